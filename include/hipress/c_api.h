@@ -1,0 +1,148 @@
+/*!
+ * \file c_api.h
+ * \brief The one C ABI between native code and every front end (Python calls it with ctypes).
+ *
+ * Conventions
+ *  - Functions return 0, or -1 with a sentence for the user in HipressGetLastError() (per thread).
+ *  - Sizes are 64-bit and count elements unless a name says bytes.
+ *  - dtype is MXNet's type flag: 0 float32, 2 float16, 12 bfloat16.
+ *  - Strings returned through `const char**` live until the same thread's next call into the library.
+ *  - A HipressDone runs exactly once, on a thread of the library (or of the caller, before the call
+ *    returns); it must not block and must not call back into a function documented as blocking.
+ */
+#ifndef HIPRESS_C_API_H_
+#define HIPRESS_C_API_H_
+
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define HIPRESS_API __attribute__((visibility("default")))
+
+typedef struct HipressNode* HipressNodeHandle;
+typedef struct HipressCodec* HipressCodecHandle;
+
+/*! \brief error == NULL: done. Otherwise a sentence, valid during the call only. */
+typedef void (*HipressDone)(void* context, const char* error);
+
+HIPRESS_API const char* HipressGetLastError(void);
+HIPRESS_API const char* HipressVersion(void);
+
+/* ---- Codecs: encode and decode in this process ------------------------------------------------ */
+
+/*! \brief JSON list of {name, summary, params, doc} of every registered codec. */
+HIPRESS_API int HipressListCodecs(const char** json);
+/*! \brief Makes a codec; keys must hold "type". One handle keeps one residual. */
+HIPRESS_API int HipressCodecCreate(int num, const char** keys, const char** vals,
+                                   HipressCodecHandle* out);
+HIPRESS_API int HipressCodecFree(HipressCodecHandle codec);
+/*! \brief Upper bound of an encoded gradient of n elements, in bytes. */
+HIPRESS_API int HipressCodecMaxBytes(HipressCodecHandle codec, int64_t n, int dtype, int64_t* bytes);
+/*! \brief Encodes gradient (+ the handle's residual, which is updated); payload holds MaxBytes. */
+HIPRESS_API int HipressCodecEncode(HipressCodecHandle codec, const void* gradient, int64_t n,
+                                   int dtype, void* payload, int64_t* bytes);
+HIPRESS_API int HipressCodecDecode(HipressCodecHandle codec, const void* payload, int64_t bytes,
+                                   int64_t n, int dtype, void* out);
+/*! \brief sum = p0 + p1 + ..., float32, as a server merges. */
+HIPRESS_API int HipressCodecDecodeSum(HipressCodecHandle codec, int count, const void** payloads,
+                                      const int64_t* bytes, int64_t n, int dtype, float* sum);
+/*! \brief Copies the residual (float32[n]; zeros before the first encode) out of, or into, the handle. */
+HIPRESS_API int HipressCodecGetResidual(HipressCodecHandle codec, int64_t n, float* out);
+HIPRESS_API int HipressCodecSetResidual(HipressCodecHandle codec, int64_t n, const float* in);
+
+/* ---- A node of a job ---------------------------------------------------------------------------- */
+
+/*! \brief Joins the job that the DMLC_* environment describes; blocks until everybody is there. */
+HIPRESS_API int HipressStart(HipressNodeHandle* out);
+/*! \brief Leaves: waits for own sends, says goodbye. The handle stays valid for HipressFree. */
+HIPRESS_API int HipressStop(HipressNodeHandle node);
+/*! \brief Leaves without goodbye, so that the others fail with this node's name. */
+HIPRESS_API int HipressAbort(HipressNodeHandle node);
+HIPRESS_API int HipressFree(HipressNodeHandle node);
+
+/*! \brief "scheduler", "server" or "worker". */
+HIPRESS_API int HipressRole(HipressNodeHandle node, const char** role);
+HIPRESS_API int HipressRank(HipressNodeHandle node, int* rank);
+HIPRESS_API int HipressGroupSize(HipressNodeHandle node, int* num_workers, int* num_servers);
+/*! \brief Blocks until all workers are here. */
+HIPRESS_API int HipressBarrier(HipressNodeHandle node);
+/*! \brief Dead nodes among a group; node_id as in ps-lite: bits 1 scheduler, 2 servers, 4 workers. */
+HIPRESS_API int HipressNumDeadNode(HipressNodeHandle node, int node_id, int* number);
+/*! \brief JSON of the transport's counters and the store's (bytes pushed, pulled, saved; see docs). */
+HIPRESS_API int HipressStats(HipressNodeHandle node, const char** json);
+
+/* ---- Worker --------------------------------------------------------------------------------------- */
+
+/*!
+ * \brief Initialises a key on all workers together: blocks until every worker has called it.
+ *
+ * Rank 0's data becomes the value on the servers. Fails on every worker if sizes, dtypes or
+ * programs differ between workers.
+ * \param data n elements; read on rank 0 only
+ * \param num_programs task programs of this key: one for this worker and one for each server
+ * \param nodes packed node id (role << 16 | rank; server = 1, worker = 2) of each program
+ * \param programs each program as flat int64 (python/hipress/casync/program.py gives the layout)
+ * \param lengths int64 count of each program
+ */
+HIPRESS_API int HipressInit(HipressNodeHandle node, uint64_t key, const char* name, const void* data,
+                            int64_t n, int dtype, int num_programs, const uint32_t* nodes,
+                            const int64_t* const* programs, const int64_t* lengths);
+/*!
+ * \brief Pushes a gradient. Asynchronous: `gradient` must stay unchanged until `done`, which means
+ *        "the gradient is no longer needed", not "the servers have it".
+ * \param name, n, dtype must match HipressInit, otherwise -1 at once (done is not called)
+ * \param priority higher goes first
+ */
+HIPRESS_API int HipressPush(HipressNodeHandle node, uint64_t key, const void* gradient, int64_t n,
+                            int dtype, int priority, HipressDone done, void* context);
+/*! \brief Pulls the result of this worker's latest push (or, without one, the current value). */
+HIPRESS_API int HipressPull(HipressNodeHandle node, uint64_t key, void* out, int64_t n, int dtype,
+                            int priority, HipressDone done, void* context);
+/*! \brief Push and pull in one; `out` may be `gradient`. `done` means that `out` is complete. */
+HIPRESS_API int HipressPushPull(HipressNodeHandle node, uint64_t key, const void* gradient, void* out,
+                                int64_t n, int dtype, int priority, HipressDone done, void* context);
+/*! \brief Gradient compression for all later pushes, from name=value pairs (type, min_size, ...). */
+HIPRESS_API int HipressSetGradientCompression(HipressNodeHandle node, int num, const char** keys,
+                                              const char** vals);
+/*! \brief Sync mode (default): a push counts when all workers have pushed. Async: at once. Before the
+ *         first HipressInit, the same on every worker. */
+HIPRESS_API int HipressSetSync(HipressNodeHandle node, int sync);
+/*!
+ * \brief Sends a command to one server and blocks for its answer.
+ * \param reply, reply_bytes the handler's answer; valid until the thread's next call
+ */
+HIPRESS_API int HipressCommand(HipressNodeHandle node, int server, int head, const void* body,
+                               int64_t body_bytes, const void** reply, int64_t* reply_bytes);
+/*! \brief Test and tool helper: blocks until everything pushed and pulled so far is done. */
+HIPRESS_API int HipressWaitAll(HipressNodeHandle node);
+
+/* ---- Server and scheduler ------------------------------------------------------------------------- */
+
+/*!
+ * \brief Applies the optimizer to one key's shard on this server: weight <- f(weight, gradient).
+ * \param gradient, weight float32[n], contiguous; weight is updated in place
+ * \return 0, or -1 after HipressSetError
+ */
+typedef int (*HipressUpdater)(void* context, uint64_t key, const char* name, float* gradient,
+                              float* weight, int64_t n);
+/*!
+ * \brief Handles a worker's command. Answers with HipressSetReply. One call at a time.
+ * \return 0, or -1 after HipressSetError: the worker gets that sentence as an error
+ */
+typedef int (*HipressController)(void* context, int worker, int head, const void* body,
+                                 int64_t body_bytes);
+HIPRESS_API void HipressSetError(const char* sentence);
+HIPRESS_API void HipressSetReply(const void* data, int64_t bytes);
+/*! \brief From now on this server updates weights with `updater` (NULL: the value is the sum). */
+HIPRESS_API int HipressSetUpdater(HipressNodeHandle node, HipressUpdater updater, void* context);
+/*! \brief Serves until the job ends: 0 if all workers left in peace, -1 if somebody died.
+ *         Commands run on the calling thread; updates on the library's. */
+HIPRESS_API int HipressServe(HipressNodeHandle node, HipressController controller, void* context);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif  // HIPRESS_C_API_H_

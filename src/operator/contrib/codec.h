@@ -1,0 +1,144 @@
+/*!
+ * \file codec.h
+ * \brief The interface of a gradient compression algorithm, and the registry of them.
+ *
+ * A codec is immutable once made: its parameters are fixed, so a payload can never be decoded with
+ * other parameters than it was encoded with. What must live on between two encodes of the same
+ * partition (the residual of error feedback, a step count) is in a CodecState that the caller keeps.
+ * A codec knows nothing of keys, nodes or networks.
+ *
+ * All functions may be called from any thread; one CodecState by one thread at a time.
+ */
+#ifndef HIPRESS_OPERATOR_CONTRIB_CODEC_H_
+#define HIPRESS_OPERATOR_CONTRIB_CODEC_H_
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "common/buffer.h"
+#include "common/types.h"
+
+namespace hipress {
+
+/// What one place that encodes one partition remembers between iterations.
+struct CodecState {
+  /// float32[n], n the partition's element count; null until the first encode with error feedback.
+  Buffer residual;
+  /// Encodes done so far; the counter of random codecs.
+  uint64_t step = 0;
+  /// True while `residual` holds x = gradient + old residual of the last encode, and the true
+  /// residual is x - decode(x), to be formed at the next encode (one pass over memory fewer).
+  bool lazy = false;
+  /// The two reconstruction values of that last encode: [0] negative part, [1] non-negative part.
+  float lazy_values[2] = {0, 0};
+};
+
+/// An encoded partition as it came over the wire.
+struct Payload {
+  const uint8_t* data = nullptr;
+  size_t bytes = 0;
+};
+
+/// name=value pairs, as users and the wire write parameters.
+using ParamList = std::vector<std::pair<std::string, std::string>>;
+
+class Codec {
+ public:
+  virtual ~Codec() = default;
+
+  /// The registered type name, e.g. "2bit".
+  virtual std::string Name() const = 0;
+  /// Type and every parameter with its exact value ("type=2bit threshold=0.5"), floats printed so
+  /// that they read back bit for bit. MakeCodec(Config()) gives an equal codec on any machine.
+  virtual std::string Config() const = 0;
+  /// Partitions and shards are cut at multiples of this many elements.
+  virtual size_t Granularity() const { return 1; }
+  /// True if a payload is the gradient's own bytes in the wire dtype.
+  virtual bool IsIdentity() const { return false; }
+  /// True if encoding keeps a residual in the state.
+  virtual bool HasResidual() const { return false; }
+
+  /// Upper bound of Encode's result for n elements, in bytes; exact if FixedSize().
+  virtual size_t MaxPayloadBytes(size_t n, DType wire) const = 0;
+  virtual bool FixedSize() const { return true; }
+
+  /*!
+   * \brief Encodes n elements of `gradient` (+ residual) into `payload`, and updates the residual
+   *        in the same pass.
+   * \param gradient n elements of type `dtype`; not modified. Any alignment that dtype allows.
+   * \param dtype element type of `gradient`
+   * \param state of this place and partition; made by the caller, empty at first. If it holds a
+   *        residual left by another codec (see SettleResidual), that is taken over, so nothing is lost.
+   * \param payload MaxPayloadBytes(n, wire) bytes, 64-byte aligned
+   * \param wire element type on the wire; only the identity codec looks at it
+   * \return bytes written
+   */
+  virtual size_t Encode(const void* gradient, DType dtype, size_t n, CodecState* state,
+                        uint8_t* payload, DType wire) const = 0;
+
+  /// Turns a lazy residual into a plain one (float32[n] in state->residual, lazy = false), so that
+  /// another codec, or a checkpoint, can take it over.
+  virtual void SettleResidual(CodecState* state, size_t n) const;
+
+  /// \throw ProtocolError unless the payload is a well-formed one of n elements. Must be called
+  ///        before the functions below, which trust it; never reads past `payload`.
+  virtual void Check(const Payload& payload, size_t n, DType wire) const;
+
+  /// out[i] = decoded value i, converted to `dtype` (round to nearest even).
+  virtual void Decode(const Payload& payload, size_t n, DType wire, void* out, DType dtype) const = 0;
+
+  /*!
+   * \brief sum[i] = ((p0[i] + p1[i]) + p2[i]) + ... in float32, in the order given.
+   *
+   * That order is the definition; a codec whose sums are exact in integers (2bit, 1bit) may add
+   * integers and multiply once, which is then the definition of its merge. One fused pass for any
+   * number of payloads; `sum` is overwritten.
+   * \param count at least 1
+   */
+  virtual void DecodeSum(const Payload* payloads, size_t count, size_t n, DType wire,
+                         float* sum) const = 0;
+
+  /// The codec a server uses to re-encode the sum of `count` payloads of this one: same format,
+  /// scaled so that such a sum is in range (2bit: threshold * count). Null means: this one itself.
+  virtual std::shared_ptr<const Codec> ForSumOf(int count) const { return nullptr; }
+};
+
+using CodecPtr = std::shared_ptr<const Codec>;
+
+/// What the registry knows about a codec, for messages and `hipress codecs`.
+struct CodecInfo {
+  std::string name;
+  std::string summary;          ///< one line
+  std::vector<std::string> params;  ///< parameter names it accepts
+  std::string param_doc;        ///< names, types, defaults, ranges
+  CodecPtr (*make)(const ParamList& params);
+};
+
+/// All registered codecs, in name order.
+const std::vector<CodecInfo>& Codecs();
+/// Adds a codec; done by static initialisers (HIPRESS_REGISTER_CODEC) or by a loaded library.
+bool RegisterCodec(CodecInfo info);
+
+/*!
+ * \brief Makes a codec from a type name and its parameters.
+ * \throw Error that lists what is allowed, for an unknown type, an unknown parameter, a value of the
+ *        wrong type or out of range.
+ */
+CodecPtr MakeCodec(const std::string& type, const ParamList& params);
+/// From Codec::Config() text, e.g. read off the wire.
+CodecPtr MakeCodec(const std::string& config);
+/// The codec that changes nothing ("none").
+CodecPtr IdentityCodec();
+
+#define HIPRESS_REGISTER_CODEC(tag, ...) \
+  static const bool hipress_codec_registered_##tag = ::hipress::RegisterCodec(__VA_ARGS__)
+
+/// Shortest decimal text that reads back as exactly this float.
+std::string ExactText(float value);
+
+}  // namespace hipress
+
+#endif  // HIPRESS_OPERATOR_CONTRIB_CODEC_H_

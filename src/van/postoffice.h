@@ -1,0 +1,91 @@
+/*!
+ * \file postoffice.h
+ * \brief Membership: who is in the job, at which address, with which rank, and who has died.
+ *
+ * One scheduler, S servers and N workers. Each node registers with the scheduler; when all are
+ * there the scheduler sends everybody the roster; workers then connect to all servers (and the
+ * higher-ranked worker to the lower where the job asks for worker links, for rings later).
+ */
+#ifndef HIPRESS_VAN_POSTOFFICE_H_
+#define HIPRESS_VAN_POSTOFFICE_H_
+
+#include <chrono>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "van/van.h"
+
+namespace hipress {
+
+/// The job as the DMLC_* environment describes it (names of MXNet and ps-lite).
+struct JobOptions {
+  Role role = Role::kWorker;      ///< DMLC_ROLE
+  std::string root_uri;           ///< DMLC_PS_ROOT_URI: the scheduler's host
+  int root_port = 0;              ///< DMLC_PS_ROOT_PORT
+  int num_workers = 0;            ///< DMLC_NUM_WORKER
+  int num_servers = 0;            ///< DMLC_NUM_SERVER
+  /// DMLC_WORKER_ID / DMLC_SERVER_ID: the rank this node wants, -1 if it does not care. Wanting one
+  /// makes ranks, and so results, repeatable.
+  int wanted_rank = -1;
+  std::string node_host;          ///< DMLC_NODE_HOST: address to listen on; empty: derive it
+  bool connect_workers = false;   ///< also connect workers among each other
+  std::chrono::seconds start_timeout{120};  ///< for all nodes to appear (HIPRESS_START_TIMEOUT)
+  VanOptions van;                 ///< secret: HIPRESS_SECRET; interface: DMLC_INTERFACE; tls: HIPRESS_TLS
+
+  /// Reads the environment. \throw Error that names the variable that is missing or wrong.
+  static JobOptions FromEnvironment();
+};
+
+/// Upcalls besides the van's; on the van's thread.
+class PostofficeReceiver {
+ public:
+  virtual ~PostofficeReceiver() = default;
+  virtual Buffer OnHeader(NodeId from, const MessageHeader& header) = 0;
+  virtual void OnMessage(NodeId from, Message message) = 0;
+  /// A node left in peace (workers do when training is over).
+  virtual void OnLeave(NodeId peer) {}
+  /// A node is dead. Exactly once per node; told by our own connection or by the scheduler,
+  /// whichever knew first. `what` is a full sentence: "worker 1 (10.0.0.2:4711) died: it closed ...".
+  virtual void OnDeath(NodeId peer, const std::string& what) = 0;
+};
+
+class Postoffice {
+ public:
+  /// `van` null: the TCP van from the options.
+  explicit Postoffice(JobOptions options, std::unique_ptr<Van> van = nullptr);
+  ~Postoffice();
+
+  /// Joins the job; blocks until everybody is there. Rank is known afterwards.
+  /// \throw Error naming who is missing ("waited 120 s for 2 of 4 workers and 1 of 2 servers ...").
+  void Start(PostofficeReceiver* receiver);
+  /// Leaves in peace. Idempotent.
+  void Stop();
+  /// Leaves without goodbye, so that the others see a failure (the process is going down with an error).
+  void Abort();
+
+  NodeId self() const;
+  int num_workers() const;
+  int num_servers() const;
+
+  /// Blocks until every worker (and server, if with_servers) has called it the same number of times.
+  /// \throw Error that names the dead node, or, after the timeout, those who have not come.
+  void Barrier(bool with_servers, std::chrono::seconds timeout);
+
+  void Send(NodeId to, Message message, int priority = 0, Van::SendDone done = nullptr);
+
+  /// Nodes known to be dead.
+  std::vector<NodeId> Dead() const;
+  /// Blocks until every worker has left in peace or somebody died; for servers and the scheduler.
+  /// \return empty if all left in peace, else the sentence about the first death.
+  std::string WaitForEnd();
+  const VanCounters& counters() const;
+
+ private:
+  class Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace hipress
+
+#endif  // HIPRESS_VAN_POSTOFFICE_H_

@@ -1,0 +1,98 @@
+/*!
+ * \file van.h
+ * \brief The transport: moves messages between authenticated nodes, and says when one is gone.
+ *
+ * A van owns one thread on which every callback runs, so callbacks need no locks among themselves
+ * and must not block. Sends to one peer leave highest priority first, and in the order of the calls
+ * among equals; messages of one priority arrive in that order.
+ */
+#ifndef HIPRESS_VAN_VAN_H_
+#define HIPRESS_VAN_VAN_H_
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "van/message.h"
+
+namespace hipress {
+
+/// Upcalls of a van; all on its one thread.
+class VanReceiver {
+ public:
+  virtual ~VanReceiver() = default;
+  /*!
+   * \brief A checked header has arrived; choose where its payload goes.
+   * \return a buffer of at least header.payload_bytes, or an empty one to let the van allocate
+   * \throw ProtocolError to refuse the message: it is counted and logged with the sender's name and
+   *        address, and the connection is closed (the peer then goes down with that reason).
+   */
+  virtual Buffer OnHeader(NodeId from, const MessageHeader& header) = 0;
+  /// The whole message is here and its checksum is right. May throw ProtocolError as above.
+  virtual void OnMessage(NodeId from, Message message) = 0;
+  virtual void OnUp(NodeId peer) {}
+  /// Exactly once per peer that was up. `graceful`: it said goodbye first. `reason`: a full clause,
+  /// e.g. "closed the connection without saying goodbye", "has been silent for 3.0 s".
+  virtual void OnDown(NodeId peer, bool graceful, const std::string& reason) = 0;
+};
+
+/// Monotonic counters, readable from any thread.
+struct VanCounters {
+  std::atomic<uint64_t> bytes_sent{0};      ///< headers and payloads, before encryption
+  std::atomic<uint64_t> bytes_received{0};
+  std::atomic<uint64_t> data_bytes_sent{0};      ///< of these, kData, kFetched messages
+  std::atomic<uint64_t> data_bytes_received{0};
+  std::atomic<uint64_t> messages_sent{0};
+  std::atomic<uint64_t> messages_received{0};
+  std::atomic<uint64_t> refused_connections{0};  ///< strangers, wrong secrets, garbage
+  std::atomic<uint64_t> refused_messages{0};     ///< corrupt, malformed or out of place
+};
+
+/// Everything a van can be told; defaults are right for a cluster.
+struct VanOptions {
+  std::string secret;       ///< the job secret; every connection proves knowledge of it, both ways
+  std::string interface;    ///< network interface to listen on (DMLC_INTERFACE); empty: choose by route
+  /// TLS 1.3 keyed from the secret: "auto" (on unless both ends are on loopback), "on", "off".
+  std::string tls = "auto";
+  std::chrono::milliseconds heartbeat_interval{1000};
+  std::chrono::milliseconds heartbeat_timeout{3500};   ///< silence after which a peer is down
+  std::chrono::milliseconds connect_timeout{60000};    ///< retried until then (peers start late)
+  uint64_t max_payload_bytes = uint64_t(1) << 32;      ///< a larger one is refused unread
+};
+
+class Van {
+ public:
+  using SendDone = std::function<void(bool sent)>;
+  virtual ~Van() = default;
+
+  /// Starts the thread and listens. \return "host:port" that peers can reach.
+  /// \throw Error in one sentence ("port 9091 on 127.0.0.1 is in use ...").
+  virtual std::string Start(NodeId self, const std::string& host, int port, VanReceiver* receiver) = 0;
+  /// This node's name once it is known (the scheduler assigns ranks).
+  virtual void Rename(NodeId self) = 0;
+  /// Connects and authenticates; blocks the caller, at most until `deadline`.
+  /// \throw Error that says who could not be reached, where, and why
+  virtual void Connect(NodeId peer, const std::string& address,
+                       std::chrono::steady_clock::time_point deadline) = 0;
+  /// Never blocks. `done` runs on the van's thread when the payload is no longer needed; sent=false
+  /// if the peer went down first. To an unknown or dead peer: done(false) soon.
+  virtual void Send(NodeId to, Message message, int priority = 0, SendDone done = nullptr) = 0;
+  virtual const VanCounters& counters() const = 0;
+  /// Says goodbye, flushes what is queued (bounded by `linger`), closes, joins the thread. Idempotent.
+  virtual void Stop(std::chrono::milliseconds linger = std::chrono::milliseconds(2000)) = 0;
+};
+
+/// The default van: TCP, TLS where it is wanted. See docs/transport.md for its handshake.
+std::unique_ptr<Van> MakeTcpVan(VanOptions options);
+
+/// Vans of one process that talk through queues, for tests: same callbacks, same order.
+class InProcessNetwork;
+std::shared_ptr<InProcessNetwork> MakeInProcessNetwork();
+std::unique_ptr<Van> MakeInProcessVan(std::shared_ptr<InProcessNetwork> network, VanOptions options);
+
+}  // namespace hipress
+
+#endif  // HIPRESS_VAN_VAN_H_
