@@ -1,0 +1,1 @@
+"""Gradient compression for distributed training: codecs, synchronisation graphs, a kvstore."""
