@@ -9,21 +9,29 @@ mkdir -p build/stamps build/logs
 
 fail() { printf 'hipress: %s\n' "$*" >&2; exit 1; }
 
-# step NAME MESSAGE COMMAND...: runs the command quietly and says how long it took.
+# step NAME MESSAGE COMMAND...: runs the command quietly and says how long it took; says nothing
+# about a command that had nothing to do.
 step() {
-  local log=build/logs/$1.log message=$2 start=$SECONDS
+  local log=build/logs/$1.log message="hipress: $2 ..." start=$SECONDS status=0 job
   shift 2
-  printf 'hipress: %s ...' "$message"
   # In the background, because errexit does not act inside a condition.
   "$@" >"$log" 2>&1 </dev/null &
-  local status=0
-  wait $! || status=$?
-  if ((status == 0)); then
-    printf ' done (%d s)\n' $((SECONDS - start))
-  else
-    printf ' failed, status %d; the end of %s:\n' "$status" "$log"
+  job=$!
+  for _ in {1..10}; do
+    if [[ ! -d /proc/$job ]]; then break; fi
+    sleep 0.05
+  done
+  if [[ -d /proc/$job ]]; then
+    printf '%s' "$message"
+    message=''
+  fi
+  wait "$job" || status=$?
+  if ((status)); then
+    printf '%s failed, status %d; the end of %s:\n' "$message" "$status" "$log"
     tail -n 30 "$log" >&2
     exit "$status"
+  elif [[ -z $message ]]; then
+    printf ' done (%d s)\n' $((SECONDS - start))
   fi
 }
 
@@ -103,12 +111,6 @@ make_venv() {
   .venv/bin/python -c 'import mxnet, sklearn, matplotlib'
 }
 
-native_is_current() {
-  [[ -f build/build.ninja && -f build/CMakeFiles/VerifyGlobs.cmake ]] || return 1
-  cmake -P build/CMakeFiles/VerifyGlobs.cmake >/dev/null 2>&1 || return 1
-  ! ninja -C build -n "$1" | grep -qvE 'Entering directory|Re-checking globbed|no work to do'
-}
-
 build_native() {
   [[ -f build/build.ninja ]] || cmake -S . -B build -G Ninja -DHIPRESS_BUILD_TESTS=ON
   ninja -C build -j "$JOBS" "$1"
@@ -138,8 +140,6 @@ case ${1:-} in
     step python "making .venv and installing MXNet and the other Python packages" make_venv
     touch .venv/.ready ;;
   native)
-    # Silent when there is nothing to do.
-    native_is_current "${2:-all}" && exit 0
     step native "building the native library (${2:-all})" build_native "${2:-all}" ;;
   torch)
     step torch "making .venv-torch and installing torch for the comparison" make_torch
