@@ -1,0 +1,170 @@
+"""The native library, loaded once, with the C ABI of include/hipress/c_api.h declared for ctypes."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+from ctypes import (
+    CFUNCTYPE,
+    POINTER,
+    c_char_p,
+    c_float,
+    c_int,
+    c_int64,
+    c_uint32,
+    c_uint64,
+    c_void_p,
+)
+from pathlib import Path
+
+Done = CFUNCTYPE(None, c_void_p, c_char_p)
+"""HipressDone(context, error): error is None or a sentence."""
+Updater = CFUNCTYPE(
+    c_int, c_void_p, c_uint64, c_char_p, POINTER(c_float), POINTER(c_float), c_int64
+)
+"""HipressUpdater(context, key, name, gradient, weight, n) -> 0 or -1."""
+Controller = CFUNCTYPE(c_int, c_void_p, c_int, c_int, c_void_p, c_int64)
+"""HipressController(context, worker, head, body, body_bytes) -> 0 or -1."""
+
+# Type flags of gradients, as in MXNet.
+FLOAT32, FLOAT16, BFLOAT16 = 0, 2, 12
+
+_STRINGS = POINTER(c_char_p)
+_HANDLE = c_void_p
+
+# name: (result type, argument types), in the order of c_api.h.
+_SIGNATURES: dict[str, tuple] = {
+    "HipressGetLastError": (c_char_p, []),
+    "HipressVersion": (c_char_p, []),
+    "HipressListCodecs": (c_int, [POINTER(c_char_p)]),
+    "HipressCodecCreate": (c_int, [c_int, _STRINGS, _STRINGS, POINTER(_HANDLE)]),
+    "HipressCodecFree": (c_int, [_HANDLE]),
+    "HipressCodecMaxBytes": (c_int, [_HANDLE, c_int64, c_int, POINTER(c_int64)]),
+    "HipressCodecEncode": (
+        c_int,
+        [_HANDLE, c_void_p, c_int64, c_int, c_void_p, POINTER(c_int64)],
+    ),
+    "HipressCodecDecode": (c_int, [_HANDLE, c_void_p, c_int64, c_int64, c_int, c_void_p]),
+    "HipressCodecDecodeSum": (
+        c_int,
+        [_HANDLE, c_int, POINTER(c_void_p), POINTER(c_int64), c_int64, c_int, c_void_p],
+    ),
+    "HipressCodecGetResidual": (c_int, [_HANDLE, c_int64, c_void_p]),
+    "HipressCodecSetResidual": (c_int, [_HANDLE, c_int64, c_void_p]),
+    "HipressStart": (c_int, [POINTER(_HANDLE)]),
+    "HipressStop": (c_int, [_HANDLE]),
+    "HipressAbort": (c_int, [_HANDLE]),
+    "HipressFree": (c_int, [_HANDLE]),
+    "HipressRole": (c_int, [_HANDLE, POINTER(c_char_p)]),
+    "HipressRank": (c_int, [_HANDLE, POINTER(c_int)]),
+    "HipressGroupSize": (c_int, [_HANDLE, POINTER(c_int), POINTER(c_int)]),
+    "HipressBarrier": (c_int, [_HANDLE]),
+    "HipressNumDeadNode": (c_int, [_HANDLE, c_int, POINTER(c_int)]),
+    "HipressStats": (c_int, [_HANDLE, POINTER(c_char_p)]),
+    "HipressInit": (
+        c_int,
+        [
+            _HANDLE,
+            c_uint64,
+            c_char_p,
+            c_void_p,
+            c_int64,
+            c_int,
+            c_int,
+            POINTER(c_uint32),
+            POINTER(POINTER(c_int64)),
+            POINTER(c_int64),
+        ],
+    ),
+    "HipressPush": (
+        c_int,
+        [_HANDLE, c_uint64, c_void_p, c_int64, c_int, c_int, Done, c_void_p],
+    ),
+    "HipressPull": (
+        c_int,
+        [_HANDLE, c_uint64, c_void_p, c_int64, c_int, c_int, Done, c_void_p],
+    ),
+    "HipressPushPull": (
+        c_int,
+        [_HANDLE, c_uint64, c_void_p, c_void_p, c_int64, c_int, c_int, Done, c_void_p],
+    ),
+    "HipressSetGradientCompression": (c_int, [_HANDLE, c_int, _STRINGS, _STRINGS]),
+    "HipressSetSync": (c_int, [_HANDLE, c_int]),
+    "HipressCommand": (
+        c_int,
+        [_HANDLE, c_int, c_int, c_void_p, c_int64, POINTER(c_void_p), POINTER(c_int64)],
+    ),
+    "HipressWaitAll": (c_int, [_HANDLE]),
+    "HipressSetError": (None, [c_char_p]),
+    "HipressSetReply": (None, [c_void_p, c_int64]),
+    "HipressSetUpdater": (c_int, [_HANDLE, Updater, c_void_p]),
+    "HipressServe": (c_int, [_HANDLE, Controller, c_void_p]),
+}
+
+
+def _candidates() -> list[Path]:
+    """Where libhipress.so may lie, in the order in which the places are tried."""
+    chosen = os.environ.get("HIPRESS_LIBRARY")
+    if chosen:
+        return [Path(chosen)]
+    package = Path(__file__).resolve().parent
+    return [package / "libhipress.so", package.parents[1] / "build" / "libhipress.so"]
+
+
+def _load() -> ctypes.CDLL:
+    """Loads the library and declares its functions.
+
+    :raises ImportError: if it is found nowhere, or cannot be loaded
+    """
+    places = _candidates()
+    path = next((place for place in places if place.exists()), None)
+    if path is None:
+        raise ImportError(
+            "libhipress.so is in none of "
+            + ", ".join(str(place) for place in places)
+            + "; build it (make build) or set HIPRESS_LIBRARY to its path"
+        )
+    try:
+        library = ctypes.CDLL(str(path))
+    except OSError as error:
+        raise ImportError(f"cannot load {path}: {error}") from error
+    for name, (result, arguments) in _SIGNATURES.items():
+        function = getattr(library, name, None)
+        if function is not None:
+            function.restype = result
+            function.argtypes = arguments
+    return library
+
+
+lib = _load()
+
+
+def last_error() -> str:
+    """The sentence of this thread's last failed call."""
+    return lib.HipressGetLastError().decode("utf-8", "replace")
+
+
+def check_call(code: int, error: type[Exception] = ValueError) -> None:
+    """Turns a C return code into an exception with the library's sentence.
+
+    :param code: what the C function returned
+    :param error: type to raise; ValueError suits bad arguments, RuntimeError a failed job
+    :raises Exception: of type `error`, if code is not 0
+    """
+    if code != 0:
+        raise error(last_error())
+
+
+def string_pairs(params: dict[str, object]) -> tuple[int, ctypes.Array, ctypes.Array]:
+    """name=value parameters as the (count, keys, values) that C functions take.
+
+    Values are written as str() writes them, which for a float is exact.
+    """
+    keys = (c_char_p * len(params))(*(str(key).encode() for key in params))
+    values = (c_char_p * len(params))(*(str(value).encode() for value in params.values()))
+    return len(params), keys, values
+
+
+def version() -> str:
+    """The native library's version, e.g. "0.1.0"."""
+    return lib.HipressVersion().decode()

@@ -1,0 +1,39 @@
+/*!
+ * \file error.h
+ * \brief How C functions report errors: -1, and a sentence kept per thread.
+ *
+ * Every C function wraps its body so that no exception crosses the ABI:
+ * \code
+ *   int HipressDoIt(...) {
+ *     API_BEGIN();
+ *     ...;            // may throw
+ *     API_END();
+ *   }
+ * \endcode
+ */
+#ifndef HIPRESS_C_API_ERROR_H_
+#define HIPRESS_C_API_ERROR_H_
+
+#include <exception>
+#include <string>
+
+namespace hipress {
+
+/// What HipressGetLastError returns on this thread from now on.
+void SetLastError(const std::string& sentence);
+/// Sets the last error from the exception being handled; call it in a catch block only. Returns -1.
+int HandleException() noexcept;
+/// Keeps a copy of `text` until this thread's next call, for functions that return a `const char*`.
+const char* KeepString(std::string text);
+
+}  // namespace hipress
+
+#define API_BEGIN() try {
+#define API_END()                       \
+  }                                     \
+  catch (...) {                         \
+    return ::hipress::HandleException(); \
+  }                                     \
+  return 0
+
+#endif  // HIPRESS_C_API_ERROR_H_

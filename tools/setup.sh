@@ -1,0 +1,149 @@
+#!/usr/bin/env bash
+# One step of the set-up: tools/setup.sh system|python|native [TARGET]|torch. Called by the Makefile.
+# Prints one line per step; everything else goes to build/logs/STEP.log, whose end is shown on failure.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+PYTHON=${PYTHON:-python3.11}
+JOBS=${JOBS:-$(nproc)}
+mkdir -p build/stamps build/logs
+
+fail() { printf 'hipress: %s\n' "$*" >&2; exit 1; }
+
+# step NAME MESSAGE COMMAND...: runs the command quietly and says how long it took; says nothing
+# about a command that had nothing to do.
+step() {
+  local log=build/logs/$1.log message="hipress: $2 ..." start=$SECONDS status=0 job
+  shift 2
+  # In the background, because errexit does not act inside a condition.
+  "$@" >"$log" 2>&1 </dev/null &
+  job=$!
+  for _ in {1..10}; do
+    if [[ ! -d /proc/$job ]]; then break; fi
+    sleep 0.05
+  done
+  if [[ -d /proc/$job ]]; then
+    printf '%s' "$message"
+    message=''
+  fi
+  wait "$job" || status=$?
+  if ((status)); then
+    printf '%s failed, status %d; the end of %s:\n' "$message" "$status" "$log"
+    tail -n 30 "$log" >&2
+    exit "$status"
+  elif [[ -z $message ]]; then
+    printf ' done (%d s)\n' $((SECONDS - start))
+  fi
+}
+
+has_header() { printf '#include <%s>\n' "$1" | g++ -std=c++17 -E -x c++ - >/dev/null 2>&1; }
+
+# Fills `missing` with the Debian packages whose file or command is not here. Looks for the things
+# themselves, not for package names, so that other distributions work too.
+find_missing() {
+  missing=()
+  local pair
+  command -v g++ >/dev/null || missing+=(g++)
+  for pair in asio.hpp:libasio-dev dmlc/parameter.h:libdmlc-dev openssl/ssl.h:libssl-dev \
+              xxhash.h:libxxhash-dev gtest/gtest.h:libgtest-dev; do
+    has_header "${pair%%:*}" || missing+=("${pair##*:}")
+  done
+  for pair in cmake:cmake ninja:ninja-build ip:iproute2 sshd:openssh-server ssh:openssh-client \
+              rsync:rsync; do
+    PATH=$PATH:/usr/sbin:/sbin command -v "${pair%%:*}" >/dev/null || missing+=("${pair##*:}")
+  done
+  if ! "$PYTHON" -c 'import ensurepip, venv' 2>/dev/null \
+      && [[ $(command -v "$PYTHON") == /usr/bin/* ]]; then
+    missing+=("$(basename "$PYTHON")-venv")
+  fi
+}
+
+install_debian() {
+  export DEBIAN_FRONTEND=noninteractive
+  # Installing sshd (for the launcher's tests) must not start a service on the user's machine.
+  local policy=/usr/sbin/policy-rc.d
+  if [[ ! -e $policy ]]; then
+    printf '#!/bin/sh\nexit 101\n' >"$policy"
+    chmod +x "$policy"
+    trap "rm -f $policy" EXIT
+  fi
+  apt-get update
+  apt-get install -y --no-install-recommends "$@"
+}
+
+check_python() {
+  command -v "$PYTHON" >/dev/null || fail "no Python named '$PYTHON' here: install Python 3.11 or" \
+    "name another one with 'make PYTHON=/path/to/python' (3.9 to 3.11)."
+  "$PYTHON" - <<'PY' || exit 1
+import platform, sys
+version, machine = "%d.%d" % sys.version_info[:2], platform.machine()
+if not (3, 9) <= sys.version_info[:2] <= (3, 11) or machine not in ("x86_64", "aarch64"):
+    sys.exit("hipress: %s is Python %s on %s, but MXNet 1.9.1 and the numpy 1.23.5 that it needs "
+             "have wheels for 3.9 to 3.11 on Linux x86_64 and aarch64: name another one with "
+             "'make PYTHON=/path/to/python'." % (sys.executable, version, machine))
+PY
+}
+
+# Prints the requirements of the package and of the named extras, one a line.
+requirements() {
+  .venv/bin/python - "$@" <<'PY'
+import sys
+try:
+    import tomllib
+except ImportError:
+    from pip._vendor import tomli as tomllib
+with open("pyproject.toml", "rb") as file:
+    project = tomllib.load(file)["project"]
+for line in project["dependencies"]:
+    print(line)
+for extra in sys.argv[1:]:
+    print("\n".join(project["optional-dependencies"][extra]))
+PY
+}
+
+make_venv() {
+  [[ -x .venv/bin/python ]] || "$PYTHON" -m venv --clear .venv
+  requirements mxnet demo dev >.venv/requirements.txt
+  .venv/bin/python -m pip install --disable-pip-version-check -r .venv/requirements.txt
+  # The source tree itself is on the path, so that editing Python needs no new installation.
+  local site
+  site=$(.venv/bin/python -c 'import sysconfig; print(sysconfig.get_paths()["purelib"])')
+  printf '%s\n' "$PWD/python" >"$site/hipress-source-tree.pth"
+  .venv/bin/python -c 'import mxnet, sklearn, matplotlib'
+}
+
+build_native() {
+  [[ -f build/build.ninja ]] || cmake -S . -B build -G Ninja -DHIPRESS_BUILD_TESTS=ON
+  ninja -C build -j "$JOBS" "$1"
+}
+
+make_torch() {
+  [[ -x .venv-torch/bin/python ]] || "$PYTHON" -m venv --clear .venv-torch
+  .venv-torch/bin/python -m pip install --disable-pip-version-check torch==2.13.0 numpy rich
+}
+
+case ${1:-} in
+  system)
+    find_missing
+    if ((${#missing[@]})); then
+      if [[ $(id -u) != 0 ]] || ! command -v apt-get >/dev/null; then
+        fail "please install ${missing[*]} (Debian's names), then run make again" \
+          "(as root, make installs them itself)."
+      fi
+      step system "installing Debian packages: ${missing[*]}" install_debian "${missing[@]}"
+      find_missing
+      ((${#missing[@]} == 0)) || fail "still missing after the installation: ${missing[*]}."
+    fi
+    check_python
+    touch build/stamps/system ;;
+  python)
+    check_python
+    step python "making .venv and installing MXNet and the other Python packages" make_venv
+    touch .venv/.ready ;;
+  native)
+    step native "building the native library (${2:-all})" build_native "${2:-all}" ;;
+  torch)
+    step torch "making .venv-torch and installing torch for the comparison" make_torch
+    touch .venv-torch/.ready ;;
+  *)
+    fail "usage: tools/setup.sh system|python|native [TARGET]|torch" ;;
+esac
