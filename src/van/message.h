@@ -64,6 +64,9 @@ static_assert(std::is_trivially_copyable<MessageHeader>::value, "sent as it lies
 struct Message {
   MessageHeader header;
   Buffer payload;
+  /// Set by a sender who has computed header.payload_checksum with Checksum() (van/checksum.h), so
+  /// that one payload for many peers is read once. False in received messages.
+  bool payload_checksum_known = false;
 };
 
 }  // namespace hipress
