@@ -1,1 +1,19 @@
 """Gradient compression for distributed training: codecs, synchronisation graphs, a kvstore."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from hipress.compression import CodecInfo, Compressor, codecs
+
+__all__ = ["CodecInfo", "Compressor", "codecs"]
+
+
+def __getattr__(name: str) -> object:
+    # Late, so that pure Python parts (graphs, planner) can be used where the library is not built.
+    if name in __all__:
+        from hipress import compression
+
+        return getattr(compression, name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -130,6 +130,8 @@ bool RegisterCodec(CodecInfo info);
 CodecPtr MakeCodec(const std::string& type, const ParamList& params);
 /// From Codec::Config() text, e.g. read off the wire.
 CodecPtr MakeCodec(const std::string& config);
+/// The pairs of a text like Codec::Config(): "a=1 b=2".
+ParamList SplitConfig(const std::string& config);
 /// The codec that changes nothing ("none").
 CodecPtr IdentityCodec();
 
@@ -138,6 +140,9 @@ CodecPtr IdentityCodec();
 
 /// Shortest decimal text that reads back as exactly this float.
 std::string ExactText(float value);
+
+/// 64-bit digest (XXH3) of a Codec::Config() text; payload headers carry it.
+uint64_t Digest(const std::string& config);
 
 }  // namespace hipress
 

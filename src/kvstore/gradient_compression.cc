@@ -1,0 +1,89 @@
+#include "kvstore/gradient_compression.h"
+
+#include <algorithm>
+#include <sstream>
+
+#include "operator/contrib/codec_param.h"
+
+namespace hipress {
+namespace {
+
+struct CompressionParam : public dmlc::Parameter<CompressionParam> {
+  std::string type;
+  int64_t min_size;
+  int topology;
+  int pull;
+  DMLC_DECLARE_PARAMETER(CompressionParam) {
+    DMLC_DECLARE_FIELD(type).set_default("none").describe(
+        "a registered codec: the compression algorithm");
+    // Below about 4 KiB a message costs more than its bytes, and the parameters that suffer most
+    // from compression (biases, normalisation) are that small.
+    DMLC_DECLARE_FIELD(min_size).set_default(1024).set_lower_bound(0).describe(
+        "an integer >= 0: gradients of fewer elements go uncompressed; 0 compresses all, as MXNet");
+    DMLC_DECLARE_FIELD(topology).add_enum("ps", 0).set_default(0).describe(
+        "ps: how gradients travel; ps is over parameter servers");
+    DMLC_DECLARE_FIELD(pull)
+        .add_enum("auto", static_cast<int>(GradientCompression::Pull::kAuto))
+        .add_enum("none", static_cast<int>(GradientCompression::Pull::kNone))
+        .add_enum("same", static_cast<int>(GradientCompression::Pull::kSame))
+        .set_default(static_cast<int>(GradientCompression::Pull::kAuto))
+        .describe("auto, none or same: compress what is pulled if it is a sum of gradients (auto), "
+                  "never (none), always (same)");
+  }
+};
+DMLC_REGISTER_PARAMETER(CompressionParam);
+
+/// Complains about a parameter that neither the store nor the codec has, listing those of both.
+void CheckNames(const std::string& type, const ParamList& codec_params) {
+  for (const CodecInfo& info : Codecs()) {
+    if (info.name != type) continue;
+    for (const auto& pair : codec_params) {
+      const auto& known = info.params;
+      if (std::find(known.begin(), known.end(), pair.first) != known.end()) continue;
+      std::string names;
+      for (const auto& name : known) names += name + ", ";
+      throw Error("gradient compression of type " + type + " has no parameter \"" + pair.first +
+                  "\"; its parameters: " + names + ListParams<CompressionParam>());
+    }
+  }
+}
+
+}  // namespace
+
+GradientCompressionPtr GradientCompression::Make(const ParamList& params) {
+  CompressionParam param;
+  ParamList codec_params;
+  ParseParams("gradient compression", params, &param, &codec_params);
+  CheckNames(param.type, codec_params);
+  std::shared_ptr<GradientCompression> made(new GradientCompression());
+  made->codec_ = MakeCodec(param.type, codec_params);
+  made->min_size_ = static_cast<size_t>(param.min_size);
+  made->pull_ = static_cast<Pull>(param.pull);
+  const auto values = param.__DICT__();
+  made->topology_ = values.at("topology");
+  made->text_ = made->codec_->Config() + " min_size=" + values.at("min_size") +
+                " topology=" + made->topology_ + " pull=" + values.at("pull");
+  return made;
+}
+
+GradientCompressionPtr GradientCompression::Parse(const std::string& text) {
+  return Make(SplitConfig(text));
+}
+
+GradientCompressionPtr GradientCompression::None() {
+  static const GradientCompressionPtr none = Make({});
+  return none;
+}
+
+CodecPtr GradientCompression::ForKey(size_t n) const {
+  return n < min_size_ ? IdentityCodec() : codec_;
+}
+
+CodecPtr GradientCompression::ForReply(size_t n, bool holds_sum, int num_pushes) const {
+  if (pull_ == Pull::kNone || (pull_ == Pull::kAuto && !holds_sum)) return IdentityCodec();
+  const CodecPtr codec = ForKey(n);
+  const CodecPtr scaled = holds_sum ? codec->ForSumOf(num_pushes) : nullptr;
+  return scaled ? scaled : codec;
+}
+
+}  // namespace hipress

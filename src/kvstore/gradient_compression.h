@@ -1,0 +1,68 @@
+/*!
+ * \file gradient_compression.h
+ * \brief What `kv.set_gradient_compression({...})` means: which codec, for which keys, which ways.
+ *
+ * An immutable value, shared by pointer. Whoever changes compression in mid-training swaps the
+ * pointer; what is under way keeps the object, and so the parameters, that it began with.
+ */
+#ifndef HIPRESS_KVSTORE_GRADIENT_COMPRESSION_H_
+#define HIPRESS_KVSTORE_GRADIENT_COMPRESSION_H_
+
+#include <cstddef>
+#include <memory>
+#include <string>
+
+#include "operator/contrib/codec.h"
+
+namespace hipress {
+
+class GradientCompression;
+using GradientCompressionPtr = std::shared_ptr<const GradientCompression>;
+
+class GradientCompression {
+ public:
+  /// Which replies of a server are compressed.
+  enum class Pull {
+    kAuto,  ///< where servers hold sums of gradients, not where they hold weights
+    kNone,  ///< never, as in stock MXNet
+    kSame,  ///< always, weights too
+  };
+
+  /*!
+   * \brief From the user's name=value pairs. Known names, apart from the codec's own parameters:
+   *        type (default none), min_size (1024), topology (ps), pull (auto).
+   * \throw Error in one sentence that lists what is allowed
+   */
+  static GradientCompressionPtr Make(const ParamList& params);
+  /// From Text(), e.g. read off the wire.
+  static GradientCompressionPtr Parse(const std::string& text);
+  /// No compression: what a store has until it is told otherwise.
+  static GradientCompressionPtr None();
+
+  /// The codec of keys large enough.
+  const CodecPtr& codec() const { return codec_; }
+  /// Keys with fewer elements go uncompressed.
+  size_t min_size() const { return min_size_; }
+  Pull pull() const { return pull_; }
+  const std::string& topology() const { return topology_; }
+  /// Canonical text with every parameter; equal texts mean equal behaviour.
+  const std::string& Text() const { return text_; }
+
+  /// The codec for pushes of a key of n elements: codec(), or the identity.
+  CodecPtr ForKey(size_t n) const;
+  /// The codec for a server's replies for such a key. If they are sums of `num_pushes` pushes it is
+  /// scaled to them (Codec::ForSumOf); weights are re-encoded with ForKey's own.
+  CodecPtr ForReply(size_t n, bool holds_sum, int num_pushes) const;
+
+ private:
+  GradientCompression() = default;
+  CodecPtr codec_;
+  size_t min_size_ = 0;
+  Pull pull_ = Pull::kAuto;
+  std::string topology_;
+  std::string text_;
+};
+
+}  // namespace hipress
+
+#endif  // HIPRESS_KVSTORE_GRADIENT_COMPRESSION_H_

@@ -1,0 +1,23 @@
+/*!
+ * \file error_feedback.h
+ * \brief The residual that codecs with error feedback keep in a CodecState.
+ */
+#ifndef HIPRESS_OPERATOR_CONTRIB_ERROR_FEEDBACK_H_
+#define HIPRESS_OPERATOR_CONTRIB_ERROR_FEEDBACK_H_
+
+#include "operator/contrib/codec.h"
+
+namespace hipress {
+
+/// The state's float32[n] residual, made of zeros if there is none yet. It may be lazy.
+/// \throw Error if the state belongs to a partition of another size
+float* ResidualOf(CodecState* state, size_t n);
+
+/// Makes a lazy residual plain: r = x - decoded(x).
+/// If x or a reconstruction value was not finite, receivers got NaN and threw the step away: then
+/// r = x where x is finite, else 0, so that an overflow does not outlive its step.
+void Settle(CodecState* state, size_t n);
+
+}  // namespace hipress
+
+#endif  // HIPRESS_OPERATOR_CONTRIB_ERROR_FEEDBACK_H_
