@@ -1,0 +1,166 @@
+"""The command line of ``tools/launch.py`` and ``hipress-launch``."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+
+from . import local, mpi, ssh
+from .errors import LaunchError
+from .hostfile import Host, interface_address, is_loopback, read_hostfile, resolve, source_address
+from .job import Job, check_port, free_port, parse_env, parse_pairs
+from .output import Printer
+from .runner import Runner, Task
+
+LAUNCHERS = ("local", "ssh", "mpi", "slurm")
+DESCRIPTION = """\
+Start a distributed job: one scheduler (here), servers and workers.
+
+Every process runs COMMAND with its role in the environment (DMLC_ROLE, DMLC_PS_ROOT_URI,
+DMLC_PS_ROOT_PORT, DMLC_NUM_WORKER, DMLC_NUM_SERVER, DMLC_WORKER_ID or DMLC_SERVER_ID), as
+MXNet's launch.py does; with --hipress, COMMAND is an unmodified MXNet script that only the workers
+run. Output comes line by line with the process's name before it. If a process dies, the job is
+stopped, the process is named and its exit status (128 + signal number) becomes this command's.
+"""
+
+
+def make_parser() -> argparse.ArgumentParser:
+    """The options, MXNet's own among them."""
+    parser = argparse.ArgumentParser(
+        prog="launch.py", description=DESCRIPTION, allow_abbrev=False,
+        usage="%(prog)s -n WORKERS [options] [--] COMMAND ...",
+        formatter_class=argparse.RawDescriptionHelpFormatter)
+    add = parser.add_argument
+    add("-n", "--num-workers", type=_count, required=True, metavar="N", help="number of workers")
+    add("-s", "--num-servers", type=_count, metavar="N",
+        help="number of servers (default: as many as workers)")
+    add("-H", "--hostfile", "--host-file", metavar="FILE",
+        help="hosts for servers and workers, one a line: host, host:ssh-port, user@host, each with "
+        "slots=N after it if wanted (processes of a role before the next host's turn)")
+    add("--launcher", "--cluster", metavar="{" + ",".join(LAUNCHERS) + "}",
+        help="how to start processes (default: ssh with a host file, else local)")
+    add("--hipress", action="store_true",
+        help="run an unmodified MXNet script with HiPress's kvstore: workers run the script, "
+        "servers and the scheduler run HiPress's own")
+    add("--env", action="append", default=[], metavar="NAME|KEY=VALUE",
+        help="set a variable for all processes; a NAME takes its value from here")
+    add("--env-worker", action="append", default=[], metavar="KEY:VALUE",
+        help="set a variable for workers")
+    add("--env-server", action="append", default=[], metavar="KEY:VALUE",
+        help="set a variable for servers")
+    add("--sync-dst-dir", metavar="DIR",
+        help="first copy the working directory to DIR on every host (rsync), and run there")
+    add("-i", "--interface", metavar="NAME", help="network interface to use (DMLC_INTERFACE)")
+    add("-p", "--port", type=int, metavar="PORT",
+        help="the scheduler's port (default: a free one)")
+    add("--host-ip", metavar="ADDRESS",
+        help="the scheduler's address, should the one found not be reachable from the hosts")
+    add("--timeout", type=_seconds, metavar="SECONDS",
+        help="stop the job, with status 124, if it has not ended by then")
+    add("--grace", type=_seconds, default=5.0, metavar="SECONDS",
+        help="from SIGTERM to SIGKILL when the job is stopped (default: %(default)g)")
+    add("--python", default=sys.executable, metavar="PATH",
+        help="the Python of --hipress's own processes (default: this one)")
+    add("--ssh", default=os.environ.get("HIPRESS_SSH", "ssh"), metavar="COMMAND",
+        help="ssh with options of yours (default: $HIPRESS_SSH, or ssh)")
+    add("--p3", action="store_true",
+        help="MXNet's own P3 scheduling (DMLC_PS_VAN_TYPE=p3), for its own kvstore only")
+    add("command", nargs=argparse.REMAINDER, metavar="COMMAND",
+        help="what to run, with its arguments. Here OMP_NUM_THREADS, if unset, becomes cores / "
+        "workers, but at least 1")
+    return parser
+
+
+def _count(text: str) -> int:
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"'{text}' is not a number from 1 up")
+    return int(text)
+
+
+def _seconds(text: str) -> float:
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = -1.0
+    if not 0 <= seconds < 1e9:
+        raise argparse.ArgumentTypeError(f"'{text}' is not a number of seconds")
+    return seconds
+
+
+def make_tasks(args: argparse.Namespace) -> list[Task]:
+    """What to run, from the parsed command line.
+
+    Raises:
+        LaunchError: options that contradict each other, bad host files, busy ports and so on.
+    """
+    command = args.command[1:] if args.command[:1] == ["--"] else args.command
+    if not command:
+        raise LaunchError("no command to run; for example: launch.py -n 2 python train.py")
+    launcher = args.launcher or ("ssh" if args.hostfile else "local")
+    if launcher not in LAUNCHERS:
+        raise LaunchError(f"--launcher {launcher} is not supported; use {', '.join(LAUNCHERS)}")
+    if launcher == "local" and args.hostfile:
+        raise LaunchError("--launcher local starts everything here: leave out --hostfile, or use "
+                          "--launcher ssh")
+    if launcher == "ssh" and not args.hostfile:
+        raise LaunchError("--launcher ssh needs a host file (-H FILE)")
+    if args.sync_dst_dir and not args.hostfile:
+        raise LaunchError("--sync-dst-dir needs a host file (-H FILE) to know where to copy to")
+    hosts = read_hostfile(args.hostfile) if args.hostfile else []
+    job = Job(
+        num_workers=args.num_workers,
+        num_servers=args.num_workers if args.num_servers is None else args.num_servers,
+        command=command, hipress=args.hipress, python=args.python, interface=args.interface,
+        env=parse_env(args.env),
+        env_worker=parse_pairs("--env-worker", args.env_worker),
+        env_server=parse_pairs("--env-server", args.env_server),
+        root_uri=root_address(args, launcher, hosts),
+    )
+    if args.p3:
+        job.env.update(DMLC_PS_VAN_TYPE="p3", DMLC_PS_WATER_MARK="10")
+    if args.port is None:
+        job.root_port = free_port(job.root_uri)
+    elif 1 <= args.port <= 65535:
+        job.root_port = args.port
+        check_port(job.root_uri, args.port)
+    else:
+        raise LaunchError(f"--port must be from 1 to 65535, not {args.port}")
+    if launcher == "local":
+        return local.tasks(job)
+    directory = args.sync_dst_dir or os.getcwd()
+    if launcher == "ssh":
+        found = ssh.tasks(job, hosts, directory, args.ssh)
+    else:
+        found = mpi.tasks(job, hosts, directory, launcher)
+    if args.sync_dst_dir:
+        ssh.sync_directory(hosts, args.sync_dst_dir, args.ssh)
+    return found
+
+
+def root_address(args: argparse.Namespace, launcher: str, hosts: list[Host]) -> str:
+    """The scheduler's address, as the other processes should see it."""
+    if args.host_ip:
+        return str(args.host_ip)
+    if args.interface:
+        return interface_address(args.interface)
+    if launcher == "local":
+        return "127.0.0.1"
+    addresses = [address for address in (resolve(host.address) for host in hosts) if address]
+    remote = [address for address in addresses if not is_loopback(address)]
+    if addresses and not remote:
+        return addresses[0]
+    # Without a host file: the default route (an address for documentation, nothing is sent).
+    return source_address(remote[0] if remote else "192.0.2.1")
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Runs a job; returns the exit status for the shell."""
+    args = make_parser().parse_args(argv)
+    printer = Printer()
+    try:
+        tasks = make_tasks(args)
+    except LaunchError as error:
+        printer.message(str(error), "bold red")
+        return 2
+    return Runner(printer, args.grace, args.timeout).run(tasks)

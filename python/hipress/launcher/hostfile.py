@@ -1,0 +1,129 @@
+"""Host files: one host a line, as MXNet's and Open MPI's."""
+
+from __future__ import annotations
+
+import ipaddress
+import os
+import re
+import socket
+from dataclasses import dataclass
+
+from .errors import LaunchError
+
+_HOST = re.compile(
+    r"(?:\[(?P<v6>[0-9A-Fa-f:.]+)\]|(?P<name>[A-Za-z0-9_.@-]+))(?::(?P<port>[^:]*))?")
+_ALLOWED = "allowed: 'host', 'host:ssh-port', 'user@host', each with 'slots=N' after it if wanted"
+
+
+@dataclass(frozen=True)
+class Host:
+    """One host: ``name`` as ssh takes it (``user@`` included), ssh port, processes of a role."""
+
+    name: str
+    port: int | None = None
+    slots: int = 1
+
+    @property
+    def address(self) -> str:
+        """The host without the user."""
+        return self.name.rpartition("@")[2]
+
+
+def read_hostfile(path: str) -> list[Host]:
+    """Reads a host file.
+
+    Raises:
+        LaunchError: naming file, line and what is allowed.
+    """
+    try:
+        with open(path, encoding="utf-8") as file:
+            lines = file.read().splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise LaunchError(f"cannot read the host file '{path}': {reason}") from error
+    hosts = []
+    for number, line in enumerate(lines, 1):
+        fields = line.split("#", 1)[0].split()
+        if fields:
+            hosts.append(_parse_line(f"{path}:{number}", fields))
+    if not hosts:
+        raise LaunchError(f"the host file '{path}' names no host")
+    return hosts
+
+
+def _parse_line(where: str, fields: list[str]) -> Host:
+    match = _HOST.fullmatch(fields[0])
+    # A name that starts with a dash would reach ssh as an option.
+    if match is None or fields[0].startswith("-"):
+        raise LaunchError(f"{where}: '{fields[0]}' is no host; {_ALLOWED}")
+    port = None
+    if match["port"] is not None:
+        port = _number(where, "port", match["port"], 65535)
+    slots = 1
+    for field in fields[1:]:
+        key, equals, value = field.partition("=")
+        if key == "slots" and equals:
+            slots = _number(where, "slots", value, 1 << 16)
+        elif key not in ("max_slots", "max-slots") or not equals:
+            raise LaunchError(f"{where}: '{field}' is not understood; {_ALLOWED}")
+    return Host(match["v6"] or match["name"], port, slots)
+
+
+def _number(where: str, what: str, text: str, largest: int) -> int:
+    if not text.isdecimal() or not 1 <= int(text) <= largest:
+        raise LaunchError(f"{where}: {what} is '{text}', but must be a number from 1 to {largest}")
+    return int(text)
+
+
+def place(hosts: list[Host], count: int) -> list[Host]:
+    """The host of each of ``count`` ranks: slots filled in the file's order, then around again."""
+    slots = [host for host in hosts for _ in range(host.slots)]
+    return [slots[rank % len(slots)] for rank in range(count)]
+
+
+def resolve(host: str) -> str | None:
+    """The host's address as this machine sees it, IPv4 before IPv6; None if it is unknown here
+    (ssh may know the name all the same, from its own configuration)."""
+    try:
+        found = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)
+    except OSError:
+        return None
+    found.sort(key=lambda entry: entry[0] != socket.AF_INET)
+    return str(found[0][4][0])
+
+
+def is_loopback(address: str) -> bool:
+    """Whether an address as `resolve` gives it stays on its machine."""
+    return ipaddress.ip_address(address.partition("%")[0]).is_loopback
+
+
+def source_address(target: str) -> str:
+    """This machine's address on the route to ``target``. Sends nothing."""
+    family = socket.AF_INET6 if ":" in target else socket.AF_INET
+    with socket.socket(family, socket.SOCK_DGRAM) as probe:
+        try:
+            probe.connect((target, 9))
+            return str(probe.getsockname()[0])
+        except OSError:
+            return "127.0.0.1"
+
+
+def interface_address(name: str) -> str:
+    """The IPv4 address of a network interface.
+
+    Raises:
+        LaunchError: listing the interfaces there are.
+    """
+    import fcntl
+    import struct
+
+    siocgifaddr = 0x8915
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+        try:
+            request = struct.pack("256s", os.fsencode(name)[:15])
+            return socket.inet_ntoa(fcntl.ioctl(probe, siocgifaddr, request)[20:24])
+        except OSError as error:
+            known = ", ".join(entry[1] for entry in socket.if_nameindex())
+            raise LaunchError(
+                f"no IPv4 address on network interface '{name}'; this machine has {known}"
+            ) from error

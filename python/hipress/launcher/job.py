@@ -1,0 +1,204 @@
+"""What a job is: its roles, the environment and the command of each process."""
+
+from __future__ import annotations
+
+import os
+import random
+import re
+import secrets
+import socket
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from .errors import LaunchError
+
+SCHEDULER, SERVER, WORKER = "scheduler", "server", "worker"
+#: Environment that goes along to other machines, where it is not inherited.
+CARRIED = ("LD_LIBRARY_PATH", "PYTHONPATH", "OMP_NUM_THREADS", "KMP_AFFINITY", "KMP_BLOCKTIME",
+           "PYTHONUNBUFFERED")
+CARRIED_PREFIXES = ("DMLC_", "PS_", "MXNET_", "HIPRESS_")
+_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+
+
+@dataclass(frozen=True)
+class Rank:
+    """One process of the job: its role and its number within the role."""
+
+    role: str
+    index: int
+
+    def __str__(self) -> str:
+        return self.role if self.role == SCHEDULER else f"{self.role} {self.index}"
+
+
+@dataclass
+class Job:
+    """A job as the command line describes it."""
+
+    num_workers: int
+    num_servers: int
+    command: list[str]
+    hipress: bool = False
+    python: str = sys.executable
+    interface: str | None = None
+    #: Set for every role, for workers and for servers.
+    env: dict[str, str] = field(default_factory=dict)
+    env_worker: dict[str, str] = field(default_factory=dict)
+    env_server: dict[str, str] = field(default_factory=dict)
+    root_uri: str = "127.0.0.1"
+    root_port: int = 0
+    secret: str = field(default_factory=lambda: secrets.token_hex(32), repr=False)
+
+    def ranks(self) -> list[Rank]:
+        """Scheduler, servers, workers: the order in which they start."""
+        return [Rank(SCHEDULER, 0), *self.distributed_ranks()]
+
+    def distributed_ranks(self) -> list[Rank]:
+        """Servers and workers: those that other hosts run."""
+        servers = [Rank(SERVER, index) for index in range(self.num_servers)]
+        return servers + [Rank(WORKER, index) for index in range(self.num_workers)]
+
+    def environment(self, rank: Rank, node_host: str | None = None) -> dict[str, str]:
+        """What is set for a process on top of what it inherits."""
+        env = {"PYTHONUNBUFFERED": os.environ.get("PYTHONUNBUFFERED", "1"), **self.env}
+        env.update({WORKER: self.env_worker, SERVER: self.env_server}.get(rank.role, {}))
+        env.update(
+            DMLC_ROLE=rank.role,
+            DMLC_PS_ROOT_URI=self.root_uri,
+            DMLC_PS_ROOT_PORT=str(self.root_port),
+            DMLC_NUM_WORKER=str(self.num_workers),
+            DMLC_NUM_SERVER=str(self.num_servers),
+            HIPRESS_SECRET=self.secret,
+        )
+        if self.hipress:
+            env["HIPRESS_LAUNCHED"] = "1"
+        if rank.role != SCHEDULER:
+            env[f"DMLC_{rank.role.upper()}_ID"] = str(rank.index)
+        if self.interface:
+            env["DMLC_INTERFACE"] = self.interface
+        elif node_host:
+            env["DMLC_NODE_HOST"] = node_host
+        return with_source_tree(env)
+
+    def argv(self, rank: Rank) -> list[str]:
+        """The command of a process."""
+        if not self.hipress:
+            return self.command
+        interpreter, arguments = split_script(self.command, self.python)
+        if rank.role == WORKER:
+            return [*interpreter, "-m", "mxnet_hipress", *arguments]
+        return [*interpreter, "-m", "mxnet_hipress.boot"]
+
+
+def with_source_tree(env: dict[str, str]) -> dict[str, str]:
+    """Puts this package on PYTHONPATH if it runs from its source tree, without installation."""
+    package_root = Path(__file__).resolve().parents[2]
+    if (package_root.parent / "pyproject.toml").exists():
+        before = env.get("PYTHONPATH", os.environ.get("PYTHONPATH", ""))
+        entries = [entry for entry in before.split(os.pathsep) if entry]
+        if str(package_root) not in entries:
+            env["PYTHONPATH"] = os.pathsep.join([str(package_root), *entries])
+    return env
+
+
+def split_script(command: list[str], python: str) -> tuple[list[str], list[str]]:
+    """Cuts a command into the interpreter with its options, and the script with its arguments.
+
+    Raises:
+        LaunchError: the command is no Python script.
+    """
+    if command[0].endswith(".py"):
+        return [python], command
+    if re.fullmatch(r"(pypy|python)[0-9.]*", os.path.basename(command[0])) is None:
+        raise LaunchError(
+            f"--hipress runs Python scripts: 'SCRIPT.py ...' or 'python SCRIPT.py ...', "
+            f"not '{' '.join(command)}'"
+        )
+    position = 1
+    while position < len(command) and command[position].startswith("-"):
+        option = command[position]
+        if option == "-m":
+            break
+        if option.startswith("-c") or option == "-":
+            raise LaunchError("--hipress needs a script or a module (-m), not 'python -c ...'")
+        position += 2 if option in ("-W", "-X") else 1
+    if position >= len(command):
+        raise LaunchError(f"--hipress needs a script after '{' '.join(command)}'")
+    return command[:position], command[position:]
+
+
+def parse_pairs(option: str, pairs: list[str]) -> dict[str, str]:
+    """Environment from ``KEY:VALUE`` (as MXNet writes it) or ``KEY=VALUE``.
+
+    Raises:
+        LaunchError: naming the option and what it takes.
+    """
+    env = {}
+    for pair in pairs:
+        match = re.fullmatch(r"([^:=]*)[:=](.*)", pair, re.DOTALL)
+        if match is None or _NAME.fullmatch(match[1]) is None:
+            raise LaunchError(f"{option} takes KEY:VALUE or KEY=VALUE, not '{pair}'")
+        env[match[1]] = match[2]
+    return env
+
+
+def parse_env(values: list[str], environ: Mapping[str, str] = os.environ) -> dict[str, str]:
+    """Environment from ``--env``: ``KEY=VALUE``, or a name whose value here goes along.
+
+    Raises:
+        LaunchError: a malformed entry, or a name that is not set.
+    """
+    env = {}
+    for value in values:
+        name = value.strip()
+        if _NAME.fullmatch(name) is None:
+            env.update(parse_pairs("--env", [value]))
+        elif name in environ:
+            env[name] = environ[name]
+        else:
+            raise LaunchError(f"--env {name}: that variable is not set here; set it or write "
+                              f"--env {name}=VALUE")
+    return env
+
+
+def carried_environment(environ: Mapping[str, str] = os.environ) -> dict[str, str]:
+    """The part of this process's environment that other machines get."""
+    return {
+        name: value
+        for name, value in environ.items()
+        if name in CARRIED or name.startswith(CARRIED_PREFIXES)
+    }
+
+
+def free_port(address: str) -> int:
+    """A TCP port that nobody uses at ``address``; below the range of outgoing connections, so
+    that none of those takes it before the scheduler does."""
+    family = socket.AF_INET6 if ":" in address else socket.AF_INET
+    for _ in range(200):
+        port = random.SystemRandom().randrange(10000, 32768)
+        if not port_error(family, address, port):
+            return port
+    raise LaunchError(f"found no free TCP port at {address} in 200 tries")
+
+
+def check_port(address: str, port: int) -> None:
+    """Raises LaunchError if the scheduler could not listen there."""
+    family = socket.AF_INET6 if ":" in address else socket.AF_INET
+    error = port_error(family, address, port)
+    if error:
+        raise LaunchError(f"the scheduler cannot listen on {address} port {port}: {error}; "
+                          f"leave out --port to have a free one chosen")
+
+
+def port_error(family: int, address: str, port: int) -> str | None:
+    """Why a socket cannot be bound; None if it can."""
+    with socket.socket(family, socket.SOCK_STREAM) as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind((address, port))
+            probe.listen(1)
+        except OSError as error:
+            return str(error.strerror)
+    return None

@@ -1,0 +1,112 @@
+"""Output of many processes on one terminal: whole lines, each with its process's name."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable
+
+COLOURS = ("cyan", "green", "yellow", "magenta", "blue", "bright_cyan", "bright_green",
+           "bright_yellow", "bright_magenta", "bright_blue")
+STDOUT, STDERR = 1, 2
+
+
+class LineSplitter:
+    """Cuts a stream of bytes into lines.
+
+    A progress bar rewrites its line with carriage returns: such a state counts as a line, but at
+    most one in ``interval`` seconds, and the last one always comes through.
+    """
+
+    def __init__(self, limit: int = 1 << 20, interval: float = 1.0,
+                 clock: Callable[[], float] = time.monotonic) -> None:
+        self._limit, self._interval, self._clock = limit, interval, clock
+        self._rest = b""
+        self._next_state = 0.0
+
+    def feed(self, data: bytes) -> list[bytes]:
+        """Lines completed by ``data``, without their ends."""
+        *lines, rest = (self._rest + data).split(b"\n")
+        done = [self._last_state(line) for line in lines]
+        # A return at the very end may be the first half of "\r\n": it waits for what follows.
+        end = b"\r" if rest.endswith(b"\r") else b""
+        states, separator, tail = rest[: len(rest) - len(end)].rpartition(b"\r")
+        if separator:
+            state = self._last_state(states)
+            if state.strip() and self._clock() >= self._next_state:
+                self._next_state = self._clock() + self._interval
+                done.append(state)
+                state = b""
+            rest = (state + b"\r" if state.strip() else b"") + tail + end
+        self._rest = rest
+        if len(self._rest) > self._limit:
+            done.append(self._rest)
+            self._rest = b""
+        return done
+
+    def finish(self) -> list[bytes]:
+        """What is left at the end of the stream."""
+        rest, self._rest = self._rest, b""
+        return [self._last_state(rest)] if rest.strip() else []
+
+    @staticmethod
+    def _last_state(line: bytes) -> bytes:
+        """What a terminal would show of a line that was rewritten."""
+        if b"\r" not in line:
+            return line
+        states = [state for state in line.split(b"\r") if state]
+        return states[-1] if states else b""
+
+
+class Printer:
+    """Writes lines with prefixes to this process's stdout and stderr; colours on a terminal."""
+
+    def __init__(self) -> None:
+        self._prefixes: dict[tuple[str, int], bytes] = {}
+        self._colours: dict[str, str] = {}
+
+    def lines(self, name: str, stream: int, lines: list[bytes]) -> None:
+        """Prints lines of one process, in one write: nobody's lines get between or into them.
+
+        Raises:
+            BrokenPipeError: the reader has gone.
+        """
+        if lines:
+            prefix = self._prefix(name, stream)
+            write_all(stream, b"".join(prefix + line + b"\n" for line in lines))
+
+    def message(self, text: str, style: str = "bold") -> None:
+        """Prints a line of the launcher's own to stderr."""
+        write_all(STDERR, self._styled(f"hipress-launch: {text}", STDERR, style) + b"\n")
+
+    def _prefix(self, name: str, stream: int) -> bytes:
+        key = (name, stream)
+        if key not in self._prefixes:
+            colour = self._colours.setdefault(name, COLOURS[len(self._colours) % len(COLOURS)])
+            self._prefixes[key] = self._styled(f"[{name}]", stream, colour) + b" "
+        return self._prefixes[key]
+
+    @staticmethod
+    def _styled(text: str, stream: int, style: str) -> bytes:
+        if os.isatty(stream):
+            try:
+                from rich.color import ColorSystem
+                from rich.console import Console
+                from rich.style import Style
+            except ImportError:  # from a source tree without installation: no colours
+                return text.encode()
+            with os.fdopen(os.dup(stream), "w") as file:
+                system = Console(file=file).color_system
+            if system is not None and "NO_COLOR" not in os.environ:
+                return Style.parse(style).render(text, color_system=ColorSystem.STANDARD).encode()
+        return text.encode()
+
+
+def write_all(stream: int, data: bytes) -> None:
+    """Writes everything; a non-blocking descriptor is waited for."""
+    view = memoryview(data)
+    while view:
+        try:
+            view = view[os.write(stream, view):]
+        except BlockingIOError:
+            time.sleep(0.005)

@@ -1,0 +1,347 @@
+"""Runs the processes of a job, prints what they say and ends them all when one fails."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import selectors
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from . import supervisor
+from .job import WORKER
+from .output import STDERR, STDOUT, LineSplitter, Printer
+
+SUPERVISOR = Path(supervisor.__file__)
+RANKS = "ranks"  # the role of mpirun and srun: servers and workers behind one process
+ROOT_CAUSE_WINDOW = 0.25  # seconds to wait for the cause behind the first visible failure
+SURVIVORS_GRACE = 3.0  # seconds in which survivors may report the failure and end by themselves
+DRAIN = 15.0  # seconds in which servers and the scheduler should end after the workers
+_RANK_EXIT = re.compile(rb"hipress-rank-exit (\w+(?: \d+)?) (-?\d+)")
+_RANK_LINE = re.compile(rb"\[(scheduler|(?:server|worker) \d+)\] (.*)", re.DOTALL)
+
+
+@dataclass
+class Task:
+    """One supervised process: here, or on another host through ``via``."""
+
+    name: str
+    role: str
+    #: What the supervisor runs: argv, env (additions), cwd.
+    spec: dict
+    #: The command that starts the supervisor; default: here.
+    via: list[str] | None = None
+    #: Sent before the spec (ssh: the supervisor's own text).
+    preamble: bytes = b""
+    where: str = ""
+
+
+@dataclass
+class Running:
+    """A started task."""
+
+    task: Task
+    process: subprocess.Popen
+    started: float
+    streams: dict[int, LineSplitter] = field(default_factory=dict)
+    status: int | None = None  # as Popen's: negative for a signal
+    ended: float = 0.0
+
+
+@dataclass(frozen=True)
+class Failure:
+    """A process that died: who, how (as Popen's returncode), when."""
+
+    name: str
+    where: str
+    status: int
+    ended: float
+    started: float
+
+    def __str__(self) -> str:
+        place = f" on {self.where}" if self.where else ""
+        return f"{self.name}{place} {describe(self.status)} after {self.ended - self.started:.1f} s"
+
+
+def describe(status: int) -> str:
+    """A process's end in words."""
+    number = -status if status < 0 else status - 128
+    name = ""
+    if number > 0:
+        try:
+            name = signal.Signals(number).name
+        except ValueError:
+            name = f"signal {number}" if status < 0 else ""
+    if status < 0:
+        return f"was killed by {name} (signal {number})"
+    return f"exited with status {status}" + (f" (128 + {number}: {name})" if name else "")
+
+
+def shell_status(status: int) -> int:
+    """The status as a shell shows it: 128 + signal."""
+    return 128 - status if status < 0 else status
+
+
+class Runner:
+    """Starts tasks and watches them to the end of the job. Use once, in the main thread."""
+
+    def __init__(self, printer: Printer, grace: float = 5.0, timeout: float | None = None) -> None:
+        self._printer, self._grace, self._timeout = printer, grace, timeout
+        self._selector = selectors.DefaultSelector()
+        self._running: list[Running] = []
+        self._failures: list[Failure] = []
+        self._signals: list[int] = []
+        self._verdict: int | None = None  # exit status, once the job is known to have failed
+        self._term_at: float | None = None
+        self._kill_at: float | None = None
+        self._broken_output = False
+        self._early: dict[str, float] = {}
+
+    def run(self, tasks: list[Task]) -> int:
+        """Runs the tasks; returns the exit status for the shell."""
+        read, write = os.pipe()
+        os.set_blocking(read, False)
+        os.set_blocking(write, False)
+        self._selector.register(read, selectors.EVENT_READ, None)
+        numbers = [signal.SIGINT, signal.SIGTERM, signal.SIGCHLD]
+        if signal.getsignal(signal.SIGHUP) != signal.SIG_IGN:  # nohup
+            numbers.append(signal.SIGHUP)
+        # Should somebody kill a supervisor, what it watched becomes ours.
+        supervisor.prctl(supervisor.PR_SET_CHILD_SUBREAPER, 1)
+        handlers = {number: signal.signal(number, self._on_signal) for number in numbers}
+        old_wakeup = signal.set_wakeup_fd(write, warn_on_full_buffer=False)
+        try:
+            begin = time.monotonic()
+            for task in tasks:
+                if self._signals:
+                    break
+                self._start(task)
+            deadline = None if self._timeout is None else begin + self._timeout
+            return self._watch(deadline)
+        finally:
+            self._leave_nothing()
+            signal.set_wakeup_fd(old_wakeup)
+            for number, handler in handlers.items():
+                signal.signal(number, handler)
+            self._selector.close()
+            os.close(read)
+            os.close(write)
+
+    # Starting and stopping
+
+    def _start(self, task: Task) -> None:
+        if task.where and any(other.task.where == task.where for other in self._running):
+            time.sleep(0.03)  # sshd drops connections at random when too many come at once
+        argv = task.via or [sys.executable, "-I", "-S", str(SUPERVISOR)]
+        process = subprocess.Popen(
+            argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+            start_new_session=True, bufsize=0,
+        )
+        running = Running(task, process, time.monotonic())
+        self._running.append(running)
+        spec = {"name": task.name, "mimic": task.via is None, **task.spec}
+        self._send(running, task.preamble + json.dumps(spec).encode() + b"\n")
+        for stream, pipe in ((STDOUT, process.stdout), (STDERR, process.stderr)):
+            os.set_blocking(pipe.fileno(), False)
+            running.streams[stream] = LineSplitter()
+            self._selector.register(pipe, selectors.EVENT_READ, (running, stream))
+
+    @staticmethod
+    def _send(running: Running, data: bytes) -> None:
+        try:
+            running.process.stdin.write(data)
+        except OSError:
+            pass  # it has died: its status tells
+
+    def _stop(self, verdict: int, now: float, patience: float = 0.0) -> None:
+        """Ends the job with a verdict: SIGTERM after ``patience`` seconds, then SIGKILL."""
+        if self._verdict is None:
+            self._verdict = verdict
+        term_at = now + patience
+        if self._term_at is None or term_at < self._term_at:
+            self._term_at = term_at
+
+    def _command(self, command: bytes) -> None:
+        for running in self._running:
+            if running.status is None:
+                self._send(running, command + b"\n")
+
+    def _leave_nothing(self) -> None:
+        """Ends everything at once; the usual path has ended everything before."""
+        for running in self._running:
+            if running.process.poll() is None:
+                self._send(running, b"KILL\n")
+            running.process.stdin.close()  # its supervisor kills all when this channel ends
+        for running in self._running:
+            try:
+                running.process.wait(timeout=5.0)
+            except subprocess.TimeoutExpired:
+                running.process.kill()
+            running.process.stdout.close()
+            running.process.stderr.close()
+        if all(running.task.via is None for running in self._running):
+            supervisor.kill_all(supervisor.descendants(), signal.SIGKILL)
+
+    # Watching
+
+    def _on_signal(self, number: int, _frame: object) -> None:
+        if number != signal.SIGCHLD:
+            self._signals.append(number)
+
+    def _watch(self, deadline: float | None) -> int:
+        handled = 0
+        first_failure = drain_until = None
+        while True:
+            now = time.monotonic()
+            self._reap(now)
+            alive = [running for running in self._running if running.status is None]
+            if self._signals[handled:]:
+                self._interrupted(self._signals[handled], again=handled > 0, now=now)
+                handled = len(self._signals)
+            if self._failures and first_failure is None:
+                first_failure = now
+            if self._verdict is None:
+                if first_failure is not None and now >= first_failure + ROOT_CAUSE_WINDOW:
+                    self._report(self._root_cause(), len(alive))
+                    self._stop(shell_status(self._root_cause().status), now, SURVIVORS_GRACE)
+                elif deadline is not None and now >= deadline:
+                    self._say(f"the job has not ended within {self._timeout:g} s; stopping it")
+                    self._stop(124, now)
+                elif self._broken_output:
+                    self._stop(128 + signal.SIGPIPE, now)
+            if not alive:
+                break
+            workers = [one for one in alive if one.task.role in (WORKER, RANKS)]
+            if not workers and not self._failures and drain_until is None:
+                drain_until = now + DRAIN
+            if drain_until is not None and now >= drain_until and self._term_at is None:
+                names = ", ".join(running.task.name for running in alive)
+                self._say(f"{names} still ran {DRAIN:g} s after the last worker; stopping")
+                self._stop(0, now)
+            self._enforce(now)
+            self._pump(0.05 if self._term_at or first_failure else 0.5)
+        self._drain_output()
+        if self._verdict is None and self._failures:
+            self._report(self._root_cause(), 0)
+            return shell_status(self._root_cause().status)
+        return self._verdict or 0
+
+    def _enforce(self, now: float) -> None:
+        if self._term_at is not None and self._kill_at is None and now >= self._term_at:
+            self._command(b"TERM")
+            self._kill_at = now + self._grace
+        if self._kill_at is not None and now >= self._kill_at:
+            self._command(b"KILL")
+            # A connection that no longer works: give up on it, the other end sees it close.
+            for running in self._running:
+                if running.status is None and now >= self._kill_at + 5.0:
+                    running.process.kill()
+
+    def _interrupted(self, number: int, again: bool, now: float) -> None:
+        name = signal.Signals(number).name
+        if again:
+            self._say(f"{name} again; killing everything at once")
+            self._kill_at = now
+        else:
+            self._say(f"{name}; stopping the job")
+        self._stop(128 + number, now)
+
+    def _reap(self, now: float) -> None:
+        for running in self._running:
+            if running.status is None and running.process.poll() is not None:
+                running.status, running.ended = running.process.returncode, now
+                if running.status != 0 and self._term_at is None:
+                    self._fail(running.task.name, running.task.where, running)
+                elif running.status == 0 and running.task.role not in (WORKER, RANKS):
+                    self._early[running.task.name] = now
+
+    def _fail(self, name: str, where: str, running: Running, status: int | None = None) -> None:
+        code = running.status if status is None else status
+        self._failures.append(
+            Failure(name, where, code or 0, time.monotonic(), running.started))
+
+    def _root_cause(self) -> Failure:
+        """The failure behind the others: the first process killed by a signal within the window
+        of the first failure, or else the first failure. mpirun and srun only pass one on."""
+        window = self._failures[0].ended + ROOT_CAUSE_WINDOW
+        near = [failure for failure in self._failures if failure.ended <= window]
+        near = [one for one in near if one.name not in ("mpirun", "srun")] or near
+        return next((failure for failure in near if failure.status < 0), near[0])
+
+    def _report(self, failure: Failure, alive: int) -> None:
+        left = ""
+        others = [f"{name} had ended {failure.ended - when:.1f} s before"
+                  for name, when in self._early.items() if when < failure.ended]
+        if others:
+            left = f" ({', '.join(others)})"
+        stopping = f"; stopping the other {alive} processes" if alive > 1 else (
+            "; stopping the other process" if alive else "")
+        self._say(f"{failure}{left}{stopping}", "bold red")
+
+    def _say(self, text: str, style: str = "bold yellow") -> None:
+        try:
+            self._printer.message(text, style)
+        except OSError:
+            self._broken_output = True
+
+    # Output
+
+    def _pump(self, timeout: float) -> None:
+        """Waits for output, a signal or a child's end, and prints what there is."""
+        for key, _ in self._selector.select(timeout):
+            if key.data is None:
+                try:
+                    os.read(key.fd, 4096)
+                except BlockingIOError:
+                    pass
+            else:
+                self._copy(key.fileobj, *key.data)
+
+    def _copy(self, pipe, running: Running, stream: int) -> None:
+        try:
+            data = os.read(pipe.fileno(), 1 << 16)
+        except BlockingIOError:
+            return
+        splitter = running.streams[stream]
+        if data:
+            self._print(running, stream, splitter.feed(data))
+        else:
+            self._selector.unregister(pipe)
+            self._print(running, stream, splitter.finish())
+
+    def _drain_output(self) -> None:
+        """Prints what the ended processes left in their pipes. One that escaped its supervisor
+        might keep a pipe open: after a second we stop waiting for its end."""
+        deadline = time.monotonic() + 1.0
+        while len(self._selector.get_map()) > 1 and time.monotonic() < deadline:
+            self._pump(0.05)
+
+    def _print(self, running: Running, stream: int, lines: list[bytes]) -> None:
+        if self._broken_output:
+            return
+        try:
+            if running.task.role == RANKS:
+                self._print_ranks(running, stream, lines)
+            else:
+                self._printer.lines(running.task.name, stream, lines)
+        except OSError:
+            self._broken_output = True
+
+    def _print_ranks(self, running: Running, stream: int, lines: list[bytes]) -> None:
+        """Output of mpirun or srun: its processes put their names before their lines."""
+        for line in lines:
+            exit_line = _RANK_EXIT.search(line)
+            prefixed = _RANK_LINE.fullmatch(line)
+            if exit_line:
+                status = int(exit_line[2])
+                if status and self._term_at is None:
+                    self._fail(exit_line[1].decode(), "", running, status)
+            elif prefixed:
+                self._printer.lines(prefixed[1].decode(), stream, [prefixed[2]])
+            else:
+                self._printer.lines(running.task.name, stream, [line])

@@ -1,0 +1,267 @@
+"""Runs one process of a job and leaves nothing of it behind, whatever happens.
+
+Stands alone (standard library, Python 3.6 or newer): the launcher runs this file on its own
+machine and sends its text over ssh to others. In its own session, it starts the command as a
+session of its own, forwards stop requests, and ends, with SIGKILL where it must, every process
+that descends from the command, even those that became daemons.
+
+Standard input is the control channel: a JSON line that describes the process (argv, env, cwd,
+name; never visible in the process list), then lines "TERM" or "KILL". Its end means that the
+launcher is gone: everything is killed. Under mpirun and srun there is no such channel: the
+description comes from the environment, and the death of the parent takes the channel's place.
+
+The exit status is the command's, or 128 + signal; with "mimic", it dies of the same signal.
+"""
+
+import ctypes
+import json
+import os
+import resource
+import select
+import signal
+import subprocess
+import sys
+import time
+
+PR_SET_PDEATHSIG, PR_SET_CHILD_SUBREAPER = 1, 36
+LEFTOVER_GRACE = 1.0  # seconds from SIGTERM to SIGKILL for what the command left behind
+STOP_GRACE = 5.0  # the same for the command itself, where no launcher sends KILL
+
+
+def prctl(option, value):
+    ctypes.CDLL(None, use_errno=True).prctl(option, value, 0, 0, 0)
+
+
+def parents():
+    """pid -> parent's pid of every process."""
+    table = {}
+    for entry in os.listdir("/proc"):
+        if entry.isdigit():
+            try:
+                with open(f"/proc/{entry}/stat", "rb") as file:
+                    # The command's name, in parentheses, may hold anything.
+                    fields = file.read().rpartition(b")")[2].split()
+            except OSError:
+                continue
+            if fields[0] != b"Z":
+                table[int(entry)] = int(fields[1])
+    return table
+
+
+def descendants():
+    table = parents()
+    found, level = [], {os.getpid()}
+    while level:
+        level = {pid for pid, parent in table.items() if parent in level}
+        found.extend(level)
+    return found
+
+
+def kill_all(pids, number):
+    for pid in pids:
+        try:
+            os.kill(pid, number)
+        except OSError:
+            pass
+
+
+class Relay:
+    """Copies one stream of the command line by line, each with a prefix and in one write."""
+
+    def __init__(self, source, target, prefix):
+        self.source, self.target, self.prefix, self.rest = source, target, prefix, b""
+
+    def copy(self):
+        """Returns False at the end of the stream."""
+        data = os.read(self.source, 65536)
+        lines = (self.rest + data).split(b"\n")
+        self.rest = lines.pop()
+        if not data and self.rest:
+            lines.append(self.rest)
+        for line in lines:
+            os.write(self.target, self.prefix + line + b"\n")
+        return bool(data)
+
+
+class Supervisor:
+    def __init__(self, spec, control, relayed=False):
+        self.spec, self.control, self.relayed = spec, control, relayed
+        self.child, self.status = None, None
+        self.kill_at = None
+        self.pending = b""
+        self.relays = []
+        self.wake, wake_write = os.pipe()
+        os.set_blocking(self.wake, False)
+        os.set_blocking(wake_write, False)
+        signal.set_wakeup_fd(wake_write, warn_on_full_buffer=False)
+        signal.signal(signal.SIGCHLD, lambda *_: None)
+        signal.signal(signal.SIGHUP, lambda *_: self.stop())
+        for number in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(number, lambda *_: self.stop())
+
+    def start(self):
+        prctl(PR_SET_CHILD_SUBREAPER, 1)
+        env = dict(os.environ, **self.spec["env"])
+        pipe = subprocess.PIPE if self.relayed else None
+
+        def in_child():
+            # Should somebody kill this supervisor, the command goes with it.
+            prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+
+        try:
+            self.child = subprocess.Popen(
+                self.spec["argv"], env=env, cwd=self.spec.get("cwd"), stdin=subprocess.DEVNULL,
+                stdout=pipe, stderr=pipe, start_new_session=True, preexec_fn=in_child)
+        except (OSError, subprocess.SubprocessError) as error:
+            # The directory is checked in the child, where its error looks like the command's.
+            what = self.spec["argv"][0]
+            if self.spec.get("cwd") and not os.path.isdir(self.spec["cwd"]):
+                what = self.spec["cwd"]
+            reason = getattr(error, "strerror", None) or error
+            sys.stderr.write(f"hipress-launch: cannot run '{what}': {reason}\n")
+            sys.exit(126 if isinstance(error, PermissionError) else 127)
+        if self.relayed:
+            prefix = f"[{self.spec['name']}] ".encode()
+            self.relays = [Relay(self.child.stdout.fileno(), 1, prefix),
+                           Relay(self.child.stderr.fileno(), 2, prefix)]
+
+    def stop(self):
+        """SIGTERM to the command; SIGCONT lets a stopped one see it."""
+        if self.child is not None and self.status is None:
+            for number in (signal.SIGTERM, signal.SIGCONT):
+                try:
+                    os.killpg(self.child.pid, number)
+                except OSError:
+                    pass
+        if self.control is None and self.kill_at is None:
+            self.kill_at = time.monotonic() + STOP_GRACE
+
+    def kill(self):
+        kill_all(descendants(), signal.SIGKILL)
+
+    def read_control(self):
+        data = os.read(self.control, 4096)
+        lines = (self.pending + data).split(b"\n")
+        self.pending = lines.pop()
+        for line in lines:
+            if line == b"TERM":
+                self.stop()
+            elif line == b"KILL":
+                self.kill()
+        if not data:
+            self.control = None
+            self.kill()
+
+    def reap(self):
+        """Collects ended children: the command, and orphans that were handed to us."""
+        while True:
+            try:
+                pid, status = os.waitpid(-1, os.WNOHANG)
+            except ChildProcessError:
+                return
+            if pid == 0:
+                return
+            if pid == self.child.pid:
+                self.status = status
+
+    def serve(self, timeout):
+        """Handles what comes within `timeout` seconds (None: until something does)."""
+        sources = [self.wake] + [relay.source for relay in self.relays]
+        if self.control is not None:
+            sources.append(self.control)
+        ready = select.select(sources, [], [], timeout)[0]
+        if self.wake in ready:
+            try:
+                os.read(self.wake, 4096)
+            except OSError:
+                pass
+        if self.control is not None and self.control in ready:
+            self.read_control()
+        self.relays = [relay for relay in self.relays
+                       if relay.source not in ready or relay.copy()]
+        self.reap()
+
+    def run(self):
+        self.start()
+        self.reap()
+        while self.status is None:
+            timeout = None
+            if self.kill_at is not None:
+                timeout = max(0.0, self.kill_at - time.monotonic())
+                if timeout == 0.0:
+                    self.kill()
+                    timeout = 1.0
+            self.serve(timeout)
+        self.clear()
+        while self.relays:
+            self.serve(1.0)
+        return self.status
+
+    def clear(self):
+        """Ends what the command left behind."""
+        kill_at, number = time.monotonic() + LEFTOVER_GRACE, signal.SIGTERM
+        give_up = kill_at + 5.0
+        while time.monotonic() < give_up:
+            left = descendants()
+            if not left:
+                return
+            if time.monotonic() >= kill_at:
+                number = signal.SIGKILL
+            kill_all(left, number)
+            self.serve(0.02)
+
+
+def leave(status, mimic):
+    if os.WIFSIGNALED(status):
+        number = os.WTERMSIG(status)
+        if mimic:
+            resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+            if number not in (signal.SIGKILL, signal.SIGSTOP):
+                signal.signal(number, signal.SIG_DFL)
+            os.kill(os.getpid(), number)
+        os._exit(128 + number)
+    os._exit(os.WEXITSTATUS(status))
+
+
+def read_spec():
+    """The description on standard input; nothing beyond its line is consumed."""
+    line = b""
+    while not line.endswith(b"\n"):
+        byte = os.read(0, 1)
+        if not byte:
+            sys.exit(0)  # the launcher died before it told us what to run
+        line += byte
+    return json.loads(line.decode())
+
+
+def rank_from_environment():
+    for name in ("OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK", "SLURM_PROCID"):
+        if os.environ.get(name, "").isdigit():
+            return int(os.environ[name])
+    sys.exit("hipress-launch: neither mpirun nor srun told this process its rank")
+
+
+def run_rank():
+    """One of mpirun's or srun's processes: finds its role, and reports its end on stderr."""
+    prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
+    table = json.loads(os.environ.pop("HIPRESS_LAUNCH_TABLE"))
+    role, index = table["ranks"][rank_from_environment()]
+    env = dict(table["env"], **table["roles"][role]["env"])
+    env[f"DMLC_{role.upper()}_ID"] = str(index)
+    spec = {"name": f"{role} {index}", "argv": table["roles"][role]["argv"], "env": env,
+            "cwd": table["cwd"]}
+    status = Supervisor(spec, None, relayed=True).run()
+    code = -os.WTERMSIG(status) if os.WIFSIGNALED(status) else os.WEXITSTATUS(status)
+    os.write(2, f"hipress-rank-exit {spec['name']} {code}\n".encode())
+    leave(status, False)
+
+
+def main():
+    if os.environ.get("HIPRESS_LAUNCH_TABLE"):
+        run_rank()
+    spec = read_spec()
+    leave(Supervisor(spec, 0).run(), spec.get("mimic", False))
+
+
+if __name__ == "__main__":
+    main()
