@@ -18,7 +18,6 @@ from mxnet.base import MXNetError
 
 import mxnet as mx
 from mxnet_hipress import _engine
-from mxnet_hipress._keys import KeyTable
 from mxnet_hipress._sparse import SparseStore
 
 _job: Job | None = None
@@ -33,16 +32,16 @@ class WorkerNode(Node):
 
 
 class Job:
-    """The node, its keys, and how the process ends."""
+    """The node, what its stores share, and how the process ends."""
 
     def __init__(self, sync: bool) -> None:
         _engine.bind()
         self.sync = sync
         self.node = WorkerNode()
         self.node.set_sync(sync)
-        self.keys = KeyTable()
         self.sparse = SparseStore(self.node, sync)
-        self.optimizer_known = False
+        self.stores = 0
+        """Stores that this process has created; all workers create the same, in the same order."""
         self.left = False
         self._pid = os.getpid()
         self._excepthook = sys.excepthook

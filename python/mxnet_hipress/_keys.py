@@ -12,6 +12,7 @@ from mxnet.base import MXNetError
 from mxnet.ndarray.ndarray import _DTYPE_MX_TO_NP
 
 import mxnet as mx
+from mxnet_hipress._commands import STORE_SHIFT
 from mxnet_hipress._engine import dtype_flag
 
 DTYPES = {0: "float32", 2: "float16", 12: "bfloat16"}
@@ -24,8 +25,10 @@ UserKey = Union[int, str]
 class Key:
     """One initialised key."""
 
-    number: int
-    """What the servers and the optimizer know it by."""
+    store: int
+    """Number of the store it is in."""
+    index: int
+    """What the store's optimizer knows it by."""
     user_key: UserKey
     shape: tuple[int, ...]
     dtype: int
@@ -41,6 +44,11 @@ class Key:
         self.name = repr(self.user_key).encode()
 
     @property
+    def number(self) -> int:
+        """What the servers know it by."""
+        return self.store << STORE_SHIFT | self.index
+
+    @property
     def buffer(self) -> mx.nd.NDArray:
         """A CPU array of the key's shape: where device arrays are summed and results are spread."""
         if self._buffer is None:
@@ -49,13 +57,14 @@ class Key:
 
 
 class KeyTable:
-    """All keys of the job, in the order of their initialisation.
+    """All keys of one store, in the order of their initialisation.
 
     Integer keys are their own numbers. String keys are numbered in that order over dense and
     sparse ones alike, which is what optimizers expect of their `idx2name`.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, store: int) -> None:
+        self._store = store
         self._keys: dict[UserKey, Key] = {}
         self._type: type | None = None
 
@@ -80,16 +89,17 @@ class KeyTable:
         self._check_type(user_key)
         if user_key in self._keys:
             raise MXNetError(f"key {user_key!r} is initialised already")
-        if isinstance(user_key, int) and user_key < 0:
-            raise MXNetError(f"keys must be 0 or greater, got {user_key}")
+        if isinstance(user_key, int) and not 0 <= user_key < 1 << STORE_SHIFT:
+            raise MXNetError(f"int keys must be from 0 to {(1 << STORE_SHIFT) - 1}, got {user_key}")
         flag = dtype_flag(value)
         if flag not in DTYPES:
             raise MXNetError(
                 f"key {user_key!r} has dtype {np.dtype(value.dtype).name}; a distributed store "
                 f"holds {', '.join(DTYPES.values())}"
             )
-        number = user_key if isinstance(user_key, int) else len(self._keys)
-        return Key(number, user_key, value.shape, flag, value.stype == "row_sparse")
+        index = user_key if isinstance(user_key, int) else len(self._keys)
+        sparse = value.stype == "row_sparse"
+        return Key(self._store, index, user_key, value.shape, flag, sparse)
 
     def add(self, key: Key) -> None:
         """Enters a key that is initialised now."""

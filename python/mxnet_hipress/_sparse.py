@@ -14,7 +14,7 @@ from mxnet.base import _LIB, KVStoreHandle, MXNetError, check_call
 from mxnet.kvstore import KVStore as MXNetKVStore
 
 import mxnet as mx
-from mxnet_hipress._commands import Head
+from mxnet_hipress._commands import Head, pack
 
 if TYPE_CHECKING:
     from mxnet_hipress._keys import Key, KeyTable
@@ -48,7 +48,7 @@ class SparseStore:
         """Initialises a key; all workers do, in the same order."""
         if self._kv is None:
             self._start()
-        self._kv.init(key.number, value)
+        self._kv.init(key.index, value)
 
     def push(self, key: Key, arrays: list[mx.nd.NDArray], priority: int) -> None:
         """Pushes row_sparse gradients, one a device."""
@@ -57,13 +57,13 @@ class SparseStore:
                 raise MXNetError(
                     f"key {key.user_key!r} is row_sparse: a {array.stype} gradient cannot be pushed"
                 )
-        self._kv.push(key.number, arrays, priority)
+        self._kv.push(key.index, arrays, priority)
 
     def pull(
         self, key: Key, arrays: list[mx.nd.NDArray], priority: int, ignore_sparse: bool
     ) -> None:
         """Pulls whole values, as far as MXNet's store does that."""
-        self._kv.pull(key.number, arrays, priority, ignore_sparse)
+        self._kv.pull(key.index, arrays, priority, ignore_sparse)
 
     def row_sparse_pull(
         self, keys: KeyTable, key: object, out: object, priority: int, row_ids: object
@@ -71,9 +71,9 @@ class SparseStore:
         """Pulls the rows `row_ids`; key, out and row_ids as in MXNet's row_sparse_pull."""
         many = isinstance(key, (list, tuple))
         numbers = (
-            [keys.get(k, "pull rows of").number for k in key]
+            [keys.get(k, "pull rows of").index for k in key]
             if many
-            else (keys.get(key, "pull rows of").number)
+            else (keys.get(key, "pull rows of").index)
         )
         self._kv.row_sparse_pull(numbers, out, priority, row_ids)
 
@@ -91,9 +91,9 @@ class SparseStore:
             self._kv = None
 
     def _start(self) -> None:
-        address = self._node.command(0, Head.START_SPARSE)
+        address = self._node.command(0, Head.START_SPARSE, pack(0, b""))
         for server in range(self._node.num_servers):
-            self._node.command(server, Head.START_SPARSE, address)
+            self._node.command(server, Head.START_SPARSE, pack(0, address))
         host, port = pickle.loads(address)
         handle = KVStoreHandle()
         with _environment(DMLC_ROLE="worker", DMLC_PS_ROOT_URI=host, DMLC_PS_ROOT_PORT=str(port)):

@@ -15,7 +15,7 @@ import mxnet as mx
 from mxnet import optimizer as opt
 from mxnet_hipress import _engine, _job
 from mxnet_hipress._commands import Head
-from mxnet_hipress._keys import DTYPES, Key, group
+from mxnet_hipress._keys import DTYPES, Key, KeyTable, group
 
 _STATES_FORMAT = "hipress optimizer states 1"
 
@@ -40,6 +40,10 @@ class KVStore(MXNetKVStore):
         set_kvstore_handle(self.handle)
         self._job = _job.join(sync="async" not in name)
         self._node = self._job.node
+        self._number = self._job.stores
+        self._job.stores += 1
+        self._keys = KeyTable(self._number)
+        self._optimizer_known = False
 
     @property
     def type(self) -> str:
@@ -81,9 +85,11 @@ class KVStore(MXNetKVStore):
         for user_key, arrays in group(key, value):
             if len(arrays) != 1:
                 raise MXNetError(f"init of key {user_key!r} takes one value, got {len(arrays)}")
-            self._init_key(self._job.keys.new(user_key, arrays[0]), arrays[0])
+            self._init_key(self._keys.new(user_key, arrays[0]), arrays[0])
 
     def _init_key(self, key: Key, value: mx.nd.NDArray) -> None:
+        if key.sparse and self._number != 0:
+            raise MXNetError("row_sparse keys can only be in the first store that a job creates")
         if key.sparse:
             self._job.sparse.init(key, value)
         elif value.stype != "default":
@@ -97,7 +103,7 @@ class KVStore(MXNetKVStore):
                 value = value.as_in_context(mx.cpu())
                 data = _engine.data_pointer(value)
             self._node.init(key.number, str(key.user_key), data, key.size, key.dtype)
-        self._job.keys.add(key)
+        self._keys.add(key)
 
     def push(self, key: object, value: object, priority: int = 0) -> None:
         """Pushes gradients, summed over devices and, on the servers, over workers.
@@ -108,7 +114,7 @@ class KVStore(MXNetKVStore):
         :raises MXNetError: for unknown keys, other shapes or dtypes than at init, a failed job
         """
         for user_key, arrays in group(key, value):
-            entry = self._job.keys.get(user_key, "push")
+            entry = self._keys.get(user_key, "push")
             self._check_optimizer()
             if entry.sparse:
                 self._job.sparse.push(entry, arrays, priority)
@@ -126,7 +132,7 @@ class KVStore(MXNetKVStore):
         if out is None:
             raise MXNetError("pull needs out, the arrays to pull into")
         for user_key, arrays in group(key, out):
-            entry = self._job.keys.get(user_key, "pull")
+            entry = self._keys.get(user_key, "pull")
             if entry.sparse:
                 self._job.sparse.pull(entry, arrays, priority, ignore_sparse)
                 continue
@@ -140,7 +146,7 @@ class KVStore(MXNetKVStore):
         values = group(key, value)
         outs = values if out is None else group(key, out)
         for (user_key, pushed), (_, pulled) in zip(values, outs):
-            entry = self._job.keys.get(user_key, "push")
+            entry = self._keys.get(user_key, "push")
             self._check_optimizer()
             if entry.sparse:
                 raise MXNetError(
@@ -177,12 +183,12 @@ class KVStore(MXNetKVStore):
         if out is None or row_ids is None:
             raise MXNetError("row_sparse_pull needs out and row_ids")
         for user_key, _ in group(key, out):
-            if not self._job.keys.get(user_key, "pull rows of").sparse:
+            if not self._keys.get(user_key, "pull rows of").sparse:
                 raise MXNetError(
                     f"key {user_key!r} is dense: only keys initialised with a row_sparse value "
                     "have rows to pull"
                 )
-        self._job.sparse.row_sparse_pull(self._job.keys, key, out, priority, row_ids)
+        self._job.sparse.row_sparse_pull(self._keys, key, out, priority, row_ids)
 
     # ---- Settings --------------------------------------------------------------------------------
 
@@ -205,8 +211,9 @@ class KVStore(MXNetKVStore):
         Unlike MXNet's own, lr_mult and wd_mult of Gluon parameters are heeded.
         """
         self._send_command_to_servers(Head.SET_OPTIMIZER, pickle.dumps(_portable(optimizer), 0))
-        self._job.sparse.set_optimizer()
-        self._job.optimizer_known = True
+        if self._number == 0:
+            self._job.sparse.set_optimizer()
+        self._optimizer_known = True
         self._updater = opt.get_updater(optimizer)
 
     def _set_updater(self, updater: object) -> None:
@@ -243,8 +250,8 @@ class KVStore(MXNetKVStore):
                 f"and this job has {self.num_servers}"
             )
         for server, state in enumerate(states):
-            self._node.command(server, Head.SET_STATES, state)
-        self._job.optimizer_known = True
+            self._command(server, Head.SET_STATES, state)
+        self._optimizer_known = True
         if content["optimizer"]:
             self._updater = opt.get_updater(pickle.loads(states[0])[1])
 
@@ -277,13 +284,13 @@ class KVStore(MXNetKVStore):
 
     def _check_optimizer(self) -> None:
         """Without an optimizer, an asynchronous server would not know what to do with a push."""
-        if self._job.sync or self._job.optimizer_known:
+        if self._job.sync or self._optimizer_known:
             return
         if not all(self._send_command_to_servers(Head.HAS_OPTIMIZER, b"")):
             raise MXNetError(
                 f"{self.type} needs an optimizer on the servers: call set_optimizer before push"
             )
-        self._job.optimizer_known = True
+        self._optimizer_known = True
 
     def _check_arrays(self, key: Key, arrays: list[mx.nd.NDArray], verb: str) -> None:
         for array in arrays:
