@@ -14,7 +14,7 @@ from mxnet.profiler import set_kvstore_handle
 import mxnet as mx
 from mxnet import optimizer as opt
 from mxnet_hipress import _engine, _job
-from mxnet_hipress._commands import Head
+from mxnet_hipress._commands import Head, pack
 from mxnet_hipress._keys import DTYPES, Key, KeyTable, group
 
 _STATES_FORMAT = "hipress optimizer states 1"
@@ -278,7 +278,10 @@ class KVStore(MXNetKVStore):
     def _send_command_to_servers(self, head: int, body: str | bytes) -> list[bytes]:
         """Sends a command to all servers; returns their answers. Blocks."""
         body = body.encode() if isinstance(body, str) else body
-        return [self._node.command(server, int(head), body) for server in range(self.num_servers)]
+        return [self._command(server, head, body) for server in range(self.num_servers)]
+
+    def _command(self, server: int, head: int, body: bytes) -> bytes:
+        return self._node.command(server, int(head), pack(self._number, body))
 
     # ---- Arrays ----------------------------------------------------------------------------------
 
