@@ -305,7 +305,7 @@ class Node:
                     )
                     return 0
                 except BaseException as error:  # nothing may unwind into native code
-                    lib.HipressSetError(f"{type(error).__name__}: {error}".encode())
+                    lib.HipressSetError(_sentence(error))
                     return -1
 
             native = Updater(call)
@@ -325,10 +325,16 @@ class Node:
                     lib.HipressSetReply(answer, len(answer))
                 return 0
             except BaseException as error:  # nothing may unwind into native code
-                lib.HipressSetError(f"{type(error).__name__}: {error}".encode())
+                lib.HipressSetError(_sentence(error))
                 return -1
 
         self._check(lib.HipressServe(self._handle, Controller(call), None))
+
+
+def _sentence(error: BaseException) -> bytes:
+    """What the user reads of an exception: our own are sentences, others need their type."""
+    own = isinstance(error, HipressError)
+    return (str(error) if own else f"{type(error).__name__}: {error}").encode()
 
 
 def _memory(array: np.ndarray) -> tuple[int, int, int]:

@@ -4,7 +4,6 @@ import dataclasses
 
 import numpy as np
 import pytest
-
 from hipress.casync import Op, ps
 from hipress.casync.check import GraphError, check
 from hipress.casync.graph import cut, server, worker
