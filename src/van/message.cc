@@ -25,6 +25,7 @@ const char* KnownKind(uint16_t kind) {
     case MessageKind::kFetched: return "kFetched";
     case MessageKind::kCommand: return "kCommand";
     case MessageKind::kReply: return "kReply";
+    case MessageKind::kFailure: return "kFailure";
   }
   return nullptr;
 }

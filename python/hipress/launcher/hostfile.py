@@ -10,7 +10,8 @@ from dataclasses import dataclass
 
 from .errors import LaunchError
 
-_HOST = re.compile(r"(?:\[(?P<v6>[0-9A-Fa-f:.]+)\]|(?P<name>[A-Za-z0-9_.@-]+))(?::(?P<port>[^:]*))?")
+_HOST = re.compile(
+    r"(?:\[(?P<v6>[0-9A-Fa-f:.]+)\]|(?P<name>[A-Za-z0-9_.@-]+))(?::(?P<port>[^:]*))?")
 _ALLOWED = "allowed: 'host', 'host:ssh-port', 'user@host', each with 'slots=N' after it if wanted"
 
 

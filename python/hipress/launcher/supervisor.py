@@ -38,7 +38,7 @@ def parents():
     for entry in os.listdir("/proc"):
         if entry.isdigit():
             try:
-                with open("/proc/%s/stat" % entry, "rb") as file:
+                with open(f"/proc/{entry}/stat", "rb") as file:
                     # The command's name, in parentheses, may hold anything.
                     fields = file.read().rpartition(b")")[2].split()
             except OSError:
@@ -117,11 +117,11 @@ class Supervisor:
             what = self.spec["argv"][0]
             if self.spec.get("cwd") and not os.path.isdir(self.spec["cwd"]):
                 what = self.spec["cwd"]
-            sys.stderr.write("hipress-launch: cannot run '%s': %s\n"
-                             % (what, getattr(error, "strerror", None) or error))
+            reason = getattr(error, "strerror", None) or error
+            sys.stderr.write(f"hipress-launch: cannot run '{what}': {reason}\n")
             sys.exit(126 if isinstance(error, PermissionError) else 127)
         if self.relayed:
-            prefix = ("[%s] " % self.spec["name"]).encode()
+            prefix = f"[{self.spec['name']}] ".encode()
             self.relays = [Relay(self.child.stdout.fileno(), 1, prefix),
                            Relay(self.child.stderr.fileno(), 2, prefix)]
 
@@ -247,12 +247,12 @@ def run_rank():
     table = json.loads(os.environ.pop("HIPRESS_LAUNCH_TABLE"))
     role, index = table["ranks"][rank_from_environment()]
     env = dict(table["env"], **table["roles"][role]["env"])
-    env["DMLC_%s_ID" % role.upper()] = str(index)
-    spec = {"name": "%s %d" % (role, index), "argv": table["roles"][role]["argv"], "env": env,
+    env[f"DMLC_{role.upper()}_ID"] = str(index)
+    spec = {"name": f"{role} {index}", "argv": table["roles"][role]["argv"], "env": env,
             "cwd": table["cwd"]}
     status = Supervisor(spec, None, relayed=True).run()
     code = -os.WTERMSIG(status) if os.WIFSIGNALED(status) else os.WEXITSTATUS(status)
-    os.write(2, ("hipress-rank-exit %s %d\n" % (spec["name"], code)).encode())
+    os.write(2, f"hipress-rank-exit {spec['name']} {code}\n".encode())
     leave(status, False)
 
 
