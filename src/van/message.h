@@ -38,6 +38,7 @@ enum class MessageKind : uint16_t {
   kFetched = 21,      ///< server -> worker: one partition of it
   kCommand = 22,      ///< worker -> server: set_optimizer and the like
   kReply = 23,        ///< to kInitKey and kCommand; status in `flags`, text or data in the payload
+  kFailure = 24,      ///< server -> workers: the job cannot go on; payload: a sentence
 };
 
 struct MessageHeader {
@@ -64,6 +65,9 @@ static_assert(std::is_trivially_copyable<MessageHeader>::value, "sent as it lies
 struct Message {
   MessageHeader header;
   Buffer payload;
+  /// Set by a sender who has computed header.payload_checksum with Checksum() (van/checksum.h), so
+  /// that one payload for many peers is read once. False in received messages.
+  bool payload_checksum_known = false;
 };
 
 }  // namespace hipress

@@ -20,6 +20,11 @@
 
 namespace hipress {
 
+/// Rank of a node that the scheduler has not named yet. Several may connect to one listener; it calls
+/// them {role, kFirstProvisionalRank + k} until Van::RenamePeer. Ranks in a job are smaller.
+constexpr uint16_t kUnnamedRank = 0xFFFF;
+constexpr uint16_t kFirstProvisionalRank = 0x8000;
+
 /// Upcalls of a van; all on its one thread.
 class VanReceiver {
  public:
@@ -73,6 +78,8 @@ class Van {
   virtual std::string Start(NodeId self, const std::string& host, int port, VanReceiver* receiver) = 0;
   /// This node's name once it is known (the scheduler assigns ranks).
   virtual void Rename(NodeId self) = 0;
+  /// The name of a connected peer once it is known; on the van's thread.
+  virtual void RenamePeer(NodeId from, NodeId to) = 0;
   /// Connects and authenticates; blocks the caller, at most until `deadline`.
   /// \throw Error that says who could not be reached, where, and why
   virtual void Connect(NodeId peer, const std::string& address,
@@ -83,6 +90,8 @@ class Van {
   virtual const VanCounters& counters() const = 0;
   /// Says goodbye, flushes what is queued (bounded by `linger`), closes, joins the thread. Idempotent.
   virtual void Stop(std::chrono::milliseconds linger = std::chrono::milliseconds(2000)) = 0;
+  /// Closes at once, without goodbye, so that the peers see a failure; joins the thread. Idempotent.
+  virtual void Abort() = 0;
 };
 
 /// The default van: TCP, TLS where it is wanted. See docs/transport.md for its handshake.

@@ -1,0 +1,129 @@
+"""The task graph of one gradient: what every node does to synchronise it, and in which order.
+
+A gradient of ``n`` elements is cut into partitions. Each node has a list of tasks; a task's inputs
+are earlier tasks of the same node (their results) or :data:`GRADIENT`, what the user pushed. A send
+on one node and the receive on its peer with the same partition and step are joined by the network.
+
+The graph is built once per key, in the same way on every worker, and is the only description of a
+topology: the native executor, the NumPy reference and the checker all read it.
+"""
+
+from __future__ import annotations
+
+import enum
+from dataclasses import dataclass, field
+
+GRADIENT = -1
+"""Stands among a task's inputs for the node's own gradient."""
+
+
+class Op(enum.IntEnum):
+    """The primitives; the numbers are those of ``src/casync/program.h``."""
+
+    ENCODE = 0
+    DECODE = 1
+    MERGE = 2
+    SEND = 3
+    RECV = 4
+    UPDATE = 5
+
+
+class Role(enum.IntEnum):
+    """Roles of nodes; the numbers are those of ``src/common/types.h``."""
+
+    SCHEDULER = 0
+    SERVER = 1
+    WORKER = 2
+
+
+@dataclass(frozen=True, order=True)
+class Node:
+    """A member of the job: its role and its rank within that role, from 0."""
+
+    role: Role
+    rank: int
+
+    @property
+    def packed(self) -> int:
+        """The id as one integer, as the C API takes it."""
+        return int(self.role) << 16 | self.rank
+
+    def __str__(self) -> str:
+        return f"{self.role.name.lower()} {self.rank}"
+
+
+def worker(rank: int) -> Node:
+    """Worker number ``rank``."""
+    return Node(Role.WORKER, rank)
+
+
+def server(rank: int) -> Node:
+    """Server number ``rank``."""
+    return Node(Role.SERVER, rank)
+
+
+@dataclass(frozen=True)
+class Partition:
+    """Elements ``offset`` to ``offset + count`` of the gradient."""
+
+    offset: int
+    count: int
+
+
+@dataclass(frozen=True)
+class Task:
+    """One step of one node.
+
+    ``inputs`` are indices into the node's task list, or GRADIENT; a MERGE adds them in that order.
+    ``peer`` is the other end of a SEND or RECV. ``step`` tells apart several sends of one partition
+    between the same two nodes.
+    """
+
+    op: Op
+    partition: int
+    inputs: tuple[int, ...] = ()
+    peer: Node | None = None
+    step: int = 0
+
+
+@dataclass
+class Graph:
+    """Tasks of all nodes for a gradient of ``n`` elements.
+
+    ``per_worker`` marks an asynchronous graph: a server runs its tasks once per worker that pushes,
+    each on its own, and no replies are sent.
+    """
+
+    n: int
+    partitions: list[Partition]
+    tasks: dict[Node, list[Task]] = field(default_factory=dict)
+    per_worker: bool = False
+
+    def add(
+        self,
+        node: Node,
+        op: Op,
+        partition: int,
+        *inputs: int,
+        peer: Node | None = None,
+        step: int = 0,
+    ) -> int:
+        """Appends a task to ``node``'s list and returns its index there."""
+        tasks = self.tasks.setdefault(node, [])
+        tasks.append(Task(op, partition, tuple(inputs), peer, step))
+        return len(tasks) - 1
+
+
+def cut(begin: int, end: int, size: int, granularity: int = 1) -> list[Partition]:
+    """Cuts elements ``begin`` to ``end`` into partitions of at most about ``size`` elements.
+
+    The pieces are as equal as multiples of ``granularity`` (the codec's block, in elements) allow;
+    only the last may have another length.
+    """
+    count = end - begin
+    if count <= 0:
+        return []
+    pieces = max(1, -(-count // max(size, 1)))
+    step = -(-count // pieces)
+    step = -(-step // granularity) * granularity
+    return [Partition(at, min(step, end - at)) for at in range(begin, end, step)]

@@ -1,0 +1,31 @@
+"""A node's part of a graph as flat int64, the form the native executor reads.
+
+Layout (``src/casync/program.cc`` reads it)::
+
+    version = 1, per_worker, num_partitions, num_tasks, num_inputs
+    num_partitions x (offset, count)
+    num_tasks      x (op, partition, step, peer or -1, first input, number of inputs)
+    num_inputs     x (task index, or -1 for the gradient)
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from hipress.casync.graph import Graph, Node
+
+VERSION = 1
+
+
+def flatten(graph: Graph, node: Node) -> np.ndarray:
+    """``node``'s program as a one-dimensional int64 array."""
+    tasks = graph.tasks.get(node, [])
+    head = [VERSION, int(graph.per_worker), len(graph.partitions), len(tasks)]
+    partitions = [field for p in graph.partitions for field in (p.offset, p.count)]
+    rows: list[int] = []
+    inputs: list[int] = []
+    for task in tasks:
+        peer = task.peer.packed if task.peer is not None else -1
+        rows += [task.op, task.partition, task.step, peer, len(inputs), len(task.inputs)]
+        inputs += task.inputs
+    return np.array([*head, len(inputs), *partitions, *rows, *inputs], dtype=np.int64)

@@ -1,0 +1,349 @@
+"""A node of a job in Python: the store of a worker, the serving of a server or scheduler.
+
+This is the layer that front ends share. It speaks NumPy-shaped memory (address, element count, type
+flag); MXNet arrays and futures are the front ends' business.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import os
+import threading
+from collections.abc import Callable
+from ctypes import byref, c_char_p, c_int, c_int64, c_uint32, c_void_p
+
+import numpy as np
+
+from hipress._lib import (
+    FLOAT16,
+    FLOAT32,
+    POINTER,
+    Controller,
+    Done,
+    Updater,
+    check_call,
+    lib,
+    string_pairs,
+)
+from hipress.casync import Graph, flatten, ps
+from hipress.casync.graph import Role, worker
+
+_FLAGS = {np.dtype(np.float32): FLOAT32, np.dtype(np.float16): FLOAT16}
+
+
+class HipressError(RuntimeError):
+    """The job failed, or a call was wrong; the message is a sentence for the user."""
+
+
+class Pending:
+    """The end of one push or pull."""
+
+    def __init__(self) -> None:
+        self._event = threading.Event()
+        self._error: str | None = None
+
+    def _done(self, error: str | None) -> None:
+        self._error = error
+        self._event.set()
+
+    def wait(self, timeout: float | None = None) -> None:
+        """Blocks until the operation is over, at most ``timeout`` seconds.
+
+        :raises HipressError: if it failed; the message names the node that died, if one did
+        :raises TimeoutError: after ``timeout``
+        """
+        if not self._event.wait(timeout):
+            raise TimeoutError(f"the operation was not over after {timeout} s")
+        if self._error is not None:
+            raise HipressError(self._error)
+
+
+class Node:
+    """This process as a member of the job that the DMLC_* environment describes.
+
+    Creating it joins the job and blocks until everybody is there.
+
+    :raises HipressError: in one sentence, if the environment is wrong or somebody is missing
+    """
+
+    def __init__(self) -> None:
+        self._handle = c_void_p()
+        self._check(lib.HipressStart(byref(self._handle)))
+        self._pid = os.getpid()
+        self._updater = None
+        self._keys: dict[int, int] = {}  # key -> elements
+        self._homes = 0
+        self._lock = threading.Lock()
+        self._operations: dict[int, tuple[Callable[[str | None], None], object]] = {}
+        self._next_operation = 1
+        self._on_done = Done(self._operation_done)
+
+    @staticmethod
+    def _check(code: int) -> None:
+        check_call(code, HipressError)
+
+    # ---- Who we are ----
+
+    @property
+    def handle(self) -> c_void_p:
+        """The HipressNodeHandle, for native front ends."""
+        return self._handle
+
+    @property
+    def role(self) -> str:
+        """"worker", "server" or "scheduler"."""
+        role = c_char_p()
+        self._check(lib.HipressRole(self._handle, byref(role)))
+        return role.value.decode()
+
+    @property
+    def rank(self) -> int:
+        """Rank among the nodes of this role, from 0."""
+        rank = c_int()
+        self._check(lib.HipressRank(self._handle, byref(rank)))
+        return rank.value
+
+    def _group_size(self) -> tuple[int, int]:
+        workers, servers = c_int(), c_int()
+        self._check(lib.HipressGroupSize(self._handle, byref(workers), byref(servers)))
+        return workers.value, servers.value
+
+    @property
+    def num_workers(self) -> int:
+        """Workers in the job."""
+        return self._group_size()[0]
+
+    @property
+    def num_servers(self) -> int:
+        """Servers in the job."""
+        return self._group_size()[1]
+
+    def num_dead_node(self, node_id: int = 7) -> int:
+        """Dead nodes in a group: ``node_id`` adds 1 (scheduler), 2 (servers), 4 (workers)."""
+        number = c_int()
+        self._check(lib.HipressNumDeadNode(self._handle, node_id, byref(number)))
+        return number.value
+
+    def stats(self) -> dict[str, int]:
+        """Counters of the transport and, on a worker, of the store; all in bytes or messages.
+
+        ``pushed_bytes`` and ``pulled_bytes`` are what went over the wire, headers included;
+        ``pushed_raw_bytes`` and ``pulled_raw_bytes`` what it would have been uncompressed.
+        """
+        text = c_char_p()
+        self._check(lib.HipressStats(self._handle, byref(text)))
+        return json.loads(text.value)
+
+    # ---- Leaving ----
+
+    def stop(self) -> None:
+        """Leaves in peace. A forked child of the process that joined does nothing."""
+        if os.getpid() == self._pid:
+            self._check(lib.HipressStop(self._handle))
+
+    def abort(self) -> None:
+        """Leaves as a failure: the other nodes get an error that names this one."""
+        if os.getpid() == self._pid:
+            self._check(lib.HipressAbort(self._handle))
+
+    # ---- A worker's store ----
+
+    def set_sync(self, sync: bool) -> None:
+        """Synchronous (default) or asynchronous updates; before the first :meth:`init`."""
+        self._check(lib.HipressSetSync(self._handle, int(sync)))
+        self._sync = sync
+
+    _sync = True
+
+    def graph(self, n: int) -> Graph:
+        """The task graph for the next key of ``n`` elements."""
+        bound = int(os.environ.get("MXNET_KVSTORE_BIGARRAY_BOUND", ps.BIGARRAY_BOUND))
+        size = int(os.environ.get("HIPRESS_PARTITION_ELEMENTS", ps.PARTITION_ELEMENTS))
+        workers, servers = self._group_size()
+        return ps.build(
+            n,
+            workers,
+            servers,
+            home=self._homes,
+            partition_elements=size,
+            bigarray_bound=bound,
+            sync=self._sync,
+        )
+
+    def init(self, key: int, name: str, data: int | None, n: int, dtype: int) -> None:
+        """Initialises ``key`` on all workers together with rank 0's ``data``.
+
+        :param data: address of ``n`` elements; read on rank 0 only
+        :param dtype: type flag (0 float32, 2 float16, 12 bfloat16)
+        :raises HipressError: the same on all workers, if they do not agree
+        """
+        graph = self.graph(n)
+        self._homes += 1
+        nodes = [node for node in graph.tasks if node.role == Role.SERVER]
+        nodes.append(worker(self.rank))
+        programs = [flatten(graph, node) for node in nodes]
+        pointers = (POINTER(c_int64) * len(nodes))(
+            *(program.ctypes.data_as(POINTER(c_int64)) for program in programs)
+        )
+        self._check(
+            lib.HipressInit(
+                self._handle,
+                key,
+                name.encode(),
+                data,
+                n,
+                dtype,
+                len(nodes),
+                (c_uint32 * len(nodes))(*(node.packed for node in nodes)),
+                pointers,
+                (c_int64 * len(nodes))(*(len(program) for program in programs)),
+            )
+        )
+        self._keys[key] = n
+
+    def init_array(self, key: int, value: np.ndarray, name: str | None = None) -> None:
+        """As :meth:`init`, of a C-contiguous float32 or float16 array."""
+        address, n, flag = _memory(value)
+        self.init(key, name or str(key), address, n, flag)
+
+    def push(self, key: int, gradient: np.ndarray, priority: int = 0) -> Pending:
+        """Pushes; ``gradient`` must not change until the result's ``wait`` returns."""
+        return self._start(lib.HipressPush, key, priority, gradient)
+
+    def pull(self, key: int, out: np.ndarray, priority: int = 0) -> Pending:
+        """Pulls into ``out`` the result of this worker's latest push of ``key``."""
+        return self._start(lib.HipressPull, key, priority, out)
+
+    def pushpull(
+        self, key: int, gradient: np.ndarray, out: np.ndarray | None = None, priority: int = 0
+    ) -> Pending:
+        """Pushes ``gradient`` and pulls into ``out`` (``gradient`` itself by default)."""
+        out = gradient if out is None else out
+        return self._start(lib.HipressPushPull, key, priority, gradient, out)
+
+    def _start(self, function, key: int, priority: int, *arrays: np.ndarray) -> Pending:
+        memory = [_memory(array) for array in arrays]
+        if any(m[1:] != memory[0][1:] for m in memory):
+            raise HipressError("gradient and output must have the same size and dtype")
+        pending = Pending()
+        with self._lock:
+            operation = self._next_operation
+            self._next_operation += 1
+            self._operations[operation] = (pending._done, arrays)  # keeps the arrays alive
+        code = function(
+            self._handle,
+            key,
+            *(m[0] for m in memory),
+            memory[0][1],
+            memory[0][2],
+            priority,
+            self._on_done,
+            operation,
+        )
+        if code != 0:
+            with self._lock:
+                del self._operations[operation]
+        self._check(code)
+        return pending
+
+    def _operation_done(self, operation: int, error: bytes | None) -> None:
+        with self._lock:
+            done, _ = self._operations.pop(operation)
+        done(None if error is None else error.decode())
+
+    def set_gradient_compression(self, params: dict[str, object]) -> None:
+        """Compression of all later pushes, e.g. ``{"type": "2bit", "threshold": 0.5}``.
+
+        :raises HipressError: a sentence that lists what is allowed
+        """
+        self._check(lib.HipressSetGradientCompression(self._handle, *string_pairs(params)))
+
+    def command(self, server: int, head: int, body: bytes) -> bytes:
+        """Sends a command to one server and returns its answer.
+
+        :raises HipressError: with the server's sentence, if it refuses
+        """
+        reply, size = c_void_p(), c_int64()
+        self._check(
+            lib.HipressCommand(
+                self._handle, server, head, body, len(body), byref(reply), byref(size)
+            )
+        )
+        return ctypes.string_at(reply, size.value)
+
+    def barrier(self) -> None:
+        """Blocks until all workers have called it."""
+        self._check(lib.HipressBarrier(self._handle))
+
+    def wait_all(self) -> None:
+        """Blocks until every push and pull so far is over."""
+        self._check(lib.HipressWaitAll(self._handle))
+
+    # ---- Serving ----
+
+    def set_updater(
+        self, updater: Callable[[int, str, np.ndarray, np.ndarray], None] | None
+    ) -> None:
+        """Servers: from now on values are weights, updated by ``updater(key, name, grad, weight)``.
+
+        ``grad`` and ``weight`` are float32 views, of this server's shard, of native memory; the
+        updater changes ``weight`` in place. An exception fails the job with its message.
+        """
+        if updater is None:
+            native = Updater(0)
+        else:
+
+            def call(_context, key, name, gradient, weight, n):
+                try:
+                    shape = (n,)
+                    updater(
+                        key,
+                        name.decode(),
+                        np.ctypeslib.as_array(gradient, shape),
+                        np.ctypeslib.as_array(weight, shape),
+                    )
+                    return 0
+                except BaseException as error:  # nothing may unwind into native code
+                    lib.HipressSetError(_sentence(error))
+                    return -1
+
+            native = Updater(call)
+        self._check(lib.HipressSetUpdater(self._handle, native, None))
+        self._updater = native  # the library calls it from now on
+
+    def serve(self, controller: Callable[[int, int, bytes], bytes | None] | None = None) -> None:
+        """Serves until the job ends; ``controller(worker, head, body)`` answers commands.
+
+        :raises HipressError: if a node died or the job failed
+        """
+
+        def call(_context, rank, head, body, size):
+            try:
+                if controller is None:
+                    raise HipressError("this server takes no commands")
+                answer = controller(rank, head, ctypes.string_at(body, size))
+                if answer:
+                    lib.HipressSetReply(answer, len(answer))
+                return 0
+            except BaseException as error:  # nothing may unwind into native code
+                lib.HipressSetError(_sentence(error))
+                return -1
+
+        self._check(lib.HipressServe(self._handle, Controller(call), None))
+
+
+def _sentence(error: BaseException) -> bytes:
+    """What the user reads of an exception: our own are sentences, others need their type."""
+    own = isinstance(error, HipressError)
+    return (str(error) if own else f"{type(error).__name__}: {error}").encode()
+
+
+def _memory(array: np.ndarray) -> tuple[int, int, int]:
+    """(address, elements, type flag) of an array that native code can use in place."""
+    flag = _FLAGS.get(array.dtype)
+    if flag is None:
+        raise HipressError(f"a gradient must be float32 or float16, not {array.dtype}")
+    if not array.flags.c_contiguous:
+        raise HipressError("a gradient must be C-contiguous; pass np.ascontiguousarray(...)")
+    return array.ctypes.data, array.size, flag

@@ -1,0 +1,66 @@
+"""HiPress for MXNet: distributed key-value stores that compress gradients in both directions.
+
+    import mxnet_hipress                        # before mxnet
+    import mxnet as mx
+    kv = mx.kv.create("dist_sync_hipress")
+    kv.set_gradient_compression({"type": "onebit"})
+
+Importing it registers the types dist_sync_hipress, dist_device_sync_hipress and dist_async_hipress
+with MXNet; install() makes MXNet's own names mean ours. In a server or scheduler of a job (as
+DMLC_ROLE says) the import serves until the job ends and then exits, as MXNet's own import does.
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+import sys
+
+__all__ = ["install", "KVStore"]
+
+_STOCK_NAMES = (
+    "dist",
+    "dist_sync",
+    "dist_async",
+    "dist_device_sync",
+    "dist_device_async",
+    "dist_sync_device",
+    "dist_async_device",
+)
+_OWN_NAMES = ("dist_sync_hipress", "dist_device_sync_hipress", "dist_async_hipress")
+
+if os.environ.get("DMLC_ROLE") in ("server", "scheduler"):
+    from mxnet_hipress import boot
+
+    boot.exit_with(boot.main())
+
+if (
+    os.environ.get("DMLC_ROLE") == "worker"
+    and "mxnet" in sys.modules
+    and not os.environ.get("HIPRESS_LAUNCHED")
+):
+    raise ImportError(
+        "import mxnet_hipress before mxnet, or launch the job with --hipress: the servers of this "
+        "job have imported mxnet first, too, which made them MXNet's own servers"
+    )
+
+from mxnet_hipress import _compat  # noqa: E402
+
+_compat.import_mxnet()
+
+from mxnet.kvstore import KVStoreBase  # noqa: E402
+
+from mxnet_hipress.kvstore import KVStore  # noqa: E402
+
+
+def _register(names: tuple[str, ...]) -> None:
+    for name in names:
+        KVStoreBase.kv_registry[name] = functools.partial(KVStore, name)
+
+
+def install() -> None:
+    """Makes mx.kv.create("dist_sync") and MXNet's other distributed types create ours."""
+    _register(_STOCK_NAMES)
+
+
+_register(_OWN_NAMES)

@@ -1,0 +1,38 @@
+"""`python -m mxnet_hipress SCRIPT ARGS` (or `-m MODULE ARGS`): runs an unmodified MXNet script
+whose distributed key-value stores are ours."""
+
+from __future__ import annotations
+
+import os
+import runpy
+import sys
+
+import mxnet_hipress
+from mxnet_hipress import _job
+
+
+def main() -> None:
+    """Runs the script named on the command line as __main__, with the arguments that follow."""
+    arguments = sys.argv[1:]
+    as_module = arguments[:1] == ["-m"]
+    if as_module:
+        arguments = arguments[1:]
+    if not arguments or arguments[0].startswith("-"):
+        sys.exit("usage: python -m mxnet_hipress SCRIPT ARGS | -m MODULE ARGS")
+    mxnet_hipress.install()
+    sys.argv = arguments
+    try:
+        if as_module:
+            sys.path[0] = os.getcwd()
+            runpy.run_module(arguments[0], run_name="__main__", alter_sys=True)
+        else:
+            sys.path[0] = os.path.dirname(os.path.abspath(arguments[0]))
+            runpy.run_path(arguments[0], run_name="__main__")
+    except SystemExit as end:
+        job = _job.current()
+        if job is not None and end.code not in (None, 0):
+            job.abort()
+        raise
+
+
+main()

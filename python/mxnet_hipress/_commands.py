@@ -1,0 +1,44 @@
+"""What workers can ask servers for, besides pushes and pulls."""
+
+from __future__ import annotations
+
+import enum
+import struct
+
+STORE_SHIFT = 32
+"""A key's number on the servers: its store's number, shifted by this, and its own."""
+
+_STORE = struct.Struct("<I")
+
+
+class Head(enum.IntEnum):
+    """Head of a command, whose body starts with the store's number.
+
+    0 is MXNet's; ours lie above all that scripts are likely to use.
+    """
+
+    SET_OPTIMIZER = 0
+    """Body: pickled optimizer."""
+    HAS_OPTIMIZER = 0x48690001
+    """Answer: b"1" or b""."""
+    GET_STATES = 0x48690002
+    """Body: b"1" to include the optimizer. Answer: from mxnet.optimizer.Updater.get_states."""
+    SET_STATES = 0x48690003
+    """Body: what GET_STATES gave."""
+    START_SPARSE = 0x48690004
+    """Starts MXNet's own server beside ours. Body: pickled environment of that job."""
+
+
+def pack(store: int, body: bytes) -> bytes:
+    """The body of a command about a store."""
+    return _STORE.pack(store) + body
+
+
+def unpack(body: bytes) -> tuple[int, bytes]:
+    """The store's number, and what `pack` was given.
+
+    :raises ValueError: if the body is too short to come from `pack`
+    """
+    if len(body) < _STORE.size:
+        raise ValueError(f"a command's body starts with a store's number, got {len(body)} bytes")
+    return _STORE.unpack_from(body)[0], body[_STORE.size :]

@@ -1,0 +1,44 @@
+"""Imports MXNet 1.9 where its import alone would fail or never return."""
+
+from __future__ import annotations
+
+import builtins
+import os
+from types import ModuleType
+
+_ALIASES = ("bool", "int", "float", "complex", "object", "str")
+
+
+def restore_numpy_aliases() -> None:
+    """Gives NumPy 1.24 and later the aliases (np.bool, ...) that MXNet uses while it is imported.
+
+    :raises ImportError: with NumPy 2, which MXNet 1.9 cannot work with
+    """
+    import numpy
+
+    if int(numpy.__version__.split(".")[0]) >= 2:
+        raise ImportError(
+            f"MXNet 1.9 does not work with NumPy {numpy.__version__}: install numpy<2"
+        )
+    for name in _ALIASES:
+        if name not in numpy.__dict__:
+            setattr(numpy, name, getattr(builtins, name))
+
+
+def import_mxnet() -> ModuleType:
+    """MXNet, also in a server, where DMLC_ROLE would make `import mxnet` serve and never return.
+
+    :raises ImportError: if MXNet or a NumPy that it works with is not installed
+    """
+    restore_numpy_aliases()
+    role = os.environ.get("DMLC_ROLE")
+    if role == "worker":
+        role = None
+    if role is not None:
+        del os.environ["DMLC_ROLE"]
+    try:
+        import mxnet
+    finally:
+        if role is not None:
+            os.environ["DMLC_ROLE"] = role
+    return mxnet

@@ -1,0 +1,155 @@
+"""The keys of a job's store: numbers, shapes, and the checks that every call makes."""
+
+from __future__ import annotations
+
+import numbers
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Union
+
+import numpy as np
+from mxnet.base import MXNetError
+from mxnet.ndarray.ndarray import _DTYPE_MX_TO_NP
+
+import mxnet as mx
+from mxnet_hipress._commands import STORE_SHIFT
+from mxnet_hipress._engine import dtype_flag
+
+DTYPES = {0: "float32", 2: "float16", 12: "bfloat16"}
+"""The type flags a key may have."""
+
+UserKey = Union[int, str]
+
+
+@dataclass
+class Key:
+    """One initialised key."""
+
+    store: int
+    """Number of the store it is in."""
+    index: int
+    """What the store's optimizer knows it by."""
+    user_key: UserKey
+    shape: tuple[int, ...]
+    dtype: int
+    """MXNet's type flag."""
+    sparse: bool
+    """Kept by MXNet's own store."""
+    size: int = field(init=False)
+    name: bytes = field(init=False)
+    _buffer: mx.nd.NDArray | None = field(init=False, default=None)
+
+    def __post_init__(self) -> None:
+        self.size = int(np.prod(self.shape, dtype=np.int64))
+        self.name = repr(self.user_key).encode()
+
+    @property
+    def number(self) -> int:
+        """What the servers know it by."""
+        return self.store << STORE_SHIFT | self.index
+
+    @property
+    def buffer(self) -> mx.nd.NDArray:
+        """A CPU array of the key's shape: where device arrays are summed and results are spread."""
+        if self._buffer is None:
+            self._buffer = mx.nd.empty(self.shape, mx.cpu(), _DTYPE_MX_TO_NP[self.dtype])
+        return self._buffer
+
+
+class KeyTable:
+    """All keys of one store, in the order of their initialisation.
+
+    Integer keys are their own numbers. String keys are numbered in that order over dense and
+    sparse ones alike, which is what optimizers expect of their `idx2name`.
+    """
+
+    def __init__(self, store: int) -> None:
+        self._store = store
+        self._keys: dict[UserKey, Key] = {}
+        self._type: type | None = None
+
+    def get(self, user_key: UserKey, verb: str) -> Key:
+        """An initialised key.
+
+        :param verb: what the caller is about to do, for the error
+        :raises MXNetError: if it is not initialised, or of another type than the others
+        """
+        key = self._keys.get(user_key)
+        if key is None:
+            self._check_type(user_key)
+            raise MXNetError(f"cannot {verb} key {user_key!r}: init it first")
+        return key
+
+    def new(self, user_key: UserKey, value: mx.nd.NDArray) -> Key:
+        """A key for `value`, not yet in the table.
+
+        :raises MXNetError: for a key that exists, of another type than the others, negative, or
+            of a dtype that cannot be summed
+        """
+        self._check_type(user_key)
+        if user_key in self._keys:
+            raise MXNetError(f"key {user_key!r} is initialised already")
+        if isinstance(user_key, int) and not 0 <= user_key < 1 << STORE_SHIFT:
+            raise MXNetError(f"int keys must be from 0 to {(1 << STORE_SHIFT) - 1}, got {user_key}")
+        flag = dtype_flag(value)
+        if flag not in DTYPES:
+            raise MXNetError(
+                f"key {user_key!r} has dtype {np.dtype(value.dtype).name}; a distributed store "
+                f"holds {', '.join(DTYPES.values())}"
+            )
+        index = user_key if isinstance(user_key, int) else len(self._keys)
+        sparse = value.stype == "row_sparse"
+        return Key(self._store, index, user_key, value.shape, flag, sparse)
+
+    def add(self, key: Key) -> None:
+        """Enters a key that is initialised now."""
+        self._keys[key.user_key] = key
+        self._type = type(key.user_key)
+
+    def _check_type(self, user_key: UserKey) -> None:
+        if self._type is not None and type(user_key) is not self._type:
+            raise MXNetError(
+                f"keys must be all int or all str: got {user_key!r}, and the others are "
+                f"{self._type.__name__}"
+            )
+
+
+def group(keys: object, values: object) -> list[tuple[UserKey, list[mx.nd.NDArray]]]:
+    """Pairs keys with their arrays, as MXNet does: one key or many, one array or many a key.
+
+    A key that occurs several times has its arrays joined.
+
+    :raises MXNetError: for other types, or lists of different lengths
+    """
+    if not isinstance(keys, (list, tuple)):
+        keys, values = [keys], [values]
+    elif not isinstance(values, (list, tuple)) or len(values) != len(keys):
+        count = len(values) if isinstance(values, (list, tuple)) else "no list of them"
+        raise MXNetError(f"there must be a value for each of the {len(keys)} keys, got {count}")
+    grouped: dict[UserKey, list[mx.nd.NDArray]] = {}
+    for user_key, value in zip(keys, values):
+        grouped.setdefault(_plain(user_key), []).extend(_arrays(user_key, value))
+    if len({type(key) for key in grouped}) > 1:
+        raise MXNetError(f"keys must be all int or all str, got {list(grouped)}")
+    return list(grouped.items())
+
+
+def _plain(user_key: object) -> UserKey:
+    if isinstance(user_key, str):
+        return user_key
+    if isinstance(user_key, numbers.Integral) and not isinstance(user_key, bool):
+        return int(user_key)
+    raise MXNetError(f"a key must be an int or a str, got {user_key!r}")
+
+
+def _arrays(user_key: object, value: object) -> Iterable[mx.nd.NDArray]:
+    arrays = value if isinstance(value, (list, tuple)) else [value]
+    for array in arrays:
+        if not isinstance(array, mx.nd.NDArray):
+            raise MXNetError(
+                f"the value of key {user_key!r} must be an NDArray or a list of them, "
+                f"got {type(array).__name__}"
+            )
+    if not arrays:
+        raise MXNetError(f"the value of key {user_key!r} is an empty list")
+    return arrays

@@ -1,0 +1,54 @@
+"""The server's and the scheduler's program: `python -m mxnet_hipress.boot`, or any script whose
+first import is mxnet_hipress, with DMLC_ROLE=server or scheduler."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+
+
+def main() -> int:
+    """Serves until the job ends.
+
+    :return: exit status: 0 if all workers left in peace, 1 with a line on stderr if not
+    """
+    # Waiting in native code, Python would not get to its own handler of Ctrl-C.
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    role = os.environ.get("DMLC_ROLE")
+    if role not in ("server", "scheduler"):
+        print(
+            f"mxnet_hipress.boot serves: DMLC_ROLE must be server or scheduler, got {role!r}",
+            file=sys.stderr,
+        )
+        return 2
+    from hipress.node import HipressError, Node
+
+    from mxnet_hipress.server import Server
+
+    server = None
+    name = role
+    try:
+        node = Node()
+        name = role if role == "scheduler" else f"server {node.rank}"
+        server = Server(node)
+        node.serve(server.control)
+        node.stop()
+        return 0
+    except (HipressError, ImportError) as error:
+        print(f"hipress {name}: {error}", file=sys.stderr)
+        return 1
+    finally:
+        if server is not None:
+            server.close()
+
+
+def exit_with(status: int) -> None:
+    """Ends the process at once: native threads may still be at work, and are no longer needed."""
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(status)
+
+
+if __name__ == "__main__":
+    exit_with(main())

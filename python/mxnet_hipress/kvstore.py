@@ -1,0 +1,360 @@
+"""The distributed key-value store that MXNet's Module, Trainer and scripts use."""
+
+from __future__ import annotations
+
+import ctypes
+import pickle
+from collections.abc import Mapping
+from math import prod
+
+from mxnet.base import _LIB, KVStoreHandle, MXNetError, check_call
+from mxnet.kvstore import KVStore as MXNetKVStore
+from mxnet.profiler import set_kvstore_handle
+
+import mxnet as mx
+from mxnet import optimizer as opt
+from mxnet_hipress import _engine, _job
+from mxnet_hipress._commands import Head, pack
+from mxnet_hipress._keys import DTYPES, Key, KeyTable, group
+
+_STATES_FORMAT = "hipress optimizer states 1"
+
+
+class KVStore(MXNetKVStore):
+    """Drop-in for MXNet's dist stores, with compression of gradients in both directions.
+
+    Calls return at once and run on MXNet's engine; an error, for example that another process
+    died, is raised as MXNetError where an array that was pulled is waited for, and by every later
+    call. Arguments are MXNet's: a key (int or str) or a list of them, an array per key or a list
+    of them (one per device, summed before they are pushed).
+
+    :param name: the type that scripts see, e.g. "dist_sync"
+    """
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+        # MXNet's C functions (the profiler, say) want a store of its own; a local one does no harm.
+        handle = KVStoreHandle()
+        check_call(_LIB.MXKVStoreCreate(b"local", ctypes.byref(handle)))
+        super().__init__(handle)
+        set_kvstore_handle(self.handle)
+        self._job = _job.join(sync="async" not in name)
+        self._node = self._job.node
+        self._number = self._job.stores
+        self._job.stores += 1
+        self._keys = KeyTable(self._number)
+        self._optimizer_known = False
+
+    @property
+    def type(self) -> str:
+        """The type this store was created as."""
+        return self._name
+
+    @property
+    def rank(self) -> int:
+        """This worker's rank, from 0."""
+        return self._node.rank
+
+    @property
+    def num_workers(self) -> int:
+        """Workers in the job."""
+        return self._node.num_workers
+
+    @property
+    def num_servers(self) -> int:
+        """Servers in the job."""
+        return self._node.num_servers
+
+    def is_capable(self, capability: str) -> bool:
+        """Whether optimizers can run on the servers ("optimizer"): always."""
+        if capability.lower() == self.OPTIMIZER:
+            return True
+        raise ValueError(f"unknown capability {capability!r}: the only one is {self.OPTIMIZER!r}")
+
+    # ---- Values ----------------------------------------------------------------------------------
+
+    def init(self, key: object, value: object) -> None:
+        """Initialises keys with rank 0's values; all workers call it in the same order. Blocks.
+
+        Values are float32, float16 or bfloat16, and never compressed. row_sparse ones go to
+        MXNet's own store.
+
+        :raises MXNetError: for a key that exists, an unsupported dtype, or values whose shapes or
+            dtypes differ between workers
+        """
+        for user_key, arrays in group(key, value):
+            if len(arrays) != 1:
+                raise MXNetError(f"init of key {user_key!r} takes one value, got {len(arrays)}")
+            self._init_key(self._keys.new(user_key, arrays[0]), arrays[0])
+
+    def _init_key(self, key: Key, value: mx.nd.NDArray) -> None:
+        if key.sparse and self._number != 0:
+            raise MXNetError("row_sparse keys can only be in the first store that a job creates")
+        if key.sparse:
+            self._job.sparse.init(key, value)
+        elif value.stype != "default":
+            raise MXNetError(
+                f"key {key.user_key!r} has storage type {value.stype}; "
+                "a distributed store holds default and row_sparse"
+            )
+        else:
+            data = None
+            if self.rank == 0:
+                value = value.as_in_context(mx.cpu())
+                data = _engine.data_pointer(value)
+            self._node.init(key.number, str(key.user_key), data, key.size, key.dtype)
+        self._keys.add(key)
+
+    def push(self, key: object, value: object, priority: int = 0) -> None:
+        """Pushes gradients, summed over devices and, on the servers, over workers.
+
+        row_sparse gradients of dense keys are pushed as dense ones.
+
+        :param priority: higher goes first
+        :raises MXNetError: for unknown keys, other shapes or dtypes than at init, a failed job
+        """
+        for user_key, arrays in group(key, value):
+            entry = self._keys.get(user_key, "push")
+            self._check_optimizer()
+            if entry.sparse:
+                self._job.sparse.push(entry, arrays, priority)
+            else:
+                self._push_array(entry, self._sum(entry, arrays), priority)
+
+    def pull(
+        self, key: object, out: object = None, priority: int = 0, ignore_sparse: bool = True
+    ) -> None:
+        """Pulls values into every array of `out`: the result of this worker's latest push.
+
+        :param ignore_sparse: skip row_sparse arrays instead of refusing them
+        :raises MXNetError: for unknown keys, other shapes or dtypes than at init, a failed job
+        """
+        if out is None:
+            raise MXNetError("pull needs out, the arrays to pull into")
+        for user_key, arrays in group(key, out):
+            entry = self._keys.get(user_key, "pull")
+            if entry.sparse:
+                self._job.sparse.pull(entry, arrays, priority, ignore_sparse)
+                continue
+            if ignore_sparse:
+                arrays = [array for array in arrays if array.stype == "default"]
+            if arrays:
+                self._pull_arrays(entry, arrays, priority)
+
+    def pushpull(self, key: object, value: object, out: object = None, priority: int = 0) -> None:
+        """push and pull in one; without `out`, the results replace the values."""
+        values = group(key, value)
+        outs = values if out is None else group(key, out)
+        for (user_key, pushed), (_, pulled) in zip(values, outs):
+            entry = self._keys.get(user_key, "push")
+            self._check_optimizer()
+            if entry.sparse:
+                raise MXNetError(
+                    f"pushpull does not take row_sparse keys such as {user_key!r}: "
+                    "use push and row_sparse_pull"
+                )
+            self._check_arrays(entry, pulled, "pull")
+            total = self._sum(entry, pushed)
+            if total is pulled[0] or total is entry._buffer:
+                _engine.push_pull(
+                    self._node.handle,
+                    entry.number,
+                    entry.name,
+                    total,
+                    entry.size,
+                    entry.dtype,
+                    priority,
+                )
+                self._spread(total, pulled)
+            else:
+                self._push_array(entry, total, priority)
+                self._pull_arrays(entry, pulled, priority)
+
+    def broadcast(self, key: object, value: object, out: object, priority: int = 0) -> None:
+        """init, then pull into every array of `out`."""
+        values = group(key, value)
+        self.init([k for k, _ in values], [arrays[0] for _, arrays in values])
+        self.pull(key, out=out, priority=priority)
+
+    def row_sparse_pull(
+        self, key: object, out: object = None, priority: int = 0, row_ids: object = None
+    ) -> None:
+        """Pulls rows of row_sparse keys, which MXNet's own store keeps."""
+        if out is None or row_ids is None:
+            raise MXNetError("row_sparse_pull needs out and row_ids")
+        for user_key, _ in group(key, out):
+            if not self._keys.get(user_key, "pull rows of").sparse:
+                raise MXNetError(
+                    f"key {user_key!r} is dense: only keys initialised with a row_sparse value "
+                    "have rows to pull"
+                )
+        self._job.sparse.row_sparse_pull(self._keys, key, out, priority, row_ids)
+
+    # ---- Settings --------------------------------------------------------------------------------
+
+    def set_gradient_compression(self, compression_params: Mapping[str, object]) -> None:
+        """Compresses the gradients of all later pushes, and the sums that come back.
+
+        :param compression_params: type ("none", "2bit", "1bit", "onebit", ...) and its parameters
+        :raises MXNetError: for an unknown type or parameter; the sentence lists what is allowed
+        """
+        if not isinstance(compression_params, Mapping):
+            raise MXNetError(
+                f"compression_params must be a dict such as {{'type': '2bit'}}, "
+                f"got {compression_params!r}"
+            )
+        self._node.set_gradient_compression(compression_params)
+
+    def set_optimizer(self, optimizer: opt.Optimizer) -> None:
+        """Runs `optimizer` on the servers from now on; pulls then return weights. Blocks.
+
+        Unlike MXNet's own, lr_mult and wd_mult of Gluon parameters are heeded.
+        """
+        self._send_command_to_servers(Head.SET_OPTIMIZER, pickle.dumps(_portable(optimizer), 0))
+        if self._number == 0:
+            self._job.sparse.set_optimizer()
+        self._optimizer_known = True
+        self._updater = opt.get_updater(optimizer)
+
+    def _set_updater(self, updater: object) -> None:
+        raise MXNetError("a distributed store runs optimizers on its servers: use set_optimizer")
+
+    def save_optimizer_states(self, fname: str, dump_optimizer: bool = False) -> None:
+        """Saves all servers' optimizer states in one file; one worker calls it. Blocks.
+
+        :param dump_optimizer: save the optimizer itself, too
+        """
+        mx.nd.waitall()
+        self._node.wait_all()
+        states = self._send_command_to_servers(Head.GET_STATES, b"1" if dump_optimizer else b"")
+        content = {"format": _STATES_FORMAT, "states": states, "optimizer": dump_optimizer}
+        with open(fname, "wb") as file:
+            pickle.dump(content, file)
+
+    def load_optimizer_states(self, fname: str) -> None:
+        """Loads what save_optimizer_states saved, from a job with as many servers. Blocks.
+
+        :raises MXNetError: for another kind of file, or one from another number of servers
+        """
+        with open(fname, "rb") as file:
+            try:
+                content = pickle.load(file)
+                states = content["states"] if content["format"] == _STATES_FORMAT else None
+            except (pickle.UnpicklingError, EOFError, KeyError, TypeError, IndexError):
+                states = None
+        if states is None:
+            raise MXNetError(f"{fname} holds no optimizer states of a distributed store")
+        if len(states) != self.num_servers:
+            raise MXNetError(
+                f"{fname} holds the optimizer states of {len(states)} servers, "
+                f"and this job has {self.num_servers}"
+            )
+        for server, state in enumerate(states):
+            self._command(server, Head.SET_STATES, state)
+        self._optimizer_known = True
+        if content["optimizer"]:
+            self._updater = opt.get_updater(pickle.loads(states[0])[1])
+
+    # ---- The job ---------------------------------------------------------------------------------
+
+    def barrier(self) -> None:
+        """Blocks until every worker is here."""
+        self._node.barrier()
+
+    _barrier = barrier
+
+    def num_dead_node(self, node_id: int = 7) -> int:
+        """Dead nodes among the groups in `node_id`: bits 1 scheduler, 2 servers, 4 workers."""
+        return self._node.num_dead_node(node_id)
+
+    def get_num_dead_node(self, node_id: int = 7, timeout: int = 60) -> int:
+        """num_dead_node under its older name; `timeout` plays no part."""
+        return self.num_dead_node(node_id)
+
+    def stats(self) -> dict:
+        """Counters of this worker, such as bytes pushed, pulled and saved by compression."""
+        return self._node.stats()
+
+    def _send_command_to_servers(self, head: int, body: str | bytes) -> list[bytes]:
+        """Sends a command to all servers; returns their answers. Blocks."""
+        body = body.encode() if isinstance(body, str) else body
+        return [self._command(server, head, body) for server in range(self.num_servers)]
+
+    def _command(self, server: int, head: int, body: bytes) -> bytes:
+        return self._node.command(server, int(head), pack(self._number, body))
+
+    # ---- Arrays ----------------------------------------------------------------------------------
+
+    def _check_optimizer(self) -> None:
+        """Without an optimizer, an asynchronous server would not know what to do with a push."""
+        if self._job.sync or self._optimizer_known:
+            return
+        if not all(self._send_command_to_servers(Head.HAS_OPTIMIZER, b"")):
+            raise MXNetError(
+                f"{self.type} needs an optimizer on the servers: call set_optimizer before push"
+            )
+        self._optimizer_known = True
+
+    def _check_arrays(self, key: Key, arrays: list[mx.nd.NDArray], verb: str) -> None:
+        for array in arrays:
+            flag = _engine.dtype_flag(array)
+            if flag != key.dtype:
+                dtype = DTYPES.get(flag, getattr(array.dtype, "__name__", str(array.dtype)))
+                raise MXNetError(
+                    f"cannot {verb} {dtype} for key {key.user_key!r}: "
+                    f"it was initialised as {DTYPES[key.dtype]}"
+                )
+            if prod(array.shape) != key.size:
+                raise MXNetError(
+                    f"cannot {verb} shape {array.shape} for key {key.user_key!r}: "
+                    f"it was initialised with shape {key.shape}"
+                )
+
+    def _sum(self, key: Key, arrays: list[mx.nd.NDArray]) -> mx.nd.NDArray:
+        """The sum over devices: the array itself if it is the only one and on the CPU."""
+        self._check_arrays(key, arrays, "push")
+        arrays = [a if a.stype == "default" else a.tostype("default") for a in arrays]
+        if len(arrays) == 1 and _on_cpu(arrays[0]):
+            return arrays[0]
+        arrays = [array.as_nd_ndarray() for array in arrays]
+        if len(arrays) == 1:
+            return arrays[0].copyto(key.buffer)
+        arrays = [array.as_in_context(mx.cpu()).reshape(key.shape) for array in arrays]
+        return mx.nd.add_n(*arrays, out=key.buffer)
+
+    def _push_array(self, key: Key, array: mx.nd.NDArray, priority: int) -> None:
+        _engine.push(self._node.handle, key.number, key.name, array, key.size, key.dtype, priority)
+
+    def _pull_arrays(self, key: Key, arrays: list[mx.nd.NDArray], priority: int) -> None:
+        self._check_arrays(key, arrays, "pull")
+        for array in arrays:
+            if array.stype != "default":
+                raise MXNetError(
+                    f"cannot pull dense key {key.user_key!r} into a {array.stype} array"
+                )
+        first = next((array for array in arrays if _on_cpu(array)), None)
+        if first is None:
+            first = key.buffer
+        _engine.pull(self._node.handle, key.number, key.name, first, key.size, key.dtype, priority)
+        self._spread(first, arrays)
+
+    @staticmethod
+    def _spread(source: mx.nd.NDArray, arrays: list[mx.nd.NDArray]) -> None:
+        source = source.as_nd_ndarray()
+        for array in arrays:
+            target = array.as_nd_ndarray()
+            if target.handle.value != source.handle.value:
+                source.reshape(target.shape).copyto(target)
+
+
+def _on_cpu(array: mx.nd.NDArray) -> bool:
+    return array.context.device_type != "gpu"
+
+
+def _portable(optimizer: opt.Optimizer) -> opt.Optimizer:
+    """What the servers need of an optimizer: pickling drops the Gluon parameters' multipliers."""
+    copy = pickle.loads(pickle.dumps(optimizer))
+    for index, param in (optimizer.param_dict or {}).items():
+        copy.lr_mult[index] = param.lr_mult
+        copy.wd_mult[index] = param.wd_mult
+    return copy

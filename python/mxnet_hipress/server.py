@@ -1,0 +1,127 @@
+"""What a server does beyond summing: runs the optimizer, keeps its states, answers commands."""
+
+from __future__ import annotations
+
+import pickle
+import threading
+from collections import defaultdict
+from dataclasses import dataclass, field
+from types import ModuleType
+
+import numpy as np
+from hipress.node import HipressError, Node
+
+from mxnet_hipress._commands import STORE_SHIFT, Head, unpack
+from mxnet_hipress._compat import import_mxnet
+from mxnet_hipress._sparse_server import SparseServer
+
+
+@dataclass
+class _Store:
+    """The optimizer of one of the workers' stores."""
+
+    updater: object = None
+    """mxnet.optimizer.Updater, or None: values are sums."""
+    body: bytes = b""
+    """The pickled optimizer that the updater was made of."""
+    calls: dict[int, int] = field(default_factory=dict)
+    """How often each worker has set the optimizer."""
+    applied: int = 0
+    """How often it has taken effect."""
+
+
+class Server:
+    """One server's optimizers and the commands around them.
+
+    MXNet is imported when the first optimizer arrives: it takes seconds that a job without one
+    need not spend.
+    """
+
+    def __init__(self, node: Node) -> None:
+        self._node = node
+        self._mx: ModuleType | None = None
+        self._lock = threading.Lock()
+        self._stores: defaultdict[int, _Store] = defaultdict(_Store)
+        self._weights: dict[tuple[int, int, int], object] = {}
+        self._sparse: SparseServer | None = None
+
+    def control(self, worker: int, head: int, body: bytes) -> bytes:
+        """Answers a command of a worker.
+
+        :raises HipressError: with the sentence that the worker gets
+        """
+        number, body = unpack(body)
+        store = self._stores[number]
+        if head == Head.SET_OPTIMIZER:
+            self._set_optimizer(store, worker, body)
+        elif head == Head.HAS_OPTIMIZER:
+            return b"1" if store.updater else b""
+        elif head == Head.GET_STATES:
+            with self._lock:
+                return _updater_of(store).get_states(dump_optimizer=bool(body))
+        elif head == Head.SET_STATES:
+            with self._lock:
+                _updater_of(store).set_states(body)
+        elif head == Head.START_SPARSE:
+            if self._sparse is None:
+                self._sparse = SparseServer(self._import(), self._update_sparse)
+            return self._sparse.start(self._node, body)
+        return b""  # as MXNet's servers answer heads that they do not know
+
+    def close(self) -> None:
+        """Ends what this server started."""
+        if self._sparse is not None:
+            self._sparse.close()
+
+    def _import(self) -> ModuleType:
+        if self._mx is None:
+            self._mx = import_mxnet()
+        return self._mx
+
+    def _set_optimizer(self, store: _Store, worker: int, body: bytes) -> None:
+        """All workers send the optimizer: the first one counts, unless rank 0's is another."""
+        store.calls[worker] = store.calls.get(worker, 0) + 1
+        late = store.calls[worker] <= store.applied
+        if late and (worker != 0 or body == store.body):
+            return
+        mx = self._import()
+        try:
+            optimizer = pickle.loads(body)
+        except Exception as error:
+            raise HipressError(
+                f"the servers cannot load the optimizer ({error}): its class, and that of its "
+                "lr_scheduler, must be in a module that they can import"
+            ) from error
+        with self._lock:
+            store.updater = mx.optimizer.get_updater(optimizer)
+        store.applied = max(store.applied, store.calls[worker])
+        store.body = body
+        self._node.set_updater(self._update)
+
+    def _update(self, key: int, _name: str, gradient: np.ndarray, weight: np.ndarray) -> None:
+        """weight <- optimizer(weight, gradient), in place; float32[n] each."""
+        mx = self._mx
+        with self._lock:
+            updater = self._stores[key >> STORE_SHIFT].updater
+            if updater is None:  # another store of this job has one
+                weight[:] = gradient
+                return
+            gradient_nd = mx.nd.from_numpy(gradient, zero_copy=True)
+            where = (key, weight.ctypes.data, weight.size)
+            weight_nd = self._weights.get(where)
+            if weight_nd is None:
+                weight_nd = self._weights[where] = mx.nd.from_numpy(weight, zero_copy=True)
+            updater(key & (1 << STORE_SHIFT) - 1, gradient_nd, weight_nd)
+            weight_nd.wait_to_read()
+            # The memory of the gradient is not ours after the return.
+            mx.base.check_call(mx.base._LIB.MXNDArrayWaitToWrite(gradient_nd.handle))
+
+    def _update_sparse(self, key: int, gradient: object, weight: object) -> None:
+        with self._lock:
+            _updater_of(self._stores[0])(key, gradient, weight)
+
+
+def _updater_of(store: _Store):  # noqa: ANN202 - mxnet.optimizer.Updater, not imported yet
+    if store.updater is None:
+        raise HipressError("the servers have no optimizer: call set_optimizer first")
+    return store.updater

@@ -1,0 +1,28 @@
+/*!
+ * \file node.h
+ * \brief What a HipressNodeHandle points to; native front ends (src/mxnet) use it directly.
+ */
+#ifndef HIPRESS_C_API_NODE_H_
+#define HIPRESS_C_API_NODE_H_
+
+#include <memory>
+
+#include "kvstore/kvstore_dist.h"
+#include "kvstore/kvstore_dist_server.h"
+
+/// One of the three is set, as the role says.
+struct HipressNode {
+  explicit HipressNode(hipress::JobOptions options);
+
+  hipress::Postoffice& postoffice();
+  /// \throw Error if this node is none
+  hipress::KVStoreDist& AsWorker();
+
+  const hipress::Role role;
+  std::unique_ptr<hipress::KVStoreDist> worker;
+  std::unique_ptr<hipress::KVStoreDistServer> server;
+  std::unique_ptr<hipress::PostofficeReceiver> receiver;
+  std::unique_ptr<hipress::Postoffice> scheduler;
+};
+
+#endif  // HIPRESS_C_API_NODE_H_

@@ -1,0 +1,277 @@
+/*!
+ * \file node_api.cc
+ * \brief The sections of c_api.h about nodes: joining a job, a worker's store, serving.
+ */
+#include <cstring>
+#include <memory>
+#include <string>
+
+#include "c_api/error.h"
+#include "c_api/node.h"
+#include "hipress/c_api.h"
+
+using hipress::Done;
+using hipress::DTypeFromFlag;
+using hipress::Error;
+using hipress::NodeId;
+using hipress::ParamList;
+using hipress::Role;
+
+namespace {
+
+thread_local std::string handler_error;
+thread_local std::string handler_reply;
+thread_local std::string command_reply;
+
+Done ToDone(HipressDone done, void* context) {
+  if (done == nullptr) return nullptr;
+  return [done, context](const char* error) { done(context, error); };
+}
+
+/// A role's node that does nothing but keep the roster: the scheduler.
+class SchedulerReceiver : public hipress::PostofficeReceiver {
+  hipress::Buffer OnHeader(NodeId, const hipress::MessageHeader&) override {
+    throw hipress::ProtocolError("a message that the scheduler does not take");
+  }
+  void OnMessage(NodeId, hipress::Message) override {}
+  void OnDeath(NodeId, const std::string&) override {}
+};
+
+}  // namespace
+
+HipressNode::HipressNode(hipress::JobOptions options) : role(options.role) {
+  switch (role) {
+    case Role::kWorker: worker = std::make_unique<hipress::KVStoreDist>(std::move(options)); break;
+    case Role::kServer:
+      server = std::make_unique<hipress::KVStoreDistServer>(std::move(options));
+      break;
+    case Role::kScheduler:
+      receiver = std::make_unique<SchedulerReceiver>();
+      scheduler = std::make_unique<hipress::Postoffice>(std::move(options));
+      break;
+  }
+}
+
+hipress::Postoffice& HipressNode::postoffice() {
+  return worker ? worker->postoffice() : server ? server->postoffice() : *scheduler;
+}
+
+hipress::KVStoreDist& HipressNode::AsWorker() {
+  if (!worker) throw Error(std::string("only a worker can do this, not a ") + NameOf(role));
+  return *worker;
+}
+
+int HipressStart(HipressNodeHandle* out) {
+  API_BEGIN();
+  auto node = std::make_unique<HipressNode>(hipress::JobOptions::FromEnvironment());
+  if (node->worker) {
+    node->worker->Start();
+  } else if (node->server) {
+    node->server->Start();
+  } else {
+    node->scheduler->Start(node->receiver.get());
+  }
+  *out = node.release();
+  API_END();
+}
+
+int HipressStop(HipressNodeHandle node) {
+  API_BEGIN();
+  if (node->worker) {
+    node->worker->Stop();
+  } else {
+    node->postoffice().Stop();
+  }
+  API_END();
+}
+
+int HipressAbort(HipressNodeHandle node) {
+  API_BEGIN();
+  if (node->worker) {
+    node->worker->Abort();
+  } else {
+    node->postoffice().Abort();
+  }
+  API_END();
+}
+
+int HipressFree(HipressNodeHandle node) {
+  API_BEGIN();
+  delete node;
+  API_END();
+}
+
+int HipressRole(HipressNodeHandle node, const char** role) {
+  API_BEGIN();
+  *role = NameOf(node->role);
+  API_END();
+}
+
+int HipressRank(HipressNodeHandle node, int* rank) {
+  API_BEGIN();
+  *rank = node->postoffice().self().rank;
+  API_END();
+}
+
+int HipressGroupSize(HipressNodeHandle node, int* num_workers, int* num_servers) {
+  API_BEGIN();
+  *num_workers = node->postoffice().num_workers();
+  *num_servers = node->postoffice().num_servers();
+  API_END();
+}
+
+int HipressBarrier(HipressNodeHandle node) {
+  API_BEGIN();
+  node->AsWorker().Barrier();
+  API_END();
+}
+
+int HipressNumDeadNode(HipressNodeHandle node, int node_id, int* number) {
+  API_BEGIN();
+  *number = 0;
+  for (NodeId dead : node->postoffice().Dead()) {
+    // ps-lite's group bits: 1 scheduler, 2 servers, 4 workers.
+    if (node_id & (1 << int(dead.role))) ++*number;
+  }
+  API_END();
+}
+
+int HipressStats(HipressNodeHandle node, const char** json) {
+  API_BEGIN();
+  const hipress::VanCounters& van = node->postoffice().counters();
+  std::string text = "{";
+  auto add = [&](const char* name, uint64_t value) {
+    text += (text.size() > 1 ? ", \"" : "\"") + std::string(name) + "\": " + std::to_string(value);
+  };
+  add("bytes_sent", van.bytes_sent);
+  add("bytes_received", van.bytes_received);
+  add("data_bytes_sent", van.data_bytes_sent);
+  add("data_bytes_received", van.data_bytes_received);
+  add("messages_sent", van.messages_sent);
+  add("messages_received", van.messages_received);
+  add("refused_connections", van.refused_connections);
+  add("refused_messages", van.refused_messages);
+  if (node->worker) {
+    const hipress::StoreCounters& store = node->worker->counters();
+    add("pushed_bytes", store.pushed_bytes);
+    add("pulled_bytes", store.pulled_bytes);
+    add("pushed_raw_bytes", store.pushed_raw_bytes);
+    add("pulled_raw_bytes", store.pulled_raw_bytes);
+  }
+  *json = hipress::KeepString(text + "}");
+  API_END();
+}
+
+// ---- Worker ---------------------------------------------------------------------------------------
+
+int HipressInit(HipressNodeHandle node, uint64_t key, const char* name, const void* data, int64_t n,
+                int dtype, int num_programs, const uint32_t* nodes, const int64_t* const* programs,
+                const int64_t* lengths) {
+  API_BEGIN();
+  hipress::KVStoreDist::Programs all;
+  for (int i = 0; i < num_programs; ++i) {
+    all[NodeId::Unpack(nodes[i])].assign(programs[i], programs[i] + lengths[i]);
+  }
+  node->AsWorker().Init(key, name, data, n, DTypeFromFlag(dtype), all);
+  API_END();
+}
+
+int HipressPush(HipressNodeHandle node, uint64_t key, const void* gradient, int64_t n, int dtype,
+                int priority, HipressDone done, void* context) {
+  API_BEGIN();
+  node->AsWorker().Push(key, gradient, n, DTypeFromFlag(dtype), priority, ToDone(done, context));
+  API_END();
+}
+
+int HipressPull(HipressNodeHandle node, uint64_t key, void* out, int64_t n, int dtype, int priority,
+                HipressDone done, void* context) {
+  API_BEGIN();
+  node->AsWorker().Pull(key, out, n, DTypeFromFlag(dtype), priority, ToDone(done, context));
+  API_END();
+}
+
+int HipressPushPull(HipressNodeHandle node, uint64_t key, const void* gradient, void* out, int64_t n,
+                    int dtype, int priority, HipressDone done, void* context) {
+  API_BEGIN();
+  node->AsWorker().PushPull(key, gradient, out, n, DTypeFromFlag(dtype), priority,
+                            ToDone(done, context));
+  API_END();
+}
+
+int HipressSetGradientCompression(HipressNodeHandle node, int num, const char** keys,
+                                  const char** vals) {
+  API_BEGIN();
+  ParamList params;
+  for (int i = 0; i < num; ++i) params.emplace_back(keys[i], vals[i]);
+  node->AsWorker().SetGradientCompression(hipress::GradientCompression::Make(params));
+  API_END();
+}
+
+int HipressSetSync(HipressNodeHandle node, int sync) {
+  API_BEGIN();
+  node->AsWorker().SetSync(sync != 0);
+  API_END();
+}
+
+int HipressCommand(HipressNodeHandle node, int server, int head, const void* body,
+                   int64_t body_bytes, const void** reply, int64_t* reply_bytes) {
+  API_BEGIN();
+  command_reply = node->AsWorker().Command(server, head, body, size_t(body_bytes));
+  *reply = command_reply.data();
+  *reply_bytes = int64_t(command_reply.size());
+  API_END();
+}
+
+int HipressWaitAll(HipressNodeHandle node) {
+  API_BEGIN();
+  node->AsWorker().WaitAll();
+  API_END();
+}
+
+// ---- Server and scheduler --------------------------------------------------------------------------
+
+void HipressSetError(const char* sentence) { handler_error = sentence; }
+
+void HipressSetReply(const void* data, int64_t bytes) {
+  handler_reply.assign(static_cast<const char*>(data), size_t(bytes));
+}
+
+int HipressSetUpdater(HipressNodeHandle node, HipressUpdater updater, void* context) {
+  API_BEGIN();
+  if (!node->server) throw Error(std::string("only a server has an updater, not a ") + NameOf(node->role));
+  std::shared_ptr<const hipress::UpdateFn> function;
+  if (updater != nullptr) {
+    function = std::make_shared<hipress::UpdateFn>([updater, context](
+                                                       uint64_t key, const std::string& name,
+                                                       float* gradient, float* weight, int64_t n) {
+      handler_error.clear();
+      if (updater(context, key, name.c_str(), gradient, weight, n) != 0) {
+        throw Error(handler_error.empty() ? "the updater failed" : handler_error);
+      }
+    });
+  }
+  node->server->SetUpdater(std::move(function));
+  API_END();
+}
+
+int HipressServe(HipressNodeHandle node, HipressController controller, void* context) {
+  API_BEGIN();
+  if (node->worker) throw Error("a worker does not serve");
+  if (node->scheduler) {
+    const std::string death = node->scheduler->WaitForEnd();
+    if (!death.empty()) throw Error(death);
+    node->scheduler->Stop();
+    return 0;
+  }
+  node->server->Serve([controller, context](int worker, int head, const std::string& body) {
+    if (controller == nullptr) throw Error("it takes no commands");
+    handler_error.clear();
+    handler_reply.clear();
+    if (controller(context, worker, head, body.data(), int64_t(body.size())) != 0) {
+      throw Error(handler_error.empty() ? "the command failed" : handler_error);
+    }
+    return std::move(handler_reply);
+  });
+  node->server->Stop();
+  API_END();
+}

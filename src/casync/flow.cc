@@ -1,0 +1,509 @@
+#include "casync/flow.h"
+
+#include <cstring>
+#include <set>
+
+namespace hipress {
+namespace {
+
+/// Iterations of one key in flight; a worker that pushes faster than the network waits its turn.
+constexpr size_t kWindow = 4;
+/// A peer further ahead than this is not following the protocol.
+constexpr uint32_t kMaxAhead = 4 * kWindow;
+
+/// float32 contributions are summed like payloads of the identity codec.
+Payload AsPayload(const Value& value) { return {value.data.data, value.data.size}; }
+
+}  // namespace
+
+/// The user's memory while we use it. Whoever may touch it holds a reference; when the last one lets
+/// go, the user is told.
+class Flow::External {
+ public:
+  External(uint8_t* memory, DType dtype, Done done)
+      : memory(memory), dtype(dtype), done_(std::move(done)) {}
+  ~External() {
+    if (done_) done_(error.empty() ? nullptr : error.c_str());
+  }
+  uint8_t* const memory;
+  const DType dtype;
+  std::string error;  // under the flow's lock
+
+ private:
+  Done done_;
+};
+
+struct Flow::Instance {
+  uint32_t iteration;
+  int priority = 0;
+  bool updates = false;  ///< sums go through the optimizer
+  std::shared_ptr<External> input;
+  std::shared_ptr<External> output;
+  bool output_dropped = false;
+  int input_tasks = 0;   ///< tasks still to read the gradient
+  int output_tasks = 0;  ///< tasks still to write the output
+  int update_tasks = 0;  ///< updates that are ready
+  Buffer sum;            ///< of the whole shard, if `updates`
+  bool dead = false;
+  size_t left = 0;
+  std::vector<int32_t> missing_inputs;
+  std::vector<int32_t> unread;  ///< consumers that have not finished yet
+  enum State : uint8_t { kWaiting, kReceiving, kRunning, kDone };
+  std::vector<State> states;
+  std::vector<Value> values;
+};
+
+/// What to do once the lock is released: callbacks and other locks lie behind these.
+struct Flow::Effects {
+  std::vector<std::function<void()>> actions;
+  std::vector<std::shared_ptr<void>> garbage;
+
+  ~Effects() {
+    for (auto& action : actions) action();
+  }
+  void Drop(Value* value) {
+    if (value->data.owner) garbage.push_back(std::move(value->data.owner));
+    *value = Value();
+  }
+};
+
+Flow::Flow(uint64_t key, std::string name, int64_t elements, int channel,
+           std::shared_ptr<const Program> program, DType wire, FlowHost* host, Executor* executor)
+    : key_(key),
+      name_(std::move(name)),
+      elements_(elements),
+      channel_(channel),
+      program_(std::move(program)),
+      wire_(wire),
+      host_(host),
+      executor_(executor),
+      lane_(program_->tasks().size(), 0),
+      states_(program_->tasks().size()),
+      state_owners_(program_->tasks().size()) {}
+
+Flow::~Flow() = default;
+
+uint32_t Flow::iteration() const {
+  std::lock_guard<std::mutex> lock(mutex_);
+  return next_iteration_ - 1;
+}
+
+std::vector<NodeId> Flow::WaitingFor(uint32_t* iteration) const {
+  std::set<NodeId> peers;
+  *iteration = 0;
+  std::lock_guard<std::mutex> lock(mutex_);
+  if (live_.empty()) return {};
+  const Instance& oldest = *live_.front();
+  *iteration = oldest.iteration;
+  for (size_t t = 0; t < oldest.states.size(); ++t) {
+    const Task& task = program_->tasks()[t];
+    if (task.op == Op::kRecv && oldest.states[t] != Instance::kDone) peers.insert(task.peer);
+  }
+  return {peers.begin(), peers.end()};
+}
+
+// ---- Instances ---------------------------------------------------------------------------------
+
+Flow::InstancePtr Flow::NewInstance() {
+  auto instance = std::make_shared<Instance>();
+  const auto& tasks = program_->tasks();
+  instance->iteration = next_iteration_++;
+  instance->updates = program_->num_updates() > 0 && host_->HasUpdater();
+  instance->left = tasks.size();
+  instance->states.assign(tasks.size(), Instance::kWaiting);
+  instance->values.resize(tasks.size());
+  for (const Task& task : tasks) {
+    int32_t missing = 0;
+    for (int32_t input : task.inputs) {
+      if (input == Program::kGradient) {
+        ++instance->input_tasks;
+      } else {
+        ++missing;
+      }
+    }
+    if (task.op == Op::kDecode) ++instance->output_tasks;
+    instance->missing_inputs.push_back(missing);
+    instance->unread.push_back(int32_t(task.consumers.size()));
+  }
+  live_.push_back(instance);
+  return instance;
+}
+
+Flow::Instance* Flow::Find(uint32_t iteration) const {
+  if (live_.empty() || iteration < live_.front()->iteration) return nullptr;
+  const size_t at = iteration - live_.front()->iteration;
+  return at < live_.size() ? live_[at].get() : nullptr;
+}
+
+void Flow::Push(const void* gradient, DType dtype, int priority, Done done) {
+  auto input = std::make_shared<External>(
+      static_cast<uint8_t*>(const_cast<void*>(gradient)), dtype, std::move(done));
+  Effects effects;
+  std::lock_guard<std::mutex> lock(mutex_);
+  if (!failure_.empty()) {
+    input->error = failure_;
+    effects.garbage.push_back(std::move(input));
+    return;
+  }
+  if (!live_.empty()) DropOutput(live_.back(), &effects);
+  InstancePtr instance = NewInstance();
+  instance->priority = priority;
+  instance->input = std::move(input);
+  if (live_.size() <= kWindow) TryStartAll(instance, &effects);
+}
+
+bool Flow::Pull(void* out, DType dtype, int priority, Done* done) {
+  Effects effects;
+  std::lock_guard<std::mutex> lock(mutex_);
+  if (!failure_.empty()) {
+    auto output = std::make_shared<External>(static_cast<uint8_t*>(out), dtype, std::move(*done));
+    output->error = failure_;
+    effects.garbage.push_back(std::move(output));
+    return true;
+  }
+  if (live_.empty()) return false;
+  const InstancePtr instance = live_.back();
+  if (instance->output || instance->output_dropped || instance->output_tasks == 0) return false;
+  instance->output =
+      std::make_shared<External>(static_cast<uint8_t*>(out), dtype, std::move(*done));
+  const auto& tasks = program_->tasks();
+  for (size_t t = 0; t < tasks.size(); ++t) {
+    if (tasks[t].op == Op::kDecode) TryStart(instance, int(t), &effects);
+  }
+  return true;
+}
+
+void Flow::DropOutput(const InstancePtr& instance, Effects* effects) {
+  if (instance->output || instance->output_dropped || instance->output_tasks == 0) return;
+  instance->output_dropped = true;
+  const auto& tasks = program_->tasks();
+  for (size_t t = 0; t < tasks.size(); ++t) {
+    if (tasks[t].op == Op::kDecode) TryStart(instance, int(t), effects);
+  }
+}
+
+void Flow::TryStartAll(const InstancePtr& instance, Effects* effects) {
+  for (size_t t = 0; t < instance->states.size(); ++t) TryStart(instance, int(t), effects);
+}
+
+void Flow::TryStart(const InstancePtr& instance, int t, Effects* effects) {
+  const Task& task = program_->tasks()[t];
+  if (task.op == Op::kRecv || instance->dead) return;
+  if (instance->states[t] != Instance::kWaiting || instance->missing_inputs[t] > 0) return;
+  if (lane_[t] + 1 != instance->iteration) return;
+  if (task.op == Op::kDecode && !instance->output && !instance->output_dropped) return;
+  if (instance->iteration >= live_.front()->iteration + kWindow) {
+    for (int32_t input : task.inputs) {
+      if (input == Program::kGradient) return;  // its turn comes when an older iteration retires
+    }
+  }
+  instance->states[t] = Instance::kRunning;
+  auto self = shared_from_this();
+  if (task.op == Op::kSend) {
+    effects->actions.push_back([self, instance, t] { self->SendTask(instance, t); });
+  } else if (task.op == Op::kUpdate && instance->updates) {
+    // The optimizer sees a key's shard as one array, as MXNet's servers do: it starts with the last.
+    if (++instance->update_tasks == program_->num_updates()) {
+      effects->actions.push_back([self, instance] {
+        self->executor_->Submit(instance->priority, [self, instance] { self->UpdateShard(instance); });
+      });
+    }
+  } else if (task.op == Op::kUpdate) {
+    Value sum = instance->values[task.inputs[0]];
+    Complete(instance, t, std::move(sum), effects);
+  } else {
+    effects->actions.push_back([self, instance, t] {
+      self->executor_->Submit(instance->priority, [self, instance, t] { self->Run(instance, t); });
+    });
+  }
+}
+
+void Flow::Complete(const InstancePtr& instance, int t, Value value, Effects* effects) {
+  if (instance->dead) {
+    effects->Drop(&value);
+    return;
+  }
+  const Task& task = program_->tasks()[t];
+  instance->states[t] = Instance::kDone;
+  lane_[t] = instance->iteration;
+  --instance->left;
+  for (int32_t input : task.inputs) {
+    if (input == Program::kGradient) {
+      if (--instance->input_tasks == 0) effects->garbage.push_back(std::move(instance->input));
+    } else if (--instance->unread[input] == 0) {
+      effects->Drop(&instance->values[input]);
+    }
+  }
+  if (task.op == Op::kDecode && --instance->output_tasks == 0) {
+    effects->garbage.push_back(std::move(instance->output));
+    instance->output_dropped = true;  // pulled: another pull fetches
+  }
+  if (task.consumers.empty()) {
+    effects->Drop(&value);
+  } else {
+    instance->values[t] = std::move(value);
+    for (int32_t consumer : task.consumers) {
+      --instance->missing_inputs[consumer];
+      TryStart(instance, consumer, effects);
+    }
+  }
+  const size_t next = instance->iteration + 1 - live_.front()->iteration;
+  if (next < live_.size()) TryStart(live_[next], t, effects);
+  if (instance->left == 0) Retire(effects);
+}
+
+void Flow::Retire(Effects* effects) {
+  while (!live_.empty() && live_.front()->left == 0) {
+    effects->garbage.push_back(std::move(live_.front()));
+    live_.pop_front();
+    if (live_.size() >= kWindow) TryStartAll(live_[kWindow - 1], effects);
+  }
+}
+
+void Flow::Fail(const std::string& sentence) {
+  Effects effects;
+  std::lock_guard<std::mutex> lock(mutex_);
+  if (!failure_.empty()) return;
+  failure_ = sentence;
+  for (InstancePtr& instance : live_) {
+    instance->dead = true;
+    if (instance->input) instance->input->error = sentence;
+    if (instance->output) instance->output->error = sentence;
+    // Tasks that run now hold the instance, and it holds the user's memory until they are done.
+    effects.garbage.push_back(std::move(instance));
+  }
+  live_.clear();
+}
+
+// ---- Messages ------------------------------------------------------------------------------------
+
+int Flow::CheckedRecv(NodeId from, const MessageHeader& header) const {
+  const int t = program_->FindRecv(from, int32_t(header.partition), header.step);
+  if (t < 0) {
+    throw ProtocolError("data of key '" + name_ + "' that no task of its program expects");
+  }
+  const Partition& partition = program_->partitions()[header.partition];
+  if (header.elements != uint64_t(partition.count) || header.dtype != uint8_t(wire_)) {
+    throw ProtocolError("a partition of key '" + name_ + "' with " +
+                        std::to_string(header.elements) + " elements, not " +
+                        std::to_string(partition.count) + ", or another dtype");
+  }
+  return t;
+}
+
+Buffer Flow::OnHeader(NodeId from, const MessageHeader& header) {
+  const int t = CheckedRecv(from, header);
+  const CodecPtr codec = host_->CodecOf(from, header);
+  const size_t bytes = codec->MaxPayloadBytes(header.elements, wire_);
+  if (codec->FixedSize() ? header.payload_bytes != bytes : header.payload_bytes > bytes) {
+    throw ProtocolError("a " + codec->Name() + " payload of " +
+                        std::to_string(header.payload_bytes) + " bytes for " +
+                        std::to_string(header.elements) + " elements of key '" + name_ + "'");
+  }
+  std::lock_guard<std::mutex> lock(mutex_);
+  if (!failure_.empty()) return AllocateBuffer(header.payload_bytes);
+  while (header.iteration >= next_iteration_ &&
+         header.iteration - next_iteration_ < kMaxAhead && program_->num_updates() > 0) {
+    NewInstance();  // servers start an iteration when its first contribution comes
+  }
+  Instance* instance = Find(header.iteration);
+  if (instance == nullptr || instance->states[t] != Instance::kWaiting) {
+    throw ProtocolError("iteration " + std::to_string(header.iteration) + " of key '" + name_ +
+                        "', which is not expected now");
+  }
+  instance->states[t] = Instance::kReceiving;
+  const auto& consumers = program_->tasks()[t].consumers;
+  if (codec->IsIdentity() && instance->output && instance->output->dtype == wire_ &&
+      consumers.size() == 1 && program_->tasks()[consumers[0]].op == Op::kDecode) {
+    const int64_t offset = program_->partitions()[header.partition].offset;
+    return {instance->output->memory + offset * SizeOf(wire_), header.payload_bytes,
+            instance->output};
+  }
+  return AllocateBuffer(header.payload_bytes);
+}
+
+void Flow::OnMessage(NodeId from, Message message) {
+  const MessageHeader& header = message.header;
+  const int t = CheckedRecv(from, header);
+  Value value;
+  value.codec = host_->CodecOf(from, header);
+  value.codec->Check({message.payload.data, message.payload.size}, header.elements, wire_);
+  value.data = std::move(message.payload);
+  value.reply_policy = header.flags;
+  Effects effects;
+  effects.garbage.push_back(value.data.owner);  // if the instance is gone, let go without the lock
+  std::lock_guard<std::mutex> lock(mutex_);
+  if (!failure_.empty()) return;
+  Instance* instance = Find(header.iteration);
+  if (instance == nullptr) return;
+  InstancePtr held = live_[header.iteration - live_.front()->iteration];
+  Complete(held, t, std::move(value), &effects);
+}
+
+// ---- Tasks -----------------------------------------------------------------------------------------
+
+void Flow::Finish(const InstancePtr& instance, int t, Value value) {
+  Effects effects;
+  std::lock_guard<std::mutex> lock(mutex_);
+  Complete(instance, t, std::move(value), &effects);
+}
+
+void Flow::SendTask(const InstancePtr& instance, int t) {
+  const Task& task = program_->tasks()[t];
+  const Value value = instance->values[task.inputs[0]];
+  auto self = shared_from_this();
+  host_->SendValue(*this, task, value, instance->iteration, instance->priority,
+                   [self, instance, t](bool sent) {
+                     // A peer that went down fails the whole flow elsewhere, with its name.
+                     if (sent) self->Finish(instance, t, Value());
+                   });
+}
+
+void Flow::Run(const InstancePtr& instance, int t) {
+  const Task& task = program_->tasks()[t];
+  try {
+    Value value;
+    switch (task.op) {
+      case Op::kEncode:
+        value = Encode(*instance, t);
+        if (!value.data.owner && value.data.data != nullptr) {
+          throw Error("internal error: an encoded value without an owner");
+        }
+        host_->OnResult(*this, task.partition, instance->iteration, value);
+        break;
+      case Op::kMerge: value = Merge(*instance, t); break;
+      case Op::kDecode: Decode(*instance, t); break;
+      default: throw Error("internal error: a task that does not compute was scheduled");
+    }
+    Finish(instance, t, std::move(value));
+  } catch (const std::exception& error) {
+    host_->OnFailure(*this, "key '" + name_ + "': " + error.what());
+  }
+}
+
+Value Flow::Encode(const Instance& instance, int t) {
+  const Task& task = program_->tasks()[t];
+  const Partition& partition = program_->partitions()[task.partition];
+  const bool from_user = task.inputs[0] == Program::kGradient;
+  const Value sum = from_user ? Value() : instance.values[task.inputs[0]];
+  const DType dtype = from_user ? instance.input->dtype : DType::kFloat32;
+  const uint8_t* source =
+      from_user ? instance.input->memory + partition.offset * SizeOf(dtype) : sum.data.data;
+
+  Value value;
+  value.codec = host_->CodecToEncode(*this, sum, instance.updates);
+  CodecState& state = states_[t];
+  CodecPtr& owner = state_owners_[t];
+  if (owner && owner != value.codec) owner->SettleResidual(&state, partition.count);
+  owner = value.codec;
+  if (value.codec->IsIdentity() && dtype == wire_ && !state.residual) {
+    value.data = {const_cast<uint8_t*>(source), size_t(partition.count) * SizeOf(dtype),
+                  from_user ? std::shared_ptr<void>(instance.input) : sum.data.owner};
+    return value;
+  }
+  value.data = AllocateBuffer(value.codec->MaxPayloadBytes(partition.count, wire_));
+  value.data.size = value.codec->Encode(source, dtype, partition.count, &state, value.data.data, wire_);
+  return value;
+}
+
+Value Flow::Merge(Instance& instance, int t) {
+  const Task& task = program_->tasks()[t];
+  const Partition& partition = program_->partitions()[task.partition];
+  const size_t n = partition.count;
+  Value out;
+  if (instance.updates) {
+    Buffer shard;
+    {
+      std::lock_guard<std::mutex> lock(mutex_);
+      if (!instance.sum) instance.sum = AllocateBuffer(program_->shard().count * sizeof(float));
+      shard = instance.sum;
+    }
+    const int64_t offset = partition.offset - program_->shard().offset;
+    out.data = shard.Slice(offset * sizeof(float), n * sizeof(float));
+  } else {
+    out.data = AllocateBuffer(n * sizeof(float));
+  }
+  float* sum = out.data.as<float>();
+
+  // Runs of inputs with one codec are summed in one pass; a change of codec in mid-training can
+  // leave two runs for one iteration.
+  const CodecPtr dense = IdentityCodec();
+  auto input = [&](size_t i) {
+    if (task.inputs[i] != Program::kGradient) return instance.values[task.inputs[i]];
+    Value value;
+    value.data = Buffer::Unowned(instance.input->memory + partition.offset * sizeof(float),
+                                 n * sizeof(float));
+    if (instance.input->dtype != DType::kFloat32) {
+      throw Error("only float32 gradients can be merged where they were pushed");
+    }
+    return value;
+  };
+  std::vector<Payload> run;
+  Buffer partial;
+  for (size_t begin = 0; begin < task.inputs.size();) {
+    const Value first = input(begin);
+    size_t end = begin;
+    run.clear();
+    for (; end < task.inputs.size(); ++end) {
+      const Value value = input(end);
+      if (value.codec != first.codec) break;
+      run.push_back(AsPayload(value));
+    }
+    const CodecPtr& codec = first.codec ? first.codec : dense;
+    const DType wire = first.codec ? wire_ : DType::kFloat32;
+    if (begin == 0) {
+      codec->DecodeSum(run.data(), run.size(), n, wire, sum);
+      out.source = first.codec ? first.codec : first.source;
+      out.reply_policy = first.reply_policy;
+    } else {
+      if (!partial) partial = AllocateBuffer(n * sizeof(float));
+      codec->DecodeSum(run.data(), run.size(), n, wire, partial.as<float>());
+      const Payload both[] = {{out.data.data, out.data.size}, {partial.data, n * sizeof(float)}};
+      Buffer total = AllocateBuffer(n * sizeof(float));
+      dense->DecodeSum(both, 2, n, DType::kFloat32, total.as<float>());
+      std::memcpy(sum, total.data, n * sizeof(float));
+    }
+    begin = end;
+  }
+  return out;
+}
+
+void Flow::Decode(const Instance& instance, int t) {
+  if (!instance.output) return;  // nobody pulled this iteration
+  const Task& task = program_->tasks()[t];
+  const Partition& partition = program_->partitions()[task.partition];
+  const Value& value = instance.values[task.inputs[0]];
+  uint8_t* out = instance.output->memory + partition.offset * SizeOf(instance.output->dtype);
+  if (value.data.data == out) return;  // received in place
+  const CodecPtr codec = value.codec ? value.codec : IdentityCodec();
+  codec->Decode(AsPayload(value), partition.count, value.codec ? wire_ : DType::kFloat32, out,
+                instance.output->dtype);
+}
+
+void Flow::UpdateShard(const InstancePtr& instance) {
+  Buffer weight;
+  try {
+    weight = host_->Update(*this, instance->sum);
+  } catch (const std::exception& error) {
+    host_->OnFailure(*this, "the optimizer failed on key '" + name_ + "': " + error.what());
+    return;
+  }
+  Effects effects;
+  std::lock_guard<std::mutex> lock(mutex_);
+  if (instance->dead) return;
+  effects.garbage.push_back(std::move(instance->sum.owner));
+  instance->sum = Buffer();
+  const auto& tasks = program_->tasks();
+  for (size_t t = 0; t < tasks.size(); ++t) {
+    if (tasks[t].op != Op::kUpdate) continue;
+    const Partition& partition = program_->partitions()[tasks[t].partition];
+    Value value;
+    value.data = weight.Slice((partition.offset - program_->shard().offset) * sizeof(float),
+                              partition.count * sizeof(float));
+    value.source = instance->values[tasks[t].inputs[0]].source;
+    value.reply_policy = instance->values[tasks[t].inputs[0]].reply_policy;
+    Complete(instance, int(t), std::move(value), &effects);
+  }
+}
+
+}  // namespace hipress

@@ -1,0 +1,147 @@
+/*!
+ * \file flow.h
+ * \brief Runs one key's program, iteration after iteration: the native executor of CaSync graphs.
+ *
+ * Every push starts an instance of the program. A task of an instance runs when its inputs are
+ * there, the same task of the previous instance is done (so residuals, weights and sends keep their
+ * order), and what it needs of the user is there: the gradient (push) or the output (pull). Several
+ * iterations and all partitions are in flight at once; nothing waits in a thread.
+ *
+ * Memory of the user is never copied where the identity codec allows: sends read the gradient in
+ * place and receives write the output in place. An External guards it: the user's callback runs when
+ * the last reader or writer, wherever it is, has let go.
+ */
+#ifndef HIPRESS_CASYNC_FLOW_H_
+#define HIPRESS_CASYNC_FLOW_H_
+
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "casync/executor.h"
+#include "casync/program.h"
+#include "operator/contrib/codec.h"
+#include "van/message.h"
+
+namespace hipress {
+
+/// error null: done.
+using Done = std::function<void(const char* error)>;
+
+/// Result of a task: a payload (codec set) or dense float32 (codec null).
+struct Value {
+  CodecPtr codec;
+  Buffer data;
+  /// The codec of the contributions that went into a sum, and their reply policy: how a server
+  /// decides what to encode the reply with.
+  CodecPtr source;
+  uint8_t reply_policy = 0;
+};
+
+class Flow;
+
+/// What a flow needs of the store it belongs to. Called without the flow's lock held.
+class FlowHost {
+ public:
+  virtual ~FlowHost() = default;
+  /// The codec to encode with. `sum`: the dense input's origin, for servers; empty on workers.
+  virtual CodecPtr CodecToEncode(const Flow& flow, const Value& sum, bool updated) = 0;
+  /// Hands a payload to the transport; `done` as Van::SendDone.
+  virtual void SendValue(const Flow& flow, const Task& task, const Value& value, uint32_t iteration,
+                         int priority, std::function<void(bool)> done) = 0;
+  /// The codec a message's payload was encoded with. \throw ProtocolError if it was not announced
+  virtual CodecPtr CodecOf(NodeId from, const MessageHeader& header) = 0;
+  /// True if sums go through an optimizer from now on. Called with the flow's lock held.
+  virtual bool HasUpdater() const { return false; }
+  /// Applies the optimizer to the shard's sum (float32, all local partitions) and returns the
+  /// shard's weights, which stay as they are while somebody holds the buffer.
+  virtual Buffer Update(const Flow& flow, Buffer sum) { return sum; }
+  /// A result of this node is there that others may fetch.
+  virtual void OnResult(const Flow& flow, int32_t partition, uint32_t iteration, const Value& value) {}
+  /// Something failed that the job cannot go on after (an optimizer threw, say).
+  virtual void OnFailure(const Flow& flow, const std::string& sentence) = 0;
+};
+
+class Flow : public std::enable_shared_from_this<Flow> {
+ public:
+  /// \param channel which of a key's flows this is (0, or the worker's rank in asynchronous mode)
+  /// \param elements of the whole gradient
+  Flow(uint64_t key, std::string name, int64_t elements, int channel,
+       std::shared_ptr<const Program> program, DType wire, FlowHost* host, Executor* executor);
+  ~Flow();
+
+  uint64_t key() const { return key_; }
+  const std::string& name() const { return name_; }
+  int64_t elements() const { return elements_; }
+  int channel() const { return channel_; }
+  DType wire() const { return wire_; }
+  const Program& program() const { return *program_; }
+
+  // ---- What the user does (workers) ----
+  /// Starts an iteration with this gradient. `done` when it is no longer needed.
+  void Push(const void* gradient, DType dtype, int priority, Done done);
+  /// Binds the output of the latest iteration. \return false, with `done` untouched, if there is
+  /// none that was not pulled yet: the caller then fetches the value.
+  bool Pull(void* out, DType dtype, int priority, Done* done);
+  /// Pushes so far.
+  uint32_t iteration() const;
+
+  // ---- What the transport brings (on its thread) ----
+  Buffer OnHeader(NodeId from, const MessageHeader& header);
+  void OnMessage(NodeId from, Message message);
+
+  /// Ends every iteration with this error, now and later.
+  void Fail(const std::string& sentence);
+  /// Nodes that the oldest unfinished iteration still waits for; that iteration's number, or 0.
+  std::vector<NodeId> WaitingFor(uint32_t* iteration) const;
+
+ private:
+  class External;
+  struct Instance;
+  struct Effects;
+  using InstancePtr = std::shared_ptr<Instance>;
+
+  // Under the lock; what they decide to do is left in `effects`, done after it.
+  InstancePtr NewInstance();
+  Instance* Find(uint32_t iteration) const;
+  void TryStart(const InstancePtr& instance, int task, Effects* effects);
+  void TryStartAll(const InstancePtr& instance, Effects* effects);
+  void Complete(const InstancePtr& instance, int task, Value value, Effects* effects);
+  void DropOutput(const InstancePtr& instance, Effects* effects);
+  void Retire(Effects* effects);
+  int CheckedRecv(NodeId from, const MessageHeader& header) const;
+
+  // Without the lock, on a compute thread.
+  void Run(const InstancePtr& instance, int task);
+  Value Encode(const Instance& instance, int task);
+  Value Merge(Instance& instance, int task);
+  void Decode(const Instance& instance, int task);
+  void UpdateShard(const InstancePtr& instance);
+  void Finish(const InstancePtr& instance, int task, Value value);
+  void SendTask(const InstancePtr& instance, int task);
+
+  const uint64_t key_;
+  const std::string name_;
+  const int64_t elements_;
+  const int channel_;
+  const std::shared_ptr<const Program> program_;
+  const DType wire_;
+  FlowHost* const host_;
+  Executor* const executor_;
+
+  mutable std::mutex mutex_;
+  std::deque<InstancePtr> live_;        // by iteration, without gaps
+  uint32_t next_iteration_ = 1;
+  std::vector<uint32_t> lane_;          // per task: the last iteration in which it is done
+  std::vector<CodecState> states_;      // per task; used by encodes, one at a time thanks to lane_
+  std::vector<CodecPtr> state_owners_;  // the codec that wrote states_[task]
+  std::string failure_;
+};
+
+}  // namespace hipress
+
+#endif  // HIPRESS_CASYNC_FLOW_H_

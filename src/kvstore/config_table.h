@@ -1,0 +1,56 @@
+/*!
+ * \file config_table.h
+ * \brief Which codec configuration a digest on the wire stands for, on both ends.
+ *
+ * A sender announces a configuration's text to a peer before its first payload with it; connections
+ * keep order, so a receiver always knows the parameters of what it decodes, whoever changed what
+ * when. That is what makes changing compression in mid-training safe.
+ */
+#ifndef HIPRESS_KVSTORE_CONFIG_TABLE_H_
+#define HIPRESS_KVSTORE_CONFIG_TABLE_H_
+
+#include <functional>
+#include <map>
+#include <mutex>
+#include <set>
+#include <string>
+#include <unordered_map>
+#include <utility>
+
+#include "operator/contrib/codec.h"
+#include "van/message.h"
+
+namespace hipress {
+
+class ConfigTable {
+ public:
+  using SendFn = std::function<void(NodeId to, Message message, int priority)>;
+
+  ConfigTable();
+
+  /// The one shared object for codecs with this configuration.
+  CodecPtr Intern(const CodecPtr& codec);
+  /// As Intern, of the codec that re-encodes sums of `count` payloads of `codec`.
+  CodecPtr ForSumOf(const CodecPtr& codec, int count);
+
+  /// Digest to write into a header for `to`; announces the configuration first if it is new there.
+  uint64_t Announce(NodeId to, const CodecPtr& codec, const SendFn& send);
+
+  /// A peer's announcement. \throw ProtocolError if it is not a configuration or not its digest
+  void OnAnnouncement(const Message& message);
+  /// \throw ProtocolError if nobody announced it
+  CodecPtr Find(uint64_t digest) const;
+
+ private:
+  CodecPtr InternLocked(const CodecPtr& codec);
+
+  mutable std::mutex mutex_;
+  std::unordered_map<uint64_t, CodecPtr> codecs_;
+  std::unordered_map<const Codec*, uint64_t> digests_;
+  std::map<std::pair<const Codec*, int>, CodecPtr> sums_;
+  std::set<std::pair<NodeId, uint64_t>> announced_;
+};
+
+}  // namespace hipress
+
+#endif  // HIPRESS_KVSTORE_CONFIG_TABLE_H_

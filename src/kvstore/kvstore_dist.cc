@@ -1,0 +1,442 @@
+#include "kvstore/kvstore_dist.h"
+
+#include <cstring>
+
+#include "common/log.h"
+#include "kvstore/protocol.h"
+
+namespace hipress {
+namespace {
+
+uint8_t PolicyOf(GradientCompression::Pull pull) {
+  switch (pull) {
+    case GradientCompression::Pull::kAuto: return kReplySumsEncoded;
+    case GradientCompression::Pull::kNone: return kReplyPlain;
+    case GradientCompression::Pull::kSame: return kReplyEncoded;
+  }
+  return kReplyPlain;
+}
+
+}  // namespace
+
+/// A pull that no iteration of ours will answer: asks every owner of the key for its value.
+struct KVStoreDist::Fetch {
+  std::shared_ptr<Flow> flow;
+  std::shared_ptr<void> guard;  ///< runs `done` when the last writer lets go
+  std::shared_ptr<std::string> error;
+  uint8_t* out;
+  DType dtype;
+  std::vector<bool> arrived;  ///< per partition; on the van's thread
+  std::atomic<int64_t> left;
+};
+
+KVStoreDist::KVStoreDist(JobOptions options)
+    : postoffice_(std::move(options)), compression_(GradientCompression::None()) {}
+
+KVStoreDist::~KVStoreDist() { Stop(); }
+
+void KVStoreDist::Start() { postoffice_.Start(this); }
+
+void KVStoreDist::Stop() {
+  stopping_ = true;
+  postoffice_.Stop();
+  FailAll("the key-value store has been closed");
+}
+
+void KVStoreDist::Abort() {
+  stopping_ = true;
+  postoffice_.Abort();
+  FailAll("the key-value store has been closed after an error");
+}
+
+void KVStoreDist::SetSync(bool sync) {
+  std::lock_guard<std::mutex> lock(mutex_);
+  if (!flows_.empty() && sync != sync_) {
+    throw Error("synchronous or asynchronous mode must be chosen before the first key is initialised");
+  }
+  sync_ = sync;
+}
+
+void KVStoreDist::SetGradientCompression(GradientCompressionPtr compression) {
+  std::lock_guard<std::mutex> lock(mutex_);
+  compression_ = std::move(compression);
+}
+
+// ---- Requests ------------------------------------------------------------------------------------
+
+uint32_t KVStoreDist::NewRequest(std::future<Reply>* reply) {
+  std::lock_guard<std::mutex> lock(mutex_);
+  if (!failure_.empty()) throw Error(failure_);
+  const uint32_t id = next_request_++;
+  *reply = requests_[id].get_future();
+  return id;
+}
+
+std::string KVStoreDist::Await(std::future<Reply>* reply, const std::string& what) {
+  if (reply->wait_for(WaitTimeout()) != std::future_status::ready) {
+    throw Error("waited " + std::to_string(WaitTimeout().count()) + " s for " + what +
+                " (HIPRESS_TIMEOUT changes this)");
+  }
+  Reply answer = reply->get();
+  if (!answer.ok) throw Error(answer.text);
+  return std::move(answer.text);
+}
+
+std::string KVStoreDist::Command(int server, int head, const void* body, size_t bytes) {
+  if (server < 0 || server >= postoffice_.num_servers()) {
+    throw Error("there is no server " + std::to_string(server) + "; the job has " +
+                std::to_string(postoffice_.num_servers()));
+  }
+  std::future<Reply> reply;
+  Message message;
+  message.header.kind = uint16_t(MessageKind::kCommand);
+  message.header.iteration = NewRequest(&reply);
+  message.header.partition = uint32_t(head);
+  message.payload = PackText(std::string(static_cast<const char*>(body), bytes));
+  postoffice_.Send(Server(server), std::move(message), kControlPriority);
+  return Await(&reply, Server(server).ToString() + " to answer a command");
+}
+
+void KVStoreDist::Barrier() {
+  ThrowIfFailed();
+  postoffice_.Barrier(/*with_servers=*/false, WaitTimeout());
+}
+
+// ---- Keys -----------------------------------------------------------------------------------------
+
+void KVStoreDist::Init(uint64_t key, const std::string& name, const void* data, int64_t n,
+                       DType dtype, const Programs& programs) {
+  const NodeId self = postoffice_.self();
+  auto mine = programs.find(self);
+  if (mine == programs.end()) throw Error("no task program for " + self.ToString());
+  auto program = Program::Parse(mine->second.data(), int64_t(mine->second.size()), n);
+  auto flow = std::make_shared<Flow>(key, name, n, 0, program, dtype, this, &executor_);
+
+  std::string all;  // every worker must have built the same graph
+  std::vector<NodeId> owners;
+  for (const auto& [node, flat] : programs) {
+    if (node.role != Role::kServer) continue;
+    all.append(reinterpret_cast<const char*>(flat.data()), flat.size() * sizeof(int64_t));
+    if (!Program::Parse(flat.data(), int64_t(flat.size()), n)->tasks().empty()) owners.push_back(node);
+  }
+  const uint64_t digest = Digest(all);
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    if (!failure_.empty()) throw Error(failure_);
+    if (!flows_.emplace(key, flow).second) throw Error("key '" + name + "' is already initialised");
+    owners_[key] = owners;
+  }
+  try {
+    std::vector<std::future<Reply>> replies(owners.size());
+    for (size_t i = 0; i < owners.size(); ++i) {
+      const uint32_t request = NewRequest(&replies[i]);
+      SendInit(owners[i], key, name, data, n, dtype, programs, digest, request);
+    }
+    for (size_t i = 0; i < owners.size(); ++i) {
+      Await(&replies[i], "all workers to initialise key '" + name + "' on " + owners[i].ToString());
+    }
+  } catch (...) {
+    std::lock_guard<std::mutex> lock(mutex_);
+    flows_.erase(key);
+    owners_.erase(key);
+    throw;
+  }
+}
+
+void KVStoreDist::SendInit(NodeId to, uint64_t key, const std::string& name, const void* data,
+                           int64_t n, DType dtype, const Programs& programs, uint64_t digest,
+                           uint32_t request) {
+  const std::vector<int64_t>& flat = programs.at(to);
+  const bool first = postoffice_.self().rank == 0;
+  Message message;
+  message.header.kind = uint16_t(MessageKind::kInitKey);
+  message.header.key = key;
+  message.header.config = digest;
+  message.header.elements = uint64_t(n);
+  message.header.dtype = uint8_t(dtype);
+  message.header.iteration = request;
+  message.payload = InitKeyBody{name, first ? flat : std::vector<int64_t>()}.Pack();
+  postoffice_.Send(to, std::move(message), kControlPriority);
+  if (!first) return;
+  const auto program = Program::Parse(flat.data(), int64_t(flat.size()), n);
+  for (int32_t p : program->local_partitions()) {
+    const Partition& partition = program->partitions()[p];
+    Message value;
+    value.header.kind = uint16_t(MessageKind::kInitData);
+    value.header.key = key;
+    value.header.elements = uint64_t(partition.count);
+    value.header.dtype = uint8_t(dtype);
+    value.header.partition = uint32_t(p);
+    // A copy, so that an error can leave this function while the transport still sends.
+    value.payload = AllocateBuffer(partition.count * SizeOf(dtype));
+    std::memcpy(value.payload.data,
+                static_cast<const uint8_t*>(data) + partition.offset * SizeOf(dtype),
+                value.payload.size);
+    postoffice_.Send(to, std::move(value), kControlPriority);
+  }
+}
+
+std::shared_ptr<Flow> KVStoreDist::FindFlow(uint64_t key) const {
+  std::lock_guard<std::mutex> lock(mutex_);
+  auto it = flows_.find(key);
+  return it == flows_.end() ? nullptr : it->second;
+}
+
+std::shared_ptr<Flow> KVStoreDist::Checked(uint64_t key, int64_t n, DType dtype,
+                                           const char* verb) const {
+  ThrowIfFailed();
+  auto flow = FindFlow(key);
+  if (!flow) {
+    throw Error("cannot " + std::string(verb) + " key " + std::to_string(key) +
+                ": it has not been initialised; call init first");
+  }
+  if (flow->elements() != n || flow->wire() != dtype) {
+    throw Error("cannot " + std::string(verb) + " key '" + flow->name() + "' with " +
+                std::to_string(n) + " " + NameOf(dtype) + " elements: it was initialised with " +
+                std::to_string(flow->elements()) + " " + NameOf(flow->wire()) + " elements");
+  }
+  return flow;
+}
+
+Done KVStoreDist::Counted(Done done) {
+  {
+    std::lock_guard<std::mutex> lock(pending_mutex_);
+    ++pending_;
+  }
+  return [this, done = std::move(done)](const char* error) {
+    if (done) done(error);
+    std::lock_guard<std::mutex> lock(pending_mutex_);
+    if (--pending_ == 0) pending_zero_.notify_all();
+  };
+}
+
+void KVStoreDist::WaitAll() {
+  std::unique_lock<std::mutex> lock(pending_mutex_);
+  pending_zero_.wait(lock, [this] { return pending_ == 0; });
+}
+
+void KVStoreDist::Push(uint64_t key, const void* gradient, int64_t n, DType dtype, int priority,
+                       Done done) {
+  auto flow = Checked(key, n, dtype, "push");
+  counters_.pushed_raw_bytes += uint64_t(n) * SizeOf(dtype);
+  flow->Push(gradient, dtype, priority, Counted(std::move(done)));
+}
+
+void KVStoreDist::Pull(uint64_t key, void* out, int64_t n, DType dtype, int priority, Done done) {
+  auto flow = Checked(key, n, dtype, "pull");
+  counters_.pulled_raw_bytes += uint64_t(n) * SizeOf(dtype);
+  Done counted = Counted(std::move(done));
+  if (!flow->Pull(out, dtype, priority, &counted)) {
+    StartFetch(flow, out, dtype, priority, std::move(counted));
+  }
+}
+
+void KVStoreDist::PushPull(uint64_t key, const void* gradient, void* out, int64_t n, DType dtype,
+                           int priority, Done done) {
+  // In place is safe: a partition of the result exists only after that partition of the gradient
+  // has been sent or encoded.
+  Push(key, gradient, n, dtype, priority, nullptr);
+  Pull(key, out, n, dtype, priority, std::move(done));
+}
+
+// ---- Fetches --------------------------------------------------------------------------------------
+
+void KVStoreDist::StartFetch(const std::shared_ptr<Flow>& flow, void* out, DType dtype, int priority,
+                             Done done) {
+  auto fetch = std::make_shared<Fetch>();
+  fetch->flow = flow;
+  fetch->error = std::make_shared<std::string>();
+  fetch->guard = std::shared_ptr<void>(nullptr, [done, error = fetch->error](void*) {
+    done(error->empty() ? nullptr : error->c_str());
+  });
+  fetch->out = static_cast<uint8_t*>(out);
+  fetch->dtype = dtype;
+  fetch->arrived.assign(flow->program().partitions().size(), false);
+  fetch->left = int64_t(fetch->arrived.size());
+  uint32_t request;
+  std::vector<NodeId> owners;
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    if (!failure_.empty()) {
+      *fetch->error = failure_;
+      return;  // the guard tells the caller
+    }
+    request = next_request_++;
+    fetches_[request] = fetch;
+    owners = owners_[flow->key()];
+  }
+  for (NodeId owner : owners) {
+    Message message;
+    message.header.kind = uint16_t(MessageKind::kFetch);
+    message.header.key = flow->key();
+    message.header.elements = flow->iteration();  // not an older value than our own pushes made
+    message.header.iteration = request;
+    postoffice_.Send(owner, std::move(message), priority);
+  }
+}
+
+std::shared_ptr<KVStoreDist::Fetch> KVStoreDist::FindFetch(const MessageHeader& header) const {
+  std::lock_guard<std::mutex> lock(mutex_);
+  auto it = fetches_.find(header.iteration);
+  if (it == fetches_.end()) return nullptr;
+  const auto& partitions = it->second->flow->program().partitions();
+  if (it->second->flow->key() != header.key || header.partition >= partitions.size() ||
+      header.elements != uint64_t(partitions[header.partition].count) ||
+      header.dtype != uint8_t(it->second->flow->wire())) {
+    throw ProtocolError("an answer that does not match the fetch it answers");
+  }
+  return it->second;
+}
+
+void KVStoreDist::FinishFetched(const std::shared_ptr<Fetch>& fetch, const MessageHeader& header,
+                                Buffer data) {
+  const Flow& flow = *fetch->flow;
+  uint8_t* out =
+      fetch->out + flow.program().partitions()[header.partition].offset * SizeOf(fetch->dtype);
+  if (data.data != out) {
+    const CodecPtr codec = configs_.Find(header.config);
+    codec->Decode({data.data, data.size}, header.elements, flow.wire(), out, fetch->dtype);
+  }
+  if (--fetch->left > 0) return;
+  std::lock_guard<std::mutex> lock(mutex_);
+  fetches_.erase(header.iteration);
+}
+
+// ---- Messages -------------------------------------------------------------------------------------
+
+Buffer KVStoreDist::OnHeader(NodeId from, const MessageHeader& header) {
+  switch (static_cast<MessageKind>(header.kind)) {
+    case MessageKind::kData: {
+      auto flow = FindFlow(header.key);
+      if (!flow) throw ProtocolError("data of an unknown key");
+      return flow->OnHeader(from, header);
+    }
+    case MessageKind::kFetched: {
+      auto fetch = FindFetch(header);
+      if (!fetch) return AllocateBuffer(header.payload_bytes);
+      const CodecPtr codec = configs_.Find(header.config);
+      const size_t bytes = codec->MaxPayloadBytes(header.elements, fetch->flow->wire());
+      if (codec->FixedSize() ? header.payload_bytes != bytes : header.payload_bytes > bytes) {
+        throw ProtocolError("a fetched payload of the wrong size");
+      }
+      if (!codec->IsIdentity() || fetch->dtype != fetch->flow->wire()) break;
+      const auto& partition = fetch->flow->program().partitions()[header.partition];
+      return {fetch->out + partition.offset * SizeOf(fetch->dtype), header.payload_bytes,
+              fetch->guard};
+    }
+    case MessageKind::kCodecConfig:
+    case MessageKind::kReply:
+    case MessageKind::kFailure: break;
+    default: throw ProtocolError("a message that a worker does not take");
+  }
+  return AllocateBuffer(header.payload_bytes);
+}
+
+void KVStoreDist::OnMessage(NodeId from, Message message) {
+  const MessageHeader header = message.header;
+  switch (static_cast<MessageKind>(header.kind)) {
+    case MessageKind::kData: {
+      counters_.pulled_bytes += sizeof(header) + header.payload_bytes;
+      if (auto flow = FindFlow(header.key)) flow->OnMessage(from, std::move(message));
+      break;
+    }
+    case MessageKind::kFetched: {
+      counters_.pulled_bytes += sizeof(header) + header.payload_bytes;
+      auto fetch = FindFetch(header);
+      if (!fetch) break;
+      if (fetch->arrived[header.partition]) throw ProtocolError("the same partition twice");
+      fetch->arrived[header.partition] = true;
+      configs_.Find(header.config)
+          ->Check({message.payload.data, message.payload.size}, header.elements, fetch->flow->wire());
+      executor_.Submit(0, [this, fetch, header, data = std::move(message.payload)] {
+        FinishFetched(fetch, header, data);
+      });
+      break;
+    }
+    case MessageKind::kCodecConfig: configs_.OnAnnouncement(message); break;
+    case MessageKind::kReply: {
+      std::unique_lock<std::mutex> lock(mutex_);
+      auto it = requests_.find(header.iteration);
+      if (it == requests_.end()) break;
+      std::promise<Reply> promise = std::move(it->second);
+      requests_.erase(it);
+      lock.unlock();
+      promise.set_value({header.flags == kReplyOk, UnpackText(message.payload)});
+      break;
+    }
+    case MessageKind::kFailure: FailAll(UnpackText(message.payload)); break;
+    default: break;
+  }
+}
+
+void KVStoreDist::OnDeath(NodeId peer, const std::string& what) { FailAll(what); }
+
+void KVStoreDist::OnLeave(NodeId peer) {
+  if (peer.role != Role::kWorker && !stopping_) FailAll(peer.ToString() + " has left the job");
+}
+
+void KVStoreDist::FailAll(const std::string& sentence) {
+  std::vector<std::shared_ptr<Flow>> flows;
+  std::vector<std::promise<Reply>> promises;
+  std::unordered_map<uint32_t, std::shared_ptr<Fetch>> fetches;
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    if (!failure_.empty()) return;
+    failure_ = sentence;
+    for (auto& [key, flow] : flows_) flows.push_back(flow);
+    for (auto& [id, promise] : requests_) promises.push_back(std::move(promise));
+    requests_.clear();
+    fetches.swap(fetches_);
+  }
+  for (auto& [id, fetch] : fetches) *fetch->error = sentence;
+  fetches.clear();
+  for (auto& promise : promises) promise.set_value({false, sentence});
+  for (auto& flow : flows) flow->Fail(sentence);
+}
+
+void KVStoreDist::ThrowIfFailed() const {
+  std::lock_guard<std::mutex> lock(mutex_);
+  if (!failure_.empty()) throw Error(failure_);
+}
+
+// ---- What flows ask for ----------------------------------------------------------------------------
+
+CodecPtr KVStoreDist::CodecToEncode(const Flow& flow, const Value& sum, bool updated) {
+  GradientCompressionPtr compression;
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    compression = compression_;
+  }
+  return configs_.Intern(compression->ForKey(size_t(flow.elements())));
+}
+
+void KVStoreDist::SendValue(const Flow& flow, const Task& task, const Value& value,
+                            uint32_t iteration, int priority, std::function<void(bool)> done) {
+  Message message;
+  MessageHeader& header = message.header;
+  header.kind = uint16_t(MessageKind::kData);
+  header.key = flow.key();
+  header.config = configs_.Announce(task.peer, value.codec, [this](NodeId to, Message m, int p) {
+    postoffice_.Send(to, std::move(m), p);
+  });
+  header.elements = uint64_t(flow.program().partitions()[task.partition].count);
+  header.iteration = iteration;
+  header.partition = uint32_t(task.partition);
+  header.step = uint16_t(task.step);
+  header.dtype = uint8_t(flow.wire());
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    header.flags = PolicyOf(compression_->pull());
+  }
+  message.payload = value.data;
+  counters_.pushed_bytes += sizeof(header) + value.data.size;
+  postoffice_.Send(task.peer, std::move(message), priority, std::move(done));
+}
+
+CodecPtr KVStoreDist::CodecOf(NodeId from, const MessageHeader& header) {
+  return configs_.Find(header.config);
+}
+
+void KVStoreDist::OnFailure(const Flow& flow, const std::string& sentence) { FailAll(sentence); }
+
+}  // namespace hipress

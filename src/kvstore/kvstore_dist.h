@@ -1,0 +1,127 @@
+/*!
+ * \file kvstore_dist.h
+ * \brief The key-value store as a worker has it: keys, pushes, pulls, commands to servers.
+ *
+ * Pushes and pulls are asynchronous and take the user's memory as it is; the task graph of each key
+ * (casync/flow.h) does the rest. After any node's death every operation, running or later, ends with
+ * one sentence that names the node.
+ */
+#ifndef HIPRESS_KVSTORE_KVSTORE_DIST_H_
+#define HIPRESS_KVSTORE_KVSTORE_DIST_H_
+
+#include <atomic>
+#include <condition_variable>
+#include <future>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "casync/executor.h"
+#include "casync/flow.h"
+#include "kvstore/config_table.h"
+#include "kvstore/gradient_compression.h"
+#include "van/postoffice.h"
+
+namespace hipress {
+
+/// What a worker's store has moved, for HipressStats. Bytes on the wire include headers.
+struct StoreCounters {
+  std::atomic<uint64_t> pushed_bytes{0}, pulled_bytes{0};          ///< on the wire
+  std::atomic<uint64_t> pushed_raw_bytes{0}, pulled_raw_bytes{0};  ///< the same, uncompressed
+};
+
+class KVStoreDist : public PostofficeReceiver, public FlowHost {
+ public:
+  using Programs = std::map<NodeId, std::vector<int64_t>>;
+
+  explicit KVStoreDist(JobOptions options);
+  ~KVStoreDist() override;
+
+  void Start();
+  /// Leaves in peace, or without goodbye.
+  void Stop();
+  void Abort();
+
+  /// Asynchronous servers apply each push at once. Before the first Init only.
+  void SetSync(bool sync);
+  /// For all pushes from now on.
+  void SetGradientCompression(GradientCompressionPtr compression);
+
+  /// Collective: blocks until all workers have called it. \throw Error, the same on all of them
+  void Init(uint64_t key, const std::string& name, const void* data, int64_t n, DType dtype,
+            const Programs& programs);
+  /// \throw Error at once for an unknown key, another size or dtype, or a failed job
+  void Push(uint64_t key, const void* gradient, int64_t n, DType dtype, int priority, Done done);
+  void Pull(uint64_t key, void* out, int64_t n, DType dtype, int priority, Done done);
+  void PushPull(uint64_t key, const void* gradient, void* out, int64_t n, DType dtype,
+                int priority, Done done);
+  /// Blocks for a server's answer. \throw Error with the server's sentence
+  std::string Command(int server, int head, const void* body, size_t bytes);
+  void Barrier();
+  /// Blocks until every push and pull so far has called back.
+  void WaitAll();
+
+  const Postoffice& postoffice() const { return postoffice_; }
+  Postoffice& postoffice() { return postoffice_; }
+  const StoreCounters& counters() const { return counters_; }
+
+ private:
+  struct Fetch;
+  struct Reply {
+    bool ok;
+    std::string text;
+  };
+
+  // PostofficeReceiver
+  Buffer OnHeader(NodeId from, const MessageHeader& header) override;
+  void OnMessage(NodeId from, Message message) override;
+  void OnDeath(NodeId peer, const std::string& what) override;
+  void OnLeave(NodeId peer) override;
+  // FlowHost
+  CodecPtr CodecToEncode(const Flow& flow, const Value& sum, bool updated) override;
+  void SendValue(const Flow& flow, const Task& task, const Value& value, uint32_t iteration,
+                 int priority, std::function<void(bool)> done) override;
+  CodecPtr CodecOf(NodeId from, const MessageHeader& header) override;
+  void OnFailure(const Flow& flow, const std::string& sentence) override;
+
+  std::shared_ptr<Flow> Checked(uint64_t key, int64_t n, DType dtype, const char* verb) const;
+  std::shared_ptr<Flow> FindFlow(uint64_t key) const;
+  Done Counted(Done done);
+  void StartFetch(const std::shared_ptr<Flow>& flow, void* out, DType dtype, int priority, Done done);
+  std::shared_ptr<Fetch> FindFetch(const MessageHeader& header) const;
+  void FinishFetched(const std::shared_ptr<Fetch>& fetch, const MessageHeader& header, Buffer data);
+  uint32_t NewRequest(std::future<Reply>* reply);
+  std::string Await(std::future<Reply>* reply, const std::string& what);
+  void SendInit(NodeId to, uint64_t key, const std::string& name, const void* data, int64_t n,
+                DType dtype, const Programs& programs, uint64_t digest, uint32_t request);
+  void FailAll(const std::string& sentence);
+  void ThrowIfFailed() const;
+
+  Postoffice postoffice_;
+  ConfigTable configs_;
+  StoreCounters counters_;
+  bool sync_ = true;
+  std::atomic<bool> stopping_{false};
+
+  mutable std::mutex mutex_;
+  GradientCompressionPtr compression_;
+  std::unordered_map<uint64_t, std::shared_ptr<Flow>> flows_;
+  std::unordered_map<uint64_t, std::vector<NodeId>> owners_;  // servers that hold parts of a key
+  std::unordered_map<uint32_t, std::promise<Reply>> requests_;
+  std::unordered_map<uint32_t, std::shared_ptr<Fetch>> fetches_;
+  uint32_t next_request_ = 1;
+  std::string failure_;
+
+  std::mutex pending_mutex_;
+  std::condition_variable pending_zero_;
+  int64_t pending_ = 0;
+
+  Executor executor_;  // last: its threads end before what they use
+};
+
+}  // namespace hipress
+
+#endif  // HIPRESS_KVSTORE_KVSTORE_DIST_H_

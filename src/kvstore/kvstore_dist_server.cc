@@ -1,0 +1,223 @@
+#include "kvstore/kvstore_dist_server.h"
+
+#include <thread>
+
+#include "common/log.h"
+
+namespace hipress {
+
+KVStoreDistServer::KVStoreDistServer(JobOptions options) : postoffice_(std::move(options)) {
+  context_.executor = &executor_;
+  context_.send = [this](NodeId to, Message message, int priority, std::function<void(bool)> done) {
+    postoffice_.Send(to, std::move(message), priority, std::move(done));
+  };
+  context_.fail = [this](const std::string& sentence) { FailJob(sentence); };
+}
+
+KVStoreDistServer::~KVStoreDistServer() { Stop(); }
+
+void KVStoreDistServer::Start() {
+  // Workers may send as soon as they have the roster, so what they need is set before.
+  context_.num_workers = postoffice_.num_workers();
+  postoffice_.Start(this);
+}
+
+void KVStoreDistServer::Stop() { postoffice_.Stop(); }
+
+void KVStoreDistServer::Abort() { postoffice_.Abort(); }
+
+void KVStoreDistServer::SetUpdater(std::shared_ptr<const UpdateFn> updater) {
+  std::lock_guard<std::mutex> lock(context_.mutex);
+  context_.has_updater = updater != nullptr;
+  context_.updater = std::move(updater);
+}
+
+// ---- Messages -----------------------------------------------------------------------------------
+
+std::shared_ptr<ServerKey> KVStoreDistServer::Find(uint64_t key) {
+  std::lock_guard<std::mutex> lock(mutex_);
+  auto it = keys_.find(key);
+  if (it == keys_.end()) throw ProtocolError("a message about a key that nobody initialised");
+  return it->second;
+}
+
+std::vector<std::shared_ptr<ServerKey>> KVStoreDistServer::Keys() {
+  std::vector<std::shared_ptr<ServerKey>> keys;
+  std::lock_guard<std::mutex> lock(mutex_);
+  for (auto& [id, key] : keys_) keys.push_back(key);
+  return keys;
+}
+
+Buffer KVStoreDistServer::OnHeader(NodeId from, const MessageHeader& header) {
+  if (from.role != Role::kWorker) throw ProtocolError("a server takes such messages from workers only");
+  switch (static_cast<MessageKind>(header.kind)) {
+    case MessageKind::kData: return Find(header.key)->OnDataHeader(from, header);
+    case MessageKind::kInitKey:
+    case MessageKind::kInitData:
+    case MessageKind::kCodecConfig:
+    case MessageKind::kFetch:
+    case MessageKind::kCommand: return AllocateBuffer(header.payload_bytes);
+    default: throw ProtocolError("a message that a server does not take");
+  }
+}
+
+void KVStoreDistServer::OnMessage(NodeId from, Message message) {
+  const MessageHeader& header = message.header;
+  switch (static_cast<MessageKind>(header.kind)) {
+    case MessageKind::kData: Find(header.key)->OnData(from, std::move(message)); break;
+    case MessageKind::kInitKey: {
+      std::shared_ptr<ServerKey> key;
+      {
+        std::lock_guard<std::mutex> lock(mutex_);
+        auto& slot = keys_[header.key];
+        if (!slot) slot = std::make_shared<ServerKey>(header.key, &context_);
+        key = slot;
+      }
+      if (key->OnInitKey(from, message)) AnswerInit(key);
+      break;
+    }
+    case MessageKind::kInitData: {
+      auto key = Find(header.key);
+      if (key->OnInitData(from, message)) AnswerInit(key);
+      break;
+    }
+    case MessageKind::kCodecConfig: context_.configs.OnAnnouncement(message); break;
+    case MessageKind::kFetch: Find(header.key)->OnFetch(from, header); break;
+    case MessageKind::kCommand: {
+      std::lock_guard<std::mutex> lock(mutex_);
+      commands_.push_back({from, header.iteration, int(header.partition), UnpackText(message.payload)});
+      wake_.notify_all();
+      break;
+    }
+    default: break;
+  }
+}
+
+void KVStoreDistServer::AnswerInit(const std::shared_ptr<ServerKey>& key) {
+  const std::string error = key->FinishInit();
+  if (!error.empty()) {
+    std::lock_guard<std::mutex> lock(mutex_);
+    keys_.erase(key->key());  // the workers may try again
+  }
+  for (const auto& request : key->init_requests()) {
+    Reply(request.from, request.request, error.empty(), error);
+  }
+}
+
+void KVStoreDistServer::Reply(NodeId to, uint32_t request, bool ok, const std::string& text) {
+  Message message;
+  message.header.kind = uint16_t(MessageKind::kReply);
+  message.header.iteration = request;
+  message.header.flags = ok ? kReplyOk : kReplyError;
+  message.payload = PackText(text);
+  postoffice_.Send(to, std::move(message), kControlPriority);
+}
+
+void KVStoreDistServer::OnLeave(NodeId peer) {
+  std::lock_guard<std::mutex> lock(mutex_);
+  left_.insert(peer);
+  wake_.notify_all();
+}
+
+void KVStoreDistServer::OnDeath(NodeId peer, const std::string& what) {
+  for (auto& key : Keys()) key->Fail(what);
+}
+
+void KVStoreDistServer::FailJob(const std::string& sentence) {
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    if (!failure_.empty()) return;
+    failure_ = sentence;
+  }
+  LogWarning(sentence);
+  for (auto& key : Keys()) key->Fail(sentence);
+  for (int rank = 0; rank < postoffice_.num_workers(); ++rank) {
+    Message message;
+    message.header.kind = uint16_t(MessageKind::kFailure);
+    message.payload = PackText(sentence);
+    postoffice_.Send(Worker(rank), std::move(message), kControlPriority);
+  }
+}
+
+// ---- Serving ----------------------------------------------------------------------------------------
+
+void KVStoreDistServer::Serve(const Controller& controller) {
+  std::string death;
+  std::thread end([&] {
+    std::string sentence = postoffice_.WaitForEnd();
+    std::lock_guard<std::mutex> lock(mutex_);
+    death = std::move(sentence);
+    ended_ = true;
+    wake_.notify_all();
+  });
+  std::unique_lock<std::mutex> lock(mutex_);
+  while (!ended_ || (death.empty() && !commands_.empty())) {
+    if (commands_.empty()) {
+      wake_.wait_for(lock, std::chrono::seconds(1));
+    }
+    if (!commands_.empty()) {
+      const Command command = std::move(commands_.front());
+      commands_.pop_front();
+      lock.unlock();
+      RunCommand(controller, command);
+      lock.lock();
+    }
+    lock.unlock();
+    CheckProgress();
+    lock.lock();
+  }
+  lock.unlock();
+  end.join();
+  if (!death.empty()) throw Error(death);
+  if (!failure_.empty()) throw Error(failure_);
+}
+
+void KVStoreDistServer::RunCommand(const Controller& controller, const Command& command) {
+  try {
+    if (!controller) throw Error("this server takes no commands");
+    Reply(command.from, command.request, true,
+          controller(command.from.rank, command.head, command.body));
+  } catch (const std::exception& error) {
+    Reply(command.from, command.request, false,
+          postoffice_.self().ToString() + ": " + error.what());
+  }
+}
+
+void KVStoreDistServer::CheckProgress() {
+  const auto now = std::chrono::steady_clock::now();
+  std::set<NodeId> left;
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    if (!failure_.empty()) return;
+    left = left_;
+  }
+  for (auto& key : Keys()) {
+    for (auto& flow : key->flows()) {
+      uint32_t iteration;
+      const std::vector<NodeId> missing = flow->WaitingFor(&iteration);
+      Progress& progress = progress_[flow.get()];
+      if (iteration == 0 || missing.empty() || progress.iteration != iteration) {
+        progress = {iteration, now};
+        continue;
+      }
+      std::string names;
+      for (NodeId node : missing) {
+        names += (names.empty() ? "" : ", ") + node.ToString();
+        if (left.count(node)) {
+          FailJob(node.ToString() + " left the job while iteration " + std::to_string(iteration) +
+                  " of key '" + key->name() +
+                  "' still waits for its push: every worker must push equally often");
+          return;
+        }
+      }
+      if (now - progress.since > WaitTimeout()) {
+        FailJob("waited " + std::to_string(WaitTimeout().count()) + " s for " + names +
+                " to push iteration " + std::to_string(iteration) + " of key '" + key->name() +
+                "' (HIPRESS_TIMEOUT changes this)");
+        return;
+      }
+    }
+  }
+}
+
+}  // namespace hipress

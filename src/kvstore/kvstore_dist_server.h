@@ -1,0 +1,85 @@
+/*!
+ * \file kvstore_dist_server.h
+ * \brief The key-value store as a server has it.
+ */
+#ifndef HIPRESS_KVSTORE_KVSTORE_DIST_SERVER_H_
+#define HIPRESS_KVSTORE_KVSTORE_DIST_SERVER_H_
+
+#include <chrono>
+#include <condition_variable>
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <set>
+#include <string>
+
+#include "kvstore/server_key.h"
+#include "van/postoffice.h"
+
+namespace hipress {
+
+class KVStoreDistServer : public PostofficeReceiver {
+ public:
+  /// Handles a command of a worker; what it returns is the answer, what it throws the error.
+  using Controller = std::function<std::string(int worker, int head, const std::string& body)>;
+
+  explicit KVStoreDistServer(JobOptions options);
+  ~KVStoreDistServer() override;
+
+  void Start();
+  void Stop();
+  void Abort();
+  /// Values become weights that `updater` updates; null: they are sums again.
+  void SetUpdater(std::shared_ptr<const UpdateFn> updater);
+  /// Runs commands on the calling thread until the job ends.
+  /// \throw Error if somebody died or the job failed
+  void Serve(const Controller& controller);
+
+  Postoffice& postoffice() { return postoffice_; }
+
+ private:
+  struct Command {
+    NodeId from;
+    uint32_t request;
+    int head;
+    std::string body;
+  };
+  struct Progress {
+    uint32_t iteration = 0;
+    std::chrono::steady_clock::time_point since;
+  };
+
+  Buffer OnHeader(NodeId from, const MessageHeader& header) override;
+  void OnMessage(NodeId from, Message message) override;
+  void OnLeave(NodeId peer) override;
+  void OnDeath(NodeId peer, const std::string& what) override;
+
+  std::shared_ptr<ServerKey> Find(uint64_t key);
+  std::vector<std::shared_ptr<ServerKey>> Keys();
+  void AnswerInit(const std::shared_ptr<ServerKey>& key);
+  void Reply(NodeId to, uint32_t request, bool ok, const std::string& text);
+  void RunCommand(const Controller& controller, const Command& command);
+  void CheckProgress();
+  /// Tells every worker, once, that the job cannot go on.
+  void FailJob(const std::string& sentence);
+
+  Postoffice postoffice_;
+  ServerContext context_;
+
+  std::mutex mutex_;
+  std::condition_variable wake_;
+  std::map<uint64_t, std::shared_ptr<ServerKey>> keys_;
+  std::deque<Command> commands_;
+  std::set<NodeId> left_;
+  std::map<const Flow*, Progress> progress_;
+  std::string failure_;
+  bool ended_ = false;
+
+  Executor executor_;
+};
+
+}  // namespace hipress
+
+#endif  // HIPRESS_KVSTORE_KVSTORE_DIST_SERVER_H_

@@ -1,0 +1,58 @@
+#include "kvstore/protocol.h"
+
+#include <cstdlib>
+#include <cstring>
+
+namespace hipress {
+namespace {
+
+constexpr size_t kMaxName = 4096;
+
+}  // namespace
+
+Buffer InitKeyBody::Pack() const {
+  const uint64_t name_bytes = name.size();
+  const size_t padded = (name_bytes + 7) / 8 * 8;
+  Buffer out = AllocateBuffer(8 + padded + program.size() * 8);
+  std::memset(out.data, 0, 8 + padded);
+  std::memcpy(out.data, &name_bytes, 8);
+  std::memcpy(out.data + 8, name.data(), name_bytes);
+  if (!program.empty()) std::memcpy(out.data + 8 + padded, program.data(), program.size() * 8);
+  return out;
+}
+
+InitKeyBody InitKeyBody::Unpack(const Buffer& payload) {
+  uint64_t name_bytes = 0;
+  if (payload.size >= 8) std::memcpy(&name_bytes, payload.data, 8);
+  const size_t padded = name_bytes <= kMaxName ? (name_bytes + 7) / 8 * 8 : payload.size;
+  if (payload.size < 8 + padded || payload.size % 8 != 0) {
+    throw ProtocolError("a malformed request to initialise a key");
+  }
+  InitKeyBody body;
+  body.name.assign(payload.as<char>() + 8, name_bytes);
+  body.program.resize((payload.size - 8 - padded) / 8);
+  if (!body.program.empty()) {
+    std::memcpy(body.program.data(), payload.data + 8 + padded, body.program.size() * 8);
+  }
+  return body;
+}
+
+Buffer PackText(const std::string& text) {
+  Buffer out = AllocateBuffer(text.size());
+  std::memcpy(out.data, text.data(), text.size());
+  return out;
+}
+
+std::string UnpackText(const Buffer& payload) {
+  return std::string(payload.as<char>(), payload.size);
+}
+
+std::chrono::seconds WaitTimeout() {
+  if (const char* text = std::getenv("HIPRESS_TIMEOUT")) {
+    const int seconds = std::atoi(text);
+    if (seconds > 0) return std::chrono::seconds(seconds);
+  }
+  return std::chrono::seconds(600);
+}
+
+}  // namespace hipress

@@ -1,0 +1,49 @@
+/*!
+ * \file protocol.h
+ * \brief What worker and server agree on beyond the message header.
+ */
+#ifndef HIPRESS_KVSTORE_PROTOCOL_H_
+#define HIPRESS_KVSTORE_PROTOCOL_H_
+
+#include <chrono>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "van/message.h"
+
+namespace hipress {
+
+/// Control messages go ahead of data, and keep their order among themselves.
+constexpr int kControlPriority = 1 << 28;
+
+/// MessageHeader::flags of kData: what the sender wants of the reply to the sum it goes into.
+enum ReplyPolicy : uint8_t {
+  kReplyPlain = 0,       ///< never compressed
+  kReplySumsEncoded = 1, ///< compressed if it is a sum, plain if it is a weight
+  kReplyEncoded = 2,     ///< always compressed
+};
+
+/// MessageHeader::flags of kReply.
+enum ReplyStatus : uint8_t { kReplyOk = 0, kReplyError = 1 };
+
+/// Payload of kInitKey. The header carries key, elements, dtype, the digest of all nodes' programs
+/// in `config`, and the request id in `iteration`.
+struct InitKeyBody {
+  std::string name;
+  std::vector<int64_t> program;  ///< of the receiving server; only rank 0 sends it
+
+  Buffer Pack() const;
+  /// \throw ProtocolError
+  static InitKeyBody Unpack(const Buffer& payload);
+};
+
+Buffer PackText(const std::string& text);
+std::string UnpackText(const Buffer& payload);
+
+/// For how long a wait for other nodes may last: HIPRESS_TIMEOUT seconds, 600 if unset.
+std::chrono::seconds WaitTimeout();
+
+}  // namespace hipress
+
+#endif  // HIPRESS_KVSTORE_PROTOCOL_H_

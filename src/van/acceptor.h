@@ -1,0 +1,63 @@
+/*!
+ * \file acceptor.h
+ * \brief The listening side: takes connections in and lets in only those that know the secret.
+ */
+#ifndef HIPRESS_VAN_ACCEPTOR_H_
+#define HIPRESS_VAN_ACCEPTOR_H_
+
+#include <asio/io_context.hpp>
+#include <asio/posix/stream_descriptor.hpp>
+#include <asio/steady_timer.hpp>
+
+#include <functional>
+#include <list>
+#include <memory>
+#include <string>
+
+#include "van/handshake.h"
+#include "van/socket.h"
+#include "van/stream.h"
+#include "van/van.h"
+
+namespace hipress {
+
+class PendingHandshake;
+
+/// All methods run on the van's thread.
+class Acceptor {
+ public:
+  struct Hooks {
+    std::function<NodeId()> self;
+    /// Whether a node of that name may come in now.
+    std::function<bool(NodeId)> admits;
+    std::function<void(NodeId peer, UniqueFd fd, std::unique_ptr<Stream> stream)> accepted;
+  };
+
+  Acceptor(asio::io_context& io, UniqueFd listener, const VanOptions& options,
+           VanCounters* counters, Hooks hooks);
+  ~Acceptor();
+
+  void Start();
+  void Stop();
+
+ private:
+  friend class PendingHandshake;
+  void Wait();
+  void AcceptAll();
+  void Refused(const std::string& address, const std::string& why);
+  void Forget(PendingHandshake* pending);
+
+  asio::io_context& io_;
+  asio::posix::stream_descriptor listener_;
+  asio::steady_timer pause_;
+  const VanOptions& options_;
+  VanCounters& counters_;
+  Hooks hooks_;
+  std::list<std::shared_ptr<PendingHandshake>> pending_;  ///< oldest first
+  SteadyTime last_log_{};
+  int unlogged_ = 0;
+};
+
+}  // namespace hipress
+
+#endif  // HIPRESS_VAN_ACCEPTOR_H_

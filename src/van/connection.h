@@ -1,0 +1,115 @@
+/*!
+ * \file connection.h
+ * \brief One authenticated connection: frames messages, queues sends, notices silence.
+ */
+#ifndef HIPRESS_VAN_CONNECTION_H_
+#define HIPRESS_VAN_CONNECTION_H_
+
+#include <asio/io_context.hpp>
+#include <asio/ip/tcp.hpp>
+
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "van/checksum.h"
+#include "van/send_queue.h"
+#include "van/socket.h"
+#include "van/stream.h"
+#include "van/van.h"
+
+namespace hipress {
+
+class Connection;
+
+/// What a connection tells its van; on the van's thread.
+class ConnectionOwner {
+ public:
+  virtual ~ConnectionOwner() = default;
+  virtual Buffer OnHeader(NodeId from, const MessageHeader& header) = 0;
+  virtual void OnMessage(NodeId from, Message message) = 0;
+  /// Exactly once, after which the connection makes no more calls.
+  virtual void OnClosed(const std::shared_ptr<Connection>& connection, bool graceful,
+                        const std::string& reason) = 0;
+};
+
+/// Methods run on the van's thread unless they say otherwise.
+class Connection : public std::enable_shared_from_this<Connection> {
+ public:
+  Connection(asio::io_context& io, UniqueFd fd, std::unique_ptr<Stream> stream, NodeId peer,
+             const VanOptions& options, VanCounters* counters, ConnectionOwner* owner);
+  ~Connection();
+
+  /// Begins to receive. `early`: bytes are known to wait already.
+  void Start();
+  /// From any thread. The message is sealed. Never blocks.
+  void Send(Message message, int priority, Van::SendDone done);
+  /// Sends heartbeats, notices silence. `stalled`: how long this process itself was held up.
+  void Tick(SteadyTime now, std::chrono::steady_clock::duration stalled);
+  /// Sends goodbye after everything that is queued, then closes the sending direction.
+  void Leave();
+  /// Idempotent; fails what is queued.
+  void Close(bool graceful, const std::string& reason);
+
+  NodeId peer() const { return peer_; }
+  void set_peer(NodeId peer) { peer_ = peer; }
+  const std::string& address() const { return address_; }
+
+ private:
+  void OnReadable();
+  void WaitReadable();
+  /// Takes in `n` bytes that were read to where the pieces of OnReadable point.
+  void Accept(size_t n);
+  void Parse();
+  void BeginMessage();
+  void FinishMessage(uint32_t checksum);
+  void ReadFailed(ssize_t result);
+  void Refuse(const std::string& why);
+
+  void Flush();
+  void WaitWritable();
+  /// Gathers queued messages into one batch. \return false if there are none
+  bool NextBatch();
+  void Advance(size_t n);
+  void Complete(bool sent, SendItem* item);
+  void ScheduleFlush();
+
+  asio::ip::tcp::socket socket_;
+  std::unique_ptr<Stream> stream_;
+  NodeId peer_;
+  const std::string address_;
+  const VanOptions& options_;
+  VanCounters& counters_;
+  ConnectionOwner& owner_;
+  bool open_ = true;
+  bool leaving_ = false;
+  bool goodbye_sent_ = false;
+
+  // Receiving
+  std::vector<uint8_t> buffer_;
+  size_t begin_ = 0, end_ = 0;  ///< bytes of buffer_ not yet used
+  bool in_message_ = false;
+  MessageHeader header_;
+  Buffer payload_;
+  size_t got_ = 0;  ///< bytes of payload_ that are here
+  RunningChecksum checksum_;
+  SteadyTime last_received_;
+
+  // Sending; the batch belongs to the van's thread
+  std::mutex mutex_;
+  SendQueue queue_;              ///< guarded by mutex_
+  bool flush_scheduled_ = false; ///< guarded by mutex_; true while a Flush or a wait is under way
+  bool closed_ = false;          ///< guarded by mutex_
+  std::vector<SendItem*> batch_;
+  size_t batch_done_ = 0;        ///< items of the batch that are sent
+  size_t batch_sent_ = 0;        ///< bytes of the batch that are sent
+  std::vector<uint8_t> staging_; ///< headers and small payloads of the batch
+  std::vector<iovec> pieces_;
+  size_t first_piece_ = 0;
+  SteadyTime last_sent_;
+};
+
+}  // namespace hipress
+
+#endif  // HIPRESS_VAN_CONNECTION_H_

@@ -1,0 +1,86 @@
+/*!
+ * \file handshake.h
+ * \brief How two nodes prove to each other that they know the job secret.
+ *
+ * Four messages of fixed size, before any other byte is interpreted (docs/transport.md):
+ *   caller -> listener  Hello      who calls whom, TLS or not, a fresh nonce
+ *   listener -> caller  Hello      the same from the other end
+ *   caller -> listener  Proof      HMAC(secret, "caller", both hellos)
+ *   listener -> caller  Verdict    accepted or why not, and HMAC(secret, "listener", both, verdict)
+ * Then, if both hellos say so, TLS 1.3 keyed from the secret and both nonces.
+ */
+#ifndef HIPRESS_VAN_HANDSHAKE_H_
+#define HIPRESS_VAN_HANDSHAKE_H_
+
+#include <array>
+#include <cstdint>
+#include <string>
+
+#include "common/types.h"
+#include "van/socket.h"
+
+namespace hipress {
+
+using Mac = std::array<uint8_t, 32>;
+
+struct Hello {
+  uint8_t magic[8];
+  uint16_t version;
+  uint8_t tls;          ///< 1 if this end wants TLS
+  uint8_t reserved;     ///< 0
+  uint32_t from;        ///< NodeId, packed
+  uint32_t to;          ///< NodeId, packed
+  uint8_t nonce[32];
+};
+static_assert(sizeof(Hello) == 52, "sent as it lies in memory");
+
+enum class VerdictCode : uint8_t {
+  kAccepted = 0,
+  kWrongSecret = 1,  ///< the only one whose MAC cannot be checked by its receiver
+  kNotMe = 2,        ///< the listener is another node than the caller wants
+  kTaken = 3,        ///< a node of the caller's name is already connected
+};
+
+struct Verdict {
+  uint8_t code;
+  uint8_t mac[32];
+};
+static_assert(sizeof(Verdict) == 33, "sent as it lies in memory");
+
+/// Both hellos; what every MAC covers.
+struct Transcript {
+  Hello caller;
+  Hello listener;
+};
+
+/// What every hello begins with.
+extern const uint8_t kHelloMagic[8];
+
+Hello MakeHello(NodeId from, NodeId to, bool tls);
+/// \return empty if the hello is well formed, else what is wrong, as a clause
+std::string CheckHello(const Hello& hello);
+Mac CallerProof(const std::string& secret, const Transcript& transcript);
+Mac ListenerProof(const std::string& secret, const Transcript& transcript, uint8_t verdict);
+/// The pre-shared key of this connection's TLS.
+Mac TlsKey(const std::string& secret, const Transcript& transcript);
+/// In constant time.
+bool Equal(const Mac& a, const uint8_t* b);
+
+/// Whether a connection uses TLS: `mode` is "auto" (unless both ends are on loopback), "on", "off".
+bool WantsTls(const std::string& mode, const sockaddr_in& a, const sockaddr_in& b);
+/// \throw Error for any other mode
+void CheckTlsMode(const std::string& mode);
+
+/// The connection broke off, or nobody answered in time: worth another try.
+struct HandshakeBroken : Error {
+  using Error::Error;
+};
+
+/// The caller's side on a connected non-blocking socket, waiting with poll. \return the transcript
+/// \throw HandshakeBroken, or Error with a clause that says why the other end is the wrong one
+Transcript CallerHandshake(int fd, const std::string& secret, NodeId self, NodeId peer, bool tls,
+                           SteadyTime deadline);
+
+}  // namespace hipress
+
+#endif  // HIPRESS_VAN_HANDSHAKE_H_

@@ -1,0 +1,95 @@
+#include <cstdlib>
+#include <limits>
+
+#include "van/handshake.h"
+#include "van/postoffice.h"
+
+namespace hipress {
+namespace {
+
+std::string Text(const char* name) {
+  const char* value = std::getenv(name);
+  return value == nullptr ? "" : value;
+}
+
+std::string Required(const char* name, const char* what) {
+  const std::string value = Text(name);
+  if (value.empty()) {
+    throw Error(std::string("environment variable ") + name + " is not set; it holds " + what +
+                " (tools/launch.py sets it for every process of a job)");
+  }
+  return value;
+}
+
+int Number(const char* name, const std::string& value, int low, int high) {
+  size_t used = 0;
+  long number = 0;  // NOLINT
+  try {
+    number = std::stol(value, &used);
+  } catch (const std::exception&) {
+    used = std::string::npos;
+  }
+  if (used != value.size() || number < low || number > high) {
+    throw Error(std::string("environment variable ") + name + " is '" + value +
+                "', but must be a whole number from " + std::to_string(low) + " to " +
+                std::to_string(high));
+  }
+  return static_cast<int>(number);
+}
+
+int OptionalNumber(const char* name, int otherwise, int low, int high) {
+  const std::string value = Text(name);
+  return value.empty() ? otherwise : Number(name, value, low, high);
+}
+
+}  // namespace
+
+JobOptions JobOptions::FromEnvironment() {
+  constexpr int kMaxNodes = kFirstProvisionalRank - 1;
+  JobOptions options;
+  const std::string role = Required("DMLC_ROLE", "this process's role: worker, server or scheduler");
+  if (role == "worker") {
+    options.role = Role::kWorker;
+  } else if (role == "server") {
+    options.role = Role::kServer;
+  } else if (role == "scheduler") {
+    options.role = Role::kScheduler;
+  } else {
+    throw Error("environment variable DMLC_ROLE is '" + role +
+                "', but must be worker, server or scheduler");
+  }
+  options.root_uri = Required("DMLC_PS_ROOT_URI", "the scheduler's host");
+  options.root_port = Number("DMLC_PS_ROOT_PORT", Required("DMLC_PS_ROOT_PORT", "the scheduler's port"),
+                             1, 65535);
+  options.num_workers = Number("DMLC_NUM_WORKER", Required("DMLC_NUM_WORKER", "the number of workers"),
+                               1, kMaxNodes);
+  options.num_servers = Number("DMLC_NUM_SERVER", Required("DMLC_NUM_SERVER", "the number of servers"),
+                               0, kMaxNodes);
+  if (options.role == Role::kWorker) {
+    options.wanted_rank = OptionalNumber("DMLC_WORKER_ID", -1, -1, options.num_workers - 1);
+  } else if (options.role == Role::kServer) {
+    options.wanted_rank = OptionalNumber("DMLC_SERVER_ID", -1, -1, options.num_servers - 1);
+  }
+  options.node_host = Text("DMLC_NODE_HOST");
+  options.start_timeout = std::chrono::seconds(OptionalNumber("HIPRESS_START_TIMEOUT", 120, 1, 86400));
+  options.van.secret = Text("HIPRESS_SECRET");
+  options.van.interface = Text("DMLC_INTERFACE");
+  const std::string tls = Text("HIPRESS_TLS");
+  if (!tls.empty()) options.van.tls = tls;
+  CheckTlsMode(options.van.tls);
+  const auto milliseconds = [](const char* name, std::chrono::milliseconds otherwise) {
+    return std::chrono::milliseconds(OptionalNumber(name, static_cast<int>(otherwise.count()), 1,
+                                                    std::numeric_limits<int>::max()));
+  };
+  VanOptions& van = options.van;
+  van.heartbeat_interval = milliseconds("HIPRESS_HEARTBEAT_INTERVAL_MS", van.heartbeat_interval);
+  van.heartbeat_timeout = milliseconds("HIPRESS_HEARTBEAT_TIMEOUT_MS", van.heartbeat_timeout);
+  if (van.heartbeat_timeout < 2 * van.heartbeat_interval) {
+    throw Error("HIPRESS_HEARTBEAT_TIMEOUT_MS (" + std::to_string(van.heartbeat_timeout.count()) +
+                ") must be at least twice HIPRESS_HEARTBEAT_INTERVAL_MS (" +
+                std::to_string(van.heartbeat_interval.count()) + ")");
+  }
+  return options;
+}
+
+}  // namespace hipress

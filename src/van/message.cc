@@ -1,0 +1,86 @@
+#include "van/message.h"
+
+#include <cstddef>
+
+#include "van/checksum.h"
+#include "van/framing.h"
+
+namespace hipress {
+namespace {
+
+const char* KnownKind(uint16_t kind) {
+  switch (static_cast<MessageKind>(kind)) {
+    case MessageKind::kRegister: return "kRegister";
+    case MessageKind::kRoster: return "kRoster";
+    case MessageKind::kBarrier: return "kBarrier";
+    case MessageKind::kRelease: return "kRelease";
+    case MessageKind::kHeartbeat: return "kHeartbeat";
+    case MessageKind::kGoodbye: return "kGoodbye";
+    case MessageKind::kNodeDown: return "kNodeDown";
+    case MessageKind::kCodecConfig: return "kCodecConfig";
+    case MessageKind::kInitKey: return "kInitKey";
+    case MessageKind::kInitData: return "kInitData";
+    case MessageKind::kData: return "kData";
+    case MessageKind::kFetch: return "kFetch";
+    case MessageKind::kFetched: return "kFetched";
+    case MessageKind::kCommand: return "kCommand";
+    case MessageKind::kReply: return "kReply";
+    case MessageKind::kFailure: return "kFailure";
+  }
+  return nullptr;
+}
+
+uint32_t HeaderChecksum(const MessageHeader& header) {
+  return Checksum(&header, offsetof(MessageHeader, header_checksum));
+}
+
+}  // namespace
+
+std::string NameOfKind(uint16_t kind) {
+  const char* name = KnownKind(kind);
+  return name != nullptr ? name : "unknown kind " + std::to_string(kind);
+}
+
+void Seal(Message* message) {
+  MessageHeader& header = message->header;
+  const Buffer& payload = message->payload;
+  if (header.payload_bytes != 0 && header.payload_bytes != payload.size) {
+    throw Error("a message announces " + std::to_string(header.payload_bytes) +
+                " bytes but its payload has " + std::to_string(payload.size));
+  }
+  header.magic = kMessageMagic;
+  header.version = kMessageVersion;
+  header.payload_bytes = payload.size;
+  header.reserved = 0;
+  if (!message->payload_checksum_known) {
+    header.payload_checksum = Checksum(payload.data, payload.size);
+  }
+  header.header_checksum = HeaderChecksum(header);
+}
+
+void CheckHeader(const MessageHeader& header, uint64_t max_payload_bytes) {
+  if (header.magic != kMessageMagic) throw ProtocolError("it does not begin with a message header");
+  if (header.header_checksum != HeaderChecksum(header)) {
+    throw ProtocolError("its header's checksum is wrong");
+  }
+  if (header.version != kMessageVersion) {
+    throw ProtocolError("its format version is " + std::to_string(header.version) + ", not " +
+                        std::to_string(kMessageVersion));
+  }
+  if (KnownKind(header.kind) == nullptr) {
+    throw ProtocolError("its kind " + std::to_string(header.kind) + " is unknown");
+  }
+  if (header.reserved != 0) throw ProtocolError("its reserved field is not 0");
+  if (header.payload_bytes > max_payload_bytes) {
+    throw ProtocolError("its payload of " + std::to_string(header.payload_bytes) +
+                        " bytes exceeds the limit of " + std::to_string(max_payload_bytes));
+  }
+}
+
+void CheckPayload(const MessageHeader& header, uint32_t actual) {
+  if (header.payload_checksum == actual) return;
+  throw ProtocolError("the payload of this " + NameOfKind(header.kind) + " message (" +
+                      std::to_string(header.payload_bytes) + " bytes) has a wrong checksum");
+}
+
+}  // namespace hipress

@@ -1,0 +1,249 @@
+#include "van/scheduler.h"
+
+#include <algorithm>
+
+#include "common/log.h"
+
+namespace hipress {
+namespace {
+
+Message Refusal(const std::string& why) {
+  Message message = TextMessage(MessageKind::kRoster, why);
+  message.header.flags = kRefusalFlag;
+  return message;
+}
+
+Message Release(uint64_t kind, uint8_t flags, const std::string& text) {
+  Message message = TextMessage(MessageKind::kRelease, text);
+  message.header.key = kind;
+  message.header.flags = flags;
+  return message;
+}
+
+std::string Plural(int count, Role role) {
+  return std::to_string(count) + " " + NameOf(role) + (count == 1 ? "" : "s");
+}
+
+}  // namespace
+
+SchedulerState::SchedulerState(const JobOptions& options, Hooks hooks)
+    : options_(options), hooks_(std::move(hooks)) {}
+
+int SchedulerState::Wanted(Role role) const {
+  return role == Role::kWorker ? options_.num_workers : options_.num_servers;
+}
+
+int SchedulerState::Count(Role role) const {
+  return static_cast<int>(std::count_if(applicants_.begin(), applicants_.end(), [&](const Applicant& a) {
+    return a.registration.role == role;
+  }));
+}
+
+std::string SchedulerState::Objection(const Registration& r) const {
+  if (r.num_workers != options_.num_workers || r.num_servers != options_.num_servers) {
+    return "this " + std::string(NameOf(r.role)) + " was told of a job with " +
+           Plural(r.num_workers, Role::kWorker) + " and " + Plural(r.num_servers, Role::kServer) +
+           ", but the scheduler's job has " + Plural(options_.num_workers, Role::kWorker) + " and " +
+           Plural(options_.num_servers, Role::kServer) +
+           "; DMLC_NUM_WORKER and DMLC_NUM_SERVER must be the same on all nodes";
+  }
+  if (r.connect_workers != options_.connect_workers) {
+    return "this " + std::string(NameOf(r.role)) +
+           " and the scheduler disagree about links between workers";
+  }
+  if (r.wanted_rank >= Wanted(r.role)) {
+    return "rank " + std::to_string(r.wanted_rank) + " was asked for, but the job has only " +
+           Plural(Wanted(r.role), r.role) + "; ranks count from 0";
+  }
+  if (phase_ == Phase::kFailed) return failure_;
+  if (phase_ != Phase::kRegistering) return "the job has already started with all its nodes";
+  if (Count(r.role) >= Wanted(r.role)) {
+    return "the job already has its " + Plural(Wanted(r.role), r.role);
+  }
+  return "";
+}
+
+void SchedulerState::OnRegister(NodeId from, const Message& message) {
+  const Registration registration = Registration::Parse(TextOf(message));
+  if (registration.role != from.role) throw ProtocolError("it registers for another role than its own");
+  for (const Applicant& a : applicants_) {
+    if (a.provisional == from) throw ProtocolError("it registers twice");
+  }
+  if (Knows(from)) throw ProtocolError("it registers again");
+  const std::string objection = Objection(registration);
+  if (!objection.empty()) {
+    LogWarning("did not let a " + std::string(NameOf(from.role)) + " at " + registration.address +
+               " join: " + objection);
+    return hooks_.send(from, Refusal(objection));
+  }
+  applicants_.push_back({from, registration});
+  LogInfo(std::string(NameOf(from.role)) + " at " + registration.address + " registered");
+  if (Count(Role::kWorker) == options_.num_workers && Count(Role::kServer) == options_.num_servers) {
+    Form();
+  }
+}
+
+void SchedulerState::Form() {
+  std::vector<NodeId> ids(applicants_.size());
+  std::vector<bool> named(applicants_.size(), false);
+  // First come, first served among those who want the same rank; the rest fills what is free.
+  for (const bool wanting : {true, false}) {
+    for (size_t i = 0; i < applicants_.size(); ++i) {
+      const Registration& r = applicants_[i].registration;
+      if (named[i] || (wanting && r.wanted_rank < 0)) continue;
+      int rank = wanting ? r.wanted_rank : 0;
+      const auto id = [&] { return NodeId{r.role, static_cast<uint16_t>(rank)}; };
+      while (!wanting && Knows(id())) ++rank;
+      if (!addresses_.emplace(id(), r.address).second) continue;
+      ids[i] = id();
+      named[i] = true;
+    }
+  }
+  for (size_t i = 0; i < ids.size(); ++i) hooks_.rename(applicants_[i].provisional, ids[i]);
+  phase_ = Phase::kConnecting;
+  Roster roster;
+  roster.addresses = addresses_;
+  for (const NodeId id : ids) {
+    roster.self = id;
+    hooks_.send(id, TextMessage(MessageKind::kRoster, roster.ToText()));
+  }
+  if (ids.empty()) phase_ = Phase::kRunning;
+}
+
+std::string SchedulerState::Missing() const {
+  if (phase_ == Phase::kConnecting) return NotArrived(kReadyBarrier) + " to connect";
+  std::vector<std::string> parts;
+  for (const Role role : {Role::kWorker, Role::kServer}) {
+    const int wanted = Wanted(role);
+    const int missing = wanted - Count(role);
+    if (missing <= 0) continue;
+    std::string part = std::to_string(missing) + " of " + Plural(wanted, role);
+    std::set<int> ranks;
+    for (int i = 0; i < wanted; ++i) ranks.insert(i);
+    for (const Applicant& a : applicants_) {
+      if (a.registration.role == role) ranks.erase(a.registration.wanted_rank);
+    }
+    // Only where everybody asked for a rank do the ranks left over say who is missing.
+    if (static_cast<int>(ranks.size()) == missing && missing < wanted && missing <= 16) {
+      std::vector<std::string> names;
+      for (const int rank : ranks) names.push_back(std::to_string(rank));
+      part += " (rank " + JoinWords(names) + ")";
+    }
+    parts.push_back(part);
+  }
+  return JoinWords(parts);
+}
+
+void SchedulerState::GiveUp(const std::string& why) {
+  if (phase_ == Phase::kFailed || phase_ == Phase::kRunning) return;
+  const bool formed = phase_ == Phase::kConnecting;
+  phase_ = Phase::kFailed;
+  failure_ = why;
+  if (formed) {
+    for (const auto& entry : addresses_) hooks_.send(entry.first, Refusal(why));
+  } else {
+    for (const Applicant& a : applicants_) hooks_.send(a.provisional, Refusal(why));
+  }
+}
+
+std::string SchedulerState::Describe(NodeId node) const {
+  const auto it = addresses_.find(node);
+  return node.ToString() + (it == addresses_.end() ? "" : " (" + it->second + ")");
+}
+
+void SchedulerState::OnDown(NodeId peer, bool graceful, const std::string& reason) {
+  if (phase_ == Phase::kRegistering) {
+    const auto it = std::find_if(applicants_.begin(), applicants_.end(),
+                                 [&](const Applicant& a) { return a.provisional == peer; });
+    if (it == applicants_.end()) return;
+    const Registration& r = it->registration;
+    return GiveUp("a " + std::string(NameOf(r.role)) + " (" + r.address +
+                  ") went away while the job was starting: it " + reason);
+  }
+  if (!Knows(peer) || dead_.count(peer) != 0 || left_.count(peer) != 0) return;
+  if (!graceful || phase_ == Phase::kConnecting) {
+    return Die(peer, Describe(peer) + " died: it " + reason);
+  }
+  left_.insert(peer);
+  hooks_.on_leave(peer);
+  for (uint64_t kind = 0; kind < kBarrierKinds; ++kind) CheckBarrier(kind);
+}
+
+void SchedulerState::OnReport(NodeId from, const Message& message) {
+  const NodeId node = NodeId::Unpack(static_cast<uint32_t>(message.header.key));
+  if (!Knows(from)) throw ProtocolError("it reports a death but is no member of the job");
+  if (!Knows(node)) throw ProtocolError("it reports the death of a node that does not exist");
+  if (dead_.count(node) != 0 || left_.count(node) != 0 || dead_.count(from) != 0) return;
+  Die(node, Describe(node) + " died: " + from.ToString() + " says that it " +
+                TextOf(message).substr(0, 500));
+}
+
+void SchedulerState::Die(NodeId node, const std::string& what) {
+  dead_.insert(node);
+  LogWarning(what);
+  GiveUp(what);
+  Message message = TextMessage(MessageKind::kNodeDown, what);
+  message.header.key = node.Packed();
+  for (const auto& entry : addresses_) {
+    if (dead_.count(entry.first) == 0 && left_.count(entry.first) == 0) hooks_.send(entry.first, message);
+  }
+  hooks_.on_death(node, what);
+}
+
+std::vector<NodeId> SchedulerState::Participants(uint64_t kind) const {
+  std::vector<NodeId> nodes;
+  for (const auto& entry : addresses_) {
+    if (kind != kWorkersBarrier || entry.first.role == Role::kWorker) nodes.push_back(entry.first);
+  }
+  return nodes;
+}
+
+void SchedulerState::OnBarrier(NodeId from, const Message& message) {
+  const uint64_t kind = message.header.key;
+  if (kind >= kBarrierKinds) throw ProtocolError("it comes to a barrier of unknown kind");
+  if (message.header.flags == kQueryFlag) {
+    const bool forming = kind == kReadyBarrier;
+    return hooks_.send(from, Release(kind, kQueryFlag, forming ? Missing() : NotArrived(kind)));
+  }
+  const std::vector<NodeId> participants = Participants(kind);
+  if (std::find(participants.begin(), participants.end(), from) == participants.end()) {
+    throw ProtocolError("it comes to a barrier that is not for it");
+  }
+  Barrier& barrier = barriers_[kind];
+  if (message.header.iteration != barrier.completed + 1 || !barrier.arrived.insert(from).second) {
+    throw ProtocolError("it comes to a barrier out of turn");
+  }
+  CheckBarrier(kind);
+}
+
+void SchedulerState::CheckBarrier(uint64_t kind) {
+  Barrier& barrier = barriers_[kind];
+  if (barrier.arrived.empty()) return;
+  const std::vector<NodeId> participants = Participants(kind);
+  for (const NodeId node : participants) {
+    if (left_.count(node) == 0 || barrier.arrived.count(node) != 0) continue;
+    const std::string why = node.ToString() + " has left the job and will not come to the barrier";
+    for (const NodeId waiting : barrier.arrived) hooks_.send(waiting, Release(kind, kFailureFlag, why));
+    return;
+  }
+  if (barrier.arrived.size() < participants.size()) return;
+  ++barrier.completed;
+  barrier.arrived.clear();
+  if (kind == kReadyBarrier && phase_ == Phase::kConnecting) phase_ = Phase::kRunning;
+  for (const NodeId node : participants) hooks_.send(node, Release(kind, kPlainFlag, ""));
+}
+
+std::string SchedulerState::NotArrived(uint64_t kind) const {
+  std::vector<std::string> names;
+  for (const NodeId node : Participants(kind)) {
+    if (barriers_[kind].arrived.count(node) != 0) continue;
+    if (names.size() == 20) {
+      names.push_back("others");
+      break;
+    }
+    names.push_back(node.ToString());
+  }
+  return JoinWords(names);
+}
+
+}  // namespace hipress

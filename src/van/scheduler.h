@@ -1,0 +1,82 @@
+/*!
+ * \file scheduler.h
+ * \brief What the scheduler knows: who has registered, which ranks they got, who waits at a barrier.
+ *
+ * Pure bookkeeping without threads or waits: its owner holds a lock around every call.
+ */
+#ifndef HIPRESS_VAN_SCHEDULER_H_
+#define HIPRESS_VAN_SCHEDULER_H_
+
+#include <functional>
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "van/roster.h"
+
+namespace hipress {
+
+class SchedulerState {
+ public:
+  struct Hooks {
+    std::function<void(NodeId to, Message message)> send;
+    /// The node so far called `from` is `to` from now on.
+    std::function<void(NodeId from, NodeId to)> rename;
+    std::function<void(NodeId node, const std::string& what)> on_death;
+    std::function<void(NodeId node)> on_leave;
+  };
+  enum class Phase { kRegistering, kConnecting, kRunning, kFailed };
+
+  SchedulerState(const JobOptions& options, Hooks hooks);
+
+  /// These throw ProtocolError when the message makes no sense.
+  void OnRegister(NodeId from, const Message& message);
+  void OnBarrier(NodeId from, const Message& message);
+  /// A node says that it has lost another.
+  void OnReport(NodeId from, const Message& message);
+  void OnDown(NodeId peer, bool graceful, const std::string& reason);
+
+  /// Ends the start: everybody who waits learns `why`.
+  void GiveUp(const std::string& why);
+  /// Whom the start still waits for: "2 of 4 workers and 1 of 2 servers".
+  std::string Missing() const;
+
+  Phase phase() const { return phase_; }
+  const std::string& failure() const { return failure_; }
+  bool Knows(NodeId node) const { return addresses_.count(node) != 0; }
+
+ private:
+  struct Applicant {
+    NodeId provisional;
+    Registration registration;
+  };
+  struct Barrier {
+    std::set<NodeId> arrived;
+    uint32_t completed = 0;
+  };
+
+  /// Why this application cannot be granted; empty if it can.
+  std::string Objection(const Registration& registration) const;
+  int Count(Role role) const;
+  int Wanted(Role role) const;
+  void Form();
+  void Die(NodeId node, const std::string& what);
+  std::vector<NodeId> Participants(uint64_t kind) const;
+  void CheckBarrier(uint64_t kind);
+  std::string NotArrived(uint64_t kind) const;
+  std::string Describe(NodeId node) const;
+
+  const JobOptions& options_;
+  const Hooks hooks_;
+  Phase phase_ = Phase::kRegistering;
+  std::string failure_;
+  std::vector<Applicant> applicants_;       ///< in the order of arrival
+  std::map<NodeId, std::string> addresses_; ///< of the job's members, once it is formed
+  std::set<NodeId> dead_, left_;
+  Barrier barriers_[kBarrierKinds];
+};
+
+}  // namespace hipress
+
+#endif  // HIPRESS_VAN_SCHEDULER_H_

@@ -1,0 +1,221 @@
+#include "van/socket.h"
+
+#include <arpa/inet.h>
+#include <ifaddrs.h>
+#include <netdb.h>
+#include <netinet/tcp.h>
+#include <poll.h>
+#include <pthread.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cerrno>
+#include <cstring>
+#include <system_error>
+
+#include "common/types.h"
+
+namespace hipress {
+namespace {
+
+sockaddr* Generic(sockaddr_in* address) { return reinterpret_cast<sockaddr*>(address); }
+const sockaddr* Generic(const sockaddr_in* address) {
+  return reinterpret_cast<const sockaddr*>(address);
+}
+
+std::string HostText(const sockaddr_in& address) {
+  char text[INET_ADDRSTRLEN] = "";
+  inet_ntop(AF_INET, &address.sin_addr, text, sizeof(text));
+  return text;
+}
+
+UniqueFd NewSocket(int type) {
+  UniqueFd fd(socket(AF_INET, type | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  if (fd.get() < 0) throw Error("cannot open a socket: " + ErrnoText(errno));
+  return fd;
+}
+
+void SetOption(int fd, int level, int name, int value) {
+  setsockopt(fd, level, name, &value, sizeof(value));
+}
+
+/// Descriptors + 1, 0 where free. Plain memory, since a forked child may run little code before exec.
+constexpr size_t kMaxGuarded = 8192;
+std::atomic<int> guarded_fds[kMaxGuarded];
+
+void CloseGuarded() {
+  for (std::atomic<int>& slot : guarded_fds) {
+    const int fd = slot.exchange(0, std::memory_order_relaxed) - 1;
+    if (fd >= 0) close(fd);
+  }
+}
+
+}  // namespace
+
+void CloseInForkedChildren(int fd) {
+  static const int registered = pthread_atfork(nullptr, nullptr, CloseGuarded);
+  if (registered != 0) return;
+  for (std::atomic<int>& slot : guarded_fds) {
+    int free = 0;
+    if (slot.compare_exchange_strong(free, fd + 1)) return;
+  }
+  // More connections than slots: heartbeats still notice the death.
+}
+
+void ForgetInForkedChildren(int fd) {
+  for (std::atomic<int>& slot : guarded_fds) {
+    int mine = fd + 1;
+    if (slot.compare_exchange_strong(mine, 0)) return;
+  }
+}
+
+UniqueFd::~UniqueFd() {
+  if (fd_ >= 0) close(fd_);
+}
+
+std::string ErrnoText(int error) { return std::generic_category().message(error); }
+
+std::string ToText(const sockaddr_in& address) {
+  return HostText(address) + ":" + std::to_string(ntohs(address.sin_port));
+}
+
+bool IsLoopback(const sockaddr_in& address) {
+  return (ntohl(address.sin_addr.s_addr) >> 24) == 127;
+}
+
+std::pair<std::string, int> SplitAddress(const std::string& address) {
+  const size_t colon = address.rfind(':');
+  const std::string port = colon == std::string::npos ? "" : address.substr(colon + 1);
+  const bool digits = !port.empty() && port.size() <= 5 &&
+                      std::all_of(port.begin(), port.end(), [](char c) { return c >= '0' && c <= '9'; });
+  const int number = digits ? std::stoi(port) : 0;
+  if (colon == std::string::npos || colon == 0 || number < 1 || number > 65535) {
+    throw Error("an address is written host:port with a port from 1 to 65535, not '" + address + "'");
+  }
+  return {address.substr(0, colon), number};
+}
+
+sockaddr_in Resolve(const std::string& host, int port) {
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_port = htons(static_cast<uint16_t>(port));
+  if (inet_pton(AF_INET, host.c_str(), &address.sin_addr) == 1) return address;
+  addrinfo hints{};
+  hints.ai_family = AF_INET;
+  hints.ai_socktype = SOCK_STREAM;
+  addrinfo* found = nullptr;
+  const int error = getaddrinfo(host.c_str(), nullptr, &hints, &found);
+  if (error != 0) {
+    throw Error("host '" + host + "' has no IPv4 address: " + gai_strerror(error));
+  }
+  address.sin_addr = reinterpret_cast<sockaddr_in*>(found->ai_addr)->sin_addr;
+  freeaddrinfo(found);
+  return address;
+}
+
+std::string AddressOfInterface(const std::string& name) {
+  ifaddrs* all = nullptr;
+  if (getifaddrs(&all) != 0) throw Error("cannot list network interfaces: " + ErrnoText(errno));
+  std::string address;
+  std::string others;
+  for (const ifaddrs* it = all; it != nullptr; it = it->ifa_next) {
+    if (it->ifa_addr == nullptr || it->ifa_addr->sa_family != AF_INET) continue;
+    sockaddr_in in;
+    std::memcpy(&in, it->ifa_addr, sizeof(in));
+    const std::string text = HostText(in);
+    if (name == it->ifa_name && address.empty()) address = text;
+    others += (others.empty() ? "" : ", ") + std::string(it->ifa_name) + " (" + text + ")";
+  }
+  freeifaddrs(all);
+  if (address.empty()) {
+    throw Error("DMLC_INTERFACE names '" + name + "', but the interfaces with an IPv4 address are " +
+                (others.empty() ? "none" : others));
+  }
+  return address;
+}
+
+std::string AddressTowards(const std::string& host) {
+  // Connecting a datagram socket sends nothing; it only makes the kernel choose the route.
+  const sockaddr_in address = Resolve(host, 9);
+  const UniqueFd fd = NewSocket(SOCK_DGRAM);
+  if (connect(fd.get(), Generic(&address), sizeof(address)) != 0) {
+    throw Error("there is no route to " + host + ": " + ErrnoText(errno));
+  }
+  return HostText(LocalAddress(fd.get()));
+}
+
+UniqueFd Listen(const sockaddr_in& address) {
+  UniqueFd fd = NewSocket(SOCK_STREAM);
+  SetOption(fd.get(), SOL_SOCKET, SO_REUSEADDR, 1);
+  if (bind(fd.get(), Generic(&address), sizeof(address)) != 0 || listen(fd.get(), 1024) != 0) {
+    const int error = errno;
+    const std::string host = HostText(address);
+    const std::string port = std::to_string(ntohs(address.sin_port));
+    if (error == EADDRINUSE) {
+      throw Error("port " + port + " on " + host +
+                  " is in use by another process; choose a free one or end that process");
+    }
+    if (error == EADDRNOTAVAIL) {
+      throw Error("cannot listen on " + host + ": no interface of this machine has that address");
+    }
+    throw Error("cannot listen on " + host + ":" + port + ": " + ErrnoText(error));
+  }
+  return fd;
+}
+
+UniqueFd ConnectOnce(const sockaddr_in& address, SteadyTime deadline, int* error) {
+  UniqueFd fd = NewSocket(SOCK_STREAM);
+  *error = 0;
+  if (connect(fd.get(), Generic(&address), sizeof(address)) != 0 && errno != EINPROGRESS &&
+      errno != EINTR) {
+    *error = errno;
+    return UniqueFd();
+  }
+  if (!WaitFor(fd.get(), false, deadline)) {
+    *error = ETIMEDOUT;
+    return UniqueFd();
+  }
+  socklen_t size = sizeof(*error);
+  getsockopt(fd.get(), SOL_SOCKET, SO_ERROR, error, &size);
+  // With nobody listening on an ephemeral port the kernel may connect a socket to itself.
+  if (*error == 0 && ToText(LocalAddress(fd.get())) == ToText(address)) *error = ECONNREFUSED;
+  return *error == 0 ? std::move(fd) : UniqueFd();
+}
+
+void Tune(int fd, std::chrono::milliseconds unacknowledged_limit) {
+  constexpr int kSocketBuffer = 4 << 20;
+  SetOption(fd, IPPROTO_TCP, TCP_NODELAY, 1);
+  SetOption(fd, SOL_SOCKET, SO_SNDBUF, kSocketBuffer);
+  SetOption(fd, SOL_SOCKET, SO_RCVBUF, kSocketBuffer);
+  SetOption(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, static_cast<int>(unacknowledged_limit.count()));
+}
+
+bool WaitFor(int fd, bool readable, SteadyTime deadline) {
+  for (;;) {
+    const auto left = std::chrono::ceil<std::chrono::milliseconds>(
+        deadline - std::chrono::steady_clock::now());
+    pollfd poll_fd{fd, static_cast<short>(readable ? POLLIN : POLLOUT), 0};
+    const auto wait = std::clamp<int64_t>(left.count(), 0, 3600 * 1000);
+    const int n = poll(&poll_fd, 1, static_cast<int>(wait));
+    if (n > 0) return true;
+    if (left.count() <= 0) return false;
+  }
+}
+
+sockaddr_in LocalAddress(int fd) {
+  sockaddr_in address{};
+  socklen_t size = sizeof(address);
+  getsockname(fd, Generic(&address), &size);
+  return address;
+}
+
+sockaddr_in RemoteAddress(int fd) {
+  sockaddr_in address{};
+  socklen_t size = sizeof(address);
+  getpeername(fd, Generic(&address), &size);
+  return address;
+}
+
+}  // namespace hipress

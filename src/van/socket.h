@@ -1,0 +1,75 @@
+/*!
+ * \file socket.h
+ * \brief Addresses and sockets: what the van needs of them, with errors as sentences.
+ */
+#ifndef HIPRESS_VAN_SOCKET_H_
+#define HIPRESS_VAN_SOCKET_H_
+
+#include <netinet/in.h>
+
+#include <chrono>
+#include <string>
+#include <utility>
+
+namespace hipress {
+
+using SteadyTime = std::chrono::steady_clock::time_point;
+
+/// A file descriptor that is closed when its owner goes.
+class UniqueFd {
+ public:
+  UniqueFd() = default;
+  explicit UniqueFd(int fd) : fd_(fd) {}
+  UniqueFd(UniqueFd&& other) noexcept : fd_(other.Release()) {}
+  UniqueFd& operator=(UniqueFd&& other) noexcept {
+    std::swap(fd_, other.fd_);
+    return *this;
+  }
+  ~UniqueFd();
+  int get() const { return fd_; }
+  int Release() { return std::exchange(fd_, -1); }
+
+ private:
+  int fd_ = -1;
+};
+
+/// "10.0.0.2:4711"
+std::string ToText(const sockaddr_in& address);
+std::string ErrnoText(int error);
+bool IsLoopback(const sockaddr_in& address);
+
+/// Splits "host:port". \throw Error unless the port is in 1..65535 and the host is not empty
+std::pair<std::string, int> SplitAddress(const std::string& address);
+/// \throw Error if `host` has no IPv4 address
+sockaddr_in Resolve(const std::string& host, int port);
+/// The IPv4 address of network interface `name`. \throw Error that lists the interfaces there are
+std::string AddressOfInterface(const std::string& name);
+/// The local address that packets to `host` would leave from. \throw Error if there is no route
+std::string AddressTowards(const std::string& host);
+
+/// A listening, non-blocking socket, closed on exec. `port` 0 picks a free one.
+/// \throw Error that says what is in the way (port in use, address of another machine)
+UniqueFd Listen(const sockaddr_in& address);
+
+/// Connects within the deadline. \return an open non-blocking socket; on failure an empty one with
+/// *error the errno
+UniqueFd ConnectOnce(const sockaddr_in& address, SteadyTime deadline, int* error);
+
+/// Options of an established connection: no delay, buffers, a limit for unacknowledged data.
+void Tune(int fd, std::chrono::milliseconds unacknowledged_limit);
+
+/// Waits until `fd` is readable (or writable). \return false when the deadline has passed
+bool WaitFor(int fd, bool readable, SteadyTime deadline);
+
+/// A forked child (of a data loader, say) closes its copy of `fd` at once: otherwise the child's copy
+/// would keep the connection open, and hide this process's death from its peers.
+void CloseInForkedChildren(int fd);
+/// To be called before `fd` is closed, and so may come to mean something else.
+void ForgetInForkedChildren(int fd);
+
+sockaddr_in LocalAddress(int fd);
+sockaddr_in RemoteAddress(int fd);
+
+}  // namespace hipress
+
+#endif  // HIPRESS_VAN_SOCKET_H_

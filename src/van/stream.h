@@ -1,0 +1,47 @@
+/*!
+ * \file stream.h
+ * \brief A non-blocking byte stream over a connected socket: plain, or TLS (tls.h).
+ */
+#ifndef HIPRESS_VAN_STREAM_H_
+#define HIPRESS_VAN_STREAM_H_
+
+#include <sys/uio.h>
+
+#include <cerrno>
+#include <cstddef>
+#include <memory>
+#include <string>
+
+namespace hipress {
+
+/// Does not own the descriptor. Results: bytes moved (> 0), kEof, or a negated errno;
+/// kWouldBlock means: wait until the socket is ready and call again.
+class Stream {
+ public:
+  static constexpr ssize_t kEof = 0;
+  static constexpr ssize_t kWouldBlock = -EAGAIN;
+
+  virtual ~Stream() = default;
+  /// Fills the pieces in order, as far as bytes are there.
+  virtual ssize_t Read(const iovec* pieces, int count) = 0;
+  /// Takes bytes from the pieces in order, as far as there is room.
+  virtual ssize_t Write(const iovec* pieces, int count) = 0;
+  /// True while accepted bytes still wait for room in the socket; Write(nullptr, 0) moves them on.
+  virtual bool HasUnsent() const { return false; }
+  /// False if a read of fewer bytes than asked for means that the socket has been emptied.
+  virtual bool ShortReadMeansNothing() const { return false; }
+};
+
+class PlainStream final : public Stream {
+ public:
+  explicit PlainStream(int fd) : fd_(fd) {}
+  ssize_t Read(const iovec* pieces, int count) override;
+  ssize_t Write(const iovec* pieces, int count) override;
+
+ private:
+  int fd_;
+};
+
+}  // namespace hipress
+
+#endif  // HIPRESS_VAN_STREAM_H_

@@ -1,0 +1,333 @@
+#include <asio/executor_work_guard.hpp>
+#include <asio/io_context.hpp>
+#include <asio/post.hpp>
+#include <asio/steady_timer.hpp>
+
+#include <pthread.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <future>
+#include <thread>
+#include <unordered_map>
+
+#include "common/log.h"
+#include "van/acceptor.h"
+#include "van/connection.h"
+#include "van/framing.h"
+#include "van/tls.h"
+#include "van/van.h"
+
+namespace hipress {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::steady_clock;
+using ConnectionPtr = std::shared_ptr<Connection>;
+
+/// Everything of a TCP van; see TcpVan for why it is apart.
+class TcpCore final : public ConnectionOwner {
+ public:
+  explicit TcpCore(VanOptions options) : options_(std::move(options)), timer_(io_) {
+    CheckTlsMode(options_.tls);
+  }
+
+  std::string Start(NodeId self, const std::string& host, int port, VanReceiver* receiver) {
+    const std::string from = host.empty() ? AddressOfInterface(
+        options_.interface.empty() ? "lo" : options_.interface) : host;
+    const sockaddr_in address = Resolve(from, port);
+    if (options_.secret.empty() && !IsLoopback(address)) {
+      throw Error("a node that listens on " + from + " can be reached from other machines and needs "
+                  "a job secret; set HIPRESS_SECRET to the same value on all nodes");
+    }
+    UniqueFd listener = Listen(address);
+    const std::string where = ToText(LocalAddress(listener.get()));
+    receiver_ = receiver;
+    self_ = self.Packed();
+    acceptor_ = std::make_unique<Acceptor>(
+        io_, std::move(listener), options_, &counters_,
+        Acceptor::Hooks{[this] { return NodeId::Unpack(self_); },
+                        [this](NodeId peer) { return Admits(peer); },
+                        [this](NodeId peer, UniqueFd fd, std::unique_ptr<Stream> stream) {
+                          if (peer.rank == kUnnamedRank) peer.rank = NextProvisional(peer.role);
+                          Add(peer, std::move(fd), std::move(stream));
+                        }});
+    acceptor_->Start();
+    last_tick_ = steady_clock::now();
+    Tick();
+    thread_ = std::thread([this] {
+      pthread_setname_np(pthread_self(), "hipress-van");
+      io_.run();
+    });
+    return where;
+  }
+
+  void Rename(NodeId self) { self_ = self.Packed(); }
+
+  void RenamePeer(NodeId from, NodeId to) {
+    std::lock_guard<std::mutex> lock(mutex_);
+    const auto it = peers_.find(from);
+    if (it == peers_.end() || peers_.count(to) != 0) return;
+    const ConnectionPtr connection = it->second;
+    peers_.erase(it);
+    peers_[to] = connection;
+    connection->set_peer(to);
+  }
+
+  void Connect(NodeId peer, const std::string& address, SteadyTime deadline) {
+    const auto fail = [&](const std::string& why) {
+      throw Error(NodeId::Unpack(self_).rank == kUnnamedRank
+                      ? "cannot connect to " + peer.ToString() + " at " + address + ": " + why
+                      : NodeId::Unpack(self_).ToString() + " cannot connect to " + peer.ToString() +
+                            " at " + address + ": " + why);
+    };
+    const auto begin = steady_clock::now();
+    milliseconds pause{10};
+    for (;;) {
+      std::string why;
+      try {
+        if (ConnectOnce(peer, address, deadline, &why)) return;
+      } catch (const HandshakeBroken& error) {
+        why = std::string("it ") + error.what();
+      } catch (const Error& error) {
+        fail(error.what());
+      }
+      if (stopping_) fail("this node is being stopped");
+      const auto now = steady_clock::now();
+      if (now + pause >= deadline) {
+        const auto tried = std::chrono::duration_cast<milliseconds>(now - begin).count();
+        char text[64];
+        std::snprintf(text, sizeof(text), " (tried for %.1f s)", static_cast<double>(tried) / 1000);
+        fail(why + text);
+      }
+      std::this_thread::sleep_for(pause);
+      pause = std::min(2 * pause, milliseconds(250));
+    }
+  }
+
+  void Send(NodeId to, Message message, int priority, Van::SendDone done) {
+    Seal(&message);
+    ConnectionPtr connection;
+    {
+      std::lock_guard<std::mutex> lock(mutex_);
+      const auto it = peers_.find(to);
+      if (it != peers_.end()) connection = it->second;
+    }
+    if (connection) {
+      connection->Send(std::move(message), priority, std::move(done));
+    } else if (done) {
+      if (stopped_) return done(false);
+      asio::post(io_, [done = std::move(done)] { done(false); });
+    }
+  }
+
+  void Stop(milliseconds linger, bool goodbye) {
+    if (stopping_.exchange(true)) return;
+    if (!thread_.joinable()) return;
+    asio::post(io_, [this, linger, goodbye] {
+      acceptor_->Stop();
+      timer_.cancel();
+      if (!goodbye) return Finish();
+      for (const ConnectionPtr& connection : Snapshot()) connection->Leave();
+      timer_.expires_after(linger);
+      timer_.async_wait([this](const asio::error_code& error) {
+        if (!error) Finish();
+      });
+      if (Snapshot().empty()) Finish();
+    });
+    thread_.join();
+    stopped_ = true;
+    // Callbacks that were posted after the loop had ended still owe their callers an answer.
+    io_.restart();
+    io_.poll();
+  }
+
+  const VanCounters& counters() const { return counters_; }
+
+  // ConnectionOwner
+  Buffer OnHeader(NodeId from, const MessageHeader& header) override {
+    return receiver_->OnHeader(from, header);
+  }
+  void OnMessage(NodeId from, Message message) override {
+    receiver_->OnMessage(from, std::move(message));
+  }
+  void OnClosed(const ConnectionPtr& connection, bool graceful, const std::string& reason) override {
+    bool last;
+    {
+      std::lock_guard<std::mutex> lock(mutex_);
+      const auto it = peers_.find(connection->peer());
+      if (it != peers_.end() && it->second == connection) peers_.erase(it);
+      last = peers_.empty();
+    }
+    receiver_->OnDown(connection->peer(), graceful, reason);
+    if (last && stopping_ && !finished_) Finish();
+  }
+
+ private:
+  bool ConnectOnce(NodeId peer, const std::string& address, SteadyTime deadline, std::string* why) {
+    const auto [host, port] = SplitAddress(address);
+    const sockaddr_in remote = Resolve(host, port);
+    if (options_.secret.empty() && !IsLoopback(remote)) {
+      throw Error("connections between machines need a job secret; set HIPRESS_SECRET to the same "
+                  "value on all nodes");
+    }
+    int error = 0;
+    UniqueFd fd = hipress::ConnectOnce(remote, deadline, &error);
+    if (fd.get() < 0) {
+      *why = error == ECONNREFUSED ? "nothing listens there" : ErrnoText(error);
+      return false;
+    }
+    Tune(fd.get(), 2 * options_.heartbeat_timeout);
+    const auto soon = std::min(deadline, steady_clock::now() + std::chrono::seconds(5));
+    const bool tls = WantsTls(options_.tls, LocalAddress(fd.get()), remote);
+    const Transcript transcript =
+        CallerHandshake(fd.get(), options_.secret, NodeId::Unpack(self_), peer, tls, soon);
+    std::unique_ptr<Stream> stream;
+    if (tls) {
+      stream = CallerTls(fd.get(), TlsKey(options_.secret, transcript), soon);
+    } else {
+      stream = std::make_unique<PlainStream>(fd.get());
+    }
+    struct Handover {
+      UniqueFd fd;
+      std::unique_ptr<Stream> stream;
+      std::promise<bool> added;
+    };
+    const auto handover = std::make_shared<Handover>();
+    handover->fd = std::move(fd);
+    handover->stream = std::move(stream);
+    auto result = handover->added.get_future();
+    asio::post(io_, [this, peer, handover] {
+      handover->added.set_value(Add(peer, std::move(handover->fd), std::move(handover->stream)));
+    });
+    // The loop may have ended meanwhile; then nobody will answer.
+    while (result.wait_for(milliseconds(50)) != std::future_status::ready) {
+      if (stopped_) throw Error("this node is being stopped");
+    }
+    if (!result.get()) throw Error("a connection with it exists already");
+    return true;
+  }
+
+  bool Admits(NodeId peer) {
+    if (peer.rank == kUnnamedRank) return true;
+    if (peer.rank >= kFirstProvisionalRank) return false;
+    std::lock_guard<std::mutex> lock(mutex_);
+    return peers_.count(peer) == 0;
+  }
+
+  uint16_t NextProvisional(Role role) {
+    std::lock_guard<std::mutex> lock(mutex_);
+    uint16_t rank;
+    do {
+      rank = provisional_;
+      provisional_ = rank + 1 == kUnnamedRank ? kFirstProvisionalRank : rank + 1;
+    } while (peers_.count({role, rank}) != 0);
+    return rank;
+  }
+
+  bool Add(NodeId peer, UniqueFd fd, std::unique_ptr<Stream> stream) {
+    if (stopping_) return false;
+    const auto connection = std::make_shared<Connection>(io_, std::move(fd), std::move(stream), peer,
+                                                         options_, &counters_, this);
+    {
+      std::lock_guard<std::mutex> lock(mutex_);
+      if (!peers_.emplace(peer, connection).second) return false;
+    }
+    LogInfo("connected to " + peer.ToString() + " (" + connection->address() + ")");
+    receiver_->OnUp(peer);
+    connection->Start();
+    return true;
+  }
+
+  std::vector<ConnectionPtr> Snapshot() {
+    std::lock_guard<std::mutex> lock(mutex_);
+    std::vector<ConnectionPtr> all;
+    for (const auto& entry : peers_) all.push_back(entry.second);
+    return all;
+  }
+
+  void Tick() {
+    const auto interval = std::clamp<milliseconds>(options_.heartbeat_interval / 4, milliseconds(5),
+                                                   milliseconds(250));
+    const auto now = steady_clock::now();
+    // If this thread itself was held up (the process was stopped, or starved), the peers' silence
+    // is not theirs: what they sent is still to be read.
+    auto stalled = now - last_tick_ - interval;
+    if (stalled < options_.heartbeat_timeout / 4) stalled = stalled.zero();
+    last_tick_ = now;
+    for (const ConnectionPtr& connection : Snapshot()) connection->Tick(now, stalled);
+    timer_.expires_at(now + interval);
+    timer_.async_wait([this](const asio::error_code& error) {
+      if (!error && !stopping_) Tick();
+    });
+  }
+
+  /// Closes what is left and ends the loop.
+  void Finish() {
+    if (finished_) return;
+    finished_ = true;
+    timer_.cancel();
+    for (const ConnectionPtr& connection : Snapshot()) connection->Close(true, "was left by this node");
+    io_.stop();
+  }
+
+  const VanOptions options_;
+  VanCounters counters_;
+  VanReceiver* receiver_ = nullptr;
+  std::atomic<uint32_t> self_{0};
+  std::atomic<bool> stopping_{false};
+  std::atomic<bool> stopped_{false};
+  bool finished_ = false;
+  uint16_t provisional_ = kFirstProvisionalRank;
+  SteadyTime last_tick_;
+
+  asio::io_context io_{1};
+  asio::executor_work_guard<asio::io_context::executor_type> work_{io_.get_executor()};
+  asio::steady_timer timer_;
+  std::unique_ptr<Acceptor> acceptor_;
+  std::mutex mutex_;
+  std::unordered_map<NodeId, ConnectionPtr> peers_;  ///< guarded by mutex_
+  std::thread thread_;
+};
+
+/// A forked child (of a data loader, say) inherits the object but neither its thread nor the right
+/// to speak on its sockets: there, stopping and destroying it must do nothing.
+class TcpVan final : public Van {
+ public:
+  explicit TcpVan(VanOptions options) : core_(new TcpCore(std::move(options))) {}
+  ~TcpVan() override {
+    if (getpid() != creator_) return;
+    core_->Stop(milliseconds(2000), true);
+    delete core_;
+  }
+  std::string Start(NodeId self, const std::string& host, int port, VanReceiver* receiver) override {
+    return core_->Start(self, host, port, receiver);
+  }
+  void Rename(NodeId self) override { core_->Rename(self); }
+  void RenamePeer(NodeId from, NodeId to) override { core_->RenamePeer(from, to); }
+  void Connect(NodeId peer, const std::string& address, SteadyTime deadline) override {
+    core_->Connect(peer, address, deadline);
+  }
+  void Send(NodeId to, Message message, int priority, SendDone done) override {
+    core_->Send(to, std::move(message), priority, std::move(done));
+  }
+  const VanCounters& counters() const override { return core_->counters(); }
+  void Stop(milliseconds linger) override {
+    if (getpid() == creator_) core_->Stop(linger, true);
+  }
+  void Abort() override {
+    if (getpid() == creator_) core_->Stop(milliseconds(0), false);
+  }
+
+ private:
+  TcpCore* const core_;
+  const pid_t creator_ = getpid();
+};
+
+}  // namespace
+
+std::unique_ptr<Van> MakeTcpVan(VanOptions options) {
+  return std::make_unique<TcpVan>(std::move(options));
+}
+
+}  // namespace hipress

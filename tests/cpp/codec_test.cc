@@ -1,0 +1,492 @@
+// Codecs against a naive reference written here from the definitions, on every instruction set.
+#include "operator/contrib/codec.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <random>
+
+#include "operator/contrib/half.h"
+#include "operator/contrib/kernels.h"
+
+namespace hipress {
+namespace {
+
+const size_t kSizes[] = {0, 1, 7, 8, 15, 16, 31, 32, 63, 64, 65, 1000, 4096, 65537};
+const DType kTypes[] = {DType::kFloat32, DType::kFloat16, DType::kBFloat16};
+const char* const kTables[] = {"baseline", "avx2", "avx512"};
+const char* const kConfigs[] = {"type=none", "type=2bit threshold=0.5",
+                                "type=1bit threshold=0.125 scale=0.75", "type=onebit"};
+constexpr float kNaN = std::numeric_limits<float>::quiet_NaN();
+constexpr float kInf = std::numeric_limits<float>::infinity();
+
+/// n elements that start `offset` bytes after an aligned address.
+struct Memory {
+  explicit Memory(size_t bytes, size_t offset = 0) : buffer(AllocateBuffer(bytes + offset + 64)) {
+    std::memset(buffer.data, 0xa5, buffer.size);
+    data = buffer.data + offset;
+  }
+  float* floats() { return reinterpret_cast<float*>(data); }
+  Buffer buffer;
+  uint8_t* data;
+};
+
+float Get(const void* data, DType dtype, size_t i) {
+  uint16_t half;
+  float value;
+  if (dtype == DType::kFloat32) {
+    std::memcpy(&value, static_cast<const uint8_t*>(data) + 4 * i, 4);
+    return value;
+  }
+  std::memcpy(&half, static_cast<const uint8_t*>(data) + 2 * i, 2);
+  return dtype == DType::kFloat16 ? ToFloat(Float16{half}) : ToFloat(BFloat16{half});
+}
+
+void Put(void* data, DType dtype, size_t i, float value) {
+  if (dtype == DType::kFloat32) {
+    std::memcpy(static_cast<uint8_t*>(data) + 4 * i, &value, 4);
+  } else if (dtype == DType::kFloat16) {
+    Float16 half;
+    FromFloat(value, &half);
+    std::memcpy(static_cast<uint8_t*>(data) + 2 * i, &half, 2);
+  } else {
+    BFloat16 half;
+    FromFloat(value, &half);
+    std::memcpy(static_cast<uint8_t*>(data) + 2 * i, &half, 2);
+  }
+}
+
+/// Normal values with exact thresholds, zeros, negative zeros and subnormals sprinkled in.
+void FillGradient(void* data, DType dtype, size_t n, unsigned seed) {
+  std::mt19937 random(seed);
+  std::normal_distribution<float> normal(0.0f, 0.6f);
+  const float special[] = {0.0f, -0.0f, 0.5f, -0.5f, 0.125f, 1e-40f, -1e-40f, 3.0f};
+  for (size_t i = 0; i < n; ++i) {
+    Put(data, dtype, i, random() % 8 == 0 ? special[random() % 8] : normal(random));
+  }
+}
+
+/// What an encode does, by the book: payload, decoded values, plain residual.
+struct Reference {
+  std::vector<uint8_t> payload;
+  std::vector<float> decoded, residual;
+
+  Reference(const std::string& config, const void* gradient, DType dtype, size_t n,
+            std::vector<float> old)
+      : decoded(n), residual(std::move(old)) {
+    residual.resize(n);
+    std::vector<float> x(n);
+    for (size_t i = 0; i < n; ++i) x[i] = residual[i] + Get(gradient, dtype, i);
+    if (config == "type=none") {
+      payload.resize(n * SizeOf(dtype));
+      if (n != 0) std::memcpy(payload.data(), gradient, payload.size());
+      for (size_t i = 0; i < n; ++i) decoded[i] = Get(payload.data(), dtype, i);
+    } else if (config == "type=2bit threshold=0.5") {
+      payload.assign((n + 15) / 16 * 4, 0);
+      for (size_t i = 0; i < n; ++i) {
+        const unsigned code = x[i] >= 0.5f ? 3 : x[i] <= -0.5f ? 2 : 0;
+        decoded[i] = code == 3 ? 0.5f : code == 2 ? -0.5f : 0.0f;
+        residual[i] = code == 0 ? x[i] : x[i] - decoded[i];
+        payload[i / 4] |= code << (6 - 2 * (i % 4));
+      }
+    } else if (config == "type=1bit threshold=0.125 scale=0.75") {
+      payload.assign((n + 31) / 32 * 4, 0);
+      for (size_t i = 0; i < n; ++i) {
+        decoded[i] = x[i] > 0.125f ? 0.75f : -0.75f;
+        residual[i] = x[i] - decoded[i];
+        if (x[i] > 0.125f) payload[i / 8] |= 0x80 >> (i % 8);
+      }
+    } else {
+      OneBit(x);
+    }
+  }
+
+  void OneBit(const std::vector<float>& x) {
+    const size_t n = x.size();
+    payload.assign(8 + (n + 31) / 32 * 4, 0);
+    double sum[2] = {0, 0};
+    size_t count[2] = {0, 0};
+    for (size_t begin = 0; begin < n; begin += 4096) {
+      float lanes[2][32] = {};
+      for (size_t i = begin; i < std::min(n, begin + 4096); ++i) {
+        const bool bit = x[i] >= 0;
+        lanes[bit][i % 32] += x[i];
+        ++count[bit];
+        if (bit) payload[8 + i / 8] |= 1 << (i % 8);
+      }
+      for (int part = 0; part < 2; ++part) {
+        for (int half = 16; half > 0; half /= 2) {
+          for (int j = 0; j < half; ++j) lanes[part][j] += lanes[part][j + half];
+        }
+        sum[part] += lanes[part][0];
+      }
+    }
+    float mean[2] = {0, 0};
+    for (int part = 0; part < 2; ++part) {
+      if (count[part] != 0) mean[part] = static_cast<float>(sum[part] / count[part]);
+    }
+    std::memcpy(payload.data(), mean, 8);
+    for (size_t i = 0; i < n; ++i) {
+      decoded[i] = mean[x[i] >= 0];
+      residual[i] = x[i] - decoded[i];
+    }
+  }
+};
+
+void ExpectSameBits(const void* actual, const void* expected, size_t bytes, const std::string& what) {
+  if (bytes == 0 || std::memcmp(actual, expected, bytes) == 0) return;
+  size_t at = 0;
+  while (static_cast<const uint8_t*>(actual)[at] == static_cast<const uint8_t*>(expected)[at]) ++at;
+  ADD_FAILURE() << what << " differs first at byte " << at;
+}
+
+class CodecOnEveryTable : public testing::TestWithParam<const char*> {
+ protected:
+  void SetUp() override {
+    const Kernels* kernels = FindKernels(GetParam());
+    if (kernels == nullptr) GTEST_SKIP() << "this CPU has no " << GetParam();
+    previous_ = &ActiveKernels();
+    SetActiveKernels(*kernels);
+  }
+  void TearDown() override {
+    if (previous_ != nullptr) SetActiveKernels(*previous_);
+  }
+  const Kernels* previous_ = nullptr;
+};
+
+INSTANTIATE_TEST_SUITE_P(Tables, CodecOnEveryTable, testing::ValuesIn(kTables),
+                         [](const auto& info) { return std::string(info.param); });
+
+TEST_P(CodecOnEveryTable, EncodesAndDecodesByTheBook) {
+  for (const std::string config : kConfigs) {
+    const CodecPtr codec = MakeCodec(config);
+    for (const DType dtype : kTypes) {
+      for (const size_t n : kSizes) {
+        for (const size_t offset : {size_t(0), SizeOf(dtype)}) {
+          const std::string what = config + " " + NameOf(dtype) + " n=" + std::to_string(n) +
+                                   " offset=" + std::to_string(offset);
+          Memory gradient(n * SizeOf(dtype), offset);
+          CodecState state;
+          std::vector<float> residual(n);
+          for (unsigned step = 0; step < 3; ++step) {
+            FillGradient(gradient.data, dtype, n, step + 1);
+            const Reference expected(config, gradient.data, dtype, n, residual);
+            const size_t limit = codec->MaxPayloadBytes(n, dtype);
+            Memory payload(limit, offset);
+            const size_t bytes = codec->Encode(gradient.data, dtype, n, &state, payload.data, dtype);
+            ASSERT_EQ(bytes, expected.payload.size()) << what;
+            ASSERT_EQ(bytes, limit) << what;
+            ExpectSameBits(payload.data, expected.payload.data(), bytes, what + " payload");
+            EXPECT_EQ(payload.data[bytes], 0xa5) << what << " wrote past the payload";
+
+            const Payload received = {payload.data, bytes};
+            codec->Check(received, n, dtype);
+            for (const DType out_type : kTypes) {
+              Memory out(n * SizeOf(out_type), offset);
+              std::vector<uint8_t> wanted(n * SizeOf(out_type));
+              for (size_t i = 0; i < n; ++i) Put(wanted.data(), out_type, i, expected.decoded[i]);
+              codec->Decode(received, n, dtype, out.data, out_type);
+              ExpectSameBits(out.data, wanted.data(), wanted.size(),
+                             what + " decoded to " + NameOf(out_type));
+              EXPECT_EQ(out.data[wanted.size()], 0xa5) << what << " wrote past the output";
+            }
+            if (codec->HasResidual()) {
+              CodecState settled = state;
+              settled.residual = AllocateBuffer(n * 4);
+              if (n != 0) std::memcpy(settled.residual.data, state.residual.data, n * 4);
+              codec->SettleResidual(&settled, n);
+              EXPECT_FALSE(settled.lazy);
+              ExpectSameBits(settled.residual.data, expected.residual.data(), n * 4,
+                             what + " residual");
+            }
+            residual = expected.residual;
+            if (!codec->HasResidual()) residual.assign(n, 0);
+            if (testing::Test::HasFailure()) return;
+          }
+        }
+      }
+    }
+  }
+}
+
+TEST_P(CodecOnEveryTable, SumsInOrder) {
+  for (const std::string config : kConfigs) {
+    const CodecPtr codec = MakeCodec(config);
+    for (const size_t n : {size_t(1), size_t(64), size_t(1000), size_t(4099)}) {
+      for (const size_t count : {1, 2, 3, 8, 127, 128, 300}) {
+        const std::string what = config + " n=" + std::to_string(n) + " x" + std::to_string(count);
+        std::vector<Memory> memory;
+        std::vector<Payload> payloads;
+        std::vector<float> expected(n);
+        std::vector<int> levels(n);
+        Memory gradient(n * 4), decoded(n * 4);
+        for (size_t k = 0; k < count; ++k) {
+          FillGradient(gradient.data, DType::kFloat32, n, k + 1);
+          CodecState state;
+          memory.emplace_back(codec->MaxPayloadBytes(n, DType::kFloat32), k % 4);
+          const size_t bytes = codec->Encode(gradient.data, DType::kFloat32, n, &state,
+                                             memory.back().data, DType::kFloat32);
+          payloads.push_back({memory.back().data, bytes});
+          codec->Decode(payloads.back(), n, DType::kFloat32, decoded.data, DType::kFloat32);
+          for (size_t i = 0; i < n; ++i) {
+            const float value = decoded.floats()[i];
+            expected[i] = k == 0 ? value : expected[i] + value;
+            levels[i] += (value > 0) - (value < 0);
+          }
+        }
+        if (codec->Name() == "2bit" || codec->Name() == "1bit") {
+          const float unit = codec->Name() == "2bit" ? 0.5f : 0.75f;
+          for (size_t i = 0; i < n; ++i) expected[i] = static_cast<float>(levels[i]) * unit;
+        }
+        Memory sum(n * 4, 4);
+        codec->DecodeSum(payloads.data(), count, n, DType::kFloat32, sum.floats());
+        ExpectSameBits(sum.data, expected.data(), n * 4, what);
+        EXPECT_EQ(sum.data[n * 4], 0xa5) << what << " wrote past the sum";
+      }
+    }
+  }
+}
+
+TEST_P(CodecOnEveryTable, SumsNarrowWireTypesInFloat32) {
+  const CodecPtr codec = IdentityCodec();
+  const size_t n = 1001;
+  for (const DType wire : {DType::kFloat16, DType::kBFloat16}) {
+    Memory first(n * 2), second(n * 2), sum(n * 4);
+    FillGradient(first.data, wire, n, 1);
+    FillGradient(second.data, wire, n, 2);
+    const Payload payloads[] = {{first.data, n * 2}, {second.data, n * 2}};
+    codec->DecodeSum(payloads, 2, n, wire, sum.floats());
+    for (size_t i = 0; i < n; ++i) {
+      ASSERT_EQ(sum.floats()[i], Get(first.data, wire, i) + Get(second.data, wire, i)) << i;
+    }
+  }
+}
+
+TEST_P(CodecOnEveryTable, ConvertsEveryHalfBothWays) {
+  const Kernels& kernels = ActiveKernels();
+  const size_t n = 65536;
+  std::vector<uint16_t> halves(n), back(n);
+  std::vector<float> floats(n);
+  for (size_t i = 0; i < n; ++i) halves[i] = static_cast<uint16_t>(i);
+  for (const DType dtype : {DType::kFloat16, DType::kBFloat16}) {
+    kernels.convert(halves.data(), dtype, n, floats.data(), DType::kFloat32);
+    kernels.convert(floats.data(), DType::kFloat32, n, back.data(), dtype);
+    for (size_t i = 0; i < n; ++i) {
+      if (std::isnan(floats[i])) {
+        ASSERT_EQ(back[i], halves[i] | (dtype == DType::kFloat16 ? 0x200 : 0x40)) << i;
+      } else {
+        ASSERT_EQ(back[i], halves[i]) << i;
+      }
+    }
+  }
+}
+
+TEST_P(CodecOnEveryTable, RoundsToNearestEvenAsTheScalarCodeDoes) {
+  const size_t n = 1 << 16;
+  std::vector<float> values(n);
+  std::mt19937 random(7);
+  for (float& value : values) value = FloatOf(random());
+  const float edges[] = {65504, 65519.996f, 65520, 65536, 0x1p-24f, 0x1p-25f, 0x1.8p-25f,
+                         0x1p-14f, 0x1.ffcp-15f, 0x1.ffep-15f, kInf, -kInf, kNaN, 3.3895e38f};
+  std::copy(std::begin(edges), std::end(edges), values.begin());
+  for (const DType dtype : {DType::kFloat16, DType::kBFloat16}) {
+    std::vector<uint16_t> actual(n), expected(n);
+    ActiveKernels().convert(values.data(), DType::kFloat32, n, actual.data(), dtype);
+    for (size_t i = 0; i < n; ++i) Put(expected.data(), dtype, i, values[i]);
+    for (size_t i = 0; i < n; ++i) {
+      ASSERT_EQ(actual[i], expected[i]) << NameOf(dtype) << " of " << values[i];
+    }
+  }
+}
+
+TEST_P(CodecOnEveryTable, KeepsNonFiniteValuesWhereTheFormatCannotSayThem) {
+  const CodecPtr codec = MakeCodec("2bit", {});
+  std::vector<float> gradient(130, 0.1f), decoded(130);
+  gradient[3] = gradient[129] = kNaN;
+  gradient[5] = kInf;
+  CodecState state;
+  Memory payload(codec->MaxPayloadBytes(130, DType::kFloat32));
+  const size_t bytes = codec->Encode(gradient.data(), DType::kFloat32, 130, &state, payload.data,
+                                     DType::kFloat32);
+  codec->Decode({payload.data, bytes}, 130, DType::kFloat32, decoded.data(), DType::kFloat32);
+  EXPECT_EQ(decoded[3], 0.0f);
+  EXPECT_EQ(decoded[129], 0.0f);
+  EXPECT_EQ(decoded[5], 0.5f);
+  EXPECT_TRUE(std::isnan(state.residual.as<float>()[3]));
+  EXPECT_TRUE(std::isnan(state.residual.as<float>()[129]));
+  EXPECT_EQ(state.residual.as<float>()[5], kInf);
+}
+
+TEST_P(CodecOnEveryTable, OneBitShowsAnOverflowOnceAndRecovers) {
+  const CodecPtr codec = MakeCodec("onebit", {});
+  for (const float bad : {kNaN, kInf, -kInf}) {
+    const size_t n = 4200;
+    std::vector<float> gradient(n, 0.25f), decoded(n);
+    for (size_t i = 0; i < n; i += 3) gradient[i] = -0.5f;
+    gradient[4150] = bad;
+    CodecState state;
+    Memory payload(codec->MaxPayloadBytes(n, DType::kFloat32));
+    const Payload received = {payload.data, codec->MaxPayloadBytes(n, DType::kFloat32)};
+    codec->Encode(gradient.data(), DType::kFloat32, n, &state, payload.data, DType::kFloat32);
+    codec->Check(received, n, DType::kFloat32);
+    codec->Decode(received, n, DType::kFloat32, decoded.data(), DType::kFloat32);
+    for (const float value : decoded) ASSERT_TRUE(std::isnan(value));
+
+    std::fill(gradient.begin(), gradient.end(), 0.0f);
+    codec->Encode(gradient.data(), DType::kFloat32, n, &state, payload.data, DType::kFloat32);
+    codec->Check(received, n, DType::kFloat32);
+    codec->Decode(received, n, DType::kFloat32, decoded.data(), DType::kFloat32);
+    codec->SettleResidual(&state, n);
+    for (size_t i = 0; i < n; ++i) {
+      const float total = decoded[i] + state.residual.as<float>()[i];
+      ASSERT_NEAR(total, i == 4150 ? 0.0f : i % 3 == 0 ? -0.5f : 0.25f, 1e-6) << i;
+    }
+  }
+}
+
+TEST(Codec, ListsWhatIsAllowed) {
+  const struct {
+    const char* config;
+    const char* sentence;
+  } cases[] = {
+      {"type=3bit", "unknown compression type \"3bit\"; allowed: 1bit, 2bit, none, onebit"},
+      {"type=2bit threshold=0",
+       "threshold of compression type 2bit must be a finite number > 0, not \"0\""},
+      {"type=2bit threshold=-0.5",
+       "threshold of compression type 2bit must be a finite number > 0, not \"-0.5\""},
+      {"type=2bit threshold=nan",
+       "threshold of compression type 2bit must be a finite number > 0, not \"nan\""},
+      {"type=2bit threshold=inf",
+       "threshold of compression type 2bit must be a finite number > 0, not \"inf\""},
+      {"type=2bit threshold=1e40",
+       "threshold of compression type 2bit must be a finite number > 0, not \"1e40\""},
+      {"type=2bit threshold=half",
+       "threshold of compression type 2bit must be a finite number > 0, not \"half\""},
+      {"type=2bit threshold=", "threshold of compression type 2bit must be a finite number > 0, not \"\""},
+      {"type=2bit threshold=1 threshold=2",
+       "parameter threshold of compression type 2bit is given twice; give it once"},
+      {"type=2bit rate=1",
+       "compression type 2bit has no parameter \"rate\"; its parameters: threshold (default 0.5)"},
+      {"type=1bit threshold=nan",
+       "threshold of compression type 1bit must be a finite number, not \"nan\""},
+      {"type=1bit scale=0", "scale of compression type 1bit must be a finite number > 0, not \"0\""},
+      {"type=onebit threshold=1",
+       "compression type onebit has no parameter \"threshold\"; its parameters: none"},
+      {"threshold=1", "a codec's configuration must begin with its type, unlike \"threshold=1\""},
+      {"2bit", "a compression's configuration must be name=value pairs, not \"2bit\""},
+  };
+  for (const auto& item : cases) {
+    try {
+      MakeCodec(std::string(item.config));
+      ADD_FAILURE() << item.config << " was accepted";
+    } catch (const Error& error) {
+      EXPECT_STREQ(error.what(), item.sentence);
+    }
+  }
+}
+
+TEST(Codec, ConfigReadsBackExactly) {
+  std::mt19937 random(3);
+  for (int trial = 0; trial < 2000; ++trial) {
+    const float value = std::fabs(FloatOf(random()));
+    if (!std::isfinite(value) || value == 0) continue;
+    const CodecPtr codec = MakeCodec("2bit", {{"threshold", ExactText(value)}});
+    EXPECT_EQ(MakeCodec(codec->Config())->Config(), codec->Config());
+    // One element of exactly the threshold is sent, one a float below is not.
+    const float gradient[2] = {value, std::nextafter(value, 0.0f)};
+    CodecState state;
+    uint8_t payload[4];
+    codec->Encode(gradient, DType::kFloat32, 2, &state, payload, DType::kFloat32);
+    EXPECT_EQ(payload[0], 0xc0) << codec->Config();
+  }
+  EXPECT_EQ(MakeCodec("2bit", {{"threshold", "+0.50"}})->Config(), "type=2bit threshold=0.5");
+  EXPECT_EQ(MakeCodec("1bit", {})->Config(), "type=1bit threshold=0 scale=1");
+  EXPECT_NE(Digest("type=onebit"), Digest("type=none"));
+}
+
+TEST(Codec, ScalesForSums) {
+  EXPECT_EQ(MakeCodec("2bit", {{"threshold", "0.1"}})->ForSumOf(4)->Config(),
+            "type=2bit threshold=0.4");
+  EXPECT_EQ(MakeCodec("1bit", {{"threshold", "0.25"}})->ForSumOf(3)->Config(),
+            "type=1bit threshold=0.75 scale=3");
+  EXPECT_EQ(MakeCodec("onebit", {})->ForSumOf(4), nullptr);
+  EXPECT_EQ(IdentityCodec()->ForSumOf(4), nullptr);
+}
+
+TEST(Codec, RefusesMalformedPayloads) {
+  std::vector<uint8_t> bytes(1024);
+  for (const std::string config : kConfigs) {
+    const CodecPtr codec = MakeCodec(config);
+    for (const size_t n : {size_t(0), size_t(1), size_t(33), size_t(100)}) {
+      const size_t right = codec->MaxPayloadBytes(n, DType::kFloat32);
+      for (const size_t size : {size_t(0), right - 1, right + 1, right + 4, size_t(1024)}) {
+        if (size == right || size > bytes.size()) continue;
+        EXPECT_THROW(codec->Check({bytes.data(), size}, n, DType::kFloat32), ProtocolError)
+            << config << " n=" << n << " bytes=" << size;
+      }
+    }
+    EXPECT_THROW(codec->Check({bytes.data(), 0}, std::numeric_limits<size_t>::max(), DType::kFloat32),
+                 ProtocolError);
+    EXPECT_THROW(codec->Check({bytes.data(), 4}, size_t(1) << 62, DType::kFloat32), ProtocolError);
+  }
+  const CodecPtr codec = MakeCodec("onebit", {});
+  const float bad[][2] = {{0.5f, 1}, {-1, -0.5f}, {kNaN, 1}, {-1, kNaN}, {-1, kInf}, {-kInf, 1}};
+  for (const auto& values : bad) {
+    std::memcpy(bytes.data(), values, 8);
+    EXPECT_THROW(codec->Check({bytes.data(), 12}, 20, DType::kFloat32), ProtocolError)
+        << values[0] << " " << values[1];
+  }
+  const float good[][2] = {{-1, 1}, {0, 0}, {-0.0f, 3}, {kNaN, kNaN}};
+  for (const auto& values : good) {
+    std::memcpy(bytes.data(), values, 8);
+    EXPECT_NO_THROW(codec->Check({bytes.data(), 12}, 20, DType::kFloat32));
+  }
+}
+
+TEST(Codec, LosesNothingWhenSwitched) {
+  const size_t n = 300;
+  std::vector<float> gradient(n), decoded(n);
+  const float zero[n] = {};
+  for (const std::string from : kConfigs) {
+    for (const std::string to : kConfigs) {
+      const CodecPtr first = MakeCodec(from), second = MakeCodec(to);
+      CodecState state;
+      Memory payload(n * 4);
+      std::vector<double> sent(n);
+      FillGradient(gradient.data(), DType::kFloat32, n, 11);
+      auto send = [&](const CodecPtr& codec, const float* data) {
+        const size_t bytes =
+            codec->Encode(data, DType::kFloat32, n, &state, payload.data, DType::kFloat32);
+        codec->Decode({payload.data, bytes}, n, DType::kFloat32, decoded.data(), DType::kFloat32);
+        for (size_t i = 0; i < n; ++i) sent[i] += decoded[i];
+      };
+      send(first, gradient.data());
+      send(second, zero);
+      if (second->HasResidual()) {
+        second->SettleResidual(&state, n);
+        for (size_t i = 0; i < n; ++i) sent[i] += state.residual.as<float>()[i];
+      } else {
+        EXPECT_FALSE(state.residual);
+      }
+      for (size_t i = 0; i < n; ++i) {
+        ASSERT_NEAR(sent[i], gradient[i], 1e-6) << from << " then " << to << " at " << i;
+      }
+    }
+  }
+}
+
+TEST(Codec, RefusesAResidualOfAnotherSize) {
+  const CodecPtr codec = MakeCodec("2bit", {});
+  const float gradient[64] = {};
+  uint8_t payload[64];
+  CodecState state;
+  codec->Encode(gradient, DType::kFloat32, 64, &state, payload, DType::kFloat32);
+  EXPECT_THROW(codec->Encode(gradient, DType::kFloat32, 32, &state, payload, DType::kFloat32), Error);
+  EXPECT_THROW(IdentityCodec()->Encode(gradient, DType::kFloat32, 16, &state, payload,
+                                       DType::kFloat32), Error);
+}
+
+}  // namespace
+}  // namespace hipress

@@ -1,0 +1,183 @@
+// Order, windows, outputs bound early, late or never, failures: sums must be exact in every case.
+#include <gtest/gtest.h>
+
+#include "flow_fixture.h"
+
+namespace hipress {
+namespace {
+
+using Floats = std::vector<float>;
+
+Floats Pattern(int64_t n, int worker, int iteration) {
+  Floats x(n);
+  for (int64_t i = 0; i < n; ++i) x[i] = float((i * 7 + worker * 31 + iteration * 5) % 64);
+  return x;
+}
+
+Floats SumOf(int64_t n, int workers, int iteration) {
+  Floats sum(n, 0);
+  for (int w = 0; w < workers; ++w) {
+    const Floats x = Pattern(n, w, iteration);
+    for (int64_t i = 0; i < n; ++i) sum[i] += x[i];
+  }
+  return sum;
+}
+
+TEST(Flow, SumsInPlaceOverManyIterations) {
+  constexpr int kWorkers = 3, kIterations = 20;
+  for (uint32_t seed = 0; seed < 5; ++seed) {
+    Cluster cluster(1000, 7, kWorkers, IdentityCodec(), seed);
+    Calls calls;
+    std::vector<std::vector<Floats>> data(kWorkers);
+    for (int it = 0; it < kIterations; ++it) {
+      for (int w = 0; w < kWorkers; ++w) {
+        data[w].push_back(Pattern(1000, w, it));
+        float* x = data[w].back().data();
+        cluster.Push(w, x, calls.Expect());
+        ASSERT_TRUE(cluster.Pull(w, x, calls.Expect()));
+      }
+    }
+    ASSERT_TRUE(calls.Wait());
+    EXPECT_EQ(calls.error(), "");
+    for (int it = 0; it < kIterations; ++it) {
+      for (int w = 0; w < kWorkers; ++w) EXPECT_EQ(data[w][it], SumOf(1000, kWorkers, it)) << it;
+    }
+  }
+}
+
+TEST(Flow, PushesThatNobodyPullsAreDroppedAndTheLastIsRight) {
+  Cluster cluster(1000, 3, 2);
+  Calls calls;
+  std::vector<Floats> keep;
+  for (int it = 0; it < 30; ++it) {
+    for (int w = 0; w < 2; ++w) {
+      keep.push_back(Pattern(1000, w, it));
+      cluster.Push(w, keep.back().data(), calls.Expect());
+    }
+  }
+  Floats out(1000, -1);
+  ASSERT_TRUE(cluster.Pull(1, out.data(), calls.Expect()));
+  ASSERT_TRUE(calls.Wait());
+  EXPECT_EQ(out, SumOf(1000, 2, 29));
+  // The iteration is used up: a second pull must be fetched.
+  EXPECT_FALSE(cluster.Pull(1, out.data(), [](const char*) {}));
+}
+
+TEST(Flow, OutputBoundAfterTheResultArrived) {
+  Cluster cluster(512, 2, 1);
+  Calls calls;
+  const Floats x = Pattern(512, 0, 0);
+  cluster.Push(0, x.data(), calls.Expect());
+  ASSERT_TRUE(calls.Wait());
+  std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  Floats out(512);
+  ASSERT_TRUE(cluster.Pull(0, out.data(), calls.Expect()));
+  ASSERT_TRUE(calls.Wait());
+  EXPECT_EQ(out, x);
+}
+
+TEST(Flow, CompressedSumsAgreeOnAllWorkers) {
+  constexpr int kWorkers = 4, kIterations = 12;
+  Cluster cluster(4096, 4, kWorkers, MakeCodec("onebit", {}));
+  Calls calls;
+  std::vector<Floats> in, out(kWorkers, Floats(4096));
+  for (int it = 0; it < kIterations; ++it) {
+    for (int w = 0; w < kWorkers; ++w) {
+      in.push_back(Pattern(4096, w, it));
+      cluster.Push(w, in.back().data(), calls.Expect());
+      ASSERT_TRUE(cluster.Pull(w, out[w].data(), calls.Expect()));
+    }
+    ASSERT_TRUE(calls.Wait());
+    EXPECT_NE(out[0], Floats(4096));
+    for (int w = 1; w < kWorkers; ++w) ASSERT_EQ(out[w], out[0]);
+  }
+}
+
+TEST(Flow, AnOptimizerSeesTheWholeShardOncePerIteration) {
+  Cluster cluster(1000, 5, 2);
+  cluster.hosts[2]->updater = true;
+  Calls calls;
+  Floats expected(1000, 0);
+  for (int it = 0; it < 6; ++it) {
+    const std::vector<Floats> x = {Pattern(1000, 0, it), Pattern(1000, 1, it)};
+    std::vector<Floats> weight(2, Floats(1000));
+    for (int w = 0; w < 2; ++w) {
+      cluster.Push(w, x[w].data(), calls.Expect());
+      ASSERT_TRUE(cluster.Pull(w, weight[w].data(), calls.Expect()));
+    }
+    ASSERT_TRUE(calls.Wait());
+    const Floats sum = SumOf(1000, 2, it);
+    for (size_t i = 0; i < expected.size(); ++i) expected[i] -= sum[i];
+    EXPECT_EQ(weight[0], expected);
+    EXPECT_EQ(weight[1], expected);
+    EXPECT_EQ(cluster.hosts[2]->updates, it + 1);
+  }
+}
+
+TEST(Flow, FailureEndsEverythingWithItsSentence) {
+  Cluster cluster(1000, 3, 2);
+  Calls calls;
+  const Floats x = Pattern(1000, 0, 0);
+  Floats out(1000);
+  cluster.Push(0, x.data(), calls.Expect());
+  ASSERT_TRUE(cluster.Pull(0, out.data(), calls.Expect()));
+  std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  EXPECT_EQ(calls.done(), 1);  // the push is over; worker 1 never pushes, so the pull waits
+  uint32_t iteration;
+  EXPECT_EQ(cluster.flow(Server(0)).WaitingFor(&iteration), std::vector<NodeId>{Worker(1)});
+  EXPECT_EQ(iteration, 1u);
+  cluster.flow(Worker(0)).Fail("worker 1 died");
+  ASSERT_TRUE(calls.Wait());
+  EXPECT_EQ(calls.error(), "worker 1 died");
+  cluster.Push(0, x.data(), calls.Expect());
+  ASSERT_TRUE(calls.Wait());
+}
+
+TEST(Flow, RefusesWhatItDoesNotExpect) {
+  Cluster cluster(1000, 2, 2);
+  Flow& server = cluster.flow(Server(0));
+  MessageHeader good;
+  good.elements = 500;
+  good.payload_bytes = 2000;
+  good.iteration = 1;
+  EXPECT_THROW(server.OnHeader(Worker(2), good), ProtocolError);
+  const std::vector<void (*)(MessageHeader*)> damages = {
+      [](MessageHeader* h) { h->partition = 2; },
+      [](MessageHeader* h) { h->step = 1; },
+      [](MessageHeader* h) { h->elements = 499; },
+      [](MessageHeader* h) { h->payload_bytes = 1996; },
+      [](MessageHeader* h) { h->iteration = 0; },
+      [](MessageHeader* h) { h->iteration = 1000; },
+      [](MessageHeader* h) { h->dtype = uint8_t(DType::kFloat16); },
+  };
+  for (size_t i = 0; i < damages.size(); ++i) {
+    MessageHeader bad = good;
+    damages[i](&bad);
+    EXPECT_THROW(server.OnHeader(Worker(0), bad), ProtocolError) << i;
+  }
+  EXPECT_NO_THROW(server.OnHeader(Worker(0), good));
+  EXPECT_THROW(server.OnHeader(Worker(0), good), ProtocolError);  // twice
+}
+
+TEST(Program, RefusesMalformedForms) {
+  FlatProgram good(100, 2);
+  good.Add(Op::kEncode, 0, -1, {-1});
+  good.Add(Op::kSend, 1, PackedId(Role::kServer, 0), {-1});
+  EXPECT_NO_THROW(good.Parse(100));
+  EXPECT_THROW(good.Parse(99), Error);  // a partition outside
+  const std::vector<int64_t> flat = good.Flat();
+  for (size_t i = 0; i < flat.size(); ++i) {
+    for (const int64_t value : {int64_t(-2), int64_t(1) << 40}) {
+      std::vector<int64_t> bad = flat;
+      bad[i] = value;
+      try {
+        Program::Parse(bad.data(), int64_t(bad.size()), 100);
+      } catch (const Error&) {  // some fields are harmless; none may crash
+      }
+    }
+    EXPECT_THROW(Program::Parse(flat.data(), int64_t(i), 100), Error);
+  }
+}
+
+}  // namespace
+}  // namespace hipress
