@@ -76,13 +76,13 @@ class Job:
     def start(self, name: str, node: int, command: Sequence[str], env: Mapping[str, str]) -> None:
         """Starts a process in a process group of its own; output goes to a file."""
         log = open(Path(self._folder.name) / name.replace(" ", "-"), "w+")
-        keywords: dict[str, Any] = dict(
-            env={**_base_environment(), **env},
-            stdout=log,
-            stderr=subprocess.STDOUT,
-            stdin=subprocess.DEVNULL,
-            start_new_session=True,
-        )
+        keywords: dict[str, Any] = {
+            "env": {**_base_environment(), **env},
+            "stdout": log,
+            "stderr": subprocess.STDOUT,
+            "stdin": subprocess.DEVNULL,
+            "start_new_session": True,
+        }
         if self.network:
             popen = self.network.popen(node, command, **keywords)
         else:

@@ -19,7 +19,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 
 
 def load_mxnet(kvstore: str):
-    """Imports mxnet, and ours beside it if the kvstore is ours; servers do not come back from it."""
+    """Imports mxnet, and ours beside it if the kvstore is ours; servers do not return from it."""
     if "hipress" in kvstore:
         import mxnet_hipress  # noqa: F401
     import mxnet
@@ -61,7 +61,8 @@ def main() -> None:
     names = [str(key) for key in keys]
     kv.init(names, outs)
     mx.nd.waitall()
-    kv.barrier() if hasattr(kv, "barrier") else kv._barrier()
+    barrier = kv.barrier if hasattr(kv, "barrier") else kv._barrier
+    barrier()
 
     def step() -> None:
         # As Module and Trainer do it: layer by layer from the last, earlier layers more urgent.
@@ -76,21 +77,16 @@ def main() -> None:
     for iteration in range(args.warmup + args.iterations):
         if iteration == args.warmup and hasattr(kv, "stats"):
             before = kv.stats()
-        kv.barrier() if hasattr(kv, "barrier") else kv._barrier()
+        barrier()
         start = time.perf_counter()
         step()
         seconds.append(time.perf_counter() - start)
         if args.test_results and iteration == 0:
             wrong = count_wrong(outs, gradient, kv.num_workers, compression, np)
-    stats = kv.stats() if before is not None else {}
-    report(
-        rank=kv.rank,
-        seconds=seconds[args.warmup :],
-        wrong=wrong,
-        stats={name: stats[name] - before[name] for name in stats
-               if isinstance(stats[name], (int, float)) and isinstance(before.get(name), (int, float))},
-    )  # fmt: skip
-    kv.barrier() if hasattr(kv, "barrier") else kv._barrier()
+    after = kv.stats() if before is not None else {}
+    stats = {name: after[name] - before[name] for name in after}
+    report(rank=kv.rank, seconds=seconds[args.warmup :], wrong=wrong, stats=stats)
+    barrier()
 
 
 def count_wrong(outs, gradient, num_workers, compression, np) -> int:

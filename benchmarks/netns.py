@@ -147,7 +147,11 @@ class ShapedNetwork:
         return ["ip", "netns", "exec", self.namespace(node), *command]
 
     def popen(
-        self, node: int, command: Sequence[str], env: Mapping[str, str] | None = None, **keywords: Any
+        self,
+        node: int,
+        command: Sequence[str],
+        env: Mapping[str, str] | None = None,
+        **keywords: Any,
     ) -> subprocess.Popen:
         """Starts a process on a node; `keywords` go to subprocess.Popen."""
         return subprocess.Popen(self.command(node, command), env=env, **keywords)

@@ -2,8 +2,8 @@
 
 Two set-ups: ``loopback``, 2 workers and 2 servers on this machine; ``shaped``, 4 nodes in network
 namespaces whose links carry 1 Gbit/s, each with a worker and a server (needs root). Every variant
-is a fresh cluster of processes; variants take turns, `--rounds` times, so that noise meets them all.
-The time of an iteration is its slowest worker's, from a barrier to the last byte.
+is a fresh cluster of processes; variants take turns, `--rounds` times, so that noise meets them
+all. The time of an iteration is its slowest worker's, from a barrier to the last byte.
 
     python benchmarks/pushpull.py --torch-python .venv-torch/bin/python
 """

@@ -36,7 +36,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--dtype", default="float32", choices=["float32", "float16"])
     parser.add_argument(
-        "--width", type=int, default=1, help="multiplies the network's channels (1: 161,974 weights)"
+        "--width", type=int, default=1, help="multiplies channels (1: 161,974 weights)"
     )
     parser.add_argument("--kvstore", default="dist_sync_hipress")
     parser.add_argument(
