@@ -12,11 +12,11 @@ import sys
 import traceback
 from types import TracebackType
 
-from hipress._lib import check_call
-from hipress.node import Node
+import mxnet as mx
 from mxnet.base import MXNetError
 
-import mxnet as mx
+from hipress._lib import check_call
+from hipress.node import Node
 from mxnet_hipress import _engine
 from mxnet_hipress._sparse import SparseStore
 

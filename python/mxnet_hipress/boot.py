@@ -23,7 +23,6 @@ def main() -> int:
         )
         return 2
     from hipress.node import HipressError, Node
-
     from mxnet_hipress.server import Server
 
     server = None
