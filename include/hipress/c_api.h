@@ -137,7 +137,7 @@ HIPRESS_API void HipressSetError(const char* sentence);
 HIPRESS_API void HipressSetReply(const void* data, int64_t bytes);
 /*! \brief From now on this server updates weights with `updater` (NULL: the value is the sum). */
 HIPRESS_API int HipressSetUpdater(HipressNodeHandle node, HipressUpdater updater, void* context);
-/*! \brief Serves until the job ends: 0 if all workers left in peace, -1 if somebody died.
+/*! \brief Serves until the job ends, then leaves: 0 if all workers left in peace, -1 if somebody died.
  *         Commands run on the calling thread; updates on the library's. */
 HIPRESS_API int HipressServe(HipressNodeHandle node, HipressController controller, void* context);
 

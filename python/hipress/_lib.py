@@ -1,4 +1,4 @@
-"""The native library, loaded once, with the C ABI of include/hipress/c_api.h declared for ctypes."""
+"""The native library, loaded once, with the C ABI of include/hipress/c_api.h for ctypes."""
 
 from __future__ import annotations
 

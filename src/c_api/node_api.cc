@@ -260,6 +260,7 @@ int HipressServe(HipressNodeHandle node, HipressController controller, void* con
   if (node->scheduler) {
     const std::string death = node->scheduler->WaitForEnd();
     if (!death.empty()) throw Error(death);
+    node->scheduler->Stop();
     return 0;
   }
   node->server->Serve([controller, context](int worker, int head, const std::string& body) {
@@ -271,5 +272,6 @@ int HipressServe(HipressNodeHandle node, HipressController controller, void* con
     }
     return std::move(handler_reply);
   });
+  node->server->Stop();
   API_END();
 }

@@ -24,8 +24,8 @@ const char* KnownKind(uint16_t kind) {
     case MessageKind::kFetch: return "kFetch";
     case MessageKind::kFetched: return "kFetched";
     case MessageKind::kCommand: return "kCommand";
-    case MessageKind::kReply:
-    case MessageKind::kFailure: return "kReply";
+    case MessageKind::kReply: return "kReply";
+    case MessageKind::kFailure: return "kFailure";
   }
   return nullptr;
 }

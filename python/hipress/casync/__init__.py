@@ -1,7 +1,7 @@
 """CaSync: gradient synchronisation as a task graph.
 
-A topology (:mod:`hipress.casync.ps`) builds a :class:`~hipress.casync.graph.Graph` for one gradient;
-:mod:`hipress.casync.check` proves it right; :mod:`hipress.casync.reference` runs it in NumPy; and
+A topology (:mod:`hipress.casync.ps`) builds a :class:`~hipress.casync.graph.Graph` for one
+gradient; :mod:`hipress.casync.check` proves it right; :mod:`hipress.casync.reference` runs it in NumPy; and
 :mod:`hipress.casync.program` flattens each node's part for the native executor.
 """
 

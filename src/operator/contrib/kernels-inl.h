@@ -117,13 +117,12 @@ void TwoBitDecode(const uint8_t* payload, size_t n, float threshold, void* out, 
 constexpr size_t kMaxCounted = 127;
 
 /*!
- * \brief sum[i] = (counter of element i * factor + offset) * unit, for whole groups.
- * \param add adds kBytes elements of one payload, from element i on, to counters
+ * \brief sum[i] = finish(counter of element i), for whole groups.
+ * \param add adds kBytes elements of one payload, from element i on, to int8 counters
+ * \param finish makes the result of counters that are converted to float (exactly)
  */
-template <typename AddPayload>
-inline void CountedSum(size_t count, size_t end, float factor, float offset, float unit, float* sum,
-                       AddPayload add) {
-  const F factors = Set(factor), offsets = Set(offset), units = Set(unit);
+template <typename AddPayload, typename Finish>
+inline void CountedSum(size_t count, size_t end, float* sum, AddPayload add, Finish finish) {
   alignas(64) int8_t counters[kGroup];
   for (size_t i = 0; i < end; i += kGroup) {
     F total[kVectors];
@@ -142,17 +141,17 @@ inline void CountedSum(size_t count, size_t end, float factor, float offset, flo
       }
     }
 #pragma GCC unroll 16
-    for (size_t v = 0; v < kVectors; ++v) {
-      Store<float>(sum, i + v * kLanes, (total[v] * factors + offsets) * units);
-    }
+    for (size_t v = 0; v < kVectors; ++v) Store<float>(sum, i + v * kLanes, finish(total[v]));
   }
 }
 
 void TwoBitSum(const uint8_t* const* payloads, size_t count, size_t n, float threshold, float* sum) {
   const size_t end = WholeGroups(n);
-  CountedSum(count, end, 1.0f, 0.0f, threshold, sum, [=](B counts, size_t k, size_t i) {
-    return AddLevels(counts, payloads[k] + i / 4);
-  });
+  const F unit = Set(threshold);
+  CountedSum(
+      count, end, sum,
+      [=](B counts, size_t k, size_t i) { return AddLevels(counts, payloads[k] + i / 4); },
+      [=](F levels) { return levels * unit; });
   ScalarTwoBitSum(payloads, count, end, n, threshold, sum);
 }
 
@@ -190,7 +189,8 @@ void OneBitEncode(const void* gradient, DType dtype, size_t n, float threshold, 
 void OneBitDecode(const uint8_t* payload, size_t n, float scale, void* out, DType dtype) {
   WithType(dtype, [=](auto a) {
     using T = decltype(a);
-    const F plus = Set(scale), minus = Set(-scale);
+    const float values[2] = {-scale, scale};
+    const BitTable table(values);
     const size_t end = WholeGroups(n);
     for (size_t i = 0; i < end; i += kGroup) {
       uint64_t bits;
@@ -198,7 +198,7 @@ void OneBitDecode(const uint8_t* payload, size_t n, float scale, void* out, DTyp
       bits = ReverseInBytes(bits);
 #pragma GCC unroll 16
       for (size_t v = 0; v < kVectors; ++v) {
-        Store<T>(out, i + v * kLanes, PickByBits(bits, v, plus, minus));
+        Store<T>(out, i + v * kLanes, DecodeBits(bits, v, table));
       }
     }
     ScalarOneBitDecode<T>(payload, end, n, scale, out);
@@ -207,8 +207,11 @@ void OneBitDecode(const uint8_t* payload, size_t n, float scale, void* out, DTyp
 
 void OneBitSum(const uint8_t* const* payloads, size_t count, size_t n, float scale, float* sum) {
   const size_t end = WholeGroups(n);
-  CountedSum(count, end, 2.0f, -static_cast<float>(count), scale, sum,
-             [=](B counts, size_t k, size_t i) { return AddOnes(counts, payloads[k] + i / 8); });
+  const F unit = Set(scale), all = Set(static_cast<float>(count));
+  CountedSum(
+      count, end, sum,
+      [=](B counts, size_t k, size_t i) { return AddOnes(counts, payloads[k] + i / 8); },
+      [=](F ones) { return (ones + ones - all) * unit; });
   ScalarOneBitSum(payloads, count, end, n, scale, sum);
 }
 
@@ -277,14 +280,14 @@ void SignEncode(const void* gradient, DType dtype, size_t n, const float* values
 void SignDecode(const uint8_t* bits, size_t n, const float* values, void* out, DType dtype) {
   WithType(dtype, [=](auto a) {
     using T = decltype(a);
-    const F below = Set(values[0]), above = Set(values[1]);
+    const BitTable table(values);
     const size_t end = WholeGroups(n);
     for (size_t i = 0; i < end; i += kGroup) {
       uint64_t word;
       std::memcpy(&word, bits + i / 8, sizeof(word));
 #pragma GCC unroll 16
       for (size_t v = 0; v < kVectors; ++v) {
-        Store<T>(out, i + v * kLanes, PickByBits(word, v, above, below));
+        Store<T>(out, i + v * kLanes, DecodeBits(word, v, table));
       }
     }
     ScalarSignDecode<T>(bits, end, n, values, out);
@@ -297,15 +300,14 @@ void SignSum(const uint8_t* const* bits, const float* values, size_t count, size
     F total[kVectors];
     uint64_t word;
     std::memcpy(&word, bits[0] + i / 8, sizeof(word));
-    F below = Set(values[0]), above = Set(values[1]);
+    const BitTable first(values);
 #pragma GCC unroll 16
-    for (size_t v = 0; v < kVectors; ++v) total[v] = PickByBits(word, v, above, below);
+    for (size_t v = 0; v < kVectors; ++v) total[v] = DecodeBits(word, v, first);
     for (size_t k = 1; k < count; ++k) {
       std::memcpy(&word, bits[k] + i / 8, sizeof(word));
-      below = Set(values[2 * k]);
-      above = Set(values[2 * k + 1]);
+      const BitTable table(values + 2 * k);
 #pragma GCC unroll 16
-      for (size_t v = 0; v < kVectors; ++v) total[v] += PickByBits(word, v, above, below);
+      for (size_t v = 0; v < kVectors; ++v) total[v] += DecodeBits(word, v, table);
     }
 #pragma GCC unroll 16
     for (size_t v = 0; v < kVectors; ++v) Store<float>(sum, i + v * kLanes, total[v]);

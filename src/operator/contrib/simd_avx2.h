@@ -95,11 +95,21 @@ inline uint64_t JoinMasks(const M* masks) {
   return bits;
 }
 
-inline F PickByBits(uint64_t bits, size_t v, F one, F zero) {
-  // Each lane's bit to the sign position, which is all that blendv looks at.
-  const __m256i shifts = _mm256_setr_epi32(31, 30, 29, 28, 27, 26, 25, 24);
-  const __m256i word = _mm256_set1_epi32(static_cast<int>(bits >> (v * kLanes)));
-  return Select(_mm256_castsi256_ps(_mm256_sllv_epi32(word, shifts)), one, zero);
+struct BitTable {
+  F values;  // by the low two bits of an index, of which one counts
+  explicit BitTable(const float* values) {
+    double pair;
+    std::memcpy(&pair, values, sizeof(pair));
+    this->values = _mm256_castpd_ps(_mm256_set1_pd(pair));
+  }
+};
+
+inline F DecodeBits(uint64_t bits, size_t v, const BitTable& table) {
+  const int first = static_cast<int>(v % 4 * kLanes);
+  const __m256i shifts = _mm256_add_epi32(_mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7),
+                                          _mm256_set1_epi32(first));
+  const __m256i word = _mm256_set1_epi32(static_cast<int>(bits >> (v / 4 * 32)));
+  return _mm256_permutevar_ps(table.values, _mm256_srlv_epi32(word, shifts));
 }
 
 /// Sums of 32 elements' weighted codes, four by four; [first four of each vector | last four].

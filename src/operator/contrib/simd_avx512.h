@@ -93,8 +93,13 @@ inline __mmask64 Join64(const M* masks) {
 }
 inline uint64_t JoinMasks(const M* masks) { return _cvtmask64_u64(Join64(masks)); }
 
-inline F PickByBits(uint64_t bits, size_t v, F one, F zero) {
-  return Select(static_cast<M>(bits >> (v * kLanes)), one, zero);
+struct BitTable {
+  F zero, one;
+  explicit BitTable(const float* values) : zero(Set(values[0])), one(Set(values[1])) {}
+};
+
+inline F DecodeBits(uint64_t bits, size_t v, const BitTable& table) {
+  return Select(static_cast<M>(bits >> (v * kLanes)), table.one, table.zero);
 }
 
 inline void StoreCodes(const M* pos, const M* neg, uint8_t* out) {

@@ -6,7 +6,7 @@
  *   F, M, B                      floats, masks of floats, bytes of one vector register
  *   Load<T>, Store<T>            kLanes elements of type T from or to element i of an array
  *   JoinMasks                    masks of 64 floats as 64 bits, element i in bit i
- *   PickByBits                   per lane one of two floats, by bits [v * kLanes, ...) of 64 bits
+ *   DecodeBits                   vector v of 64 floats, each one of two by its bit
  *   TakeThreshold                r - t where pos, r + t where neg, else r
  *   StoreCodes, DecodeCodes      2bit codes of 64 elements in 16 bytes, see codec_2bit.cc
  *   AddLevels, AddOnes           int8 counters of kBytes elements += 2bit levels, += 1bit bits
@@ -57,7 +57,8 @@ inline void Store<float>(void* data, size_t i, F value) {
 }
 
 inline F LoadInt8(const int8_t* data) {
-  return __builtin_convertvector((M{data[0], data[1], data[2], data[3]}), F);
+  return F{static_cast<float>(data[0]), static_cast<float>(data[1]), static_cast<float>(data[2]),
+           static_cast<float>(data[3])};
 }
 
 inline M GreaterEqual(F a, F b) { return a >= b; }
@@ -90,10 +91,15 @@ inline uint64_t JoinMasks(const M* masks) {
   return bits;
 }
 
-inline F PickByBits(uint64_t bits, size_t v, F one, F zero) {
+struct BitTable {
+  F zero, one;
+  explicit BitTable(const float* values) : zero(Set(values[0])), one(Set(values[1])) {}
+};
+
+inline F DecodeBits(uint64_t bits, size_t v, const BitTable& table) {
   const int32_t lanes = static_cast<int32_t>(bits >> (v * kLanes) & 15);
   const M lane_bit = {1, 2, 4, 8};
-  return Select((M{lanes, lanes, lanes, lanes} & lane_bit) == lane_bit, one, zero);
+  return Select((M{lanes, lanes, lanes, lanes} & lane_bit) == lane_bit, table.one, table.zero);
 }
 
 inline void StoreCodes(const M* pos, const M* neg, uint8_t* out) {
@@ -120,10 +126,8 @@ inline F DecodeCodes(const uint8_t* in, size_t v, const CodeTable& table) {
 
 /// Sixteen bytes: the first eight lanes hold `low`, the others `high`, in the order of memory.
 inline B FromWords(uint64_t low, uint64_t high) {
-  const uint64_t words[2] = {low, high};
-  B bytes;
-  std::memcpy(&bytes, words, sizeof(bytes));
-  return bytes;
+  using Words = uint64_t __attribute__((vector_size(16)));
+  return reinterpret_cast<B>(Words{low, high});
 }
 
 inline B AddLevels(B counts, const uint8_t* in) {

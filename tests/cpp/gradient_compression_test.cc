@@ -1,0 +1,96 @@
+#include "kvstore/gradient_compression.h"
+
+#include <gtest/gtest.h>
+
+namespace hipress {
+namespace {
+
+using Pull = GradientCompression::Pull;
+
+TEST(GradientCompression, HasDefaults) {
+  const auto none = GradientCompression::None();
+  EXPECT_TRUE(none->codec()->IsIdentity());
+  EXPECT_EQ(none->Text(), "type=none min_size=1024 topology=ps pull=auto");
+  const auto made = GradientCompression::Make({{"type", "2bit"}});
+  EXPECT_EQ(made->Text(), "type=2bit threshold=0.5 min_size=1024 topology=ps pull=auto");
+  EXPECT_EQ(made->min_size(), 1024u);
+  EXPECT_EQ(made->pull(), Pull::kAuto);
+  EXPECT_EQ(made->topology(), "ps");
+}
+
+TEST(GradientCompression, TextReadsBack) {
+  const auto made = GradientCompression::Make(
+      {{"scale", "0.1"}, {"pull", "none"}, {"type", "1bit"}, {"min_size", "0"}, {"threshold", "1e-7"}});
+  EXPECT_EQ(made->Text(), "type=1bit threshold=1e-07 scale=0.1 min_size=0 topology=ps pull=none");
+  EXPECT_EQ(GradientCompression::Parse(made->Text())->Text(), made->Text());
+}
+
+TEST(GradientCompression, LeavesSmallKeysAlone) {
+  const auto made = GradientCompression::Make({{"type", "onebit"}, {"min_size", "100"}});
+  EXPECT_TRUE(made->ForKey(99)->IsIdentity());
+  EXPECT_EQ(made->ForKey(100)->Name(), "onebit");
+  EXPECT_EQ(GradientCompression::Make({{"type", "onebit"}, {"min_size", "0"}})->ForKey(1)->Name(),
+            "onebit");
+}
+
+TEST(GradientCompression, ChoosesTheCodecOfReplies) {
+  const struct {
+    const char* pull;
+    bool holds_sum;
+    const char* config;
+  } cases[] = {
+      {"auto", true, "type=2bit threshold=2"}, {"auto", false, "type=none"},
+      {"none", true, "type=none"},             {"none", false, "type=none"},
+      {"same", true, "type=2bit threshold=2"}, {"same", false, "type=2bit threshold=0.5"},
+  };
+  for (const auto& item : cases) {
+    const auto made = GradientCompression::Make({{"type", "2bit"}, {"pull", item.pull}});
+    EXPECT_EQ(made->ForReply(5000, item.holds_sum, 4)->Config(), item.config)
+        << item.pull << " " << item.holds_sum;
+    EXPECT_TRUE(made->ForReply(10, item.holds_sum, 4)->IsIdentity());
+  }
+  const auto onebit = GradientCompression::Make({{"type", "onebit"}});
+  EXPECT_EQ(onebit->ForReply(5000, true, 4), onebit->codec());
+}
+
+TEST(GradientCompression, ListsWhatIsAllowed) {
+  const struct {
+    ParamList params;
+    const char* sentence;
+  } cases[] = {
+      {{{"type", "4bit"}}, "unknown compression type \"4bit\"; allowed: 1bit, 2bit, none, onebit"},
+      {{{"type", ""}}, "unknown compression type \"\"; allowed: 1bit, 2bit, none, onebit"},
+      {{{"type", "2bit"}, {"threshold", "0"}},
+       "threshold of compression type 2bit must be a finite number > 0, not \"0\""},
+      {{{"type", "2bit"}, {"threshold", "nan"}},
+       "threshold of compression type 2bit must be a finite number > 0, not \"nan\""},
+      {{{"type", "2bit"}, {"min_size", "-1"}},
+       "min_size of gradient compression must be an integer >= 0, not \"-1\""},
+      {{{"min_size", "1e3"}},
+       "min_size of gradient compression must be an integer >= 0, not \"1e3\""},
+      {{{"min_size", "99999999999999999999"}},
+       "min_size of gradient compression must be an integer >= 0, not \"99999999999999999999\""},
+      {{{"topology", "mesh"}}, "topology of gradient compression must be ps, not \"mesh\""},
+      {{{"pull", "1"}}, "pull of gradient compression must be auto, none or same, not \"1\""},
+      {{{"type", "2bit"}, {"treshold", "1"}},
+       "gradient compression of type 2bit has no parameter \"treshold\"; its parameters: threshold, "
+       "type (default 'none'), min_size (default 1024), topology (default 'ps'), pull (default "
+       "'auto')"},
+      {{{"threshold", "1"}},
+       "gradient compression of type none has no parameter \"threshold\"; its parameters: type "
+       "(default 'none'), min_size (default 1024), topology (default 'ps'), pull (default 'auto')"},
+      {{{"type", "2bit"}, {"type", "1bit"}},
+       "parameter type of gradient compression is given twice; give it once"},
+  };
+  for (const auto& item : cases) {
+    try {
+      GradientCompression::Make(item.params);
+      ADD_FAILURE() << "accepted what should give: " << item.sentence;
+    } catch (const Error& error) {
+      EXPECT_STREQ(error.what(), item.sentence);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace hipress

@@ -1,0 +1,302 @@
+"""The key-value store across real processes, without a framework: values, codecs, modes, bytes."""
+
+import sys
+
+import pytest
+from cluster import run_cluster, worker_outputs
+
+SERVER = (sys.executable, "-c", "from hipress.node import Node; Node().serve()")
+
+PRELUDE = """
+import numpy as np
+from hipress.node import HipressError, Node
+
+node = Node()
+rank, workers = node.rank, node.num_workers
+
+def gradient(n, iteration, r):
+    return np.random.default_rng([n, iteration, r]).standard_normal(n).astype(np.float32)
+
+def gradients(n, iteration):
+    return [gradient(n, iteration, r) for r in range(workers)]
+
+def in_rank_order(arrays):
+    total = arrays[0]
+    for array in arrays[1:]:
+        total = total + array
+    return total
+"""
+
+END = """
+node.barrier()
+node.stop()
+print("finished")
+"""
+
+
+def run(body: str, **options):
+    """Runs `body` on every worker and checks that all reach the end."""
+    options.setdefault("server_command", SERVER)
+    results = run_cluster(PRELUDE + body + END, **options)
+    outputs = worker_outputs(results)
+    assert all("finished" in output for output in outputs)
+    return outputs
+
+
+def test_values_without_compression():
+    run(
+        """
+sizes = [1, 7, 64, 1000, 4097, 300_001]
+for key, n in enumerate(sizes):
+    node.init_array(key, np.full(n, 10.0 * key + rank, np.float32))
+for key, n in enumerate(sizes):
+    out = np.zeros(n, np.float32)
+    node.pull(key, out).wait(20)
+    assert (out == 10.0 * key).all(), "rank 0's initial value"
+for iteration in range(3):
+    for key, n in enumerate(sizes):
+        out = np.zeros(n, np.float32)
+        node.push(key, gradient(n, iteration, rank)).wait(20)
+        for _ in range(2):  # the second pull has no push of its own
+            node.pull(key, out).wait(20)
+            np.testing.assert_array_equal(out, in_rank_order(gradients(n, iteration)))
+# Many pushes without a pull; then in place.
+for iteration in range(20):
+    node.push(5, gradient(sizes[5], iteration, rank))
+node.wait_all()
+node.pull(5, out).wait(20)
+np.testing.assert_array_equal(out, in_rank_order(gradients(sizes[5], 19)))
+x = gradient(sizes[5], 99, rank)
+node.pushpull(5, x).wait(20)
+np.testing.assert_array_equal(x, in_rank_order(gradients(sizes[5], 99)))
+""",
+        workers=3,
+        servers=2,
+        env={"MXNET_KVSTORE_BIGARRAY_BOUND": "4000", "HIPRESS_PARTITION_ELEMENTS": "65536"},
+    )
+
+
+def test_float16():
+    run(
+        """
+node.init_array(0, np.full(1001, 3, np.float16))
+out = np.zeros(1001, np.float16)
+node.pull(0, out).wait(20)
+assert (out == 3).all()
+for params in ({"type": "none"}, {"type": "2bit", "threshold": 0.5, "min_size": 0}):
+    node.set_gradient_compression(params)
+    x = np.full(1001, 0.5 + rank, np.float16)
+    node.push(0, x).wait(20)
+    node.pull(0, out).wait(20)
+    assert (out == (2.0 if params["type"] == "none" else 1.0)).all(), out
+"""
+    )
+
+
+@pytest.mark.parametrize(
+    "params",
+    [
+        {"type": "2bit", "threshold": 0.75},
+        {"type": "1bit"},
+        {"type": "onebit"},
+    ],
+    ids=lambda p: p["type"],
+)
+def test_every_codec_equals_the_numpy_reference(params):
+    run(
+        f"""
+params = {params!r}
+"""
+        + """
+import os
+from hipress import Compressor
+from hipress.casync.graph import Role, worker
+from hipress.casync.reference import Reference
+
+n = 10_000
+node.init_array(0, np.zeros(n, np.float32))
+node.set_gradient_compression({**params, "min_size": 0})
+graph = node.graph(n)
+
+def codec(at, partition):
+    settings = dict(params)
+    kind = settings.pop("type")
+    if at.role == Role.SERVER:  # re-encodes a sum of N contributions
+        if kind == "2bit":
+            settings["threshold"] *= workers
+        if kind == "1bit":
+            settings["scale"] = workers
+    return Decoding(Compressor(kind, **settings))
+
+class Decoding:
+    def __init__(self, compressor):
+        self.encode = compressor.encode
+        self.decode = compressor.decode
+
+reference = Reference(graph, codec)
+for iteration in range(5):
+    out = np.zeros(n, np.float32)
+    node.pushpull(0, gradient(n, iteration, rank), out).wait(20)
+    expected = reference.step({worker(r): gradient(n, iteration, r) for r in range(workers)})
+    np.testing.assert_array_equal(out, expected[worker(rank)])
+""",
+        workers=3,
+        servers=2,
+        env={"MXNET_KVSTORE_BIGARRAY_BOUND": "1000", "HIPRESS_PARTITION_ELEMENTS": "1024"},
+    )
+
+
+def test_compression_can_change_in_mid_training_and_nothing_is_lost():
+    # Workers switch at different iterations, so servers merge payloads of different codecs. In the
+    # end, uncompressed, everything that residuals held back has arrived.
+    run(
+        """
+n = 5000
+node.init_array(0, np.zeros(n, np.float32))
+plan = {0: {"type": "2bit", "threshold": 1.5}, 5 + rank: {"type": "onebit"},
+        10 + rank: {"type": "2bit", "threshold": 0.25}, 15 + rank: {"type": "none"}}
+received = np.zeros(n)
+pushed = np.zeros(n)
+for iteration in range(25):
+    if iteration in plan:
+        node.set_gradient_compression({**plan[iteration], "min_size": 0})
+    out = np.zeros(n, np.float32)
+    node.push(0, gradient(n, iteration, rank)).wait(20)
+    node.pull(0, out).wait(20)
+    received += out
+    pushed += sum(gradients(n, iteration))
+np.testing.assert_allclose(received, pushed, atol=1e-3)
+""",
+        workers=3,
+        env={"MXNET_KVSTORE_BIGARRAY_BOUND": "1000", "HIPRESS_PARTITION_ELEMENTS": "1024"},
+    )
+
+
+def test_bytes_on_the_wire_are_what_the_format_says():
+    outputs = run(
+        """
+n = 1 << 20
+node.init_array(0, np.zeros(n, np.float32))
+for kind, bits in (("none", 32), ("2bit", 2), ("1bit", 1), ("onebit", 1)):
+    node.set_gradient_compression({"type": kind})
+    node.pushpull(0, gradient(n, 0, rank)).wait(20)
+    node.barrier()
+    before = node.stats()
+    for iteration in range(4):
+        node.pushpull(0, gradient(n, iteration, rank)).wait(20)
+    node.barrier()
+    after = node.stats()
+    expected = 4 * n * bits // 8
+    for way in ("pushed", "pulled"):
+        moved = after[way + "_bytes"] - before[way + "_bytes"]
+        assert abs(moved / expected - 1) < 0.02, (kind, way, moved, expected)
+        assert after[way + "_raw_bytes"] - before[way + "_raw_bytes"] == 4 * n * 4
+    # The transport counts the same, apart from barriers and heartbeats.
+    assert after["data_bytes_sent"] - before["data_bytes_sent"] == (
+        after["pushed_bytes"] - before["pushed_bytes"])
+print("checked")
+"""
+    )
+    assert all("checked" in output for output in outputs)
+
+
+def test_pull_can_stay_uncompressed():
+    run(
+        """
+n = 4096
+node.init_array(0, np.zeros(n, np.float32))
+node.set_gradient_compression({"type": "2bit", "threshold": 0.5, "min_size": 0, "pull": "none"})
+out = np.zeros(n, np.float32)
+x = np.full(n, 0.5, np.float32)
+node.pushpull(0, x, out).wait(20)
+assert (out == 0.5 * workers).all()
+stats = node.stats()
+assert stats["pulled_bytes"] >= 4 * n
+"""
+    )
+
+
+OPTIMIZER = """
+import numpy as np
+from hipress.node import Node
+
+def sgd(key, name, gradient, weight):
+    weight -= np.float32(0.5) * gradient
+
+def controller(worker, head, body):
+    node.set_updater(sgd if body == b"sgd" else None)
+    return b"set by " + str(worker).encode()
+
+node = Node()
+node.serve(controller)
+"""
+
+
+def test_optimizer_on_servers():
+    run(
+        """
+n = 3000
+node.init_array(0, np.full(n, 1, np.float32))
+if rank == 0:
+    for server in range(node.num_servers):
+        assert node.command(server, 0, b"sgd") == b"set by 0"
+node.barrier()
+weight = np.full(n, 1, np.float32)
+out = np.zeros(n, np.float32)
+for params in ({"type": "none"}, {"type": "2bit", "threshold": 0.5, "min_size": 0}):
+    node.set_gradient_compression(params)
+    for iteration in range(5):
+        node.push(0, np.full(n, 0.5, np.float32)).wait(20)
+        weight -= np.float32(0.5) * np.float32(0.5 * workers)
+        node.pull(0, out).wait(20)
+        np.testing.assert_array_equal(out, weight)
+        node.pull(0, out).wait(20)
+        np.testing.assert_array_equal(out, weight)
+""",
+        server_command=(sys.executable, "-c", OPTIMIZER),
+        env={"MXNET_KVSTORE_BIGARRAY_BOUND": "1000", "HIPRESS_PARTITION_ELEMENTS": "512"},
+    )
+
+
+def test_asynchronous_mode():
+    run(
+        """
+n = 3000
+node.set_sync(False)
+node.init_array(0, np.full(n, 8, np.float32))
+node.init_array(1, np.zeros(10, np.float32))
+if rank == 0:
+    for server in range(node.num_servers):
+        node.command(server, 0, b"sgd")
+node.barrier()
+out = np.zeros(n, np.float32)
+for iteration in range(10 + rank):  # workers need not push equally often
+    node.push(0, np.full(n, 1, np.float32)).wait(20)
+    node.pull(0, out).wait(20)
+    assert out.max() <= 8 - 0.5 * (iteration + 1), "a worker sees its own pushes"
+node.barrier()
+node.pull(0, out).wait(20)
+np.testing.assert_array_equal(out, np.full(n, 8 - 0.5 * sum(10 + r for r in range(workers))))
+""",
+        server_command=(sys.executable, "-c", OPTIMIZER),
+        env={"MXNET_KVSTORE_BIGARRAY_BOUND": "1000", "HIPRESS_PARTITION_ELEMENTS": "512"},
+    )
+
+
+def test_a_run_repeated_gives_the_same_bits():
+    body = """
+import hashlib
+n = 50_000
+digest = hashlib.sha256()
+node.init_array(0, np.zeros(n, np.float32))
+for iteration in range(10):
+    out = np.zeros(n, np.float32)
+    node.pushpull(0, gradient(n, iteration, rank) * 1e6, out).wait(20)
+    digest.update(out.tobytes())
+print("digest", digest.hexdigest())
+"""
+    digests = set()
+    for _ in range(2):
+        for output in run(body, workers=4):
+            digests.add(next(x for x in output.splitlines() if x.startswith("digest")))
+    assert len(digests) == 1
