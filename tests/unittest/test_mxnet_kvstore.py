@@ -3,7 +3,6 @@
 import sys
 
 import pytest
-
 from cluster import run_cluster, worker_outputs
 
 pytest.importorskip("mxnet")
