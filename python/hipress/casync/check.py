@@ -2,8 +2,8 @@
 
 Every value is the multiset of contributions in it. A graph is right if, for every partition, every
 worker's output holds every worker's contribution exactly once, all workers decode the *same*
-encoded value (so they end bit-identical), every message that is sent is received, and no two messages
-between the same nodes can be confused.
+encoded value (so they end bit-identical), every message that is sent is received, and no two
+messages between the same nodes can be confused.
 """
 
 from __future__ import annotations
