@@ -35,7 +35,7 @@ native-tests: setup
 	@$(SETUP) native all
 
 demo: build  ## train a network on several processes, with and without compression (minutes)
-	@$(PY) examples/demo.py $(DEMO_ARGS)
+	@$(PY) examples/digits/demo.py $(DEMO_ARGS)
 
 lint: setup  ## ruff
 	@$(PY) -m ruff check .

@@ -320,7 +320,9 @@ class Node:
 
         def call(_context, rank, head, body, size):
             try:
-                answer = controller(rank, head, ctypes.string_at(body, size)) if controller else None
+                if controller is None:
+                    raise HipressError("this server takes no commands")
+                answer = controller(rank, head, ctypes.string_at(body, size))
                 if answer:
                     lib.HipressSetReply(answer, len(answer))
                 return 0

@@ -19,19 +19,13 @@ uint8_t PolicyOf(GradientCompression::Pull pull) {
 
 }  // namespace
 
-/// A pull that no iteration of ours will answer: asks every owner of the key for its value.
-struct KVStoreDist::Fetch {
-  std::shared_ptr<Flow> flow;
-  std::shared_ptr<void> guard;  ///< runs `done` when the last writer lets go
-  std::shared_ptr<std::string> error;
-  uint8_t* out;
-  DType dtype;
-  std::vector<bool> arrived;  ///< per partition; on the van's thread
-  std::atomic<int64_t> left;
-};
-
 KVStoreDist::KVStoreDist(JobOptions options)
-    : postoffice_(std::move(options)), compression_(GradientCompression::None()) {}
+    : postoffice_(std::move(options)),
+      fetches_(&configs_, &executor_,
+               [this](NodeId to, Message message, int priority) {
+                 postoffice_.Send(to, std::move(message), priority);
+               }),
+      compression_(GradientCompression::None()) {}
 
 KVStoreDist::~KVStoreDist() { Stop(); }
 
@@ -226,9 +220,13 @@ void KVStoreDist::Pull(uint64_t key, void* out, int64_t n, DType dtype, int prio
   auto flow = Checked(key, n, dtype, "pull");
   counters_.pulled_raw_bytes += uint64_t(n) * SizeOf(dtype);
   Done counted = Counted(std::move(done));
-  if (!flow->Pull(out, dtype, priority, &counted)) {
-    StartFetch(flow, out, dtype, priority, std::move(counted));
+  if (flow->Pull(out, dtype, priority, &counted)) return;
+  std::vector<NodeId> owners;
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    owners = owners_[key];
   }
+  fetches_.Start(flow, owners, out, dtype, priority, std::move(counted));
 }
 
 void KVStoreDist::PushPull(uint64_t key, const void* gradient, void* out, int64_t n, DType dtype,
@@ -237,69 +235,6 @@ void KVStoreDist::PushPull(uint64_t key, const void* gradient, void* out, int64_
   // has been sent or encoded.
   Push(key, gradient, n, dtype, priority, nullptr);
   Pull(key, out, n, dtype, priority, std::move(done));
-}
-
-// ---- Fetches --------------------------------------------------------------------------------------
-
-void KVStoreDist::StartFetch(const std::shared_ptr<Flow>& flow, void* out, DType dtype, int priority,
-                             Done done) {
-  auto fetch = std::make_shared<Fetch>();
-  fetch->flow = flow;
-  fetch->error = std::make_shared<std::string>();
-  fetch->guard = std::shared_ptr<void>(nullptr, [done, error = fetch->error](void*) {
-    done(error->empty() ? nullptr : error->c_str());
-  });
-  fetch->out = static_cast<uint8_t*>(out);
-  fetch->dtype = dtype;
-  fetch->arrived.assign(flow->program().partitions().size(), false);
-  fetch->left = int64_t(fetch->arrived.size());
-  uint32_t request;
-  std::vector<NodeId> owners;
-  {
-    std::lock_guard<std::mutex> lock(mutex_);
-    if (!failure_.empty()) {
-      *fetch->error = failure_;
-      return;  // the guard tells the caller
-    }
-    request = next_request_++;
-    fetches_[request] = fetch;
-    owners = owners_[flow->key()];
-  }
-  for (NodeId owner : owners) {
-    Message message;
-    message.header.kind = uint16_t(MessageKind::kFetch);
-    message.header.key = flow->key();
-    message.header.elements = flow->iteration();  // not an older value than our own pushes made
-    message.header.iteration = request;
-    postoffice_.Send(owner, std::move(message), priority);
-  }
-}
-
-std::shared_ptr<KVStoreDist::Fetch> KVStoreDist::FindFetch(const MessageHeader& header) const {
-  std::lock_guard<std::mutex> lock(mutex_);
-  auto it = fetches_.find(header.iteration);
-  if (it == fetches_.end()) return nullptr;
-  const auto& partitions = it->second->flow->program().partitions();
-  if (it->second->flow->key() != header.key || header.partition >= partitions.size() ||
-      header.elements != uint64_t(partitions[header.partition].count) ||
-      header.dtype != uint8_t(it->second->flow->wire())) {
-    throw ProtocolError("an answer that does not match the fetch it answers");
-  }
-  return it->second;
-}
-
-void KVStoreDist::FinishFetched(const std::shared_ptr<Fetch>& fetch, const MessageHeader& header,
-                                Buffer data) {
-  const Flow& flow = *fetch->flow;
-  uint8_t* out =
-      fetch->out + flow.program().partitions()[header.partition].offset * SizeOf(fetch->dtype);
-  if (data.data != out) {
-    const CodecPtr codec = configs_.Find(header.config);
-    codec->Decode({data.data, data.size}, header.elements, flow.wire(), out, fetch->dtype);
-  }
-  if (--fetch->left > 0) return;
-  std::lock_guard<std::mutex> lock(mutex_);
-  fetches_.erase(header.iteration);
 }
 
 // ---- Messages -------------------------------------------------------------------------------------
@@ -311,19 +246,7 @@ Buffer KVStoreDist::OnHeader(NodeId from, const MessageHeader& header) {
       if (!flow) throw ProtocolError("data of an unknown key");
       return flow->OnHeader(from, header);
     }
-    case MessageKind::kFetched: {
-      auto fetch = FindFetch(header);
-      if (!fetch) return AllocateBuffer(header.payload_bytes);
-      const CodecPtr codec = configs_.Find(header.config);
-      const size_t bytes = codec->MaxPayloadBytes(header.elements, fetch->flow->wire());
-      if (codec->FixedSize() ? header.payload_bytes != bytes : header.payload_bytes > bytes) {
-        throw ProtocolError("a fetched payload of the wrong size");
-      }
-      if (!codec->IsIdentity() || fetch->dtype != fetch->flow->wire()) break;
-      const auto& partition = fetch->flow->program().partitions()[header.partition];
-      return {fetch->out + partition.offset * SizeOf(fetch->dtype), header.payload_bytes,
-              fetch->guard};
-    }
+    case MessageKind::kFetched: return fetches_.OnHeader(header);
     case MessageKind::kCodecConfig:
     case MessageKind::kReply:
     case MessageKind::kFailure: break;
@@ -342,15 +265,7 @@ void KVStoreDist::OnMessage(NodeId from, Message message) {
     }
     case MessageKind::kFetched: {
       counters_.pulled_bytes += sizeof(header) + header.payload_bytes;
-      auto fetch = FindFetch(header);
-      if (!fetch) break;
-      if (fetch->arrived[header.partition]) throw ProtocolError("the same partition twice");
-      fetch->arrived[header.partition] = true;
-      configs_.Find(header.config)
-          ->Check({message.payload.data, message.payload.size}, header.elements, fetch->flow->wire());
-      executor_.Submit(0, [this, fetch, header, data = std::move(message.payload)] {
-        FinishFetched(fetch, header, data);
-      });
+      fetches_.OnMessage(std::move(message));
       break;
     }
     case MessageKind::kCodecConfig: configs_.OnAnnouncement(message); break;
@@ -378,7 +293,6 @@ void KVStoreDist::OnLeave(NodeId peer) {
 void KVStoreDist::FailAll(const std::string& sentence) {
   std::vector<std::shared_ptr<Flow>> flows;
   std::vector<std::promise<Reply>> promises;
-  std::unordered_map<uint32_t, std::shared_ptr<Fetch>> fetches;
   {
     std::lock_guard<std::mutex> lock(mutex_);
     if (!failure_.empty()) return;
@@ -386,10 +300,8 @@ void KVStoreDist::FailAll(const std::string& sentence) {
     for (auto& [key, flow] : flows_) flows.push_back(flow);
     for (auto& [id, promise] : requests_) promises.push_back(std::move(promise));
     requests_.clear();
-    fetches.swap(fetches_);
   }
-  for (auto& [id, fetch] : fetches) *fetch->error = sentence;
-  fetches.clear();
+  fetches_.Fail(sentence);
   for (auto& promise : promises) promise.set_value({false, sentence});
   for (auto& flow : flows) flow->Fail(sentence);
 }

@@ -22,6 +22,7 @@
 #include "casync/executor.h"
 #include "casync/flow.h"
 #include "kvstore/config_table.h"
+#include "kvstore/fetch_table.h"
 #include "kvstore/gradient_compression.h"
 #include "van/postoffice.h"
 
@@ -69,7 +70,6 @@ class KVStoreDist : public PostofficeReceiver, public FlowHost {
   const StoreCounters& counters() const { return counters_; }
 
  private:
-  struct Fetch;
   struct Reply {
     bool ok;
     std::string text;
@@ -90,9 +90,6 @@ class KVStoreDist : public PostofficeReceiver, public FlowHost {
   std::shared_ptr<Flow> Checked(uint64_t key, int64_t n, DType dtype, const char* verb) const;
   std::shared_ptr<Flow> FindFlow(uint64_t key) const;
   Done Counted(Done done);
-  void StartFetch(const std::shared_ptr<Flow>& flow, void* out, DType dtype, int priority, Done done);
-  std::shared_ptr<Fetch> FindFetch(const MessageHeader& header) const;
-  void FinishFetched(const std::shared_ptr<Fetch>& fetch, const MessageHeader& header, Buffer data);
   uint32_t NewRequest(std::future<Reply>* reply);
   std::string Await(std::future<Reply>* reply, const std::string& what);
   void SendInit(NodeId to, uint64_t key, const std::string& name, const void* data, int64_t n,
@@ -103,6 +100,7 @@ class KVStoreDist : public PostofficeReceiver, public FlowHost {
   Postoffice postoffice_;
   ConfigTable configs_;
   StoreCounters counters_;
+  FetchTable fetches_;
   bool sync_ = true;
   std::atomic<bool> stopping_{false};
 
@@ -111,7 +109,6 @@ class KVStoreDist : public PostofficeReceiver, public FlowHost {
   std::unordered_map<uint64_t, std::shared_ptr<Flow>> flows_;
   std::unordered_map<uint64_t, std::vector<NodeId>> owners_;  // servers that hold parts of a key
   std::unordered_map<uint32_t, std::promise<Reply>> requests_;
-  std::unordered_map<uint32_t, std::shared_ptr<Fetch>> fetches_;
   uint32_t next_request_ = 1;
   std::string failure_;
 

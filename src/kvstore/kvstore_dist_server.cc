@@ -94,17 +94,13 @@ void KVStoreDistServer::OnMessage(NodeId from, Message message) {
 }
 
 void KVStoreDistServer::AnswerInit(const std::shared_ptr<ServerKey>& key) {
-  const std::string error = key->InitError();
-  for (const auto& [worker, request] : key->TakeInitRequests()) {
-    Reply(worker, request, error.empty(), error);
+  const std::string error = key->FinishInit();
+  if (!error.empty()) {
+    std::lock_guard<std::mutex> lock(mutex_);
+    keys_.erase(key->key());  // the workers may try again
   }
-  if (error.empty()) return;
-  std::lock_guard<std::mutex> lock(mutex_);
-  for (auto it = keys_.begin(); it != keys_.end(); ++it) {
-    if (it->second == key) {
-      keys_.erase(it);  // the workers may try again
-      break;
-    }
+  for (const auto& request : key->init_requests()) {
+    Reply(request.from, request.request, error.empty(), error);
   }
 }
 

@@ -11,29 +11,15 @@ ServerKey::ServerKey(uint64_t key, ServerContext* context)
 
 bool ServerKey::OnInitKey(NodeId from, const Message& message) {
   const MessageHeader& header = message.header;
-  InitKeyBody body = InitKeyBody::Unpack(message.payload);
   if (!flows_.empty()) throw ProtocolError("key '" + name_ + "' is already initialised");
-  for (const auto& [node, request] : init_requests_) {
-    if (node == from) throw ProtocolError("a second request to initialise key '" + name_ + "'");
+  for (const InitRequest& other : init_requests_) {
+    if (other.from == from) throw ProtocolError("a second request to initialise key '" + name_ + "'");
   }
-  init_requests_.push_back({from, header.iteration});
-  if (init_workers_++ == 0) {
-    first_ = from;
+  InitKeyBody body = InitKeyBody::Unpack(message.payload);
+  if (from == Worker(0)) {
     name_ = body.name;
     elements_ = int64_t(header.elements);
     dtype_ = DTypeFromFlag(header.dtype);
-    digest_ = header.config;
-  } else if (init_error_.empty() &&
-             (elements_ != int64_t(header.elements) || uint8_t(dtype_) != header.dtype)) {
-    init_error_ = "key '" + name_ + "' was initialised by " + first_.ToString() + " with " +
-                  std::to_string(elements_) + " " + NameOf(dtype_) + " elements, but by " +
-                  from.ToString() + " with " + std::to_string(header.elements) + " " +
-                  NameOf(DTypeFromFlag(header.dtype)) + " elements";
-  } else if (init_error_.empty() && (digest_ != header.config || name_ != body.name)) {
-    init_error_ = first_.ToString() + " and " + from.ToString() + " disagree on key '" + name_ +
-                  "': they must initialise the same keys in the same order, with the same settings";
-  }
-  if (!body.program.empty() && init_error_.empty()) {
     program_ = Program::Parse(body.program.data(), int64_t(body.program.size()), elements_);
     published_.resize(program_->local_partitions().size());
     local_index_.assign(program_->partitions().size(), -1);
@@ -41,17 +27,13 @@ bool ServerKey::OnInitKey(NodeId from, const Message& message) {
       local_index_[program_->local_partitions()[i]] = int32_t(i);
     }
   }
-  if (Complete()) FinishInit();
-  return Complete();
-}
-
-Buffer ServerKey::OnInitDataHeader(const MessageHeader& header) {
-  return AllocateBuffer(header.payload_bytes);
+  init_requests_.push_back({from, header.iteration, int64_t(header.elements),
+                            DTypeFromFlag(header.dtype), header.config, std::move(body.name)});
+  return InitComplete();
 }
 
 bool ServerKey::OnInitData(NodeId from, const Message& message) {
   const MessageHeader& header = message.header;
-  if (!init_error_.empty()) return false;  // already decided; the workers hear of it
   const int32_t local = program_ && header.partition < local_index_.size()
                             ? local_index_[header.partition]
                             : -1;
@@ -63,19 +45,32 @@ bool ServerKey::OnInitData(NodeId from, const Message& message) {
   published_[local].value.codec = context_->configs.Intern(IdentityCodec());
   published_[local].value.data = message.payload;
   ++init_partitions_;
-  if (Complete()) FinishInit();
-  return Complete();
+  return InitComplete();
 }
 
-bool ServerKey::Complete() const {
-  if (init_workers_ < context_->num_workers) return false;
-  return !init_error_.empty() || (program_ && init_partitions_ == published_.size());
+bool ServerKey::InitComplete() const {
+  return int(init_requests_.size()) == context_->num_workers && program_ &&
+         init_partitions_ == published_.size();
 }
 
-void ServerKey::FinishInit() {
-  if (!init_error_.empty() || !flows_.empty()) return;
+std::string ServerKey::FinishInit() {
+  const InitRequest* first = nullptr;
+  for (const InitRequest& request : init_requests_) {
+    if (request.from == Worker(0)) first = &request;
+  }
+  for (const InitRequest& other : init_requests_) {
+    if (other.elements != first->elements || other.dtype != first->dtype) {
+      return "key '" + name_ + "' was initialised by worker 0 with " +
+             std::to_string(first->elements) + " " + NameOf(first->dtype) + " elements, but by " +
+             other.from.ToString() + " with " + std::to_string(other.elements) + " " +
+             NameOf(other.dtype) + " elements";
+    }
+    if (other.digest != first->digest || other.name != first->name) {
+      return "worker 0 and " + other.from.ToString() + " disagree on key '" + name_ +
+             "': they must initialise the same keys in the same order, with the same settings";
+    }
+  }
   const int channels = program_->per_worker() ? context_->num_workers : 1;
-  context_->sync = !program_->per_worker();
   applied_.assign(context_->num_workers, 0);
   std::lock_guard<std::mutex> lock(mutex_);
   for (int channel = 0; channel < channels; ++channel) {
@@ -83,10 +78,7 @@ void ServerKey::FinishInit() {
     flows_.push_back(std::make_shared<Flow>(key_, name_, elements_, channel, program, dtype_, this,
                                             context_->executor));
   }
-}
-
-std::vector<std::pair<NodeId, uint32_t>> ServerKey::TakeInitRequests() {
-  return std::move(init_requests_);
+  return "";
 }
 
 // ---- Data ------------------------------------------------------------------------------------------

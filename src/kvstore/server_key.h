@@ -25,7 +25,6 @@ using UpdateFn = std::function<void(uint64_t key, const std::string& name, float
 /// What a server gives its keys.
 struct ServerContext {
   int num_workers = 0;
-  bool sync = true;
   ConfigTable configs;
   std::function<void(NodeId to, Message message, int priority, std::function<void(bool)> done)> send;
   std::function<void(const std::string& sentence)> fail;  ///< the job cannot go on
@@ -39,15 +38,22 @@ class ServerKey : public FlowHost, public std::enable_shared_from_this<ServerKey
  public:
   ServerKey(uint64_t key, ServerContext* context);
 
-  /// A worker's wish to initialise the key. \return true when all workers' wishes, and all of the
-  /// initial value, are here: the caller then answers with InitError().
+  /// A worker's wish to initialise the key.
+  struct InitRequest {
+    NodeId from;
+    uint32_t request;  ///< id to answer to
+    int64_t elements;
+    DType dtype;
+    uint64_t digest;   ///< of all servers' programs
+    std::string name;
+  };
+  /// \return true when all workers' wishes, and all of the initial value, are here: the caller then
+  ///         answers init_requests() with FinishInit().
   bool OnInitKey(NodeId from, const Message& message);
   bool OnInitData(NodeId from, const Message& message);
-  Buffer OnInitDataHeader(const MessageHeader& header);
-  /// "" if the key is ready; otherwise the sentence all workers get.
-  std::string InitError() const { return init_error_; }
-  /// (worker, request id) pairs to answer.
-  std::vector<std::pair<NodeId, uint32_t>> TakeInitRequests();
+  const std::vector<InitRequest>& init_requests() const { return init_requests_; }
+  /// Makes the key ready. \return "", or the sentence that all workers get if they disagree
+  std::string FinishInit();
 
   Buffer OnDataHeader(NodeId from, const MessageHeader& header);
   void OnData(NodeId from, Message message);
@@ -55,6 +61,7 @@ class ServerKey : public FlowHost, public std::enable_shared_from_this<ServerKey
 
   void Fail(const std::string& sentence);
   std::vector<std::shared_ptr<Flow>> flows() const;
+  uint64_t key() const { return key_; }
   const std::string& name() const { return name_; }
 
   // FlowHost
@@ -80,9 +87,8 @@ class ServerKey : public FlowHost, public std::enable_shared_from_this<ServerKey
     std::vector<bool> answered;
   };
 
-  void FinishInit();
   Flow* FlowOf(NodeId from) const;
-  bool Complete() const;
+  bool InitComplete() const;
   void MakeWeightLocked();
   Value CurrentLocked(size_t local) const;
   void ServeWaiters();
@@ -94,13 +100,9 @@ class ServerKey : public FlowHost, public std::enable_shared_from_this<ServerKey
   DType dtype_ = DType::kFloat32;
 
   // Initialisation; on the van's thread.
-  uint64_t digest_ = 0;
-  NodeId first_;
-  std::string init_error_;
-  std::vector<std::pair<NodeId, uint32_t>> init_requests_;
-  std::shared_ptr<const Program> program_;
+  std::vector<InitRequest> init_requests_;
+  std::shared_ptr<const Program> program_;  ///< from rank 0, as the initial value
   size_t init_partitions_ = 0;
-  int init_workers_ = 0;
   std::vector<std::shared_ptr<Flow>> flows_;  ///< one, or one per worker in asynchronous mode
 
   std::mutex update_mutex_;  ///< held through an update; asynchronous pushes come from all sides

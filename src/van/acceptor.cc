@@ -193,14 +193,19 @@ Acceptor::Acceptor(asio::io_context& io, UniqueFd listener, const VanOptions& op
       pause_(io),
       options_(options),
       counters_(*counters),
-      hooks_(std::move(hooks)) {}
+      hooks_(std::move(hooks)) {
+  CloseInForkedChildren(listener_.native_handle());
+}
 
-Acceptor::~Acceptor() = default;
+Acceptor::~Acceptor() {
+  if (listener_.is_open()) ForgetInForkedChildren(listener_.native_handle());
+}
 
 void Acceptor::Start() { Wait(); }
 
 void Acceptor::Stop() {
   asio::error_code ignored;
+  if (listener_.is_open()) ForgetInForkedChildren(listener_.native_handle());
   listener_.close(ignored);
   pause_.cancel();
   while (!pending_.empty()) pending_.front()->Finish();

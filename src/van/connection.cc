@@ -70,10 +70,12 @@ Connection::Connection(asio::io_context& io, UniqueFd fd, std::unique_ptr<Stream
       last_received_(steady_clock::now()),
       staging_(kStaging),
       last_sent_(last_received_) {
+  CloseInForkedChildren(fd.get());
   socket_.assign(asio::ip::tcp::v4(), fd.Release());
 }
 
 Connection::~Connection() {
+  if (socket_.is_open()) ForgetInForkedChildren(socket_.native_handle());
   for (SendItem* item : batch_) delete item;
 }
 
@@ -374,6 +376,7 @@ void Connection::Close(bool graceful, const std::string& reason) {
   open_ = false;
   const auto self = shared_from_this();
   asio::error_code ignored;
+  ForgetInForkedChildren(socket_.native_handle());
   socket_.close(ignored);
   {
     std::lock_guard<std::mutex> lock(mutex_);

@@ -5,10 +5,12 @@
 #include <netdb.h>
 #include <netinet/tcp.h>
 #include <poll.h>
+#include <pthread.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cerrno>
 #include <cstring>
 #include <system_error>
@@ -39,7 +41,35 @@ void SetOption(int fd, int level, int name, int value) {
   setsockopt(fd, level, name, &value, sizeof(value));
 }
 
+/// Descriptors + 1, 0 where free. Plain memory, since a forked child may run little code before exec.
+constexpr size_t kMaxGuarded = 8192;
+std::atomic<int> guarded_fds[kMaxGuarded];
+
+void CloseGuarded() {
+  for (std::atomic<int>& slot : guarded_fds) {
+    const int fd = slot.exchange(0, std::memory_order_relaxed) - 1;
+    if (fd >= 0) close(fd);
+  }
+}
+
 }  // namespace
+
+void CloseInForkedChildren(int fd) {
+  static const int registered = pthread_atfork(nullptr, nullptr, CloseGuarded);
+  if (registered != 0) return;
+  for (std::atomic<int>& slot : guarded_fds) {
+    int free = 0;
+    if (slot.compare_exchange_strong(free, fd + 1)) return;
+  }
+  // More connections than slots: heartbeats still notice the death.
+}
+
+void ForgetInForkedChildren(int fd) {
+  for (std::atomic<int>& slot : guarded_fds) {
+    int mine = fd + 1;
+    if (slot.compare_exchange_strong(mine, 0)) return;
+  }
+}
 
 UniqueFd::~UniqueFd() {
   if (fd_ >= 0) close(fd_);

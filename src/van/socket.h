@@ -61,6 +61,12 @@ void Tune(int fd, std::chrono::milliseconds unacknowledged_limit);
 /// Waits until `fd` is readable (or writable). \return false when the deadline has passed
 bool WaitFor(int fd, bool readable, SteadyTime deadline);
 
+/// A forked child (of a data loader, say) closes its copy of `fd` at once: otherwise the child's copy
+/// would keep the connection open, and hide this process's death from its peers.
+void CloseInForkedChildren(int fd);
+/// To be called before `fd` is closed, and so may come to mean something else.
+void ForgetInForkedChildren(int fd);
+
 sockaddr_in LocalAddress(int fd);
 sockaddr_in RemoteAddress(int fd);
 

@@ -54,9 +54,9 @@ SSL_CTX* NewContext(bool caller) {
   SSL_CTX_set_ciphersuites(context, "TLS_AES_128_GCM_SHA256");
   SSL_CTX_set_num_tickets(context, 0);
   SSL_CTX_set_mode(context, SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
-  // No certificate will come; one that did must not be accepted in place of the key.
-  SSL_CTX_set_verify(context, SSL_VERIFY_PEER, nullptr);
   if (caller) {
+    // No certificate will come; one that did must not be accepted in place of the key.
+    SSL_CTX_set_verify(context, SSL_VERIFY_PEER, nullptr);
     SSL_CTX_set_psk_use_session_callback(context, UseSession);
   } else {
     SSL_CTX_set_psk_find_session_callback(context, FindSession);

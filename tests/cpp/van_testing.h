@@ -48,6 +48,16 @@ inline std::string TextIn(const Message& message) {
   return std::string(reinterpret_cast<const char*>(message.payload.data), message.payload.size);
 }
 
+/// Polls for what nobody announces.
+inline bool Eventually(const std::function<bool()>& condition, milliseconds limit = seconds(10)) {
+  const auto deadline = In(limit);
+  while (!condition()) {
+    if (steady_clock::now() > deadline) return false;
+    std::this_thread::sleep_for(milliseconds(2));
+  }
+  return true;
+}
+
 /// State that callbacks change and tests wait for.
 class Waitable {
  public:

@@ -4,6 +4,7 @@ import dataclasses
 
 import numpy as np
 import pytest
+
 from hipress.casync import Op, ps
 from hipress.casync.check import GraphError, check
 from hipress.casync.graph import cut, server, worker
@@ -24,7 +25,7 @@ def test_every_contribution_exactly_once(num_workers, num_servers, partitions):
 def test_small_keys_go_whole_to_their_home():
     graph = ps.build(1000, 2, 3, home=4)
     assert len(graph.partitions) == 1
-    assert {node for node in graph.tasks} == {worker(0), worker(1), server(1)}
+    assert set(graph.tasks) == {worker(0), worker(1), server(1)}
 
 
 def test_shards_are_contiguous_and_cut_at_blocks():

@@ -1,8 +1,8 @@
 """CaSync: gradient synchronisation as a task graph.
 
-A topology (:mod:`hipress.casync.ps`) builds a :class:`~hipress.casync.graph.Graph` for one gradient;
-:mod:`hipress.casync.check` proves it right; :mod:`hipress.casync.reference` runs it in NumPy; and
-:mod:`hipress.casync.program` flattens each node's part for the native executor.
+A topology (:mod:`hipress.casync.ps`) builds a :class:`~hipress.casync.graph.Graph` for one
+gradient; :mod:`hipress.casync.check` proves it right; :mod:`hipress.casync.reference` runs it in
+NumPy; and :mod:`hipress.casync.program` flattens each node's part for the native executor.
 """
 
 from hipress.casync import ps

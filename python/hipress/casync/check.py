@@ -1,9 +1,9 @@
 """Proves a graph right without numbers.
 
 Every value is the multiset of contributions in it. A graph is right if, for every partition, every
-worker's output holds every worker's contribution exactly once, all workers decode the *same* encoded
-value (so they end bit-identical), every message that is sent is received, and no two messages
-between the same nodes can be confused.
+worker's output holds every worker's contribution exactly once, all workers decode the *same*
+encoded value (so they end bit-identical), every message that is sent is received, and no two
+messages between the same nodes can be confused.
 """
 
 from __future__ import annotations
@@ -43,7 +43,9 @@ def check(graph: Graph) -> None:
             for t, task in enumerate(tasks):
                 if t in done or any(i != GRADIENT and i not in done for i in task.inputs):
                     continue
-                inputs = [_Value(Counter([node])) if i == GRADIENT else done[i] for i in task.inputs]
+                inputs = [
+                    _Value(Counter([node])) if i == GRADIENT else done[i] for i in task.inputs
+                ]
                 value: _Value | None = None
                 if task.op == Op.RECV:
                     value = wire.pop((task.peer, node, task.partition, task.step), None)

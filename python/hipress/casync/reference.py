@@ -1,7 +1,7 @@
 """Runs a graph in NumPy: what every executor must equal, bit for bit.
 
-Codecs are :class:`hipress.Compressor` objects, one per task that encodes, so residuals lie where the
-graph says they do.
+Codecs are :class:`hipress.Compressor` objects, one per task that encodes, so residuals lie where
+the graph says they do.
 """
 
 from __future__ import annotations

@@ -65,7 +65,10 @@ class Failure:
 
     def __str__(self) -> str:
         place = f" on {self.where}" if self.where else ""
-        return f"{self.name}{place} {describe(self.status)} after {self.ended - self.started:.1f} s"
+        end = describe(self.status)
+        if self.where and self.status == 255:
+            end += " (so ssh ends when it cannot connect)"
+        return f"{self.name}{place} {end} after {self.ended - self.started:.1f} s"
 
 
 def describe(status: int) -> str:
@@ -267,11 +270,13 @@ class Runner:
 
     def _root_cause(self) -> Failure:
         """The failure behind the others: the first process killed by a signal within the window
-        of the first failure, or else the first failure. mpirun and srun only pass one on."""
+        of the first failure, or else the first failure. A SIGTERM is no sign: mpirun sends it to
+        the survivors. mpirun and srun themselves only pass a failure on."""
         window = self._failures[0].ended + ROOT_CAUSE_WINDOW
         near = [failure for failure in self._failures if failure.ended <= window]
         near = [one for one in near if one.name not in ("mpirun", "srun")] or near
-        return next((failure for failure in near if failure.status < 0), near[0])
+        crashes = [one for one in near if one.status < 0 and one.status != -signal.SIGTERM]
+        return (crashes or near)[0]
 
     def _report(self, failure: Failure, alive: int) -> None:
         left = ""

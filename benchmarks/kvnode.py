@@ -1,0 +1,117 @@
+"""One node of a measured kvstore job: runs in every role, on stock MXNet or on ours.
+
+The two differ in the kvstore's name only. A worker times push+pull of the given float arrays, from
+barrier to the last byte pulled, and reports seconds per iteration and its transport's counters.
+
+    python kvnode.py --kvstore dist_sync --shape 16777216 --compression '{"type": "2bit"}'
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+import time
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+
+
+def load_mxnet(kvstore: str):
+    """Imports mxnet, and ours beside it if the kvstore is ours; servers do not return from it."""
+    if "hipress" in kvstore:
+        import mxnet_hipress  # noqa: F401
+    import mxnet
+
+    return mxnet
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--kvstore", required=True)
+    parser.add_argument("--shapes", required=True, help="JSON list of shapes, or a path to one")
+    parser.add_argument("--dtype", default="float32")
+    parser.add_argument("--compression", default="{}", help="JSON for set_gradient_compression")
+    parser.add_argument("--warmup", type=int, default=3)
+    parser.add_argument("--iterations", type=int, default=10)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--test-results", action="store_true")
+    args = parser.parse_args()
+
+    mx = load_mxnet(args.kvstore)
+    import numpy as np
+    from jobs import report
+
+    text = Path(args.shapes).read_text() if os.path.exists(args.shapes) else args.shapes
+    shapes = [tuple(shape) for shape in json.loads(text)]
+    compression = json.loads(args.compression)
+
+    kv = mx.kv.create(args.kvstore)
+    if compression:
+        kv.set_gradient_compression(compression)
+
+    def gradient(rank: int, key: int) -> np.ndarray:
+        random = np.random.default_rng([args.seed, rank, key])
+        return random.standard_normal(shapes[key], dtype=np.float32).astype(args.dtype)
+
+    keys = list(range(len(shapes)))
+    grads = [mx.nd.array(gradient(kv.rank, key), dtype=args.dtype) for key in keys]
+    outs = [mx.nd.zeros(shape, dtype=args.dtype) for shape in shapes]
+    names = [str(key) for key in keys]
+    kv.init(names, outs)
+    mx.nd.waitall()
+    barrier = kv.barrier if hasattr(kv, "barrier") else kv._barrier
+    barrier()
+
+    def step() -> None:
+        # As Module and Trainer do it: layer by layer from the last, earlier layers more urgent.
+        for key in reversed(keys):
+            kv.push(names[key], grads[key], priority=-key)
+            kv.pull(names[key], out=outs[key], priority=-key)
+        for out in outs:
+            out.wait_to_read()
+
+    seconds, wrong = [], 0
+    before = None
+    for iteration in range(args.warmup + args.iterations):
+        if iteration == args.warmup and hasattr(kv, "stats"):
+            before = kv.stats()
+        barrier()
+        start = time.perf_counter()
+        step()
+        seconds.append(time.perf_counter() - start)
+        if args.test_results and iteration == 0:
+            wrong = count_wrong(outs, gradient, kv.num_workers, compression, np)
+    after = kv.stats() if before is not None else {}
+    stats = {name: after[name] - before[name] for name in after}
+    report(rank=kv.rank, seconds=seconds[args.warmup :], wrong=wrong, stats=stats)
+    barrier()
+
+
+def count_wrong(outs, gradient, num_workers, compression, np) -> int:
+    """Elements of the first pull that are not what the format's arithmetic says.
+
+    Uncompressed: the sum of all workers' gradients, to rounding. Compressed: every format's decoded
+    values are bounded by what the inputs allow, and the sum's direction survives; the exact values
+    are the business of the unit tests.
+    """
+    kind = compression.get("type", "none")
+    min_size = int(compression.get("min_size", 0))
+    wrong = 0
+    for key, out in enumerate(outs):
+        found = out.asnumpy().astype(np.float32)
+        want = sum(gradient(rank, key).astype(np.float32) for rank in range(num_workers))
+        if kind == "none" or found.size < min_size:
+            tolerance = 1e-5 if out.dtype == np.float32 else 2e-2
+            wrong += int((np.abs(found - want) > tolerance * (1 + np.abs(want))).sum())
+        else:
+            values = len(np.unique(found))
+            allowed = 2 * num_workers + 1 if kind == "2bit" else 2 ** (num_workers + 4)
+            wrong += found.size if values > allowed or not np.isfinite(found).all() else 0
+            wrong += found.size if float((found * want).sum()) <= 0 else 0
+    return wrong
+
+
+if __name__ == "__main__":
+    main()

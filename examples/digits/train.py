@@ -1,0 +1,203 @@
+"""Trains a convolutional network on handwritten digits, data-parallel over a HiPress kvstore.
+
+Run it under the launcher, which starts this same script as scheduler, servers and workers:
+
+    tools/launch.py -n 4 -s 2 python examples/digits/train.py --type 2bit
+
+The data are scikit-learn's digits: 1,797 real scans of 8x8 pixels, shipped with the package. Every
+worker trains on its own shard; worker 0 tests after each epoch and writes one JSON line.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import json
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+TEST_IMAGES = 517  # leaves 1,280 to train on: 320 for each of 4 workers
+SPLIT_SEED = 20170
+
+
+def arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--type", default="none", help="compression: none, 2bit, 1bit, onebit, ...")
+    parser.add_argument("--threshold", type=float, help="of 2bit and 1bit")
+    parser.add_argument(
+        "--min-size", type=int, default=1024, help="smaller gradients go uncompressed (elements)"
+    )
+    parser.add_argument("--epochs", type=int, default=15)
+    parser.add_argument("--batch-size", type=int, default=16, help="images per worker and step")
+    parser.add_argument("--learning-rate", type=float, default=0.1)
+    parser.add_argument("--momentum", type=float, default=0.0)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--dtype", default="float32", choices=["float32", "float16"])
+    parser.add_argument(
+        "--width", type=int, default=1, help="multiplies channels (1: 161,974 weights)"
+    )
+    parser.add_argument("--kvstore", default="dist_sync_hipress")
+    parser.add_argument(
+        "--update-on-kvstore",
+        action="store_true",
+        help="the servers run the optimizer and send weights, which are not compressed",
+    )
+    parser.add_argument("--output", type=Path, help="file for the JSON lines; default: print them")
+    parser.add_argument("--target", type=float, help="stop at this test accuracy, 0 to 1")
+    return parser.parse_args()
+
+
+def load_digits(rank: int, num_workers: int):
+    """The fixed split: (images, labels) of this worker's shard and of the whole test set.
+
+    Images are float32 of shape (n, 1, 8, 8), standardised, labels float32 of shape (n,). Shards
+    are disjoint and of equal length, so all workers take the same number of steps.
+    """
+    import numpy as np
+    from sklearn.datasets import load_digits as load
+
+    digits = load()
+    order = np.random.RandomState(SPLIT_SEED).permutation(len(digits.images))
+    images = ((digits.images[order] - 4.9) / 6.0).astype(np.float32)[:, None]  # mean 0, variance 1
+    labels = digits.target[order].astype(np.float32)
+    test = slice(0, TEST_IMAGES)
+    shard = (len(order) - TEST_IMAGES) // num_workers
+    mine = slice(TEST_IMAGES + rank * shard, TEST_IMAGES + (rank + 1) * shard)
+    return (images[mine], labels[mine]), (images[test], labels[test])
+
+
+def build_network(width: int = 1):
+    """Three convolutions and two dense layers; 161,974 weights at width 1."""
+    from mxnet.gluon import nn
+
+    net = nn.HybridSequential()
+    net.add(
+        nn.Conv2D(32 * width, 3, padding=1, activation="relu", in_channels=1),
+        nn.Conv2D(48 * width, 3, padding=1, activation="relu", in_channels=32 * width),
+        nn.MaxPool2D(2),
+        nn.Conv2D(64 * width, 3, padding=1, activation="relu", in_channels=48 * width),
+        nn.Flatten(),
+        nn.Dense(116 * width, activation="relu", in_units=1024 * width),
+        nn.Dense(10, in_units=116 * width),
+    )
+    return net
+
+
+def learning_rate(base: float, step: int, steps: int) -> float:
+    """Cosine decay from `base` to 2% of it, after a linear warm-up over the first 5% of steps."""
+    import math
+
+    warmup = max(1, steps // 20)
+    if step < warmup:
+        return base * (step + 1) / warmup
+    progress = (step - warmup) / max(1, steps - warmup)
+    return base * (0.02 + 0.98 * 0.5 * (1 + math.cos(math.pi * progress)))
+
+
+def compression_params(args: argparse.Namespace) -> dict[str, Any] | None:
+    """What Trainer's compression_params gets; None for an uncompressed run."""
+    if args.type == "none":
+        return None
+    params: dict[str, Any] = {"type": args.type}
+    if "hipress" in args.kvstore:
+        params["min_size"] = args.min_size
+    if args.threshold is not None:
+        params["threshold"] = args.threshold
+    return params
+
+
+def accuracy(net, images, labels) -> float:
+    """Fraction of `images` that the network names right."""
+    return float((net(images).asnumpy().argmax(axis=1) == labels.asnumpy()).mean())
+
+
+def digest(net) -> str:
+    """A hash of all weights: equal on two workers only if they are bit-identical."""
+    state = hashlib.sha256()
+    for _, value in sorted(net.collect_params().items()):
+        state.update(value.data().asnumpy().tobytes())
+    return state.hexdigest()[:16]
+
+
+def main() -> None:
+    args = arguments()
+    if "hipress" in args.kvstore:
+        import mxnet_hipress  # noqa: F401  (registers the kvstore; servers stay inside)
+    import mxnet as mx
+    import numpy as np
+    from mxnet import autograd, gluon
+
+    kv = mx.kv.create(args.kvstore)
+    (images, labels), (test_images, test_labels) = load_digits(kv.rank, kv.num_workers)
+    test_images, test_labels = mx.nd.array(test_images), mx.nd.array(test_labels)
+    images, labels = mx.nd.array(images), mx.nd.array(labels)
+
+    np.random.seed(args.seed)  # MXNet's initialisers draw from both
+    mx.random.seed(args.seed)  # the same weights on every worker
+    net = build_network(args.width)
+    net.initialize(mx.init.MSRAPrelu(slope=0))
+    net.hybridize(static_alloc=True)
+    loss_of = gluon.loss.SoftmaxCrossEntropyLoss()
+    batches = len(images) // args.batch_size
+    steps = args.epochs * batches
+    trainer = gluon.Trainer(
+        net.collect_params(),
+        "sgd",
+        {"learning_rate": args.learning_rate, "momentum": args.momentum},
+        kvstore=kv,
+        compression_params=compression_params(args),
+        update_on_kvstore=args.update_on_kvstore,
+    )
+    shuffle = np.random.RandomState([args.seed, kv.rank])
+    lines = args.output.open("w") if args.output and kv.rank == 0 else sys.stdout
+
+    def write(record: dict[str, Any]) -> None:
+        if kv.rank == 0:
+            print(json.dumps(record), file=lines, flush=True)
+
+    def wait_for_all() -> None:
+        (kv.barrier if hasattr(kv, "barrier") else kv._barrier)()
+
+    net(images[: args.batch_size]).wait_to_read()  # first-use set-up is not training time
+    seconds, step = 0.0, 0
+    for epoch in range(1, args.epochs + 1):
+        order = mx.nd.array(shuffle.permutation(len(images)), dtype="int32")
+        wait_for_all()
+        start = time.perf_counter()
+        for batch in range(batches):
+            chosen = order[batch * args.batch_size : (batch + 1) * args.batch_size]
+            with autograd.record():
+                loss = loss_of(net(images.take(chosen)), labels.take(chosen))
+            loss.backward()
+            trainer.set_learning_rate(learning_rate(args.learning_rate, step, steps))
+            trainer.step(args.batch_size * kv.num_workers)
+            step += 1
+        mx.nd.waitall()
+        wait_for_all()
+        seconds += time.perf_counter() - start
+        reached = accuracy(net, test_images, test_labels)
+        write(
+            {
+                "epoch": epoch,
+                "epochs": args.epochs,
+                "accuracy": reached,
+                "seconds": round(seconds, 4),
+                "step": step,
+                **(kv.stats() if hasattr(kv, "stats") else {}),
+            }
+        )
+        # Every worker tests, so that all of them see the same accuracy and stop together.
+        if args.target is not None and reached >= args.target:
+            break
+    final = {"rank": kv.rank, "weights": digest(net)}
+    if args.output:
+        Path(f"{args.output}.rank{kv.rank}").write_text(json.dumps(final) + "\n")
+    else:
+        print(json.dumps(final), flush=True)
+    wait_for_all()
+
+
+if __name__ == "__main__":
+    main()

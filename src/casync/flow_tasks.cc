@@ -1,0 +1,181 @@
+/*!
+ * \file flow_tasks.cc
+ * \brief What each task does, on a compute thread and without the flow's lock.
+ */
+#include <cstring>
+
+#include "casync/flow-inl.h"
+
+namespace hipress {
+namespace {
+
+/// float32 contributions are summed like payloads of the identity codec.
+Payload AsPayload(const Value& value) { return {value.data.data, value.data.size}; }
+
+}  // namespace
+
+void Flow::Finish(const InstancePtr& instance, int t, Value value) {
+  Effects effects;
+  std::lock_guard<std::mutex> lock(mutex_);
+  Complete(instance, t, std::move(value), &effects);
+}
+
+void Flow::SendTask(const InstancePtr& instance, int t) {
+  const Task& task = program_->tasks()[t];
+  const Value value = instance->values[task.inputs[0]];
+  auto self = shared_from_this();
+  host_->SendValue(*this, task, value, instance->iteration, instance->priority,
+                   [self, instance, t](bool sent) {
+                     // A peer that went down fails the whole flow elsewhere, with its name.
+                     if (sent) self->Finish(instance, t, Value());
+                   });
+}
+
+void Flow::Run(const InstancePtr& instance, int t) {
+  const Task& task = program_->tasks()[t];
+  try {
+    Value value;
+    switch (task.op) {
+      case Op::kEncode:
+        value = Encode(*instance, t);
+        if (!value.data.owner && value.data.data != nullptr) {
+          throw Error("internal error: an encoded value without an owner");
+        }
+        host_->OnResult(*this, task.partition, instance->iteration, value);
+        break;
+      case Op::kMerge: value = Merge(*instance, t); break;
+      case Op::kDecode: Decode(*instance, t); break;
+      default: throw Error("internal error: a task that does not compute was scheduled");
+    }
+    Finish(instance, t, std::move(value));
+  } catch (const std::exception& error) {
+    host_->OnFailure(*this, "key '" + name_ + "': " + error.what());
+  }
+}
+
+Value Flow::Encode(const Instance& instance, int t) {
+  const Task& task = program_->tasks()[t];
+  const Partition& partition = program_->partitions()[task.partition];
+  const bool from_user = task.inputs[0] == Program::kGradient;
+  const Value sum = from_user ? Value() : instance.values[task.inputs[0]];
+  const DType dtype = from_user ? instance.input->dtype : DType::kFloat32;
+  const uint8_t* source =
+      from_user ? instance.input->memory + partition.offset * SizeOf(dtype) : sum.data.data;
+
+  Value value;
+  value.codec = host_->CodecToEncode(*this, sum, instance.updates);
+  CodecState& state = states_[t];
+  CodecPtr& owner = state_owners_[t];
+  if (owner && owner != value.codec) owner->SettleResidual(&state, partition.count);
+  owner = value.codec;
+  if (value.codec->IsIdentity() && dtype == wire_ && !state.residual) {
+    value.data = {const_cast<uint8_t*>(source), size_t(partition.count) * SizeOf(dtype),
+                  from_user ? std::shared_ptr<void>(instance.input) : sum.data.owner};
+    return value;
+  }
+  value.data = AllocateBuffer(value.codec->MaxPayloadBytes(partition.count, wire_));
+  value.data.size = value.codec->Encode(source, dtype, partition.count, &state, value.data.data, wire_);
+  return value;
+}
+
+Value Flow::Merge(Instance& instance, int t) {
+  const Task& task = program_->tasks()[t];
+  const Partition& partition = program_->partitions()[task.partition];
+  const size_t n = partition.count;
+  Value out;
+  if (instance.updates) {
+    Buffer shard;
+    {
+      std::lock_guard<std::mutex> lock(mutex_);
+      if (!instance.sum) instance.sum = AllocateBuffer(program_->shard().count * sizeof(float));
+      shard = instance.sum;
+    }
+    const int64_t offset = partition.offset - program_->shard().offset;
+    out.data = shard.Slice(offset * sizeof(float), n * sizeof(float));
+  } else {
+    out.data = AllocateBuffer(n * sizeof(float));
+  }
+  float* sum = out.data.as<float>();
+
+  // Runs of inputs with one codec are summed in one pass; a change of codec in mid-training can
+  // leave two runs for one iteration.
+  const CodecPtr dense = IdentityCodec();
+  auto input = [&](size_t i) {
+    if (task.inputs[i] != Program::kGradient) return instance.values[task.inputs[i]];
+    Value value;
+    value.data = Buffer::Unowned(instance.input->memory + partition.offset * sizeof(float),
+                                 n * sizeof(float));
+    if (instance.input->dtype != DType::kFloat32) {
+      throw Error("only float32 gradients can be merged where they were pushed");
+    }
+    return value;
+  };
+  std::vector<Payload> run;
+  Buffer partial;
+  for (size_t begin = 0; begin < task.inputs.size();) {
+    const Value first = input(begin);
+    size_t end = begin;
+    run.clear();
+    for (; end < task.inputs.size(); ++end) {
+      const Value value = input(end);
+      if (value.codec != first.codec) break;
+      run.push_back(AsPayload(value));
+    }
+    const CodecPtr& codec = first.codec ? first.codec : dense;
+    const DType wire = first.codec ? wire_ : DType::kFloat32;
+    if (begin == 0) {
+      codec->DecodeSum(run.data(), run.size(), n, wire, sum);
+      out.source = first.codec ? first.codec : first.source;
+      out.reply_policy = first.reply_policy;
+    } else {
+      if (!partial) partial = AllocateBuffer(n * sizeof(float));
+      codec->DecodeSum(run.data(), run.size(), n, wire, partial.as<float>());
+      const Payload both[] = {{out.data.data, out.data.size}, {partial.data, n * sizeof(float)}};
+      Buffer total = AllocateBuffer(n * sizeof(float));
+      dense->DecodeSum(both, 2, n, DType::kFloat32, total.as<float>());
+      std::memcpy(sum, total.data, n * sizeof(float));
+    }
+    begin = end;
+  }
+  return out;
+}
+
+void Flow::Decode(const Instance& instance, int t) {
+  if (!instance.output) return;  // nobody pulled this iteration
+  const Task& task = program_->tasks()[t];
+  const Partition& partition = program_->partitions()[task.partition];
+  const Value& value = instance.values[task.inputs[0]];
+  uint8_t* out = instance.output->memory + partition.offset * SizeOf(instance.output->dtype);
+  if (value.data.data == out) return;  // received in place
+  const CodecPtr codec = value.codec ? value.codec : IdentityCodec();
+  codec->Decode(AsPayload(value), partition.count, value.codec ? wire_ : DType::kFloat32, out,
+                instance.output->dtype);
+}
+
+void Flow::UpdateShard(const InstancePtr& instance) {
+  Buffer weight;
+  try {
+    weight = host_->Update(*this, instance->sum);
+  } catch (const std::exception& error) {
+    host_->OnFailure(*this, "the optimizer failed on key '" + name_ + "': " + error.what());
+    return;
+  }
+  Effects effects;
+  std::lock_guard<std::mutex> lock(mutex_);
+  if (instance->dead) return;
+  effects.garbage.push_back(std::move(instance->sum.owner));
+  instance->sum = Buffer();
+  const auto& tasks = program_->tasks();
+  for (size_t t = 0; t < tasks.size(); ++t) {
+    if (tasks[t].op != Op::kUpdate) continue;
+    const Partition& partition = program_->partitions()[tasks[t].partition];
+    Value value;
+    value.data = weight.Slice((partition.offset - program_->shard().offset) * sizeof(float),
+                              partition.count * sizeof(float));
+    value.source = instance->values[tasks[t].inputs[0]].source;
+    value.reply_policy = instance->values[tasks[t].inputs[0]].reply_policy;
+    Complete(instance, int(t), std::move(value), &effects);
+  }
+}
+
+}  // namespace hipress

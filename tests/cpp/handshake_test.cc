@@ -1,0 +1,486 @@
+// Who may speak to a node: strangers, garbage, wrong secrets and corrupt messages are refused, counted
+// and logged, and nobody else notices.
+#include <dirent.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cstring>
+#include <random>
+
+#include "van/checksum.h"
+#include "van/framing.h"
+#include "van/handshake.h"
+#include "van/tls.h"
+#include "van_testing.h"
+
+namespace hipress {
+namespace testing {
+namespace {
+
+int OpenDescriptors() {
+  DIR* dir = opendir("/proc/self/fd");
+  int count = 0;
+  while (readdir(dir) != nullptr) ++count;
+  closedir(dir);
+  return count;
+}
+
+/// A TCP client that does as it likes.
+class RawClient {
+ public:
+  explicit RawClient(const std::string& address) {
+    const auto [host, port] = SplitAddress(address);
+    int error = 0;
+    fd_ = ConnectOnce(Resolve(host, port), In(seconds(5)), &error);
+    EXPECT_EQ(error, 0);
+  }
+  int fd() const { return fd_.get(); }
+  /// \return false if the other end has closed
+  bool Send(const void* data, size_t size) {
+    for (size_t sent = 0; sent < size;) {
+      const ssize_t n = send(fd(), static_cast<const char*>(data) + sent, size - sent, MSG_NOSIGNAL);
+      if (n > 0) {
+        sent += static_cast<size_t>(n);
+      } else if (errno != EAGAIN || !WaitFor(fd(), false, In(seconds(5)))) {
+        return false;
+      }
+    }
+    return true;
+  }
+  template <typename T>
+  bool Send(const T& value) {
+    return Send(&value, sizeof(value));
+  }
+  /// Whether the other end closes within the limit, whatever it sends before.
+  bool IsClosed(milliseconds limit = seconds(5)) {
+    const auto deadline = In(limit);
+    char waste[1024];
+    for (;;) {
+      if (!WaitFor(fd(), true, deadline)) return false;
+      const ssize_t n = recv(fd(), waste, sizeof(waste), 0);
+      if (n == 0 || (n < 0 && errno != EAGAIN)) return true;
+    }
+  }
+  void Authenticate(NodeId self, NodeId peer, bool tls = false) {
+    CallerHandshake(fd(), TestVanOptions().secret, self, peer, tls, In(seconds(5)));
+  }
+  void Close() { fd_ = UniqueFd(); }
+
+ private:
+  UniqueFd fd_;
+};
+
+class HandshakeTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    worker_ = MakeTcpVan(TestVanOptions());
+    server_ = MakeTcpVan(TestVanOptions());
+    worker_->Start(Worker(0), "127.0.0.1", 0, &at_worker_);
+    address_ = server_->Start(Server(0), "127.0.0.1", 0, &at_server_);
+    worker_->Connect(Server(0), address_, In(seconds(5)));
+    ASSERT_TRUE(at_server_.AwaitUps(1));
+  }
+  /// The real pair still works, and nobody else has come in.
+  void ExpectUnharmed() {
+    const size_t before = at_server_.messages.size();
+    worker_->Send(Server(0), Text(MessageKind::kData, std::string(100000, 'u')));
+    EXPECT_TRUE(at_server_.AwaitMessages(before + 1));
+    EXPECT_TRUE(at_server_.Await([&] { return at_server_.ups.size() == 1 && at_server_.downs.empty(); },
+                                 milliseconds(0)));
+  }
+  bool AwaitRefused(uint64_t count) {
+    return Eventually([&] { return server_->counters().refused_connections >= count; });
+  }
+
+  Recorder at_worker_, at_server_;
+  std::unique_ptr<Van> worker_, server_;
+  std::string address_;
+};
+
+// ---- strangers
+
+TEST_F(HandshakeTest, RandomBytesHarmNobody) {
+  std::atomic<bool> stop{false};
+  std::atomic<uint64_t> sent{0};
+  std::thread traffic([&] {
+    while (!stop) {
+      worker_->Send(Server(0), Text(MessageKind::kData, std::string(20000, 't'), sent++));
+      at_server_.AwaitMessages(sent);
+    }
+  });
+  const int before = OpenDescriptors();
+  std::mt19937 random(7);
+  for (int i = 0; i < 300; ++i) {
+    std::string bytes(1 + random() % 3000, '\0');
+    for (char& c : bytes) c = static_cast<char>(random());
+    RawClient stranger(address_);
+    stranger.Send(bytes.data(), bytes.size());
+    if (i % 3 == 0) {
+      EXPECT_TRUE(stranger.IsClosed());
+    }
+  }
+  EXPECT_TRUE(AwaitRefused(300));
+  EXPECT_TRUE(Eventually([&] { return OpenDescriptors() <= before; }));
+  stop = true;
+  traffic.join();
+  EXPECT_GT(sent, 10u);
+  EXPECT_EQ(server_->counters().refused_connections, 300u);
+  EXPECT_EQ(server_->counters().refused_messages, 0u);
+  ExpectUnharmed();
+}
+
+TEST_F(HandshakeTest, WellFramedMessagesAndHellosOfStrangersHarmNobody) {
+  std::mt19937_64 random(8);
+  for (int i = 0; i < 300; ++i) {
+    RawClient stranger(address_);
+    if (i % 2 == 0) {  // right hello, no secret
+      Hello hello = MakeHello(Worker(static_cast<int>(random() % 4)), Server(0), random() % 2 != 0);
+      if (i % 10 == 0) hello.version = static_cast<uint16_t>(random());
+      if (i % 12 == 0) hello.from = static_cast<uint32_t>(random());
+      stranger.Send(hello);
+      Mac mac;
+      for (uint8_t& byte : mac) byte = static_cast<uint8_t>(random());
+      stranger.Send(mac);
+    }
+    Message message = Text(MessageKind::kData, std::string(random() % 500, 'w'), random());
+    message.header.kind = static_cast<uint16_t>(random() % 30);
+    Seal(&message);
+    stranger.Send(message.header);
+    stranger.Send(message.payload.data, message.payload.size);
+    if (i % 3 == 0) {
+      EXPECT_TRUE(stranger.IsClosed());
+    }
+  }
+  EXPECT_TRUE(AwaitRefused(300));
+  EXPECT_EQ(server_->counters().refused_connections, 300u);
+  ExpectUnharmed();
+}
+
+TEST_F(HandshakeTest, AStrangerIsLoggedWithItsAddress) {
+  ::testing::internal::CaptureStderr();
+  RawClient stranger(address_);
+  const std::string from = ToText(LocalAddress(stranger.fd()));
+  stranger.Send("GET / HTTP/1.1\r\n\r\n", 18);
+  EXPECT_TRUE(stranger.IsClosed());
+  for (int i = 0; i < 50; ++i) RawClient(address_).Send("x", 1);
+  EXPECT_TRUE(AwaitRefused(51));
+  const std::string log = ::testing::internal::GetCapturedStderr();
+  EXPECT_HAS(log, "refused a connection from " + from + ": it does not speak HiPress");
+  EXPECT_LE(std::count(log.begin(), log.end(), '\n'), 2) << log;
+}
+
+TEST_F(HandshakeTest, ManyIdleStrangersDoNotKeepARealNodeOut) {
+  std::vector<std::unique_ptr<RawClient>> idle;
+  for (int i = 0; i < 300; ++i) idle.push_back(std::make_unique<RawClient>(address_));
+  Recorder at_late;
+  const auto late = MakeTcpVan(TestVanOptions());
+  late->Start(Worker(1), "127.0.0.1", 0, &at_late);
+  late->Connect(Server(0), address_, In(seconds(2)));
+  EXPECT_TRUE(at_server_.AwaitUps(2));
+  // The first ones had to make room; the rest is thrown out when its time is over.
+  EXPECT_TRUE(idle.front()->IsClosed());
+  EXPECT_TRUE(idle.back()->IsClosed(seconds(8)));
+  EXPECT_TRUE(AwaitRefused(300));
+}
+
+TEST_F(HandshakeTest, DescriptorsDoNotLeak) {
+  const auto round = [&] {
+    Recorder at_other;
+    const auto other = MakeTcpVan(TestVanOptions());
+    other->Start(Worker(1), "127.0.0.1", 0, &at_other);
+    other->Connect(Server(0), address_, In(seconds(5)));
+    other->Stop();
+    for (int i = 0; i < 5; ++i) RawClient stranger(address_);
+  };
+  round();
+  const int before = OpenDescriptors();
+  for (int i = 0; i < 60; ++i) round();
+  EXPECT_TRUE(Eventually([&] { return OpenDescriptors() <= before; })) << OpenDescriptors() - before;
+  EXPECT_TRUE(at_server_.AwaitDowns(61));
+  EXPECT_TRUE(AwaitRefused(305));
+}
+
+// ---- attacks on the handshake
+
+TEST(Handshake, ProofsDependOnEverything) {
+  const Transcript base{MakeHello(Worker(0), Server(0), false), MakeHello(Server(0), Worker(0), false)};
+  const Mac proof = CallerProof("secret", base);
+  EXPECT_TRUE(Equal(proof, CallerProof("secret", base).data()));
+  EXPECT_NE(proof, CallerProof("Secret", base));
+  EXPECT_NE(proof, ListenerProof("secret", base, 0));
+  EXPECT_NE(proof, TlsKey("secret", base));
+  EXPECT_NE(ListenerProof("secret", base, 0), ListenerProof("secret", base, 1));
+  for (size_t i = 0; i < sizeof(Transcript); ++i) {
+    Transcript other = base;
+    reinterpret_cast<uint8_t*>(&other)[i] ^= 1;
+    EXPECT_NE(proof, CallerProof("secret", other)) << "byte " << i;
+  }
+  const Transcript swapped{base.listener, base.caller};
+  EXPECT_NE(proof, CallerProof("secret", swapped));
+  EXPECT_NE(std::memcmp(base.caller.nonce, base.listener.nonce, sizeof(base.caller.nonce)), 0);
+}
+
+/// A listener without the secret; `behave` answers one caller.
+std::string ErrorOfCallerAt(const std::function<void(int)>& behave) {
+  const UniqueFd listener = Listen(Resolve("127.0.0.1", 0));
+  std::thread impostor([&] {
+    if (!WaitFor(listener.get(), true, In(seconds(5)))) return;
+    const int fd = accept(listener.get(), nullptr, nullptr);
+    behave(fd);
+    close(fd);
+  });
+  Recorder receiver;
+  const auto van = MakeTcpVan(TestVanOptions());
+  van->Start(Worker(0), "127.0.0.1", 0, &receiver);
+  const std::string error = ErrorOf([&] {
+    van->Connect(Server(0), ToText(LocalAddress(listener.get())), In(milliseconds(700)));
+  });
+  impostor.join();
+  EXPECT_TRUE(receiver.ups.empty());
+  return error;
+}
+
+TEST(Handshake, ReflectedMessagesProveNothing) {
+  const std::string error = ErrorOfCallerAt([](int fd) {
+    Hello hello;
+    recv(fd, &hello, sizeof(hello), MSG_WAITALL);
+    std::swap(hello.from, hello.to);
+    send(fd, &hello, sizeof(hello), MSG_NOSIGNAL);
+    Verdict verdict{};
+    recv(fd, verdict.mac, sizeof(verdict.mac), MSG_WAITALL);
+    send(fd, &verdict, sizeof(verdict), MSG_NOSIGNAL);
+    char rest;
+    recv(fd, &rest, 1, 0);
+  });
+  EXPECT_HAS(error, "worker 0 cannot connect to server 0 at 127.0.0.1:");
+  EXPECT_HAS(error, "could not prove that it knows the job secret");
+}
+
+TEST(Handshake, ASilentOrForeignListenerIsNamed) {
+  EXPECT_HAS(ErrorOfCallerAt([](int) { std::this_thread::sleep_for(milliseconds(900)); }),
+             "did not answer the handshake in time");
+  EXPECT_HAS(ErrorOfCallerAt([](int fd) {
+               const std::string greeting(100, 'S');
+               send(fd, greeting.data(), greeting.size(), MSG_NOSIGNAL);
+               std::this_thread::sleep_for(milliseconds(100));
+             }),
+             "does not speak HiPress");
+}
+
+TEST_F(HandshakeTest, AReplayedHandshakeIsRefused) {
+  const Hello hello = MakeHello(Worker(1), Server(0), false);
+  RawClient first(address_);
+  first.Send(hello);
+  Transcript transcript{hello, {}};
+  ASSERT_TRUE(WaitFor(first.fd(), true, In(seconds(5))));
+  ASSERT_EQ(recv(first.fd(), &transcript.listener, sizeof(Hello), 0), ssize_t(sizeof(Hello)));
+  const Mac proof = CallerProof(TestVanOptions().secret, transcript);
+  first.Send(proof);
+  ASSERT_TRUE(at_server_.AwaitUps(2));
+  first.Close();
+  ASSERT_TRUE(at_server_.AwaitDowns(1));
+  RawClient replay(address_);
+  replay.Send(hello);
+  replay.Send(proof);
+  EXPECT_TRUE(replay.IsClosed());
+  EXPECT_EQ(server_->counters().refused_connections, 1u);
+  EXPECT_EQ(at_server_.ups.size(), 2u);
+}
+
+TEST_F(HandshakeTest, TlsMismatchIsAClearErrorAtBothEnds) {
+  VanOptions options = TestVanOptions();
+  options.tls = "on";
+  Recorder receiver;
+  const auto other = MakeTcpVan(options);
+  other->Start(Worker(1), "127.0.0.1", 0, &receiver);
+  ::testing::internal::CaptureStderr();
+  EXPECT_HAS(ErrorOf([&] { other->Connect(Server(0), address_, In(seconds(5))); }),
+             "this end wants TLS and the other does not; set HIPRESS_TLS");
+  EXPECT_TRUE(AwaitRefused(1));
+  EXPECT_HAS(::testing::internal::GetCapturedStderr(), "wants TLS, unlike this node");
+}
+
+TEST_F(HandshakeTest, GarbageInsteadOfTlsIsRefused) {
+  VanOptions options = TestVanOptions();
+  options.tls = "on";
+  Recorder receiver;
+  const auto van = MakeTcpVan(options);
+  const std::string address = van->Start(Server(1), "127.0.0.1", 0, &receiver);
+  for (int i = 0; i < 20; ++i) {
+    RawClient client(address);
+    client.Authenticate(Worker(0), Server(1), true);
+    const std::string garbage(50 + i, static_cast<char>(20 + i));
+    client.Send(garbage.data(), garbage.size());
+    EXPECT_TRUE(client.IsClosed());
+  }
+  {  // TLS with a key of another connection
+    RawClient client(address);
+    client.Authenticate(Worker(0), Server(1), true);
+    EXPECT_THROW(CallerTls(client.fd(), Mac{}, In(seconds(5))), HandshakeBroken);
+  }
+  EXPECT_TRUE(Eventually([&] { return van->counters().refused_connections == 21; }));
+  EXPECT_TRUE(receiver.ups.empty());
+}
+
+TEST_F(HandshakeTest, TheWrongNodeIsNamed) {
+  Recorder receiver;
+  const auto other = MakeTcpVan(TestVanOptions());
+  other->Start(Worker(1), "127.0.0.1", 0, &receiver);
+  EXPECT_HAS(ErrorOf([&] { other->Connect(Server(1), address_, In(seconds(5))); }),
+             "worker 1 cannot connect to server 1 at " + address_ + ": server 0 listens there");
+}
+
+// ---- corrupt messages of authenticated peers
+
+TEST_F(HandshakeTest, CorruptMessagesAreRefusedWithTheirSendersName) {
+  const auto sealed = [](const std::function<void(Message*)>& change, bool reseal) {
+    Message message = Text(MessageKind::kData, std::string(5000, 'p'), 1);
+    Seal(&message);
+    change(&message);
+    if (reseal) message.header.header_checksum = Checksum(&message.header, 60);
+    return message;
+  };
+  struct Case {
+    Message message;
+    std::string reason;
+  };
+  const std::vector<Case> cases = {
+      {sealed([](Message* m) { m->header.magic ^= 1; }, true), "does not begin with a message header"},
+      {sealed([](Message* m) { m->header.key ^= 4; }, false), "its header's checksum is wrong"},
+      {sealed([](Message* m) { m->header.version = 9; }, true), "its format version is 9, not 1"},
+      {sealed([](Message* m) { m->header.kind = 99; }, true), "its kind 99 is unknown"},
+      {sealed([](Message* m) { m->header.reserved = 1; }, true), "its reserved field is not 0"},
+      {sealed([](Message* m) { m->header.payload_bytes = uint64_t(1) << 40; }, true), "exceeds the limit"},
+      {sealed([](Message* m) { m->payload.data[4321] ^= 8; }, false),
+       "payload of this kData message (5000 bytes) has a wrong checksum"},
+      {sealed([](Message* m) { m->header.kind = uint16_t(MessageKind::kHeartbeat); }, true),
+       "a heartbeat or goodbye carries a payload"},
+  };
+  size_t count = 0;
+  for (const Case& c : cases) {
+    ++count;
+    RawClient client(address_);
+    client.Authenticate(Worker(1), Server(0));
+    const std::string from = ToText(LocalAddress(client.fd()));
+    ::testing::internal::CaptureStderr();
+    client.Send(c.message.header);
+    client.Send(c.message.payload.data, c.message.payload.size);
+    EXPECT_TRUE(at_server_.AwaitDowns(count)) << c.reason;
+    EXPECT_TRUE(client.IsClosed());
+    const std::string log = ::testing::internal::GetCapturedStderr();
+    EXPECT_HAS(log, "refused a message from worker 1 (" + from + ")");
+    EXPECT_HAS(log, c.reason);
+    EXPECT_EQ(at_server_.downs.back().peer, Worker(1));
+    EXPECT_FALSE(at_server_.downs.back().graceful);
+    EXPECT_HAS(at_server_.downs.back().reason, c.reason);
+    EXPECT_EQ(server_->counters().refused_messages, count);
+  }
+  EXPECT_TRUE(at_server_.messages.empty());
+}
+
+TEST_F(HandshakeTest, RandomChangesNeverGetThrough) {
+  Message good = Text(MessageKind::kData, std::string(300, 'g'), 5);
+  Seal(&good);
+  std::string bytes(reinterpret_cast<const char*>(&good.header), sizeof(good.header));
+  bytes += TextIn(good);
+  std::mt19937 random(11);
+  ::testing::internal::CaptureStderr();
+  for (int i = 0; i < 200; ++i) {
+    std::string changed = bytes;
+    changed[random() % changed.size()] ^= static_cast<char>(1 << random() % 8);
+    RawClient client(address_);
+    client.Authenticate(Worker(1), Server(0));
+    client.Send(changed.data(), changed.size());
+    ASSERT_TRUE(at_server_.AwaitDowns(static_cast<size_t>(i + 1)));
+  }
+  ::testing::internal::GetCapturedStderr();
+  EXPECT_EQ(server_->counters().refused_messages, 200u);
+  EXPECT_TRUE(at_server_.messages.empty());
+}
+
+TEST_F(HandshakeTest, ATruncatedMessageEndsTheConnection) {
+  for (const size_t keep : {10u, 64u, 70u, 200000u}) {
+    const size_t count = at_server_.downs.size() + 1;
+    RawClient client(address_);
+    client.Authenticate(Worker(1), Server(0));
+    Message message = Text(MessageKind::kData, std::string(400000, 'p'));
+    Seal(&message);
+    std::string bytes(reinterpret_cast<const char*>(&message.header), sizeof(message.header));
+    bytes += TextIn(message);
+    client.Send(bytes.data(), keep);
+    client.Close();
+    ASSERT_TRUE(at_server_.AwaitDowns(count));
+    EXPECT_EQ(at_server_.downs.back().reason, "closed the connection in the middle of a message");
+  }
+  EXPECT_TRUE(at_server_.messages.empty());
+}
+
+// ---- addresses and secrets
+
+TEST(VanAddress, ErrorsSayWhatIsWrong) {
+  Recorder receiver;
+  const auto start = [&](const std::function<void(VanOptions*)>& change, const std::string& host, int port) {
+    VanOptions options = TestVanOptions();
+    change(&options);
+    return ErrorOf([&] { MakeTcpVan(options)->Start(Server(0), host, port, &receiver); });
+  };
+  const auto same = [](VanOptions*) {};
+  const UniqueFd taken = Listen(Resolve("127.0.0.1", 0));
+  const int port = ntohs(LocalAddress(taken.get()).sin_port);
+  EXPECT_HAS(start(same, "127.0.0.1", port),
+             "port " + std::to_string(port) + " on 127.0.0.1 is in use by another process");
+  EXPECT_HAS(start(same, "192.0.2.1", 0), "no interface of this machine has that address");
+  EXPECT_HAS(start(same, "no-such-host.invalid", 0), "host 'no-such-host.invalid' has no IPv4 address");
+  EXPECT_HAS(start([](VanOptions* o) { o->interface = "nope0"; }, "", 0),
+             "DMLC_INTERFACE names 'nope0', but the interfaces with an IPv4 address are lo (127.0.0.1)");
+  EXPECT_HAS(start([](VanOptions* o) { o->secret = ""; }, "0.0.0.0", 0), "set HIPRESS_SECRET");
+  EXPECT_HAS(start([](VanOptions* o) { o->tls = "maybe"; }, "127.0.0.1", 0),
+             "HIPRESS_TLS is 'maybe', but must be auto, on or off");
+}
+
+TEST(VanAddress, ConnectKeepsItsDeadlineAndSaysWhy) {
+  Recorder receiver;
+  const auto van = MakeTcpVan(TestVanOptions());
+  van->Start(Worker(3), "127.0.0.1", 0, &receiver);
+  const std::string nowhere = "127.0.0.1:" + std::to_string(FreePort());
+  const auto begin = steady_clock::now();
+  EXPECT_HAS(ErrorOf([&] { van->Connect(Server(0), nowhere, In(milliseconds(300))); }),
+             "worker 3 cannot connect to server 0 at " + nowhere + ": nothing listens there (tried for 0.");
+  EXPECT_LT(steady_clock::now() - begin, seconds(1));
+  EXPECT_HAS(ErrorOf([&] { van->Connect(Server(0), "127.0.0.1", In(seconds(1))); }), "written host:port");
+  EXPECT_HAS(ErrorOf([&] { van->Connect(Server(0), "127.0.0.1:99999", In(seconds(1))); }), "from 1 to 65535");
+}
+
+TEST(VanAddress, ConnectWaitsForALateListener) {
+  Recorder receiver, at_late;
+  const auto van = MakeTcpVan(TestVanOptions());
+  van->Start(Worker(0), "127.0.0.1", 0, &receiver);
+  const int port = FreePort();
+  const auto late = MakeTcpVan(TestVanOptions());
+  std::thread starter([&] {
+    std::this_thread::sleep_for(milliseconds(200));
+    late->Start(Server(0), "127.0.0.1", port, &at_late);
+  });
+  van->Connect(Server(0), "127.0.0.1:" + std::to_string(port), In(seconds(5)));
+  starter.join();
+  EXPECT_TRUE(at_late.AwaitUps(1));
+}
+
+TEST(VanAddress, LoopbackNeedsNoSecret) {
+  VanOptions options = TestVanOptions();
+  options.secret = "";
+  Recorder receiver, at_other;
+  const auto van = MakeTcpVan(options);
+  const auto other = MakeTcpVan(options);
+  const std::string address = van->Start(Server(0), "127.0.0.1", 0, &receiver);
+  other->Start(Worker(0), "127.0.0.1", 0, &at_other);
+  other->Connect(Server(0), address, In(seconds(5)));
+  EXPECT_TRUE(receiver.AwaitUps(1));
+  EXPECT_HAS(ErrorOf([&] { other->Connect(Server(1), "192.0.2.1:9", In(seconds(5))); }),
+             "set HIPRESS_SECRET");
+}
+
+}  // namespace
+}  // namespace testing
+}  // namespace hipress

@@ -1,0 +1,263 @@
+"""Deaths, strangers, bad input: never a hang, always one sentence that names the cause."""
+
+import random
+import signal
+import socket
+import sys
+import time
+
+import pytest
+from cluster import Cluster, run_cluster, worker_outputs
+
+SERVER = (sys.executable, "-c", "from hipress.node import Node; Node().serve()")
+
+LOOP = """
+import time
+import numpy as np
+from hipress.node import HipressError, Node
+
+node = Node()
+try:
+    node.init_array(0, np.zeros(100_000, np.float32))
+    node.set_gradient_compression({"type": "2bit"})
+    x = np.ones(100_000, np.float32)
+    print("running", flush=True)
+    while True:
+        node.pushpull(0, x, np.zeros_like(x)).wait(30)
+except HipressError as error:
+    print(f"failed at {time.time()}: {error}", flush=True)
+    node.abort()
+"""
+
+
+@pytest.mark.parametrize("victim", ["worker 1", "server 0", "scheduler"])
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGSTOP], ids=["killed", "stopped"])
+def test_a_death_is_an_error_that_names_the_dead(victim, number):
+    with Cluster(LOOP, workers=3, servers=2, server_command=SERVER) as cluster:
+        for rank in range(3):
+            cluster.wait_for(f"worker {rank}", "running")
+        time.sleep(random.uniform(0, 0.5))
+        cluster.signal(victim, number)
+        killed = time.time()
+        deadline = time.monotonic() + 15
+        while set(cluster.running()) - {victim} and time.monotonic() < deadline:
+            time.sleep(0.02)
+        survivors = set(cluster.running()) - {victim}
+        assert not survivors, f"still running: {survivors}\n{cluster.report()}"
+        name = "the scheduler" if victim == "scheduler" else victim
+        for rank in range(3):
+            if f"worker {rank}" == victim:
+                continue
+            output = cluster.output(f"worker {rank}")
+            line = next(x for x in output.splitlines() if x.startswith("failed at"))
+            seconds = float(line.split()[2].rstrip(":")) - killed
+            assert name in line, line
+            assert seconds < 10, f"worker {rank} noticed after {seconds:.1f} s"
+
+
+def test_a_worker_that_leaves_early_is_named():
+    outputs = worker_outputs(
+        run_cluster(
+            """
+import numpy as np
+from hipress.node import HipressError, Node
+
+node = Node()
+node.init_array(0, np.zeros(10, np.float32), "weight")
+x = np.ones(10, np.float32)
+try:
+    for step in range(3 - node.rank):
+        node.pushpull(0, x, np.zeros_like(x)).wait(30)
+    node.stop()
+except HipressError as error:
+    print("error:", error)
+    node.stop()
+""",
+            server_command=SERVER,
+            check=False,
+        )
+    )
+    assert "worker 1 left the job while iteration 3 of key 'weight'" in outputs[0]
+    assert "error" not in outputs[1]
+
+
+def test_strangers_are_refused_and_training_goes_on():
+    with Cluster(
+        """
+import time
+import numpy as np
+from hipress.node import Node
+
+node = Node()
+node.init_array(0, np.zeros(100_000, np.float32))
+out = np.zeros(100_000, np.float32)
+x = np.ones(100_000, np.float32)
+print("running", flush=True)
+end = time.time() + 3
+while True:
+    node.pushpull(0, x, out).wait(30)
+    assert (out == 2).all()
+    if time.time() > end and node.rank == 0:
+        x = np.full(100_000, -1, np.float32)  # tells the others to stop
+    if out[0] != 2:
+        break
+node.stop()
+""".replace("assert (out == 2).all()", "assert (out == out[0]).all()"),
+        server_command=SERVER,
+        env={"HIPRESS_VERBOSE": "1"},
+    ) as cluster:
+        for rank in range(2):
+            cluster.wait_for(f"worker {rank}", "running")
+        sent = random.Random(5)
+        for _ in range(60):
+            with socket.create_connection(("127.0.0.1", cluster.port), timeout=5) as stranger:
+                stranger.sendall(sent.randbytes(sent.randrange(1, 3000)))
+        with socket.create_connection(("127.0.0.1", cluster.port), timeout=5) as stranger:
+            stranger.sendall(b"GET / HTTP/1.1\r\n\r\n")
+        results = cluster.wait(40)
+        assert not any(result.returncode for result in results), cluster.report()
+        assert "127.0.0.1" in cluster.output("scheduler")
+
+
+BAD_CALLS = [
+    ('node.set_gradient_compression({"type": "zip"})', '"zip"'),
+    ('node.set_gradient_compression({"type": "2bit", "threshold": 0})', "threshold"),
+    ('node.set_gradient_compression({"type": "2bit", "threshold": -1})', "threshold"),
+    ('node.set_gradient_compression({"type": "2bit", "threshold": "nan"})', "threshold"),
+    ('node.set_gradient_compression({"type": "2bit", "treshold": 1})', "treshold"),
+    ('node.set_gradient_compression({"type": "2bit", "min_size": "many"})', "min_size"),
+    ('node.set_gradient_compression({"type": "2bit", "topology": "star"})', "topology"),
+    ('node.set_gradient_compression({"type": "2bit", "pull": "maybe"})', "pull"),
+    ("node.push(9, x)", "key 9: it has not been initialised"),
+    ("node.pull(9, x)", "key 9: it has not been initialised"),
+    ("node.push(0, x[:50].copy())", "50 float32 elements: it was initialised with 100"),
+    ("node.push(0, x.astype(np.float16))", "100 float16 elements"),
+    ("node.push(0, x.astype(np.int32))", "must be float32 or float16, not int32"),
+    ("node.push(0, x[::2])", "C-contiguous"),
+    ("node.init_array(0, x)", "already initialised"),
+    ("node.set_sync(False)", "before the first key"),
+    ("node.command(7, 0, b'')", "no server 7"),
+    ("node.command(0, 0, b'')", "server 0"),
+    ("node.set_updater(None)", "only a server"),
+    ("node.serve()", "does not serve"),
+]
+
+
+def test_bad_calls_say_what_is_wrong_and_harm_nothing():
+    outputs = worker_outputs(
+        run_cluster(
+            f"""
+import numpy as np
+from hipress.node import HipressError, Node
+
+node = Node()
+x = np.ones(100, np.float32)
+node.init_array(0, x)
+for call in {[call for call, _ in BAD_CALLS]!r}:
+    try:
+        eval(call)
+        print(f"{{call}} -> no error")
+    except HipressError as error:
+        print(f"{{call}} -> {{error}}")
+node.barrier()
+out = np.zeros(100, np.float32)
+node.pushpull(0, x, out).wait(20)
+assert (out == 2).all()
+node.stop()
+""",
+            server_command=(
+                sys.executable,
+                "-c",
+                "from hipress.node import Node\nNode().serve(lambda w, h, b: 1 / 0)",
+            ),
+        )
+    )
+    lines = dict(line.split(" -> ", 1) for line in outputs[0].splitlines() if " -> " in line)
+    for call, expected in BAD_CALLS:
+        assert expected in lines[call], f"{call}: {lines[call]}"
+        assert "\n" not in lines[call]
+
+
+@pytest.mark.parametrize(
+    ("change", "expected"),
+    [
+        ("n = 100 + rank", "101 float32 elements"),
+        ("dtype = [np.float32, np.float16][rank]", "100 float16 elements"),
+        ("name = 'w%d' % rank", "disagree on key"),
+    ],
+)
+def test_workers_that_disagree_on_a_key_all_hear_of_it(change, expected):
+    outputs = worker_outputs(
+        run_cluster(
+            f"""
+import numpy as np
+from hipress.node import HipressError, Node
+
+node = Node()
+rank, n, dtype, name = node.rank, 100, np.float32, "w"
+{change}
+try:
+    node.init_array(0, np.zeros(n, dtype), name)
+except HipressError as error:
+    print("error:", error)
+node.init_array(1, np.zeros(10, np.float32))  # the job can go on
+node.stop()
+""",
+            server_command=SERVER,
+        )
+    )
+    for output in outputs:
+        assert expected in output
+
+
+START = "from hipress.node import Node\nNode()"
+BASE = {
+    "DMLC_ROLE": "worker",
+    "DMLC_PS_ROOT_URI": "127.0.0.1",
+    "DMLC_PS_ROOT_PORT": "{port}",
+    "DMLC_NUM_WORKER": "1",
+    "DMLC_NUM_SERVER": "1",
+    "HIPRESS_SECRET": "s",
+    "HIPRESS_START_TIMEOUT": "2",
+}
+
+
+@pytest.mark.parametrize(
+    ("changes", "expected"),
+    [
+        ({"DMLC_ROLE": None}, "DMLC_ROLE"),
+        ({"DMLC_ROLE": "boss"}, "boss"),
+        ({"DMLC_NUM_WORKER": "none"}, "DMLC_NUM_WORKER"),
+        ({"DMLC_NUM_WORKER": "0"}, "DMLC_NUM_WORKER"),
+        ({"DMLC_PS_ROOT_PORT": "99999"}, "DMLC_PS_ROOT_PORT"),
+        ({"DMLC_INTERFACE": "nic7"}, "nic7"),
+        ({}, "scheduler"),  # nobody listens there
+        ({"DMLC_ROLE": "scheduler", "DMLC_PS_ROOT_PORT": "{taken}"}, "in use"),
+    ],
+    ids=lambda value: "-".join(value) if isinstance(value, dict) else None,
+)
+def test_a_wrong_environment_is_one_sentence(changes, expected):
+    import os
+    import subprocess
+
+    from cluster import base_environment, free_port
+
+    with socket.socket() as holder:
+        holder.bind(("127.0.0.1", 0))
+        holder.listen()
+        values = {**BASE, **changes}
+        ports = {"port": free_port(), "taken": holder.getsockname()[1]}
+        env = {k: v.format(**ports) for k, v in values.items() if v is not None}
+        started = time.monotonic()
+        done = subprocess.run(
+            [sys.executable, "-c", START],
+            env={**base_environment(), **env},
+            capture_output=True,
+            text=True,
+            timeout=30,
+        )
+    assert done.returncode == 1, done.stderr
+    last = done.stderr.strip().splitlines()[-1]
+    assert expected in last, last
+    assert last.startswith("hipress.node.HipressError: "), last
+    assert time.monotonic() - started < 15, os.linesep + done.stderr

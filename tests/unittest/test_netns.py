@@ -1,0 +1,73 @@
+"""The benchmarks' shaped network: real bandwidth, and nothing left behind."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "benchmarks"))
+
+import netns  # noqa: E402
+
+needs_root = pytest.mark.skipif(bool(netns.available()), reason=netns.available() or "can run")
+
+
+def test_rates_are_read():
+    assert netns.bits_per_second("1gbit") == 1e9
+    assert netns.bits_per_second("2.5Mbit") == 2.5e6
+    with pytest.raises(ValueError, match="allowed are a number"):
+        netns.bits_per_second("fast")
+
+
+def test_node_count_is_checked():
+    with pytest.raises(ValueError, match="nodes is 0; allowed are 1 to 250"):
+        netns.ShapedNetwork(0)
+
+
+@needs_root
+def test_both_directions_are_shaped_and_everything_is_removed():
+    with netns.ShapedNetwork(2, rate="200mbit") as network:
+        names = [network.namespace(node) for node in range(2)]
+        assert set(names) <= set(netns._namespaces())
+        for source, target in ((0, 1), (1, 0)):
+            measured = network.measure(source, target, 10 << 20)
+            assert 150e6 < measured < 240e6
+        sleeper = network.popen(0, ["sleep", "60"])
+    assert sleeper.wait(timeout=5) == -signal.SIGKILL
+    assert not [name for name in netns._namespaces() if name.startswith(network._id + "-")]
+
+
+@needs_root
+def test_an_exception_inside_removes_the_namespaces():
+    with pytest.raises(KeyError):
+        with netns.ShapedNetwork(2, rate=None) as network:
+            raise KeyError("inside")
+    assert not [name for name in netns._namespaces() if name.startswith(network._id + "-")]
+
+
+@needs_root
+def test_namespaces_of_a_killed_maker_are_removed_by_the_next_one():
+    script = (
+        "import sys, time; sys.path.insert(0, sys.argv[1]); import netns\n"
+        "with netns.ShapedNetwork(1, rate=None) as network:\n"
+        "    print(network.namespace(0), flush=True); time.sleep(60)\n"
+    )
+    maker = subprocess.Popen(
+        [sys.executable, "-c", script, str(ROOT / "benchmarks")], stdout=subprocess.PIPE, text=True
+    )
+    name = maker.stdout.readline().strip()
+    assert name in netns._namespaces()
+    os.kill(maker.pid, signal.SIGKILL)
+    maker.wait()
+    maker.stdout.close()
+    deadline = time.monotonic() + 5
+    while name in netns._namespaces() and time.monotonic() < deadline:
+        netns.remove_stale()
+    assert name not in netns._namespaces()
