@@ -34,9 +34,14 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--learning-rate", type=float, default=0.1)
     parser.add_argument("--momentum", type=float, default=0.0)
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--dtype", default="float32", choices=["float32", "float16"])
     parser.add_argument(
-        "--width", type=int, default=1, help="multiplies channels (1: 161,974 weights)"
+        "--dtype",
+        default="float32",
+        choices=["float32", "float16"],
+        help="of the gradients that are pushed; float16 goes without compression",
+    )
+    parser.add_argument(
+        "--hidden", type=int, default=116, help="units of the dense layer (116: 161,974 weights)"
     )
     parser.add_argument("--kvstore", default="dist_sync_hipress")
     parser.add_argument(
@@ -68,32 +73,39 @@ def load_digits(rank: int, num_workers: int):
     return (images[mine], labels[mine]), (images[test], labels[test])
 
 
-def build_network(width: int = 1):
-    """Three convolutions and two dense layers; 161,974 weights at width 1."""
+def build_network(hidden: int = 116):
+    """Three convolutions and two dense layers; 161,974 weights with 116 hidden units."""
     from mxnet.gluon import nn
 
     net = nn.HybridSequential()
     net.add(
-        nn.Conv2D(32 * width, 3, padding=1, activation="relu", in_channels=1),
-        nn.Conv2D(48 * width, 3, padding=1, activation="relu", in_channels=32 * width),
+        nn.Conv2D(32, 3, padding=1, activation="relu", in_channels=1),
+        nn.Conv2D(48, 3, padding=1, activation="relu", in_channels=32),
         nn.MaxPool2D(2),
-        nn.Conv2D(64 * width, 3, padding=1, activation="relu", in_channels=48 * width),
+        nn.Conv2D(64, 3, padding=1, activation="relu", in_channels=48),
         nn.Flatten(),
-        nn.Dense(116 * width, activation="relu", in_units=1024 * width),
-        nn.Dense(10, in_units=116 * width),
+        nn.Dense(hidden, activation="relu", in_units=1024),
+        nn.Dense(10, in_units=hidden),
     )
     return net
 
 
-def learning_rate(base: float, step: int, steps: int) -> float:
-    """Cosine decay from `base` to 2% of it, after a linear warm-up over the first 5% of steps."""
-    import math
+def optimizer_params(args: argparse.Namespace, steps: int) -> dict[str, Any]:
+    """SGD's parameters: a linear warm-up over 5% of the steps, then cosine decay to 2%.
 
-    warmup = max(1, steps // 20)
-    if step < warmup:
-        return base * (step + 1) / warmup
-    progress = (step - warmup) / max(1, steps - warmup)
-    return base * (0.02 + 0.98 * 0.5 * (1 + math.cos(math.pi * progress)))
+    The schedule belongs to the optimizer, so that it works on the servers as it does here.
+    """
+    from mxnet.lr_scheduler import CosineScheduler
+
+    rate = args.learning_rate
+    schedule = CosineScheduler(
+        steps,
+        base_lr=rate,
+        final_lr=0.02 * rate,
+        warmup_steps=max(1, steps // 20),
+        warmup_begin_lr=0.2 * rate,
+    )
+    return {"learning_rate": rate, "lr_scheduler": schedule, "momentum": args.momentum}
 
 
 def compression_params(args: argparse.Namespace) -> dict[str, Any] | None:
@@ -106,6 +118,27 @@ def compression_params(args: argparse.Namespace) -> dict[str, Any] | None:
     if args.threshold is not None:
         params["threshold"] = args.threshold
     return params
+
+
+class HalfPrecisionExchange:
+    """Sums gradients as float16 arrays through the kvstore: the simplest way to save bytes."""
+
+    def __init__(self, kv, parameters) -> None:
+        self._kv = kv
+        self._gradients = [parameter.grad() for parameter in parameters]
+        self._halves = [gradient.astype("float16") for gradient in self._gradients]
+        for key, half in enumerate(self._halves):
+            kv.init(f"half{key}", half)
+
+    def __call__(self) -> None:
+        """Replaces this worker's gradients by the sums over all workers."""
+        pairs = list(enumerate(zip(self._gradients, self._halves)))
+        for key, (gradient, half) in reversed(pairs):
+            gradient.astype("float16").copyto(half)
+            self._kv.push(f"half{key}", half, priority=-key)
+            self._kv.pull(f"half{key}", out=half, priority=-key)
+        for _, (gradient, half) in pairs:
+            half.astype("float32").copyto(gradient)
 
 
 def accuracy(net, images, labels) -> float:
@@ -136,20 +169,23 @@ def main() -> None:
 
     np.random.seed(args.seed)  # MXNet's initialisers draw from both
     mx.random.seed(args.seed)  # the same weights on every worker
-    net = build_network(args.width)
+    net = build_network(args.hidden)
     net.initialize(mx.init.MSRAPrelu(slope=0))
     net.hybridize(static_alloc=True)
     loss_of = gluon.loss.SoftmaxCrossEntropyLoss()
     batches = len(images) // args.batch_size
-    steps = args.epochs * batches
+    half = args.dtype == "float16"
     trainer = gluon.Trainer(
         net.collect_params(),
         "sgd",
-        {"learning_rate": args.learning_rate, "momentum": args.momentum},
-        kvstore=kv,
-        compression_params=compression_params(args),
-        update_on_kvstore=args.update_on_kvstore,
+        optimizer_params(args, args.epochs * batches),
+        kvstore=None if half else kv,
+        compression_params=None if half else compression_params(args),
+        update_on_kvstore=args.update_on_kvstore and not half,
     )
+    net(images[: args.batch_size]).wait_to_read()  # first-use set-up is not training time
+    parameters = list(net.collect_params().values())
+    exchange = HalfPrecisionExchange(kv, parameters) if half else None
     shuffle = np.random.RandomState([args.seed, kv.rank])
     lines = args.output.open("w") if args.output and kv.rank == 0 else sys.stdout
 
@@ -160,7 +196,6 @@ def main() -> None:
     def wait_for_all() -> None:
         (kv.barrier if hasattr(kv, "barrier") else kv._barrier)()
 
-    net(images[: args.batch_size]).wait_to_read()  # first-use set-up is not training time
     seconds, step = 0.0, 0
     for epoch in range(1, args.epochs + 1):
         order = mx.nd.array(shuffle.permutation(len(images)), dtype="int32")
@@ -171,7 +206,8 @@ def main() -> None:
             with autograd.record():
                 loss = loss_of(net(images.take(chosen)), labels.take(chosen))
             loss.backward()
-            trainer.set_learning_rate(learning_rate(args.learning_rate, step, steps))
+            if exchange:
+                exchange()
             trainer.step(args.batch_size * kv.num_workers)
             step += 1
         mx.nd.waitall()
