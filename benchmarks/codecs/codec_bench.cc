@@ -84,6 +84,14 @@ void BenchmarkCodec(const std::string& config, double payload_bytes, bool residu
   Report(table, name, "decode", n, 4 + payload_bytes, [&] {
     codec->Decode(received[0], n, DType::kFloat32, out.data, DType::kFloat32);
   });
+  if (codec->IsIdentity()) {
+    Report(table, "float16", "convert", n, 6, [&] {
+      codec->Encode(gradient.data, DType::kFloat32, n, &state, out.data, DType::kFloat16);
+    });
+    Report(table, "bfloat16", "convert", n, 6, [&] {
+      codec->Encode(gradient.data, DType::kFloat32, n, &state, out.data, DType::kBFloat16);
+    });
+  }
   for (const size_t count : kCounts) {
     Report(table, name, "sum of " + std::to_string(count), n, 4 + count * payload_bytes, [&] {
       codec->DecodeSum(received.data(), count, n, DType::kFloat32, out.as<float>());

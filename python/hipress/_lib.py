@@ -130,9 +130,10 @@ def _load() -> ctypes.CDLL:
         raise ImportError(f"cannot load {path}: {error}") from error
     for name, (result, arguments) in _SIGNATURES.items():
         function = getattr(library, name, None)
-        if function is not None:
-            function.restype = result
-            function.argtypes = arguments
+        if function is None:
+            raise ImportError(f"{path} lacks {name}: it is of another version; build it again")
+        function.restype = result
+        function.argtypes = arguments
     return library
 
 

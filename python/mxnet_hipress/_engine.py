@@ -5,11 +5,11 @@ from __future__ import annotations
 import ctypes
 import os
 
-from hipress._lib import check_call, lib
+import mxnet as mx
 from mxnet.base import _LIB, MXNetError
 from mxnet.base import check_call as check_mxnet
 
-import mxnet as mx
+from hipress._lib import check_call, lib
 
 _HANDLE = ctypes.c_void_p
 for _name in ("HipressMXPush", "HipressMXPull", "HipressMXPushPull"):

@@ -9,16 +9,18 @@ from __future__ import annotations
 import atexit
 import os
 import sys
+import time
 import traceback
 from types import TracebackType
 
-from hipress._lib import check_call
-from hipress.node import Node
+import mxnet as mx
 from mxnet.base import MXNetError
 
-import mxnet as mx
+from hipress._lib import check_call
+from hipress.node import Node
 from mxnet_hipress import _engine
 from mxnet_hipress._sparse import SparseStore
+from mxnet_hipress.boot import LINGER_SECONDS
 
 _job: Job | None = None
 
@@ -60,8 +62,14 @@ class Job:
         self, kind: type[BaseException], error: BaseException, trace: TracebackType | None
     ) -> None:
         self._excepthook(kind, error, trace)
+        self._linger()
         if not hasattr(sys, "ps1"):  # at a prompt the script goes on
             self.abort()
+
+    def _linger(self) -> None:
+        """If another node's death is the reason, lets all others hear of that one first."""
+        if not self.left and os.getpid() == self._pid and self.node.num_dead_node():
+            time.sleep(LINGER_SECONDS)
 
     def _on_exit(self) -> None:
         if self.left or os.getpid() != self._pid:
@@ -72,6 +80,7 @@ class Job:
             self.sparse.close()
         except Exception:  # noqa: BLE001 - whatever it is, the exit status must tell of it
             traceback.print_exc()
+            self._linger()
             self.abort()
             sys.stdout.flush()
             sys.stderr.flush()

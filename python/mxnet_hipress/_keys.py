@@ -7,11 +7,11 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Union
 
+import mxnet as mx
 import numpy as np
 from mxnet.base import MXNetError
 from mxnet.ndarray.ndarray import _DTYPE_MX_TO_NP
 
-import mxnet as mx
 from mxnet_hipress._commands import STORE_SHIFT
 from mxnet_hipress._engine import dtype_flag
 

@@ -9,11 +9,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from hipress.node import Node
+import mxnet as mx
 from mxnet.base import _LIB, KVStoreHandle, MXNetError, check_call
 from mxnet.kvstore import KVStore as MXNetKVStore
 
-import mxnet as mx
+from hipress.node import Node
 from mxnet_hipress._commands import Head, pack
 
 if TYPE_CHECKING:

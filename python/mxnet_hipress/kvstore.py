@@ -7,12 +7,12 @@ import pickle
 from collections.abc import Mapping
 from math import prod
 
+import mxnet as mx
+from mxnet import optimizer as opt
 from mxnet.base import _LIB, KVStoreHandle, MXNetError, check_call
 from mxnet.kvstore import KVStore as MXNetKVStore
 from mxnet.profiler import set_kvstore_handle
 
-import mxnet as mx
-from mxnet import optimizer as opt
 from mxnet_hipress import _engine, _job
 from mxnet_hipress._commands import Head, pack
 from mxnet_hipress._keys import DTYPES, Key, KeyTable, group

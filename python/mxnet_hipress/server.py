@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 from types import ModuleType
 
 import numpy as np
-from hipress.node import HipressError, Node
 
+from hipress.node import HipressError, Node
 from mxnet_hipress._commands import STORE_SHIFT, Head, unpack
 from mxnet_hipress._compat import import_mxnet
 from mxnet_hipress._sparse_server import SparseServer

@@ -79,11 +79,4 @@ CodecPtr GradientCompression::ForKey(size_t n) const {
   return n < min_size_ ? IdentityCodec() : codec_;
 }
 
-CodecPtr GradientCompression::ForReply(size_t n, bool holds_sum, int num_pushes) const {
-  if (pull_ == Pull::kNone || (pull_ == Pull::kAuto && !holds_sum)) return IdentityCodec();
-  const CodecPtr codec = ForKey(n);
-  const CodecPtr scaled = holds_sum ? codec->ForSumOf(num_pushes) : nullptr;
-  return scaled ? scaled : codec;
-}
-
 }  // namespace hipress

@@ -50,9 +50,6 @@ class GradientCompression {
 
   /// The codec for pushes of a key of n elements: codec(), or the identity.
   CodecPtr ForKey(size_t n) const;
-  /// The codec for a server's replies for such a key. If they are sums of `num_pushes` pushes it is
-  /// scaled to them (Codec::ForSumOf); weights are re-encoded with ForKey's own.
-  CodecPtr ForReply(size_t n, bool holds_sum, int num_pushes) const;
 
  private:
   GradientCompression() = default;

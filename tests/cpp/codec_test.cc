@@ -411,6 +411,8 @@ TEST(Codec, ScalesForSums) {
             "type=2bit threshold=0.4");
   EXPECT_EQ(MakeCodec("1bit", {{"threshold", "0.25"}})->ForSumOf(3)->Config(),
             "type=1bit threshold=0.75 scale=3");
+  EXPECT_EQ(MakeCodec("2bit", {{"threshold", "3e38"}})->ForSumOf(4)->Config(),
+            "type=2bit threshold=3.4028235e+38");
   EXPECT_EQ(MakeCodec("onebit", {})->ForSumOf(4), nullptr);
   EXPECT_EQ(IdentityCodec()->ForSumOf(4), nullptr);
 }
@@ -442,6 +444,34 @@ TEST(Codec, RefusesMalformedPayloads) {
   for (const auto& values : good) {
     std::memcpy(bytes.data(), values, 8);
     EXPECT_NO_THROW(codec->Check({bytes.data(), 12}, 20, DType::kFloat32));
+  }
+}
+
+TEST_P(CodecOnEveryTable, DecodesAnyBytesThatPassTheCheck) {
+  std::mt19937 random(13);
+  const size_t n = 333;
+  std::vector<float> out(n);
+  for (const std::string config : kConfigs) {
+    const CodecPtr codec = MakeCodec(config);
+    for (int trial = 0; trial < 50; ++trial) {
+      // Exactly as long as needed, on the heap: a sanitizer sees any read past the end.
+      std::vector<uint8_t> bytes(codec->MaxPayloadBytes(n, DType::kFloat32));
+      for (uint8_t& byte : bytes) byte = static_cast<uint8_t>(random());
+      const float means[2] = {-1, 2};
+      if (codec->Name() == "onebit") std::memcpy(bytes.data(), means, sizeof(means));
+      const Payload payload = {bytes.data(), bytes.size()};
+      codec->Check(payload, n, DType::kFloat32);
+      codec->Decode(payload, n, DType::kFloat32, out.data(), DType::kFloat32);
+      if (codec->Name() == "2bit") {
+        for (const float value : out) ASSERT_TRUE(value == 0 || std::fabs(value) == 0.5f);
+      } else if (codec->Name() == "1bit") {
+        for (const float value : out) ASSERT_EQ(std::fabs(value), 0.75f);
+      } else if (codec->Name() == "onebit") {
+        for (const float value : out) ASSERT_TRUE(value == -1 || value == 2);
+      }
+      const Payload twice[] = {payload, payload};
+      codec->DecodeSum(twice, 2, n, DType::kFloat32, out.data());
+    }
   }
 }
 

@@ -33,24 +33,14 @@ TEST(GradientCompression, LeavesSmallKeysAlone) {
             "onebit");
 }
 
-TEST(GradientCompression, ChoosesTheCodecOfReplies) {
+TEST(GradientCompression, KnowsWhichRepliesToCompress) {
   const struct {
-    const char* pull;
-    bool holds_sum;
-    const char* config;
-  } cases[] = {
-      {"auto", true, "type=2bit threshold=2"}, {"auto", false, "type=none"},
-      {"none", true, "type=none"},             {"none", false, "type=none"},
-      {"same", true, "type=2bit threshold=2"}, {"same", false, "type=2bit threshold=0.5"},
-  };
+    const char* text;
+    Pull pull;
+  } cases[] = {{"auto", Pull::kAuto}, {"none", Pull::kNone}, {"same", Pull::kSame}};
   for (const auto& item : cases) {
-    const auto made = GradientCompression::Make({{"type", "2bit"}, {"pull", item.pull}});
-    EXPECT_EQ(made->ForReply(5000, item.holds_sum, 4)->Config(), item.config)
-        << item.pull << " " << item.holds_sum;
-    EXPECT_TRUE(made->ForReply(10, item.holds_sum, 4)->IsIdentity());
+    EXPECT_EQ(GradientCompression::Make({{"pull", item.text}})->pull(), item.pull) << item.text;
   }
-  const auto onebit = GradientCompression::Make({{"type", "onebit"}});
-  EXPECT_EQ(onebit->ForReply(5000, true, 4), onebit->codec());
 }
 
 TEST(GradientCompression, ListsWhatIsAllowed) {

@@ -63,9 +63,8 @@ class OneBitCodec : public Codec {
   }
 
   CodecPtr ForSumOf(int count) const override {
-    const float times = static_cast<float>(count);
-    return MakeCodec("1bit", {{"threshold", ExactText(threshold_ * times)},
-                              {"scale", ExactText(scale_ * times)}});
+    return MakeCodec("1bit", {{"threshold", ExactText(ScaledForSum(threshold_, count))},
+                              {"scale", ExactText(ScaledForSum(scale_, count))}});
   }
 
  private:

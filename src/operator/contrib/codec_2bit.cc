@@ -61,7 +61,7 @@ class TwoBitCodec : public Codec {
   }
 
   CodecPtr ForSumOf(int count) const override {
-    return MakeCodec("2bit", {{"threshold", ExactText(threshold_ * static_cast<float>(count))}});
+    return MakeCodec("2bit", {{"threshold", ExactText(ScaledForSum(threshold_, count))}});
   }
 
  private:

@@ -65,6 +65,12 @@ class FieldEntry<hipress::Real> : public FieldEntryNumeric<FieldEntry<hipress::R
 
 namespace hipress {
 
+/// value * count, or the largest finite float where that overflows: a parameter for sums.
+inline float ScaledForSum(float value, int count) {
+  constexpr float kMax = std::numeric_limits<float>::max();
+  return std::min(std::max(value * static_cast<float>(count), -kMax), kMax);
+}
+
 /// "threshold (default 0.5), scale (default 1)", or "none".
 template <typename Param>
 std::string ListParams() {

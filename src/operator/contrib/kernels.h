@@ -13,6 +13,8 @@
 
 #include "common/types.h"
 
+static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "payloads are little-endian memory");
+
 namespace hipress {
 
 /// What `onebit` has to know of x to form its two reconstruction values.

@@ -163,7 +163,8 @@ void ScalarSignEncode(const void* gradient, size_t begin, size_t n, const float*
     const float x = r + Get<T>(gradient, i);
     Put<float>(residual, i, x);
     const bool bit = x >= 0;
-    (bit ? block->nonnegative : block->negative)[i % kLanesOfSum] += x;
+    float* lanes = bit ? block->nonnegative : block->negative;
+    lanes[i % kLanesOfSum] += x;
     *nonnegative_count += bit;
     bits[i / 8] |= static_cast<uint8_t>(unsigned(bit) << (i % 8));
   }

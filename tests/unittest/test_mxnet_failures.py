@@ -1,0 +1,194 @@
+"""What MXNet users see when something breaks: an MXNetError that names the culprit, and an end."""
+
+import signal
+import sys
+import time
+
+import pytest
+from cluster import Cluster, run_cluster
+
+pytest.importorskip("mxnet")
+
+
+def training():
+    import mxnet as mx
+
+    import mxnet_hipress  # noqa: F401
+
+    kv = mx.kv.create("dist_sync_hipress")
+    weight = mx.nd.zeros(200_000)
+    kv.init(0, weight)
+    kv.init(1, weight)
+    gradient = mx.nd.ones(200_000)
+    for step in range(1_000_000):
+        try:
+            kv.push(0, gradient)
+            kv.pull(0, weight)
+            kv.pushpull(1, gradient.copy())
+            weight.wait_to_read()
+        except mx.MXNetError as error:
+            print("first:", str(error).strip())
+            try:
+                kv.push(0, gradient)
+            except mx.MXNetError as again:
+                print("again:", again)
+            raise
+        if step == 10:
+            print("training")
+
+
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
+@pytest.mark.parametrize("victim", ["worker 1", "server 0", "scheduler"])
+def test_a_dead_process_is_named_by_all_others(victim, number):
+    with Cluster(training) as cluster:
+        cluster.wait_for("worker 0", "training")
+        cluster.wait_for("worker 1", "training")
+        start = time.monotonic()
+        cluster.signal(victim, number)
+        results = cluster.wait(10)
+        assert time.monotonic() - start < 10
+    for result in results:
+        if result.name == victim:
+            assert result.returncode == -number
+            continue
+        assert result.returncode == 1, result
+        assert f"{victim} (" in result.output and "died" in result.output, result
+        if result.name.startswith("worker"):
+            assert result.output.count("first:") == result.output.count("again:") == 1, result
+
+
+def test_a_failing_script_ends_at_once_and_takes_the_job_with_it():
+    def program():
+        import mxnet as mx
+
+        import mxnet_hipress  # noqa: F401
+
+        kv = mx.kv.create("dist_sync_hipress")
+        out = mx.nd.zeros(10)
+        kv.init(0, out)
+        if kv.rank == 1:
+            raise ValueError("a mistake of the user's")
+        kv.push(0, out)
+        kv.pull(0, out)
+        out.wait_to_read()
+
+    results = run_cluster(program, timeout=30, check=False)
+    assert all(result.returncode == 1 for result in results), results
+    by_name = {result.name: result.output for result in results}
+    assert "a mistake of the user's" in by_name["worker 1"]
+    for name in ("scheduler", "server 0", "server 1", "worker 0"):
+        assert "worker 1 (" in by_name[name] and "died" in by_name[name], by_name[name]
+
+
+@pytest.mark.parametrize("how", ["sys.exit(3)", "raise SystemExit(3)"])
+def test_exit_status_of_an_unmodified_script(how):
+    program = f"""
+        import sys
+        import mxnet as mx
+        kv = mx.kv.create("dist_sync")
+        out = mx.nd.zeros(10)
+        kv.init(0, out)
+        if kv.rank == 1:
+            {how}
+        kv.pushpull(0, out)
+        out.wait_to_read()
+    """
+    prefix = [sys.executable, "-m", "mxnet_hipress"]
+    results = run_cluster(program, timeout=30, check=False, worker_prefix=prefix)
+    by_name = {result.name: result for result in results}
+    assert by_name["worker 1"].returncode == 3
+    assert by_name["worker 0"].returncode == 1
+    assert "worker 1 (" in by_name["worker 0"].output, by_name["worker 0"]
+
+
+def test_a_gradient_that_could_not_be_computed_fails_everybody():
+    def program():
+        import mxnet as mx
+
+        import mxnet_hipress  # noqa: F401
+
+        kv = mx.kv.create("dist_sync_hipress")
+        out = mx.nd.zeros((3, 3))
+        kv.init("w", out)
+        gradient = mx.nd.ones((3, 3))
+        if kv.rank == 1:
+            gradient = mx.nd.random.normal(0, -1, shape=(3, 3))  # fails when it is computed
+        kv.push("w", gradient)
+        kv.pull("w", out)
+        out.wait_to_read()
+
+    results = run_cluster(program, timeout=30, check=False)
+    assert all(result.returncode != 0 for result in results), results
+    by_name = {result.name: result.output for result in results}
+    assert "gradient of key 'w' was not pushed" in by_name["worker 1"], by_name["worker 1"]
+    assert "worker 1 (" in by_name["worker 0"], by_name["worker 0"]
+
+
+def test_a_failure_that_nobody_waited_for_shows_in_the_exit_status():
+    def program():
+        import os
+
+        import mxnet as mx
+
+        import mxnet_hipress  # noqa: F401
+
+        kv = mx.kv.create("dist_sync_hipress")
+        out = mx.nd.zeros(10)
+        kv.init(0, out)
+        kv.barrier()
+        if kv.rank == 1:
+            os._exit(7)
+        kv.push(0, out)
+        kv.pull(0, out)
+
+    results = run_cluster(program, timeout=30, check=False)
+    by_name = {result.name: result for result in results}
+    assert by_name["worker 0"].returncode == 1
+    assert "worker 1 (" in by_name["worker 0"].output, by_name["worker 0"]
+
+
+def test_workers_that_disagree_are_told():
+    def program():
+        import mxnet as mx
+
+        import mxnet_hipress  # noqa: F401
+
+        kv = mx.kv.create("dist_sync_hipress")
+        try:
+            kv.init("w", mx.nd.zeros(10 + kv.rank))
+        except mx.MXNetError as error:
+            print("refused:", error)
+
+    results = run_cluster(program, timeout=30)
+    for result in results[-2:]:
+        refused = [line for line in result.output.splitlines() if line.startswith("refused:")]
+        assert len(refused) == 1 and "w" in refused[0], result
+
+
+def test_importing_mxnet_first_is_explained():
+    program = "import mxnet, mxnet_hipress"
+    boot = [sys.executable, "-c", "pass"]
+    results = run_cluster(program, 1, 1, check=False, launched=False, server_command=boot)
+    assert results[-1].returncode == 1
+    assert "import mxnet_hipress before mxnet" in results[-1].output
+    results = run_cluster(program, 1, 1, server_command=boot)  # HIPRESS_LAUNCHED: all is well
+    assert results[-1].returncode == 0
+    # In a script of its own, the first import serves.
+    script = """
+        import mxnet_hipress
+        import mxnet as mx
+        kv = mx.kv.create("dist_sync_hipress")
+        out = mx.nd.ones(4)
+        kv.init(0, out)
+        kv.pushpull(0, out)
+        print(out.asnumpy().sum())
+    """
+    with Cluster(script, 2, 1, launched=False) as cluster:
+        path = cluster.path / "worker.py"
+        roles = [sys.executable, str(path)]
+        results = cluster.wait(30)
+        assert results[-1].output.strip() == "8.0"
+        script = path.read_text()
+    results = run_cluster(script, 2, 1, launched=False, server_command=[*roles[:1], "-c", script])
+    assert [r.returncode for r in results] == [0] * 4
+    assert results[-1].output.strip() == "8.0"
