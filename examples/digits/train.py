@@ -38,7 +38,13 @@ def arguments() -> argparse.Namespace:
         "--dtype",
         default="float32",
         choices=["float32", "float16"],
-        help="of the gradients that are pushed; float16 goes without compression",
+        help="of the gradients on the wire; float16 goes without compression, and by --push-pull",
+    )
+    parser.add_argument(
+        "--push-pull",
+        action="store_true",
+        help="sum gradients by kv.push and kv.pull here, not in the Trainer: MXNet's own kvstore "
+        "refuses compression in a Trainer",
     )
     parser.add_argument(
         "--hidden", type=int, default=116, help="units of the dense layer (116: 161,974 weights)"
@@ -51,7 +57,12 @@ def arguments() -> argparse.Namespace:
     )
     parser.add_argument("--output", type=Path, help="file for the JSON lines; default: print them")
     parser.add_argument("--target", type=float, help="stop at this test accuracy, 0 to 1")
-    return parser.parse_args()
+    args = parser.parse_args()
+    if args.dtype == "float16" and args.type != "none":
+        parser.error("--dtype float16 goes with --type none only")
+    if args.update_on_kvstore and (args.push_pull or args.dtype == "float16"):
+        parser.error("--update-on-kvstore needs the Trainer: no --push-pull, no --dtype float16")
+    return args
 
 
 def load_digits(rank: int, num_workers: int):
@@ -120,25 +131,24 @@ def compression_params(args: argparse.Namespace) -> dict[str, Any] | None:
     return params
 
 
-class HalfPrecisionExchange:
-    """Sums gradients as float16 arrays through the kvstore: the simplest way to save bytes."""
+class Exchange:
+    """Sums gradients over all workers by kv.push and kv.pull, as float32 or as float16 arrays."""
 
-    def __init__(self, kv, parameters) -> None:
-        self._kv = kv
+    def __init__(self, kv, parameters, dtype: str) -> None:
+        self._kv, self._dtype = kv, dtype
         self._gradients = [parameter.grad() for parameter in parameters]
-        self._halves = [gradient.astype("float16") for gradient in self._gradients]
-        for key, half in enumerate(self._halves):
-            kv.init(f"half{key}", half)
+        self._sums = [gradient.astype(dtype) for gradient in self._gradients]
+        self._names = [f"gradient{index}" for index in range(len(self._sums))]
+        kv.init(self._names, self._sums)
 
     def __call__(self) -> None:
         """Replaces this worker's gradients by the sums over all workers."""
-        pairs = list(enumerate(zip(self._gradients, self._halves)))
-        for key, (gradient, half) in reversed(pairs):
-            gradient.astype("float16").copyto(half)
-            self._kv.push(f"half{key}", half, priority=-key)
-            self._kv.pull(f"half{key}", out=half, priority=-key)
-        for _, (gradient, half) in pairs:
-            half.astype("float32").copyto(gradient)
+        triples = list(enumerate(zip(self._names, self._gradients, self._sums)))
+        for index, (name, gradient, total) in reversed(triples):
+            self._kv.push(name, gradient.astype(self._dtype, copy=False), priority=-index)
+            self._kv.pull(name, out=total, priority=-index)
+        for _, (_, gradient, total) in triples:
+            total.astype("float32", copy=False).copyto(gradient)
 
 
 def accuracy(net, images, labels) -> float:
@@ -174,18 +184,21 @@ def main() -> None:
     net.hybridize(static_alloc=True)
     loss_of = gluon.loss.SoftmaxCrossEntropyLoss()
     batches = len(images) // args.batch_size
-    half = args.dtype == "float16"
+    by_hand = args.push_pull or args.dtype == "float16"
+    compression = compression_params(args)
     trainer = gluon.Trainer(
         net.collect_params(),
         "sgd",
         optimizer_params(args, args.epochs * batches),
-        kvstore=None if half else kv,
-        compression_params=None if half else compression_params(args),
-        update_on_kvstore=args.update_on_kvstore and not half,
+        kvstore=None if by_hand else kv,
+        compression_params=None if by_hand else compression,
+        update_on_kvstore=args.update_on_kvstore and not by_hand,
     )
     net(images[: args.batch_size]).wait_to_read()  # first-use set-up is not training time
     parameters = list(net.collect_params().values())
-    exchange = HalfPrecisionExchange(kv, parameters) if half else None
+    if by_hand and compression:
+        kv.set_gradient_compression(compression)
+    exchange = Exchange(kv, parameters, args.dtype) if by_hand else None
     shuffle = np.random.RandomState([args.seed, kv.rank])
     lines = args.output.open("w") if args.output and kv.rank == 0 else sys.stdout
 
