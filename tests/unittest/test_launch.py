@@ -13,6 +13,7 @@ import time
 from pathlib import Path
 
 import pytest
+
 from launch_helpers import LAUNCH, ROOT, STUBBORN, launched, marked, python, run, wait_until
 
 REPORT = """

@@ -12,6 +12,7 @@ import sys
 from pathlib import Path
 
 import pytest
+
 from hipress.launcher import mpi
 from hipress.launcher.errors import LaunchError
 from hipress.launcher.hostfile import Host, place, read_hostfile

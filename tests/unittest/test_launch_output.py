@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from hipress.launcher.output import LineSplitter
 from hypothesis import given
 from hypothesis import strategies as st
+
+from hipress.launcher.output import LineSplitter
 
 
 def split(chunks: list[bytes], times: list[float] | None = None, **options) -> list[bytes]:

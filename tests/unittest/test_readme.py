@@ -1,0 +1,55 @@
+"""The examples in README.md run as they are printed."""
+
+from __future__ import annotations
+
+import re
+import sys
+from pathlib import Path
+
+import pytest
+
+from launch_helpers import ROOT, run
+
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+EXAMPLES = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
+
+
+def example(text: str) -> str:
+    """The one example that holds a text."""
+    (found,) = [code for code in EXAMPLES if text in code]
+    return found
+
+
+@pytest.mark.parametrize(("text", "printed"), [
+    ("kv.set_gradient_compression(", r"worker [01] of 2: .* (\d+) bytes pushed"),
+    ("gluon.Trainer(", r"loss (\d+\.\d+)"),
+])
+def test_example_runs_on_two_workers(tmp_path: Path, text: str, printed: str):
+    pytest.importorskip("mxnet")
+    (tmp_path / "train.py").write_text(example(text))
+    launch = run(["-n", "2", "-s", "1", "--timeout", "120", sys.executable, "train.py"],
+                 cwd=tmp_path)
+    assert launch.process.returncode == 0, launch.err
+    values = [float(value) for value in re.findall(printed, launch.out)]
+    assert len(values) == 2
+    if "bytes pushed" in printed:  # a tenth of what 10 pushes of 4 MB would be, at most
+        assert all(0 < value < 4e6 for value in values)
+
+
+def test_options_are_the_launchers():
+    from hipress.launcher.cli import make_parser
+
+    known = {name for action in make_parser()._actions for name in action.option_strings}
+    table = README[README.index("`tools/launch.py` (as MXNet's"):README.index("Environment:")]
+    named = set(re.findall(r"`(--?[a-z][a-z-]*)", "\n".join(
+        line.split("|")[1] for line in table.splitlines() if line.startswith("| `"))))
+    assert named and named <= known
+
+
+def test_links_and_make_targets_exist():
+    for target in re.findall(r"\]\(([^)#:]+)\)", README):
+        assert (ROOT / target).exists(), target
+    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+    for target in re.findall(r"`?\bmake ([a-z]+)\b", README):
+        if target in ("demo", "test", "bench"):
+            assert re.search(rf"^{target}:", makefile, re.MULTILINE)
