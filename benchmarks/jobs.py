@@ -179,6 +179,7 @@ def run_kvstore_job(
     command: Sequence[str],
     num_workers: int,
     num_servers: int,
+    ours: bool,
     network: netns.ShapedNetwork | None = None,
     env: Mapping[str, str] | None = None,
     timeout: float = 120.0,
@@ -190,10 +191,10 @@ def run_kvstore_job(
     Worker i and server i share node i of the network, the scheduler sits on node 0.
 
     Args:
-        command: interpreter, script, arguments; ours if "hipress" is in one of them.
+        command: interpreter, script, arguments.
+        ours: the servers are to be HiPress's, not MXNet's.
     """
     host = network.address(0) if network else "127.0.0.1"
-    ours = any("hipress" in argument for argument in command[2:])
     common = {
         "DMLC_PS_ROOT_URI": host,
         "DMLC_PS_ROOT_PORT": str(9091 if network else free_port()),

@@ -121,8 +121,9 @@ def measure(
                         found = jobs.run_torch_job(row.command(args), nodes, network)
                     else:
                         found = jobs.run_kvstore_job(
-                            row.command(args), nodes, nodes, network, row.env
-                        )
+                            row.command(args), nodes, nodes, row.system == "hipress", network,
+                            row.env,
+                        )  # fmt: skip
                 except jobs.JobError as error:
                     row.error = str(error)
                     console.print(f"[red]{row.name}:[/] {error}", markup=True, highlight=False)

@@ -34,9 +34,20 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--learning-rate", type=float, default=0.1)
     parser.add_argument("--momentum", type=float, default=0.0)
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--dtype", default="float32", choices=["float32", "float16"])
     parser.add_argument(
-        "--width", type=int, default=1, help="multiplies channels (1: 161,974 weights)"
+        "--dtype",
+        default="float32",
+        choices=["float32", "float16"],
+        help="of the gradients on the wire; float16 goes without compression, and by --push-pull",
+    )
+    parser.add_argument(
+        "--push-pull",
+        action="store_true",
+        help="sum gradients by kv.push and kv.pull here, not in the Trainer: MXNet's own kvstore "
+        "refuses compression in a Trainer",
+    )
+    parser.add_argument(
+        "--hidden", type=int, default=116, help="units of the dense layer (116: 161,974 weights)"
     )
     parser.add_argument("--kvstore", default="dist_sync_hipress")
     parser.add_argument(
@@ -46,7 +57,12 @@ def arguments() -> argparse.Namespace:
     )
     parser.add_argument("--output", type=Path, help="file for the JSON lines; default: print them")
     parser.add_argument("--target", type=float, help="stop at this test accuracy, 0 to 1")
-    return parser.parse_args()
+    args = parser.parse_args()
+    if args.dtype == "float16" and args.type != "none":
+        parser.error("--dtype float16 goes with --type none only")
+    if args.update_on_kvstore and (args.push_pull or args.dtype == "float16"):
+        parser.error("--update-on-kvstore needs the Trainer: no --push-pull, no --dtype float16")
+    return args
 
 
 def load_digits(rank: int, num_workers: int):
@@ -68,32 +84,39 @@ def load_digits(rank: int, num_workers: int):
     return (images[mine], labels[mine]), (images[test], labels[test])
 
 
-def build_network(width: int = 1):
-    """Three convolutions and two dense layers; 161,974 weights at width 1."""
+def build_network(hidden: int = 116):
+    """Three convolutions and two dense layers; 161,974 weights with 116 hidden units."""
     from mxnet.gluon import nn
 
     net = nn.HybridSequential()
     net.add(
-        nn.Conv2D(32 * width, 3, padding=1, activation="relu", in_channels=1),
-        nn.Conv2D(48 * width, 3, padding=1, activation="relu", in_channels=32 * width),
+        nn.Conv2D(32, 3, padding=1, activation="relu", in_channels=1),
+        nn.Conv2D(48, 3, padding=1, activation="relu", in_channels=32),
         nn.MaxPool2D(2),
-        nn.Conv2D(64 * width, 3, padding=1, activation="relu", in_channels=48 * width),
+        nn.Conv2D(64, 3, padding=1, activation="relu", in_channels=48),
         nn.Flatten(),
-        nn.Dense(116 * width, activation="relu", in_units=1024 * width),
-        nn.Dense(10, in_units=116 * width),
+        nn.Dense(hidden, activation="relu", in_units=1024),
+        nn.Dense(10, in_units=hidden),
     )
     return net
 
 
-def learning_rate(base: float, step: int, steps: int) -> float:
-    """Cosine decay from `base` to 2% of it, after a linear warm-up over the first 5% of steps."""
-    import math
+def optimizer_params(args: argparse.Namespace, steps: int) -> dict[str, Any]:
+    """SGD's parameters: a linear warm-up over 5% of the steps, then cosine decay to 2%.
 
-    warmup = max(1, steps // 20)
-    if step < warmup:
-        return base * (step + 1) / warmup
-    progress = (step - warmup) / max(1, steps - warmup)
-    return base * (0.02 + 0.98 * 0.5 * (1 + math.cos(math.pi * progress)))
+    The schedule belongs to the optimizer, so that it works on the servers as it does here.
+    """
+    from mxnet.lr_scheduler import CosineScheduler
+
+    rate = args.learning_rate
+    schedule = CosineScheduler(
+        steps,
+        base_lr=rate,
+        final_lr=0.02 * rate,
+        warmup_steps=max(1, steps // 20),
+        warmup_begin_lr=0.2 * rate,
+    )
+    return {"learning_rate": rate, "lr_scheduler": schedule, "momentum": args.momentum}
 
 
 def compression_params(args: argparse.Namespace) -> dict[str, Any] | None:
@@ -106,6 +129,26 @@ def compression_params(args: argparse.Namespace) -> dict[str, Any] | None:
     if args.threshold is not None:
         params["threshold"] = args.threshold
     return params
+
+
+class Exchange:
+    """Sums gradients over all workers by kv.push and kv.pull, as float32 or as float16 arrays."""
+
+    def __init__(self, kv, parameters, dtype: str) -> None:
+        self._kv, self._dtype = kv, dtype
+        self._gradients = [parameter.grad() for parameter in parameters]
+        self._sums = [gradient.astype(dtype) for gradient in self._gradients]
+        self._names = [f"gradient{index}" for index in range(len(self._sums))]
+        kv.init(self._names, self._sums)
+
+    def __call__(self) -> None:
+        """Replaces this worker's gradients by the sums over all workers."""
+        triples = list(enumerate(zip(self._names, self._gradients, self._sums)))
+        for index, (name, gradient, total) in reversed(triples):
+            self._kv.push(name, gradient.astype(self._dtype, copy=False), priority=-index)
+            self._kv.pull(name, out=total, priority=-index)
+        for _, (_, gradient, total) in triples:
+            total.astype("float32", copy=False).copyto(gradient)
 
 
 def accuracy(net, images, labels) -> float:
@@ -136,20 +179,26 @@ def main() -> None:
 
     np.random.seed(args.seed)  # MXNet's initialisers draw from both
     mx.random.seed(args.seed)  # the same weights on every worker
-    net = build_network(args.width)
+    net = build_network(args.hidden)
     net.initialize(mx.init.MSRAPrelu(slope=0))
     net.hybridize(static_alloc=True)
     loss_of = gluon.loss.SoftmaxCrossEntropyLoss()
     batches = len(images) // args.batch_size
-    steps = args.epochs * batches
+    by_hand = args.push_pull or args.dtype == "float16"
+    compression = compression_params(args)
     trainer = gluon.Trainer(
         net.collect_params(),
         "sgd",
-        {"learning_rate": args.learning_rate, "momentum": args.momentum},
-        kvstore=kv,
-        compression_params=compression_params(args),
-        update_on_kvstore=args.update_on_kvstore,
+        optimizer_params(args, args.epochs * batches),
+        kvstore=None if by_hand else kv,
+        compression_params=None if by_hand else compression,
+        update_on_kvstore=args.update_on_kvstore and not by_hand,
     )
+    net(images[: args.batch_size]).wait_to_read()  # first-use set-up is not training time
+    parameters = list(net.collect_params().values())
+    if by_hand and compression:
+        kv.set_gradient_compression(compression)
+    exchange = Exchange(kv, parameters, args.dtype) if by_hand else None
     shuffle = np.random.RandomState([args.seed, kv.rank])
     lines = args.output.open("w") if args.output and kv.rank == 0 else sys.stdout
 
@@ -160,7 +209,6 @@ def main() -> None:
     def wait_for_all() -> None:
         (kv.barrier if hasattr(kv, "barrier") else kv._barrier)()
 
-    net(images[: args.batch_size]).wait_to_read()  # first-use set-up is not training time
     seconds, step = 0.0, 0
     for epoch in range(1, args.epochs + 1):
         order = mx.nd.array(shuffle.permutation(len(images)), dtype="int32")
@@ -171,7 +219,8 @@ def main() -> None:
             with autograd.record():
                 loss = loss_of(net(images.take(chosen)), labels.take(chosen))
             loss.backward()
-            trainer.set_learning_rate(learning_rate(args.learning_rate, step, steps))
+            if exchange:
+                exchange()
             trainer.step(args.batch_size * kv.num_workers)
             step += 1
         mx.nd.waitall()

@@ -7,6 +7,7 @@ all others fail at once with this worker's name instead of waiting for it.
 from __future__ import annotations
 
 import atexit
+import logging
 import os
 import sys
 import time
@@ -45,16 +46,21 @@ class Job:
         self.stores = 0
         """Stores that this process has created; all workers create the same, in the same order."""
         self.left = False
+        self._status: int | None = None
         self._pid = os.getpid()
         self._excepthook = sys.excepthook
         sys.excepthook = self._on_exception
         atexit.register(self._on_exit)
 
-    def abort(self) -> None:
-        """Leaves without goodbye; the others fail with this worker's name."""
+    def abort(self, status: int = 1) -> None:
+        """Leaves without goodbye; the others fail with this worker's name.
+
+        :param status: what the process is to exit with
+        """
         if self.left or os.getpid() != self._pid:
             return
         self.left = True
+        self._status = status
         _engine.close(self.node.handle)
         self.node.abort()
 
@@ -62,8 +68,8 @@ class Job:
         self, kind: type[BaseException], error: BaseException, trace: TracebackType | None
     ) -> None:
         self._excepthook(kind, error, trace)
-        self._linger()
         if not hasattr(sys, "ps1"):  # at a prompt the script goes on
+            self._linger()
             self.abort()
 
     def _linger(self) -> None:
@@ -72,22 +78,28 @@ class Job:
             time.sleep(LINGER_SECONDS)
 
     def _on_exit(self) -> None:
-        if self.left or os.getpid() != self._pid:
+        if os.getpid() != self._pid:
             return
-        try:
-            mx.nd.waitall()
-            self.node.wait_all()
-            self.sparse.close()
-        except Exception:  # noqa: BLE001 - whatever it is, the exit status must tell of it
-            traceback.print_exc()
-            self._linger()
-            self.abort()
-            sys.stdout.flush()
-            sys.stderr.flush()
-            os._exit(1)  # an exception in an exit handler would leave the status at 0
-        self.left = True
-        _engine.close(self.node.handle)
-        self.node.stop()
+        if not self.left:
+            try:
+                mx.nd.waitall()
+                self.node.wait_all()
+                self.sparse.close()
+                self.left = True
+                _engine.close(self.node.handle)
+                self.node.stop()
+                return
+            except Exception:  # noqa: BLE001 - whatever it is, the exit status must tell of it
+                traceback.print_exc()
+                self.left = False
+                self._linger()
+                self.abort()
+        # An exit handler's exception would leave the status at 0, and what MXNet still has to do,
+        # in a job that failed, may never end.
+        logging.shutdown()
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(self._status)
 
 
 def join(sync: bool) -> Job:

@@ -1,6 +1,11 @@
 // Membership: a job forms, ranks are given, barriers hold, deaths and farewells are told.
+#include <algorithm>
 #include <atomic>
+#include <cstdlib>
+#include <map>
+#include <set>
 
+#include "van/roster.h"
 #include "van_testing.h"
 
 namespace hipress {
@@ -10,7 +15,8 @@ namespace {
 /// One node with its receiver; Start and everything after it may run on a thread of its own.
 class Node : public PostofficeReceiver, public Waitable {
  public:
-  explicit Node(JobOptions options) : office(std::move(options)) {}
+  explicit Node(JobOptions options, std::unique_ptr<Van> van = nullptr)
+      : office(std::move(options), std::move(van)) {}
 
   Buffer OnHeader(NodeId, const MessageHeader&) override { return Buffer(); }
   void OnMessage(NodeId from, Message message) override {
@@ -51,8 +57,8 @@ class Job {
     options.van = TestVanOptions();
     return options;
   }
-  Node& Add(JobOptions options) {
-    nodes_.push_back(std::make_unique<Node>(std::move(options)));
+  Node& Add(JobOptions options, std::unique_ptr<Van> van = nullptr) {
+    nodes_.push_back(std::make_unique<Node>(std::move(options), std::move(van)));
     return *nodes_.back();
   }
   /// Starts all nodes added so far, at the same time.
@@ -168,6 +174,332 @@ TEST(Postoffice, SchedulersDeathIsNoticedByAll) {
     EXPECT_EQ(node->deaths[0].first, Scheduler());
     EXPECT_HAS(node->deaths[0].second, "the scheduler (127.0.0.1:");
   }
+}
+
+TEST(Postoffice, FormsAJobOfInProcessVans) {
+  Job job(2, 1);
+  const auto network = MakeInProcessNetwork();
+  const auto add = [&](JobOptions options) {
+    job.Add(options, MakeInProcessVan(network, options.van));
+  };
+  add(job.Options(Role::kScheduler));
+  add(job.Options(Role::kServer));
+  add(job.Options(Role::kWorker, 1));
+  add(job.Options(Role::kWorker, 0));
+  job.Start();
+  for (auto& node : job.nodes()) ASSERT_EQ(node->error, "");
+  EXPECT_EQ(job.worker(0).office.self(), Worker(1));
+  std::thread other([&] { job.worker(1).office.Barrier(false, seconds(5)); });
+  job.worker(0).office.Barrier(false, seconds(5));
+  other.join();
+  job.worker(1).office.Abort();  // worker 0
+  for (Node* node : {&job.scheduler(), &job.server(0), &job.worker(0)}) {
+    ASSERT_TRUE(node->AwaitDeath());
+    EXPECT_EQ(node->deaths[0].first, Worker(0));
+  }
+}
+
+TEST(Postoffice, FormsAJobWithTlsAndWorkerLinks) {
+  Job job(3, 1);
+  const auto options = [&](Role role) {
+    JobOptions o = job.Options(role);
+    o.van.tls = "on";
+    o.connect_workers = true;
+    return o;
+  };
+  for (const Role role : {Role::kScheduler, Role::kServer, Role::kWorker, Role::kWorker, Role::kWorker}) {
+    job.Add(options(role));
+  }
+  job.Start();
+  for (auto& node : job.nodes()) ASSERT_EQ(node->error, "");
+  std::map<NodeId, Node*> workers;
+  for (int i = 0; i < 3; ++i) workers[job.worker(i).office.self()] = &job.worker(i);
+  ASSERT_EQ(workers.size(), 3u);
+  for (auto& [from, node] : workers) {
+    for (auto& [to, other] : workers) {
+      if (from != to) node->office.Send(to, Text(MessageKind::kData, "ring"));
+    }
+  }
+  for (auto& [id, node] : workers) {
+    EXPECT_TRUE(node->Await([n = node] { return n->texts.size() == 2; })) << id.ToString();
+  }
+}
+
+// ---- who may join
+
+TEST(Postoffice, DuplicateAndMissingRanksAreFilledUp) {
+  Job job(4, 1);
+  job.Add(job.Options(Role::kScheduler));
+  job.Add(job.Options(Role::kServer));
+  for (const int rank : {2, 2, -1, 0}) job.Add(job.Options(Role::kWorker, rank));
+  job.Start();
+  std::set<int> ranks;
+  for (auto& node : job.nodes()) ASSERT_EQ(node->error, "");
+  for (int i = 0; i < 4; ++i) ranks.insert(job.worker(i).office.self().rank);
+  EXPECT_EQ(ranks, (std::set<int>{0, 1, 2, 3}));
+  EXPECT_EQ(job.worker(3).office.self(), Worker(0));
+  EXPECT_TRUE(job.worker(0).office.self() == Worker(2) || job.worker(1).office.self() == Worker(2));
+}
+
+TEST(Postoffice, TheOddOneOutIsToldAndTheJobForms) {
+  Job job(1, 1);
+  job.Add(job.Options(Role::kScheduler));
+  job.Add(job.Options(Role::kServer));
+  JobOptions odd = job.Options(Role::kWorker);
+  odd.num_workers = 3;
+  job.Add(odd);
+  JobOptions high = job.Options(Role::kServer, 5);
+  job.Add(high);
+  std::thread others([&] { job.Start(); });
+  for (int i : {2, 3}) {
+    ASSERT_TRUE(Eventually([&] { return job.nodes()[i]->office.self().rank == kUnnamedRank; }));
+  }
+  std::this_thread::sleep_for(milliseconds(300));
+  Node good(job.Options(Role::kWorker));
+  good.Start();
+  others.join();
+  EXPECT_EQ(good.error, "");
+  EXPECT_EQ(job.nodes()[0]->error, "");
+  EXPECT_HAS(job.nodes()[2]->error,
+             "this worker was told of a job with 3 workers and 1 server, but the scheduler's job has 1 "
+             "worker and 1 server; DMLC_NUM_WORKER");
+  EXPECT_HAS(job.nodes()[3]->error, "rank 5 was asked for, but the job has only 1 server");
+  Node late(job.Options(Role::kWorker));
+  late.Start();
+  EXPECT_HAS(late.error, "the job has already started with all its nodes");
+  EXPECT_TRUE(job.scheduler().deaths.empty());
+  EXPECT_TRUE(good.deaths.empty());
+}
+
+TEST(Postoffice, ANodeWithAnotherSecretNeitherJoinsNorDisturbs) {
+  Job job(1, 0);
+  job.Add(job.Options(Role::kScheduler));
+  JobOptions wrong = job.Options(Role::kWorker);
+  wrong.van.secret = "guess";
+  job.Add(wrong);
+  std::thread others([&] { job.Start(); });
+  std::this_thread::sleep_for(milliseconds(200));
+  Node good(job.Options(Role::kWorker));
+  good.Start();
+  others.join();
+  EXPECT_EQ(good.error, "");
+  EXPECT_HAS(job.nodes()[1]->error, "it has another job secret; set HIPRESS_SECRET");
+  EXPECT_EQ(job.scheduler().office.counters().refused_connections, 1u);
+}
+
+// ---- starts that fail
+
+TEST(Postoffice, WhoIsMissingIsNamedToAll) {
+  Job job(4, 2, 1);
+  job.Add(job.Options(Role::kScheduler));
+  job.Add(job.Options(Role::kServer));
+  job.Add(job.Options(Role::kWorker, 0));
+  job.Add(job.Options(Role::kWorker, 2));
+  const auto begin = steady_clock::now();
+  job.Start();
+  EXPECT_LT(steady_clock::now() - begin, seconds(4));
+  for (auto& node : job.nodes()) {
+    EXPECT_HAS(node->error, "waited 1 s for 2 of 4 workers (rank 1 and 3) and 1 of 2 servers");
+  }
+}
+
+TEST(Postoffice, AnEarlierNodeAsksWhoIsMissing) {
+  Job job(2, 0, 20);
+  job.Add(job.Options(Role::kScheduler));
+  JobOptions hasty = job.Options(Role::kWorker, 1);
+  hasty.start_timeout = seconds(1);
+  job.Add(hasty);
+  job.Start();
+  EXPECT_HAS(job.nodes()[1]->error, "waited 1 s for 1 of 2 workers (rank 0)");
+  EXPECT_HAS(job.nodes()[0]->error, "a worker (127.0.0.1:");
+  EXPECT_HAS(job.nodes()[0]->error, "went away while the job was starting");
+}
+
+TEST(Postoffice, WithoutASchedulerTheStartFailsInTime) {
+  Job job(1, 1, 1);
+  Node worker(job.Options(Role::kWorker));
+  const auto begin = steady_clock::now();
+  worker.Start();
+  EXPECT_LT(steady_clock::now() - begin, seconds(3));
+  EXPECT_HAS(worker.error, "cannot connect to the scheduler at 127.0.0.1:");
+  EXPECT_HAS(worker.error, "nothing listens there (tried for ");
+}
+
+TEST(Postoffice, ADeathDuringTheStartFailsItAtOnce) {
+  Job job(3, 1, 30);
+  job.Add(job.Options(Role::kScheduler));
+  job.Add(job.Options(Role::kServer));
+  job.Add(job.Options(Role::kWorker));
+  Node doomed(job.Options(Role::kWorker));
+  std::thread start_doomed([&] { doomed.Start(); });
+  std::thread killer([&] {
+    std::this_thread::sleep_for(milliseconds(300));
+    doomed.office.Abort();
+  });
+  const auto begin = steady_clock::now();
+  job.Start();
+  EXPECT_LT(steady_clock::now() - begin, seconds(3));
+  killer.join();
+  start_doomed.join();
+  for (auto& node : job.nodes()) EXPECT_HAS(node->error, "went away while the job was starting");
+  EXPECT_HAS(doomed.error, "is being stopped");
+}
+
+// ---- barriers that cannot be completed
+
+TEST(Postoffice, ABarrierNamesWhoHasNotCome) {
+  Job job(3, 1);
+  job.StartAll();
+  std::string errors[2];
+  std::thread other([&] { errors[0] = ErrorOf([&] { job.worker(0).office.Barrier(false, seconds(1)); }); });
+  errors[1] = ErrorOf([&] { job.worker(2).office.Barrier(false, seconds(1)); });
+  other.join();
+  for (const std::string& error : errors) EXPECT_EQ(error, "waited 1 s at a barrier for worker 1");
+}
+
+TEST(Postoffice, ABarrierFailsWhenAParticipantLeaves) {
+  Job job(2, 1);
+  job.StartAll();
+  std::string error;
+  std::thread waiting([&] { error = ErrorOf([&] { job.worker(0).office.Barrier(false, seconds(20)); }); });
+  std::this_thread::sleep_for(milliseconds(100));
+  job.worker(1).office.Stop();
+  waiting.join();
+  EXPECT_EQ(error, "a barrier cannot be completed: worker 1 has left the job and will not come to the barrier");
+}
+
+TEST(Postoffice, ABarrierEndsWhenItsOwnNodeIsStopped) {
+  Job job(2, 0);
+  job.StartAll();
+  std::string error;
+  std::thread waiting([&] { error = ErrorOf([&] { job.worker(0).office.Barrier(false, seconds(20)); }); });
+  std::this_thread::sleep_for(milliseconds(100));
+  job.worker(0).office.Stop();
+  waiting.join();
+  EXPECT_HAS(error, "is being stopped");
+}
+
+// ---- leaving and dying
+
+TEST(Postoffice, AServerThatLeavesEarlyIsADeathForWorkers) {
+  Job job(1, 1);
+  job.StartAll();
+  job.server(0).office.Stop();
+  ASSERT_TRUE(job.worker(0).AwaitDeath());
+  EXPECT_EQ(job.worker(0).deaths[0].first, Server(0));
+  EXPECT_HAS(job.worker(0).deaths[0].second, "left the job before worker 0 had finished");
+}
+
+TEST(Postoffice, SendingToADeadNodeIsAnsweredWithFalse) {
+  Job job(2, 1);
+  job.StartAll();
+  job.server(0).office.Abort();
+  ASSERT_TRUE(job.worker(0).AwaitDeath());
+  std::atomic<int> answer{-1};
+  job.worker(0).office.Send(Server(0), Text(MessageKind::kData, "x"), 0, [&](bool sent) { answer = sent; });
+  EXPECT_TRUE(Eventually([&] { return answer == 0; }));
+}
+
+TEST(Postoffice, EveryRoleCanDieAtAnyMoment) {
+  for (int victim = 0; victim < 4; ++victim) {
+    Job job(2, 1);
+    job.StartAll();
+    std::atomic<bool> stop{false};
+    std::thread traffic([&] {
+      while (!stop) {
+        job.worker(0).office.Send(Server(0), Text(MessageKind::kData, std::string(100000, 'd')));
+        std::this_thread::sleep_for(milliseconds(1));
+      }
+    });
+    std::this_thread::sleep_for(milliseconds(20));
+    job.nodes()[victim]->office.Abort();
+    for (int i = 0; i < 4; ++i) {
+      if (i == victim) continue;
+      EXPECT_TRUE(job.nodes()[i]->AwaitDeath()) << "victim " << victim << ", survivor " << i;
+      EXPECT_EQ(job.nodes()[i]->deaths[0].first, job.nodes()[victim]->office.self());
+    }
+    stop = true;
+    traffic.join();
+  }
+}
+
+// ---- texts
+
+TEST(Roster, MalformedTextsAreProtocolErrors) {
+  const std::string good = "hipress-register-1 worker -1 10.0.0.2:4711 4 2 0";
+  EXPECT_EQ(Registration::Parse(good).ToText(), good);
+  for (const char* bad :
+       {"", "hello", "hipress-register-2 worker -1 10.0.0.2:4711 4 2 0",
+        "hipress-register-1 boss -1 10.0.0.2:4711 4 2 0", "hipress-register-1 worker -2 10.0.0.2:4711 4 2 0",
+        "hipress-register-1 worker 1x 10.0.0.2:4711 4 2 0", "hipress-register-1 worker 1 10.0.0.2 4 2 0",
+        "hipress-register-1 worker 1 10.0.0.2:0 4 2 0", "hipress-register-1 worker 1 10.0.0.2:1 4 2",
+        "hipress-register-1 worker 1 10.0.0.2:1 4 2 0 0",
+        "hipress-register-1 worker 99999999999999999999 10.0.0.2:1 4 2 0"}) {
+    EXPECT_THROW(Registration::Parse(bad), ProtocolError) << bad;
+  }
+  Roster roster;
+  roster.self = Worker(1);
+  roster.addresses = {{Server(0), "h:1"}, {Worker(0), "h:2"}, {Worker(1), "h:3"}};
+  const std::string text = roster.ToText();
+  EXPECT_EQ(Roster::Parse(text).addresses, roster.addresses);
+  for (size_t keep = 0; keep + 2 < text.size(); ++keep) {
+    EXPECT_THROW(Roster::Parse(text.substr(0, keep)), ProtocolError) << keep;
+  }
+  EXPECT_THROW(Roster::Parse("hipress-roster-1 worker 0 2\nworker 0 h:1\nworker 0 h:2\n"), ProtocolError);
+  EXPECT_THROW(Roster::Parse("hipress-roster-1 worker 7 1\nworker 0 h:1\n"), ProtocolError);
+}
+
+TEST(JobOptions, TheEnvironmentIsCheckedVariableByVariable) {
+  const std::map<std::string, std::string> good = {
+      {"DMLC_ROLE", "worker"},     {"DMLC_PS_ROOT_URI", "10.0.0.1"}, {"DMLC_PS_ROOT_PORT", "9091"},
+      {"DMLC_NUM_WORKER", "4"},    {"DMLC_NUM_SERVER", "2"},         {"DMLC_WORKER_ID", "3"},
+      {"HIPRESS_SECRET", "s"},     {"DMLC_INTERFACE", "eth0"},       {"HIPRESS_TLS", "on"},
+      {"DMLC_NODE_HOST", "10.0.0.7"}, {"HIPRESS_START_TIMEOUT", "7"}};
+  const auto error_with = [&](const std::string& name, const char* value) {
+    for (const auto& [key, text] : good) setenv(key.c_str(), text.c_str(), 1);
+    if (value == nullptr) {
+      unsetenv(name.c_str());
+    } else {
+      setenv(name.c_str(), value, 1);
+    }
+    const std::string error = ErrorOf([] { JobOptions::FromEnvironment(); });
+    unsetenv(name.c_str());
+    return error;
+  };
+  ASSERT_EQ(error_with("UNRELATED", "x"), "");
+  const JobOptions options = JobOptions::FromEnvironment();
+  EXPECT_EQ(options.role, Role::kWorker);
+  EXPECT_EQ(options.root_uri, "10.0.0.1");
+  EXPECT_EQ(options.root_port, 9091);
+  EXPECT_EQ(options.num_workers, 4);
+  EXPECT_EQ(options.num_servers, 2);
+  EXPECT_EQ(options.wanted_rank, 3);
+  EXPECT_EQ(options.van.secret, "s");
+  EXPECT_EQ(options.van.interface, "eth0");
+  EXPECT_EQ(options.van.tls, "on");
+  EXPECT_EQ(options.node_host, "10.0.0.7");
+  EXPECT_EQ(options.start_timeout, seconds(7));
+  struct Case {
+    const char* name;
+    const char* value;
+    const char* error;
+  };
+  for (const Case& c : std::vector<Case>{
+           {"DMLC_ROLE", nullptr, "environment variable DMLC_ROLE is not set"},
+           {"DMLC_ROLE", "boss", "DMLC_ROLE is 'boss', but must be worker, server or scheduler"},
+           {"DMLC_PS_ROOT_URI", nullptr, "DMLC_PS_ROOT_URI is not set"},
+           {"DMLC_PS_ROOT_PORT", "0", "DMLC_PS_ROOT_PORT is '0', but must be a whole number from 1 to 65535"},
+           {"DMLC_PS_ROOT_PORT", "90x", "DMLC_PS_ROOT_PORT is '90x'"},
+           {"DMLC_NUM_WORKER", nullptr, "DMLC_NUM_WORKER is not set"},
+           {"DMLC_NUM_WORKER", "-1", "DMLC_NUM_WORKER is '-1', but must be a whole number from 1 to"},
+           {"DMLC_NUM_SERVER", "many", "DMLC_NUM_SERVER is 'many'"},
+           {"DMLC_WORKER_ID", "4", "DMLC_WORKER_ID is '4', but must be a whole number from -1 to 3"},
+           {"HIPRESS_TLS", "yes", "HIPRESS_TLS is 'yes', but must be auto, on or off"},
+           {"HIPRESS_START_TIMEOUT", "0", "HIPRESS_START_TIMEOUT is '0'"},
+           {"HIPRESS_HEARTBEAT_INTERVAL_MS", "3000", "must be at least twice"}}) {
+    EXPECT_HAS(error_with(c.name, c.value), c.error);
+  }
+  for (const auto& entry : good) unsetenv(entry.first.c_str());
 }
 
 }  // namespace

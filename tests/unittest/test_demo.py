@@ -78,11 +78,3 @@ def test_shards_are_disjoint_equal_and_apart_from_the_test_set():
 
     everything = [rows(images) for images, _ in shards] + [rows(test_images)]
     assert len(set().union(*everything)) == sum(len(part) for part in everything)
-
-
-def test_learning_rate_warms_up_and_decays():
-    rates = [train.learning_rate(0.1, step, 100) for step in range(100)]
-    assert rates[0] == pytest.approx(0.02)
-    assert max(rates) == pytest.approx(0.1)
-    assert rates[5:] == sorted(rates[5:], reverse=True)
-    assert rates[-1] < 0.003

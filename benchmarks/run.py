@@ -1,0 +1,50 @@
+"""Runs all benchmarks one after the other; `make bench` calls it.
+
+    python benchmarks/run.py --torch-python .venv-torch/bin/python [--quick]
+"""
+
+from __future__ import annotations
+
+import argparse
+import subprocess
+import sys
+from pathlib import Path
+
+import jobs
+import netns
+
+HERE = Path(__file__).resolve().parent
+BANDWIDTH = jobs.ROOT / "tools" / "bandwidth" / "measure.py"
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--torch-python", type=Path, default=jobs.TORCH_PYTHON)
+    parser.add_argument("--quick", action="store_true", help="one round, one seed, small networks")
+    args = parser.parse_args()
+    quick = args.quick
+    rounds = ["--rounds", "1", "--iterations", "3"] if quick else []
+    seeds = ["--seeds", "0"] if quick else []
+    scale = ["--scale", "0.1"] if quick else []
+    torch = ["--torch-python", str(args.torch_python)]
+    commands = [[HERE / "pushpull.py", *torch, *rounds]]
+    for network in ("resnet50", "lstm"):
+        commands.append([BANDWIDTH, "--network", network, "--type", "none", "2bit", "onebit",
+                         *rounds, *scale])  # fmt: skip
+    commands.append([HERE / "accuracy.py", *seeds])
+    if netns.available():
+        print(f"no time_to_accuracy.py: {netns.available()}")
+    else:
+        commands.append([HERE / "time_to_accuracy.py", *seeds])
+    failed = []
+    for script, *options in commands:
+        print(f"\n== {script.name} {' '.join(options)}", flush=True)
+        if subprocess.run([sys.executable, str(script), *options], check=False).returncode != 0:
+            failed.append(script.name)
+    if failed:
+        print(f"\nfailed or missed a claim: {', '.join(failed)}")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

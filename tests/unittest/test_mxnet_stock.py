@@ -1,0 +1,107 @@
+"""Our store and MXNet's own, on the same pushes, in clusters of their own, agree."""
+
+import sys
+
+import numpy as np
+import pytest
+from cluster import run_cluster
+
+pytest.importorskip("mxnet")
+
+STOCK_SERVER = [sys.executable, "-c", "import mxnet"]
+OURS = {"worker_prefix": [sys.executable, "-m", "mxnet_hipress"]}
+STOCK = {"server_command": STOCK_SERVER}
+
+
+def program():
+    import json
+    import sys
+
+    import mxnet as mx
+    import numpy as np
+
+    folder, compression, ours = sys.argv[1], json.loads(sys.argv[2]), sys.argv[3] == "ours"
+    kv = mx.kv.create("dist_sync")
+    results = {}
+    if compression:
+        more = {"pull": "none", "min_size": 0} if ours else {}
+        kv.set_gradient_compression({**compression, **more})
+    # Keys whole on one server, cut over both (the bound is 1000 below), of one element, odd.
+    shapes = {"a": (7, 11), "b": (1000, 3), "c": (1,), "d": (50, 41), "half": (33, 100)}
+    if compression:
+        del shapes["half"]  # MXNet compresses no float16
+    dtypes = {key: "float16" if key == "half" else "float32" for key in shapes}
+    for i, (key, shape) in enumerate(shapes.items()):
+        start = np.random.RandomState(i).uniform(-1, 1, shape)
+        kv.init(key, mx.nd.array(start, dtype=dtypes[key]))
+        out = mx.nd.zeros(shape, dtype=dtypes[key])
+        kv.pull(key, out)
+        results[f"{key} init"] = out.asnumpy()
+    for kind in ("random", "whole"):
+        numbers = np.random.RandomState(100 + kv.rank)
+        for step in range(6):
+            for key, shape in shapes.items():
+                values = numbers.uniform(-2, 2, (2, *shape))
+                if kind == "whole":
+                    values = np.round(values * 8)
+                devices = [mx.nd.array(value, dtype=dtypes[key]) for value in values]
+                kv.push(key, devices if step % 2 else devices[0], priority=-step)
+                if step % 3 == 2:  # the others are pushes without a pull
+                    out = mx.nd.zeros(shape, dtype=dtypes[key])
+                    kv.pull(key, out)
+                    results[f"{key} {kind} {step}"] = out.asnumpy()
+    if not compression:
+        kv.set_optimizer(mx.optimizer.SGD(learning_rate=0.1, momentum=0.9, wd=0.01))
+        kv._barrier()
+        for step in range(4):
+            for key, shape in shapes.items():
+                if key == "half":
+                    continue
+                kv.push(key, mx.nd.array(numbers.uniform(-2, 2, shape)))
+                out = mx.nd.zeros(shape)
+                kv.pull(key, out)
+                results[f"{key} optimized {step}"] = out.asnumpy()
+    np.savez(f"{folder}/{sys.argv[3]}-{kv.rank}.npz", **results)
+    kv._barrier()
+
+
+def run_both(folder, compression, workers):
+    for name, options in (("stock", STOCK), ("ours", OURS)):
+        run_cluster(
+            program,
+            workers,
+            servers=2,
+            timeout=120,
+            env={"MXNET_KVSTORE_BIGARRAY_BOUND": "1000"},
+            args=[str(folder), compression, name],
+            **options,
+        )
+    stock, ours = (
+        [np.load(folder / f"{n}-{r}.npz") for r in range(workers)] for n in ("stock", "ours")
+    )
+    assert len(ours[0].files) > 15 and set(ours[0].files) == set(stock[0].files)
+    for rank in range(1, workers):  # all workers have the same bits
+        assert all(np.array_equal(ours[0][name], ours[rank][name]) for name in ours[0].files)
+    return stock[0], ours[0]
+
+
+@pytest.mark.timeout(240)
+@pytest.mark.parametrize("threshold", ["0.5", "0.25"])
+def test_2bit_agrees_bit_for_bit(tmp_path, threshold):
+    compression = f'{{"type": "2bit", "threshold": {threshold}}}'
+    stock, ours = run_both(tmp_path, compression, workers=2)
+    for name in ours.files:
+        assert np.array_equal(ours[name], stock[name]), name
+    sums = {float(v) for name in ours.files if "init" not in name for v in np.unique(ours[name])}
+    step = float(threshold)
+    assert sums <= {-2 * step, -step, 0.0, step, 2 * step} and len(sums) == 5
+
+
+@pytest.mark.timeout(240)
+def test_uncompressed_agrees_to_rounding_and_whole_numbers_exactly(tmp_path):
+    stock, ours = run_both(tmp_path, "null", workers=3)
+    for name in ours.files:
+        if "init" in name or ("whole" in name and "half" not in name):
+            assert np.array_equal(ours[name], stock[name]), name
+        tolerance = 4e-3 if "half" in name else 2e-6
+        assert np.allclose(ours[name], stock[name], rtol=tolerance, atol=tolerance), name
