@@ -15,9 +15,10 @@ import sys
 import tempfile
 from pathlib import Path
 
-import jobs
 from rich.console import Console
 from rich.table import Table
+
+import jobs
 
 HERE = Path(__file__).resolve().parent
 DIGITS = jobs.ROOT / "examples" / "digits"

@@ -41,6 +41,7 @@ def main() -> None:
 
     mx = load_mxnet(args.kvstore)
     import numpy as np
+
     from jobs import report
 
     text = Path(args.shapes).read_text() if os.path.exists(args.shapes) else args.shapes

@@ -20,10 +20,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import jobs
-import netns
 from rich.console import Console
 from rich.table import Table
+
+import jobs
+import netns
 
 HERE = Path(__file__).resolve().parent
 ELEMENTS = 16 * 1024 * 1024  # 64 MiB of float32

@@ -17,10 +17,11 @@ import tempfile
 from dataclasses import dataclass, field
 from pathlib import Path
 
-import jobs
-import netns
 from rich.console import Console
 from rich.table import Table
+
+import jobs
+import netns
 
 HERE = Path(__file__).resolve().parent
 DIGITS = jobs.ROOT / "examples" / "digits"

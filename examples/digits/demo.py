@@ -18,9 +18,10 @@ import time
 from pathlib import Path
 from typing import Any
 
-import chart
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
+
+import chart
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]

@@ -7,6 +7,7 @@ import sys
 import time
 
 import pytest
+
 from cluster import Cluster, run_cluster, worker_outputs
 
 SERVER = (sys.executable, "-c", "from hipress.node import Node; Node().serve()")

@@ -3,6 +3,7 @@
 import sys
 
 import pytest
+
 from cluster import run_cluster, worker_outputs
 
 SERVER = (sys.executable, "-c", "from hipress.node import Node; Node().serve()")

@@ -5,6 +5,7 @@ import sys
 import time
 
 import pytest
+
 from cluster import Cluster, run_cluster
 
 pytest.importorskip("mxnet")

@@ -3,6 +3,7 @@
 import sys
 
 import pytest
+
 from cluster import run_cluster, worker_outputs
 
 pytest.importorskip("mxnet")

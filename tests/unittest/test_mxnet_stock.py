@@ -4,6 +4,7 @@ import sys
 
 import numpy as np
 import pytest
+
 from cluster import run_cluster
 
 pytest.importorskip("mxnet")

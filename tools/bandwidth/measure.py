@@ -22,9 +22,10 @@ from networks import NETWORKS, elements, shapes
 ROOT = Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT / "benchmarks"), str(ROOT / "python")]
 
-import jobs  # noqa: E402
 from rich.console import Console  # noqa: E402
 from rich.table import Table  # noqa: E402
+
+import jobs  # noqa: E402
 
 STOCK_TYPES = ("none", "2bit")  # what MXNet 1.9.1 offers
 
