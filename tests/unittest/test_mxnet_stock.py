@@ -47,6 +47,10 @@ def program():
                     values = np.round(values * 8)
                 devices = [mx.nd.array(value, dtype=dtypes[key]) for value in values]
                 kv.push(key, devices if step % 2 else devices[0], priority=-step)
+                if not ours:
+                    # Stock may start a key's second push before its first has ended, and then
+                    # counts one worker twice. Ours keeps them in order.
+                    mx.nd.waitall()
                 if step % 3 == 2:  # the others are pushes without a pull
                     out = mx.nd.zeros(shape, dtype=dtypes[key])
                     kv.pull(key, out)
