@@ -43,7 +43,7 @@ lint: setup  ## ruff
 test: lint test-cpp test-python  ## set up, then lint and run all tests
 
 test-cpp: native-tests
-	@ctest --test-dir build --output-on-failure --no-tests=ignore -j $(JOBS)
+	@ctest --test-dir build --output-on-failure --no-tests=error -j $(JOBS)
 
 # The outer limit ends even a run that hangs in native code, where pytest-timeout cannot reach.
 test-python: native-tests

@@ -112,7 +112,7 @@ make_venv() {
 }
 
 build_native() {
-  [[ -f build/build.ninja ]] || cmake -S . -B build -G Ninja -DHIPRESS_BUILD_TESTS=ON
+  cmake -S . -B build -G Ninja -DHIPRESS_BUILD_TESTS=ON
   ninja -C build -j "$JOBS" "$1"
 }
 

@@ -28,7 +28,7 @@ enum class MessageKind : uint16_t {
   kRelease = 4,    ///< scheduler -> node: the barrier is complete
   kHeartbeat = 5,
   kGoodbye = 6,    ///< leaving in peace; what follows is no failure
-  kNodeDown = 7,   ///< scheduler -> all: a node is dead; payload: its name and why
+  kNodeDown = 7,   ///< whoever knows -> its peers: a node is dead; payload: its name and why
   // Key-value store (handled in src/kvstore)
   kCodecConfig = 16,  ///< payload: Codec::Config() text; `config` its digest
   kInitKey = 17,      ///< worker -> server: size, dtype, program of the key

@@ -53,7 +53,8 @@ class Postoffice::Impl final : public VanReceiver {
 
   void Leave(bool goodbye) {
     {
-      std::lock_guard<std::mutex> lock(mutex_);
+      std::unique_lock<std::mutex> lock(mutex_);
+      if (!goodbye) AwaitTold(&lock);
       stopping_ = true;
       changed_.notify_all();
     }
@@ -99,7 +100,9 @@ class Postoffice::Impl final : public VanReceiver {
   std::string WaitForEnd() {
     std::unique_lock<std::mutex> lock(mutex_);
     changed_.wait(lock, [&] { return stopping_ || !deaths_.empty() || AllWorkersLeft(); });
-    return AllWorkersLeft() || deaths_.empty() ? "" : deaths_.front().second;
+    if (AllWorkersLeft() || deaths_.empty()) return "";
+    AwaitTold(&lock);
+    return deaths_.front().second;
   }
 
   std::vector<NodeId> Dead() {
@@ -268,8 +271,16 @@ class Postoffice::Impl final : public VanReceiver {
   }
 
   void AtNode(NodeId from, const Message& message) {
-    if (from != Scheduler()) throw ProtocolError("only the scheduler sends membership messages");
     const MessageHeader& header = message.header;
+    if (header.kind == static_cast<uint16_t>(MessageKind::kNodeDown)) {
+      CheckMember(from);
+      const NodeId node = NodeId::Unpack(static_cast<uint32_t>(header.key));
+      if (node != Scheduler() && roster_.addresses.count(node) == 0) {
+        throw ProtocolError("news of a node that does not exist");
+      }
+      return Die(node, TextOf(message));
+    }
+    if (from != Scheduler()) throw ProtocolError("only the scheduler sends membership messages");
     switch (static_cast<MessageKind>(header.kind)) {
       case MessageKind::kRoster: return OnRoster(message);
       case MessageKind::kRelease: return OnRelease(message);
@@ -340,6 +351,28 @@ class Postoffice::Impl final : public VanReceiver {
     deaths_.emplace_back(node, what);
     any_dead_ = true;
     events_.push_back({node, what});
+    if (!state_) TellPeers(node, what);
+  }
+
+  /// This process will probably end over the death. Its peers must hear of the cause before they see
+  /// that, or they would name this node. (The scheduler's news may come later, and its own death
+  /// nobody else announces.)
+  void TellPeers(NodeId node, const std::string& what) {
+    for (const auto& [peer, address] : roster_.addresses) {
+      if (IsDead(peer) || left_.count(peer) != 0) continue;
+      if (!Calls(self(), peer) && !Calls(peer, self())) continue;
+      Message news = TextMessage(MessageKind::kNodeDown, what);
+      news.header.key = node.Packed();
+      ++untold_;
+      van_->Send(peer, std::move(news), 0, [this](bool) {
+        --untold_;
+        changed_.notify_all();
+      });
+    }
+  }
+
+  void AwaitTold(std::unique_lock<std::mutex>* lock) {
+    changed_.wait_for(*lock, milliseconds(500), [this] { return untold_ == 0; });
   }
 
   bool IsDead(NodeId node) const {
@@ -391,6 +424,7 @@ class Postoffice::Impl final : public VanReceiver {
   std::string root_address_;
   std::atomic<bool> member_check_{false};  ///< roster_ is there, and no longer changes
   std::atomic<bool> any_dead_{false};
+  std::atomic<int> untold_{0};  ///< news of deaths still on their way out
   std::mutex barrier_mutex_;
 
   mutable std::mutex mutex_;  ///< guards all below (roster_ only until member_check_)
