@@ -1,0 +1,74 @@
+"""What names stand for while a function is lowered, and how written types map to the IR's."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from hipress.compll.frontend import ast
+from hipress.compll.frontend.errors import CompileError
+from hipress.compll.ir.ir import Instr
+
+
+@dataclass(frozen=True)
+class Vec:
+    """A vector in memory."""
+
+    name: str
+    type: ast.TypeName | None = None
+
+
+@dataclass(frozen=True)
+class Range:
+    """range(size): the numbers from 0 to size - 1, never in memory."""
+
+    size: Instr
+
+
+@dataclass(frozen=True)
+class Closure:
+    """A lambda, or a built-in function passed by name."""
+
+    value: ast.Lambda
+
+
+@dataclass(frozen=True)
+class Scalar:
+    """A value and the type it was declared with (None: that of an expression)."""
+
+    value: Instr
+    type: ast.TypeName | None = None
+
+
+@dataclass(frozen=True)
+class Unset:
+    """A variable declared without a value."""
+
+    declaration: ast.Declare
+
+
+@dataclass(frozen=True)
+class Output:
+    """The function's result, to be assigned once."""
+
+
+WORDS = {Vec: "a vector", Range: "a range", Closure: "a function", Scalar: "a number"}
+FLOATS = ("float", "double", "float16", "bfloat16")
+
+
+def storage(type_: ast.TypeName) -> str:
+    """The IR's storage type of a vector with such elements."""
+    simple = {
+        "float": "f32", "int": "i32", "uint32": "u32", "uint16": "u16", "float16": "f16",
+        "bfloat16": "bf16", "bool": "u<1>", "uint8": "u<8>",
+    }  # fmt: skip
+    if type_.base in simple:
+        return simple[type_.base]
+    if type_.base == "uint":
+        if isinstance(type_.bits, int) and not 1 <= type_.bits <= 8:
+            raise CompileError(f"uint<b> needs 1 to 8 bits, not {type_.bits}", type_.pos)
+        return f"u<{type_.bits}>"
+    raise CompileError("a vector cannot have elements of type double; use float", type_.pos)
+
+
+def spelled(type_: ast.TypeName) -> str:
+    return f"uint<{type_.bits}>" if type_.base == "uint" else type_.base

@@ -1,0 +1,237 @@
+"""The one intermediate representation, typed and in SSA form.
+
+A :class:`Function` is a list of nodes. A node is an :class:`Instr` (a scalar computation or an
+operation on whole vectors) or a :class:`Loop`, whose body runs once for each element and must not
+depend on the order of elements. Values are instructions; vectors are named memory.
+
+Types of values: f32, f64, i32, i64, u32, bool. Inside loops there is no i64 and no f64: scalars are
+narrowed before they go in. Storage types of vectors add f16, bf16, and u1 to u8, u16 (packed codes).
+
+Instructions of loop bodies and of scalars
+    const, param, n (the gradient's element count), step, the operators of OPERATORS, cast,
+    saturate (float to 0 .. 2^bits - 1), bitcast, select, random (a u32 word by element and site)
+Of loop bodies only
+    index, load v[i], load_at v[args[0]] (clamped into v), bucket_load v[i / bucket],
+    store v[i], reduce (its value is a scalar outside the loop), bucket_reduce (writes v)
+Of functions only
+    compact (indices where a mask is 1; the value is their number), topk, sort, sample,
+    scatter, gather-free `slice`, size_of, field, field_vector, end_of_payload, require, emit
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from itertools import count
+
+BINARY = {
+    "add", "sub", "mul", "div", "mod", "and", "or", "xor", "shl", "shr", "min", "max",
+    "lt", "le", "gt", "ge", "eq", "ne",
+}  # fmt: skip
+COMPARE = {"lt", "le", "gt", "ge", "eq", "ne"}
+UNARY = {"neg", "not", "floor", "ceil", "abs", "sqrt", "isfinite", "isnan"}
+RANK = {"bool": 0, "i32": 1, "u32": 2, "i64": 3, "f32": 4, "f64": 5}
+STORAGE_BITS = {"f32": 32, "i32": 32, "u32": 32, "f16": 16, "bf16": 16, "u16": 16}
+
+_ids = count()
+
+
+@dataclass(eq=False)
+class Instr:
+    """One operation and the value it makes.
+
+    :param vec: the vectors it reads or writes, see reads() and writes()
+    """
+
+    op: str
+    args: list[Instr] = field(default_factory=list)
+    type: str = "none"
+    vec: list[str] = field(default_factory=list)
+    attrs: dict = field(default_factory=dict)
+    id: int = field(default_factory=lambda: next(_ids))
+
+    def key(self) -> tuple:
+        """Equal for instructions that compute the same value from the same operands."""
+        args = tuple(arg.id for arg in self.args)
+        return (self.op, args, self.type, tuple(self.vec), repr(sorted(self.attrs.items())))
+
+
+@dataclass(eq=False)
+class Block:
+    """A function of scalars, for reduce: `result` computed by `body` from `params`."""
+
+    params: list[Instr]
+    body: list[Instr]
+    result: Instr
+
+
+@dataclass(eq=False)
+class Loop:
+    """For every i in [0, domain): body. `site` numbers a loop for the reader of a listing."""
+
+    domain: Instr
+    body: list[Instr] = field(default_factory=list)
+
+    @property
+    def results(self) -> list[Instr]:
+        return [instr for instr in self.body if instr.op == "reduce"]
+
+
+@dataclass(eq=False)
+class Vector:
+    """Named memory of `size` elements.
+
+    :param elem: storage type; u1 to u8 with `bits` an int or the name of a parameter
+    :param kind: input, output, state, temp or field (of the payload, when decoding)
+    :param order: which end of a byte the first code is in: lsb or msb
+    :param multiple: a packed vector is padded with zeros to a multiple of this many elements
+    """
+
+    name: str
+    elem: str
+    size: Instr
+    kind: str
+    order: str = "lsb"
+    multiple: int = 1
+
+    @property
+    def packed(self) -> bool:
+        return self.elem.startswith("u<")
+
+    @property
+    def bits(self) -> int | str:
+        """Bits of one element: a number, or the name of the parameter that says it."""
+        if not self.packed:
+            return STORAGE_BITS[self.elem]
+        text = self.elem[2:-1]
+        return int(text) if text.isdigit() else text
+
+    @property
+    def value_type(self) -> str:
+        """Type of a loaded element."""
+        if self.elem in ("f32", "f16", "bf16"):
+            return "f32"
+        return self.elem if self.elem in ("i32", "u32") else "i32"
+
+
+@dataclass
+class Param:
+    """A parameter of the algorithm; values are Python floats or ints."""
+
+    name: str
+    type: str
+    default: float | int | None
+    doc: str
+    choices: tuple | None = None
+    low: float | None = None
+    high: float | None = None
+    low_open: bool = False
+    high_open: bool = False
+    multiple: int = 1
+    for_sum: object = None
+    static: bool = False
+
+    @property
+    def integer(self) -> bool:
+        return self.type != "float"
+
+    def allowed(self) -> str:
+        """The allowed values in words."""
+        kind = "an integer" if self.integer else "a finite number"
+        show = str if self.integer else lambda value: repr(value).removesuffix(".0")
+        if self.choices:
+            return "one of " + ", ".join(show(value) for value in self.choices)
+        words = []
+        if self.low is not None:
+            words.append(f"{'>' if self.low_open else '>='} {show(self.low)}")
+        if self.high is not None:
+            words.append(f"{'<' if self.high_open else '<='} {show(self.high)}")
+        text = " ".join([kind, " and ".join(words)]).strip()
+        return text + (f", a multiple of {self.multiple}" if self.multiple > 1 else "")
+
+
+@dataclass(eq=False)
+class Function:
+    """An encode or a decode: `kind` says which. Decoders write the vector "out"."""
+
+    name: str
+    kind: str
+    body: list
+    vectors: dict[str, Vector]
+    input: str
+    output: str
+
+    def instrs(self) -> Iterator[Instr]:
+        """Every instruction, loop bodies included, in order."""
+        for node in self.body:
+            if isinstance(node, Loop):
+                yield from node.body
+            else:
+                yield node
+
+
+@dataclass(eq=False)
+class Program:
+    """An algorithm: its parameters, states and functions."""
+
+    name: str
+    summary: str
+    params: list[Param]
+    states: list[str]
+    encode: Function | None
+    decode: Function | None
+    source: str = ""
+    path: str = "<text>"
+
+    @property
+    def functions(self) -> list[Function]:
+        return [function for function in (self.encode, self.decode) if function is not None]
+
+
+_READS = {"load", "load_at", "bucket_load", "element", "emit"}
+_WRITES = {
+    "store", "bucket_reduce", "compact", "topk", "sort", "sample", "random_indices", "scatter",
+    "field_vector",
+}  # fmt: skip
+
+
+def reads(instr: Instr) -> list[str]:
+    """Vectors whose content an instruction reads."""
+    if instr.op == "scatter":
+        return list(instr.vec)  # what it does not write stays
+    if instr.op in ("compact", "topk", "sort", "sample"):
+        return instr.vec[1:]
+    return list(instr.vec) if instr.op in _READS else []
+
+
+def writes(instr: Instr) -> list[str]:
+    """Vectors that an instruction changes: by convention the first of `vec`."""
+    return instr.vec[:1] if instr.op in _WRITES else []
+
+
+def has_effect(instr: Instr) -> bool:
+    """True if an instruction must stay even if nothing uses its value."""
+    return instr.op in ("emit", "require", "end_of_payload", "field", "field_vector")
+
+
+def node_reads(node: Instr | Loop) -> set[str]:
+    parts = node.body if isinstance(node, Loop) else [node]
+    return {name for part in parts for name in reads(part)}
+
+
+def node_writes(node: Instr | Loop) -> set[str]:
+    parts = node.body if isinstance(node, Loop) else [node]
+    return {name for part in parts for name in writes(part)}
+
+
+def node_uses(node: Instr | Loop) -> set[int]:
+    """Ids of the values a node needs that it does not define itself."""
+    if isinstance(node, Instr):
+        return {arg.id for arg in node.args}
+    inside = {instr.id for instr in node.body}
+    used = {arg.id for instr in node.body for arg in instr.args} | {node.domain.id}
+    return used - inside
+
+
+def node_defines(node: Instr | Loop) -> set[int]:
+    return {node.id} if isinstance(node, Instr) else {instr.id for instr in node.results}

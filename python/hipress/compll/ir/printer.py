@@ -1,0 +1,123 @@
+"""Text of the IR, for people and golden files: values are numbered anew in order."""
+
+from __future__ import annotations
+
+from hipress.compll.ir.ir import Block, Function, Instr, Loop, Program
+
+_SYMBOLS = {
+    "add": "+", "sub": "-", "mul": "*", "div": "/", "mod": "%", "and": "&", "or": "|", "xor": "^",
+    "shl": "<<", "shr": ">>", "lt": "<", "le": "<=", "gt": ">", "ge": ">=", "eq": "==", "ne": "!=",
+}  # fmt: skip
+
+
+class _Names:
+    def __init__(self) -> None:
+        self.numbers: dict[int, int] = {}
+
+    def __call__(self, instr: Instr) -> str:
+        if instr.op == "const":
+            return _number(instr.attrs["value"])
+        if instr.op == "param":
+            return instr.attrs["name"]
+        if instr.op in ("n", "step", "index"):
+            return {"index": "i"}.get(instr.op, instr.op)
+        return f"%{self.numbers.setdefault(instr.id, len(self.numbers))}"
+
+
+def _number(value: object) -> str:
+    if isinstance(value, bool):
+        return str(value).lower()
+    return repr(value).removesuffix(".0") if isinstance(value, float) else str(value)
+
+
+def print_program(program: Program) -> str:
+    """The whole program as text."""
+    lines = [f'algorithm {program.name} "{program.summary}"']
+    for param in program.params:
+        default = "" if param.default is None else f" = {_number(param.default)}"
+        static = "static " if param.static else ""
+        lines.append(f"param {static}{param.type} {param.name}{default}: {param.allowed()}")
+    lines += [f"state f32 {name}[n]" for name in program.states]
+    for function in program.functions:
+        lines += ["", print_function(function)]
+    return "\n".join(lines) + "\n"
+
+
+def print_function(function: Function) -> str:
+    """One function as text."""
+    names = _Names()
+    lines = [f"{function.kind} {function.name}({function.input}) -> {function.output} {{"]
+    for vector in function.vectors.values():
+        if vector.kind in ("temp", "field"):
+            packed = f" {vector.order}" if vector.packed else ""
+            pad = f" multiple {vector.multiple}" if vector.multiple > 1 else ""
+            size = names(vector.size)
+            lines.append(f"  {vector.kind} {vector.elem} {vector.name}[{size}]{packed}{pad}")
+    for node in function.body:
+        if isinstance(node, Loop):
+            lines.append(f"  for i < {names(node.domain)} {{")
+            lines += ["    " + line for line in _body(node.body, names)]
+            lines.append("  }")
+        else:
+            lines += ["  " + line for line in _body([node], names)]
+    return "\n".join([*lines, "}"])
+
+
+def _body(body: list[Instr], names: _Names) -> list[str]:
+    hidden = ("const", "param", "n", "step", "index")
+    return [_line(instr, names) for instr in body if instr.op not in hidden]
+
+
+def _line(instr: Instr, names: _Names) -> str:
+    args = [names(arg) for arg in instr.args]
+    vec = instr.vec
+    op = instr.op
+    if op == "store":
+        return f"{vec[0]}[i] = {args[0]}"
+    if op == "scatter":
+        return f"{vec[0]}[{vec[1]}] = {vec[2] if len(vec) > 2 else args[0]}"
+    if op == "require":
+        return f'require {args[0]} else "{instr.attrs["message"]}"'
+    if op == "emit":
+        parts = []
+        for kind, what in instr.attrs["fields"]:
+            parts.append(what if kind == "vector" else f"{kind} {args[what]}")
+        return "emit " + ", ".join(parts)
+    if op == "end_of_payload":
+        return "end of payload"
+    if op == "bucket_reduce":
+        bucket, value = args
+        return f"{vec[0]}[i / {bucket}] = {instr.attrs['fn']} {value}"
+    if op in _SYMBOLS:
+        right = f"{args[0]} {_SYMBOLS[op]} {args[1]}"
+    elif op == "select":
+        right = f"{args[0]} ? {args[1]} : {args[2]}"
+    elif op == "load":
+        right = f"{vec[0]}[i]"
+    elif op == "load_at":
+        right = f"{vec[0]}[{args[0]}]"
+    elif op == "bucket_load":
+        right = f"{vec[0]}[i / {args[0]}]"
+    elif op == "reduce":
+        function = instr.attrs["fn"]
+        named = function if isinstance(function, str) else _inline(function)
+        start = f" from {args[1]}" if len(args) > 1 else ""
+        right = f"reduce {named} {args[0]}{start}"
+    elif op == "saturate":
+        right = f"saturate<{instr.attrs['bits']}> {args[0]}"
+    elif op == "random":
+        right = f"random site {instr.attrs['site']}"
+    elif op == "field":
+        right = f"field {instr.attrs['elem']}"
+    elif op == "field_vector":
+        return f"field {vec[0]}"
+    else:
+        right = " ".join([op, *vec, *args])
+    return f"{names(instr)}: {instr.type} = {right}"
+
+
+def _inline(block: Block) -> str:
+    names = _Names()
+    params = [names(param) for param in block.params]
+    body = "; ".join(_body(block.body, names))
+    return f"({', '.join(params)} -> {body}; {names(block.result)})"

@@ -1,0 +1,102 @@
+"""Checks that hold between any two passes; a failure is a bug of the compiler, not of the user."""
+
+from __future__ import annotations
+
+from hipress.compll.ir.ir import BINARY, COMPARE, Function, Instr, Loop, Program, reads, writes
+
+_ONLY_IN_LOOPS = {"index", "load", "load_at", "bucket_load", "store", "reduce", "bucket_reduce"}
+_ONLY_OUTSIDE = {
+    "compact", "topk", "sort", "sample", "scatter", "emit", "field", "field_vector",
+    "end_of_payload", "require", "n", "step", "param",
+}  # fmt: skip
+
+
+class IRError(AssertionError):
+    """The IR breaks one of its rules."""
+
+
+def verify(program: Program, after: str = "lowering") -> None:
+    """Checks every function of a program.
+
+    :param after: the pass that made this IR, for the message
+    :raises IRError: if a value is used before it is made, a type is wrong, a vector is unknown or
+        read before it is written
+    """
+    for function in program.functions:
+        try:
+            _Verifier(function).run()
+        except IRError as error:
+            raise IRError(f"after {after}, in {function.name}: {error}") from None
+
+
+class _Verifier:
+    def __init__(self, function: Function) -> None:
+        self.function = function
+        self.known: set[int] = set()
+        self.written = {
+            name
+            for name, vector in function.vectors.items()
+            if vector.kind in ("input", "state", "output")
+        }
+
+    def run(self) -> None:
+        for node in self.function.body:
+            if isinstance(node, Loop):
+                self._need(node.domain, "a loop's domain")
+                outside = set(self.known)
+                for instr in node.body:
+                    self._instr(instr, inside=True)
+                self.known = outside | {instr.id for instr in node.results}
+                for instr in node.body:
+                    self.written.update(writes(instr))
+            else:
+                self._instr(node, inside=False)
+                self.written.update(writes(node))
+
+    def _need(self, value: Instr, what: str) -> None:
+        if value.id not in self.known:
+            raise IRError(f"{what} uses %{value.id} ({value.op}) before it is made")
+
+    def _instr(self, instr: Instr, inside: bool) -> None:
+        if instr.id in self.known:
+            raise IRError(f"%{instr.id} ({instr.op}) is made twice")
+        if instr.op in (_ONLY_OUTSIDE if inside else _ONLY_IN_LOOPS):
+            raise IRError(f"{instr.op} must not be {'in' if inside else 'outside'} a loop")
+        for arg in instr.args:
+            self._need(arg, instr.op)
+        if inside and instr.type in ("i64", "f64") and instr.op != "reduce":
+            raise IRError(f"{instr.op} of type {instr.type} in a loop")
+        for name in reads(instr) + writes(instr):
+            if name not in self.function.vectors:
+                raise IRError(f"{instr.op} of the unknown vector {name}")
+        local = {name for name in writes(instr)} if instr.op == "scatter" else set()
+        for name in reads(instr):
+            if name not in self.written | local and not self._stored_in_loop(name):
+                raise IRError(f"{instr.op} reads {name} before it is written")
+        self._types(instr)
+        self.known.add(instr.id)
+
+    def _stored_in_loop(self, name: str) -> bool:
+        """A load after a store of the same loop sees that store."""
+        return any(
+            isinstance(node, Loop) and any(name in writes(instr) for instr in node.body)
+            for node in self.function.body
+        )
+
+    def _types(self, instr: Instr) -> None:
+        types = [arg.type for arg in instr.args]
+        if instr.op in BINARY:
+            if types[0] != types[1] and instr.op not in ("shl", "shr"):
+                raise IRError(f"{instr.op} of {types[0]} and {types[1]}")
+            expected = "bool" if instr.op in COMPARE else types[0]
+            if instr.type != expected:
+                raise IRError(f"{instr.op} of {types[0]} gives {expected}, not {instr.type}")
+        elif instr.op == "select":
+            if types[0] != "bool" or types[1] != types[2] or instr.type != types[1]:
+                raise IRError(f"select of {types}")
+        elif instr.op == "load":
+            if instr.type != self.function.vectors[instr.vec[0]].value_type:
+                raise IRError(f"load of {instr.vec[0]} gives {instr.type}")
+        elif instr.op == "store":
+            if types[0] != self.function.vectors[instr.vec[0]].value_type:
+                raise IRError(f"store of {types[0]} to {instr.vec[0]}")

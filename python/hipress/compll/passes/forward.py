@@ -1,0 +1,76 @@
+"""Forwarding: a loop that reads v[i] computes it itself, where v's own loop is simple to repeat.
+
+`x = residual + gradient` read by three reductions and a pack becomes an addition in each of them;
+the loop that filled x is then dead. Nothing is repeated that changes its value: not past a store to
+a vector that it reads, and not out of float16 or bfloat16, which round.
+"""
+
+from __future__ import annotations
+
+from hipress.compll.ir.ir import Function, Loop, node_writes, reads
+from hipress.compll.passes.slices import backward, clone
+
+_REPEATABLE = 64  # instructions
+
+
+def forward(function: Function) -> None:
+    """Forwards within one function, in place."""
+    for position, node in enumerate(function.body):
+        if isinstance(node, Loop):
+            _forward_into(function, position, node)
+
+
+def _forward_into(function: Function, position: int, loop: Loop) -> None:
+    body = []
+    mapping: dict = {}
+    stored: set[str] = set()
+    for instr in loop.body:
+        instr.args = [mapping.get(arg.id, arg) for arg in instr.args]
+        if instr.op == "load" and instr.vec[0] not in stored:
+            found = _producer(function, position, loop, instr.vec[0])
+            if found is not None:
+                copies, value = found
+                body += copies
+                mapping[instr.id] = value
+                continue
+        if instr.op == "store":
+            stored.add(instr.vec[0])
+        body.append(instr)
+    loop.body = body
+
+
+def _producer(function: Function, position: int, loop: Loop, name: str) -> tuple | None:
+    """(instructions, value) that compute element i of a temp at this position, or None."""
+    vector = function.vectors[name]
+    if vector.kind != "temp" or vector.elem in ("f16", "bf16", "u16"):
+        return None
+    written: set[str] = node_writes(loop)
+    for earlier in reversed(function.body[:position]):
+        changes = node_writes(earlier)
+        if name in changes:
+            if not isinstance(earlier, Loop) or earlier.domain is not loop.domain:
+                return None
+            store = next(i for i in earlier.body if i.op == "store" and i.vec[0] == name)
+            part = backward(store.args[0], earlier.body)
+            needed = {vec for instr in part for vec in reads(instr)}
+            own = {vec for vec in needed if vec in node_writes(earlier)}
+            if needed & (written - node_writes(loop)) or own or len(part) > _REPEATABLE:
+                return None
+            if needed & node_writes(loop) and _reads_after_write(loop, needed):
+                return None
+            mapping: dict = {}
+            copies = clone(part, mapping)
+            return copies, mapping[store.args[0].id]
+        written |= changes
+    return None
+
+
+def _reads_after_write(loop: Loop, needed: set[str]) -> bool:
+    """True if a store of this loop to one of these vectors could come before the forwarded load."""
+    seen_store = False
+    for instr in loop.body:
+        if instr.op in ("store", "bucket_reduce") and instr.vec[0] in needed:
+            seen_store = True
+        elif instr.op == "load" and seen_store:
+            return True
+    return False

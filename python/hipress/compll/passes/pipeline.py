@@ -1,0 +1,38 @@
+"""The order of the passes, with the verifier after each."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from hipress.compll.ir.ir import Program
+from hipress.compll.ir.verify import verify
+from hipress.compll.passes.forward import forward
+from hipress.compll.passes.fuse import fuse
+from hipress.compll.passes.simplify import cse, dce, fold
+
+PASSES = (
+    ("fold", fold),
+    ("cse", cse),
+    ("forward", forward),
+    ("dce", dce),
+    ("fuse", fuse),
+    ("cse", cse),
+    ("fold", fold),
+    ("dce", dce),
+)
+
+
+def optimize(program: Program, watch: Callable[[str, Program], None] | None = None) -> Program:
+    """Runs all passes on a program, in place.
+
+    :param watch: called with a pass's name and the program after each
+    :raises IRError: if a pass breaks the IR
+    """
+    verify(program)
+    for name, run in PASSES:
+        for function in program.functions:
+            run(function)
+        verify(program, name)
+        if watch is not None:
+            watch(name, program)
+    return program
