@@ -1,0 +1,101 @@
+"""How large a payload can become: a computation of n and the parameters alone."""
+
+from __future__ import annotations
+
+from hipress.compll.frontend.errors import CompileError
+from hipress.compll.ir.ir import Function, Instr, Loop
+from hipress.compll.passes.slices import clone
+
+_FIELD_BYTES = {"u8": 1, "u16": 2, "u32": 4, "f32": 4}
+_PURE = {
+    "const", "param", "n", "add", "sub", "mul", "div", "mod", "and", "or", "xor", "shl", "shr",
+    "lt", "le", "gt", "ge", "eq", "ne", "neg", "not", "floor", "ceil", "abs", "sqrt", "cast",
+    "saturate", "wrap", "select",
+}  # fmt: skip
+
+
+class Layout:
+    """The upper bound of an encoder's payload.
+
+    :ivar body: scalar instructions that compute `result` (i64, bytes)
+    :ivar fixed: True if every payload has exactly that size
+    """
+
+    def __init__(self, function: Function) -> None:
+        self.function = function
+        self.body: list[Instr] = []
+        self.fixed = True
+        emit = next(node for node in function.body if isinstance(node, Instr) and node.op == "emit")
+        total = self._const(0)
+        for kind, what in emit.attrs["fields"]:
+            if kind == "vector":
+                size = self._vector_bytes(what)
+            else:
+                size = self._const(_FIELD_BYTES[kind])
+            total = self._emit("add", [total, size])
+        self.result = total
+
+    def _emit(self, op: str, args: list[Instr], type_: str = "i64", **attrs: object) -> Instr:
+        instr = Instr(op, args, type_, attrs=attrs)
+        self.body.append(instr)
+        return instr
+
+    def _const(self, value: int) -> Instr:
+        return self._emit("const", [], value=value)
+
+    def _vector_bytes(self, name: str) -> Instr:
+        vector = self.function.vectors[name]
+        count = self.bound(vector.size)
+        if not vector.packed:
+            return self._emit("mul", [count, self._const(vector.bits // 8)])
+        bits = vector.bits
+        width = (
+            self._const(bits) if isinstance(bits, int)
+            else self._emit("param", [], name=bits)
+        )  # fmt: skip
+        multiple = self._const(vector.multiple)
+        more = self._emit("add", [count, self._const(vector.multiple - 1)])
+        padded = self._emit("mul", [self._emit("div", [more, multiple]), multiple])
+        all_bits = self._emit("add", [self._emit("mul", [padded, width]), self._const(7)])
+        return self._emit("div", [all_bits, self._const(8)])
+
+    def bound(self, size: Instr) -> Instr:
+        """An upper bound of a size; clears `fixed` if the size itself depends on data."""
+        if size.op == "compact":
+            self.fixed = False
+            return self.bound(self.function.vectors[size.vec[1]].size)
+        if size.op in ("topk", "sample", "random_indices"):
+            if size.op == "random_indices":
+                most, wanted = self.bound(size.args[0]), size.args[1]
+            else:
+                most, wanted = self.bound(self.function.vectors[size.vec[1]].size), size.args[0]
+            if not self.is_pure(wanted):
+                self.fixed = False
+                return most
+            k = self.bound(wanted)
+            zero = self._const(0)
+            k = self._emit("select", [self._emit("gt", [k, zero], "bool"), k, zero])
+            return self._emit("select", [self._emit("lt", [k, most], "bool"), k, most])
+        if not self.is_pure(size):
+            raise CompileError(
+                "the size of a field must follow from the gradient's size and the parameters, or "
+                "from filter, topk or sample"
+            )
+        mapping: dict[int, Instr] = {}
+        self.body += clone(self._slice(size), mapping)
+        return mapping[size.id]
+
+    def is_pure(self, value: Instr) -> bool:
+        """True if a scalar depends on n and the parameters only."""
+        return value.op in _PURE and all(self.is_pure(arg) for arg in value.args)
+
+    def _slice(self, value: Instr) -> list[Instr]:
+        wanted: set[int] = set()
+        todo = [value]
+        while todo:
+            instr = todo.pop()
+            if instr.id not in wanted:
+                wanted.add(instr.id)
+                todo += instr.args
+        nodes = [node for node in self.function.body if not isinstance(node, Loop)]
+        return [node for node in nodes if node.id in wanted]

@@ -1,0 +1,222 @@
+"""Generated C++ to a shared library, cached by content, and calls into it without the registry."""
+
+from __future__ import annotations
+
+import ctypes
+import hashlib
+import os
+import platform
+import shutil
+import subprocess
+import tempfile
+from ctypes import (
+    POINTER,
+    Structure,
+    c_char_p,
+    c_double,
+    c_int,
+    c_int64,
+    c_uint32,
+    c_uint64,
+    c_void_p,
+)
+from pathlib import Path
+
+import numpy as np
+
+from hipress.compll.backends.cpp import generate
+from hipress.compll.backends.numpy_backend import PayloadError, check_params
+from hipress.compll.ir.ir import Program
+
+FLAGS = {
+    "baseline": [],
+    "avx2": ["-mavx2", "-mf16c", "-mbmi2", "-mpopcnt"],
+    "avx512": ["-mavx512f", "-mavx512bw", "-mavx512dq", "-mavx512vl", "-mf16c", "-mbmi2",
+               "-mpopcnt"],
+}  # fmt: skip
+# Contracted multiply-adds would change bits from one machine to the next; ints wrap around.
+_COMMON = ["-std=c++17", "-O3", "-fPIC", "-shared", "-ffp-contract=off", "-fwrapv",
+           "-fno-math-errno", "-fno-trapping-math", "-Wno-psabi", "-pthread"]  # fmt: skip
+
+
+class BuildError(RuntimeError):
+    """The C++ compiler is missing or refused generated code."""
+
+
+def include_directory() -> Path:
+    """Where the headers of generated code lie: in the package, or in the source tree."""
+    package = Path(__file__).resolve().parents[2]
+    for place in (package / "include", package.parents[1] / "src"):
+        if (place / "operator/contrib/compll/runtime.h").exists():
+            return place
+    raise BuildError("the headers operator/contrib/compll/*.h are not installed; reinstall hipress")
+
+
+def cache_directory() -> Path:
+    """HIPRESS_CACHE, or hipress below the user's cache directory."""
+    chosen = os.environ.get("HIPRESS_CACHE")
+    if chosen:
+        return Path(chosen)
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "hipress"
+
+
+def available_isas() -> list[str]:
+    """Instruction sets that this CPU runs, the widest first."""
+    flags: set[str] = set()
+    if platform.machine() in ("x86_64", "AMD64"):
+        with open("/proc/cpuinfo") as info:
+            flags = next((set(line.split()) for line in info if line.startswith("flags")), set())
+    found = ["baseline"]
+    if {"avx2", "f16c", "bmi2"} <= flags:
+        found.insert(0, "avx2")
+        if {"avx512f", "avx512bw", "avx512dq", "avx512vl"} <= flags:
+            found.insert(0, "avx512")
+    return found
+
+
+def build(program: Program, isa: str | None = None) -> Path:
+    """Compiles an optimised program for one instruction set, unless the cache has it.
+
+    :param isa: baseline, avx2 or avx512; None: what HIPRESS_SIMD says, or the best of this CPU
+    :returns: path of the shared library
+    :raises BuildError: if there is no C++ compiler, or it fails
+    """
+    isa = isa or os.environ.get("HIPRESS_SIMD") or available_isas()[0]
+    if isa not in FLAGS:
+        raise BuildError(f"an instruction set must be {', '.join(FLAGS)}, not {isa}")
+    source = generate(program)
+    include = include_directory()
+    headers = sorted((include / "operator/contrib/compll").glob("*.h"))
+    headers.append(include / "operator/contrib/half.h")
+    compiler = os.environ.get("CXX") or "g++"
+    found = shutil.which(compiler.split()[0])
+    if found is None:
+        raise BuildError(f"there is no C++ compiler {compiler}; install g++ or set CXX")
+    command = [*compiler.split(), *_COMMON, *FLAGS[isa], f"-I{include}"]
+    digest = hashlib.sha256(" ".join(command).encode())
+    stamp = os.stat(os.path.realpath(found))
+    digest.update(f"{stamp.st_size} {stamp.st_mtime_ns}".encode())
+    for part in (source.encode(), *(header.read_bytes() for header in headers)):
+        digest.update(part)
+    target = cache_directory() / f"{program.name}-{digest.hexdigest()[:24]}.so"
+    if not target.exists():
+        _compile(command, source, target)
+    return target
+
+
+def _compile(command: list[str], source: str, target: Path) -> None:
+    target.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=target.parent) as folder:
+        text, library = Path(folder, "generated.cc"), Path(folder, "generated.so")
+        text.write_text(source)
+        result = subprocess.run(
+            [*command, str(text), "-o", str(library)], capture_output=True, text=True, check=False
+        )
+        if result.returncode != 0:
+            raise BuildError(f"the C++ compiler refused generated code:\n{result.stderr[:4000]}")
+        # A rename is atomic: processes that compile the same at once do not see half a file.
+        os.replace(library, target)
+
+
+class _EncodeCall(Structure):
+    _fields_ = [
+        ("gradient", c_void_p), ("n", c_int64), ("params", POINTER(c_double)),
+        ("states", POINTER(c_void_p)), ("step", c_uint64), ("stream", c_uint32),
+        ("threads", c_int), ("payload", c_void_p),
+    ]  # fmt: skip
+
+
+class _DecodeCall(Structure):
+    _fields_ = [
+        ("payload", c_void_p), ("bytes", c_int64), ("n", c_int64), ("params", POINTER(c_double)),
+        ("out", c_void_p), ("add", c_int), ("check_only", c_int), ("threads", c_int),
+        ("error", c_void_p), ("error_size", c_int),
+    ]  # fmt: skip
+
+
+class _Algorithm(Structure):
+    _fields_ = [
+        ("abi_version", c_uint32), ("name", c_char_p), ("summary", c_char_p),
+        ("num_params", c_int), ("params", c_void_p), ("num_states", c_int), ("residual", c_int),
+        ("fixed_size", c_int),
+        ("granularity", ctypes.CFUNCTYPE(c_int64, POINTER(c_double))),
+        ("max_bytes", ctypes.CFUNCTYPE(c_int64, c_int64, POINTER(c_double))),
+        ("encode", ctypes.CFUNCTYPE(c_int64, POINTER(_EncodeCall))),
+        ("decode", ctypes.CFUNCTYPE(c_int, POINTER(_DecodeCall))),
+        ("for_sum", c_void_p),
+    ]  # fmt: skip
+
+
+class Compiled:
+    """A compiled algorithm with the interface of the interpreter.
+
+    :param isa: as for build()
+    :param threads: how many share the work; results do not depend on it
+    """
+
+    def __init__(
+        self, program: Program, isa: str | None = None, threads: int = 1, **params: float | int
+    ) -> None:
+        self.program, self.threads = program, threads
+        self.params = check_params(program, params)
+        self.library = ctypes.CDLL(str(build(program, isa)))
+        entry = self.library.hipress_compll_algorithm
+        entry.restype = POINTER(_Algorithm)
+        self.algorithm = entry().contents
+        self._values = (c_double * max(len(self.params), 1))(*self.params.values())
+
+    def max_bytes(self, n: int) -> int:
+        """Upper bound of the payload of n elements."""
+        return self.algorithm.max_bytes(n, self._values)
+
+    @property
+    def fixed_size(self) -> bool:
+        return bool(self.algorithm.fixed_size)
+
+    def encode(
+        self,
+        gradient: np.ndarray,
+        states: dict[str, np.ndarray] | None = None,
+        step: int = 0,
+        stream: int = 0,
+    ) -> bytes:
+        """As Interpreter.encode."""
+        states = states if states is not None else {}
+        gradient = np.ascontiguousarray(gradient, np.float32)
+        for name in self.program.states:
+            states.setdefault(name, np.zeros(gradient.size, np.float32))
+        pointers = [states[name].ctypes.data for name in self.program.states]
+        payload = np.zeros(self.max_bytes(gradient.size) + 64, np.uint8)
+        payload[-64:] = 0xA5
+        call = _EncodeCall(
+            gradient.ctypes.data, gradient.size, self._values,
+            (c_void_p * max(len(pointers), 1))(*pointers), step, stream, self.threads,
+            payload.ctypes.data,
+        )  # fmt: skip
+        written = self.algorithm.encode(ctypes.byref(call))
+        if written < 0 or written > payload.size - 64 or (payload[-64:] != 0xA5).any():
+            raise AssertionError(f"encode wrote {written} bytes, or beyond its buffer")
+        return payload[:written].tobytes()
+
+    def decode(self, payload: bytes, n: int) -> np.ndarray:
+        """float32[n]. :raises PayloadError: for a malformed payload"""
+        out = np.full(n, np.nan, np.float32)
+        self._decode(payload, out, add=False)
+        return out
+
+    def decode_add(self, payload: bytes, total: np.ndarray) -> None:
+        """total += decoded, in place, for float32[n]."""
+        self._decode(payload, total, add=True)
+
+    def _decode(self, payload: bytes, out: np.ndarray, add: bool) -> None:
+        data = np.frombuffer(payload, np.uint8)
+        error = ctypes.create_string_buffer(300)
+        call = _DecodeCall(
+            data.ctypes.data, data.size, out.size, self._values, out.ctypes.data, int(add), 0,
+            self.threads, ctypes.addressof(error), len(error),
+        )  # fmt: skip
+        if self.algorithm.decode(ctypes.byref(call)) != 0:
+            raise PayloadError(f"the payload {error.value.decode()}")
+
+
+__all__ = ["BuildError", "Compiled", "build"]

@@ -1,0 +1,370 @@
+/*!
+ * \file lanes.h
+ * \brief Vectors of floats and ints as generated code uses them, in GCC's vector extension, as wide
+ *        as the instruction set that the file is compiled for.
+ *
+ * A bool in lanes is an I of 0 or -1. Every function has a scalar overload of the same meaning, so
+ * that a combiner works on both. Results equal the NumPy interpreter's bit for bit.
+ */
+#ifndef HIPRESS_OPERATOR_CONTRIB_COMPLL_LANES_H_
+#define HIPRESS_OPERATOR_CONTRIB_COMPLL_LANES_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <limits>
+#include <type_traits>
+
+#if defined(__SSE2__)
+#include <immintrin.h>
+#endif
+
+#include "operator/contrib/half.h"
+
+namespace hipress {
+namespace compll {
+namespace {
+
+#if defined(__AVX512F__) && defined(__AVX512BW__) && defined(__AVX512DQ__) && defined(__AVX512VL__)
+#define COMPLL_AVX512 1
+constexpr int kLanes = 16;
+#elif defined(__AVX2__)
+#define COMPLL_AVX2 1
+constexpr int kLanes = 8;
+#else
+constexpr int kLanes = 4;
+#endif
+
+using F = float __attribute__((vector_size(4 * kLanes)));
+using I = int32_t __attribute__((vector_size(4 * kLanes)));
+using U = uint32_t __attribute__((vector_size(4 * kLanes)));
+using Bytes = uint8_t __attribute__((vector_size(kLanes)));
+
+/// Elements that generated loops handle at once, and lanes that define the order of a reduction.
+constexpr int kTile = 64;
+constexpr int kVectors = kTile / kLanes;
+constexpr int kSumLanes = 32;
+constexpr int kSums = kSumLanes / kLanes;
+constexpr int64_t kBlock = 4096;
+
+#define COMPLL_INLINE inline __attribute__((always_inline))
+
+COMPLL_INLINE F Set(float value) { return F{} + value; }
+COMPLL_INLINE I Set(int32_t value) { return I{} + value; }
+COMPLL_INLINE U Set(uint32_t value) { return U{} + value; }
+COMPLL_INLINE I Set(bool value) { return I{} - static_cast<int32_t>(value); }
+
+/// A constant of the type of the first argument, for combiners.
+COMPLL_INLINE F Like(F, float value) { return Set(value); }
+COMPLL_INLINE I Like(I, int32_t value) { return Set(value); }
+template <typename T>
+COMPLL_INLINE T Like(T, T value) {
+  return value;
+}
+
+COMPLL_INLINE I BitsI(F x) { return reinterpret_cast<I>(x); }
+COMPLL_INLINE U BitsU(F x) { return reinterpret_cast<U>(x); }
+COMPLL_INLINE F FromBits(U x) { return reinterpret_cast<F>(x); }
+COMPLL_INLINE uint32_t BitsU(float x) { return BitsOf(x); }
+COMPLL_INLINE float FromBits(uint32_t x) { return FloatOf(x); }
+
+COMPLL_INLINE F Select(I mask, F yes, F no) { return mask ? yes : no; }
+COMPLL_INLINE I Select(I mask, I yes, I no) { return mask ? yes : no; }
+COMPLL_INLINE U Select(I mask, U yes, U no) { return mask ? yes : no; }
+template <typename T>
+COMPLL_INLINE T Select(bool mask, T yes, T no) {
+  return mask ? yes : no;
+}
+
+COMPLL_INLINE I Not(I mask) { return ~mask; }
+COMPLL_INLINE bool Not(bool mask) { return !mask; }
+
+COMPLL_INLINE F Abs(F x) { return FromBits(BitsU(x) & 0x7fffffffu); }
+COMPLL_INLINE float Abs(float x) { return __builtin_fabsf(x); }
+COMPLL_INLINE double Abs(double x) { return __builtin_fabs(x); }
+COMPLL_INLINE I Abs(I x) { return x < 0 ? -x : x; }
+COMPLL_INLINE int64_t Abs(int64_t x) { return x < 0 ? -x : x; }
+
+COMPLL_INLINE F Sqrt(F x) {
+#if defined(COMPLL_AVX512)
+  return _mm512_sqrt_ps(x);
+#elif defined(COMPLL_AVX2)
+  return _mm256_sqrt_ps(x);
+#else
+  for (int l = 0; l < kLanes; ++l) x[l] = __builtin_sqrtf(x[l]);
+  return x;
+#endif
+}
+COMPLL_INLINE float Sqrt(float x) { return __builtin_sqrtf(x); }
+COMPLL_INLINE double Sqrt(double x) { return __builtin_sqrt(x); }
+
+COMPLL_INLINE F Floor(F x) {
+#if defined(COMPLL_AVX512)
+  return _mm512_roundscale_ps(x, _MM_FROUND_TO_NEG_INF | _MM_FROUND_NO_EXC);
+#elif defined(COMPLL_AVX2)
+  return _mm256_floor_ps(x);
+#else
+  // From 2^23 on every float is whole. The sign is x's own: floor(-0.0) is -0.0.
+  const I small = Abs(x) < 8388608.0f;
+  F whole = __builtin_convertvector(__builtin_convertvector(Select(small, x, F{}), I), F);
+  whole -= Select(whole > x, Set(1.0f), F{});
+  whole = FromBits((BitsU(whole) & 0x7fffffffu) | (BitsU(x) & 0x80000000u));
+  return Select(small, whole, x);
+#endif
+}
+COMPLL_INLINE float Floor(float x) { return __builtin_floorf(x); }
+COMPLL_INLINE double Floor(double x) { return __builtin_floor(x); }
+COMPLL_INLINE F Ceil(F x) { return -Floor(-x); }
+COMPLL_INLINE float Ceil(float x) { return __builtin_ceilf(x); }
+COMPLL_INLINE double Ceil(double x) { return __builtin_ceil(x); }
+
+COMPLL_INLINE I IsFinite(F x) { return (BitsI(x) & 0x7f800000) != 0x7f800000; }
+COMPLL_INLINE bool IsFinite(float x) { return (BitsOf(x) & 0x7f800000u) != 0x7f800000u; }
+COMPLL_INLINE I IsNan(F x) { return x != x; }
+COMPLL_INLINE bool IsNan(float x) { return x != x; }
+
+// Conversions: what does not fit saturates, NaN is 0 ---------------------------------------------------
+
+COMPLL_INLINE I ToI32(F x) {
+  const F low = Set(-2147483648.0f), high = Set(2147483520.0f);
+  x = Select(x == x, x, F{});
+  x = Select(x < low, low, x);
+  return __builtin_convertvector(Select(x > high, high, x), I);
+}
+COMPLL_INLINE U ToU32(F x) {
+  const F high = Set(4294967040.0f);
+  x = Select(x > 0.0f, x, F{});
+  return __builtin_convertvector(Select(x > high, high, x), U);
+}
+COMPLL_INLINE int32_t ToI32(float x) {
+  x = x == x ? x : 0;
+  x = x < -2147483648.0f ? -2147483648.0f : x;
+  return static_cast<int32_t>(x > 2147483520.0f ? 2147483520.0f : x);
+}
+COMPLL_INLINE uint32_t ToU32(float x) {
+  x = x > 0 ? x : 0;
+  return static_cast<uint32_t>(x > 4294967040.0f ? 4294967040.0f : x);
+}
+template <typename T>
+COMPLL_INLINE int64_t ToI64(T x) {
+  x = x == x ? x : 0;
+  x = x < T(-9223372036854775808.0) ? T(-9223372036854775808.0) : x;
+  const T high = T(9223372036854775808.0 - 549755813888.0);
+  return static_cast<int64_t>(x > high ? high : x);
+}
+COMPLL_INLINE F ToF32(I x) { return __builtin_convertvector(x, F); }
+COMPLL_INLINE F ToF32(U x) { return __builtin_convertvector(x, F); }
+template <typename T>
+COMPLL_INLINE float ToF32(T x) {
+  return static_cast<float>(x);
+}
+
+/// A float as a code of `bits` bits: clamped to 0 .. 2^bits - 1, then cut off.
+COMPLL_INLINE I Saturate(F x, int bits) {
+  const F top = Set(static_cast<float>((1 << bits) - 1));
+  x = Select(x > 0.0f, x, F{});
+  return __builtin_convertvector(Select(x < top, x, top), I);
+}
+COMPLL_INLINE int64_t Saturate(float x, int bits) {
+  const float top = static_cast<float>((1 << bits) - 1);
+  x = x > 0 ? x : 0;
+  return static_cast<int64_t>(x < top ? x : top);
+}
+
+// Integers: division to zero, x / 0 is 0; shifts by the low bits of the amount -------------------------
+
+template <typename T>
+COMPLL_INLINE T DivOne(T a, T b) {
+  if (b == 0) return T(0);
+  return std::is_signed<T>::value && b == T(-1) ? T(0) - a : a / b;  // -fwrapv
+}
+template <typename T>
+COMPLL_INLINE T ModOne(T a, T b) {
+  return b == 0 || (std::is_signed<T>::value && b == T(-1)) ? T(0) : a % b;
+}
+template <typename V>
+COMPLL_INLINE V DivEach(V a, V b) {
+  for (int l = 0; l < kLanes; ++l) a[l] = DivOne(a[l], b[l]);
+  return a;
+}
+template <typename V>
+COMPLL_INLINE V ModEach(V a, V b) {
+  for (int l = 0; l < kLanes; ++l) a[l] = ModOne(a[l], b[l]);
+  return a;
+}
+COMPLL_INLINE I Div(I a, I b) { return DivEach(a, b); }
+COMPLL_INLINE U Div(U a, U b) { return DivEach(a, b); }
+COMPLL_INLINE F Div(F a, F b) { return a / b; }
+COMPLL_INLINE float Div(float a, float b) { return a / b; }
+COMPLL_INLINE double Div(double a, double b) { return a / b; }
+COMPLL_INLINE int64_t Div(int64_t a, int64_t b) { return DivOne(a, b); }
+COMPLL_INLINE I Mod(I a, I b) { return ModEach(a, b); }
+COMPLL_INLINE U Mod(U a, U b) { return ModEach(a, b); }
+COMPLL_INLINE int64_t Mod(int64_t a, int64_t b) { return ModOne(a, b); }
+
+COMPLL_INLINE I Shl(I a, I b) { return a << (b & 31); }
+COMPLL_INLINE U Shl(U a, U b) { return a << (b & 31u); }
+COMPLL_INLINE int64_t Shl(int64_t a, int64_t b) {
+  return static_cast<int64_t>(static_cast<uint64_t>(a) << (b & 63));
+}
+COMPLL_INLINE I Shr(I a, I b) { return a >> (b & 31); }
+COMPLL_INLINE U Shr(U a, U b) { return a >> (b & 31u); }
+COMPLL_INLINE int64_t Shr(int64_t a, int64_t b) { return a >> (b & 63); }
+
+// Memory -----------------------------------------------------------------------------------------------
+
+/// The lanes below `left`.
+COMPLL_INLINE I Valid(int left) {
+  I lane;
+  for (int l = 0; l < kLanes; ++l) lane[l] = l;
+  return lane < left;
+}
+COMPLL_INLINE I Lanes(int64_t first) {
+  I lane;
+  for (int l = 0; l < kLanes; ++l) lane[l] = l;
+  return lane + static_cast<int32_t>(first);
+}
+
+/// V of T[i .. i + kLanes), of which a tail has only `left`: the others are 0.
+template <bool kTail, typename V, typename T>
+COMPLL_INLINE V LoadAs(const T* data, int64_t i, int left) {
+  V value = V{};
+  if (kTail && left < kLanes) {
+    std::memcpy(&value, data + i, sizeof(T) * (left > 0 ? left : 0));
+  } else {
+    std::memcpy(&value, data + i, sizeof(T) * kLanes);
+  }
+  return value;
+}
+template <bool kTail>
+COMPLL_INLINE F Load(const float* data, int64_t i, int left) {
+  return LoadAs<kTail, F>(data, i, left);
+}
+template <bool kTail>
+COMPLL_INLINE I Load(const int32_t* data, int64_t i, int left) {
+  return LoadAs<kTail, I>(data, i, left);
+}
+template <bool kTail>
+COMPLL_INLINE U Load(const uint32_t* data, int64_t i, int left) {
+  return LoadAs<kTail, U>(data, i, left);
+}
+template <bool kTail, typename H>
+COMPLL_INLINE F LoadHalf(const H* data, int64_t i, int left) {
+  H halves[kLanes] = {};
+  std::memcpy(halves, data + i, sizeof(H) * (kTail && left < kLanes ? (left > 0 ? left : 0) : kLanes));
+  F value;
+#if defined(COMPLL_AVX512) || defined(COMPLL_AVX2)
+  if (sizeof(H) == sizeof(Float16) && std::is_same<H, Float16>::value) {
+#if defined(COMPLL_AVX512)
+    return _mm512_cvtph_ps(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(halves)));
+#else
+    return _mm256_cvtph_ps(_mm_loadu_si128(reinterpret_cast<const __m128i*>(halves)));
+#endif
+  }
+#endif
+  for (int l = 0; l < kLanes; ++l) value[l] = ToFloat(halves[l]);
+  return value;
+}
+template <bool kTail>
+COMPLL_INLINE F Load(const Float16* data, int64_t i, int left) {
+  return LoadHalf<kTail>(data, i, left);
+}
+template <bool kTail>
+COMPLL_INLINE F Load(const BFloat16* data, int64_t i, int left) {
+  return LoadHalf<kTail>(data, i, left);
+}
+template <bool kTail>
+COMPLL_INLINE I Load(const uint16_t* data, int64_t i, int left) {
+  uint16_t halves[kLanes] = {};
+  std::memcpy(halves, data + i, sizeof(uint16_t) * (kTail && left < kLanes ? (left > 0 ? left : 0) : kLanes));
+  I value;
+  for (int l = 0; l < kLanes; ++l) value[l] = halves[l];
+  return value;
+}
+
+template <bool kTail, typename T, typename V>
+COMPLL_INLINE void Put(T* data, int64_t i, int left, V value) {
+  if (kTail && left < kLanes) {
+    if (left > 0) std::memcpy(data + i, &value, sizeof(T) * left);
+  } else {
+    std::memcpy(data + i, &value, sizeof(T) * kLanes);
+  }
+}
+template <bool kTail>
+COMPLL_INLINE void Store(float* data, int64_t i, int left, F value) {
+  Put<kTail>(data, i, left, value);
+}
+template <bool kTail>
+COMPLL_INLINE void Store(int32_t* data, int64_t i, int left, I value) {
+  Put<kTail>(data, i, left, value);
+}
+template <bool kTail>
+COMPLL_INLINE void Store(uint32_t* data, int64_t i, int left, U value) {
+  Put<kTail>(data, i, left, value);
+}
+template <bool kTail, typename H>
+COMPLL_INLINE void StoreHalf(H* data, int64_t i, int left, F value) {
+  struct {
+    H of[kLanes];
+  } halves;
+  bool done = false;
+#if defined(COMPLL_AVX512) || defined(COMPLL_AVX2)
+  if (std::is_same<H, Float16>::value) {
+    done = true;
+#if defined(COMPLL_AVX512)
+    const __m256i packed = _mm512_cvtps_ph(value, _MM_FROUND_TO_NEAREST_INT);
+#else
+    const __m128i packed = _mm256_cvtps_ph(value, _MM_FROUND_TO_NEAREST_INT);
+#endif
+    std::memcpy(&halves, &packed, sizeof(halves));
+  }
+#endif
+  if (!done) {
+    for (int l = 0; l < kLanes; ++l) FromFloat(value[l], &halves.of[l]);
+  }
+  Put<kTail>(data, i, left, halves);
+}
+template <bool kTail>
+COMPLL_INLINE void Store(Float16* data, int64_t i, int left, F value) {
+  StoreHalf<kTail>(data, i, left, value);
+}
+template <bool kTail>
+COMPLL_INLINE void Store(BFloat16* data, int64_t i, int left, F value) {
+  StoreHalf<kTail>(data, i, left, value);
+}
+template <bool kTail>
+COMPLL_INLINE void Store(uint16_t* data, int64_t i, int left, I value) {
+  struct {
+    uint16_t of[kLanes];
+  } halves;
+  for (int l = 0; l < kLanes; ++l) halves.of[l] = static_cast<uint16_t>(value[l]);
+  Put<kTail>(data, i, left, halves);
+}
+
+/// data[index[l]] for each lane, clamped into the vector; 0 from an empty one.
+template <typename V, typename T>
+COMPLL_INLINE V Gather(const T* data, int64_t size, I index) {
+  V value = V{};
+  for (int l = 0; l < kLanes; ++l) {
+    const int64_t at = index[l] < 0 ? 0 : (index[l] >= size ? size - 1 : index[l]);
+    if (size > 0) value[l] = data[at];
+  }
+  return value;
+}
+
+/// lane j takes in lane j + 16, + 8, + 4, + 2, + 1.
+template <typename T, typename V, typename Combine>
+COMPLL_INLINE T FoldLanes(const V* sums, Combine combine) {
+  T lanes[kSumLanes];
+  std::memcpy(lanes, sums, sizeof(lanes));
+  for (int width = kSumLanes / 2; width > 0; width /= 2) {
+    for (int l = 0; l < width; ++l) lanes[l] = combine(lanes[l], lanes[l + width]);
+  }
+  return lanes[0];
+}
+
+}  // namespace
+}  // namespace compll
+}  // namespace hipress
+
+#endif  // HIPRESS_OPERATOR_CONTRIB_COMPLL_LANES_H_
