@@ -34,6 +34,8 @@ HIPRESS_API const char* HipressVersion(void);
 
 /*! \brief JSON list of {name, summary, params, doc} of every registered codec. */
 HIPRESS_API int HipressListCodecs(const char** json);
+/*! \brief Loads a library compiled by CompLL: its algorithm becomes a type; `name` is its name. */
+HIPRESS_API int HipressLoadCodec(const char* path, const char** name);
 /*! \brief Makes a codec; keys must hold "type". One handle keeps one residual. */
 HIPRESS_API int HipressCodecCreate(int num, const char** keys, const char** vals,
                                    HipressCodecHandle* out);

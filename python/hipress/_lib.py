@@ -37,6 +37,7 @@ _SIGNATURES: dict[str, tuple] = {
     "HipressGetLastError": (c_char_p, []),
     "HipressVersion": (c_char_p, []),
     "HipressListCodecs": (c_int, [POINTER(c_char_p)]),
+    "HipressLoadCodec": (c_int, [c_char_p, POINTER(c_char_p)]),
     "HipressCodecCreate": (c_int, [c_int, _STRINGS, _STRINGS, POINTER(_HANDLE)]),
     "HipressCodecFree": (c_int, [_HANDLE]),
     "HipressCodecMaxBytes": (c_int, [_HANDLE, c_int64, c_int, POINTER(c_int64)]),
@@ -166,6 +167,31 @@ def string_pairs(params: dict[str, object]) -> tuple[int, ctypes.Array, ctypes.A
     return len(params), keys, values
 
 
+def load_codec(path: str) -> str:
+    """Compiles a CompLL source file and registers its algorithm; returns the type's name.
+
+    :raises ValueError: if the text is wrong or its name is taken
+    :raises RuntimeError: if there is no C++ compiler
+    """
+    # Late: most processes load nothing, and need neither lark nor NumPy for it.
+    from hipress import compll
+    from hipress.compll.backends.native import build
+
+    name = c_char_p()
+    library = build(compll.compile_file(path))
+    check_call(lib.HipressLoadCodec(os.fsencode(library), ctypes.byref(name)))
+    return name.value.decode()
+
+
+def _load_listed() -> None:
+    """Loads the algorithms that HIPRESS_CODECS lists, so that a whole job has them."""
+    for path in filter(None, os.environ.get("HIPRESS_CODECS", "").split(os.pathsep)):
+        load_codec(path)
+
+
 def version() -> str:
     """The native library's version, e.g. "0.1.0"."""
     return lib.HipressVersion().decode()
+
+
+_load_listed()

@@ -7,6 +7,7 @@
 #include "c_api/error.h"
 #include "hipress/c_api.h"
 #include "operator/contrib/codec.h"
+#include "operator/contrib/compiled_codec.h"
 
 using hipress::Codec;
 using hipress::CodecPtr;
@@ -62,6 +63,12 @@ int HipressListCodecs(const char** json) {
             ", \"params\": [" + params + "], \"doc\": " + JsonString(info.param_doc) + "}";
   }
   *json = hipress::KeepString("[" + list + "]");
+  API_END();
+}
+
+int HipressLoadCodec(const char* path, const char** name) {
+  API_BEGIN();
+  *name = hipress::KeepString(hipress::LoadCompiledCodec(path));
   API_END();
 }
 

@@ -1,0 +1,60 @@
+"""CompLL: a small language in which a gradient compression algorithm is written once.
+
+>>> from hipress import compll
+>>> name = compll.load("my_algorithm.cll")     # from now on a type like any other
+>>> compressor = hipress.Compressor(name)
+
+The pipeline is the folders: frontend (text to typed IR), ir, passes, backends (NumPy, C++).
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from hipress.compll.backends.native import BuildError, Compiled
+from hipress.compll.backends.numpy_backend import Interpreter, PayloadError
+from hipress.compll.frontend.errors import CompileError
+from hipress.compll.frontend.program import read_program
+from hipress.compll.ir.ir import Program
+from hipress.compll.passes.pipeline import optimize
+
+__all__ = [
+    "SPECS",
+    "BuildError",
+    "CompileError",
+    "Compiled",
+    "Interpreter",
+    "PayloadError",
+    "Program",
+    "compile_file",
+    "load",
+]
+
+SPECS = Path(__file__).parent / "specs"
+"""The built-in algorithms."""
+
+
+def compile_file(path: str | os.PathLike[str]) -> Program:
+    """The optimised program of a source file.
+
+    :raises CompileError: with line and column, for anything wrong in it
+    :raises OSError: if it cannot be read
+    """
+    return optimize(read_program(Path(path).read_text(), os.fspath(path)))
+
+
+def load(path: str | os.PathLike[str]) -> str:
+    """Compiles an algorithm (or takes it from the cache) and registers it in this process.
+
+    Every worker and server of a job must load it: list the files in HIPRESS_CODECS, separated by
+    ":", and each process does so when hipress is imported.
+
+    :returns: its name, a type for hipress.Compressor and set_gradient_compression
+    :raises CompileError: if the text is wrong
+    :raises BuildError: if there is no C++ compiler
+    :raises ValueError: if the name is taken by another algorithm
+    """
+    from hipress import _lib
+
+    return _lib.load_codec(os.fspath(Path(path)))

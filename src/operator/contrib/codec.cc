@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <mutex>
 #include <sstream>
 
 #include "operator/contrib/error_feedback.h"
@@ -17,6 +18,11 @@ std::vector<CodecInfo>& Registry() {
   return *registry;
 }
 
+std::mutex& RegistryMutex() {
+  static auto* mutex = new std::mutex();
+  return *mutex;
+}
+
 std::string Names() {
   std::string names;
   for (const CodecInfo& info : Codecs()) names += (names.empty() ? "" : ", ") + info.name;
@@ -25,9 +31,13 @@ std::string Names() {
 
 }  // namespace
 
-const std::vector<CodecInfo>& Codecs() { return Registry(); }
+std::vector<CodecInfo> Codecs() {
+  std::lock_guard<std::mutex> lock(RegistryMutex());
+  return Registry();
+}
 
 bool RegisterCodec(CodecInfo info) {
+  std::lock_guard<std::mutex> lock(RegistryMutex());
   auto& registry = Registry();
   auto less = [](const CodecInfo& a, const CodecInfo& b) { return a.name < b.name; };
   auto place = std::lower_bound(registry.begin(), registry.end(), info, less);

@@ -13,6 +13,7 @@
 #define HIPRESS_OPERATOR_CONTRIB_CODEC_H_
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <utility>
@@ -34,6 +35,9 @@ struct CodecState {
   bool lazy = false;
   /// The two reconstruction values of that last encode: [0] negative part, [1] non-negative part.
   float lazy_values[2] = {0, 0};
+  /// Further states (momentum, ...) of a codec compiled by CompLL, and which algorithm's they are.
+  std::vector<Buffer> extra;
+  const void* extra_of = nullptr;
 };
 
 /// An encoded partition as it came over the wire.
@@ -114,11 +118,11 @@ struct CodecInfo {
   std::string summary;          ///< one line
   std::vector<std::string> params;  ///< parameter names it accepts
   std::string param_doc;        ///< names, types, defaults, ranges
-  CodecPtr (*make)(const ParamList& params);
+  std::function<CodecPtr(const ParamList& params)> make;
 };
 
-/// All registered codecs, in name order.
-const std::vector<CodecInfo>& Codecs();
+/// All registered codecs, in name order. A copy: others may be loaded meanwhile.
+std::vector<CodecInfo> Codecs();
 /// Adds a codec; done by static initialisers (HIPRESS_REGISTER_CODEC) or by a loaded library.
 bool RegisterCodec(CodecInfo info);
 

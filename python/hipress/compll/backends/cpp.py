@@ -511,7 +511,8 @@ class _ProgramWriter:
         fixed = int(program.encode is None or Layout(program.encode).fixed)
         lines += [
             "const CompllAlgorithm kAlgorithm = {",
-            f"  COMPLL_ABI_VERSION, {_quoted(program.name)}, {_quoted(program.summary)},",
+            f"  COMPLL_ABI_VERSION, {_quoted(program.name)}, {_quoted(program.digest)},",
+            f"  {_quoted(program.summary)},",
             f"  {len(rows)}, {'kParams' if rows else 'nullptr'}, {len(program.states)}, {residual}, "
             f"{fixed},",
             f"  Granularity, MaxBytes, {'Encode' if program.encode else 'nullptr'},",

@@ -69,10 +69,10 @@ class Layout:
                 most, wanted = self.bound(size.args[0]), size.args[1]
             else:
                 most, wanted = self.bound(self.function.vectors[size.vec[1]].size), size.args[0]
-            if not self.is_pure(wanted):
+            k = self._most(wanted)
+            if k is None:
                 self.fixed = False
                 return most
-            k = self.bound(wanted)
             zero = self._const(0)
             k = self._emit("select", [self._emit("gt", [k, zero], "bool"), k, zero])
             return self._emit("select", [self._emit("lt", [k, most], "bool"), k, most])
@@ -84,6 +84,18 @@ class Layout:
         mapping: dict[int, Instr] = {}
         self.body += clone(self._slice(size), mapping)
         return mapping[size.id]
+
+    def _most(self, wanted: Instr) -> Instr | None:
+        """An upper bound of a number: itself if it is pure, or the pure side of min(a, b)."""
+        if self.is_pure(wanted):
+            return self.bound(wanted)
+        if wanted.op == "select" and wanted.args[0].op == "lt":
+            if wanted.args[0].args == wanted.args[1:]:
+                for side in wanted.args[1:]:
+                    if self.is_pure(side):
+                        self.fixed = False
+                        return self.bound(side)
+        return None
 
     def is_pure(self, value: Instr) -> bool:
         """True if a scalar depends on n and the parameters only."""

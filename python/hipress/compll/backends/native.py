@@ -136,7 +136,7 @@ class _DecodeCall(Structure):
 
 class _Algorithm(Structure):
     _fields_ = [
-        ("abi_version", c_uint32), ("name", c_char_p), ("summary", c_char_p),
+        ("abi_version", c_uint32), ("name", c_char_p), ("spec", c_char_p), ("summary", c_char_p),
         ("num_params", c_int), ("params", c_void_p), ("num_states", c_int), ("residual", c_int),
         ("fixed_size", c_int),
         ("granularity", ctypes.CFUNCTYPE(c_int64, POINTER(c_double))),

@@ -36,6 +36,7 @@ class Lowerer(Builtins):
         self.syntax, self.kind, self.bucketable = function, kind, bucketable
         self.body: list = []
         self.lanes: list[Instr] | None = None
+        self.scalars: dict[tuple, Instr] = {}
         self.vectors: dict[str, Vector] = {}
         self.sites = 0
         self.finished = False
@@ -84,7 +85,15 @@ class Lowerer(Builtins):
         self, op: str, args: list[Instr], type_: str = "none", vec: list[str] | None = None, **attrs
     ) -> Instr:
         instr = Instr(op, args, type_, vec or [], attrs)
-        (self.body if self.lanes is None else self.lanes).append(instr)
+        if self.lanes is not None:
+            self.lanes.append(instr)
+            return instr
+        if type_ != "none" and not vec and op not in ("field", "random_indices"):
+            # Equal scalars are one value, so that sizes computed twice are known to be equal.
+            same = self.scalars.setdefault(instr.key(), instr)
+            if same is not instr:
+                return same
+        self.body.append(instr)
         return instr
 
     def const(self, value: float | int | bool, type_: str) -> Instr:

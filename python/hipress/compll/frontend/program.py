@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import math
 from pathlib import Path
 
@@ -11,6 +12,7 @@ from hipress.compll.frontend.lower import Lowerer
 from hipress.compll.frontend.parser import parse
 from hipress.compll.frontend.scope import Scalar
 from hipress.compll.ir.ir import Block, Param, Program
+from hipress.compll.ir.printer import print_program
 
 _RANGES = {"uint8": 2**8 - 1, "uint16": 2**16 - 1, "uint32": 2**32 - 1}
 
@@ -54,9 +56,11 @@ class _Reader:
         if encode:
             self.for_sums(encode, bucketable)
         name = self.file.name or _stem(self.path, encode or decode)
-        return Program(
+        program = Program(
             name, self.file.summary, self.params, states, *lowered, self.source, self.path
         )
+        program.digest = hashlib.sha256(print_program(program).encode()).hexdigest()[:16]
+        return program
 
     def functions(self) -> tuple[ast.Function | None, ast.Function | None]:
         """The encoder and the decoder, told apart by their signatures."""

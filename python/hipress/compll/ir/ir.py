@@ -4,8 +4,8 @@ A :class:`Function` is a list of nodes. A node is an :class:`Instr` (a scalar co
 operation on whole vectors) or a :class:`Loop`, whose body runs once for each element and must not
 depend on the order of elements. Values are instructions; vectors are named memory.
 
-Types of values: f32, f64, i32, i64, u32, bool. Inside loops there is no i64 and no f64: scalars are
-narrowed before they go in. Storage types of vectors add f16, bf16, and u1 to u8, u16 (packed codes).
+Types of values: f32, f64, i32, i64, u32, bool. Inside loops there is no i64 and no f64: scalars
+are narrowed before they go in. Storage types of vectors add f16, bf16, u16 and u<b> (packed codes).
 
 Instructions of loop bodies and of scalars
     const, param, n (the gradient's element count), step, the operators of OPERATORS, cast,
@@ -15,7 +15,7 @@ Of loop bodies only
     store v[i], reduce (its value is a scalar outside the loop), bucket_reduce (writes v)
 Of functions only
     compact (indices where a mask is 1; the value is their number), topk, sort, sample,
-    scatter, gather-free `slice`, size_of, field, field_vector, end_of_payload, require, emit
+    random_indices, scatter, element, field, field_vector, end_of_payload, require, emit
 """
 
 from __future__ import annotations
@@ -172,7 +172,10 @@ class Function:
 
 @dataclass(eq=False)
 class Program:
-    """An algorithm: its parameters, states and functions."""
+    """An algorithm: its parameters, states and functions.
+
+    :ivar digest: of its meaning (the IR before any pass): equal digests, equal payloads
+    """
 
     name: str
     summary: str
@@ -182,6 +185,7 @@ class Program:
     decode: Function | None
     source: str = ""
     path: str = "<text>"
+    digest: str = ""
 
     @property
     def functions(self) -> list[Function]:

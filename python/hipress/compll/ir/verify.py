@@ -69,7 +69,7 @@ class _Verifier:
         for name in reads(instr) + writes(instr):
             if name not in self.function.vectors:
                 raise IRError(f"{instr.op} of the unknown vector {name}")
-        local = {name for name in writes(instr)} if instr.op == "scatter" else set()
+        local = set(writes(instr)) if instr.op == "scatter" else set()
         for name in reads(instr):
             if name not in self.written | local and not self._stored_in_loop(name):
                 raise IRError(f"{instr.op} reads {name} before it is written")

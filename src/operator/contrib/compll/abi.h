@@ -56,6 +56,7 @@ struct CompllDecodeCall {
 struct CompllAlgorithm {
   uint32_t abi_version;    ///< COMPLL_ABI_VERSION
   const char* name;
+  const char* spec;        ///< digest of the algorithm's meaning: equal digests, equal payloads
   const char* summary;
   int num_params;
   const CompllParam* params;
@@ -65,7 +66,7 @@ struct CompllAlgorithm {
   int64_t (*granularity)(const double* params);  ///< cut partitions at multiples of this
   int64_t (*max_bytes)(int64_t n, const double* params);
   int64_t (*encode)(const CompllEncodeCall* call);  ///< bytes written; null: no encoder
-  int (*decode)(const CompllDecodeCall* call);      ///< 0, or -1 for a malformed payload; null: none
+  int (*decode)(const CompllDecodeCall* call);  ///< 0, or -1: malformed payload; null: none
   /// Parameters for the sum of `count` payloads; may leave the bounds, which the caller checks.
   void (*for_sum)(const double* params, int64_t count, double* out);
 };

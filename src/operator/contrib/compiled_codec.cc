@@ -1,0 +1,313 @@
+#include "operator/contrib/compiled_codec.h"
+
+#include <dlfcn.h>
+
+#include <charconv>
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <map>
+#include <mutex>
+
+#include "operator/contrib/codec.h"
+#include "operator/contrib/error_feedback.h"
+#include "operator/contrib/kernels.h"
+
+namespace hipress {
+namespace {
+
+/// The name under which a configuration carries the algorithm's digest.
+constexpr char kSpec[] = "spec";
+constexpr size_t kMaxElements = std::numeric_limits<int32_t>::max();
+
+bool IsFloat(const CompllParam& param) { return std::strcmp(param.type, "float") == 0; }
+
+std::string ValueText(const CompllParam& param, double value) {
+  if (IsFloat(param)) return ExactText(static_cast<float>(value));
+  return std::to_string(static_cast<int64_t>(value));
+}
+
+bool IsAllowed(const CompllParam& param, double value) {
+  if (!std::isfinite(value)) return false;
+  if (!IsFloat(param) && value != std::floor(value)) return false;
+  if (param.num_choices > 0) {
+    for (int c = 0; c < param.num_choices; ++c) {
+      if (value == param.choices[c]) return true;
+    }
+    return false;
+  }
+  if (value < param.low || (param.low_open && value == param.low)) return false;
+  if (value > param.high || (param.high_open && value == param.high)) return false;
+  return param.multiple <= 1 || std::fmod(value, static_cast<double>(param.multiple)) == 0;
+}
+
+/// Reads a whole text as float32 (so that every place has the same value) or as an integer.
+bool ReadValue(const CompllParam& param, const std::string& text, double* value) {
+  const char* end = text.data() + text.size();
+  if (IsFloat(param)) {
+    float number = 0;
+    const auto result = std::from_chars(text.data(), end, number);
+    *value = number;
+    return result.ec == std::errc() && result.ptr == end;
+  }
+  int64_t number = 0;
+  const auto result = std::from_chars(text.data(), end, number);
+  *value = static_cast<double>(number);
+  return result.ec == std::errc() && result.ptr == end;
+}
+
+std::string ListParams(const CompllAlgorithm& algorithm) {
+  std::string list;
+  for (int p = 0; p < algorithm.num_params; ++p) {
+    const CompllParam& param = algorithm.params[p];
+    list += (list.empty() ? "" : ", ") + std::string(param.name);
+    if (param.has_default) list += " (default " + ValueText(param, param.default_value) + ")";
+  }
+  return list.empty() ? "none" : list;
+}
+
+class CompiledCodec : public Codec {
+ public:
+  CompiledCodec(const CompllAlgorithm* algorithm, std::vector<double> params)
+      : algorithm_(algorithm), params_(std::move(params)) {}
+
+  std::string Name() const override { return algorithm_->name; }
+
+  std::string Config() const override {
+    std::string text = "type=" + Name() + " " + kSpec + "=" + algorithm_->spec;
+    for (int p = 0; p < algorithm_->num_params; ++p) {
+      const CompllParam& param = algorithm_->params[p];
+      text += " " + std::string(param.name) + "=" + ValueText(param, params_[p]);
+    }
+    return text;
+  }
+
+  size_t Granularity() const override {
+    return static_cast<size_t>(algorithm_->granularity(params_.data()));
+  }
+  bool HasResidual() const override { return algorithm_->residual >= 0; }
+  bool FixedSize() const override { return algorithm_->fixed_size != 0; }
+
+  size_t MaxPayloadBytes(size_t n, DType) const override {
+    return static_cast<size_t>(algorithm_->max_bytes(static_cast<int64_t>(n), params_.data()));
+  }
+
+  size_t Encode(const void* gradient, DType dtype, size_t n, CodecState* state, uint8_t* payload,
+                DType wire) const override {
+    CheckCount<Error>(n);
+    Settle(state, n);
+    Buffer wide;
+    if (!HasResidual() && state->residual) {
+      // What another codec left unsaid is added once.
+      wide = AllocateBuffer(n * sizeof(float));
+      ActiveKernels().add(gradient, dtype, ResidualOf(state, n), n, wide.data, DType::kFloat32);
+      state->residual = Buffer();
+    } else if (dtype != DType::kFloat32 || reinterpret_cast<uintptr_t>(gradient) % 4 != 0) {
+      wide = AllocateBuffer(n * sizeof(float));
+      ActiveKernels().convert(gradient, dtype, n, wide.data, DType::kFloat32);
+    }
+    std::vector<float*> states(static_cast<size_t>(algorithm_->num_states));
+    TakeStates(state, n, &states);
+    CompllEncodeCall call = {};
+    call.gradient = wide ? wide.as<float>() : static_cast<const float*>(gradient);
+    call.n = static_cast<int64_t>(n);
+    call.params = params_.data();
+    call.states = states.data();
+    call.step = state->step++;
+    call.threads = 1;
+    call.payload = payload;
+    return static_cast<size_t>(algorithm_->encode(&call));
+  }
+
+  void Check(const Payload& payload, size_t n, DType wire) const override {
+    CheckCount<ProtocolError>(n);
+    Codec::Check(payload, n, wire);
+    Run(payload, n, nullptr, false, true);
+  }
+
+  void Decode(const Payload& payload, size_t n, DType, void* out, DType dtype) const override {
+    if (dtype == DType::kFloat32 && reinterpret_cast<uintptr_t>(out) % 4 == 0) {
+      Run(payload, n, static_cast<float*>(out), false, false);
+      return;
+    }
+    const Buffer wide = AllocateBuffer(n * sizeof(float));
+    Run(payload, n, wide.as<float>(), false, false);
+    ActiveKernels().convert(wide.data, DType::kFloat32, n, out, dtype);
+  }
+
+  void DecodeSum(const Payload* payloads, size_t count, size_t n, DType, float* sum) const override {
+    for (size_t k = 0; k < count; ++k) Run(payloads[k], n, sum, k > 0, false);
+  }
+
+  CodecPtr ForSumOf(int count) const override {
+    constexpr double kMax = std::numeric_limits<float>::max();
+    std::vector<double> scaled(params_.size());
+    algorithm_->for_sum(params_.data(), count, scaled.data());
+    for (int p = 0; p < algorithm_->num_params; ++p) {
+      const CompllParam& param = algorithm_->params[p];
+      if (IsFloat(param)) scaled[p] = std::min(std::max(scaled[p], -kMax), kMax);
+      if (!IsAllowed(param, scaled[p])) {
+        throw Error(std::string(param.name) + " of " + Name() + " would be " +
+                    ValueText(param, scaled[p]) + " for a sum of " + std::to_string(count) +
+                    " payloads, but it must be " + param.allowed);
+      }
+    }
+    return scaled == params_ ? nullptr : std::make_shared<CompiledCodec>(algorithm_, scaled);
+  }
+
+ private:
+  template <typename E>
+  void CheckCount(size_t n) const {
+    if (n <= kMaxElements) return;
+    throw E(Name() + " handles partitions of at most " + std::to_string(kMaxElements) +
+            " elements, not " + std::to_string(n));
+  }
+
+  /// Fills `pointers` with float32[n] for each state: the residual, and those only we know of.
+  void TakeStates(CodecState* state, size_t n, std::vector<float*>* pointers) const {
+    const size_t bytes = n * sizeof(float);
+    bool fits = state->extra_of == algorithm_ && state->extra.size() == pointers->size();
+    for (const Buffer& buffer : state->extra) fits = fits && (!buffer || buffer.size == bytes);
+    if (!fits) {
+      state->extra.assign(pointers->size(), Buffer());
+      state->extra_of = algorithm_;
+    }
+    for (size_t s = 0; s < pointers->size(); ++s) {
+      if (static_cast<int>(s) == algorithm_->residual) {
+        (*pointers)[s] = ResidualOf(state, n);
+        continue;
+      }
+      Buffer& buffer = state->extra[s];
+      if (!buffer) {
+        buffer = AllocateBuffer(bytes);
+        std::memset(buffer.data, 0, bytes);
+      }
+      (*pointers)[s] = buffer.as<float>();
+    }
+  }
+
+  void Run(const Payload& payload, size_t n, float* out, bool add, bool check_only) const {
+    char error[256] = "is malformed";
+    CompllDecodeCall call = {};
+    call.payload = payload.data;
+    call.bytes = static_cast<int64_t>(payload.bytes);
+    call.n = static_cast<int64_t>(n);
+    call.params = params_.data();
+    call.out = out;
+    call.add = add;
+    call.check_only = check_only;
+    call.threads = 1;
+    call.error = error;
+    call.error_size = sizeof(error);
+    if (algorithm_->decode(&call) != 0) {
+      throw ProtocolError("a " + Name() + " payload of " + std::to_string(n) + " elements and " +
+                          std::to_string(payload.bytes) + " bytes is refused: it " + error);
+    }
+  }
+
+  const CompllAlgorithm* const algorithm_;
+  const std::vector<double> params_;
+};
+
+CodecPtr Make(const CompllAlgorithm* algorithm, const ParamList& pairs) {
+  const std::string whose = "compression type " + std::string(algorithm->name);
+  std::vector<double> values(static_cast<size_t>(algorithm->num_params));
+  std::vector<bool> given(values.size());
+  for (const auto& pair : pairs) {
+    if (pair.first == kSpec) {
+      if (pair.second == algorithm->spec) continue;
+      throw Error(whose + " was compiled from another text elsewhere (spec " + pair.second +
+                  ") than here (" + algorithm->spec + "); give every node the same file");
+    }
+    int p = 0;
+    while (p < algorithm->num_params && pair.first != algorithm->params[p].name) ++p;
+    if (p == algorithm->num_params) {
+      throw Error(whose + " has no parameter \"" + pair.first + "\"; its parameters: " +
+                  ListParams(*algorithm));
+    }
+    const CompllParam& param = algorithm->params[p];
+    if (given[p]) {
+      throw Error("parameter " + pair.first + " of " + whose + " is given twice; give it once");
+    }
+    if (!ReadValue(param, pair.second, &values[p]) || !IsAllowed(param, values[p])) {
+      throw Error(pair.first + " of " + whose + " must be " + param.allowed + ", not \"" +
+                  pair.second + "\"");
+    }
+    given[p] = true;
+  }
+  for (int p = 0; p < algorithm->num_params; ++p) {
+    const CompllParam& param = algorithm->params[p];
+    if (given[p]) continue;
+    if (!param.has_default) {
+      throw Error(whose + " needs the parameter " + param.name + ": " + param.allowed);
+    }
+    values[p] = IsFloat(param) ? static_cast<float>(param.default_value) : param.default_value;
+  }
+  return std::make_shared<CompiledCodec>(algorithm, std::move(values));
+}
+
+/// \param choose finds the algorithm when a codec is made, when the instruction set is known
+CodecInfo Describe(const CompllAlgorithm& algorithm,
+                   std::function<const CompllAlgorithm*()> choose) {
+  CodecInfo info;
+  info.name = algorithm.name;
+  info.summary = algorithm.summary;
+  for (int p = 0; p < algorithm.num_params; ++p) {
+    const CompllParam& param = algorithm.params[p];
+    info.params.push_back(param.name);
+    info.param_doc += std::string(param.name) + " (" + param.type;
+    if (param.has_default) info.param_doc += ", default=" + ValueText(param, param.default_value);
+    info.param_doc += "): " + std::string(param.allowed);
+    if (*param.doc != '\0') info.param_doc += ": " + std::string(param.doc);
+    info.param_doc += "\n";
+  }
+  info.params.push_back(kSpec);
+  info.param_doc += "spec (string, default=" + std::string(algorithm.spec) +
+                    "): the digest of the algorithm's text, which nodes compare\n";
+  info.make = [choose](const ParamList& params) { return Make(choose(), params); };
+  return info;
+}
+
+}  // namespace
+
+bool RegisterBuiltin(const CompiledVariants& variants) {
+  auto choose = [variants] {
+    const std::string name = ActiveKernels().name;
+    if (name == "avx512" && variants.avx512 != nullptr) return variants.avx512();
+    if (name != "baseline" && variants.avx2 != nullptr) return variants.avx2();
+    return variants.baseline();
+  };
+  return RegisterCodec(Describe(*variants.baseline(), choose));
+}
+
+std::string LoadCompiledCodec(const std::string& path) {
+  static std::mutex mutex;
+  static std::map<std::string, std::string> loaded;  // spec by name
+  void* library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
+  if (library == nullptr) throw Error("cannot load " + path + ": " + dlerror());
+  void* symbol = dlsym(library, COMPLL_ENTRY_NAME);
+  if (symbol == nullptr) {
+    dlclose(library);
+    throw Error(path + " is not a library that CompLL compiled");
+  }
+  const CompllAlgorithm* algorithm = reinterpret_cast<CompllEntry>(symbol)();
+  if (algorithm->abi_version != COMPLL_ABI_VERSION) {
+    throw Error(path + " was compiled by another version of CompLL; compile it again");
+  }
+  const std::string name = algorithm->name;
+  if (algorithm->encode == nullptr || algorithm->decode == nullptr) {
+    throw Error("compression type " + name + " needs both an encoder and a decoder");
+  }
+  std::lock_guard<std::mutex> lock(mutex);
+  const auto known = loaded.find(name);
+  if (known != loaded.end()) {
+    if (known->second == algorithm->spec) return name;
+    throw Error("compression type " + name + " is loaded already, from another text; load each "
+                "name once in a process");
+  }
+  RegisterCodec(Describe(*algorithm, [algorithm] { return algorithm; }));
+  loaded[name] = algorithm->spec;
+  return name;
+}
+
+}  // namespace hipress
