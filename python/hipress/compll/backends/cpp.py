@@ -266,7 +266,6 @@ class FunctionWriter:
                     f"static_cast<size_t>({size}));"
                 )
             self.lines.append(f"offset += {size};")
-        self.lines.append("return offset;")
 
     def do_field(self, instr: Instr) -> None:
         elem = instr.attrs["elem"]
@@ -378,8 +377,7 @@ class _ProgramWriter:
         else:
             lines.append("int64_t offset = 0;")
         lines += FunctionWriter(self.program, function).text()
-        if kind == "decode":
-            lines.append("return 0;")
+        lines.append("return 0;" if kind == "decode" else "return offset;")
         name = kind.capitalize()
         call = f"Compll{name}Call"
         return [

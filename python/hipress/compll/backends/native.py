@@ -35,7 +35,7 @@ FLAGS = {
                "-mpopcnt"],
 }  # fmt: skip
 # Contracted multiply-adds would change bits from one machine to the next; ints wrap around.
-_COMMON = ["-std=c++17", "-O3", "-fPIC", "-shared", "-ffp-contract=off", "-fwrapv",
+_COMMON = ["-std=c++17", "-O2", "-fPIC", "-shared", "-ffp-contract=off", "-fwrapv",
            "-fno-math-errno", "-fno-trapping-math", "-Wno-psabi", "-pthread"]  # fmt: skip
 
 

@@ -16,6 +16,7 @@ _SPECIAL = {
     "range": "range(size)",
     "sum": "sum(vector)",
     "sort": "sort(vector)",
+    "quantile": "quantile(vector, q)",
     "topk": "topk(vector, k)",
     "sample": "sample(vector, size)",
     "random_indices": "random_indices(size, k)",
@@ -218,6 +219,15 @@ class Builtins:
         name = self.new_vector(hint, "f32", self.size_of(source))
         self.emit("sort", [], "none", [name, source.name])
         return Vec(name, ast.TypeName("float", None, node.pos))
+
+    def do_quantile(self, node: ast.Call, hint: str, elem_type: object) -> Scalar:
+        """sort(v)[int(q * v.size)], the last element at most, 0 of an empty vector."""
+        self.expect_args(node, 2)
+        ordered = self.do_sort(ast.Call(node.pos, "sort", node.args[:1]), hint, elem_type)
+        size = self.vectors[ordered.name].size
+        share = self.cast(self.scalar(node.args[1]), "f32")
+        at = self.emit("mul", [share, self.cast(size, "f32")], "f32")
+        return Scalar(self.emit("element", [self.cast(at, "i64")], "f32", [ordered.name]))
 
     def do_topk(self, node: ast.Call, hint: str, elem_type: object) -> Vec:
         self.expect_args(node, 2)

@@ -68,7 +68,10 @@ def parse(source: str, path: str = "<text>") -> ast.File:
         pos = Pos(error.line, error.column)
         message = f'unexpected character "{error.char}"; expected {_expected(error.allowed or ())}'
         raise CompileError(message, pos, source, path) from None
-    return _Builder().file(tree)
+    try:
+        return _Builder().file(tree)
+    except CompileError as error:
+        raise error.located(source, path) from None
 
 
 def _expected(names: object) -> str:

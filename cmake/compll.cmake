@@ -1,0 +1,53 @@
+# The built-in algorithms of CompLL become C++, once per instruction set, and are linked into the
+# library. `2bit`, `1bit` and `onebit` are hand-written (src/operator/contrib/codec_*.cc); tests hold
+# their specs to the same bytes.
+find_package(Python3 COMPONENTS Interpreter REQUIRED)
+execute_process(COMMAND ${Python3_EXECUTABLE} -c "import lark, numpy"
+  RESULT_VARIABLE compll_status OUTPUT_QUIET ERROR_QUIET)
+if(compll_status)
+  message(FATAL_ERROR "${Python3_EXECUTABLE} lacks lark or numpy, which generate the codecs: "
+    "pip install lark numpy, or name another Python with -DPython3_EXECUTABLE=...")
+endif()
+
+set(COMPLL_BUILTINS bf16 dgc fp16 graddrop maxmin natural randomk tbq terngrad topk)
+set(compll_isas baseline)
+if(CMAKE_SYSTEM_PROCESSOR MATCHES "^(x86_64|AMD64|amd64)$")
+  list(APPEND compll_isas avx2 avx512)
+endif()
+set(compll_python ${CMAKE_CURRENT_SOURCE_DIR}/python)
+set(compll_output ${CMAKE_CURRENT_BINARY_DIR}/compll)
+file(GLOB_RECURSE compll_compiler CONFIGURE_DEPENDS
+  ${compll_python}/hipress/compll/*.py ${compll_python}/hipress/compll/*.lark)
+
+set(compll_specs)
+set(compll_sources ${compll_output}/builtins.cc)
+# The flags of cmake/simd.cmake. Ints wrap around by definition. -O3 takes twice as long to compile
+# and gains nothing: the code is vectorised as it is generated.
+set(compll_flags -O2 -fwrapv -fno-math-errno -fno-trapping-math -Wno-psabi
+  -Wno-maybe-uninitialized)
+set(compll_flags_baseline "")
+set(compll_flags_avx2 -mavx2 -mf16c -mbmi2 -mpopcnt)
+set(compll_flags_avx512 -mavx512f -mavx512bw -mavx512dq -mavx512vl -mf16c -mbmi2 -mpopcnt)
+foreach(name ${COMPLL_BUILTINS})
+  list(APPEND compll_specs ${compll_python}/hipress/compll/specs/${name}.cll)
+  foreach(isa ${compll_isas})
+    set(source ${compll_output}/${name}_${isa}.cc)
+    list(APPEND compll_sources ${source})
+    set_source_files_properties(${source} PROPERTIES
+      COMPILE_OPTIONS "${compll_flags};${compll_flags_${isa}}")
+  endforeach()
+endforeach()
+string(REPLACE ";" "," compll_isa_list "${compll_isas}")
+add_custom_command(
+  OUTPUT ${compll_sources}
+  COMMAND ${CMAKE_COMMAND} -E env PYTHONPATH=${compll_python} PYTHONDONTWRITEBYTECODE=1
+    ${Python3_EXECUTABLE} -m hipress.compll.build_specs ${compll_output} ${compll_isa_list}
+    ${compll_specs}
+  DEPENDS ${compll_specs} ${compll_compiler}
+  COMMENT "CompLL: generating the built-in codecs"
+  VERBATIM)
+target_sources(hipress_objects PRIVATE ${compll_sources})
+
+# What algorithms compiled at run time include.
+install(DIRECTORY src/operator/contrib/compll DESTINATION hipress/include/operator/contrib)
+install(FILES src/operator/contrib/half.h DESTINATION hipress/include/operator/contrib)

@@ -1,0 +1,41 @@
+"""What the tests of CompLL share: programs, and their compiled form."""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+
+from hipress import compll
+from hipress.compll.backends.native import available_isas
+
+DATA = Path(__file__).parent / "compll"
+SIZES = (0, 1, 7, 8, 63, 64, 1000, 65537)
+SPECS = sorted(path.stem for path in compll.SPECS.glob("*.cll"))
+ISAS = available_isas()
+
+
+@cache
+def program(name: str) -> compll.Program:
+    """The optimised program of a built-in spec."""
+    return compll.compile_file(compll.SPECS / f"{name}.cll")
+
+
+def from_text(text: str) -> compll.Program:
+    return compll.optimize(compll.read_program(text))
+
+
+@cache
+def seed_program() -> compll.Program:
+    """The TernGrad sample that HiPress published, as printed, with a decoder for its format."""
+    parts = [(DATA / f"TernGrad{half}.pse").read_text() for half in ("Encode", "Decode")]
+    return from_text("\n".join(parts))
+
+
+def gradient(n: int, seed: int = 0, scale: float = 1.0) -> np.ndarray:
+    return np.random.default_rng(seed).normal(0, scale, n).astype(np.float32)
+
+
+def same_bits(left: np.ndarray, right: np.ndarray) -> bool:
+    return left.dtype == right.dtype and left.tobytes() == right.tobytes()

@@ -1,0 +1,168 @@
+"""Generated C++ against the NumPy interpreter, bit for bit, and against hostile payloads."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from compll_helpers import ISAS, SIZES, SPECS, from_text, gradient, program, same_bits, seed_program
+from hipress import compll
+from hipress.compll.backends import philox
+from hipress.compll.backends.packing import pack, unpack
+
+# Further parameters at which a spec is compared.
+VARIANTS = {
+    "terngrad": [{"bitwidth": 8}, {"bitwidth": 1, "stochastic": 0}, {"bitwidth": 4, "seed": 7}],
+    "maxmin": [{"bits": b, "bucket": 192} for b in (1, 3, 5, 8)] + [{"stochastic": 0}],
+    "dgc": [{"ratio": 0.1, "clip": 1.0, "warmup": 8}, {"ratio": 1.0, "momentum": 0.0}],
+    "topk": [{"ratio": 1.0}, {"ratio": 1e-9}],
+    "graddrop": [{"drop": 0.0}, {"drop": 0.5}],
+    "2bit": [{"threshold": 0.1}],
+    "1bit": [{"threshold": -0.3, "scale": 0.7}],
+}
+CASES = [(name, {}) for name in SPECS] + [
+    (name, params) for name, many in VARIANTS.items() for params in many
+]
+
+
+def special(n: int) -> np.ndarray:
+    """Zeros, denormals, huge values, ties; no NaN."""
+    values = np.array([0, -0.0, 1e-45, -1e-40, 3e38, -3e38, 0.5, -0.5, 1, 1], np.float32)
+    return np.resize(values, n)
+
+
+def check_equal(one, two, n: int, inputs: list[np.ndarray]) -> None:
+    """Payloads, states, decoded values and sums of two coders over some steps."""
+    states: tuple[dict, dict] = ({}, {})
+    for step, x in enumerate(inputs):
+        payload = one.encode(x, states[0], step, stream=3)
+        assert payload == two.encode(x, states[1], step, stream=3)
+        assert len(payload) <= two.max_bytes(n)
+        assert len(payload) == two.max_bytes(n) or not two.fixed_size
+        for name in states[0]:
+            assert same_bits(states[0][name], states[1][name]), name
+        assert same_bits(one.decode(payload, n), two.decode(payload, n))
+        totals = [gradient(n, 9), gradient(n, 9)]
+        one.decode_add(payload, totals[0])
+        two.decode_add(payload, totals[1])
+        assert same_bits(*totals)
+
+
+@pytest.mark.parametrize(("name", "params"), CASES, ids=lambda value: str(value))
+def test_compiled_code_equals_the_interpreter(name, params):
+    one = compll.Interpreter(program(name), **params)
+    two = compll.Compiled(program(name), ISAS[0], threads=2, **params)
+    for n in SIZES:
+        scales = (1.0, 0.05, 100.0)
+        check_equal(one, two, n, [gradient(n, k, scale) for k, scale in enumerate(scales)])
+    check_equal(one, two, 1000, [special(1000), np.zeros(1000, np.float32)])
+
+
+@pytest.mark.parametrize("name", SPECS)
+def test_nan_and_inf_give_the_same_bits_too(name):
+    one, two = compll.Interpreter(program(name)), compll.Compiled(program(name), ISAS[0])
+    for value in (np.nan, np.inf, -np.inf):
+        x = gradient(1000)
+        x[[3, 500]] = value
+        check_equal(one, two, 1000, [x, gradient(1000, 1)])
+
+
+@pytest.mark.parametrize("isa", ISAS[1:])
+@pytest.mark.parametrize("name", ["onebit", "2bit", "natural", "graddrop", "fp16"])
+def test_every_instruction_set_gives_the_same_bits(name, isa):
+    one, two = compll.Compiled(program(name), ISAS[0]), compll.Compiled(program(name), isa)
+    for n in SIZES:
+        check_equal(one, two, n, [gradient(n, 1), special(n)])
+
+
+@pytest.mark.parametrize("bitwidth", [1, 2, 4, 8])
+def test_the_published_sample_runs_compiled(bitwidth):
+    one = compll.Interpreter(seed_program(), bitwidth=bitwidth)
+    two = compll.Compiled(seed_program(), ISAS[0], bitwidth=bitwidth)
+    for n in SIZES:
+        check_equal(one, two, n, [gradient(n, 4)])
+
+
+def test_threads_and_alignment_change_nothing():
+    n = 300_001
+    for name in ("onebit", "maxmin"):
+        coders = [compll.Compiled(program(name), ISAS[0], threads=t) for t in (1, 2, 5)]
+        data = np.zeros(4 * n + 4, np.uint8)
+        odd = data[4:].view(np.float32)
+        odd[:] = gradient(n)
+        payloads = {coder.encode(odd) for coder in coders}
+        assert len(payloads) == 1
+
+
+def test_a_custom_reduction_has_one_order():
+    """Not associative in float32, so any other order would show."""
+    text = """
+    void E(float* g, uint8* c) {
+      float total = reduce(g, 0, [&](float a, float b) -> float { return a * 0.9 + b; });
+      c = concat(total);
+    }"""
+    both = from_text(text)
+    one, two = compll.Interpreter(both), compll.Compiled(both, ISAS[0], threads=3)
+    for n in (0, 1, 31, 4096, 4097, 300_001):
+        assert one.encode(gradient(n)) == two.encode(gradient(n))
+
+
+def test_philox_known_answers():
+    """From Random123's kat_vectors: philox4x32 with ten rounds."""
+    pi = [0x243F6A88, 0x85A308D3, 0x13198A2E, 0x03707344], (0xA4093822, 0x299F31D0)
+    for (counter, key), answer in (
+        (([0] * 4, (0, 0)), [0x6627E8D5, 0xE169C58D, 0xBC57AC4C, 0x9B00DBD8]),
+        (([0xFFFFFFFF] * 4, (0xFFFFFFFF,) * 2), [0x408F276D, 0x41C83B0E, 0xA20BC7C6, 0x6D5451FD]),
+        (pi, [0xD16CFE09, 0x94FDCCEB, 0x5001E420, 0x24126EA1]),
+    ):
+        assert philox.philox4x32(np.array(counter, np.uint32), key).tolist() == answer
+
+
+@pytest.mark.parametrize("order", ["lsb", "msb"])
+@pytest.mark.parametrize("bits", range(1, 9))
+def test_packing_round_trip(bits, order):
+    codes = np.random.default_rng(bits).integers(0, 2**bits, 77)
+    assert (unpack(pack(codes, bits, order, 16), 77, bits, order) == codes).all()
+    assert pack(np.array([1]), bits, "lsb", 1)[0] == 1
+    assert pack(np.array([1]), bits, "msb", 1)[0] == 1 << (8 - bits)
+
+
+@pytest.mark.parametrize("name", SPECS)
+def test_malformed_payloads_are_refused_alike(name):
+    """Wrong sizes, flipped bytes, random bytes: never out of bounds, both coders of one opinion."""
+    one, two = compll.Interpreter(program(name)), compll.Compiled(program(name), ISAS[0])
+    n = 300
+    good = one.encode(gradient(n))
+    generator = np.random.default_rng(1)
+    hostile = [good[:-1], good + b"\0", b"", good[: len(good) // 2], b"\xff" * len(good)]
+    for _ in range(200):
+        bad = bytearray(good)
+        for _ in range(generator.integers(1, 5)):
+            bad[generator.integers(0, len(bad))] = generator.integers(0, 256)
+        hostile += [bytes(bad), generator.bytes(int(generator.integers(0, 2 * len(good))))]
+    refused = 0
+    for payload in hostile:
+        results = []
+        for coder in (one, two):
+            try:
+                results.append(coder.decode(payload, n).tobytes())
+            except compll.PayloadError:
+                results.append(None)
+        assert results[0] == results[1]
+        refused += results[0] is None
+    assert refused >= 4
+
+
+def test_sparse_payloads_with_bad_indices_are_refused():
+    head = np.array([2], np.uint32).tobytes()
+    values = np.ones(2, np.float32).tobytes()
+    coder = compll.Compiled(program("topk"), ISAS[0])
+    for pair, fine in (((1, 5), True), ((5, 1), False), ((5, 5), False), ((5, 10), False)):
+        payload = head + np.array(pair, np.uint32).tobytes() + values
+        if fine:
+            assert coder.decode(payload, 10).sum() == 2
+        else:
+            with pytest.raises(compll.PayloadError, match="ascend"):
+                coder.decode(payload, 10)
+    with pytest.raises(compll.PayloadError, match="not have more elements"):
+        coder.decode(np.array([0xFFFFFFFF], np.uint32).tobytes() + bytes(80), 10)

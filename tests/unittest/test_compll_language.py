@@ -1,0 +1,148 @@
+"""The language: the published sample, errors that point at the source, the printed IR."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from compll_helpers import DATA, SPECS, from_text, gradient, program, same_bits, seed_program
+from hipress import compll
+from hipress.compll.frontend.program import read_program
+from hipress.compll.ir import ir
+from hipress.compll.ir.printer import print_program
+from hipress.compll.ir.verify import IRError, verify
+
+
+@pytest.mark.parametrize("bitwidth", [1, 2, 4, 8])
+def test_the_published_sample_compiles_as_printed(bitwidth):
+    x = gradient(1001)
+    coder = compll.Interpreter(seed_program(), bitwidth=bitwidth)
+    payload = coder.encode(x)
+    low, high = np.float32(x.min()), np.float32(x.max())
+    tail = 1001 % 2**bitwidth
+    head = bytes([bitwidth, tail & 255]) + low.tobytes() + high.tobytes()
+    assert payload[:10] == head
+    assert len(payload) == 10 + -(-1001 * bitwidth // 8)
+    gap = (high - low) / np.float32(2**bitwidth - 1)
+    assert np.abs(coder.decode(payload, 1001) - x).max() <= gap * 1.001
+    with pytest.raises(compll.PayloadError, match="bitwidth must be the one"):
+        compll.Interpreter(seed_program(), bitwidth=3 - bitwidth % 2).decode(payload, 1001)
+
+
+ENCODE = "void E(float* g, uint8* c) {\n%s\n}"
+ERRORS = [
+    ("void E(float* g, uint8* c) { float a = 3 +; }", 1, 43, 'unexpected ";"; expected'),
+    ("void E(float* g, uint8* c) { c = concat(g) }", 1, 44, 'unexpected "}"; expected ;'),
+    ("void E(float* g", 1, 16, "unexpected the end of the file; expected"),
+    ("param floot x = 1;", 1, 7, 'unexpected "floot"; expected'),
+    (ENCODE % "c = concat(f);", 2, 12, "f is not declared; known here: c, g"),
+    (ENCODE % "float a = g;", 2, 11, "expected a number, but this is a vector"),
+    (ENCODE % "float* a = 1;", 2, 12, "needs a vector, but this is a number"),
+    (ENCODE % "a = 1;", 2, 1, "a is not declared; write its type first"),
+    (ENCODE % "c = g;", 2, 5, "expected concat(...)"),
+    (ENCODE % "float a = 1;", 1, 6, "E must assign c = concat(...)"),
+    (ENCODE % "c = concat(1.5 % 2);", 2, 16, "% needs integers, not float"),
+    (ENCODE % "c = concat(1);", 2, 12, "a field needs a type: write uint32(...)"),
+    (ENCODE % "c = concat(foo(g));", 2, 12, "there is no function foo; known: abs, bits"),
+    (ENCODE % "c = concat(topk(g));", 2, 12, "topk takes topk(vector, k), not 1"),
+    (ENCODE % "uint<9>* q = g;", 2, 6, "uint<b> needs 1 to 8 bits, not 9"),
+    (ENCODE % "uint<w>* q = g;", 2, 6, "w must be a parameter or a number"),
+    (ENCODE % "int* i = topk(g, 3);\nc = concat(gather(g, i) + g);", 3, 25,
+     "not known to have the same size"),
+    (ENCODE % "c = concat(map(g, [&](float v) -> float { if (v > 0) { return 1; } }));", 2, 19,
+     "does not return on every path"),
+    (ENCODE % "c = concat(random<float>(0, 1));", 2, 12, "random<float> is for lambdas"),
+    ("void E(float* g) { }", 1, 6, "must take (float* gradient, uint8* compressed, ...)"),
+    ("param float t = -1 in (0, inf);" + ENCODE % "c = concat(g);", 1, 17,
+     "the default of t must be a finite number > 0"),
+    ("state int* s;", 1, 7, "a state must be a vector of float"),
+    (ENCODE % "c = concat(filter(g, [&](float v) -> bool { return v > sum(g); }));", 2, 56,
+     "sum cannot be used inside a lambda"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("text", "line", "column", "message"), ERRORS)
+def test_errors_say_where_and_what_was_expected(text, line, column, message):
+    with pytest.raises(compll.CompileError) as caught:
+        read_program(text, "x.cll")
+    error = caught.value
+    assert message in error.message
+    assert (error.pos.line, error.pos.column) == (line, column), error
+    shown = str(error).splitlines()
+    assert shown[0].startswith(f"x.cll:{line}:{column}: error: ")
+    assert shown[2].index("^") - 4 == column - 1
+
+
+@pytest.mark.parametrize("name", ["onebit", "2bit", "topk"])
+def test_printed_ir_is_the_golden_file(name):
+    """After a wanted change: print_program(program) of each, into tests/unittest/compll."""
+    assert print_program(program(name)) == (DATA / f"{name}.ir").read_text()
+
+
+@pytest.mark.parametrize("name", SPECS)
+def test_passes_change_no_bit(name):
+    plain = read_program((compll.SPECS / f"{name}.cll").read_text())
+    left, right = compll.Interpreter(plain), compll.Interpreter(program(name))
+    states: tuple[dict, dict] = ({}, {})
+    for step in range(3):
+        x = gradient(5000, step)
+        payload = left.encode(x, states[0], step)
+        assert payload == right.encode(x, states[1], step)
+        assert same_bits(left.decode(payload, 5000), right.decode(payload, 5000))
+    for key in states[0]:
+        assert same_bits(states[0][key], states[1][key])
+
+
+def loops(function: ir.Function) -> list[ir.Loop]:
+    return [node for node in function.body if isinstance(node, ir.Loop)]
+
+
+def test_fusion_leaves_one_pass_where_one_is_enough():
+    assert len(loops(program("2bit").encode)) == 1  # map, pack and residual
+    assert len(loops(program("2bit").decode)) == 1
+    assert len(loops(program("onebit").encode)) == 2  # means, then residual
+    assert len(loops(program("terngrad").encode)) == 2
+    assert not [v for v in program("onebit").encode.vectors.values() if v.name == "x"]
+
+
+def test_the_verifier_finds_broken_ir():
+    broken = from_text(ENCODE % "c = concat(map(g, [&](float v) -> float { return v + 1; }));")
+    loop = loops(broken.encode)[0]
+    loop.body.reverse()
+    with pytest.raises(IRError, match="before it is made"):
+        verify(broken, "reverse")
+    broken = from_text(ENCODE % "c = concat(map(g, [&](float v) -> float { return v + 1; }));")
+    add = next(i for i in loops(broken.encode)[0].body if i.op == "add")
+    add.type = "i32"
+    with pytest.raises(IRError, match="add of f32 gives f32, not i32"):
+        verify(broken, "retype")
+
+
+def test_conversions_are_defined_for_every_float():
+    text = ENCODE % "uint<2>* q = map(g, [&](float v) -> uint<2> { return v; });\nc = concat(q);"
+    x = np.array([np.nan, -np.inf, -1, 0.99, 1, 2.5, 3, 4, np.inf], np.float32)
+    payload = compll.Interpreter(from_text(text)).encode(x)
+    codes = [payload[i // 4] >> 2 * (i % 4) & 3 for i in range(x.size)]
+    assert codes == [0, 0, 0, 0, 1, 2, 3, 3, 3]
+
+
+def test_if_at_function_level_selects():
+    text = """
+    state float* residual;
+    void E(float* g, uint8* c) {
+      float s = 1;
+      if (sum(g) > 0) { s = 2; residual = g * 3; } else { s = 4; }
+      c = concat(s);
+    }"""
+    coder = compll.Interpreter(from_text(text))
+    for sign, value in ((1, 2), (-1, 4)):
+        states: dict[str, np.ndarray] = {}
+        x = np.full(5, sign, np.float32)
+        assert np.frombuffer(coder.encode(x, states), np.float32)[0] == value
+        np.testing.assert_array_equal(states["residual"], x * 3 if sign > 0 else x * 0)
+
+
+@pytest.mark.parametrize("name", SPECS)
+def test_specs_are_short(name):
+    lines = (compll.SPECS / f"{name}.cll").read_text().splitlines()
+    assert len(lines) <= 30
