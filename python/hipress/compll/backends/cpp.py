@@ -58,7 +58,7 @@ class FunctionWriter:
             for n in function.body
         )
 
-    # Names -----------------------------------------------------------------------------------------
+    # Names ----------------------------------------------------------------------
 
     def number(self, instr: Instr) -> int:
         return self.numbers.setdefault(instr.id, len(self.numbers))
@@ -96,7 +96,7 @@ class FunctionWriter:
         vector = self.function.vectors[name]
         return "uint8_t" if vector.packed else _STORAGE[vector.elem]
 
-    # Body ------------------------------------------------------------------------------------------
+    # Body ----------------------------------------------------------------------
 
     def text(self) -> list[str]:
         """Lines of the function's body."""
@@ -178,7 +178,7 @@ class FunctionWriter:
     def define(self, instr: Instr, text: str) -> None:
         self.lines.append(f"const {SCALAR[instr.type]} {self.value(instr)} = {text};")
 
-    # Whole vectors ---------------------------------------------------------------------------------
+    # Whole vectors ----------------------------------------------------------------------
 
     def do_element(self, instr: Instr) -> None:
         name = instr.vec[0]
@@ -247,7 +247,7 @@ class FunctionWriter:
         loop = f"for (int64_t j = 0; j < {count}; ++j) {place} = {value};"
         self.lines.append(f"if (!call.check_only) {loop}" if output else loop)
 
-    # Payloads --------------------------------------------------------------------------------------
+    # Payloads ----------------------------------------------------------------------
 
     def do_emit(self, instr: Instr) -> None:
         self.lines.append("int64_t offset = 0;")
@@ -350,7 +350,7 @@ class _ProgramWriter:
             lines.append(f"const {c_type} p_{param.name} = {read}; (void)p_{param.name};")
         return lines
 
-    # Functions -------------------------------------------------------------------------------------
+    # Functions ----------------------------------------------------------------------
 
     def function(self, function: Function) -> list[str]:
         kind = function.kind
@@ -480,7 +480,7 @@ class _ProgramWriter:
             "",
         ]
 
-    # The table -------------------------------------------------------------------------------------
+    # The table ----------------------------------------------------------------------
 
     def table(self) -> list[str]:
         program = self.program
@@ -511,8 +511,8 @@ class _ProgramWriter:
             "const CompllAlgorithm kAlgorithm = {",
             f"  COMPLL_ABI_VERSION, {_quoted(program.name)}, {_quoted(program.digest)},",
             f"  {_quoted(program.summary)},",
-            f"  {len(rows)}, {'kParams' if rows else 'nullptr'}, {len(program.states)}, {residual}, "
-            f"{fixed},",
+            f"  {len(rows)}, {'kParams' if rows else 'nullptr'}, {len(program.states)},",
+            f"  {residual}, {fixed},",
             f"  Granularity, MaxBytes, {'Encode' if program.encode else 'nullptr'},",
             f"  {'Decode' if program.decode else 'nullptr'}, ForSum,",
             "};",

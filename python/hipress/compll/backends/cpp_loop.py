@@ -152,7 +152,7 @@ class LoopWriter:
             value = f"kAdd ? Load<kTail>({memory}, at, left) + {value} : {value}"
         self.tile.append(f"Store<kTail>({memory}, at, left, {value});")
 
-    # Reductions ------------------------------------------------------------------------------------
+    # Reductions ----------------------------------------------------------------------
 
     def _partials(self, instr: Instr, domain: str, setup: list[str]) -> None:
         number = self.owner.number(instr)

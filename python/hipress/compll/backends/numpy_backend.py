@@ -1,4 +1,4 @@
-"""The interpreter: runs the IR with NumPy, and is what every other backend must equal bit for bit."""
+"""The interpreter: runs the IR with NumPy. Every other backend must equal it bit for bit."""
 
 from __future__ import annotations
 
@@ -113,7 +113,7 @@ class _Run:
         bits = self.function.vectors[name].bits
         return bits if isinstance(bits, int) else self.params[bits]
 
-    # Loops -----------------------------------------------------------------------------------------
+    # Loops ----------------------------------------------------------------------
 
     def loop(self, loop: Loop) -> None:
         count = self.get(loop.domain)
@@ -186,7 +186,7 @@ class _Run:
 
         return combine
 
-    # Scalars and whole vectors ---------------------------------------------------------------------
+    # Scalars and whole vectors -------------------------------------------------------------------
 
     def instr(self, instr: Instr) -> object:
         op = instr.op
@@ -260,7 +260,7 @@ class _Run:
         result[index] = values
         self.memory[target] = result
 
-    # Payloads --------------------------------------------------------------------------------------
+    # Payloads ----------------------------------------------------------------------
 
     def do_emit(self, instr: Instr, args: list) -> None:
         parts = []

@@ -109,7 +109,7 @@ class Builtins:
             raise CompileError("expected an int, but this is a float", node.pos)
         return self.cast(value, "i64")
 
-    # Elementwise and reductions --------------------------------------------------------------------
+    # Elementwise and reductions ------------------------------------------------------------------
 
     def do_range(self, node: ast.Call, hint: str, elem_type: object) -> Range:
         self.expect_args(node, 1)
@@ -211,7 +211,7 @@ class Builtins:
 
     do_bucket_min = do_bucket_max
 
-    # Sparse ----------------------------------------------------------------------------------------
+    # Sparse ----------------------------------------------------------------------
 
     def do_sort(self, node: ast.Call, hint: str, elem_type: object) -> Vec:
         self.expect_args(node, 1)
@@ -301,7 +301,7 @@ class Builtins:
         self.check_size(values, self.size_of(indices), node.args[2].pos)
         self.emit("scatter", [], "none", [target, indices.name, values.name])
 
-    # Payloads --------------------------------------------------------------------------------------
+    # Payloads ----------------------------------------------------------------------
 
     def pack_of(self, node: ast.Node) -> tuple[ast.Node, str, int]:
         """(vector, order, multiple) of pack_msb(v, m), pack_lsb(v, m) or v."""
@@ -393,8 +393,8 @@ class Builtins:
         elem = self.field_type(node, target)
         value = self.emit("field", [], "f32" if elem == "f32" else "i64", elem=elem)
         same = self.emit("eq", [value, target.value], "bool")
-        self.emit("require", [same], "none",
-                  message=f"{node.name} must be the one that this decoder was made with")  # fmt: skip
+        message = f"{node.name} must be the one that this decoder was made with"
+        self.emit("require", [same], "none", message=message)
 
     def extract_field(self, node: ast.Name, declaration: ast.Declare, order: str,
                       multiple: int) -> None:  # fmt: skip
@@ -411,8 +411,8 @@ class Builtins:
             size = self.whole(declaration.size)
         if size is not self.n:
             fits = self.emit("le", [size, self.n], "bool")
-            self.emit("require", [fits], "none",
-                      message=f"{node.name} must not have more elements than the gradient")  # fmt: skip
+            message = f"{node.name} must not have more elements than the gradient"
+            self.emit("require", [fits], "none", message=message)
         self.vectors[node.name] = Vector(
             node.name, scope.storage(type_), size, "field", order, multiple
         )

@@ -79,7 +79,7 @@ class Lowerer(Builtins):
             self.syntax.name, self.kind, self.body, self.vectors, self.input, self.output
         )
 
-    # Emission --------------------------------------------------------------------------------------
+    # Emission ----------------------------------------------------------------------
 
     def emit(
         self, op: str, args: list[Instr], type_: str = "none", vec: list[str] | None = None, **attrs
@@ -165,7 +165,7 @@ class Lowerer(Builtins):
         self.vectors[name] = Vector(name, elem, size, kind)
         return name
 
-    # Statements ------------------------------------------------------------------------------------
+    # Statements ----------------------------------------------------------------------
 
     def statement(self, node: ast.Node) -> None:
         if isinstance(node, ast.LambdaDef):
@@ -310,7 +310,7 @@ class Lowerer(Builtins):
             )
         raise CompileError(f"{name} must have a value after both branches of this if", pos)
 
-    # Expressions -----------------------------------------------------------------------------------
+    # Expressions ----------------------------------------------------------------------
 
     def scalar(self, node: ast.Node) -> Instr:
         """An expression that must be a number."""
@@ -431,7 +431,7 @@ class Lowerer(Builtins):
         if node.type.base != "float":
             raise CompileError("random numbers are random<float>(low, high)", node.type.pos)
         if self.lanes is None:
-            raise CompileError("random<float> is for lambdas: one number for each element", node.pos)
+            raise CompileError("random<float> is for lambdas: one for each element", node.pos)
         word = self.emit("random", [], "u32", site=self.sites)
         self.sites += 1
         shifted = self.emit("shr", [word, self.const(8, "u32")], "u32")
@@ -474,7 +474,7 @@ class Lowerer(Builtins):
             "select", [condition, self.cast(yes, type_), self.cast(no, type_)], type_
         )
 
-    # Lambdas and elementwise application ------------------------------------------------------------
+    # Lambdas and elementwise application ---------------------------------------------------------
 
     def apply(
         self, values: list, function, pos: Pos, hint: str, elem_type: ast.TypeName | None

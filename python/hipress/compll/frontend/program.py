@@ -73,8 +73,8 @@ class _Reader:
                 kind = "decode"
             else:
                 raise CompileError(
-                    f"{function.name} must take (float* gradient, uint8* compressed, ...) to encode "
-                    "or (uint8* compressed, float* gradient, ...) to decode",
+                    f"{function.name} must take (float* gradient, uint8* compressed, ...) to "
+                    "encode or (uint8* compressed, float* gradient, ...) to decode",
                     function.pos,
                 )
             if kind in found:

@@ -1,0 +1,275 @@
+"""CompLL's algorithms as types of the library: in this process, loaded at run time, in a job."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from cluster import run_cluster, worker_outputs
+from compll_helpers import gradient, program, same_bits
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+
+import hipress
+from hipress import compll
+
+HAND_WRITTEN = ["1bit", "2bit", "onebit"]
+BUILT_IN = ["bf16", "dgc", "fp16", "graddrop", "maxmin", "natural", "randomk", "tbq", "terngrad",
+            "topk"]  # fmt: skip
+WITH_RESIDUAL = ["1bit", "2bit", "dgc", "graddrop", "onebit", "randomk", "tbq", "topk"]
+SERVER = (sys.executable, "-c", "from hipress.node import Node; Node().serve()")
+
+HALVES = """
+// Sends every element halved; the rest stays.
+algorithm "halves_%s" "half of everything";
+param float share = %s in (0, 1] "of what is sent";
+state float* residual;
+void Encode(float* gradient, uint8* compressed) {
+  float* x = residual + gradient;
+  float* sent = share * x;
+  residual = x - sent;
+  compressed = concat(sent);
+}
+void Decode(uint8* compressed, float* gradient) {
+  float* sent;
+  extract(compressed, sent);
+  gradient = sent;
+}
+"""
+
+
+def gradients() -> st.SearchStrategy[np.ndarray]:
+    special = st.sampled_from([0.0, -0.0, 0.5, -0.5, float(np.float32(0.05)), 1.0, 2.0**-140])
+    values = st.floats(-1000, 1000, width=32) | special
+    return hnp.arrays(np.float32, st.integers(0, 200), elements=values)
+
+
+@pytest.mark.parametrize("name", HAND_WRITTEN)
+@settings(max_examples=30, deadline=None)
+@given(first=gradients(), second=st.integers(0, 2**31))
+def test_a_spec_gives_the_bytes_of_the_hand_written_codec(name, first, second):
+    codec, states = hipress.Compressor(name), {}
+    coder = compll.Interpreter(program(name))
+    for step, x in enumerate([first, gradient(first.size, second), first]):
+        payload = codec.encode(x)
+        assert payload == coder.encode(x, states, step)
+        assert same_bits(codec.residual, states["residual"])
+        assert same_bits(codec.decode(payload, x.size), coder.decode(payload, x.size))
+
+
+@pytest.mark.parametrize("name", HAND_WRITTEN)
+def test_nan_and_inf_are_handled_as_by_the_hand_written_codec(name):
+    for value in (np.nan, np.inf, -np.inf):
+        codec, states = hipress.Compressor(name), {}
+        coder = compll.Interpreter(program(name))
+        x = gradient(500)
+        x[77] = value
+        for step, g in enumerate([x, gradient(500, 1)]):
+            payload = codec.encode(g)
+            assert payload == coder.encode(g, states, step)
+            np.testing.assert_array_equal(codec.residual, states["residual"])
+
+
+@pytest.mark.parametrize("name", BUILT_IN)
+def test_the_library_gives_the_interpreters_bytes(name):
+    codec, states = hipress.Compressor(name), {}
+    coder = compll.Interpreter(program(name))
+    for n in (0, 1, 1000, 65537):
+        codec, states = hipress.Compressor(name), {}
+        for step in range(3):
+            x = gradient(n, step)
+            payload = codec.encode(x)
+            assert payload == coder.encode(x, states, step)
+            assert len(payload) <= codec.max_bytes(n)
+            decoded = codec.decode(payload, n)
+            assert same_bits(decoded, coder.decode(payload, n))
+            total = decoded.copy()
+            coder.decode_add(payload, total)
+            assert same_bits(codec.decode_sum([payload, payload], n), total)
+
+
+@pytest.mark.parametrize("name", WITH_RESIDUAL)
+@settings(max_examples=40, deadline=None)
+@given(first=gradients(), seed=st.integers(0, 2**31))
+def test_residual_is_what_was_not_sent(name, first, seed):
+    """residual == (gradient + old residual) - decoded, in float32 (dgc: without its momentum)."""
+    codec = hipress.Compressor(name, **({"momentum": 0.0} if name == "dgc" else {}))
+    residual = np.zeros(first.size, np.float32)
+    for x in (first, gradient(first.size, seed), first):
+        decoded = codec.decode(codec.encode(x), x.size)
+        expected = (residual + x) - decoded
+        np.testing.assert_array_equal(codec.residual, expected)
+        residual = codec.residual
+
+
+def test_terngrad_is_unbiased():
+    x = gradient(2000)
+    total = np.zeros(2000)
+    for seed in range(400):
+        codec = hipress.Compressor("terngrad", bitwidth=1, seed=seed)
+        total += codec.decode(codec.encode(x), 2000)
+    gap = float(x.max() - x.min())
+    # The mean of 400 roundings by at most one gap: standard deviation below gap / 2 / sqrt(400).
+    assert np.abs(total / 400 - x).max() < 6 * gap / 40
+    assert abs((total / 400 - x).mean()) < 6 * gap / 40 / np.sqrt(2000)
+
+
+@pytest.mark.parametrize("bits", range(1, 9))
+@pytest.mark.parametrize("stochastic", [0, 1])
+def test_maxmin_error_is_within_a_level(bits, stochastic):
+    x = gradient(5000) * np.repeat([1e-3, 1, 50, 1e4, 1], 1000).astype(np.float32)
+    codec = hipress.Compressor("maxmin", bits=bits, bucket=128, stochastic=stochastic)
+    error = np.abs(codec.decode(codec.encode(x), 5000) - x)
+    for start in range(0, 5000, 128):
+        part = slice(start, start + 128)
+        level = (x[part].max() - x[part].min()) / (2**bits - 1)
+        assert error[part].max() <= level * (1.001 if stochastic else 0.501)
+    assert len(codec.encode(x)) == 40 * 8 + 5000 * bits // 8
+    constant = np.full(300, 0.1, np.float32)
+    assert same_bits(codec.decode(codec.encode(constant), 300), constant)
+
+
+def test_topk_is_numpys():
+    x = gradient(10_000)
+    codec = hipress.Compressor("topk", ratio=0.01)
+    decoded = codec.decode(codec.encode(x), x.size)
+    largest = np.sort(np.argsort(-np.abs(x), kind="stable")[:100])
+    assert (np.flatnonzero(decoded) == largest).all()
+    assert (decoded[largest] == x[largest]).all()
+
+
+def test_dgc_follows_the_paper():
+    """u = m u + g; v += u; the largest of v are sent, and zeroed in u and v."""
+    n, m = 1000, np.float32(0.9)
+    codec = hipress.Compressor("dgc", ratio=0.05)
+    u, v = np.zeros(n, np.float32), np.zeros(n, np.float32)
+    for step in range(5):
+        g = gradient(n, step)
+        u = m * u + g
+        v = v + u
+        sent = np.argsort(-np.abs(v), kind="stable")[:50]
+        expected = np.zeros(n, np.float32)
+        expected[sent] = v[sent]
+        assert same_bits(codec.decode(codec.encode(g), n), expected)
+        u[sent] = v[sent] = 0
+
+
+def test_dgc_warm_up_and_the_cap_of_graddrop():
+    codec = hipress.Compressor("dgc", ratio=0.001, warmup=8)
+    counts = [(len(codec.encode(gradient(4096, s))) - 4) // 8 for s in range(9)]
+    assert counts[0] == counts[1] == 1024 and counts[2] == 256 and counts[4] == 64
+    assert counts[8] == 5
+    codec = hipress.Compressor("graddrop", drop=0.99)
+    assert len(codec.encode(np.ones(5000, np.float32))) == 4 + 8 * 2 * 50
+
+
+def test_halves_and_casts():
+    x = gradient(1000, scale=100.0)
+    codec = hipress.Compressor("fp16")
+    assert codec.encode(x) == x.astype(np.float16).tobytes()
+    half = x.astype(np.float16)
+    assert codec.encode(half) == half.tobytes()
+    assert same_bits(codec.decode(codec.encode(half), 1000, "float16"), half)
+    ternary = hipress.Compressor("tbq", threshold=10.0)
+    assert ternary.encode(half) == hipress.Compressor("tbq", threshold=10.0).encode(
+        half.astype(np.float32)
+    )
+
+
+@pytest.mark.parametrize(
+    ("params", "sentence"),
+    [
+        ({"type": "terngrad", "bitwidth": 3}, 'must be one of 1, 2, 4, 8, not "3"'),
+        ({"type": "topk", "ratio": 0}, 'must be a finite number > 0 and <= 1, not "0"'),
+        ({"type": "topk", "ratio": "nan"}, 'must be a finite number > 0 and <= 1, not "nan"'),
+        ({"type": "maxmin", "bucket": 100}, "a multiple of 64, not"),
+        ({"type": "dgc", "rate": 1}, 'has no parameter "rate"; its parameters: ratio (default'),
+        ({"type": "tbq", "spec": "00"}, "was compiled from another text elsewhere"),
+    ],
+)
+def test_bad_parameters_are_one_sentence(params, sentence):
+    with pytest.raises(ValueError, match=".") as caught:
+        hipress.Compressor(**params)
+    assert sentence in str(caught.value)
+
+
+def test_malformed_payloads_name_what_is_wrong():
+    with pytest.raises(ValueError, match="must have 33 bytes, not 2"):
+        hipress.Compressor("terngrad").decode(b"ab", 100)
+    bad = np.array([1], np.uint32).tobytes() + np.array([100], np.uint32).tobytes() + bytes(4)
+    with pytest.raises(ValueError, match="indices that ascend and are below 100"):
+        hipress.Compressor("graddrop", drop=0.5).decode(bad, 100)
+
+
+def test_load_makes_a_type(tmp_path):
+    path = tmp_path / "halves.cll"
+    path.write_text(HALVES % ("load", "0.5"))
+    assert compll.load(path) == "halves_load"
+    assert compll.load(path) == "halves_load", "the same text again does nothing"
+    codec = hipress.Compressor("halves_load", share=0.25)
+    x = gradient(100)
+    assert same_bits(codec.decode(codec.encode(x), 100), np.float32(0.25) * x)
+    path.write_text(HALVES % ("load", "0.75"))
+    with pytest.raises(ValueError, match="halves_load is loaded already, from another text"):
+        compll.load(path)
+    path.write_text("algorithm 3;")
+    with pytest.raises(compll.CompileError, match="expected a text in quotes"):
+        compll.load(path)
+
+
+WORKER = """
+import numpy as np
+from hipress.node import Node
+node = Node()
+node.set_gradient_compression({"type": TYPE, "min_size": 0})
+node.init_array(0, np.zeros(1000, np.float32))
+total = np.zeros(1000, np.float32)
+for step in range(3):
+    out = np.zeros(1000, np.float32)
+    g = np.random.default_rng([step, node.rank]).normal(0, 1, 1000).astype(np.float32)
+    node.push(0, g).wait(20)
+    node.pull(0, out).wait(20)
+    print("value", step, out.tobytes().hex()[:64], float(abs(out).sum()))
+node.barrier()
+node.stop()
+print("finished")
+"""
+
+
+def job(type_: str, path: Path | None) -> list[str]:
+    env = {} if path is None else {"HIPRESS_CODECS": str(path)}
+    body = WORKER.replace("TYPE", repr(type_))
+    outputs = worker_outputs(run_cluster(body, server_command=SERVER, env=env))
+    assert all("finished" in output for output in outputs)
+    return outputs
+
+
+@pytest.mark.parametrize("name", ["dgc", "terngrad", "maxmin", "graddrop"])
+def test_a_job_trains_with_a_built_in(name):
+    """Two workers, two servers; every worker pulls the same values."""
+    first, second = job(name, None)
+    assert first == second and float(first.split()[-2]) > 0
+
+
+def test_a_job_loads_an_algorithm_on_every_node(tmp_path):
+    path = tmp_path / "halves.cll"
+    path.write_text(HALVES % ("job", "0.5"))
+    first, second = job("halves_job", path)
+    assert first == second and float(first.split()[-2]) > 0
+
+
+def test_a_wrong_file_in_hipress_codecs_is_an_error(tmp_path):
+    path = tmp_path / "wrong.cll"
+    path.write_text("void f() {}")
+    result = subprocess.run(
+        [sys.executable, "-c", "import hipress; hipress.codecs()"],
+        env={**os.environ, "HIPRESS_CODECS": str(path), "PYTHONPATH": os.pathsep.join(sys.path)},
+        capture_output=True, text=True, timeout=60, check=False,
+    )  # fmt: skip
+    assert result.returncode != 0
+    assert f"{path}:1:6: error: f must take (float* gradient" in result.stderr
