@@ -9,13 +9,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from cluster import run_cluster, worker_outputs
-from compll_helpers import gradient, program, same_bits
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 import hipress
+from cluster import run_cluster, worker_outputs
+from compll_helpers import gradient, program, same_bits
 from hipress import compll
 
 HAND_WRITTEN = ["1bit", "2bit", "onebit"]
