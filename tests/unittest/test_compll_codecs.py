@@ -222,6 +222,16 @@ def test_load_makes_a_type(tmp_path):
         compll.load(path)
 
 
+def test_the_tutorials_algorithm_works(tmp_path):
+    text = (Path(__file__).resolve().parents[2] / "docs/compll.md").read_text()
+    path = tmp_path / "mean.cll"
+    path.write_text(text.split("```c\n")[1].split("```")[0])
+    codec = hipress.Compressor(compll.load(path))
+    x = np.array([1, -2, 3], np.float32)
+    np.testing.assert_array_equal(codec.decode(codec.encode(x), 3), [2, -2, 2])
+    np.testing.assert_array_equal(codec.residual, [-1, 0, 1])
+
+
 WORKER = """
 import numpy as np
 from hipress.node import Node

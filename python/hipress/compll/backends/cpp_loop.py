@@ -8,7 +8,7 @@ from hipress.compll.backends.cpp_expr import LANE, SCALAR, expression, literal
 from hipress.compll.ir.ir import Block, Instr, Loop
 
 if TYPE_CHECKING:
-    from hipress.compll.backends.cpp import FunctionWriter
+    from hipress.compll.backends.cpp_function import FunctionWriter
 
 
 class LoopWriter:
