@@ -67,7 +67,7 @@ struct CompllAlgorithm {
   int64_t (*max_bytes)(int64_t n, const double* params);
   int64_t (*encode)(const CompllEncodeCall* call);  ///< bytes written; null: no encoder
   int (*decode)(const CompllDecodeCall* call);  ///< 0, or -1: malformed payload; null: none
-  /// Parameters for the sum of `count` payloads; may leave the bounds, which the caller checks.
+  /// Parameters for the sum of `count` payloads; the caller checks their bounds.
   void (*for_sum)(const double* params, int64_t count, double* out);
 };
 

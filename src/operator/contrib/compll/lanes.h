@@ -123,7 +123,7 @@ COMPLL_INLINE bool IsFinite(float x) { return (BitsOf(x) & 0x7f800000u) != 0x7f8
 COMPLL_INLINE I IsNan(F x) { return x != x; }
 COMPLL_INLINE bool IsNan(float x) { return x != x; }
 
-// Conversions: what does not fit saturates, NaN is 0 ---------------------------------------------------
+// Conversions: what does not fit saturates, NaN is 0 --------------------
 
 COMPLL_INLINE I ToI32(F x) {
   const F low = Set(-2147483648.0f), high = Set(2147483520.0f);
@@ -171,7 +171,7 @@ COMPLL_INLINE int64_t Saturate(float x, int bits) {
   return static_cast<int64_t>(x < top ? x : top);
 }
 
-// Integers: division to zero, x / 0 is 0; shifts by the low bits of the amount -------------------------
+// Integers: division to zero, x / 0 is 0; shifts by the low bits of the amount --------------------
 
 template <typename T>
 COMPLL_INLINE T DivOne(T a, T b) {
@@ -211,7 +211,7 @@ COMPLL_INLINE I Shr(I a, I b) { return a >> (b & 31); }
 COMPLL_INLINE U Shr(U a, U b) { return a >> (b & 31u); }
 COMPLL_INLINE int64_t Shr(int64_t a, int64_t b) { return a >> (b & 63); }
 
-// Memory -----------------------------------------------------------------------------------------------
+// Memory ------------------------------------------------------------------
 
 /// The lanes below `left`.
 COMPLL_INLINE I Valid(int left) {
@@ -223,6 +223,12 @@ COMPLL_INLINE I Lanes(int64_t first) {
   I lane;
   for (int l = 0; l < kLanes; ++l) lane[l] = l;
   return lane + static_cast<int32_t>(first);
+}
+
+/// Lanes that exist.
+template <bool kTail>
+COMPLL_INLINE size_t Count(int left) {
+  return static_cast<size_t>(kTail && left < kLanes ? (left > 0 ? left : 0) : kLanes);
 }
 
 /// V of T[i .. i + kLanes), of which a tail has only `left`: the others are 0.
@@ -251,7 +257,7 @@ COMPLL_INLINE U Load(const uint32_t* data, int64_t i, int left) {
 template <bool kTail, typename H>
 COMPLL_INLINE F LoadHalf(const H* data, int64_t i, int left) {
   H halves[kLanes] = {};
-  std::memcpy(halves, data + i, sizeof(H) * (kTail && left < kLanes ? (left > 0 ? left : 0) : kLanes));
+  std::memcpy(halves, data + i, sizeof(H) * Count<kTail>(left));
   F value;
 #if defined(COMPLL_AVX512) || defined(COMPLL_AVX2)
   if (sizeof(H) == sizeof(Float16) && std::is_same<H, Float16>::value) {
@@ -276,7 +282,7 @@ COMPLL_INLINE F Load(const BFloat16* data, int64_t i, int left) {
 template <bool kTail>
 COMPLL_INLINE I Load(const uint16_t* data, int64_t i, int left) {
   uint16_t halves[kLanes] = {};
-  std::memcpy(halves, data + i, sizeof(uint16_t) * (kTail && left < kLanes ? (left > 0 ? left : 0) : kLanes));
+  std::memcpy(halves, data + i, sizeof(uint16_t) * Count<kTail>(left));
   I value;
   for (int l = 0; l < kLanes; ++l) value[l] = halves[l];
   return value;

@@ -11,7 +11,9 @@ namespace hipress {
 namespace compll {
 namespace {
 
-COMPLL_INLINE uint64_t LowBits(int bits) { return ((uint64_t(1) << bits) - 1) * 0x0101010101010101u; }
+COMPLL_INLINE uint64_t LowBits(int bits) {
+  return ((uint64_t(1) << bits) - 1) * 0x0101010101010101u;
+}
 
 /// Eight bytes, each below 2^bits, joined: the first in the lowest bits.
 COMPLL_INLINE uint64_t Join(uint64_t codes, int bits) {
@@ -81,7 +83,8 @@ COMPLL_INLINE int64_t PackedBytes(int64_t count, int bits, int64_t multiple) {
 
 /// Writes tile `i` of a packed vector; a tail's codes beyond the vector must be 0.
 template <bool kTail, bool kMsb>
-COMPLL_INLINE void StoreTile(const uint8_t* codes, int bits, uint8_t* vector, int64_t i, int64_t bytes) {
+COMPLL_INLINE void StoreTile(const uint8_t* codes, int bits, uint8_t* vector, int64_t i,
+                             int64_t bytes) {
   const int64_t at = i / 8 * bits;
   if (!kTail) {
     PackTile<kMsb>(codes, bits, vector + at);
@@ -94,7 +97,8 @@ COMPLL_INLINE void StoreTile(const uint8_t* codes, int bits, uint8_t* vector, in
 }
 
 template <bool kTail, bool kMsb>
-COMPLL_INLINE void LoadTile(const uint8_t* vector, int bits, int64_t i, int64_t bytes, uint8_t* codes) {
+COMPLL_INLINE void LoadTile(const uint8_t* vector, int bits, int64_t i, int64_t bytes,
+                            uint8_t* codes) {
   const int64_t at = i / 8 * bits;
   if (!kTail) {
     UnpackTile<kMsb>(vector + at, bits, codes);

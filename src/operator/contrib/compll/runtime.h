@@ -1,7 +1,8 @@
 /*!
  * \file runtime.h
  * \brief What generated code calls: scratch memory, blocks on threads, payload fields, sparse
- *        operations. Included once for each algorithm and instruction set, hence the unnamed namespace.
+ *        operations. Included once for each algorithm and instruction set, hence the unnamed
+ *        namespace.
  */
 #ifndef HIPRESS_OPERATOR_CONTRIB_COMPLL_RUNTIME_H_
 #define HIPRESS_OPERATOR_CONTRIB_COMPLL_RUNTIME_H_
@@ -34,7 +35,7 @@ class Arena {
   /// Uninitialised T[size], 64-byte aligned, with room for a whole tile after the end.
   template <typename T>
   T* Get(int64_t size) {
-    const size_t bytes = (static_cast<size_t>(size) * sizeof(T) + 2 * kTile * sizeof(T) + 63) / 64 * 64;
+    const size_t bytes = ((static_cast<size_t>(size) + 2 * kTile) * sizeof(T) + 63) / 64 * 64;
     if (next_ == blocks_.size()) blocks_.push_back({nullptr, 0});
     Block& block = blocks_[next_++];
     if (block.bytes < bytes) {
@@ -85,7 +86,7 @@ inline void ForBlocks(int threads, int64_t n, int64_t size, const Work& work) {
   for (std::thread& thread : others) thread.join();
 }
 
-// Payloads ---------------------------------------------------------------------------------------------
+// Payloads ------------------------------------------------------------------
 
 inline int Fail(const CompllDecodeCall& call, const char* format, ...)
     __attribute__((format(printf, 2, 3)));
@@ -128,7 +129,7 @@ inline bool ValidIndices(const T* index, int64_t size, int64_t n) {
   return true;
 }
 
-// Sparse operations ------------------------------------------------------------------------------------
+// Sparse operations ------------------------------------------------------------------
 
 /// Order of floats as unsigned numbers: -NaN < -Inf < ... < -0 < +0 < ... < Inf < NaN.
 inline uint32_t Ordered(float value) {
@@ -142,7 +143,9 @@ inline int64_t Compact(const uint8_t* mask, int64_t n, int32_t* out) {
   for (int64_t i = 0; i < n; i += 64) {
     uint64_t word = 0;
     std::memcpy(&word, mask + i / 8, static_cast<size_t>(std::min<int64_t>(8, (n - i + 7) / 8)));
-    for (; word != 0; word &= word - 1) out[found++] = static_cast<int32_t>(i + __builtin_ctzll(word));
+    for (; word != 0; word &= word - 1) {
+      out[found++] = static_cast<int32_t>(i + __builtin_ctzll(word));
+    }
   }
   return found;
 }
@@ -180,7 +183,9 @@ inline void TopK(const float* values, int64_t n, int64_t k, int32_t* out) {
   }
   const auto last = ties.begin() + (k - found);
   if (last != ties.end()) std::nth_element(ties.begin(), last, ties.end());
-  for (auto tie = ties.begin(); tie != last; ++tie) out[found++] = static_cast<int32_t>(*tie & 0xffffffffu);
+  for (auto tie = ties.begin(); tie != last; ++tie) {
+    out[found++] = static_cast<int32_t>(*tie & 0xffffffffu);
+  }
   std::sort(out, out + k);
 }
 
@@ -189,7 +194,9 @@ inline void Sort(const float* values, int64_t n, float* out) {
   std::sort(out, out + n, [](float a, float b) { return Ordered(a) < Ordered(b); });
 }
 
-inline int64_t Clip(int64_t k, int64_t n) { return std::min(std::max<int64_t>(k, 0), std::max<int64_t>(n, 0)); }
+inline int64_t Clip(int64_t k, int64_t n) {
+  return std::min(std::max<int64_t>(k, 0), std::max<int64_t>(n, 0));
+}
 
 /// One random index of each of k parts of range(n).
 inline void Strata(int64_t n, int64_t k, const PhiloxKey& key, uint32_t site, int32_t* out) {
@@ -197,7 +204,8 @@ inline void Strata(int64_t n, int64_t k, const PhiloxKey& key, uint32_t site, in
   for (int64_t j = 0; j < k; ++j) {
     if (j % kTile == 0) RandomTile(key, site, j / kTile, words);
     const int64_t low = j * n / k, high = (j + 1) * n / k;
-    out[j] = static_cast<int32_t>(low + (static_cast<int64_t>(words[j % kTile]) * (high - low) >> 32));
+    const int64_t word = words[j % kTile];
+    out[j] = static_cast<int32_t>(low + (word * (high - low) >> 32));
   }
 }
 
