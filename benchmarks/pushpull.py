@@ -189,7 +189,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--rate", default="1gbit")
     parser.add_argument("--only", default="", help="regular expression of variants' names")
     parser.add_argument("--torch-python", type=Path, default=jobs.TORCH_PYTHON)
-    parser.add_argument("--results", type=Path, default=HERE / "results", help="folder")
+    parser.add_argument("--results", type=Path, default=jobs.RESULTS, help="folder")
     return parser.parse_args()
 
 
