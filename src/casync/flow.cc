@@ -250,7 +250,7 @@ Buffer Flow::OnHeader(NodeId from, const MessageHeader& header) {
                         std::to_string(header.elements) + " elements of key '" + name_ + "'");
   }
   std::lock_guard<std::mutex> lock(mutex_);
-  if (!failure_.empty()) return AllocateBuffer(header.payload_bytes);
+  if (!failure_.empty()) return Buffer();
   while (header.iteration >= next_iteration_ &&
          header.iteration - next_iteration_ < kMaxAhead && program_->num_updates() > 0) {
     NewInstance();  // servers start an iteration when its first contribution comes
@@ -268,7 +268,7 @@ Buffer Flow::OnHeader(NodeId from, const MessageHeader& header) {
     return {instance->output->memory + offset * SizeOf(wire_), header.payload_bytes,
             instance->output};
   }
-  return AllocateBuffer(header.payload_bytes);
+  return Buffer();  // wherever the transport has it
 }
 
 void Flow::OnMessage(NodeId from, Message message) {

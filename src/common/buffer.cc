@@ -8,6 +8,8 @@
 #include <unordered_map>
 #include <vector>
 
+#include "common/arena.h"
+
 namespace hipress {
 namespace {
 
@@ -22,15 +24,29 @@ class Pool {
   }
 
   void* Take(size_t capacity) {
+    Arena* const arena = capacity >= kSharedFrom ? Arena::Get() : nullptr;
     {
       std::lock_guard<std::mutex> lock(mutex_);
       auto& blocks = free_[capacity];
-      if (!blocks.empty()) {
+      while (!blocks.empty()) {
         void* block = blocks.back();
         blocks.pop_back();
         cached_bytes_ -= capacity;
-        return block;
+        if (Arena::Owns(block) == (arena != nullptr)) return block;
+        // From before there was an arena; or its parent's, in a forked child.
+        if (arena != nullptr) std::free(block);
       }
+      if (arena != nullptr) {
+        auto& discarded = discarded_[capacity];
+        if (!discarded.empty()) {
+          void* block = discarded.back();
+          discarded.pop_back();
+          return block;
+        }
+      }
+    }
+    if (arena != nullptr) {
+      if (void* block = arena->Allocate(capacity)) return block;
     }
     const bool large = capacity >= kHugePage;
     void* block = std::aligned_alloc(large ? kHugePage : kAlignment, capacity);
@@ -40,15 +56,19 @@ class Pool {
   }
 
   void Give(void* block, size_t capacity) {
-    {
-      std::lock_guard<std::mutex> lock(mutex_);
-      if (cached_bytes_ + capacity <= kMaxCachedBytes) {
-        free_[capacity].push_back(block);
-        cached_bytes_ += capacity;
-        return;
-      }
+    Arena* const arena = Arena::Get();
+    const bool shared = Arena::Owns(block);
+    if (shared && arena == nullptr) return;  // the parent's, in a forked child
+    std::lock_guard<std::mutex> lock(mutex_);
+    if (cached_bytes_ + capacity <= kMaxCachedBytes) {
+      free_[capacity].push_back(block);
+      cached_bytes_ += capacity;
+    } else if (shared) {
+      arena->Discard(block, capacity);
+      discarded_[capacity].push_back(block);
+    } else {
+      std::free(block);
     }
-    std::free(block);
   }
 
   static size_t ClassOf(size_t bytes) {
@@ -66,6 +86,7 @@ class Pool {
   static constexpr size_t kMaxCachedBytes = size_t(1) << 30;
   std::mutex mutex_;
   std::unordered_map<size_t, std::vector<void*>> free_;
+  std::unordered_map<size_t, std::vector<void*>> discarded_;  ///< of the arena, without pages
   size_t cached_bytes_ = 0;
 };
 

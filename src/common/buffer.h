@@ -18,6 +18,10 @@ namespace hipress {
 /// Alignment of every pooled block, in bytes: a cache line, and the widest vector register.
 constexpr size_t kAlignment = 64;
 
+/// From this size on a payload for a process on the same host is read where it lies (common/arena.h)
+/// instead of being sent through a socket: below, a copy is cheaper than the bookkeeping.
+constexpr size_t kSharedFrom = size_t(64) << 10;
+
 /// A piece of memory and whoever keeps it alive; `owner` may be null for memory the caller guards.
 struct Buffer {
   uint8_t* data = nullptr;

@@ -56,7 +56,7 @@ Buffer KVStoreDistServer::OnHeader(NodeId from, const MessageHeader& header) {
     case MessageKind::kInitData:
     case MessageKind::kCodecConfig:
     case MessageKind::kFetch:
-    case MessageKind::kCommand: return AllocateBuffer(header.payload_bytes);
+    case MessageKind::kCommand: return Buffer();
     default: throw ProtocolError("a message that a server does not take");
   }
 }

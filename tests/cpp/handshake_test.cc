@@ -350,12 +350,12 @@ TEST_F(HandshakeTest, CorruptMessagesAreRefusedWithTheirSendersName) {
       {sealed([](Message* m) { m->header.key ^= 4; }, false), "its header's checksum is wrong"},
       {sealed([](Message* m) { m->header.version = 9; }, true), "its format version is 9, not 1"},
       {sealed([](Message* m) { m->header.kind = 99; }, true), "its kind 99 is unknown"},
-      {sealed([](Message* m) { m->header.reserved = 1; }, true), "its reserved field is not 0"},
+      {sealed([](Message* m) { m->header.placement = 7; }, true), "its placement is unknown"},
       {sealed([](Message* m) { m->header.payload_bytes = uint64_t(1) << 40; }, true), "exceeds the limit"},
       {sealed([](Message* m) { m->payload.data[4321] ^= 8; }, false),
        "payload of this kData message (5000 bytes) has a wrong checksum"},
       {sealed([](Message* m) { m->header.kind = uint16_t(MessageKind::kHeartbeat); }, true),
-       "a heartbeat or goodbye carries a payload"},
+       "a kHeartbeat message carries a wrong payload"},
   };
   size_t count = 0;
   for (const Case& c : cases) {
