@@ -6,7 +6,9 @@
 #include <unistd.h>
 
 #include <cstring>
+#include <mutex>
 #include <string>
+#include <vector>
 
 #include "van/socket.h"
 
@@ -77,9 +79,14 @@ void Lender::Return(const LentPlace& place) {
 }
 
 void Lender::Abandon(bool graceful) {
+  static std::mutex mutex;
+  static auto* abandoned = new std::vector<std::shared_ptr<void>>;
   for (auto& entry : lent_) {
     auto& [payload, done] = entry.second;
-    new std::shared_ptr<void>(std::move(payload.owner));
+    {
+      std::lock_guard<std::mutex> lock(mutex);
+      abandoned->push_back(std::move(payload.owner));
+    }
     if (done) done(graceful);
   }
   lent_.clear();
