@@ -42,6 +42,10 @@ struct Buffer {
 /// \throw std::bad_alloc
 Buffer AllocateBuffer(size_t bytes);
 
+/// The same for memory that stays for long and is never sent, such as residuals: of huge pages where
+/// the system has them, however small the pieces (4% of a compressed step), and never shared.
+Buffer AllocateState(size_t bytes);
+
 }  // namespace hipress
 
 #endif  // HIPRESS_COMMON_BUFFER_H_

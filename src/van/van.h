@@ -61,7 +61,7 @@ struct VanCounters {
 struct VanOptions {
   std::string secret;       ///< the job secret; every connection proves knowledge of it, both ways
   std::string interface;    ///< network interface to listen on (DMLC_INTERFACE); empty: choose by route
-  /// TLS 1.3 keyed from the secret: "auto" (on unless both ends are on loopback), "on", "off".
+  /// TLS 1.3 keyed from the secret: "auto" (on unless both ends are on one host), "on", "off".
   std::string tls = "auto";
   bool shared_memory = true;     ///< lend large payloads to peers on this host (van/lending.h)
   std::chrono::milliseconds heartbeat_interval{1000};
