@@ -76,7 +76,7 @@ Buffer FetchTable::OnHeader(const MessageHeader& header) const {
     throw ProtocolError("a fetched payload of the wrong size");
   }
   if (!codec->IsIdentity() || fetch->dtype != fetch->flow->wire()) {
-    return Buffer();
+    return AllocateBuffer(header.payload_bytes);
   }
   const Partition& partition = fetch->flow->program().partitions()[header.partition];
   return {fetch->out + partition.offset * SizeOf(fetch->dtype), header.payload_bytes, fetch};

@@ -137,9 +137,11 @@ bool Connection::NextBatch() {
   size_t bytes = 0;
   for (SendItem* item : batch_) {
     Message& message = item->message;
-    if (item->lend && !lender_.Prepare(&message.payload, &item->place)) {
-      item->lend = false;
-      Seal(&message);
+    if (item->lend) {
+      const Lender::Answer answer = lender_.Prepare(&message.payload, &item->place);
+      item->copied = answer == Lender::Answer::kCopied;
+      item->lend = answer != Lender::Answer::kNo;
+      if (!item->lend) Seal(&message);
     }
     const Buffer& payload = message.payload;
     const size_t size = item->lend ? sizeof(item->place) : payload.size;
@@ -186,10 +188,9 @@ void Connection::Complete(bool sent, SendItem* item) {
   const Buffer payload = std::exchange(item->message.payload, Buffer());
   if (sent && item->lend) {
     counters_.lent_bytes.fetch_add(payload.size, std::memory_order_relaxed);
-    lender_.Lend(payload, std::move(done));
-  } else if (done) {
-    done(sent);
+    lender_.Lend(payload, item->copied ? nullptr : std::exchange(done, nullptr));
   }
+  if (done) done(sent);
 }
 
 }  // namespace hipress

@@ -36,6 +36,8 @@ std::shared_ptr<PeerArena> PeerArena::Open(const ArenaOffer& offer) {
   if (uint64_t(status.st_size) != offer.size || offer.size < offer.nonce.size()) return nullptr;
   void* base = mmap(nullptr, offer.size, PROT_READ, MAP_SHARED | MAP_NORESERVE, fd.get(), 0);
   if (base == MAP_FAILED) return nullptr;
+  madvise(base, offer.size, MADV_DONTDUMP);
+  madvise(base, offer.size, MADV_DONTFORK);
   std::shared_ptr<PeerArena> arena(new PeerArena(static_cast<uint8_t*>(base), offer.size));
   if (std::memcmp(base, offer.nonce.data(), offer.nonce.size()) != 0) return nullptr;
   return arena;
@@ -50,17 +52,18 @@ uint8_t* PeerArena::At(const LentPlace& place, uint64_t bytes) const {
   return base_ + place.offset;
 }
 
-bool Lender::Prepare(Buffer* payload, LentPlace* place) {
+Lender::Answer Lender::Prepare(Buffer* payload, LentPlace* place) {
   Arena* const arena = Arena::Get();
-  if (arena == nullptr || bytes_ + payload->size > kMaxLentBytes) return false;
-  if (!arena->Contains(payload->data, payload->size)) {
+  if (arena == nullptr || bytes_ + payload->size > kMaxLentBytes) return Answer::kNo;
+  const bool copied = !arena->Contains(payload->data, payload->size);
+  if (copied) {
     const Buffer copy = AllocateBuffer(payload->size);
-    if (!arena->Contains(copy.data, copy.size)) return false;
+    if (!arena->Contains(copy.data, copy.size)) return Answer::kNo;
     std::memcpy(copy.data, payload->data, payload->size);
     *payload = copy;
   }
   place->offset = arena->OffsetOf(payload->data);
-  return true;
+  return copied ? Answer::kCopied : Answer::kAsItLies;
 }
 
 void Lender::Lend(Buffer payload, Van::SendDone done) {

@@ -54,10 +54,11 @@ class PeerArena {
 /// What one connection has lent and not got back. On the van's thread.
 class Lender {
  public:
+  enum class Answer { kNo, kAsItLies, kCopied };
   /// Makes sure that the payload lies in the arena, copying it there if need be.
-  /// \return false if it is to be sent after all: too much is out already, or the arena is full.
+  /// \return kNo if it is to be sent after all: too much is out already, or the arena is full.
   ///         (Waiting instead could be for ever: a receiver may need another message first.)
-  bool Prepare(Buffer* payload, LentPlace* place);
+  Answer Prepare(Buffer* payload, LentPlace* place);
   /// Keeps a payload, and its sender's callback, until it comes back.
   void Lend(Buffer payload, Van::SendDone done);
   /// \throw ProtocolError if nothing is lent there

@@ -20,6 +20,7 @@ struct SendItem {
   Message message;
   Van::SendDone done;
   bool lend = false;  ///< to be lent if possible when it leaves
+  bool copied = false;  ///< what is lent is a copy: the sender is done as soon as it has left
   LentPlace place{};  ///< of a payload that is
 };
 
