@@ -53,7 +53,8 @@ $(VENV)-torch/.ready: tools/setup.sh | $(STAMPS)/system
 	@$(SETUP) torch
 
 bench: build $(VENV)-torch/.ready  ## benchmarks against stock MXNet and torch in the same run
-	@$(PY) benchmarks/pushpull.py --torch-python $(VENV)-torch/bin/python $(BENCH_ARGS)
+	@$(SETUP) native codec_bench transport_bench
+	@$(PY) benchmarks/run.py --torch-python $(VENV)-torch/bin/python $(BENCH_ARGS)
 
 clean:  ## remove what was built
 	@rm -rf build output

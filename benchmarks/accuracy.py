@@ -20,7 +20,6 @@ from rich.table import Table
 
 import jobs
 
-HERE = Path(__file__).resolve().parent
 DIGITS = jobs.ROOT / "examples" / "digits"
 sys.path[:0] = [str(DIGITS), str(jobs.ROOT / "python")]
 
@@ -34,7 +33,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2])
     parser.add_argument("--epochs", type=int, default=15)
     parser.add_argument("--types", nargs="+", help="default: all that the library has")
-    parser.add_argument("--results", type=Path, default=HERE / "results", help="folder")
+    parser.add_argument("--results", type=Path, default=jobs.RESULTS, help="folder")
     return parser.parse_args()
 
 

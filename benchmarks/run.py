@@ -28,6 +28,7 @@ def main() -> int:
     scale = ["--scale", "0.1"] if quick else []
     torch = ["--torch-python", str(args.torch_python)]
     commands = [[HERE / "pushpull.py", *torch, *rounds]]
+    commands.append([HERE / "codecs" / "run.py", *(["--seconds", "0.05"] if quick else [])])
     for network in ("resnet50", "lstm"):
         commands.append([BANDWIDTH, "--network", network, "--type", "none", "2bit", "onebit",
                          *rounds, *scale])  # fmt: skip
@@ -37,6 +38,10 @@ def main() -> int:
     else:
         commands.append([HERE / "time_to_accuracy.py", *seeds])
     failed = []
+    transport = [str(jobs.ROOT / "build" / "transport_bench"), "1" if quick else "5"]
+    print(f"\n== {' '.join(transport)}", flush=True)
+    if subprocess.run(transport, check=False).returncode != 0:
+        failed.append("transport_bench")
     for script, *options in commands:
         print(f"\n== {script.name} {' '.join(options)}", flush=True)
         if subprocess.run([sys.executable, str(script), *options], check=False).returncode != 0:

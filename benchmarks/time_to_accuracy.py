@@ -23,7 +23,6 @@ from rich.table import Table
 import jobs
 import netns
 
-HERE = Path(__file__).resolve().parent
 DIGITS = jobs.ROOT / "examples" / "digits"
 sys.path[:0] = [str(DIGITS), str(jobs.ROOT / "python")]
 
@@ -65,7 +64,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--hidden", type=int, default=2048)
     parser.add_argument("--learning-rate", type=float, default=0.1)
     parser.add_argument("--rate", default="1gbit")
-    parser.add_argument("--results", type=Path, default=HERE / "results", help="folder")
+    parser.add_argument("--results", type=Path, default=jobs.RESULTS, help="folder")
     return parser.parse_args()
 
 

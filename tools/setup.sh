@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# One step of the set-up: tools/setup.sh system|python|native [TARGET]|torch. Called by the Makefile.
+# One step of the set-up: tools/setup.sh system|python|native [TARGET...]|torch. Called by the Makefile.
 # Prints one line per step; everything else goes to build/logs/STEP.log, whose end is shown on failure.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -116,7 +116,7 @@ build_native() {
   local python=$PYTHON
   if [[ -x .venv/bin/python ]]; then python=$PWD/.venv/bin/python; fi
   cmake -S . -B build -G Ninja -DHIPRESS_BUILD_TESTS=ON -DPython3_EXECUTABLE="$python"
-  ninja -C build -j "$JOBS" "$1"
+  ninja -C build -j "$JOBS" "$@"
 }
 
 make_torch() {
@@ -143,10 +143,11 @@ case ${1:-} in
     step python "making .venv and installing MXNet and the other Python packages" make_venv
     touch .venv/.ready ;;
   native)
-    step native "building the native library (${2:-all})" build_native "${2:-all}" ;;
+    shift
+    step native "building the native library (${*:-all})" build_native "${@:-all}" ;;
   torch)
     step torch "making .venv-torch and installing torch for the comparison" make_torch
     touch .venv-torch/.ready ;;
   *)
-    fail "usage: tools/setup.sh system|python|native [TARGET]|torch" ;;
+    fail "usage: tools/setup.sh system|python|native [TARGET...]|torch" ;;
 esac

@@ -30,14 +30,10 @@ THRESHOLD = np.float32(0.5)
 def native(seconds: float, progress: Progress) -> list[dict]:
     """Builds and runs codec_bench; one dict per measurement."""
     task = progress.add_task("building the benchmark", total=None)
-    options = ["-DHIPRESS_BUILD_BENCHMARKS=ON", "-DCMAKE_BUILD_TYPE=Release"]
-    for command in (
-        ["cmake", "-S", str(ROOT), "-B", str(BUILD), *options],
-        ["cmake", "--build", str(BUILD), "--target", "codec_bench", "-j", "2"],
-    ):
-        done = subprocess.run(command, capture_output=True, text=True, check=False)
-        if done.returncode != 0:
-            sys.exit(f"{' '.join(command)} failed:\n{done.stdout}{done.stderr}")
+    build = [str(ROOT / "tools" / "setup.sh"), "native", "codec_bench"]
+    done = subprocess.run(build, capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        sys.exit(f"{' '.join(build)} failed:\n{done.stdout}{done.stderr}")
     command = [str(BUILD / "codec_bench"), str(seconds)]
     rows = []
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:

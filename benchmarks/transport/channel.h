@@ -43,8 +43,9 @@ class Channel {
 };
 
 std::unique_ptr<Channel> MakeBareEpoll();
-/// Our van; with TLS or without.
-std::unique_ptr<Channel> MakeVanChannel(bool tls);
+/// Our van, three ways: everything through the socket, that with TLS, large payloads lent.
+enum class Lane { kPlain, kTls, kLent };
+std::unique_ptr<Channel> MakeVanChannel(Lane lane);
 
 }  // namespace bench
 }  // namespace hipress

@@ -57,15 +57,15 @@ int Main(int repetitions) {
       {"64 B in batches of 256, thousand/s", 256 * 64, 50000, Row::kMessages, 256},
       {"64 B, half round trip, us", 64, 5000, Row::kLatency, 1},
   };
-  const char* names[] = {"bare epoll", "ours, plain", "ours, TLS"};
+  const char* names[] = {"bare epoll", "ours, plain", "ours, TLS", "ours, lent"};
   std::printf("%-36s", "loopback, 2 processes");
   for (const char* name : names) std::printf("%26s", name);
   std::printf("%12s\n", "ours/epoll");
   for (const Row& row : rows) {
-    Result results[3];
+    Result results[4];
     for (int repetition = 0; repetition < repetitions; ++repetition) {
-      for (int which = 0; which < 3; ++which) {
-        const auto channel = which == 0 ? MakeBareEpoll() : MakeVanChannel(which == 2);
+      for (int which = 0; which < 4; ++which) {
+        const auto channel = which == 0 ? MakeBareEpoll() : MakeVanChannel(Lane(which - 1));
         const bool latency = row.kind == Row::kLatency;
         const double units = row.kind == Row::kBandwidth ? 1e-9 * static_cast<double>(row.size * row.count)
                                                          : row.factor * static_cast<double>(row.count);

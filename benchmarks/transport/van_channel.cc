@@ -16,10 +16,11 @@ namespace hipress {
 namespace bench {
 namespace {
 
-VanOptions Options(bool tls) {
+VanOptions Options(Lane lane) {
   VanOptions options;
   options.secret = "benchmark";
-  options.tls = tls ? "on" : "off";
+  options.tls = lane == Lane::kTls ? "on" : "off";
+  options.shared_memory = lane == Lane::kLent;
   return options;
 }
 
@@ -85,13 +86,13 @@ class Sender final : public VanReceiver {
 
 class VanChannel final : public Channel {
  public:
-  explicit VanChannel(bool tls) {
+  explicit VanChannel(Lane lane) {
     int ends[2];
     if (pipe(ends) != 0) throw Error("no pipe");
     child_ = fork();
     if (child_ == 0) {
       Receiver receiver;
-      const auto van = MakeTcpVan(Options(tls));
+      const auto van = MakeTcpVan(Options(lane));
       receiver.van = van.get();
       const std::string address = van->Start(Server(0), "127.0.0.1", 0, &receiver) + "\n";
       if (write(ends[1], address.data(), address.size()) < 0) _exit(1);
@@ -102,7 +103,7 @@ class VanChannel final : public Channel {
     while (read(ends[0], &c, 1) == 1 && c != '\n') address += c;
     close(ends[0]);
     close(ends[1]);
-    van_ = MakeTcpVan(Options(tls));
+    van_ = MakeTcpVan(Options(lane));
     van_->Start(Worker(0), "127.0.0.1", 0, &sender_);
     van_->Connect(Server(0), address, std::chrono::steady_clock::now() + std::chrono::seconds(10));
     clock_getcpuclockid(child_, &clock_);
@@ -161,7 +162,7 @@ class VanChannel final : public Channel {
 
 }  // namespace
 
-std::unique_ptr<Channel> MakeVanChannel(bool tls) { return std::make_unique<VanChannel>(tls); }
+std::unique_ptr<Channel> MakeVanChannel(Lane lane) { return std::make_unique<VanChannel>(lane); }
 
 }  // namespace bench
 }  // namespace hipress

@@ -10,7 +10,6 @@ import atexit
 import logging
 import os
 import sys
-import time
 import traceback
 from types import TracebackType
 
@@ -21,7 +20,6 @@ from hipress._lib import check_call
 from hipress.node import Node
 from mxnet_hipress import _engine
 from mxnet_hipress._sparse import SparseStore
-from mxnet_hipress.boot import LINGER_SECONDS
 
 _job: Job | None = None
 
@@ -69,13 +67,7 @@ class Job:
     ) -> None:
         self._excepthook(kind, error, trace)
         if not hasattr(sys, "ps1"):  # at a prompt the script goes on
-            self._linger()
             self.abort()
-
-    def _linger(self) -> None:
-        """If another node's death is the reason, lets all others hear of that one first."""
-        if not self.left and os.getpid() == self._pid and self.node.num_dead_node():
-            time.sleep(LINGER_SECONDS)
 
     def _on_exit(self) -> None:
         if os.getpid() != self._pid:
@@ -92,7 +84,6 @@ class Job:
             except Exception:  # noqa: BLE001 - whatever it is, the exit status must tell of it
                 traceback.print_exc()
                 self.left = False
-                self._linger()
                 self.abort()
         # An exit handler's exception would leave the status at 0, and what MXNet still has to do,
         # in a job that failed, may never end.

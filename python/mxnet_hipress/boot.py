@@ -6,11 +6,6 @@ from __future__ import annotations
 import os
 import signal
 import sys
-import time
-
-LINGER_SECONDS = 1.0
-"""How long a node that knows of another's death stays, so that all hear of that death, and not of
-this node's end, first."""
 
 
 def main() -> int:
@@ -41,8 +36,6 @@ def main() -> int:
         return 0
     except (HipressError, ImportError) as error:
         print(f"hipress {name}: {error}", file=sys.stderr, flush=True)
-        if server is not None:
-            time.sleep(LINGER_SECONDS)
         return 1
     finally:
         if server is not None:

@@ -152,7 +152,7 @@ int HipressCodecGetResidual(HipressCodecHandle codec, int64_t n, float* out) {
 int HipressCodecSetResidual(HipressCodecHandle codec, int64_t n, const float* in) {
   API_BEGIN();
   const size_t bytes = CheckedSize(n) * sizeof(float);
-  codec->state.residual = hipress::AllocateBuffer(bytes);
+  codec->state.residual = hipress::AllocateState(bytes);
   codec->state.lazy = false;
   std::memcpy(codec->state.residual.data, in, bytes);
   API_END();

@@ -38,17 +38,19 @@ uint32_t Flow::iteration() const {
 }
 
 std::vector<NodeId> Flow::WaitingFor(uint32_t* iteration) const {
-  std::set<NodeId> peers;
   *iteration = 0;
   std::lock_guard<std::mutex> lock(mutex_);
-  if (live_.empty()) return {};
-  const Instance& oldest = *live_.front();
-  *iteration = oldest.iteration;
-  for (size_t t = 0; t < oldest.states.size(); ++t) {
-    const Task& task = program_->tasks()[t];
-    if (task.op == Op::kRecv && oldest.states[t] != Instance::kDone) peers.insert(task.peer);
+  for (const InstancePtr& instance : live_) {
+    std::set<NodeId> peers;
+    for (size_t t = 0; t < instance->states.size(); ++t) {
+      const Task& task = program_->tasks()[t];
+      if (task.op == Op::kRecv && instance->states[t] != Instance::kDone) peers.insert(task.peer);
+    }
+    if (peers.empty()) continue;  // it only waits for replies to be read
+    *iteration = instance->iteration;
+    return {peers.begin(), peers.end()};
   }
-  return {peers.begin(), peers.end()};
+  return {};
 }
 
 // ---- Instances ---------------------------------------------------------------------------------
@@ -250,7 +252,7 @@ Buffer Flow::OnHeader(NodeId from, const MessageHeader& header) {
                         std::to_string(header.elements) + " elements of key '" + name_ + "'");
   }
   std::lock_guard<std::mutex> lock(mutex_);
-  if (!failure_.empty()) return AllocateBuffer(header.payload_bytes);
+  if (!failure_.empty()) return Buffer();
   while (header.iteration >= next_iteration_ &&
          header.iteration - next_iteration_ < kMaxAhead && program_->num_updates() > 0) {
     NewInstance();  // servers start an iteration when its first contribution comes
@@ -268,7 +270,9 @@ Buffer Flow::OnHeader(NodeId from, const MessageHeader& header) {
     return {instance->output->memory + offset * SizeOf(wire_), header.payload_bytes,
             instance->output};
   }
-  return AllocateBuffer(header.payload_bytes);
+  // Uncompressed values are read wherever the transport has them. Payloads are checked before they
+  // are decoded, so they must lie where no peer can change them in between.
+  return codec->IsIdentity() ? Buffer() : AllocateBuffer(header.payload_bytes);
 }
 
 void Flow::OnMessage(NodeId from, Message message) {

@@ -96,7 +96,7 @@ class Flow : public std::enable_shared_from_this<Flow> {
 
   /// Ends every iteration with this error, now and later.
   void Fail(const std::string& sentence);
-  /// Nodes that the oldest unfinished iteration still waits for; that iteration's number, or 0.
+  /// Nodes that the oldest iteration with something to receive waits for; its number, or 0.
   std::vector<NodeId> WaitingFor(uint32_t* iteration) const;
 
  private:

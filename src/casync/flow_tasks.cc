@@ -25,9 +25,11 @@ void Flow::SendTask(const InstancePtr& instance, int t) {
   const Value value = instance->values[task.inputs[0]];
   auto self = shared_from_this();
   host_->SendValue(*this, task, value, instance->iteration, instance->priority,
-                   [self, instance, t](bool sent) {
-                     // A peer that went down fails the whole flow elsewhere, with its name.
-                     if (sent) self->Finish(instance, t, Value());
+                   [self, weak = std::weak_ptr<Instance>(instance), t](bool sent) {
+                     // A peer that went down fails the whole flow elsewhere, with its name; the
+                     // instance is let go of then, though a lent payload may still be out.
+                     const InstancePtr instance = weak.lock();
+                     if (sent && instance) self->Finish(instance, t, Value());
                    });
 }
 

@@ -2,14 +2,20 @@
 
 #include <sys/mman.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <mutex>
 #include <new>
 #include <unordered_map>
+#include <utility>
 #include <vector>
+
+#include "common/arena.h"
 
 namespace hipress {
 namespace {
+
+constexpr size_t kHugePage = size_t(2) << 20;
 
 /// Freed blocks by size class. Classes are powers of two and their halves (1, 1.5, 2, 3, 4, 6 ...),
 /// so at most a third of a block is wasted.
@@ -22,15 +28,29 @@ class Pool {
   }
 
   void* Take(size_t capacity) {
+    Arena* const arena = capacity >= kSharedFrom ? Arena::Get() : nullptr;
     {
       std::lock_guard<std::mutex> lock(mutex_);
       auto& blocks = free_[capacity];
-      if (!blocks.empty()) {
+      while (!blocks.empty()) {
         void* block = blocks.back();
         blocks.pop_back();
         cached_bytes_ -= capacity;
-        return block;
+        if (Arena::Owns(block) == (arena != nullptr)) return block;
+        // From before there was an arena; or its parent's, in a forked child.
+        if (arena != nullptr) std::free(block);
       }
+      if (arena != nullptr) {
+        auto& discarded = discarded_[capacity];
+        if (!discarded.empty()) {
+          void* block = discarded.back();
+          discarded.pop_back();
+          return block;
+        }
+      }
+    }
+    if (arena != nullptr) {
+      if (void* block = arena->Allocate(capacity)) return block;
     }
     const bool large = capacity >= kHugePage;
     void* block = std::aligned_alloc(large ? kHugePage : kAlignment, capacity);
@@ -40,15 +60,19 @@ class Pool {
   }
 
   void Give(void* block, size_t capacity) {
-    {
-      std::lock_guard<std::mutex> lock(mutex_);
-      if (cached_bytes_ + capacity <= kMaxCachedBytes) {
-        free_[capacity].push_back(block);
-        cached_bytes_ += capacity;
-        return;
-      }
+    Arena* const arena = Arena::Get();
+    const bool shared = Arena::Owns(block);
+    if (shared && arena == nullptr) return;  // the parent's, in a forked child
+    std::lock_guard<std::mutex> lock(mutex_);
+    if (cached_bytes_ + capacity <= kMaxCachedBytes) {
+      free_[capacity].push_back(block);
+      cached_bytes_ += capacity;
+    } else if (shared) {
+      arena->Discard(block, capacity);
+      discarded_[capacity].push_back(block);
+    } else {
+      std::free(block);
     }
-    std::free(block);
   }
 
   static size_t ClassOf(size_t bytes) {
@@ -62,14 +86,61 @@ class Pool {
   }
 
  private:
-  static constexpr size_t kHugePage = size_t(2) << 20;
   static constexpr size_t kMaxCachedBytes = size_t(1) << 30;
   std::mutex mutex_;
   std::unordered_map<size_t, std::vector<void*>> free_;
+  std::unordered_map<size_t, std::vector<void*>> discarded_;  ///< of the arena, without pages
   size_t cached_bytes_ = 0;
 };
 
+/// Pieces of large mappings of huge pages; freed pieces are kept for the next of their size.
+class StatePool {
+ public:
+  static StatePool& Get() {
+    static StatePool* pool = new StatePool();
+    return *pool;
+  }
+
+  void* Take(size_t capacity) {
+    std::lock_guard<std::mutex> lock(mutex_);
+    auto& blocks = free_[capacity];
+    if (!blocks.empty()) {
+      void* block = blocks.back();
+      blocks.pop_back();
+      return block;
+    }
+    if (capacity > size_t(end_ - next_)) {
+      const size_t bytes = (std::max(capacity, kChunk) + kHugePage - 1) / kHugePage * kHugePage;
+      void* chunk = std::aligned_alloc(kHugePage, bytes);
+      if (chunk == nullptr) throw std::bad_alloc();
+      madvise(chunk, bytes, MADV_HUGEPAGE);
+      next_ = static_cast<uint8_t*>(chunk);
+      end_ = next_ + bytes;
+    }
+    return std::exchange(next_, next_ + capacity);
+  }
+
+  void Give(void* block, size_t capacity) {
+    std::lock_guard<std::mutex> lock(mutex_);
+    free_[capacity].push_back(block);
+  }
+
+ private:
+  static constexpr size_t kChunk = size_t(16) << 20;
+  std::mutex mutex_;
+  std::unordered_map<size_t, std::vector<void*>> free_;
+  uint8_t* next_ = nullptr;
+  uint8_t* end_ = nullptr;
+};
+
 }  // namespace
+
+Buffer AllocateState(size_t bytes) {
+  const size_t capacity = Pool::ClassOf(bytes);
+  void* block = StatePool::Get().Take(capacity);
+  std::shared_ptr<void> owner(block, [capacity](void* p) { StatePool::Get().Give(p, capacity); });
+  return {static_cast<uint8_t*>(block), bytes, std::move(owner)};
+}
 
 Buffer AllocateBuffer(size_t bytes) {
   const size_t capacity = Pool::ClassOf(bytes);

@@ -18,6 +18,10 @@ namespace hipress {
 /// Alignment of every pooled block, in bytes: a cache line, and the widest vector register.
 constexpr size_t kAlignment = 64;
 
+/// From this size on a payload for a process on the same host is read where it lies (common/arena.h)
+/// instead of being sent through a socket: below, a copy is cheaper than the bookkeeping.
+constexpr size_t kSharedFrom = size_t(64) << 10;
+
 /// A piece of memory and whoever keeps it alive; `owner` may be null for memory the caller guards.
 struct Buffer {
   uint8_t* data = nullptr;
@@ -37,6 +41,10 @@ struct Buffer {
 /// Allocates `bytes` (content undefined) from the process-wide pool. Thread-safe.
 /// \throw std::bad_alloc
 Buffer AllocateBuffer(size_t bytes);
+
+/// The same for memory that stays for long and is never sent, such as residuals: of huge pages where
+/// the system has them, however small the pieces (4% of a compressed step), and never shared.
+Buffer AllocateState(size_t bytes);
 
 }  // namespace hipress
 

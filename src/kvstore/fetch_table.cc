@@ -69,7 +69,7 @@ std::shared_ptr<FetchTable::Fetch> FetchTable::Find(const MessageHeader& header)
 
 Buffer FetchTable::OnHeader(const MessageHeader& header) const {
   auto fetch = Find(header);
-  if (!fetch) return AllocateBuffer(header.payload_bytes);
+  if (!fetch) return Buffer();
   const CodecPtr codec = configs_->Find(header.config);
   const size_t bytes = codec->MaxPayloadBytes(header.elements, fetch->flow->wire());
   if (codec->FixedSize() ? header.payload_bytes != bytes : header.payload_bytes > bytes) {

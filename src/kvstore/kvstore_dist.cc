@@ -252,7 +252,7 @@ Buffer KVStoreDist::OnHeader(NodeId from, const MessageHeader& header) {
     case MessageKind::kFailure: break;
     default: throw ProtocolError("a message that a worker does not take");
   }
-  return AllocateBuffer(header.payload_bytes);
+  return Buffer();
 }
 
 void KVStoreDist::OnMessage(NodeId from, Message message) {

@@ -52,11 +52,12 @@ Buffer KVStoreDistServer::OnHeader(NodeId from, const MessageHeader& header) {
   if (from.role != Role::kWorker) throw ProtocolError("a server takes such messages from workers only");
   switch (static_cast<MessageKind>(header.kind)) {
     case MessageKind::kData: return Find(header.key)->OnDataHeader(from, header);
+    // Kept for as long as nobody pushes the key: not to be borrowed.
+    case MessageKind::kInitData: return AllocateBuffer(header.payload_bytes);
     case MessageKind::kInitKey:
-    case MessageKind::kInitData:
     case MessageKind::kCodecConfig:
     case MessageKind::kFetch:
-    case MessageKind::kCommand: return AllocateBuffer(header.payload_bytes);
+    case MessageKind::kCommand: return Buffer();
     default: throw ProtocolError("a message that a server does not take");
   }
 }

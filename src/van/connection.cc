@@ -19,11 +19,6 @@ constexpr size_t kReadBuffer = 256 << 10;
 constexpr size_t kReadPiece = 256 << 10;
 /// After this many bytes other connections get their turn.
 constexpr size_t kTurn = 4 << 20;
-/// A batch is closed when it holds this much, so that an urgent message need not wait for more.
-constexpr size_t kBatchBytes = 256 << 10;
-constexpr size_t kStaging = 64 << 10;
-/// Smaller payloads are copied behind their header: cheaper than another piece for the kernel.
-constexpr size_t kCopyLimit = 1024;
 /// Heartbeats overtake everything; goodbye waits for everything.
 constexpr int kHeartbeatPriority = INT_MAX;
 constexpr int kGoodbyePriority = INT_MIN;
@@ -47,11 +42,15 @@ std::string ReasonOf(ssize_t result, bool in_message) {
   }
 }
 
-Message Control(MessageKind kind) {
-  Message message;
-  message.header.kind = static_cast<uint16_t>(kind);
-  Seal(&message);
-  return message;
+bool IsOwn(MessageKind kind) {
+  switch (kind) {
+    case MessageKind::kHeartbeat:
+    case MessageKind::kGoodbye:
+    case MessageKind::kArenaOffer:
+    case MessageKind::kArenaAccept:
+    case MessageKind::kLentReturn: return true;
+    default: return false;
+  }
 }
 
 }  // namespace
@@ -68,8 +67,9 @@ Connection::Connection(asio::io_context& io, UniqueFd fd, std::unique_ptr<Stream
       owner_(*owner),
       buffer_(kReadBuffer),
       last_received_(steady_clock::now()),
-      staging_(kStaging),
-      last_sent_(last_received_) {
+      staging_(kStagingBytes),
+      last_sent_(last_received_),
+      may_offer_(options.shared_memory && IsSameHost(fd.get())) {
   CloseInForkedChildren(fd.get());
   socket_.assign(asio::ip::tcp::v4(), fd.Release());
 }
@@ -99,7 +99,7 @@ void Connection::OnReadable() {
     iovec pieces[2];
     int count = 0;
     size_t asked = 0;
-    const size_t missing = in_message_ ? header_.payload_bytes - got_ : 0;
+    const size_t missing = in_message_ ? body_ - got_ : 0;
     if (missing > 0) {  // straight to where the receiver wants it
       pieces[count++] = {payload_.data + got_, std::min(missing, kReadPiece)};
     }
@@ -130,11 +130,11 @@ void Connection::OnReadable() {
 void Connection::Accept(size_t n) {
   try {
     if (in_message_) {
-      const size_t direct = std::min(n, std::min(header_.payload_bytes - got_, kReadPiece));
+      const size_t direct = std::min(n, std::min(body_ - got_, kReadPiece));
       checksum_.Update(payload_.data + got_, direct);
       got_ += direct;
       n -= direct;
-      if (got_ < header_.payload_bytes) return;
+      if (got_ < body_) return;
       FinishMessage(checksum_.Digest());
     }
     end_ += n;
@@ -149,12 +149,12 @@ void Connection::Accept(size_t n) {
 void Connection::Parse() {
   while (open_ && end_ - begin_ >= sizeof(MessageHeader)) {
     BeginMessage();
-    const size_t here = std::min<size_t>(header_.payload_bytes, end_ - begin_);
+    const size_t here = std::min<size_t>(body_, end_ - begin_);
     const uint8_t* from = buffer_.data() + begin_;
     begin_ += here;
     got_ = here;
     if (here > 0) std::memcpy(payload_.data, from, here);
-    if (got_ == header_.payload_bytes) {
+    if (got_ == body_) {
       FinishMessage(Checksum(from, here));
     } else {
       checksum_.Reset();
@@ -171,35 +171,89 @@ void Connection::BeginMessage() {
   got_ = 0;
   payload_ = Buffer();
   CheckHeader(header_, options_.max_payload_bytes);
+  const bool lent = header_.placement == kLent;
+  body_ = lent ? sizeof(LentPlace) : header_.payload_bytes;
   const auto kind = static_cast<MessageKind>(header_.kind);
-  if (kind == MessageKind::kHeartbeat || kind == MessageKind::kGoodbye) {
-    if (header_.payload_bytes != 0) throw ProtocolError("a heartbeat or goodbye carries a payload");
-    return;
+  if (IsOwn(kind)) {
+    const size_t expected = kind == MessageKind::kArenaOffer ? sizeof(ArenaOffer) : 0;
+    if (header_.payload_bytes != expected || lent) {
+      throw ProtocolError("a " + NameOfKind(header_.kind) + " message carries a wrong payload");
+    }
+  } else if (lent && (peer_arena_ == nullptr || header_.payload_bytes == 0)) {
+    throw ProtocolError("its payload is lent, but its sender shares no memory");
+  } else if (!lent) {
+    payload_ = Destination();
+    if (body_ == 0) payload_ = Buffer();
   }
-  payload_ = owner_.OnHeader(peer_, header_);
-  if (header_.payload_bytes == 0) {
-    payload_ = Buffer();
-  } else if (!payload_) {
-    payload_ = AllocateBuffer(header_.payload_bytes);
-  } else if (payload_.size < header_.payload_bytes) {
-    throw Error("the receiver chose a buffer of " + std::to_string(payload_.size) + " bytes for " +
+  if (body_ > 0 && !payload_) payload_ = AllocateBuffer(body_);
+}
+
+Buffer Connection::Destination() {
+  Buffer to = owner_.OnHeader(peer_, header_);
+  if (to && to.size < header_.payload_bytes) {
+    throw Error("the receiver chose a buffer of " + std::to_string(to.size) + " bytes for " +
                 std::to_string(header_.payload_bytes));
-  } else {
-    payload_.size = header_.payload_bytes;
   }
+  to.size = header_.payload_bytes;
+  return to;
+}
+
+Buffer Connection::Borrow(const LentPlace& place) {
+  uint8_t* const at = peer_arena_->At(place, header_.payload_bytes);
+  const auto give_back = [place](Connection* connection) {
+    Message message = ControlMessage(MessageKind::kLentReturn);
+    message.header.key = place.offset;
+    connection->Send(std::move(message), kReturnPriority, nullptr);
+  };
+  Buffer payload = Destination();
+  if (payload) {
+    std::memcpy(payload.data, at, payload.size);
+    give_back(this);
+    return payload;
+  }
+  payload.data = at;
+  payload.owner = std::shared_ptr<void>(
+      at, [arena = peer_arena_, weak = weak_from_this(), give_back](void*) {
+        if (const auto connection = weak.lock()) give_back(connection.get());
+      });
+  return payload;
 }
 
 void Connection::FinishMessage(uint32_t checksum) {
   in_message_ = false;
-  const size_t bytes = sizeof(header_) + header_.payload_bytes;
   CheckPayload(header_, checksum);
+  const size_t bytes = sizeof(header_) + header_.payload_bytes;
   counters_.messages_received.fetch_add(1, std::memory_order_relaxed);
   counters_.bytes_received.fetch_add(bytes, std::memory_order_relaxed);
-  const auto kind = static_cast<MessageKind>(header_.kind);
-  if (kind == MessageKind::kHeartbeat) return;
-  if (kind == MessageKind::kGoodbye) return Close(true, "left");
+  if (TakeOwn()) return;
   if (IsData(header_)) counters_.data_bytes_received.fetch_add(bytes, std::memory_order_relaxed);
+  if (header_.placement == kLent) {
+    LentPlace place;
+    std::memcpy(&place, payload_.data, sizeof(place));
+    payload_ = Borrow(place);
+  }
   owner_.OnMessage(peer_, {header_, std::move(payload_), false});
+}
+
+bool Connection::TakeOwn() {
+  switch (static_cast<MessageKind>(header_.kind)) {
+    case MessageKind::kHeartbeat: return true;
+    case MessageKind::kGoodbye: Close(true, "left"); return true;
+    case MessageKind::kArenaOffer: {
+      ArenaOffer offer;
+      std::memcpy(&offer, payload_.data, sizeof(offer));
+      if (options_.shared_memory) peer_arena_ = PeerArena::Open(offer);
+      if (peer_arena_) Send(ControlMessage(MessageKind::kArenaAccept), kReturnPriority, nullptr);
+      return true;
+    }
+    case MessageKind::kArenaAccept:
+      // The same as would make us offer: otherwise there is nothing that it could have accepted.
+      if (Arena::Get() == nullptr) throw ProtocolError("it accepts memory that was not offered");
+      lending_ = true;
+      return true;
+    case MessageKind::kLentReturn: lender_.Return({header_.key}); return true;
+    default: return false;
+  }
 }
 
 void Connection::ReadFailed(ssize_t result) {
@@ -211,140 +265,6 @@ void Connection::Refuse(const std::string& why) {
   LogWarning("refused a message from " + peer_.ToString() + " (" + address_ + "): " + why +
              "; the connection is closed");
   Close(false, "sent a message that was refused: " + why);
-}
-
-// ---- sending
-
-void Connection::Send(Message message, int priority, Van::SendDone done) {
-  bool idle = false;
-  {
-    std::lock_guard<std::mutex> lock(mutex_);
-    if (!closed_) {
-      SendItem* item = queue_.Make();
-      item->message = std::move(message);
-      item->done = std::move(done);
-      queue_.Push(item, priority);
-      idle = !flush_scheduled_;
-      flush_scheduled_ = true;
-      done = nullptr;
-    }
-  }
-  if (idle) ScheduleFlush();
-  if (done) asio::post(socket_.get_executor(), [done = std::move(done)] { done(false); });
-}
-
-void Connection::ScheduleFlush() {
-  asio::post(socket_.get_executor(), [self = shared_from_this()] { self->Flush(); });
-}
-
-void Connection::WaitWritable() {
-  socket_.async_wait(asio::ip::tcp::socket::wait_write,
-                     [self = shared_from_this()](const asio::error_code& error) {
-                       if (!error) self->Flush();
-                     });
-}
-
-void Connection::Flush() {
-  size_t turn = 0;
-  while (open_) {
-    const bool more = first_piece_ < pieces_.size() || NextBatch();
-    if (!more && !stream_->HasUnsent()) {
-      asio::error_code ignored;
-      if (goodbye_sent_) socket_.shutdown(asio::ip::tcp::socket::shutdown_send, ignored);
-      return;
-    }
-    const ssize_t n = stream_->Write(pieces_.data() + first_piece_,
-                                     more ? static_cast<int>(pieces_.size() - first_piece_) : 0);
-    if (n == Stream::kWouldBlock) {
-      if (more || stream_->HasUnsent()) return WaitWritable();
-      continue;
-    }
-    if (n <= 0) return ReadFailed(n);
-    last_sent_ = steady_clock::now();
-    Advance(static_cast<size_t>(n));
-    turn += static_cast<size_t>(n);
-    if (turn >= kTurn) return ScheduleFlush();
-  }
-}
-
-bool Connection::NextBatch() {
-  pieces_.clear();
-  first_piece_ = batch_done_ = batch_sent_ = 0;
-  {
-    std::lock_guard<std::mutex> lock(mutex_);
-    for (SendItem* item : batch_) queue_.Recycle(item);
-    batch_.clear();
-    size_t bytes = 0;
-    size_t staged = 0;
-    while (bytes < kBatchBytes &&
-           staged + sizeof(MessageHeader) + kCopyLimit <= kStaging) {
-      SendItem* item = queue_.Pop();
-      if (item == nullptr) break;
-      const size_t size = item->message.payload.size;
-      batch_.push_back(item);
-      staged += sizeof(MessageHeader) + (size <= kCopyLimit ? size : 0);
-      bytes += sizeof(MessageHeader) + size;
-      item->end = bytes;
-    }
-    if (batch_.empty()) {
-      // TLS may hold bytes back; then the flush goes on until they are gone.
-      flush_scheduled_ = stream_->HasUnsent();
-      return false;
-    }
-  }
-  size_t staged = 0;
-  const auto stage = [&](const void* data, size_t size) {
-    uint8_t* to = staging_.data() + staged;
-    std::memcpy(to, data, size);
-    staged += size;
-    const bool joins = !pieces_.empty() &&
-                       static_cast<uint8_t*>(pieces_.back().iov_base) + pieces_.back().iov_len == to;
-    if (joins) {
-      pieces_.back().iov_len += size;
-    } else {
-      pieces_.push_back({to, size});
-    }
-  };
-  for (SendItem* item : batch_) {
-    stage(&item->message.header, sizeof(MessageHeader));
-    const Buffer& payload = item->message.payload;
-    if (payload.size > kCopyLimit) {
-      pieces_.push_back({payload.data, payload.size});
-    } else if (payload.size > 0) {
-      stage(payload.data, payload.size);
-    }
-  }
-  return true;
-}
-
-void Connection::Advance(size_t n) {
-  batch_sent_ += n;
-  while (n > 0) {
-    iovec& piece = pieces_[first_piece_];
-    const size_t step = std::min(n, piece.iov_len);
-    piece.iov_base = static_cast<uint8_t*>(piece.iov_base) + step;
-    piece.iov_len -= step;
-    n -= step;
-    if (piece.iov_len == 0) ++first_piece_;
-  }
-  while (batch_done_ < batch_.size() && batch_[batch_done_]->end <= batch_sent_) {
-    Complete(true, batch_[batch_done_++]);
-  }
-}
-
-void Connection::Complete(bool sent, SendItem* item) {
-  const MessageHeader& header = item->message.header;
-  if (sent) {
-    const size_t bytes = sizeof(header) + header.payload_bytes;
-    counters_.messages_sent.fetch_add(1, std::memory_order_relaxed);
-    counters_.bytes_sent.fetch_add(bytes, std::memory_order_relaxed);
-    if (IsData(header)) counters_.data_bytes_sent.fetch_add(bytes, std::memory_order_relaxed);
-    if (header.kind == static_cast<uint16_t>(MessageKind::kGoodbye)) goodbye_sent_ = true;
-  }
-  const Van::SendDone done = std::move(item->done);
-  item->done = nullptr;
-  item->message.payload = Buffer();
-  if (done) done(sent);
 }
 
 // ---- life and death
@@ -362,13 +282,13 @@ void Connection::Tick(SteadyTime now, steady_clock::duration stalled) {
     std::lock_guard<std::mutex> lock(mutex_);
     if (flush_scheduled_) return;  // bytes are on their way; another heartbeat would only pile up
   }
-  Send(Control(MessageKind::kHeartbeat), kHeartbeatPriority, nullptr);
+  Send(ControlMessage(MessageKind::kHeartbeat), kHeartbeatPriority, nullptr);
 }
 
 void Connection::Leave() {
   if (!open_ || leaving_) return;
   leaving_ = true;
-  Send(Control(MessageKind::kGoodbye), kGoodbyePriority, nullptr);
+  Send(ControlMessage(MessageKind::kGoodbye), kGoodbyePriority, nullptr);
 }
 
 void Connection::Close(bool graceful, const std::string& reason) {
@@ -395,6 +315,7 @@ void Connection::Close(bool graceful, const std::string& reason) {
     Complete(false, item);
     delete item;
   }
+  lender_.Abandon(graceful);
   owner_.OnClosed(self, graceful, reason);
 }
 

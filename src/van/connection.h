@@ -8,12 +8,15 @@
 #include <asio/io_context.hpp>
 #include <asio/ip/tcp.hpp>
 
+#include <atomic>
+#include <climits>
 #include <memory>
 #include <mutex>
 #include <string>
 #include <vector>
 
 #include "van/checksum.h"
+#include "van/lending.h"
 #include "van/send_queue.h"
 #include "van/socket.h"
 #include "van/stream.h"
@@ -22,6 +25,11 @@
 namespace hipress {
 
 class Connection;
+
+/// Headers and small payloads of one batch.
+constexpr size_t kStagingBytes = 64 << 10;
+/// What only the connection itself sends goes before everything but heartbeats.
+constexpr int kReturnPriority = INT_MAX - 1;
 
 /// What a connection tells its van; on the van's thread.
 class ConnectionOwner {
@@ -43,7 +51,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
 
   /// Begins to receive. `early`: bytes are known to wait already.
   void Start();
-  /// From any thread. The message is sealed. Never blocks.
+  /// From any thread; seals the message. Never blocks.
   void Send(Message message, int priority, Van::SendDone done);
   /// Sends heartbeats, notices silence. `stalled`: how long this process itself was held up.
   void Tick(SteadyTime now, std::chrono::steady_clock::duration stalled);
@@ -66,6 +74,12 @@ class Connection : public std::enable_shared_from_this<Connection> {
   void FinishMessage(uint32_t checksum);
   void ReadFailed(ssize_t result);
   void Refuse(const std::string& why);
+  /// Where the owner wants the payload; empty if it does not care.
+  Buffer Destination();
+  /// The payload that the peer has lent, or a copy of it where the owner wants it.
+  Buffer Borrow(const LentPlace& place);
+  /// Takes a message of the connection itself. \return false if it is one of the owner's
+  bool TakeOwn();
 
   void Flush();
   void WaitWritable();
@@ -74,6 +88,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   void Advance(size_t n);
   void Complete(bool sent, SendItem* item);
   void ScheduleFlush();
+  void OfferArena();
 
   asio::ip::tcp::socket socket_;
   std::unique_ptr<Stream> stream_;
@@ -92,7 +107,9 @@ class Connection : public std::enable_shared_from_this<Connection> {
   bool in_message_ = false;
   MessageHeader header_;
   Buffer payload_;
-  size_t got_ = 0;  ///< bytes of payload_ that are here
+  size_t body_ = 0; ///< bytes that follow the header
+  size_t got_ = 0;  ///< of these, here already
+  std::shared_ptr<PeerArena> peer_arena_;
   RunningChecksum checksum_;
   SteadyTime last_received_;
 
@@ -108,6 +125,9 @@ class Connection : public std::enable_shared_from_this<Connection> {
   std::vector<iovec> pieces_;
   size_t first_piece_ = 0;
   SteadyTime last_sent_;
+  Lender lender_;
+  std::atomic<bool> may_offer_;        ///< the peer is on this host and has no offer yet
+  std::atomic<bool> lending_{false};   ///< the peer can read our arena
 };
 
 }  // namespace hipress

@@ -7,6 +7,7 @@
 
 #include <string>
 
+#include "van/lending.h"
 #include "van/message.h"
 
 namespace hipress {
@@ -14,6 +15,12 @@ namespace hipress {
 /// Fills in magic, version, payload size and both checksums.
 /// \throw Error if header.payload_bytes contradicts the payload's size
 void Seal(Message* message);
+
+/// A message without payload.
+Message ControlMessage(MessageKind kind);
+
+/// Makes a sealed message one whose payload is lent.
+void SealLent(Message* message, const LentPlace& place);
 
 /// \throw ProtocolError that says which field is wrong
 void CheckHeader(const MessageHeader& header, uint64_t max_payload_bytes);

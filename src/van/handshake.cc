@@ -117,7 +117,8 @@ void CheckTlsMode(const std::string& mode) {
 }
 
 bool WantsTls(const std::string& mode, const sockaddr_in& a, const sockaddr_in& b) {
-  if (mode == "auto") return !(IsLoopback(a) && IsLoopback(b));
+  // What goes from an address to the same address does not leave the host.
+  if (mode == "auto") return a.sin_addr.s_addr != b.sin_addr.s_addr && !(IsLoopback(a) && IsLoopback(b));
   return mode == "on";
 }
 

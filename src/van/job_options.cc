@@ -77,6 +77,11 @@ JobOptions JobOptions::FromEnvironment() {
   const std::string tls = Text("HIPRESS_TLS");
   if (!tls.empty()) options.van.tls = tls;
   CheckTlsMode(options.van.tls);
+  const std::string shared = Text("HIPRESS_SHARED_MEMORY");
+  if (!shared.empty() && shared != "auto" && shared != "off") {
+    throw Error("environment variable HIPRESS_SHARED_MEMORY is '" + shared + "', but must be auto or off");
+  }
+  options.van.shared_memory = shared != "off";
   const auto milliseconds = [](const char* name, std::chrono::milliseconds otherwise) {
     return std::chrono::milliseconds(OptionalNumber(name, static_cast<int>(otherwise.count()), 1,
                                                     std::numeric_limits<int>::max()));

@@ -17,6 +17,9 @@ const char* KnownKind(uint16_t kind) {
     case MessageKind::kHeartbeat: return "kHeartbeat";
     case MessageKind::kGoodbye: return "kGoodbye";
     case MessageKind::kNodeDown: return "kNodeDown";
+    case MessageKind::kArenaOffer: return "kArenaOffer";
+    case MessageKind::kArenaAccept: return "kArenaAccept";
+    case MessageKind::kLentReturn: return "kLentReturn";
     case MessageKind::kCodecConfig: return "kCodecConfig";
     case MessageKind::kInitKey: return "kInitKey";
     case MessageKind::kInitData: return "kInitData";
@@ -51,11 +54,23 @@ void Seal(Message* message) {
   header.magic = kMessageMagic;
   header.version = kMessageVersion;
   header.payload_bytes = payload.size;
-  header.reserved = 0;
+  header.placement = kInline;
   if (!message->payload_checksum_known) {
     header.payload_checksum = Checksum(payload.data, payload.size);
   }
   header.header_checksum = HeaderChecksum(header);
+}
+
+Message ControlMessage(MessageKind kind) {
+  Message message;
+  message.header.kind = static_cast<uint16_t>(kind);
+  return message;
+}
+
+void SealLent(Message* message, const LentPlace& place) {
+  message->header.placement = kLent;
+  message->header.payload_checksum = Checksum(&place, sizeof(place));
+  message->header.header_checksum = HeaderChecksum(message->header);
 }
 
 void CheckHeader(const MessageHeader& header, uint64_t max_payload_bytes) {
@@ -70,7 +85,7 @@ void CheckHeader(const MessageHeader& header, uint64_t max_payload_bytes) {
   if (KnownKind(header.kind) == nullptr) {
     throw ProtocolError("its kind " + std::to_string(header.kind) + " is unknown");
   }
-  if (header.reserved != 0) throw ProtocolError("its reserved field is not 0");
+  if (header.placement > kLent) throw ProtocolError("its placement is unknown");
   if (header.payload_bytes > max_payload_bytes) {
     throw ProtocolError("its payload of " + std::to_string(header.payload_bytes) +
                         " bytes exceeds the limit of " + std::to_string(max_payload_bytes));

@@ -29,6 +29,10 @@ enum class MessageKind : uint16_t {
   kHeartbeat = 5,
   kGoodbye = 6,    ///< leaving in peace; what follows is no failure
   kNodeDown = 7,   ///< whoever knows -> its peers: a node is dead; payload: its name and why
+  // Memory shared on one host (handled in the van, see van/lending.h)
+  kArenaOffer = 8,   ///< here is memory that you may read; payload: ArenaOffer
+  kArenaAccept = 9,  ///< I can read it
+  kLentReturn = 10,  ///< what you lent at offset `key` is no longer needed here
   // Key-value store (handled in src/kvstore)
   kCodecConfig = 16,  ///< payload: Codec::Config() text; `config` its digest
   kInitKey = 17,      ///< worker -> server: size, dtype, program of the key
@@ -41,6 +45,12 @@ enum class MessageKind : uint16_t {
   kFailure = 24,      ///< server -> workers: the job cannot go on; payload: a sentence
 };
 
+/// Where a payload is.
+enum Placement : uint32_t {
+  kInline = 0,  ///< it follows the header
+  kLent = 1,    ///< in its sender's arena; a LentPlace follows, which payload_checksum then covers
+};
+
 struct MessageHeader {
   uint32_t magic = kMessageMagic;
   uint16_t version = kMessageVersion;
@@ -48,14 +58,14 @@ struct MessageHeader {
   uint64_t key = 0;              ///< key of the store, or request id of a command
   uint64_t config = 0;           ///< digest of the codec's configuration; 0 where there is none
   uint64_t elements = 0;         ///< elements in the partition
-  uint64_t payload_bytes = 0;    ///< bytes that follow the header
+  uint64_t payload_bytes = 0;    ///< bytes of the payload, wherever it is
   uint32_t iteration = 0;        ///< counted per key from 1
   uint32_t partition = 0;        ///< index in the key's program
   uint16_t step = 0;             ///< distinguishes sends of one partition between the same two nodes
   uint8_t dtype = 0;             ///< DType on the wire
   uint8_t flags = 0;             ///< meaning depends on kind
   uint32_t payload_checksum = 0; ///< low 32 bits of XXH3-64 of the payload; filled in by the van
-  uint32_t reserved = 0;         ///< 0
+  uint32_t placement = 0;        ///< Placement; by the van
   uint32_t header_checksum = 0;  ///< low 32 bits of XXH3-64 of the 60 bytes before; by the van
 };
 static_assert(sizeof(MessageHeader) == 64, "the header is 64 bytes on the wire");

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <climits>
 #include <condition_variable>
 #include <mutex>
 #include <set>
@@ -18,6 +19,9 @@ namespace hipress {
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 using std::chrono::steady_clock;
+
+/// News of a death overtakes gradients.
+constexpr int kNewsPriority = INT_MAX - 1;
 
 class Postoffice::Impl final : public VanReceiver {
  public:
@@ -202,7 +206,9 @@ class Postoffice::Impl final : public VanReceiver {
     van_->Send(Scheduler(), TextMessage(MessageKind::kRegister, registration.ToText()));
 
     std::unique_lock<std::mutex> lock(mutex_);
-    AwaitStart(&lock, deadline, [&] { return member_check_.load(); });
+    // The scheduler, whose time runs out first, knows better who is missing.
+    const auto patience = deadline + milliseconds(300);
+    AwaitStart(&lock, patience, [&] { return member_check_.load(); });
     const NodeId me = self();
     for (const auto& [peer, address] : roster_.addresses) {
       if (!Calls(me, peer)) continue;
@@ -212,7 +218,7 @@ class Postoffice::Impl final : public VanReceiver {
       ThrowIfStartFailed();
     }
     SendBarrier(kReadyBarrier, 1, kPlainFlag);
-    AwaitStart(&lock, deadline, [&] { return released_[kReadyBarrier] >= 1; });
+    AwaitStart(&lock, patience, [&] { return released_[kReadyBarrier] >= 1; });
     started_ = true;
   }
 
@@ -273,6 +279,7 @@ class Postoffice::Impl final : public VanReceiver {
   void AtNode(NodeId from, const Message& message) {
     const MessageHeader& header = message.header;
     if (header.kind == static_cast<uint16_t>(MessageKind::kNodeDown)) {
+      if (!member_check_) return;  // of a peer that knew the roster first; the scheduler's follows
       CheckMember(from);
       const NodeId node = NodeId::Unpack(static_cast<uint32_t>(header.key));
       if (node != Scheduler() && roster_.addresses.count(node) == 0) {
@@ -341,7 +348,7 @@ class Postoffice::Impl final : public VanReceiver {
     if (peer != Scheduler()) {
       Message report = TextMessage(MessageKind::kNodeDown, reason);
       report.header.key = peer.Packed();
-      van_->Send(Scheduler(), std::move(report));
+      van_->Send(Scheduler(), std::move(report), kNewsPriority);
     }
     Die(peer, Describe(peer) + " died: it " + reason);
   }
@@ -364,7 +371,7 @@ class Postoffice::Impl final : public VanReceiver {
       Message news = TextMessage(MessageKind::kNodeDown, what);
       news.header.key = node.Packed();
       ++untold_;
-      van_->Send(peer, std::move(news), 0, [this](bool) {
+      van_->Send(peer, std::move(news), kNewsPriority, [this](bool) {
         --untold_;
         changed_.notify_all();
       });

@@ -8,6 +8,7 @@
 #include <map>
 #include <utility>
 
+#include "van/lending.h"
 #include "van/van.h"
 
 namespace hipress {
@@ -18,6 +19,9 @@ struct SendItem {
   size_t end = 0;  ///< offset behind its last byte in the batch it travels in
   Message message;
   Van::SendDone done;
+  bool lend = false;  ///< to be lent if possible when it leaves
+  bool copied = false;  ///< what is lent is a copy: the sender is done as soon as it has left
+  LentPlace place{};  ///< of a payload that is
 };
 
 /// Not thread-safe: its owner holds a lock. Owns what is in it, and items kept for reuse.

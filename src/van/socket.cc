@@ -204,6 +204,10 @@ bool WaitFor(int fd, bool readable, SteadyTime deadline) {
   }
 }
 
+bool IsSameHost(int fd) {
+  return LocalAddress(fd).sin_addr.s_addr == RemoteAddress(fd).sin_addr.s_addr;
+}
+
 sockaddr_in LocalAddress(int fd) {
   sockaddr_in address{};
   socklen_t size = sizeof(address);

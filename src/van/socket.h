@@ -67,6 +67,8 @@ void CloseInForkedChildren(int fd);
 /// To be called before `fd` is closed, and so may come to mean something else.
 void ForgetInForkedChildren(int fd);
 
+/// Whether both ends of a connection are on this host.
+bool IsSameHost(int fd);
 sockaddr_in LocalAddress(int fd);
 sockaddr_in RemoteAddress(int fd);
 

@@ -14,7 +14,6 @@
 #include "common/log.h"
 #include "van/acceptor.h"
 #include "van/connection.h"
-#include "van/framing.h"
 #include "van/tls.h"
 #include "van/van.h"
 
@@ -106,7 +105,6 @@ class TcpCore final : public ConnectionOwner {
   }
 
   void Send(NodeId to, Message message, int priority, Van::SendDone done) {
-    Seal(&message);
     ConnectionPtr connection;
     {
       std::lock_guard<std::mutex> lock(mutex_);

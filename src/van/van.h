@@ -46,12 +46,13 @@ class VanReceiver {
 
 /// Monotonic counters, readable from any thread.
 struct VanCounters {
-  std::atomic<uint64_t> bytes_sent{0};      ///< headers and payloads, before encryption
+  std::atomic<uint64_t> bytes_sent{0};      ///< headers and payloads, before encryption, lent ones included
   std::atomic<uint64_t> bytes_received{0};
   std::atomic<uint64_t> data_bytes_sent{0};      ///< of these, kData, kFetched messages
   std::atomic<uint64_t> data_bytes_received{0};
   std::atomic<uint64_t> messages_sent{0};
   std::atomic<uint64_t> messages_received{0};
+  std::atomic<uint64_t> lent_bytes{0};  ///< of bytes_sent: read by a peer where they lay, not sent
   std::atomic<uint64_t> refused_connections{0};  ///< strangers, wrong secrets, garbage
   std::atomic<uint64_t> refused_messages{0};     ///< corrupt, malformed or out of place
 };
@@ -60,8 +61,9 @@ struct VanCounters {
 struct VanOptions {
   std::string secret;       ///< the job secret; every connection proves knowledge of it, both ways
   std::string interface;    ///< network interface to listen on (DMLC_INTERFACE); empty: choose by route
-  /// TLS 1.3 keyed from the secret: "auto" (on unless both ends are on loopback), "on", "off".
+  /// TLS 1.3 keyed from the secret: "auto" (on unless both ends are on one host), "on", "off".
   std::string tls = "auto";
+  bool shared_memory = true;     ///< lend large payloads to peers on this host (van/lending.h)
   std::chrono::milliseconds heartbeat_interval{1000};
   std::chrono::milliseconds heartbeat_timeout{3500};   ///< silence after which a peer is down
   std::chrono::milliseconds connect_timeout{60000};    ///< retried until then (peers start late)

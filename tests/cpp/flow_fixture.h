@@ -120,6 +120,7 @@ class Network {
   void Deliver(NodeId from, NodeId to, Item item) {
     const MessageHeader header = item.message.header;
     Buffer buffer = flows.at(to)->OnHeader(from, header);
+    if (!buffer) buffer = AllocateBuffer(header.payload_bytes);
     std::memcpy(buffer.data, item.message.payload.data, header.payload_bytes);
     buffer.size = header.payload_bytes;
     item.message.payload = Buffer();

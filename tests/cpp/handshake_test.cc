@@ -12,6 +12,7 @@
 #include "van/framing.h"
 #include "van/handshake.h"
 #include "van/tls.h"
+#include "raw_client.h"
 #include "van_testing.h"
 
 namespace hipress {
@@ -25,51 +26,6 @@ int OpenDescriptors() {
   closedir(dir);
   return count;
 }
-
-/// A TCP client that does as it likes.
-class RawClient {
- public:
-  explicit RawClient(const std::string& address) {
-    const auto [host, port] = SplitAddress(address);
-    int error = 0;
-    fd_ = ConnectOnce(Resolve(host, port), In(seconds(5)), &error);
-    EXPECT_EQ(error, 0);
-  }
-  int fd() const { return fd_.get(); }
-  /// \return false if the other end has closed
-  bool Send(const void* data, size_t size) {
-    for (size_t sent = 0; sent < size;) {
-      const ssize_t n = send(fd(), static_cast<const char*>(data) + sent, size - sent, MSG_NOSIGNAL);
-      if (n > 0) {
-        sent += static_cast<size_t>(n);
-      } else if (errno != EAGAIN || !WaitFor(fd(), false, In(seconds(5)))) {
-        return false;
-      }
-    }
-    return true;
-  }
-  template <typename T>
-  bool Send(const T& value) {
-    return Send(&value, sizeof(value));
-  }
-  /// Whether the other end closes within the limit, whatever it sends before.
-  bool IsClosed(milliseconds limit = seconds(5)) {
-    const auto deadline = In(limit);
-    char waste[1024];
-    for (;;) {
-      if (!WaitFor(fd(), true, deadline)) return false;
-      const ssize_t n = recv(fd(), waste, sizeof(waste), 0);
-      if (n == 0 || (n < 0 && errno != EAGAIN)) return true;
-    }
-  }
-  void Authenticate(NodeId self, NodeId peer, bool tls = false) {
-    CallerHandshake(fd(), TestVanOptions().secret, self, peer, tls, In(seconds(5)));
-  }
-  void Close() { fd_ = UniqueFd(); }
-
- private:
-  UniqueFd fd_;
-};
 
 class HandshakeTest : public ::testing::Test {
  protected:
@@ -350,12 +306,12 @@ TEST_F(HandshakeTest, CorruptMessagesAreRefusedWithTheirSendersName) {
       {sealed([](Message* m) { m->header.key ^= 4; }, false), "its header's checksum is wrong"},
       {sealed([](Message* m) { m->header.version = 9; }, true), "its format version is 9, not 1"},
       {sealed([](Message* m) { m->header.kind = 99; }, true), "its kind 99 is unknown"},
-      {sealed([](Message* m) { m->header.reserved = 1; }, true), "its reserved field is not 0"},
+      {sealed([](Message* m) { m->header.placement = 7; }, true), "its placement is unknown"},
       {sealed([](Message* m) { m->header.payload_bytes = uint64_t(1) << 40; }, true), "exceeds the limit"},
       {sealed([](Message* m) { m->payload.data[4321] ^= 8; }, false),
        "payload of this kData message (5000 bytes) has a wrong checksum"},
       {sealed([](Message* m) { m->header.kind = uint16_t(MessageKind::kHeartbeat); }, true),
-       "a heartbeat or goodbye carries a payload"},
+       "a kHeartbeat message carries a wrong payload"},
   };
   size_t count = 0;
   for (const Case& c : cases) {

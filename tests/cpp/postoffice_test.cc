@@ -33,11 +33,11 @@ class Node : public PostofficeReceiver, public Waitable {
     return Await([&] { return !deaths.empty(); }, limit);
   }
 
-  Postoffice office;
   std::string error;
   std::vector<std::string> texts;
   std::vector<NodeId> leaves;
   std::vector<std::pair<NodeId, std::string>> deaths;
+  Postoffice office;  // last: it writes to the others until it has ended
 };
 
 class Job {

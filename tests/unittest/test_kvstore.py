@@ -301,3 +301,30 @@ print("digest", digest.hexdigest())
         for output in run(body, workers=4):
             digests.add(next(x for x in output.splitlines() if x.startswith("digest")))
     assert len(digests) == 1
+
+
+def test_a_push_is_over_when_its_memory_is_free_not_when_others_have_pushed():
+    # Large and uncompressed: what lies on the same host is shared, not sent.
+    worker_outputs(
+        run_cluster(
+            """
+import numpy as np
+from hipress.node import Node
+
+node = Node()
+x, out = np.ones(300_000, np.float32), np.zeros(300_000, np.float32)
+for key in (0, 1):
+    node.init_array(key, x)
+for step in range(4):
+    order = (0, 1) if node.rank == 0 else (1, 0)
+    for key in order:
+        node.push(key, x).wait(20)
+    for key in order:
+        node.pull(key, out).wait(20)
+        assert (out == 2).all()
+assert node.stats()["lent_bytes"] > 5 * x.nbytes
+node.stop()
+""",
+            server_command=SERVER,
+        )
+    )

@@ -18,7 +18,7 @@ void CheckSize(const CodecState& state, size_t n) {
 
 float* ResidualOf(CodecState* state, size_t n) {
   if (!state->residual) {
-    state->residual = AllocateBuffer(n * sizeof(float));
+    state->residual = AllocateState(n * sizeof(float));
     std::memset(state->residual.data, 0, n * sizeof(float));
     state->lazy = false;
   }

@@ -1,0 +1,196 @@
+/*!
+ * \file connection_send.cc
+ * \brief The sending half of a connection: priorities, batches, lending.
+ */
+#include <asio/post.hpp>
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "van/connection.h"
+#include "van/framing.h"
+
+namespace hipress {
+namespace {
+
+using std::chrono::steady_clock;
+
+/// After this many bytes other connections get their turn.
+constexpr size_t kTurn = 4 << 20;
+/// A batch is closed when it holds this much, so that an urgent message need not wait for more.
+constexpr size_t kBatchBytes = 256 << 10;
+/// Smaller payloads are copied behind their header: cheaper than another piece for the kernel.
+constexpr size_t kCopyLimit = 1024;
+
+}  // namespace
+
+void Connection::Send(Message message, int priority, Van::SendDone done) {
+  const bool large = message.payload.size >= kSharedFrom;
+  const bool lend = large && lending_;
+  if (large && may_offer_ && may_offer_.exchange(false)) OfferArena();
+  const bool known = message.payload_checksum_known;
+  message.payload_checksum_known |= lend;  // if it must be sent after all, NextBatch computes it
+  Seal(&message);
+  message.payload_checksum_known = known;
+  bool idle = false;
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    if (!closed_) {
+      SendItem* item = queue_.Make();
+      item->message = std::move(message);
+      item->done = std::move(done);
+      item->lend = lend;
+      queue_.Push(item, priority);
+      idle = !flush_scheduled_;
+      flush_scheduled_ = true;
+      done = nullptr;
+    }
+  }
+  if (idle) ScheduleFlush();
+  if (done) asio::post(socket_.get_executor(), [done = std::move(done)] { done(false); });
+}
+
+void Connection::OfferArena() {
+  const Arena* arena = Arena::Enable();
+  if (arena == nullptr) return;
+  const ArenaOffer offer = {static_cast<uint32_t>(getpid()), arena->fd(), arena->size(),
+                            arena->nonce()};
+  Message message = ControlMessage(MessageKind::kArenaOffer);
+  message.payload = AllocateBuffer(sizeof(offer));
+  std::memcpy(message.payload.data, &offer, sizeof(offer));
+  Send(std::move(message), kReturnPriority, nullptr);
+}
+
+void Connection::ScheduleFlush() {
+  asio::post(socket_.get_executor(), [self = shared_from_this()] { self->Flush(); });
+}
+
+void Connection::WaitWritable() {
+  socket_.async_wait(asio::ip::tcp::socket::wait_write,
+                     [self = shared_from_this()](const asio::error_code& error) {
+                       if (!error) self->Flush();
+                     });
+}
+
+void Connection::Flush() {
+  size_t turn = 0;
+  while (open_) {
+    const bool more = first_piece_ < pieces_.size() || NextBatch();
+    if (!more && !stream_->HasUnsent()) {
+      asio::error_code ignored;
+      if (goodbye_sent_) socket_.shutdown(asio::ip::tcp::socket::shutdown_send, ignored);
+      return;
+    }
+    const ssize_t n = stream_->Write(pieces_.data() + first_piece_,
+                                     more ? static_cast<int>(pieces_.size() - first_piece_) : 0);
+    if (n == Stream::kWouldBlock) {
+      if (more || stream_->HasUnsent()) return WaitWritable();
+      continue;
+    }
+    if (n <= 0) return ReadFailed(n);
+    last_sent_ = steady_clock::now();
+    Advance(static_cast<size_t>(n));
+    turn += static_cast<size_t>(n);
+    if (turn >= kTurn) return ScheduleFlush();
+  }
+}
+
+bool Connection::NextBatch() {
+  pieces_.clear();
+  first_piece_ = batch_done_ = batch_sent_ = 0;
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    for (SendItem* item : batch_) queue_.Recycle(item);
+    batch_.clear();
+    size_t work = 0;
+    size_t staged = 0;
+    while (work < kBatchBytes && staged + sizeof(MessageHeader) + kCopyLimit <= kStagingBytes) {
+      SendItem* item = queue_.Pop();
+      if (item == nullptr) break;
+      const size_t size = item->message.payload.size;
+      batch_.push_back(item);
+      staged += sizeof(MessageHeader) + std::min(size, kCopyLimit);
+      work += sizeof(MessageHeader) + size;
+    }
+    if (batch_.empty()) {
+      // TLS may hold bytes back; then the flush goes on until they are gone.
+      flush_scheduled_ = stream_->HasUnsent();
+      return false;
+    }
+  }
+  size_t staged = 0;
+  const auto stage = [&](const void* data, size_t size) {
+    uint8_t* to = staging_.data() + staged;
+    std::memcpy(to, data, size);
+    staged += size;
+    const bool joins = !pieces_.empty() &&
+                       static_cast<uint8_t*>(pieces_.back().iov_base) + pieces_.back().iov_len == to;
+    if (joins) {
+      pieces_.back().iov_len += size;
+    } else {
+      pieces_.push_back({to, size});
+    }
+  };
+  size_t bytes = 0;
+  for (SendItem* item : batch_) {
+    Message& message = item->message;
+    if (item->lend) {
+      const Lender::Answer answer = lender_.Prepare(&message.payload, &item->place);
+      item->copied = answer == Lender::Answer::kCopied;
+      item->lend = answer != Lender::Answer::kNo;
+      if (!item->lend) Seal(&message);
+    }
+    const Buffer& payload = message.payload;
+    const size_t size = item->lend ? sizeof(item->place) : payload.size;
+    if (item->lend) SealLent(&message, item->place);
+    stage(&message.header, sizeof(MessageHeader));
+    if (item->lend) {
+      stage(&item->place, size);
+    } else if (size > kCopyLimit) {
+      pieces_.push_back({payload.data, size});
+    } else if (size > 0) {
+      stage(payload.data, size);
+    }
+    bytes += sizeof(MessageHeader) + size;
+    item->end = bytes;
+  }
+  return true;
+}
+
+void Connection::Advance(size_t n) {
+  batch_sent_ += n;
+  while (n > 0) {
+    iovec& piece = pieces_[first_piece_];
+    const size_t step = std::min(n, piece.iov_len);
+    piece.iov_base = static_cast<uint8_t*>(piece.iov_base) + step;
+    piece.iov_len -= step;
+    n -= step;
+    if (piece.iov_len == 0) ++first_piece_;
+  }
+  while (batch_done_ < batch_.size() && batch_[batch_done_]->end <= batch_sent_) {
+    Complete(true, batch_[batch_done_++]);
+  }
+}
+
+void Connection::Complete(bool sent, SendItem* item) {
+  const MessageHeader& header = item->message.header;
+  if (sent) {
+    const size_t bytes = sizeof(header) + header.payload_bytes;
+    counters_.messages_sent.fetch_add(1, std::memory_order_relaxed);
+    counters_.bytes_sent.fetch_add(bytes, std::memory_order_relaxed);
+    if (IsData(header)) counters_.data_bytes_sent.fetch_add(bytes, std::memory_order_relaxed);
+    if (header.kind == static_cast<uint16_t>(MessageKind::kGoodbye)) goodbye_sent_ = true;
+  }
+  Van::SendDone done = std::exchange(item->done, nullptr);
+  const Buffer payload = std::exchange(item->message.payload, Buffer());
+  if (sent && item->lend) {
+    counters_.lent_bytes.fetch_add(payload.size, std::memory_order_relaxed);
+    lender_.Lend(payload, item->copied ? nullptr : std::exchange(done, nullptr));
+  }
+  if (done) done(sent);
+}
+
+}  // namespace hipress

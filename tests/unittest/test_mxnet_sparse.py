@@ -1,0 +1,62 @@
+"""row_sparse keys: MXNet's own store keeps them, in the same job as our dense ones."""
+
+import sys
+
+import pytest
+
+from cluster import run_cluster
+
+pytest.importorskip("mxnet")
+
+
+def program():
+    import mxnet as mx
+    import numpy as np
+
+    kv = mx.kv.create("dist_sync")
+    kv.set_gradient_compression({"type": "2bit", "min_size": 0})
+    shape = (50, 8)
+    start = np.arange(400, dtype=np.float32).reshape(shape)
+    kv.init("dense", mx.nd.zeros(shape))
+    kv.init("embedding", mx.nd.array(start).tostype("row_sparse"))
+
+    def rows(*wanted):
+        out = mx.nd.sparse.zeros("row_sparse", shape)
+        kv.row_sparse_pull("embedding", out=out, row_ids=mx.nd.array(wanted))
+        found = out.asnumpy()
+        others = [row for row in range(50) if row not in wanted]
+        assert not found[others].any()
+        return found[list(wanted)]
+
+    assert np.array_equal(rows(0, 7, 49), start[[0, 7, 49]])
+
+    def gradient(*indices):
+        data = np.full((len(indices), 8), kv.rank + 1, np.float32)
+        return mx.nd.sparse.row_sparse_array((data, np.array(indices)), shape=shape)
+
+    # Two copies, as from two devices, and an optimizer that both kinds of keys share.
+    dense = mx.nd.zeros(shape)
+    kv.set_optimizer(mx.optimizer.SGD(learning_rate=0.5))
+    kv.push("embedding", [gradient(3), gradient(4)])
+    kv.push("dense", mx.nd.ones(shape))
+    kv.pull("dense", out=dense)
+    assert (dense.asnumpy() == -0.5).all()  # 2 workers that sent 0.5, the threshold
+    assert np.array_equal(rows(3, 4, 10), start[[3, 4, 10]] - 0.5 * np.array([[3], [3], [0]]))
+    kv.barrier()
+    kv.push("embedding", gradient(5 + kv.rank))
+    assert np.array_equal(rows(5, 6), start[[5, 6]] - 0.5 * np.array([[1], [2]]))
+    kv.barrier()
+    print("right")
+
+
+@pytest.mark.timeout(150)
+@pytest.mark.parametrize("servers", [1, 2])
+def test_row_sparse_keys_beside_compressed_dense_ones(servers):
+    results = run_cluster(
+        program,
+        workers=2,
+        servers=servers,
+        timeout=100,
+        worker_prefix=[sys.executable, "-m", "mxnet_hipress"],
+    )
+    assert sum("right" in result.output for result in results) == 2
