@@ -48,6 +48,7 @@ class Flow;
 class FlowHost {
  public:
   virtual ~FlowHost() = default;
+  virtual NodeId Self() const = 0;
   /// The codec to encode with. `sum`: the dense input's origin, for servers; empty on workers.
   virtual CodecPtr CodecToEncode(const Flow& flow, const Value& sum, bool updated) = 0;
   /// Hands a payload to the transport; `done` as Van::SendDone.

@@ -12,6 +12,18 @@ namespace {
 /// float32 contributions are summed like payloads of the identity codec.
 Payload AsPayload(const Value& value) { return {value.data.data, value.data.size}; }
 
+/// The same in every run, another for every node, key and task: rounding errors that all workers
+/// make together would not average out. (The finaliser of MurmurHash3 mixes.)
+uint32_t RandomStream(NodeId node, uint64_t key, int channel, int task) {
+  uint64_t h = key * 0x9e3779b97f4a7c15u;
+  for (const uint64_t part : {uint64_t(node.Packed()), uint64_t(channel), uint64_t(task)}) {
+    h = (h ^ part) * 0xff51afd7ed558ccdu;
+    h = (h ^ (h >> 33)) * 0xc4ceb9fe1a85ec53u;
+    h ^= h >> 33;
+  }
+  return uint32_t(h);
+}
+
 }  // namespace
 
 void Flow::Finish(const InstancePtr& instance, int t, Value value) {
@@ -67,6 +79,7 @@ Value Flow::Encode(const Instance& instance, int t) {
   Value value;
   value.codec = host_->CodecToEncode(*this, sum, instance.updates);
   CodecState& state = states_[t];
+  state.stream = RandomStream(host_->Self(), key_, channel_, t);
   CodecPtr& owner = state_owners_[t];
   if (owner && owner != value.codec) owner->SettleResidual(&state, partition.count);
   owner = value.codec;

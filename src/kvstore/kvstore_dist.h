@@ -81,6 +81,7 @@ class KVStoreDist : public PostofficeReceiver, public FlowHost {
   void OnDeath(NodeId peer, const std::string& what) override;
   void OnLeave(NodeId peer) override;
   // FlowHost
+  NodeId Self() const override { return postoffice_.self(); }
   CodecPtr CodecToEncode(const Flow& flow, const Value& sum, bool updated) override;
   void SendValue(const Flow& flow, const Task& task, const Value& value, uint32_t iteration,
                  int priority, std::function<void(bool)> done) override;

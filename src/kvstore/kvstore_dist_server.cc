@@ -8,6 +8,7 @@ namespace hipress {
 
 KVStoreDistServer::KVStoreDistServer(JobOptions options) : postoffice_(std::move(options)) {
   context_.executor = &executor_;
+  context_.self = [this] { return postoffice_.self(); };
   context_.send = [this](NodeId to, Message message, int priority, std::function<void(bool)> done) {
     postoffice_.Send(to, std::move(message), priority, std::move(done));
   };

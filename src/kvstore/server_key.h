@@ -25,6 +25,7 @@ using UpdateFn = std::function<void(uint64_t key, const std::string& name, float
 /// What a server gives its keys.
 struct ServerContext {
   int num_workers = 0;
+  std::function<NodeId()> self;
   ConfigTable configs;
   std::function<void(NodeId to, Message message, int priority, std::function<void(bool)> done)> send;
   std::function<void(const std::string& sentence)> fail;  ///< the job cannot go on
@@ -65,6 +66,7 @@ class ServerKey : public FlowHost, public std::enable_shared_from_this<ServerKey
   const std::string& name() const { return name_; }
 
   // FlowHost
+  NodeId Self() const override { return context_->self(); }
   CodecPtr CodecToEncode(const Flow& flow, const Value& sum, bool updated) override;
   void SendValue(const Flow& flow, const Task& task, const Value& value, uint32_t iteration,
                  int priority, std::function<void(bool)> done) override;

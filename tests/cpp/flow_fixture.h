@@ -141,6 +141,7 @@ class FakeHost : public FlowHost {
  public:
   FakeHost(NodeId self, Network* network, CodecPtr codec)
       : self(self), network_(network), codec_(std::move(codec)) {}
+  NodeId Self() const override { return Worker(0); }
   CodecPtr CodecToEncode(const Flow&, const Value&, bool) override { return codec_; }
   void SendValue(const Flow& flow, const Task& task, const Value& value, uint32_t iteration, int,
                  std::function<void(bool)> done) override {

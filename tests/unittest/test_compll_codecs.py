@@ -266,6 +266,40 @@ def test_a_job_trains_with_a_built_in(name):
     assert first == second and float(first.split()[-2]) > 0
 
 
+def test_workers_keys_and_partitions_round_with_numbers_of_their_own():
+    outputs = worker_outputs(
+        run_cluster(
+            """
+import numpy as np
+from hipress.node import Node
+
+n = 4096
+node = Node()
+node.set_gradient_compression({"type": "terngrad", "min_size": 0, "pull": "none"})
+sums = []
+for key in (0, 1):
+    node.init_array(key, np.zeros(2 * n, np.float32))
+for key in (0, 1):
+    # Levels are 0, 1/3, 2/3, 1: between them chance decides.
+    x = np.tile(np.array([0, 1, 0.5, 0.5], np.float32), n // 2)
+    out = np.zeros_like(x)
+    node.pushpull(key, x, out).wait(20)
+    sums += [out[:n].reshape(-1, 4)[:, 2:], out[n:].reshape(-1, 4)[:, 2:]]
+levels = [set(np.round(part.ravel() * 3).astype(int)) for part in sums]
+# Two workers that drew the same numbers would only ever make 2/3 and 4/3.
+assert all(level == {2, 3, 4} for level in levels), levels
+agree = [np.mean(a == b) for i, a in enumerate(sums) for b in sums[:i]]
+assert max(agree) < 0.5, agree  # 3/8 for independent numbers
+print("finished")
+node.stop()
+""",
+            server_command=SERVER,
+            env={"HIPRESS_PARTITION_ELEMENTS": "4096"},
+        )
+    )
+    assert all("finished" in output for output in outputs)
+
+
 def test_a_job_loads_an_algorithm_on_every_node(tmp_path):
     path = tmp_path / "halves.cll"
     path.write_text(HALVES % ("job", "0.5"))

@@ -30,6 +30,8 @@ struct CodecState {
   Buffer residual;
   /// Encodes done so far; the counter of random codecs.
   uint64_t step = 0;
+  /// Tells apart places that share a random codec's seed: other nodes, keys, partitions.
+  uint32_t stream = 0;
   /// True while `residual` holds x = gradient + old residual of the last encode, and the true
   /// residual is x - decode(x), to be formed at the next encode (one pass over memory fewer).
   bool lazy = false;

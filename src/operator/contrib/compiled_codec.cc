@@ -114,6 +114,7 @@ class CompiledCodec : public Codec {
     call.params = params_.data();
     call.states = states.data();
     call.step = state->step++;
+    call.stream = state->stream;
     call.threads = 1;
     call.payload = payload;
     return static_cast<size_t>(algorithm_->encode(&call));
