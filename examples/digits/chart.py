@@ -11,7 +11,8 @@ from rich.table import Table
 Record = Mapping[str, Any]  # one JSON line of train.py: an epoch
 
 COLOURS = ("#4d4d4d", "#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9")
-MARKERS = "osD^vPX"
+MARKERS = "osD^vPX<>hp*d8"
+LINES = ("-", "--", ":")  # one for each time that the colours have been used up
 
 
 def wire_bytes(record: Record) -> int:
@@ -81,6 +82,7 @@ def plot(runs: Mapping[str, Sequence[Record]], path: Path) -> None:
             accuracy = [100 * record["accuracy"] for record in records]
             look = {
                 "color": COLOURS[index % len(COLOURS)],
+                "linestyle": LINES[index // len(COLOURS) % len(LINES)],
                 "marker": MARKERS[index % len(MARKERS)],
                 "markersize": 4.5,
                 "linewidth": 1.8,
@@ -98,7 +100,8 @@ def plot(runs: Mapping[str, Sequence[Record]], path: Path) -> None:
         axes[0].set_ylabel("test accuracy, %")
         axes[0].set_title("Accuracy against bytes on the wire", loc="left", fontsize=12)
         axes[1].set_title("Accuracy against time on this machine", loc="left", fontsize=12)
-        axes[1].legend(title="compression", loc="lower right", frameon=True, framealpha=0.95)
+        beside = {"loc": "center left", "bbox_to_anchor": (1.01, 0.5), "frameon": False}
+        axes[1].legend(title="compression", **beside)
         figure.suptitle(_headline(runs), x=0.01, ha="left", fontsize=15, fontweight="bold")
         figure.tight_layout()
         path.parent.mkdir(parents=True, exist_ok=True)

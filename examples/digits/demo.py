@@ -27,8 +27,15 @@ HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
 sys.path.insert(0, str(ROOT / "python"))
 
-# Gradients here are sums over a worker's 16 images: about 1 for the weights that matter.
-SETTINGS: dict[str, list[str]] = {"2bit": ["--threshold", "0.5"]}
+# Gradients here are sums over a worker's 16 images: about 1 for the weights that matter. The layers
+# are small and the run is short (300 steps), so sparse types send more than of a large model.
+SETTINGS: dict[str, list[str]] = {
+    "2bit": ["--param", "threshold=0.5"],
+    "dgc": ["--param", "ratio=0.01", "--param", "momentum=0", "--param", "warmup=60"],
+    "graddrop": ["--param", "drop=0.99"],
+    "randomk": ["--param", "ratio=0.25"],
+    "terngrad": ["--param", "bitwidth=4"],
+}
 ORDER = ("none", "2bit", "onebit", "1bit")
 
 

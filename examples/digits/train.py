@@ -25,7 +25,13 @@ SPLIT_SEED = 20170
 def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--type", default="none", help="compression: none, 2bit, 1bit, onebit, ...")
-    parser.add_argument("--threshold", type=float, help="of 2bit and 1bit")
+    parser.add_argument(
+        "--param",
+        action="append",
+        default=[],
+        metavar="NAME=VALUE",
+        help="a parameter of the compression, such as threshold=0.5; may be repeated",
+    )
     parser.add_argument(
         "--min-size", type=int, default=1024, help="smaller gradients go uncompressed (elements)"
     )
@@ -126,8 +132,9 @@ def compression_params(args: argparse.Namespace) -> dict[str, Any] | None:
     params: dict[str, Any] = {"type": args.type}
     if "hipress" in args.kvstore:
         params["min_size"] = args.min_size
-    if args.threshold is not None:
-        params["threshold"] = args.threshold
+    for param in args.param:
+        name, _, value = param.partition("=")
+        params[name] = float(value) if name == "threshold" else value
     return params
 
 
