@@ -53,6 +53,7 @@ def train(kind: str, seed: int, epochs: int) -> dict:
 
 def main() -> int:
     args = arguments()
+    jobs.clean_up_when_terminated()
     console = Console(width=None if sys.stdout.isatty() else 120)
     types = args.types or demo.available_types()
     if "none" not in types:

@@ -170,6 +170,16 @@ def report(**values: Any) -> None:
     print(RESULT + json.dumps(values), flush=True)
 
 
+def clean_up_when_terminated() -> None:
+    """Makes SIGTERM, and SIGINT even in a background job, end this process as Ctrl-C would."""
+
+    def end(*unused: object) -> None:
+        raise KeyboardInterrupt
+
+    signal.signal(signal.SIGTERM, end)
+    signal.signal(signal.SIGINT, end)
+
+
 def free_port() -> int:
     """A TCP port that was free on loopback a moment ago."""
     with socket.create_server(("127.0.0.1", 0)) as probe:

@@ -196,6 +196,7 @@ def arguments() -> argparse.Namespace:
 
 def main() -> int:
     args = arguments()
+    jobs.clean_up_when_terminated()
     console = Console(width=None if sys.stdout.isatty() else 150)
     setups = ["loopback", "shaped"] if args.setup == "both" else [args.setup]
     if "shaped" in setups and netns.available():

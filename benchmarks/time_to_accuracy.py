@@ -91,6 +91,7 @@ def train(row: Row, seed: int, args: argparse.Namespace, network: netns.ShapedNe
 
 def main() -> int:
     args = arguments()
+    jobs.clean_up_when_terminated()
     console = Console(width=None if sys.stdout.isatty() else 120)
     if netns.available():
         console.print(netns.available())
