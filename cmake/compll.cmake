@@ -21,13 +21,13 @@ file(GLOB_RECURSE compll_compiler CONFIGURE_DEPENDS
 
 set(compll_specs)
 set(compll_sources ${compll_output}/builtins.cc)
-# The flags of cmake/simd.cmake. Ints wrap around by definition. -O3 takes twice as long to compile
+# Ints wrap around by definition. -O3 takes twice as long to compile
 # and gains nothing: the code is vectorised as it is generated.
 set(compll_flags -O2 -fwrapv -fno-math-errno -fno-trapping-math -Wno-psabi
   -Wno-maybe-uninitialized)
 set(compll_flags_baseline "")
-set(compll_flags_avx2 -mavx2 -mf16c -mbmi2 -mpopcnt)
-set(compll_flags_avx512 -mavx512f -mavx512bw -mavx512dq -mavx512vl -mf16c -mbmi2 -mpopcnt)
+set(compll_flags_avx2 ${HIPRESS_AVX2_FLAGS})  # cmake/simd.cmake
+set(compll_flags_avx512 ${HIPRESS_AVX512_FLAGS})
 foreach(name ${COMPLL_BUILTINS})
   list(APPEND compll_specs ${compll_python}/hipress/compll/specs/${name}.cll)
   foreach(isa ${compll_isas})

@@ -2,9 +2,11 @@
 # the library itself is built for the baseline CPU and runs everywhere.
 if(CMAKE_SYSTEM_PROCESSOR MATCHES "^(x86_64|AMD64|amd64)$")
   target_compile_definitions(hipress_objects PUBLIC HIPRESS_X86_KERNELS)
+  set(HIPRESS_AVX2_FLAGS -mavx2 -mf16c -mbmi2 -mpopcnt)
+  set(HIPRESS_AVX512_FLAGS -mavx512f -mavx512bw -mavx512dq -mavx512vl -mf16c -mbmi2 -mpopcnt)
   set_source_files_properties(src/operator/contrib/kernels_avx2.cc PROPERTIES
-    COMPILE_OPTIONS "-mavx2;-mf16c;-mbmi2;-mpopcnt")
+    COMPILE_OPTIONS "${HIPRESS_AVX2_FLAGS}")
   # g++ 12 warns about its own intrinsics, which leave "undefined" vectors uninitialised on purpose.
   set_source_files_properties(src/operator/contrib/kernels_avx512.cc PROPERTIES
-    COMPILE_OPTIONS "-mavx512f;-mavx512bw;-mavx512dq;-mavx512vl;-mf16c;-mbmi2;-mpopcnt;-Wno-maybe-uninitialized")
+    COMPILE_OPTIONS "${HIPRESS_AVX512_FLAGS};-Wno-maybe-uninitialized")
 endif()

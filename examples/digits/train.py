@@ -134,7 +134,7 @@ def compression_params(args: argparse.Namespace) -> dict[str, Any] | None:
         params["min_size"] = args.min_size
     for param in args.param:
         name, _, value = param.partition("=")
-        params[name] = float(value) if name == "threshold" else value
+        params[name] = value
     return params
 
 

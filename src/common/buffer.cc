@@ -17,6 +17,15 @@ namespace {
 
 constexpr size_t kHugePage = size_t(2) << 20;
 
+/// From the system; `bytes` is a multiple of the alignment, which for large blocks is a huge page.
+void* Allocate(size_t bytes) {
+  const bool large = bytes >= kHugePage;
+  void* block = std::aligned_alloc(large ? kHugePage : kAlignment, bytes);
+  if (block == nullptr) throw std::bad_alloc();
+  if (large) madvise(block, bytes, MADV_HUGEPAGE);  // a hint: 15-20% on memory-bound kernels
+  return block;
+}
+
 /// Freed blocks by size class. Classes are powers of two and their halves (1, 1.5, 2, 3, 4, 6 ...),
 /// so at most a third of a block is wasted.
 class Pool {
@@ -52,11 +61,7 @@ class Pool {
     if (arena != nullptr) {
       if (void* block = arena->Allocate(capacity)) return block;
     }
-    const bool large = capacity >= kHugePage;
-    void* block = std::aligned_alloc(large ? kHugePage : kAlignment, capacity);
-    if (block == nullptr) throw std::bad_alloc();
-    if (large) madvise(block, capacity, MADV_HUGEPAGE);  // a hint: 15-20% on memory-bound kernels
-    return block;
+    return Allocate(capacity);
   }
 
   void Give(void* block, size_t capacity) {
@@ -111,10 +116,7 @@ class StatePool {
     }
     if (capacity > size_t(end_ - next_)) {
       const size_t bytes = (std::max(capacity, kChunk) + kHugePage - 1) / kHugePage * kHugePage;
-      void* chunk = std::aligned_alloc(kHugePage, bytes);
-      if (chunk == nullptr) throw std::bad_alloc();
-      madvise(chunk, bytes, MADV_HUGEPAGE);
-      next_ = static_cast<uint8_t*>(chunk);
+      next_ = static_cast<uint8_t*>(Allocate(bytes));
       end_ = next_ + bytes;
     }
     return std::exchange(next_, next_ + capacity);
@@ -133,20 +135,17 @@ class StatePool {
   uint8_t* end_ = nullptr;
 };
 
+template <typename AnyPool>
+Buffer AllocateFrom(size_t bytes) {
+  const size_t capacity = Pool::ClassOf(bytes);
+  void* block = AnyPool::Get().Take(capacity);
+  std::shared_ptr<void> owner(block, [capacity](void* p) { AnyPool::Get().Give(p, capacity); });
+  return {static_cast<uint8_t*>(block), bytes, std::move(owner)};
+}
+
 }  // namespace
 
-Buffer AllocateState(size_t bytes) {
-  const size_t capacity = Pool::ClassOf(bytes);
-  void* block = StatePool::Get().Take(capacity);
-  std::shared_ptr<void> owner(block, [capacity](void* p) { StatePool::Get().Give(p, capacity); });
-  return {static_cast<uint8_t*>(block), bytes, std::move(owner)};
-}
-
-Buffer AllocateBuffer(size_t bytes) {
-  const size_t capacity = Pool::ClassOf(bytes);
-  void* block = Pool::Get().Take(capacity);
-  std::shared_ptr<void> owner(block, [capacity](void* p) { Pool::Get().Give(p, capacity); });
-  return {static_cast<uint8_t*>(block), bytes, std::move(owner)};
-}
+Buffer AllocateState(size_t bytes) { return AllocateFrom<StatePool>(bytes); }
+Buffer AllocateBuffer(size_t bytes) { return AllocateFrom<Pool>(bytes); }
 
 }  // namespace hipress

@@ -17,8 +17,6 @@ using std::chrono::steady_clock;
 constexpr size_t kReadBuffer = 256 << 10;
 /// One read of a large payload: small enough that its checksum finds the bytes in the cache.
 constexpr size_t kReadPiece = 256 << 10;
-/// After this many bytes other connections get their turn.
-constexpr size_t kTurn = 4 << 20;
 /// Heartbeats overtake everything; goodbye waits for everything.
 constexpr int kHeartbeatPriority = INT_MAX;
 constexpr int kGoodbyePriority = INT_MIN;

@@ -26,6 +26,8 @@ namespace hipress {
 
 class Connection;
 
+/// After this many bytes other connections get their turn.
+constexpr size_t kTurn = 4 << 20;
 /// Headers and small payloads of one batch.
 constexpr size_t kStagingBytes = 64 << 10;
 /// What only the connection itself sends goes before everything but heartbeats.

@@ -18,8 +18,6 @@ namespace {
 
 using std::chrono::steady_clock;
 
-/// After this many bytes other connections get their turn.
-constexpr size_t kTurn = 4 << 20;
 /// A batch is closed when it holds this much, so that an urgent message need not wait for more.
 constexpr size_t kBatchBytes = 256 << 10;
 /// Smaller payloads are copied behind their header: cheaper than another piece for the kernel.

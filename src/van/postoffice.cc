@@ -291,11 +291,6 @@ class Postoffice::Impl final : public VanReceiver {
     switch (static_cast<MessageKind>(header.kind)) {
       case MessageKind::kRoster: return OnRoster(message);
       case MessageKind::kRelease: return OnRelease(message);
-      case MessageKind::kNodeDown: {
-        const NodeId node = NodeId::Unpack(static_cast<uint32_t>(header.key));
-        if (roster_.addresses.count(node) == 0) throw ProtocolError("news of a node that does not exist");
-        return Die(node, TextOf(message));
-      }
       default: throw ProtocolError("a node takes no such membership message");
     }
   }
@@ -346,9 +341,7 @@ class Postoffice::Impl final : public VanReceiver {
       return;
     }
     if (peer != Scheduler()) {
-      Message report = TextMessage(MessageKind::kNodeDown, reason);
-      report.header.key = peer.Packed();
-      van_->Send(Scheduler(), std::move(report), kNewsPriority);
+      van_->Send(Scheduler(), NodeDown(peer, reason), kNewsPriority);
     }
     Die(peer, Describe(peer) + " died: it " + reason);
   }
@@ -368,10 +361,8 @@ class Postoffice::Impl final : public VanReceiver {
     for (const auto& [peer, address] : roster_.addresses) {
       if (IsDead(peer) || left_.count(peer) != 0) continue;
       if (!Calls(self(), peer) && !Calls(peer, self())) continue;
-      Message news = TextMessage(MessageKind::kNodeDown, what);
-      news.header.key = node.Packed();
       ++untold_;
-      van_->Send(peer, std::move(news), kNewsPriority, [this](bool) {
+      van_->Send(peer, NodeDown(node, what), kNewsPriority, [this](bool) {
         --untold_;
         changed_.notify_all();
       });

@@ -122,6 +122,12 @@ Message TextMessage(MessageKind kind, const std::string& text) {
   return message;
 }
 
+Message NodeDown(NodeId node, const std::string& what) {
+  Message message = TextMessage(MessageKind::kNodeDown, what);
+  message.header.key = node.Packed();
+  return message;
+}
+
 std::string TextOf(const Message& message) {
   std::string text(reinterpret_cast<const char*>(message.payload.data), message.payload.size);
   for (char& c : text) {

@@ -53,6 +53,8 @@ constexpr int kBarrierKinds = 3;
 constexpr uint64_t kMaxMembershipBytes = 8 << 20;
 
 Message TextMessage(MessageKind kind, const std::string& text);
+/// News, or a report to the scheduler, that a node is dead.
+Message NodeDown(NodeId node, const std::string& what);
 /// The payload as printable text: control characters become '?'.
 std::string TextOf(const Message& message);
 

@@ -182,8 +182,7 @@ void SchedulerState::Die(NodeId node, const std::string& what) {
   dead_.insert(node);
   LogWarning(what);
   GiveUp(what);
-  Message message = TextMessage(MessageKind::kNodeDown, what);
-  message.header.key = node.Packed();
+  const Message message = NodeDown(node, what);
   for (const auto& entry : addresses_) {
     if (dead_.count(entry.first) == 0 && left_.count(entry.first) == 0) hooks_.send(entry.first, message);
   }

@@ -22,6 +22,7 @@ from rich.table import Table
 from hipress.compll import Compiled, CompileError, Interpreter, PayloadError, compile_file, optimize
 from hipress.compll.backends.cpp import generate
 from hipress.compll.backends.native import BuildError, build
+from hipress.compll.build_specs import identifier
 from hipress.compll.frontend.program import read_program
 from hipress.compll.ir.printer import print_program
 
@@ -104,7 +105,7 @@ def generate_code(
         optimize(program)
         if show_ir:
             typer.echo(f"; after the passes\n{print_program(program)}")
-        tag = re.sub(r"\W", "_", program.name)
+        tag = identifier(program.name)
         files = {}
         if body and target is Target.cpu:
             files[f"{tag}.cc"] = generate(program)

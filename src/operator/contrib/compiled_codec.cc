@@ -179,10 +179,7 @@ class CompiledCodec : public Codec {
         continue;
       }
       Buffer& buffer = state->extra[s];
-      if (!buffer) {
-        buffer = AllocateBuffer(bytes);
-        std::memset(buffer.data, 0, bytes);
-      }
+      if (!buffer) buffer = ZeroState(n);
       (*pointers)[s] = buffer.as<float>();
     }
   }

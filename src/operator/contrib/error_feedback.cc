@@ -16,10 +16,15 @@ void CheckSize(const CodecState& state, size_t n) {
 
 }  // namespace
 
+Buffer ZeroState(size_t n) {
+  Buffer state = AllocateState(n * sizeof(float));
+  std::memset(state.data, 0, state.size);
+  return state;
+}
+
 float* ResidualOf(CodecState* state, size_t n) {
   if (!state->residual) {
-    state->residual = AllocateState(n * sizeof(float));
-    std::memset(state->residual.data, 0, n * sizeof(float));
+    state->residual = ZeroState(n);
     state->lazy = false;
   }
   CheckSize(*state, n);

@@ -9,6 +9,9 @@
 
 namespace hipress {
 
+/// float32[n] zeros, for a CodecState.
+Buffer ZeroState(size_t n);
+
 /// The state's float32[n] residual, made of zeros if there is none yet. It may be lazy.
 /// \throw Error if the state belongs to a partition of another size
 float* ResidualOf(CodecState* state, size_t n);

@@ -120,6 +120,12 @@ class FunctionWriter:
             lines = [f"if (!({skip})) {{", *indent(lines), "}"]
         self.lines += lines
 
+    def allocate_counted(self, instr: Instr, count: str) -> None:
+        """Defines an instruction's value, `count`, and allocates its target of that size."""
+        self.define(instr, count)
+        self.known.add(instr.id)
+        self.allocate(instr.vec[0])
+
     def allocate(self, name: str) -> None:
         """Memory of a temp: its place in the payload if that is known, else scratch."""
         pointer = f"m_{re.sub(r'[^0-9A-Za-z_]', '_', name)}"
@@ -177,17 +183,13 @@ class FunctionWriter:
     def do_compact(self, instr: Instr) -> None:
         target, mask = instr.vec
         count, source = self.size(mask), self.memory(mask)
-        self.define(instr, f"CountBits({source}, {count})")
-        self.known.add(instr.id)
-        self.allocate(target)
+        self.allocate_counted(instr, f"CountBits({source}, {count})")
         self.lines.append(f"Compact({source}, {count}, {self.memory(target)});")
 
     def do_topk(self, instr: Instr) -> None:
         target, source = instr.vec
         count = self.size(source)
-        self.define(instr, f"Clip({self.value(instr.args[0])}, {count})")
-        self.known.add(instr.id)
-        self.allocate(target)
+        self.allocate_counted(instr, f"Clip({self.value(instr.args[0])}, {count})")
         self.lines.append(
             f"TopK({self.memory(source)}, {count}, {self.value(instr)}, {self.memory(target)});"
         )
@@ -202,9 +204,7 @@ class FunctionWriter:
     def do_sample(self, instr: Instr) -> None:
         target, source = instr.vec
         count = self.size(source)
-        self.define(instr, f"Clip({self.value(instr.args[0])}, {count})")
-        self.known.add(instr.id)
-        self.allocate(target)
+        self.allocate_counted(instr, f"Clip({self.value(instr.args[0])}, {count})")
         self.lines.append(
             f"Sample({self.memory(source)}, {count}, {self.value(instr)}, key, "
             f"{instr.attrs['site']}, {self.memory(target)});"
@@ -212,9 +212,7 @@ class FunctionWriter:
 
     def do_random_indices(self, instr: Instr) -> None:
         size = f"Clip({self.value(instr.args[0])}, n)"
-        self.define(instr, f"Clip({self.value(instr.args[1])}, {size})")
-        self.known.add(instr.id)
-        self.allocate(instr.vec[0])
+        self.allocate_counted(instr, f"Clip({self.value(instr.args[1])}, {size})")
         self.lines.append(
             f"Strata({size}, {self.value(instr)}, key, {instr.attrs['site']}, "
             f"{self.memory(instr.vec[0])});"

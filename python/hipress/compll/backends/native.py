@@ -25,7 +25,7 @@ from pathlib import Path
 import numpy as np
 
 from hipress.compll.backends.cpp import generate
-from hipress.compll.backends.numpy_backend import PayloadError, check_params
+from hipress.compll.backends.numpy_backend import PayloadError, check_params, fill_states
 from hipress.compll.ir.ir import Program
 
 FLAGS = {
@@ -181,10 +181,8 @@ class Compiled:
         stream: int = 0,
     ) -> bytes:
         """As Interpreter.encode."""
-        states = states if states is not None else {}
         gradient = np.ascontiguousarray(gradient, np.float32)
-        for name in self.program.states:
-            states.setdefault(name, np.zeros(gradient.size, np.float32))
+        states = fill_states(self.program, states, gradient.size)
         pointers = [states[name].ctypes.data for name in self.program.states]
         payload = np.zeros(self.max_bytes(gradient.size) + 64, np.uint8)
         payload[-64:] = 0xA5

@@ -18,6 +18,16 @@ class PayloadError(ValueError):
     """A payload that no encoder could have made."""
 
 
+def fill_states(
+    program: Program, states: dict[str, np.ndarray] | None, n: int
+) -> dict[str, np.ndarray]:
+    """`states` itself (a new dict if None), with float32[n] zeros for those that it lacks."""
+    states = states if states is not None else {}
+    for name in program.states:
+        states.setdefault(name, np.zeros(n, np.float32))
+    return states
+
+
 def check_params(program: Program, given: dict[str, float | int]) -> dict[str, float | int]:
     """All parameters, with defaults.
 
@@ -61,9 +71,7 @@ class Interpreter:
         stream: int = 0,
     ) -> bytes:
         """The payload of a float32 gradient; updates `states` (float32[n] by name) in place."""
-        states = states if states is not None else {}
-        for name in self.program.states:
-            states.setdefault(name, np.zeros(gradient.size, np.float32))
+        states = fill_states(self.program, states, gradient.size)
         run = _Run(self.program.encode, self.params, gradient.size, step, stream)
         run.memory[self.program.encode.input] = np.ascontiguousarray(gradient, np.float32)
         run.memory.update(states)
