@@ -37,7 +37,7 @@ COMPLL_DEVICE void WriteBytes(uint8_t* at, uint64_t value, int64_t left) {
   } else if (kBytes == 2 && left >= 2 && place % 2 == 0) {
     *reinterpret_cast<uint16_t*>(at) = static_cast<uint16_t>(value);
   } else {
-#pragma unroll
+COMPLL_UNROLL
     for (int b = 0; b < kBytes; ++b) {
       if (b < left) at[b] = static_cast<uint8_t>(value >> (8 * b));
     }
@@ -55,7 +55,7 @@ COMPLL_DEVICE void PackRows(Shared& shared, const int32_t* codes, uint8_t* vecto
   const int lane = Lane();
   if (kBits == 1) {
     uint32_t word = 0;
-#pragma unroll
+COMPLL_UNROLL
     for (int r = 0; r < kRows; ++r) {
       const uint32_t row = __ballot_sync(kAll, codes[r]);
       if (lane == r) word = row;
@@ -70,7 +70,7 @@ COMPLL_DEVICE void PackRows(Shared& shared, const int32_t* codes, uint8_t* vecto
     return;
   }
   uint8_t* const staged = reinterpret_cast<uint8_t*>(shared.codes[WarpIndex()]);
-#pragma unroll
+COMPLL_UNROLL
   for (int r = 0; r < kRows; ++r) staged[32 * r + lane] = static_cast<uint8_t>(codes[r]);
   __syncwarp();
   uint64_t word = shared.codes[WarpIndex()][lane];

@@ -21,7 +21,7 @@ struct PhiloxKey {
 COMPLL_DEVICE void Philox(const PhiloxKey& key, uint32_t site, uint64_t counter, uint32_t* out) {
   uint32_t c0 = static_cast<uint32_t>(counter), c1 = static_cast<uint32_t>(counter >> 32);
   uint32_t c2 = site, c3 = key.stream, k0 = key.seed, k1 = key.step;
-#pragma unroll
+COMPLL_UNROLL
   for (int round = 0; round < 10; ++round) {
     const uint32_t h0 = __umulhi(c0, 0xD2511F53u), h1 = __umulhi(c2, 0xCD9E8D57u);
     const uint32_t l0 = c0 * 0xD2511F53u, l1 = c2 * 0xCD9E8D57u;
@@ -41,7 +41,7 @@ COMPLL_DEVICE void RandomRows(const PhiloxKey& key, uint32_t site, int64_t first
   static_assert(kRows % 4 == 0, "a warp draws the words of two groups of 64 at once");
   const int lane = Lane();
   const bool low = lane < 16;
-#pragma unroll
+COMPLL_UNROLL
   for (int r = 0; r < kRows; r += 4) {
     // The lower half of the warp draws for one group of 64 elements, the upper half for the next;
     // each lane needs two words of both.
@@ -54,6 +54,25 @@ COMPLL_DEVICE void RandomRows(const PhiloxKey& key, uint32_t site, int64_t first
     words[r + 1] = low ? own[2] : b;
     words[r + 2] = low ? a : own[1];
     words[r + 3] = low ? b : own[3];
+  }
+}
+
+/// halves[r] likewise, 16 random bits each: element i takes half i mod 2 (the lower first) of word
+/// (i mod 64) / 16 of counter 8 * (i / 64) + (i mod 16) / 2. Half the work.
+template <int kRows>
+COMPLL_DEVICE void RandomRows16(const PhiloxKey& key, uint32_t site, int64_t first,
+                                int32_t* halves) {
+  static_assert(kRows == 8, "the 32 lanes draw for four groups of 64 elements");
+  const int lane = Lane();
+  uint32_t own[4];
+  Philox(key, site, static_cast<uint64_t>(first) / 64 * 8 + lane, own);
+COMPLL_UNROLL
+  for (int r = 0; r < kRows; ++r) {
+    const int source = 8 * (r / 2) + lane % 16 / 2;
+    const uint32_t lower = __shfl_sync(kAll, own[2 * (r % 2)], source);
+    const uint32_t upper = __shfl_sync(kAll, own[2 * (r % 2) + 1], source);
+    const uint32_t word = lane < 16 ? lower : upper;
+    halves[r] = static_cast<int32_t>(lane % 2 == 0 ? word & 0xffff : word >> 16);
   }
 }
 

@@ -10,9 +10,11 @@
 /// The one shared variable of a kernel.
 #define COMPLL_SHARED(type, name) \
   type& name = *static_cast<type*>(::hipress::emulation::Machine::Get().Shared(sizeof(type)))
+#define COMPLL_UNROLL
 #else
 #include <cuda_runtime.h>
 #define COMPLL_SHARED(type, name) __shared__ type name
+#define COMPLL_UNROLL _Pragma("unroll")
 #endif
 
 #include <stdint.h>

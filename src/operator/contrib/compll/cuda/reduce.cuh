@@ -15,7 +15,7 @@ namespace {
 /// Lane j takes in lane j + 16, + 8, + 4, + 2, + 1; the result is lane 0's.
 template <typename T, class Combine>
 COMPLL_DEVICE T FoldLanes(T value, const Combine& combine) {
-#pragma unroll
+COMPLL_UNROLL
   for (int width = kWarpSize / 2; width > 0; width /= 2) {
     value = combine(value, __shfl_down_sync(kAll, value, width));
   }
@@ -67,7 +67,7 @@ COMPLL_DEVICE double JoinSum(Shared& shared, const float* parts, int64_t size) {
     if (low < lowest) lowest = low;
     sum += parts[i];
   }
-#pragma unroll
+COMPLL_UNROLL
   for (int by = kWarpSize / 2; by > 0; by /= 2) {
     const int high = __shfl_xor_sync(kAll, highest, by), low = __shfl_xor_sync(kAll, lowest, by);
     if (high > highest) highest = high;

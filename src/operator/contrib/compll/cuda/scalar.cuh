@@ -144,6 +144,32 @@ COMPLL_BOTH int64_t PackedBytes(int64_t count, int bits, int64_t multiple) {
   return (Blocks(count, multiple) * multiple * bits + 7) / 8;
 }
 
+COMPLL_BOTH int64_t RoundUp(int64_t bytes) { return (bytes + 15) / 16 * 16; }
+COMPLL_BOTH int64_t ClampIndex(int64_t at, int64_t size) {
+  return at < 0 ? 0 : (at < size ? at : size - 1);
+}
+
+/// The bucket of each of a tile's rows; buckets are multiples of 64, so a row lies in one.
+struct Bucket {
+  uint32_t index, left, size;
+  COMPLL_BOTH Bucket(int64_t first, int64_t bucket)
+      : index(static_cast<uint32_t>(first) / static_cast<uint32_t>(bucket)),
+        left(static_cast<uint32_t>(bucket) -
+             static_cast<uint32_t>(first) % static_cast<uint32_t>(bucket)),
+        size(static_cast<uint32_t>(bucket)) {}
+  COMPLL_BOTH void NextRow() {
+    left -= 32;
+    if (left == 0) left = size, ++index;
+  }
+};
+
+/// A field's bytes, the first in the lowest bits.
+COMPLL_BOTH uint64_t FieldBits(float x) { return BitsU(x); }
+template <typename T>
+COMPLL_BOTH uint64_t FieldBits(T x) {
+  return static_cast<uint64_t>(x);
+}
+
 // Memory whose alignment is only a byte's: fields of payloads --------------------
 
 template <typename T>

@@ -18,7 +18,7 @@ namespace {
 
 // Compaction: indices of the bits that are set, ascending --------------------
 
-/// Word w of a mask of n bits in memory of our own, aligned and with room after the end.
+/// Word w of a mask of n bits, in a part of the workspace, which is rounded up to 16 bytes.
 COMPLL_DEVICE uint32_t MaskWord(const uint8_t* mask, int64_t n, int64_t w) {
   const uint32_t word = reinterpret_cast<const uint32_t*>(mask)[w];
   const int64_t left = n - 32 * w;
@@ -232,7 +232,7 @@ COMPLL_DEVICE void ForStrata(const Team& team, int64_t n, int64_t k, const Philo
   ForUnits(team, k, kTile, [&](int64_t, int64_t begin, int64_t end) {
     uint32_t words[kRows];
     RandomRows<kRows>(key, site, begin, words);
-#pragma unroll
+COMPLL_UNROLL
     for (int r = 0; r < kRows; ++r) {
       const int64_t j = begin + 32 * r + Lane();
       if (j >= end) continue;

@@ -99,7 +99,7 @@ template <typename T>
 COMPLL_DEVICE T ScanBlock(Shared& shared, T value, T* total) {
   static_assert(sizeof(T) <= sizeof(shared.scan[0]), "a scan's values have at most 8 bytes");
   T sum = value;
-#pragma unroll
+COMPLL_UNROLL
   for (int by = 1; by < kWarpSize; by *= 2) {
     const T other = __shfl_up_sync(kAll, sum, by);
     if (Lane() >= by) sum += other;
@@ -108,7 +108,7 @@ COMPLL_DEVICE T ScanBlock(Shared& shared, T value, T* total) {
   if (Lane() == kWarpSize - 1) shared.scan[WarpIndex()] = static_cast<uint64_t>(sum);
   __syncthreads();
   T before = 0, all = 0;
-#pragma unroll
+COMPLL_UNROLL
   for (int w = 0; w < kWarps; ++w) {
     const T part = static_cast<T>(shared.scan[w]);
     if (w < WarpIndex()) before += part;
