@@ -197,8 +197,7 @@ class FunctionWriter:
         if known and name not in self.vectors.whole:
             self.placed.add(name)
             return
-        bound = self.sizes.bound(vector.size)
-        count = f"b{self.number(bound)}"
+        count = self.bound(vector.size)
         self.pointers[name] = name
         if vector.packed:
             bytes_ = f"PackedBytes({count}, {vector.bits}, {vector.multiple})"
