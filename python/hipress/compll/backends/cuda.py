@@ -10,7 +10,7 @@ from hipress.compll.backends.cpp import ProgramWriter
 from hipress.compll.backends.cpp_function import indent, quoted
 from hipress.compll.backends.cuda_function import FunctionWriter
 from hipress.compll.backends.layout import Layout
-from hipress.compll.ir.ir import Function, Instr, Param, Program
+from hipress.compll.ir.ir import Function, Instr, Program
 
 ENTRY = "hipress_compll_cuda_algorithm"
 
@@ -28,7 +28,6 @@ def generate(program: Program, entry: str = ENTRY, standalone: bool = True) -> s
 class _CudaWriter:
     def __init__(self, program: Program, entry: str, standalone: bool) -> None:
         self.program, self.entry, self.standalone = program, entry, standalone
-        self.statics = [param for param in program.params if param.static]
         self.host = ProgramWriter(program, entry)
 
     def text(self) -> str:
@@ -68,8 +67,6 @@ class _CudaWriter:
         writer.build()
         name = "Decoder" if decode else "Encoder"
         call = "CompllCudaDecode" if decode else "CompllCudaEncode"
-        arguments = [f"int {param.name}" for param in self.statics]
-        head = f"template <{', '.join(arguments)}>" if arguments else ""
         steps = [line for k in range(len(writer.steps)) for line in ["", *writer.step_text(k)]]
         numbers = [f"{c_type} s{writer.numbers[id_]};" for id_, c_type in writer.values.items()]
         control = [
@@ -98,38 +95,44 @@ class _CudaWriter:
             "}",
         ]  # fmt: skip
         return [
-            *([head] if head else []), f"struct {name} {{", *indent(body), "};", "",
+            f"struct {name} {{", *indent(body), "};", "",
             *self.calls(name, call, decode),
         ]  # fmt: skip
 
     def calls(self, name: str, call: str, decode: bool) -> list[str]:
-        """The functions of the table: each picks the coder for the static parameters."""
+        """The functions of the table."""
         lower = "Decode" if decode else "Encode"
         add, step = ("int add, ", "") if decode else ("", "uint64_t step, ")
         flag = "add != 0" if decode else "false"
         most = "" if decode else ", MaxBytes(call->n, params)"
-        single = f"Run<{{}}>(*call, params, {flag}, shape, stream{most})"
-        several = f"RunBatch<{{}}>(calls, count, params, {flag}, {'0' if decode else 'step'}, stream)"
+        batch = "0" if decode else "step"
+        checked = [f"if (!{test}) return COMPLL_CUDA_BAD_PARAM;" for test in self.tests()]
         return [
             f"int {lower}(const {call}* call, const double* params, {add}int shape, void* stream) {{",
-            *indent(self.choose(name, single, self.statics, [])), "}", "",
+            *indent(checked),
+            f"  return Run<{name}>(*call, params, {flag}, shape, stream{most});",
+            "}",
+            "",
             f"int {lower}Batch(const {call}* calls, int count, const double* params, {add}{step}"
             "void* stream) {",
-            *indent(self.choose(name, several, self.statics, [])), "}", "",
+            *indent(checked),
+            f"  return RunBatch<{name}>(calls, count, params, {flag}, {batch}, stream);",
+            "}",
+            "",
             f"int64_t {lower}Workspace(int64_t n, const double* params) {{",
-            *indent(self.choose(name, "WorkspaceBytes<{}>(n, params)", self.statics, [])), "}", "",
-        ]  # fmt: skip
+            f"  return WorkspaceBytes<{name}>(n, params);",
+            "}",
+            "",
+        ]
 
-    def choose(self, name: str, call: str, left: list[Param], chosen: list[str]) -> list[str]:
-        if not left:
-            coder = f"{name}<{', '.join(chosen)}>" if chosen else name
-            return [f"return {call.format(coder)};"]
-        position = self.program.params.index(left[0])
-        lines = [f"switch (static_cast<int>(params[{position}])) {{"]
-        for choice in left[0].choices:
-            inner = self.choose(name, call, left[1:], [*chosen, str(choice)])
-            lines += [f"  case {choice}: {{", *indent(inner, 2), "  }"]
-        return [*lines, "}", "return COMPLL_CUDA_BAD_PARAM;"]
+    def tests(self) -> list[str]:
+        """What must hold of parameters that say how wide codes are."""
+        tests = []
+        for position, param in enumerate(self.program.params):
+            if param.static:
+                equal = [f"params[{position}] == {choice}" for choice in param.choices]
+                tests.append(f"({' || '.join(equal)})")
+        return tests
 
     def table(self) -> list[str]:
         program = self.program

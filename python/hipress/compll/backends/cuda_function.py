@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 
-from hipress.compll.backends.cuda_expr import FIELD_BYTES, SCALAR, cuda_expression, literal
+from hipress.compll.backends.cuda_expr import FIELD_BYTES, SCALAR, cuda_expression, literal, width
 from hipress.compll.backends.cuda_loop import LoopWriter
 from hipress.compll.backends.cuda_vectors import VectorWriter
 from hipress.compll.backends.layout import Layout
@@ -58,8 +58,14 @@ class Bounds(Layout):
 
     def __init__(self, function: Function) -> None:
         self.function, self.body, self.fixed = function, [], True
+        self.known: dict[int, Instr] = {}
 
     def bound(self, size: Instr) -> Instr:
+        if size.id not in self.known:
+            self.known[size.id] = self._bound(size)
+        return self.known[size.id]
+
+    def _bound(self, size: Instr) -> Instr:
         if self.function.kind == "decode" and not self.is_pure(size):
             # A field's count; the program requires that it is at most n.
             return self._emit("n", [])
@@ -133,7 +139,7 @@ class FunctionWriter:
     def bytes_of(self, name: str) -> str:
         vector = self.function.vectors[name]
         if vector.packed:
-            return f"PackedBytes({self.size(name)}, {vector.bits}, {vector.multiple})"
+            return f"PackedBytes({self.size(name)}, {width(vector.bits)}, {vector.multiple})"
         return f"{self.size(name)} * {vector.bits // 8}"
 
     def memory(self, name: str) -> str:
@@ -162,7 +168,7 @@ class FunctionWriter:
         vector = self.function.vectors[name]
         if vector.packed:
             msb = "true" if vector.order == "msb" else "false"
-            return f"UnpackOne<{vector.bits}, {msb}>({self.memory(name)}, {at})"
+            return f"UnpackOne<{msb}>({width(vector.bits)}, {self.memory(name)}, {at})"
         if self.aligned(name):
             return f"{self.memory(name)}[{at}]"
         return f"{_ACCESS[vector.elem]}::Get({self.memory(name)}, {at})"
@@ -200,7 +206,7 @@ class FunctionWriter:
         count = self.bound(vector.size)
         self.pointers[name] = name
         if vector.packed:
-            bytes_ = f"PackedBytes({count}, {vector.bits}, {vector.multiple})"
+            bytes_ = f"PackedBytes({count}, {width(vector.bits)}, {vector.multiple})"
         else:
             bytes_ = f"{count} * {vector.bits // 8}"
         c_type = {"f32": "float", "i32": "int32_t", "u32": "uint32_t"}.get(vector.elem, "uint8_t")
@@ -302,12 +308,16 @@ class FunctionWriter:
             if instr.op in ("const", "n", "param") or instr.id in step.defines:
                 continue
             if instr.id in self.values:
-                lines.append(f"const {SCALAR[instr.type]} {name} = control.values.{name};")
+                lines.append(
+                    f"const {SCALAR[instr.type]} {name} = control.values.{name}; (void){name};"
+                )
                 continue
             text = self.vectors.everywhere(instr)
             if text is None:
                 text = cuda_expression(instr, [self.value(arg) for arg in instr.args])
-            lines.append(text if text.endswith(";") else f"const {SCALAR[instr.type]} {name} = {text};")
+            if not text.endswith(";"):
+                text = f"const {SCALAR[instr.type]} {name} = {text}; (void){name};"
+            lines.append(text)
         return lines
 
     def step_text(self, position: int) -> list[str]:
@@ -358,8 +368,6 @@ class FunctionWriter:
         for position, param in enumerate(self.program.params):
             c_type = "int64_t" if param.integer else "float"
             read = f"static_cast<{c_type}>(job.params.of[{position}])"
-            if param.static:
-                read = param.name
             lines.append(f"const {c_type} p_{param.name} = {read}; (void)p_{param.name};")
         return lines
 

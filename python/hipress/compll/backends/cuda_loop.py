@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from hipress.compll.backends.cuda_expr import SCALAR, combiner, cuda_expression, literal
+from hipress.compll.backends.cuda_expr import SCALAR, combiner, cuda_expression, literal, width
 from hipress.compll.ir.ir import Block, Instr, Loop
 
 if TYPE_CHECKING:
@@ -143,8 +143,8 @@ class LoopWriter:
             self.tile.append(f"int32_t {codes}[kRows];")
             self.row.append(f"{codes}[r] = in ? {value} : 0;")
             self.packs.append(
-                f"PackRows<{vector.bits}, {msb}>(shared, {codes}, {self.owner.memory(name)}, first, "
-                f"{self.owner.bytes_of(name)});"
+                f"PackRows<{msb}>(shared, {width(vector.bits)}, {codes}, {self.owner.memory(name)}, "
+                f"first, {self.owner.bytes_of(name)});"
             )
             return
         if vector.kind == "output":

@@ -18,7 +18,7 @@ ARCHITECTURES = ("sm_75", "sm_80", "sm_86", "sm_90")
 # Contracted multiply-adds would change bits from one device to the next.
 _NVCC = ["-std=c++17", "-O2", "-fmad=false", "--expt-relaxed-constexpr", "-shared", "-cudart=static",
          "-Xcompiler=-fPIC,-fvisibility=hidden,-ffp-contract=off"]  # fmt: skip
-_GXX = ["-std=c++17", "-O1", "-fPIC", "-shared", "-ffp-contract=off", "-fwrapv",
+_GXX = ["-std=c++17", "-Og", "-fPIC", "-shared", "-ffp-contract=off", "-fwrapv",
         "-fvisibility=hidden", "-U_FORTIFY_SOURCE", "-DHIPRESS_CUDA_EMULATION", "-x", "c++"]  # fmt: skip
 
 

@@ -29,7 +29,7 @@ struct Params {
 constexpr int64_t kOneBlock = 8192;
 
 template <class Coder, int kStep>
-__global__ void __launch_bounds__(kThreads) StepKernel(typename Coder::Job job) {
+__global__ void __launch_bounds__(kThreads, 4) StepKernel(typename Coder::Job job) {
   COMPLL_SHARED(Shared, shared);
   Coder::template Step<kStep>(GridTeam(), shared, job);
 }

@@ -44,13 +44,8 @@ COMPLL_UNROLL
   }
 }
 
-/*!
- * \brief Writes a tile of a packed vector.
- * \param codes of the elements first + 32 * r + lane; 0 beyond the vector
- * \param bytes of the whole vector: nothing is written beyond
- */
 template <int kBits, bool kMsb>
-COMPLL_DEVICE void PackRows(Shared& shared, const int32_t* codes, uint8_t* vector, int64_t first,
+COMPLL_DEVICE void PackRowsOf(Shared& shared, const int32_t* codes, uint8_t* vector, int64_t first,
                             int64_t bytes) {
   const int lane = Lane();
   if (kBits == 1) {
@@ -84,17 +79,36 @@ COMPLL_UNROLL
   __syncwarp();
 }
 
+/*!
+ * \brief Writes a tile of a packed vector.
+ * \param bits of a code; all lanes branch alike, so that one kernel serves every width
+ * \param codes of the elements first + 32 * r + lane; 0 beyond the vector
+ * \param bytes of the whole vector: nothing is written beyond
+ */
+template <bool kMsb>
+COMPLL_DEVICE void PackRows(Shared& shared, int bits, const int32_t* codes, uint8_t* vector,
+                            int64_t first, int64_t bytes) {
+  switch (bits) {
+    case 1: return PackRowsOf<1, kMsb>(shared, codes, vector, first, bytes);
+    case 2: return PackRowsOf<2, kMsb>(shared, codes, vector, first, bytes);
+    case 3: return PackRowsOf<3, kMsb>(shared, codes, vector, first, bytes);
+    case 4: return PackRowsOf<4, kMsb>(shared, codes, vector, first, bytes);
+    case 5: return PackRowsOf<5, kMsb>(shared, codes, vector, first, bytes);
+    case 6: return PackRowsOf<6, kMsb>(shared, codes, vector, first, bytes);
+    case 7: return PackRowsOf<7, kMsb>(shared, codes, vector, first, bytes);
+    default: return PackRowsOf<8, kMsb>(shared, codes, vector, first, bytes);
+  }
+}
+
 /// Code i of a packed vector.
-template <int kBits, bool kMsb>
-COMPLL_DEVICE int32_t UnpackOne(const uint8_t* vector, int64_t i) {
-  constexpr uint32_t kMask = (1u << kBits) - 1;
-  const int64_t bit = i * kBits;
+template <bool kMsb>
+COMPLL_DEVICE int32_t UnpackOne(int bits, const uint8_t* vector, int64_t i) {
+  const int64_t bit = i * bits;
   const int shift = static_cast<int>(bit & 7);
-  uint32_t value = vector[bit >> 3];
-  if (8 % kBits == 0) return value >> (kMsb ? 8 - kBits - shift : shift) & kMask;
-  const uint32_t next = shift + kBits > 8 ? vector[(bit >> 3) + 1] : 0;
-  value = kMsb ? value << 8 | next : value | next << 8;
-  return value >> (kMsb ? 16 - kBits - shift : shift) & kMask;
+  const uint8_t* const at = vector + (bit >> 3);
+  const uint32_t next = shift + bits > 8 ? at[1] : 0;
+  const uint32_t value = kMsb ? uint32_t(at[0]) << 8 | next : at[0] | next << 8;
+  return static_cast<int32_t>(value >> (kMsb ? 16 - bits - shift : shift) & ((1u << bits) - 1));
 }
 
 }  // namespace
