@@ -18,8 +18,10 @@ ARCHITECTURES = ("sm_75", "sm_80", "sm_86", "sm_90")
 # Contracted multiply-adds would change bits from one device to the next.
 _NVCC = ["-std=c++17", "-O2", "-fmad=false", "--expt-relaxed-constexpr", "-shared", "-cudart=static",
          "-Xcompiler=-fPIC,-fvisibility=hidden,-ffp-contract=off"]  # fmt: skip
-_GXX = ["-std=c++17", "-Og", "-fPIC", "-shared", "-ffp-contract=off", "-fwrapv",
-        "-fvisibility=hidden", "-U_FORTIFY_SOURCE", "-DHIPRESS_CUDA_EMULATION", "-x", "c++"]  # fmt: skip
+# Fibers jump from stack to stack, which _FORTIFY_SOURCE takes for an error.
+EMULATION_FLAGS = ["-std=c++17", "-Og", "-fPIC", "-shared", "-ffp-contract=off", "-fwrapv",
+                   "-fvisibility=hidden", "-U_FORTIFY_SOURCE", "-DHIPRESS_CUDA_EMULATION",
+                   "-x", "c++"]  # fmt: skip
 
 
 def nvcc() -> str | None:
@@ -44,7 +46,7 @@ def build(program: Program, emulate: bool = False, arch: str | None = None) -> P
         found = shutil.which(compiler.split()[0])
         if found is None:
             raise BuildError(f"there is no C++ compiler {compiler}; install g++ or set CXX")
-        command = [*compiler.split(), *_GXX]
+        command = [*compiler.split(), *EMULATION_FLAGS]
     else:
         found = nvcc()
         if found is None:
