@@ -123,6 +123,39 @@ def test_sorting_joining_in_order_and_fields_at_odd_places():
                 assert same_bits(states[k]["residual"], states[0]["residual"])
 
 
+ORDERS = """
+algorithm "orders" "numbers that show in which order blocks were joined";
+void Encode(float* gradient, uint8* compressed) {
+  float* squares = gradient * gradient;
+  compressed = concat(float(sum(gradient)), min(gradient), max(gradient), float(sum(squares)));
+}
+"""
+
+
+def in_blocks(*values: float) -> np.ndarray:
+    """Zeros but for the first element of each block of 4096."""
+    x = np.zeros(4096 * len(values) - 5, np.float32)
+    x[::4096] = values
+    return x
+
+
+@pytest.mark.parametrize("shape", ["grid", "block"])
+def test_blocks_are_joined_in_order(shape):
+    orders = from_text(ORDERS)
+    one, two = compll.Interpreter(orders), HostCoder(orders, shape, emulate=True)
+    nan, inf = np.nan, np.inf
+    inputs = [
+        in_blocks(1e20, 1, -1e20, 3),  # in order 3, else 4
+        in_blocks(1e-45, 3e38, -3e38, 1e-45, 1), in_blocks(-1, 5, nan, 3, 2), in_blocks(nan),
+        in_blocks(inf, -inf, 1), np.full(9000, -0.0, np.float32), gradient(300_000),
+    ]  # fmt: skip
+    for each in ((0.0, -0.0, 0.0), (-0.0, 0.0, -0.0, -0.0), (5, nan, 3), (2, nan, nan, 7, 1)):
+        inputs.append(np.repeat(np.array(each, np.float32), 4096))
+    for k, x in enumerate(inputs):
+        two.library.emulate(seed=k + 1, processors=2)
+        assert two.encode(x) == one.encode(x), k
+
+
 # Batches and launches ------------------------------------------------------------------
 
 
@@ -189,6 +222,13 @@ def hostile(payload: bytes, n: int, generator: np.random.Generator) -> list[byte
     many = [b"", payload[:-1], payload + b"\0", payload[: len(payload) // 2], payload[:3]]
     for count in (0, 1, n, n + 1, 2**31 - 1, 2**31, 2**32 - 1):
         many.append(int(count).to_bytes(4, "little") + payload[4:])
+    words = np.frombuffer(payload[4 : len(payload) // 4 * 4], np.uint32)
+    for changed in (words[::-1], np.repeat(words[:1], words.size)):  # of indices, too
+        many.append(payload[:4] + changed.tobytes())
+    count = int.from_bytes(payload[:4], "little")
+    if 4 + 8 * count == len(payload):
+        descending = np.concatenate([words[:count][::-1], words[count:]])
+        many += [payload[:4] + part.tobytes() for part in (descending, np.full_like(words, 0))]
     for _ in range(12):
         changed = bytearray(payload)
         for at in generator.integers(0, max(len(changed), 1), 3):
