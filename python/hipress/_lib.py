@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import os
+import sys
 from ctypes import (
     CFUNCTYPE,
     POINTER,
@@ -198,7 +199,12 @@ def load_codec(path: str) -> str:
     name = c_char_p()
     library = build(compll.compile_file(path))
     check_call(lib.HipressLoadCodec(os.fsencode(library), ctypes.byref(name)))
-    return name.value.decode()
+    loaded = name.value.decode()
+    # Operators are a face that only those pay for who imported it.
+    operators = sys.modules.get("hipress.torch.ops")
+    if operators is not None and hasattr(operators, "register"):
+        operators.register()
+    return loaded
 
 
 def _load_listed() -> None:

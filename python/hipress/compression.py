@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import json
+import re
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -15,6 +16,19 @@ from hipress._memory import STORAGE, payload_view, view
 FLAGS = {"float32": _lib.FLOAT32, "float16": _lib.FLOAT16, "bfloat16": _lib.BFLOAT16}
 """Gradients' element types, by name, as c_api.h numbers them."""
 
+# "ratio (float, default=0.01): ...", as every codec documents itself.
+_PARAM = re.compile(r"^(\w+) \((\w+)(?:,[^)]*?default=([^)]*))?\)", re.MULTILINE)
+
+
+class Param(NamedTuple):
+    """A parameter of a codec."""
+
+    name: str
+    type: str
+    """As written: float, int, uint8, ..."""
+    default: float | int | None
+    """None: it must be given."""
+
 
 class CodecInfo(NamedTuple):
     """What the registry knows about a codec."""
@@ -25,6 +39,15 @@ class CodecInfo(NamedTuple):
     """Names of the parameters it takes."""
     doc: str
     """A line per parameter: name, type, default, allowed values, meaning."""
+
+    def typed_params(self) -> list[Param]:
+        """The parameters with types and defaults; without the digest that nodes compare."""
+        found = []
+        for name, kind, default in _PARAM.findall(self.doc):
+            number = float if kind == "float" else int
+            if name != "spec":
+                found.append(Param(name, kind, number(default) if default else None))
+        return found
 
 
 def codecs() -> dict[str, CodecInfo]:
