@@ -95,15 +95,17 @@ param float limit = 0.5 in [0, 1] "of the mask";
 state float* residual;
 void Encode(float* gradient, uint8* compressed) {
   float* x = residual + gradient;
-  float* sorted = sort(x);
-  float span = reduce(x, 0.0, [&](float a, float b) -> float { return abs(a) > abs(b) ? a : 0.75 * b; });
+  float* up = sort(x);
+  lambda_func join = [&](float a, float b) -> float { return abs(a) > abs(b) ? a : 0.75 * b; };
   int whole = sum(map(x, [&](float v) -> int { return int(v * 1000) * 3; }));
   int* kept = filter(range(gradient.size), [&](int i) -> bool { return x[i] > limit; });
   uint16* cut = map(x, [&](float v) -> uint16 { return int(abs(v) * 100); });
   float16* half = gather(x, kept);
-  bool* positive = map(x, [&](float v) -> bool { return v > 0; });
-  residual = map(range(gradient.size), [&](int i) -> float { return x[i] - sorted[gradient.size - 1 - i]; });
-  compressed = concat(uint8(7), uint32(kept.size), span, uint32(whole), positive, kept, cut, half, sorted);
+  bool* plus = map(x, [&](float v) -> bool { return v > 0; });
+  residual = map(range(x.size), [&](int i) -> float { return x[i] - up[x.size - 1 - i]; });
+  uint32 count = uint32(kept.size);
+  float span = reduce(x, 0.0, join);
+  compressed = concat(uint8(7), count, span, uint32(whole), plus, kept, cut, half, up);
 }
 """
 

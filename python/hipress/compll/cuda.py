@@ -11,8 +11,18 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Sequence
-from ctypes import POINTER, Structure, byref, c_char_p, c_double, c_int, c_int64, c_uint32, c_uint64
-from ctypes import c_void_p
+from ctypes import (
+    POINTER,
+    Structure,
+    byref,
+    c_char_p,
+    c_double,
+    c_int,
+    c_int64,
+    c_uint32,
+    c_uint64,
+    c_void_p,
+)
 from pathlib import Path
 
 import numpy as np
@@ -190,7 +200,7 @@ class Algorithm:
         self.library.check(error, f"decoding with {self.program.name}")
 
     def encode_batch(self, calls: int, count: int, step: int = 0, stream: int = 0) -> None:
-        """Enqueues, in one launch, the encodes of `count` calls that lie in device memory at `calls`.
+        """Enqueues in one launch the encodes of `count` calls that lie in device memory.
 
         :param step: is added to each call's own
         """
@@ -320,4 +330,6 @@ class HostCoder:
             self._done()
 
 
-__all__ = ["Algorithm", "BuildError", "CudaError", "DecodeCall", "EncodeCall", "HostCoder", "Library"]
+__all__ = [
+    "Algorithm", "BuildError", "CudaError", "DecodeCall", "EncodeCall", "HostCoder", "Library",
+]  # fmt: skip

@@ -1,4 +1,4 @@
-"""The CUDA backend: a program as one source file on the headers of src/operator/contrib/compll/cuda.
+"""The CUDA backend: a program as one source file on the headers of contrib/compll/cuda.
 
 The same text compiles with nvcc, and with a C++ compiler against an emulation of CUDA's execution
 model (host_emulation.h), which is how it is tested where there is no GPU.
@@ -108,7 +108,8 @@ class _CudaWriter:
         batch = "0" if decode else "step"
         checked = [f"if (!{test}) return COMPLL_CUDA_BAD_PARAM;" for test in self.tests()]
         return [
-            f"int {lower}(const {call}* call, const double* params, {add}int shape, void* stream) {{",
+            f"int {lower}(const {call}* call, const double* params, {add}int shape, "
+            "void* stream) {",
             *indent(checked),
             f"  return Run<{name}>(*call, params, {flag}, shape, stream{most});",
             "}",

@@ -340,9 +340,8 @@ class FunctionWriter:
         if decode:
             if position == 0:
                 checked = "!reader.Good() && " if self.vectors.checked else ""
-                lines.append(
-                    f"if ({checked}team.Block() == 0 && threadIdx.x == 0) reader.Report(call.status);"
-                )
+                first = "team.Block() == 0 && threadIdx.x == 0"
+                lines.append(f"if ({checked}{first}) reader.Report(call.status);")
             bad = " || control.bad != 0" if self.vectors.checked and position > 0 else ""
             lines.append(f"if (!reader.Good(){bad}) return;")
         lines += step.body

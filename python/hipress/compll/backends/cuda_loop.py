@@ -143,8 +143,8 @@ class LoopWriter:
             self.tile.append(f"int32_t {codes}[kRows];")
             self.row.append(f"{codes}[r] = in ? {value} : 0;")
             self.packs.append(
-                f"PackRows<{msb}>(shared, {width(vector.bits)}, {codes}, {self.owner.memory(name)}, "
-                f"first, {self.owner.bytes_of(name)});"
+                f"PackRows<{msb}>(shared, {width(vector.bits)}, {codes}, "
+                f"{self.owner.memory(name)}, first, {self.owner.bytes_of(name)});"
             )
             return
         if vector.kind == "output":
