@@ -189,6 +189,22 @@ def test_dense_codecs_are_two_launches_and_small_gradients_one():
             assert two.library.launches == before + launches + 1
 
 
+@pytest.mark.parametrize("name", SPECS)
+def test_many_payloads_are_merged_as_defined(name):
+    params = {"threshold": 0.1} if name in ("tbq", "2bit") else {}
+    one, two = compll.Interpreter(program(name), **params), coder(name, **params)
+    for n, count in ((0, 2), (300, 1), (1000, 5), (9001, 3), (200, 35)):
+        payloads = [one.encode(gradient(n, k), step=k) for k in range(count)]
+        two.library.emulate(seed=n + 1, processors=2)
+        assert same_bits(two.decode_sum(payloads, n), one.decode_sum(payloads, n))
+    if name not in ("dgc", "graddrop", "randomk", "topk"):  # these add sparse payloads one by one
+        before = two.library.launches
+        two.decode_sum(payloads[:16], 200)
+        assert two.library.launches == before + 1
+    with pytest.raises(compll.PayloadError, match="must have"):
+        two.decode_sum([payloads[0], payloads[1][:-1], payloads[2]], 200)
+
+
 # Hostile payloads ------------------------------------------------------------------
 
 

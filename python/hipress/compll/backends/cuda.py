@@ -75,6 +75,11 @@ class _CudaWriter:
             *(f"Selection selection{k};" for k in range(writer.selections)),
             "struct {", *indent(numbers or ["int nothing;"]), "} values;",
         ]  # fmt: skip
+        sums = []
+        if decode:
+            kind, lines = writer.sums()
+            sums = [f"static constexpr Merge kMerge = {kind};",
+                    "using SumJob = ManyJob<Values>;", *lines]  # fmt: skip
         cases = [
             f"if constexpr (kStep == {k}) return Step{k}(team, shared, job);"
             for k in range(len(writer.steps))
@@ -89,6 +94,7 @@ class _CudaWriter:
             *writer.memory_text(),
             *steps,
             "",
+            *sums,
             "template <int kStep, class Team>",
             "static COMPLL_DEVICE void Step(const Team& team, Shared& shared, const Job& job) {",
             *indent(cases),
@@ -107,6 +113,14 @@ class _CudaWriter:
         most = "" if decode else ", MaxBytes(call->n, params)"
         batch = "0" if decode else "step"
         checked = [f"if (!{test}) return COMPLL_CUDA_BAD_PARAM;" for test in self.tests()]
+        merge = [
+            f"int DecodeSum(const {call}* calls, int count, const double* params, int shape, "
+            "void* stream) {",
+            *indent(checked),
+            f"  return RunSum<{name}>(calls, count, params, shape, stream);",
+            "}",
+            "",
+        ]
         return [
             f"int {lower}(const {call}* call, const double* params, {add}int shape, "
             "void* stream) {",
@@ -120,6 +134,7 @@ class _CudaWriter:
             f"  return RunBatch<{name}>(calls, count, params, {flag}, {batch}, stream);",
             "}",
             "",
+            *(merge if decode else []),
             f"int64_t {lower}Workspace(int64_t n, const double* params) {{",
             f"  return WorkspaceBytes<{name}>(n, params);",
             "}",
@@ -152,6 +167,7 @@ class _CudaWriter:
             [name, f"{name}Batch"] if function else ["nullptr", "nullptr"]
             for name, function in (("Encode", program.encode), ("Decode", program.decode))
         )
+        merge = "DecodeSum" if program.decode else "nullptr"
         works = [
             f"{name}Workspace" if function else "nullptr"
             for name, function in (("Encode", program.encode), ("Decode", program.decode))
@@ -167,7 +183,7 @@ class _CudaWriter:
             f"  COMPLL_CUDA_ABI_VERSION, {quoted(program.name)}, {quoted(program.digest)},",
             f"  {len(program.params)}, {len(program.states)}, {fixed},",
             f"  MaxBytes, {works[0]}, {works[1]}, {encode[0]}, {decode[0]},",
-            f"  {encode[1]}, {decode[1]}, Sentence,",
+            f"  {encode[1]}, {decode[1]}, {merge}, Sentence,",
             "};",
             "",
         ]

@@ -16,6 +16,7 @@ from hipress.compll.backends.cuda_vectors import VectorWriter
 from hipress.compll.backends.layout import Layout
 from hipress.compll.frontend.errors import CompileError
 from hipress.compll.ir.ir import Function, Instr, Loop, Program, node_writes
+from hipress.compll.ir.merge import integer_levels
 
 _ACCESS = {
     "f32": "AsFloat", "i32": "AsInt", "u32": "AsUnsigned", "u16": "AsShort",
@@ -358,6 +359,40 @@ class FunctionWriter:
             "template <class Team>",
             f"static COMPLL_DEVICE void Step{position}(const Team& team, Shared& shared, "
             "const Job& job) {",
+            *indent(lines),
+            "}",
+        ]
+
+    def sums(self) -> tuple[str, list[str]]:
+        """(How payloads are merged, the text of it if that is one pass): see ir/merge.py."""
+        loops = [node for node in self.function.body if isinstance(node, Loop)]
+        if len(self.steps) != 1 or len(loops) != 1 or self.stateful():
+            return "kOneByOne", []
+        loop = loops[0]
+        if node_writes(loop) != {self.function.output} or loop.guard or loop.domain.op != "n":
+            return "kOneByOne", []
+        levels = integer_levels(self.function)
+        step = self.current = Step()
+        writer = LoopWriter(self, loop, levels, adds=True)
+        lines = writer.sum_lines(["%prologue%"])
+        prologue = self.prologue(step)
+        place = next(k for k, line in enumerate(lines) if "%prologue%" in line)
+        lines[place : place + 1] = indent(prologue, 3)
+        return ("kLevels" if levels else "kFloats"), [
+            "template <class Team>",
+            "static COMPLL_DEVICE void Sum(const Team& team, const SumJob& job) {",
+            "  const int64_t n = job.calls[0].n;",
+            "  float* const out = job.calls[0].out;",
+            *indent(self.param_lines()),
+            "  bool good = true;",
+            "  for (int p = 0; p < job.count; ++p) {",
+            "    const Call& call = job.calls[p];",
+            "    Reader reader(call);",
+            *indent(prologue, 2),
+            "    if (team.Block() == 0 && threadIdx.x == 0) reader.Report(call.status);",
+            "    good = good && reader.Good();",
+            "  }",
+            "  if (!good) return;",
             *indent(lines),
             "}",
         ]

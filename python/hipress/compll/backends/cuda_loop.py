@@ -9,6 +9,7 @@ from hipress.compll.ir.ir import Block, Instr, Loop
 
 if TYPE_CHECKING:
     from hipress.compll.backends.cuda_function import FunctionWriter
+    from hipress.compll.ir.merge import Levels
 
 _ROWS = "for (int r = 0; r < kRows; ++r) {"
 _PLACE = "const int64_t at = first + 32 * r + lane;"
@@ -18,10 +19,13 @@ class LoopWriter:
     """Writes a loop as the body of a step, and what joins its reductions.
 
     :param owner: the function's writer: names of values and vectors
+    :param terms: the output is not stored: what is stored, or these levels, are terms of a sum
     """
 
-    def __init__(self, owner: FunctionWriter, loop: Loop) -> None:
-        self.owner, self.loop = owner, loop
+    def __init__(
+        self, owner: FunctionWriter, loop: Loop, terms: Levels | None = None, adds: bool = False
+    ) -> None:
+        self.owner, self.loop, self.terms, self.adds = owner, loop, terms, adds
         self.inside = {instr.id for instr in loop.body}
         self.stored: set[str] = set()
         self.unit: list[str] = []
@@ -66,6 +70,51 @@ class LoopWriter:
             "  }",
             *_indent(self.folds),
             "  (void)unit;",
+            "});",
+        ]
+
+    def sum_lines(self, prologue: list[str]) -> list[str]:
+        """The sum of many payloads, each read by `prologue`, in one pass over the output."""
+        for instr in self.loop.body:
+            self._instr(instr)
+        loads = ["COMPLL_UNROLL", _ROWS, f"  {_PLACE}", *_indent(self.loads), "}"]
+        c_type, levels = ("int32_t", True) if self.terms is not None else ("float", False)
+        old = "static_cast<int32_t>(BitsU(out[at]))" if levels else "out[at]"
+        result = "sum[r]"
+        if levels:
+            result = ("job.more ? FromBits(static_cast<uint32_t>(sum[r])) : "
+                      "unit * static_cast<float>(sum[r])")  # fmt: skip
+        return [
+            "ForUnits(team, n, 1024, [&](int64_t, int64_t begin, int64_t end) {",
+            "  const int lane = Lane();",
+            "  for (int64_t first = begin; first < end; first += kTile) {",
+            f"    {c_type} sum[kRows];",
+            *(["    float unit = 0;"] if levels else []),
+            "COMPLL_UNROLL",
+            f"    {_ROWS}",
+            f"      {_PLACE}",
+            f"      sum[r] = job.add && at < end ? {old} : 0;",
+            "    }",
+            "    for (int p = 0; p < job.count; ++p) {",
+            "      const Call& call = job.calls[p];",
+            "      Reader reader(call);",
+            *_indent(prologue, 3),
+            *_indent(self.tile, 3),
+            *(_indent(loads, 3) if self.loads else []),
+            "COMPLL_UNROLL",
+            f"      {_ROWS}",
+            f"        {_PLACE}",
+            "        const bool in = at < end;",
+            *_indent([*self.row, *self.row_end], 4),
+            "        (void)in;",
+            "      }",
+            "    }",
+            "COMPLL_UNROLL",
+            f"    {_ROWS}",
+            f"      {_PLACE}",
+            f"      if (at < end) out[at] = {result};",
+            "    }",
+            "  }",
             "});",
         ]
 
@@ -146,6 +195,13 @@ class LoopWriter:
                 f"PackRows<{msb}>(shared, {width(vector.bits)}, {codes}, "
                 f"{self.owner.memory(name)}, first, {self.owner.bytes_of(name)});"
             )
+            return
+        if vector.kind == "output" and self.adds:
+            if self.terms is not None:
+                value = self._value(self.terms.level)
+                self.row.append(f"unit = {self._value(self.terms.unit)};")
+            zero = "WrapAdd(sum[r], " if self.terms is not None else "(sum[r] + "
+            self.row.append(f"sum[r] = p == 0 && !job.add ? {value} : {zero}{value});")
             return
         if vector.kind == "output":
             value = f"add ? {self.owner.get(name, 'at')} + {value} : {value}"
