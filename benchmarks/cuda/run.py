@@ -61,6 +61,10 @@ class Bench:
         normal = np.random.default_rng(0).normal(0, 1, elements).astype(np.float32)
         self.gradients = [self.room(4 * elements, np.roll(normal, 7 * k)) for k in range(SETS)]
 
+    def algorithm(self, name: str) -> Algorithm:
+        program = compll.compile_file(compll.SPECS / f"{name}.cll")
+        return Algorithm(program, LIBRARY, entry=f"hipress_compll_cuda_{identifier(name)}")
+
     def room(self, size: int, values: np.ndarray | None = None) -> int:
         at = self.library.alloc(size)
         self.owned.append(at)
@@ -99,8 +103,8 @@ class Bench:
 
     def codec(self, name: str, bandwidth: float) -> dict:
         """GB/s of gradient and share of the bandwidth of encode, decode and decode-add."""
-        program = compll.compile_file(compll.SPECS / f"{name}.cll")
-        algorithm = Algorithm(program, LIBRARY, entry=f"hipress_compll_cuda_{identifier(name)}")
+        algorithm = self.algorithm(name)
+        program = algorithm.program
         n, keep = self.elements, len(self.owned)
         most = algorithm.max_bytes(n)
         encodes, decodes = [], []
@@ -134,12 +138,11 @@ class Bench:
 
     def batch(self, name: str = "dgc", count: int = 200) -> dict:
         """`count` small gradients, one by one and in one call."""
-        program = compll.compile_file(compll.SPECS / f"{name}.cll")
-        algorithm = Algorithm(program, LIBRARY, entry=f"hipress_compll_cuda_{identifier(name)}")
+        algorithm = self.algorithm(name)
         calls = []
         for n in np.random.default_rng(1).integers(64, 16384, count):
             n = int(n)
-            states = [self.room(4 * n, np.zeros(n, np.float32)) for _ in program.states]
+            states = [self.room(4 * n, np.zeros(n, np.float32)) for _ in algorithm.program.states]
             most = algorithm.max_bytes(n)
             calls.append(algorithm.encode_call(
                 self.gradients[0], n, states, self.room(most), most, self.room(8),

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from hipress.compll.backends.cpp import ProgramWriter
 from hipress.compll.backends.cpp_function import indent, quoted
-from hipress.compll.backends.cuda_function import FunctionWriter
+from hipress.compll.backends.cuda_text import FunctionText
 from hipress.compll.backends.layout import Layout
 from hipress.compll.ir.ir import Function, Instr, Program
 
@@ -63,7 +63,7 @@ class _CudaWriter:
     def function(self, function: Function) -> list[str]:
         """The coder: a struct with the steps, the workspace and the numbers that lie in it."""
         decode = function.kind == "decode"
-        writer = FunctionWriter(self.program, function)
+        writer = FunctionText(self.program, function)
         writer.build()
         name = "Decoder" if decode else "Encoder"
         call = "CompllCudaDecode" if decode else "CompllCudaEncode"

@@ -7,6 +7,7 @@ from hipress.compll.ir.ir import Block, Instr
 
 FIELD = {"u8": "uint8_t", "u16": "uint16_t", "u32": "uint32_t", "f32": "float"}
 FIELD_BYTES = {"u8": 1, "u16": 2, "u32": 4, "f32": 4}
+TYPES = {"f32": "float", "i32": "int32_t", "u32": "uint32_t"}
 _WRAPPING = {"add": "WrapAdd", "sub": "WrapSub", "mul": "WrapMul"}
 
 
@@ -51,4 +52,6 @@ def combiner(function: object, c_type: str, name: str) -> list[str]:
     return [f"const auto {name} = []({c_type} a, {c_type} b) -> {c_type} {{ {' '.join(body)} }};"]
 
 
-__all__ = ["FIELD", "FIELD_BYTES", "SCALAR", "combiner", "cuda_expression", "literal", "width"]
+__all__ = [
+    "FIELD", "FIELD_BYTES", "SCALAR", "TYPES", "combiner", "cuda_expression", "literal", "width",
+]  # fmt: skip

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from hipress.compll.backends.cuda_expr import FIELD, FIELD_BYTES
+from hipress.compll.backends.cuda_expr import FIELD, FIELD_BYTES, TYPES
 from hipress.compll.frontend.errors import CompileError
 from hipress.compll.ir.ir import Instr, Loop, node_reads, node_writes
 
@@ -268,7 +268,7 @@ class VectorWriter:
                 f"(call.payload + {owner.place(name)})[j] = {source}; }});"
             )
             return
-        c_type = {"f32": "float", "i32": "int32_t", "u32": "uint32_t"}[vector.elem]
+        c_type = TYPES[vector.elem]
         step.body.append(
             f"ForEach(team, {owner.size(name)}, [&](int64_t j) {{ Write<{c_type}>(call.payload + "
             f"{owner.place(name)}, j, {owner.memory(name)}[j]); }});"

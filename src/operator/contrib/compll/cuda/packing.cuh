@@ -100,15 +100,37 @@ COMPLL_DEVICE void PackRows(Shared& shared, int bits, const int32_t* codes, uint
   }
 }
 
-/// Code i of a packed vector.
+/// The codes of a tile of a packed vector that has `bytes`; `first` is a multiple of 64.
+struct Codes {
+  const uint8_t* data;
+  int last;  ///< byte of the vector that may be read
+  COMPLL_DEVICE Codes(const uint8_t* vector, int bits, int64_t first, int64_t bytes)
+      : data(vector + first / 8 * bits),
+        last(static_cast<int>(Least(bytes - first / 8 * bits - 1, kTile))) {}
+  COMPLL_DEVICE Codes(const uint8_t* at, int more) : data(at), last(more) {}
+
+  /// Code i of the tile.
+  template <bool kMsb>
+  COMPLL_DEVICE int32_t Get(int bits, int i) const {
+    return At<kMsb>(bits, i * bits);
+  }
+  template <bool kMsb>
+  COMPLL_DEVICE int32_t At(int bits, int bit) const {
+    const int at = bit >> 3, shift = bit & 7;
+    uint32_t value = data[at], next = 0;
+    constexpr int kWithinBytes = 1 << 1 | 1 << 2 | 1 << 4 | 1 << 8;
+    if (!(kWithinBytes >> bits & 1)) next = data[at < last ? at + 1 : last];
+    value = kMsb ? value << 8 | next : value | next << 8;
+    return static_cast<int32_t>(value >> (kMsb ? 16 - bits - shift : shift) & ((1u << bits) - 1));
+  }
+};
+
+/// Code i of a packed vector, wherever it is.
 template <bool kMsb>
 COMPLL_DEVICE int32_t UnpackOne(int bits, const uint8_t* vector, int64_t i) {
   const int64_t bit = i * bits;
   const int shift = static_cast<int>(bit & 7);
-  const uint8_t* const at = vector + (bit >> 3);
-  const uint32_t next = shift + bits > 8 ? at[1] : 0;
-  const uint32_t value = kMsb ? uint32_t(at[0]) << 8 | next : at[0] | next << 8;
-  return static_cast<int32_t>(value >> (kMsb ? 16 - bits - shift : shift) & ((1u << bits) - 1));
+  return Codes(vector + (bit >> 3), shift + bits > 8 ? 1 : 0).template At<kMsb>(bits, shift);
 }
 
 }  // namespace
