@@ -34,6 +34,8 @@ HIPRESS_API const char* HipressVersion(void);
 
 /*! \brief JSON list of {name, summary, params, doc} of every registered codec. */
 HIPRESS_API int HipressListCodecs(const char** json);
+/*! \brief Names of the registered codecs, one a line. */
+HIPRESS_API int HipressCodecNames(const char** names);
 /*! \brief Loads a library compiled by CompLL: its algorithm becomes a type; `name` is its name. */
 HIPRESS_API int HipressLoadCodec(const char* path, const char** name);
 /*! \brief Makes a codec; keys must hold "type". One handle keeps one residual. */
@@ -64,8 +66,17 @@ HIPRESS_API int HipressCodecEncodeWith(HipressCodecHandle codec, const void* gra
                                        int dtype, int num_states, float* const* states,
                                        uint64_t step, uint32_t stream, void* payload,
                                        int64_t* bytes);
-/*! \brief JSON of a codec: {name, config, states (names), fixed_size, granularity}. */
-HIPRESS_API int HipressCodecDescribe(HipressCodecHandle codec, const char** json);
+/*! \brief What a codec is like; strings live as long as its handle. */
+typedef struct HipressCodecDescription {
+  const char* name;
+  const char* config;         /* type and every parameter: "type=2bit threshold=0.5" */
+  int num_states;
+  const char* const* states;  /* names of what it remembers of a gradient, float32[n] each */
+  int uses_step;              /* 0: the payload depends on nothing but the gradient */
+  int fixed_size;             /* every payload of n elements has MaxBytes(n) bytes */
+  int64_t granularity;        /* cut gradients into partitions at multiples of this */
+} HipressCodecDescription;
+HIPRESS_API int HipressCodecDescribe(HipressCodecHandle codec, HipressCodecDescription* out);
 /*!
  * \brief Copies one of the handle's states (float32[n]; zeros before the first encode) out of, or
  *        into, the handle.

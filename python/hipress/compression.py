@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import json
+import re
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -15,6 +16,19 @@ from hipress._memory import STORAGE, payload_view, view
 FLAGS = {"float32": _lib.FLOAT32, "float16": _lib.FLOAT16, "bfloat16": _lib.BFLOAT16}
 """Gradients' element types, by name, as c_api.h numbers them."""
 
+# "ratio (float, default=0.01): ...", as every codec documents itself.
+_PARAM = re.compile(r"^(\w+) \((\w+)(?:,[^)]*?default=([^)]*))?\)", re.MULTILINE)
+
+
+class Param(NamedTuple):
+    """A parameter of a codec."""
+
+    name: str
+    type: str
+    """As written: float, int, uint8, ..."""
+    default: float | int | None
+    """None: it must be given."""
+
 
 class CodecInfo(NamedTuple):
     """What the registry knows about a codec."""
@@ -25,6 +39,15 @@ class CodecInfo(NamedTuple):
     """Names of the parameters it takes."""
     doc: str
     """A line per parameter: name, type, default, allowed values, meaning."""
+
+    def typed_params(self) -> list[Param]:
+        """The parameters with types and defaults; without the digest that nodes compare."""
+        found = []
+        for name, kind, default in _PARAM.findall(self.doc):
+            number = float if kind == "float" else int
+            if name != "spec":
+                found.append(Param(name, kind, number(default) if default else None))
+        return found
 
 
 def codecs() -> dict[str, CodecInfo]:
@@ -59,19 +82,20 @@ class Compressor:
         self._size: int | None = None
         pairs = _lib.string_pairs({"type": type, **params})
         _lib.check_call(_lib.lib.HipressCodecCreate(*pairs, ctypes.byref(self._handle)))
-        text = ctypes.c_char_p()
-        _lib.check_call(_lib.lib.HipressCodecDescribe(self._handle, ctypes.byref(text)))
-        description = json.loads(text.value)
-        self.type: str = description["name"]
+        about = _lib.CodecDescription()
+        _lib.check_call(_lib.lib.HipressCodecDescribe(self._handle, ctypes.byref(about)))
+        self.type: str = about.name.decode()
         """The codec's name."""
-        self.config: str = description["config"]
+        self.config: str = about.config.decode()
         """Type and every parameter with its exact value: "type=2bit threshold=0.5"."""
-        self.fixed_size: bool = description["fixed_size"]
+        self.fixed_size = bool(about.fixed_size)
         """True if every payload of n elements has max_bytes(n) bytes."""
-        self.granularity: int = description["granularity"]
+        self.granularity: int = about.granularity
         """Cut a gradient into partitions at multiples of this many elements."""
-        self.state_names: tuple[str, ...] = tuple(description["states"])
+        self.state_names = tuple(about.states[i].decode() for i in range(about.num_states))
         """What it remembers of a gradient, float32[n] each: "residual" and others."""
+        self.uses_step = bool(about.uses_step)
+        """False if payloads depend on nothing but the gradient."""
 
     def __del__(self) -> None:
         if getattr(self, "_handle", None) and _lib is not None:

@@ -66,7 +66,7 @@ def bits(data: object) -> bytes:
         import torch
 
         return data.contiguous().view(torch.uint8).numpy().tobytes()
-    return bytes(memoryview(np.ascontiguousarray(data)).cast("B"))
+    return np.asarray(data).tobytes()
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float16", "bfloat16"])
@@ -223,3 +223,13 @@ def test_description():
     assert codec.type == "maxmin" and codec.fixed_size and codec.granularity == 128
     assert "bits=3" in codec.config and "bucket=128" in codec.config
     assert not hipress.Compressor(SPARSE).fixed_size
+
+
+def test_parameters_have_types_and_defaults():
+    params = {p.name: p for p in hipress.codecs()["dgc"].typed_params()}
+    assert params["ratio"] == ("ratio", "float", 0.001) and params["warmup"] == ("warmup", "int", 0)
+    assert "spec" not in params
+    for info in hipress.codecs().values():
+        given = {p.name: p.default for p in info.typed_params()}
+        assert set(given) == set(info.params) - {"spec"}
+        assert hipress.Compressor(info.name, **given).config == hipress.Compressor(info.name).config

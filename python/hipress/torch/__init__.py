@@ -1,0 +1,1 @@
+"""The PyTorch face: operators (hipress.torch.ops)."""
