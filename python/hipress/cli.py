@@ -16,6 +16,8 @@ import typer
 
 COMMANDS = {
     "codecs": "List the compression types and their parameters.",
+    "plan": "Decide per gradient whether to compress it and how to cut it.",
+    "simulate": "Predict step time and scaling on a cluster of any size.",
 }
 """Name and one-line help of each command; its module is hipress.commands.NAME."""
 
