@@ -123,7 +123,6 @@ TEST(Flow, FailureEndsEverythingWithItsSentence) {
   ASSERT_TRUE(cluster.Pull(0, out.data(), calls.Expect()));
   std::this_thread::sleep_for(std::chrono::milliseconds(50));
   EXPECT_EQ(calls.done(), 1);  // the push is over; worker 1 never pushes, so the pull waits
-  uint32_t iteration;
   const Flow::Wait wait = cluster.flow(Server(0)).WaitingFor();
   EXPECT_EQ(wait.peers, std::vector<NodeId>{Worker(1)});
   EXPECT_EQ(wait.iteration, 1u);

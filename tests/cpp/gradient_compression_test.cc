@@ -71,11 +71,11 @@ TEST(GradientCompression, ListsWhatIsAllowed) {
       {{{"type", "2bit"}, {"treshold", "1"}},
        "gradient compression of type 2bit has no parameter \"treshold\"; its parameters: threshold, "
        "type (default 'none'), min_size (default 1024), topology (default 'auto'), devices_per_host "
-       "(default 0), plan (default ''), pull (default 'auto')"},
+       "(default '0'), plan (default ''), pull (default 'auto')"},
       {{{"threshold", "1"}},
        "gradient compression of type none has no parameter \"threshold\"; its parameters: type "
        "(default 'none'), min_size (default 1024), topology (default 'auto'), devices_per_host "
-       "(default 0), plan (default ''), pull (default 'auto')"},
+       "(default '0'), plan (default ''), pull (default 'auto')"},
       {{{"type", "2bit"}, {"type", "1bit"}},
        "parameter type of gradient compression is given twice; give it once"},
   };
