@@ -37,6 +37,8 @@ struct Flow::Instance {
   uint32_t iteration;
   int priority = 0;
   bool updates = false;  ///< sums go through the optimizer
+  bool pushed = false;   ///< this node's gradient is there; it may come after others'
+  PushMode mode;
   std::shared_ptr<External> input;
   std::shared_ptr<External> output;
   bool output_dropped = false;

@@ -2,9 +2,8 @@
  * \file flow_tasks.cc
  * \brief What each task does, on a compute thread and without the flow's lock.
  */
-#include <cstring>
-
 #include "casync/flow-inl.h"
+#include "operator/contrib/kernels.h"
 
 namespace hipress {
 namespace {
@@ -80,7 +79,11 @@ void Flow::Run(const InstancePtr& instance, int t) {
         host_->OnResult(*this, task.partition, instance->iteration, value);
         break;
       case Op::kMerge: value = Merge(*instance, t); break;
-      case Op::kDecode: Decode(*instance, t); break;
+      case Op::kDecode:
+        Decode(*instance, t);
+        host_->OnOutput(*this, task.partition, instance->iteration,
+                        instance->values[task.inputs[0]], instance->mode.keep);
+        break;
       default: throw Error("internal error: a task that does not compute was scheduled");
     }
     if (timeline::kOn) {
@@ -106,7 +109,9 @@ Value Flow::Encode(const Instance& instance, int t) {
       from_user ? instance.input->memory + partition.offset * SizeOf(dtype) : sum.data.data;
 
   Value value;
-  value.codec = host_->CodecToEncode(*this, sum, instance.updates);
+  value.codec = instance.mode.plain || task.terms == Program::kPlain
+                    ? IdentityCodec()
+                    : host_->CodecToEncode(*this, task, sum, instance.updates);
   CodecState& state = states_[t];
   state.stream = RandomStream(host_->Self(), key_, channel_, t);
   CodecPtr& owner = state_owners_[t];
@@ -141,47 +146,74 @@ Value Flow::Merge(Instance& instance, int t) {
   }
   float* sum = out.data.as<float>();
 
-  // Runs of inputs with one codec are summed in one pass; a change of codec in mid-training can
-  // leave two runs for one iteration.
-  const CodecPtr dense = IdentityCodec();
-  auto input = [&](size_t i) {
-    if (task.inputs[i] != Program::kGradient) return instance.values[task.inputs[i]];
-    Value value;
-    value.data = Buffer::Unowned(instance.input->memory + partition.offset * sizeof(float),
-                                 n * sizeof(float));
-    if (instance.input->dtype != DType::kFloat32) {
-      throw Error("only float32 gradients can be merged where they were pushed");
-    }
-    return value;
-  };
-  std::vector<Payload> run;
-  Buffer partial;
-  for (size_t begin = 0; begin < task.inputs.size();) {
-    const Value first = input(begin);
-    size_t end = begin;
-    run.clear();
-    for (; end < task.inputs.size(); ++end) {
-      const Value value = input(end);
-      if (value.codec != first.codec) break;
-      run.push_back(AsPayload(value));
-    }
-    const CodecPtr& codec = first.codec ? first.codec : dense;
-    const DType wire = first.codec ? wire_ : DType::kFloat32;
-    if (begin == 0) {
-      codec->DecodeSum(run.data(), run.size(), n, wire, sum);
-      out.source = first.codec ? first.codec : first.source;
-      out.reply_policy = first.reply_policy;
-    } else {
-      if (!partial) partial = AllocateBuffer(n * sizeof(float));
-      codec->DecodeSum(run.data(), run.size(), n, wire, partial.as<float>());
-      const Payload both[] = {{out.data.data, out.data.size}, {partial.data, n * sizeof(float)}};
-      Buffer total = AllocateBuffer(n * sizeof(float));
-      dense->DecodeSum(both, 2, n, DType::kFloat32, total.as<float>());
-      std::memcpy(sum, total.data, n * sizeof(float));
-    }
-    begin = end;
+  std::vector<Payload> payloads;
+  const CodecPtr codec = CommonCodec(instance, task);
+  if (codec) {
+    for (int32_t input : task.inputs) payloads.push_back(AsPayload(instance.values[input]));
+    codec->DecodeSum(payloads.data(), payloads.size(), n, wire_, sum);
+  } else {
+    AddOneByOne(instance, task, sum);
+  }
+  for (int32_t input : task.inputs) {
+    if (input == Program::kGradient) continue;
+    const Value& first = instance.values[input];
+    out.source = first.codec ? first.codec : first.source;
+    out.reply_policy = first.reply_policy;
+    break;
   }
   return out;
+}
+
+/// The codec of all inputs of a merge; null if they are a mixture (of scales, with a gradient, or
+/// after a change of compression in mid-training).
+CodecPtr Flow::CommonCodec(const Instance& instance, const Task& task) const {
+  CodecPtr common;
+  for (int32_t input : task.inputs) {
+    const CodecPtr codec = input == Program::kGradient ? nullptr : instance.values[input].codec;
+    if (!codec || (common && codec != common)) return nullptr;
+    common = codec;
+  }
+  return common;
+}
+
+/// Decodes and adds a merge's inputs in their order, in float32.
+void Flow::AddOneByOne(const Instance& instance, const Task& task, float* out) const {
+  const Partition& partition = program_->partitions()[task.partition];
+  const size_t n = partition.count;
+  const Kernels& kernels = ActiveKernels();
+  // The sum so far moves between two buffers so that it ends in `out`.
+  Buffer other = AllocateBuffer(n * sizeof(float)), decoded;
+  float* targets[] = {out, other.as<float>()};
+  size_t next = (task.inputs.size() - 1) % 2;
+  const float* total = nullptr;
+  for (int32_t input : task.inputs) {
+    float* target = targets[next];
+    next = 1 - next;
+    if (input == Program::kGradient) {
+      const uint8_t* gradient =
+          instance.input->memory + partition.offset * SizeOf(instance.input->dtype);
+      if (total != nullptr) {
+        kernels.add(gradient, instance.input->dtype, total, n, target, DType::kFloat32);
+      } else {
+        kernels.convert(gradient, instance.input->dtype, n, target, DType::kFloat32);
+      }
+      total = target;
+      continue;
+    }
+    const Value& value = instance.values[input];
+    const CodecPtr codec = value.codec ? value.codec : IdentityCodec();
+    const DType wire = value.codec ? wire_ : DType::kFloat32;
+    if (codec->IsIdentity() && total != nullptr) {
+      kernels.add(value.data.data, wire, total, n, target, DType::kFloat32);
+    } else if (total == nullptr) {
+      codec->Decode(AsPayload(value), n, wire, target, DType::kFloat32);
+    } else {
+      if (!decoded) decoded = AllocateBuffer(n * sizeof(float));
+      codec->Decode(AsPayload(value), n, wire, decoded.data, DType::kFloat32);
+      kernels.add(decoded.data, DType::kFloat32, total, n, target, DType::kFloat32);
+    }
+    total = target;
+  }
 }
 
 void Flow::Decode(const Instance& instance, int t) {
