@@ -109,6 +109,7 @@ _SIGNATURES: dict[str, tuple] = {
             c_void_p,
             c_int64,
             c_int,
+            c_char_p,
             c_int,
             POINTER(c_uint32),
             POINTER(POINTER(c_int64)),

@@ -55,6 +55,9 @@ class Codec:
     decode: Curve = ZERO
     merge: Curve = ZERO
     """Decoding several payloads and adding them, in one pass: by elements x payloads."""
+    add: Curve | None = None
+    """Decoding a payload and adding it to the node's own gradient, by elements; None: as merging
+    two payloads."""
     merge_separately: bool = False
     """``merge`` is by elements, and each payload costs it again (the published system)."""
 
@@ -62,8 +65,11 @@ class Codec:
         """Bytes of an encoded gradient, the message's header (64) included."""
         return 64 + self.fixed_bytes + self.bytes_per_element * elements
 
-    def merge_seconds(self, elements: int, payloads: int) -> float:
-        """Of the sum of that many payloads of ``elements`` each."""
+    def merge_seconds(self, elements: int, payloads: int, own: bool = False) -> float:
+        """Of the sum of that many payloads of ``elements`` each, and of the own gradient."""
+        if own and self.add is not None:
+            return self.add(elements * payloads)
+        payloads += own and not self.merge_separately
         if self.merge_separately:
             return payloads * self.merge(elements)
         return self.merge(elements * payloads)

@@ -80,13 +80,10 @@ def load_gradients(path: str | os.PathLike[str]) -> list[Gradient]:
     return list(gradients.values())
 
 
-def save(
-    path: str | os.PathLike[str], decisions: Iterable[tuple[Gradient, Decision]], header: str = ""
-) -> None:
-    """Writes ``name,size,y|n,K`` lines, after ``header`` as comments; replaces the file at once."""
+def save(path: str | os.PathLike[str], decisions: Iterable[tuple[Gradient, Decision]]) -> None:
+    """Writes ``name,size,y|n,K`` lines; replaces the file at once."""
     target = Path(path)
-    lines = [f"# {line}".rstrip() for line in header.splitlines()]
-    lines += [
+    lines = [
         f"{gradient.name},{gradient.size},{'y' if decision.compress else 'n'},{decision.partitions}"
         for gradient, decision in decisions
     ]

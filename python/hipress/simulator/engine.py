@@ -177,8 +177,7 @@ def run(tasks: Tasks, cluster: Cluster, hosts: int, record: bool = False) -> Res
     ready = [t for t in range(count) if missing[t] == 0 and kind[t] != RECV]
     now = 0.0
     while True:
-        while ready:
-            task = ready.pop()
+        for task in ready:  # which grows meanwhile
             h = host[task]
             if kind[task] == COMPUTE and cost[task] > 0:
                 pool = 0 if cluster.shared_hosts else h
@@ -202,6 +201,7 @@ def run(tasks: Tasks, cluster: Cluster, hosts: int, record: bool = False) -> Res
                     missing[c] -= 1
                     if missing[c] == 0:
                         ready.append(c)
+        ready.clear()
         # What a computation has set going may be more urgent than what waited already.
         if freed >= 0:
             begin_compute(freed, now)

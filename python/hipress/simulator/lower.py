@@ -6,12 +6,12 @@ node lives on, with the cost that its codec has for its partition.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from hipress.casync import Graph, Node, Op
-from hipress.casync.graph import GRADIENT, Role
+from hipress.casync.graph import GRADIENT, PLAIN, Role, Task
 from hipress.secopa.cluster import Codec
 from hipress.simulator.engine import Tasks
 
@@ -23,6 +23,8 @@ class Key:
     name: str
     graph: Graph
     codec: Codec
+    plain: Codec
+    """Of values that the graph wants uncompressed in any case."""
     ready: float
     """Seconds after the start at which every worker has computed the gradient."""
     priority: int = 0
@@ -44,95 +46,113 @@ class Label(NamedTuple):
 class Lowered:
     """Tasks, and which of them say that a gradient is there."""
 
-    tasks: Tasks
-    outputs: list[list[int]]
+    tasks: Tasks = field(default_factory=Tasks)
+    outputs: list[list[int]] = field(default_factory=list)
     """Per key: tasks that write the result, on any worker."""
-    hosts: int
+    hosts: int = 1
 
 
-def host_of(node: Node) -> int:
-    """Server i lives beside worker i: the co-located arrangement."""
+Place = Callable[[Node], int]
+"""The host of a node."""
+
+
+def beside(node: Node) -> int:
+    """Server i lives beside worker i."""
     return node.rank
 
 
-def host_apart(num_workers: int) -> Callable[[Node], int]:
+def apart(num_workers: int) -> Place:
     """Servers live on hosts of their own, after the workers'."""
     return lambda node: node.rank + (num_workers if node.role == Role.SERVER else 0)
 
 
-def lower(keys: Sequence[Key], place: Callable[[Node], int] = host_of) -> Lowered:
+def lower(keys: Sequence[Key], place: Place = beside) -> Lowered:
     """Tasks of all keys on all hosts."""
-    tasks = Tasks()
-    outputs: list[list[int]] = []
-    hosts = 1
+    lowered = Lowered()
     for key in keys:
-        graph, written = key.graph, []
-        sends: dict[tuple, int] = {}
-        recvs: dict[tuple, int] = {}
-        for node, program in graph.tasks.items():
-            host = place(node)
-            hosts = max(hosts, host + 1)
-            _lower_node(key, node, host, program, tasks, sends, recvs, written)
-        _join(tasks, sends, recvs, place)
-        outputs.append(written)
-    return Lowered(tasks, outputs, hosts)
+        _Lowering(key, lowered.tasks, place).run(lowered)
+    return lowered
 
 
-def _lower_node(
-    key: Key,
-    node: Node,
-    host: int,
-    program: Sequence,
-    tasks: Tasks,
-    sends: dict[tuple, int],
-    recvs: dict[tuple, int],
-    written: list[int],
-) -> None:
-    codec, priority = key.codec, key.priority
-    index: list[int] = []
-    # A value that came off the wire or out of an encode is a payload; a merge makes dense floats.
-    dense: list[bool] = []
-    for task in program:
+class _Lowering:
+    """One key's graph."""
+
+    def __init__(self, key: Key, tasks: Tasks, place: Place) -> None:
+        self._key, self._tasks, self._place = key, tasks, place
+        self._sends: dict[tuple, int] = {}
+        self._recvs: dict[tuple, int] = {}
+        self._written: list[int] = []
+        self._plain = {
+            (node, task.peer, task.partition, task.step)
+            for node, program in key.graph.tasks.items()
+            for task in program
+            if task.op == Op.SEND and _is_plain(program, task.inputs[0])
+        }
+
+    def run(self, lowered: Lowered) -> None:
+        for node, program in self._key.graph.tasks.items():
+            lowered.hosts = max(lowered.hosts, self._place(node) + 1)
+            self._node(node, program)
+        for message, send in self._sends.items():
+            self._tasks.join(send, self._recvs[message])
+            if self._place(message[0]) == self._place(message[1]):
+                self._tasks.make_local(send)
+        lowered.outputs.append(self._written)
+
+    def _node(self, node: Node, program: Sequence[Task]) -> None:
+        index: list[int] = []
+        codecs: list[Codec | None] = []  # of each value; None: dense floats
+        for task in program:
+            inputs = [index[i] for i in task.inputs if i != GRADIENT]
+            came = next((codecs[i] for i in task.inputs if i != GRADIENT), None)
+            new, codec = self._task(node, task, inputs, came)
+            if GRADIENT in task.inputs:
+                self._tasks.start(self._key.ready, new)
+            index.append(new)
+            codecs.append(codec)
+
+    def _task(
+        self, node: Node, task: Task, inputs: list[int], came: Codec | None
+    ) -> tuple[int, Codec | None]:
+        """The engine's task, and the codec of its value."""
+        key, tasks, host = self._key, self._tasks, self._place(node)
         elements = key.graph.partitions[task.partition].count
-        inputs = [index[i] for i in task.inputs if i != GRADIENT]
-        size = codec.payload(elements)
-        peer = str(task.peer) if task.peer is not None else ""
-
-        def label(op: str, size=size, task=task, peer=peer) -> Label:
-            return Label(op, key.name, task.partition, str(node), peer, size)
-
         if task.op == Op.ENCODE:
-            new = tasks.compute(host, codec.encode(elements), priority, inputs, label("encode"))
-        elif task.op == Op.DECODE:
-            plain = task.inputs[0] != GRADIENT and dense[task.inputs[0]]
-            seconds = 0.0 if plain else codec.decode(elements)
-            new = tasks.compute(host, seconds, priority, inputs, label("decode"))
-            written.append(new)
-        elif task.op == Op.MERGE:
-            seconds = codec.merge_seconds(elements, len(task.inputs))
-            new = tasks.compute(host, seconds, priority, inputs, label("merge"))
-        elif task.op == Op.SEND:
-            # Whether it stays on the host is known when both ends are.
-            new = tasks.send(host, size, priority, inputs, label("send"))
-            sends[node, task.peer, task.partition, task.step] = new
+            codec = key.plain if task.terms == PLAIN else key.codec
         elif task.op == Op.RECV:
-            new = tasks.recv(host, priority, label("receive"))
-            recvs[task.peer, node, task.partition, task.step] = new
-        else:  # UPDATE passes the sum on; optimizers are not simulated
-            new = tasks.compute(host, 0.0, priority, inputs, label("update"))
-        if GRADIENT in task.inputs:
-            tasks.start(key.ready, new)
-        index.append(new)
-        dense.append(task.op in (Op.MERGE, Op.UPDATE))
+            message = (task.peer, node, task.partition, task.step)
+            codec = key.plain if message in self._plain else key.codec
+        else:
+            codec = came
+        size = (codec or key.plain).payload(elements)
+        peer = str(task.peer) if task.peer is not None else ""
+        label = Label(_NAMES[task.op], key.name, task.partition, str(node), peer, size)
+        if task.op == Op.SEND:
+            new = tasks.send(host, size, key.priority, inputs, label)
+            self._sends[node, task.peer, task.partition, task.step] = new
+            return new, None
+        if task.op == Op.RECV:
+            new = tasks.recv(host, key.priority, label)
+            self._recvs[task.peer, node, task.partition, task.step] = new
+            return new, codec
+        seconds = 0.0  # an update passes the sum on; optimizers are not simulated
+        if task.op == Op.ENCODE:
+            seconds = codec.encode(elements)
+        elif task.op == Op.DECODE and codec is not None:
+            seconds = codec.decode(elements)
+        elif task.op == Op.MERGE:
+            own = GRADIENT in task.inputs
+            seconds = (codec or key.plain).merge_seconds(elements, len(inputs), own)
+            codec = None
+        new = tasks.compute(host, seconds, key.priority, inputs, label)
+        if task.op == Op.DECODE:
+            self._written.append(new)
+        return new, codec
 
 
-def _join(
-    tasks: Tasks,
-    sends: Mapping[tuple, int],
-    recvs: Mapping[tuple, int],
-    place: Callable[[Node], int],
-) -> None:
-    for message, send in sends.items():
-        tasks.join(send, recvs[message])
-        if place(message[0]) == place(message[1]):
-            tasks.make_local(send)
+_NAMES = {op: op.name.lower() for op in Op} | {Op.RECV: "receive"}
+
+
+def _is_plain(program: Sequence[Task], source: int) -> bool:
+    task = program[source]
+    return task.op == Op.ENCODE and task.terms == PLAIN

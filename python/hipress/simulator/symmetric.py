@@ -3,8 +3,8 @@
 In a ring, and among co-located servers whose clients begin with different servers, every host does
 the same at the same time, so what host 0 receives is what it sends itself. The graph of all N hosts
 has some N^2 tasks per gradient; one host's share has N. For many hosts even these are coarsened:
-``group`` consecutive steps (or messages) become one that has their processor time, their bytes, and,
-in a ring, whose steps follow each other, their latencies.
+``group`` consecutive steps (or messages) become one that has their processor time, their bytes,
+and, in a ring, whose steps follow each other, their latencies.
 
 The graphs are the ones that jobs run (:mod:`hipress.casync`); a test holds both to the same times.
 """
@@ -83,7 +83,11 @@ def _ring_chunk(
         left -= g
         arrived = _exchange(tasks, payload, size, g, priority, label, cluster)
         merged = tasks.compute(
-            host, times(codec.merge_seconds(chunk, 2), g), priority, (arrived,), label("merge")
+            host,
+            times(codec.merge_seconds(chunk, 1, own=True), g),
+            priority,
+            (arrived,),
+            label("merge"),
         )
         tasks.start(key.ready, merged)
         payload = tasks.compute(
