@@ -40,6 +40,9 @@ HIPRESS_API int HipressLoadCodec(const char* path, const char** name);
 HIPRESS_API int HipressCodecCreate(int num, const char** keys, const char** vals,
                                    HipressCodecHandle* out);
 HIPRESS_API int HipressCodecFree(HipressCodecHandle codec);
+/*! \brief The codec that encodes sums of `count` gradients sent with `codec` (2bit: threshold times
+ *         count; dgc: no momentum), with a residual of its own. */
+HIPRESS_API int HipressCodecForSumOf(HipressCodecHandle codec, int count, HipressCodecHandle* out);
 /*! \brief Upper bound of an encoded gradient of n elements, in bytes. */
 HIPRESS_API int HipressCodecMaxBytes(HipressCodecHandle codec, int64_t n, int dtype, int64_t* bytes);
 /*! \brief Encodes gradient (+ the handle's residual, which is updated); payload holds MaxBytes. */

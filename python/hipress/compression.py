@@ -59,6 +59,16 @@ class Compressor:
         if getattr(self, "_handle", None) and _lib is not None:
             _lib.lib.HipressCodecFree(self._handle)
 
+    def for_sum_of(self, count: int) -> Compressor:
+        """The compressor for sums of ``count`` gradients that this one encoded: the same format,
+        scaled to fit (2bit: threshold times count; dgc: no momentum), with a residual of its own.
+        """
+        handle = ctypes.c_void_p()
+        _lib.check_call(_lib.lib.HipressCodecForSumOf(self._handle, count, ctypes.byref(handle)))
+        compressor = Compressor.__new__(Compressor)
+        compressor._handle, compressor._size = handle, None
+        return compressor
+
     def max_bytes(self, n: int, dtype: str = "float32") -> int:
         """Upper bound of the payload of n elements, in bytes (exact for fixed-size codecs)."""
         size = ctypes.c_int64()

@@ -87,6 +87,14 @@ int HipressCodecCreate(int num, const char** keys, const char** vals, HipressCod
   API_END();
 }
 
+int HipressCodecForSumOf(HipressCodecHandle codec, int count, HipressCodecHandle* out) {
+  API_BEGIN();
+  if (count < 1) throw Error("a sum has one term or more, not " + std::to_string(count));
+  const CodecPtr sum = codec->codec->ForSumOf(count);
+  *out = new HipressCodec{sum ? sum : codec->codec, {}};
+  API_END();
+}
+
 int HipressCodecFree(HipressCodecHandle codec) {
   API_BEGIN();
   delete codec;
