@@ -9,13 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
-from hipress.casync.graph import GRADIENT, Graph, Op, Role, worker
+from hipress.casync.graph import GRADIENT, Graph, Node, Op, Role, worker
 
 
-@dataclass(frozen=True)
-class Value:
-    """A task's result: task ``task`` of graph number ``graph`` on this rank."""
+class Value(NamedTuple):
+    """The result of task ``task`` of graph number ``graph`` on this rank."""
 
     graph: int
     task: int
@@ -23,96 +23,74 @@ class Value:
 
 @dataclass
 class Round:
-    """What a rank computes, and then sends and receives. Messages list payloads in an order on
-    which both ends agree."""
+    """What a rank computes, then sends to and receives from whom.
+
+    A message lists payloads in an order on which both ends agree.
+    """
 
     compute: list[Value] = field(default_factory=list)
     send: dict[int, list[Value]] = field(default_factory=dict)
     receive: dict[int, list[Value]] = field(default_factory=dict)
 
 
-@dataclass
-class Schedule:
-    """A rank's rounds; ``contributions[value]`` counts the workers whose gradients are in it."""
+def levels(graph: Graph) -> dict[tuple[Node, int], int]:
+    """The level of every task, by node and index.
 
-    rounds: list[Round]
-    contributions: dict[Value, int]
-
-
-def levels(graph: Graph) -> dict:
-    """{(node, task): level} of all tasks, and {(node, task): contributions}.
-
-    :raises ValueError: if a task waits for itself, or has a server, which a process group lacks
+    :raises ValueError: if the graph has a server, which a process group lacks, or waits for itself
     """
     for node in graph.tasks:
         if node.role != Role.WORKER:
-            raise ValueError(f"a process group has no {node}: take a topology of workers only")
-    wire: dict[tuple, tuple[int, int]] = {}
-    level: dict[tuple, int] = {}
-    count: dict[tuple, int] = {}
-    at = dict.fromkeys(graph.tasks, 0)
-    waiting: dict[tuple, object] = {}
-    todo = list(graph.tasks)
-    # A node's list is in an order in which it can run, but for receives: park there, and go on
-    # when the message comes.
+            raise ValueError(f"a process group has no {node}: choose a topology without servers")
+    level: dict[tuple[Node, int], int] = {}
+    wire: dict[tuple, int] = {}
     pending = {node: list(enumerate(tasks)) for node, tasks in graph.tasks.items()}
-    del at, waiting, todo
     moved = True
     while moved:
         moved = False
         for node, tasks in pending.items():
-            left = []
+            waiting = []
             for t, task in tasks:
                 inputs = [(node, i) for i in task.inputs if i != GRADIENT]
-                message = (task.peer, node, task.partition, task.step)
-                if any(i not in level for i in inputs) or (
-                    task.op == Op.RECV and message not in wire
-                ):
-                    left.append((t, task))
+                arrived = (task.peer, node, task.partition, task.step)
+                ready = arrived in wire if task.op == Op.RECV else all(i in level for i in inputs)
+                if not ready:
+                    waiting.append((t, task))
                     continue
                 moved = True
-                own = (node, t)
                 if task.op == Op.RECV:
-                    level[own], count[own] = wire[message]
-                    level[own] += 1
+                    level[node, t] = wire[arrived] + 1
                     continue
-                level[own] = max((level[i] for i in inputs), default=0)
-                count[own] = sum(count[i] for i in inputs) + task.inputs.count(GRADIENT)
+                level[node, t] = max((level[i] for i in inputs), default=0)
                 if task.op == Op.SEND:
-                    key = (node, task.peer, task.partition, task.step)
-                    wire[key] = (level[own], count[own])
-            pending[node] = left
-    if any(pending.values()):
-        stuck = next(node for node, tasks in pending.items() if tasks)
-        raise ValueError(f"the graph waits for itself at {stuck}")
-    return level, count
+                    wire[node, task.peer, task.partition, task.step] = level[node, t]
+            pending[node] = waiting
+    stuck = [str(node) for node, tasks in pending.items() if tasks]
+    if stuck:
+        raise ValueError(f"the graph waits for itself at {stuck[0]}")
+    return level
 
 
-def schedule(graphs: Sequence[Graph], rank: int) -> Schedule:
-    """The rounds of ``rank`` for several gradients at a time."""
+def schedule(graphs: Sequence[Graph], rank: int) -> list[Round]:
+    """The rounds of ``rank`` for several gradients together."""
     node = worker(rank)
-    contributions: dict[Value, int] = {}
     rounds: dict[int, Round] = {}
-    order: dict[Value, tuple] = {}
+    order: dict[tuple, tuple] = {}
     for g, graph in enumerate(graphs):
-        level, count = levels(graph)
+        level = levels(graph)
         for t, task in enumerate(graph.tasks.get(node, [])):
-            value, at = Value(g, t), level[node, t]
-            contributions[value] = count[node, t]
-            if task.op == Op.SEND:
-                sent = Value(g, task.inputs[0])
-                messages = rounds.setdefault(at, Round()).send
-            elif task.op == Op.RECV:
-                sent = value
-                messages = rounds.setdefault(at - 1, Round()).receive
-            else:
-                rounds.setdefault(at, Round()).compute.append(value)
+            at = level[node, t]
+            if task.op not in (Op.SEND, Op.RECV):
+                rounds.setdefault(at, Round()).compute.append(Value(g, t))
                 continue
-            order[sent] = (g, task.partition, task.step)
-            messages.setdefault(task.peer.rank, []).append(sent)
-    found = [rounds.get(at, Round()) for at in range(max(rounds, default=-1) + 1)]
-    for each in found:
-        for messages in (each.send, each.receive):
-            for values in messages.values():
-                values.sort(key=order.__getitem__)
-    return Schedule(found, contributions)
+            sending = task.op == Op.SEND
+            value = Value(g, task.inputs[0] if sending else t)
+            number = at if sending else at - 1
+            each = rounds.setdefault(number, Round())
+            peer = task.peer.rank
+            (each.send if sending else each.receive).setdefault(peer, []).append(value)
+            order[number, sending, peer, value] = (g, task.partition, task.step)
+    for number, each in rounds.items():
+        for sending, messages in ((True, each.send), (False, each.receive)):
+            for peer, values in messages.items():
+                values.sort(key=lambda v, at=(number, sending, peer): order[(*at, v)])
+    return [rounds.get(number, Round()) for number in range(max(rounds, default=-1) + 1)]
