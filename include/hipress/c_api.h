@@ -39,10 +39,11 @@ HIPRESS_API int HipressLoadCodec(const char* path, const char** name);
 /*! \brief Makes a codec; keys must hold "type". One handle keeps one residual. */
 HIPRESS_API int HipressCodecCreate(int num, const char** keys, const char** vals,
                                    HipressCodecHandle* out);
-HIPRESS_API int HipressCodecFree(HipressCodecHandle codec);
-/*! \brief The codec that encodes sums of `count` gradients sent with `codec` (2bit: threshold times
- *         count; dgc: no momentum), with a residual of its own. */
+/*! \brief The codec that encodes sums of `count` gradients where `codec` encodes gradients. */
 HIPRESS_API int HipressCodecForSumOf(HipressCodecHandle codec, int count, HipressCodecHandle* out);
+HIPRESS_API int HipressCodecFree(HipressCodecHandle codec);
+/*! \brief Type and all parameters with their exact values; equal texts, equal codecs. */
+HIPRESS_API int HipressCodecConfig(HipressCodecHandle codec, const char** text);
 /*! \brief Upper bound of an encoded gradient of n elements, in bytes. */
 HIPRESS_API int HipressCodecMaxBytes(HipressCodecHandle codec, int64_t n, int dtype, int64_t* bytes);
 /*! \brief Encodes gradient (+ the handle's residual, which is updated); payload holds MaxBytes. */

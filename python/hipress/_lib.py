@@ -39,8 +39,9 @@ _SIGNATURES: dict[str, tuple] = {
     "HipressListCodecs": (c_int, [POINTER(c_char_p)]),
     "HipressLoadCodec": (c_int, [c_char_p, POINTER(c_char_p)]),
     "HipressCodecCreate": (c_int, [c_int, _STRINGS, _STRINGS, POINTER(_HANDLE)]),
-    "HipressCodecFree": (c_int, [_HANDLE]),
     "HipressCodecForSumOf": (c_int, [_HANDLE, c_int, POINTER(_HANDLE)]),
+    "HipressCodecFree": (c_int, [_HANDLE]),
+    "HipressCodecConfig": (c_int, [_HANDLE, POINTER(c_char_p)]),
     "HipressCodecMaxBytes": (c_int, [_HANDLE, c_int64, c_int, POINTER(c_int64)]),
     "HipressCodecEncode": (
         c_int,

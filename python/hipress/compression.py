@@ -59,15 +59,24 @@ class Compressor:
         if getattr(self, "_handle", None) and _lib is not None:
             _lib.lib.HipressCodecFree(self._handle)
 
+    @property
+    def config(self) -> str:
+        """Type and all parameters with their exact values; equal texts, equal codecs."""
+        text = ctypes.c_char_p()
+        _lib.check_call(_lib.lib.HipressCodecConfig(self._handle, ctypes.byref(text)))
+        return text.value.decode()
+
     def for_sum_of(self, count: int) -> Compressor:
-        """The compressor for sums of ``count`` gradients that this one encoded: the same format,
-        scaled to fit (2bit: threshold times count; dgc: no momentum), with a residual of its own.
+        """A compressor for sums of ``count`` gradients, as whoever merges them encodes the sum.
+
+        The same algorithm with its scale adapted (2bit: the threshold times ``count``), and no
+        residual yet.
         """
-        handle = ctypes.c_void_p()
-        _lib.check_call(_lib.lib.HipressCodecForSumOf(self._handle, count, ctypes.byref(handle)))
-        compressor = Compressor.__new__(Compressor)
-        compressor._handle, compressor._size = handle, None
-        return compressor
+        scaled = object.__new__(Compressor)
+        scaled._handle, scaled._size = ctypes.c_void_p(), None
+        handle = ctypes.byref(scaled._handle)
+        _lib.check_call(_lib.lib.HipressCodecForSumOf(self._handle, count, handle))
+        return scaled
 
     def max_bytes(self, n: int, dtype: str = "float32") -> int:
         """Upper bound of the payload of n elements, in bytes (exact for fixed-size codecs)."""

@@ -89,15 +89,21 @@ int HipressCodecCreate(int num, const char** keys, const char** vals, HipressCod
 
 int HipressCodecForSumOf(HipressCodecHandle codec, int count, HipressCodecHandle* out) {
   API_BEGIN();
-  if (count < 1) throw Error("a sum has one term or more, not " + std::to_string(count));
-  const CodecPtr sum = codec->codec->ForSumOf(count);
-  *out = new HipressCodec{sum ? sum : codec->codec, {}};
+  if (count < 1) throw Error("a sum has 1 gradient or more, not " + std::to_string(count));
+  const auto scaled = codec->codec->ForSumOf(count);
+  *out = new HipressCodec{scaled ? scaled : codec->codec, {}};
   API_END();
 }
 
 int HipressCodecFree(HipressCodecHandle codec) {
   API_BEGIN();
   delete codec;
+  API_END();
+}
+
+int HipressCodecConfig(HipressCodecHandle codec, const char** text) {
+  API_BEGIN();
+  *text = hipress::KeepString(codec->codec->Config());
   API_END();
 }
 

@@ -33,6 +33,7 @@ struct Task {
   int32_t partition;
   int32_t step;              ///< tells apart sends of one partition between the same two nodes
   NodeId peer;               ///< of kSend and kRecv
+  int32_t terms = 1;         ///< of kEncode: gradients summed in its input; kPlain: never compressed
   std::vector<int32_t> inputs;     ///< task indices, or kGradient
   std::vector<int32_t> consumers;  ///< tasks that have this one as input (derived)
 };
@@ -46,6 +47,7 @@ struct Partition {
 class Program {
  public:
   static constexpr int32_t kGradient = -1;
+  static constexpr int32_t kPlain = 0;
 
   /// Reads and checks the flat form for a gradient of n elements.
   /// \throw Error naming the first thing that cannot be right

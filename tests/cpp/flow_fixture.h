@@ -25,14 +25,15 @@ struct FlatProgram {
       partitions.insert(partitions.end(), {at, std::min(step, n - at)});
     }
   }
-  int64_t Add(Op op, int64_t partition, int64_t peer, std::vector<int64_t> in) {
-    tasks.insert(tasks.end(), {int64_t(op), partition, 0, peer, int64_t(inputs.size()),
+  int64_t Add(Op op, int64_t partition, int64_t peer, std::vector<int64_t> in, int64_t step = 0,
+              int64_t terms = 1) {
+    tasks.insert(tasks.end(), {int64_t(op), partition, step, peer, terms, int64_t(inputs.size()),
                                int64_t(in.size())});
     inputs.insert(inputs.end(), in.begin(), in.end());
-    return int64_t(tasks.size() / 6) - 1;
+    return int64_t(tasks.size() / 7) - 1;
   }
   std::vector<int64_t> Flat() const {
-    std::vector<int64_t> flat = {1, 0, int64_t(partitions.size() / 2), int64_t(tasks.size() / 6),
+    std::vector<int64_t> flat = {2, 0, int64_t(partitions.size() / 2), int64_t(tasks.size() / 7),
                                  int64_t(inputs.size())};
     for (auto* part : {&partitions, &tasks, &inputs}) {
       flat.insert(flat.end(), part->begin(), part->end());

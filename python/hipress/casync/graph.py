@@ -16,6 +16,16 @@ from dataclasses import dataclass, field
 GRADIENT = -1
 """Stands among a task's inputs for the node's own gradient."""
 
+PLAIN = 0
+"""As ``terms`` of an ENCODE: never compressed, for links that are faster than codecs."""
+
+PARTITION_ELEMENTS = 256 * 1024
+"""Default partition: 1 MiB of float32, which codecs find in the cache where the network left it."""
+
+BLOCK = 64
+"""Cuts are multiples of this, the least common block of all codecs, so that compression can be
+switched on or changed at any time."""
+
 
 class Op(enum.IntEnum):
     """The primitives; the numbers are those of ``src/casync/program.h``."""
@@ -76,7 +86,8 @@ class Task:
 
     ``inputs`` are indices into the node's task list, or GRADIENT; a MERGE adds them in that order.
     ``peer`` is the other end of a SEND or RECV. ``step`` tells apart several sends of one partition
-    between the same two nodes.
+    between the same two nodes. ``terms`` says of an ENCODE how many workers' gradients are summed
+    in its input (a codec's scale may depend on it: 2bit's threshold does), or that it is PLAIN.
     """
 
     op: Op
@@ -84,6 +95,7 @@ class Task:
     inputs: tuple[int, ...] = ()
     peer: Node | None = None
     step: int = 0
+    terms: int = 1
 
 
 @dataclass
@@ -107,10 +119,11 @@ class Graph:
         *inputs: int,
         peer: Node | None = None,
         step: int = 0,
+        terms: int = 1,
     ) -> int:
         """Appends a task to ``node``'s list and returns its index there."""
         tasks = self.tasks.setdefault(node, [])
-        tasks.append(Task(op, partition, tuple(inputs), peer, step))
+        tasks.append(Task(op, partition, tuple(inputs), peer, step, terms))
         return len(tasks) - 1
 
 
@@ -127,3 +140,8 @@ def cut(begin: int, end: int, size: int, granularity: int = 1) -> list[Partition
     step = -(-count // pieces)
     step = -(-step // granularity) * granularity
     return [Partition(at, min(step, end - at)) for at in range(begin, end, step)]
+
+
+def cut_into(n: int, pieces: int) -> list[Partition]:
+    """Cuts ``n`` elements into ``pieces`` partitions, fewer if blocks of BLOCK do not suffice."""
+    return cut(0, n, -(-n // max(pieces, 1)), BLOCK)

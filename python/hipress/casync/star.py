@@ -1,0 +1,24 @@
+"""A star: one worker merges everything.
+
+As :mod:`hipress.casync.colocated` with worker 0 the owner of every partition: for a hub with a link
+that is N times as fast, or for jobs so small that only the number of steps counts.
+
+Cost per gradient of m bytes on N workers: 2 steps; the hub sends and receives (N-1)·m, the others m
+each way. The hub decodes N·m.
+"""
+
+from __future__ import annotations
+
+from hipress.casync.colocated import exchange
+from hipress.casync.graph import Graph, Partition
+
+HUB = 0
+
+
+def build(n: int, num_workers: int, cuts: list[Partition], *, home: int = 0) -> Graph:
+    """The graph of a gradient of ``n`` elements; ``home`` plays no part."""
+    del home
+    graph = Graph(n, cuts)
+    for p in range(len(cuts)):
+        exchange(graph, p, list(range(num_workers)), HUB)
+    return graph
