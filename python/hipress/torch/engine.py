@@ -6,10 +6,12 @@ import datetime
 import queue
 import threading
 import time
+import uuid
 from collections.abc import Callable
 
 import torch
 import torch.distributed as dist
+from torch.distributed import distributed_c10d
 
 from hipress.torch.plan import Plan
 
@@ -24,8 +26,8 @@ class HipressError(RuntimeError):
 class Engine:
     """Exchanges messages with the other ranks of a group.
 
-    :param group: the user's; a group of its own ranks is made for the messages, so that they can
-        neither be taken for the user's nor wait for them
+    :param group: the user's; the messages go over connections of their own between its ranks, so
+        that they can neither be taken for the user's nor wait for them
     :param timeout: seconds that a step waits for another rank
     """
 
@@ -35,12 +37,11 @@ class Engine:
         self._ranks = dist.get_process_group_ranks(group)
         self._group = None
         if self.world_size > 1:
-            everybody = self._ranks == list(range(dist.get_world_size()))
-            self._group = dist.new_group(
-                self._ranks,
-                backend="gloo",
-                timeout=datetime.timedelta(seconds=timeout),
-                use_local_synchronization=not everybody,
+            names: list = [None] * self.world_size
+            dist.all_gather_object(names, uuid.uuid4().hex, group=group)
+            store = dist.PrefixStore(f"hipress/{names[0]}", distributed_c10d._get_default_store())
+            self._group = dist.ProcessGroupGloo(
+                store, self.rank, self.world_size, datetime.timedelta(seconds=timeout)
             )
         self._tags = 0
         self.error: HipressError | None = None

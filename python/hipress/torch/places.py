@@ -6,7 +6,8 @@ import threading
 import zlib
 from collections.abc import Mapping
 
-from hipress.casync.graph import GRADIENT, Graph, Task
+from hipress.casync import graph
+from hipress.casync.graph import Partition, Task
 from hipress.compression import Compressor
 
 PLAIN, OWN = "plain", "own"
@@ -17,28 +18,26 @@ class Codecs:
 
     A worker's own gradient goes by the codec that the user chose, a sum of several by that codec's
     form for sums (2bit's threshold grows with the number of terms; dgc's has no momentum, for the
-    gradients had it already). Whoever encodes the sum of all workers' encodes the mean, if
-    ``average``: then a sum of one term, in scale.
+    gradients had it already). With ``average``, the encode whose payload everybody decodes encodes
+    the mean, a sum of one term in scale; so nobody makes a pass over memory to divide.
     """
 
-    def __init__(self, type: str, params: Mapping[str, object], world_size: int, average: bool):
-        self._type, self._params = type, dict(params)
-        self._world_size, self._average = world_size, average
+    def __init__(self, type: str, params: Mapping[str, object], average: bool = True) -> None:
+        self._type, self._params, self.average = type, dict(params), average
         self._own = Compressor(type, **self._params)  # checks type and parameters
         self._shared: dict[object, Compressor] = {}
         self._lock = threading.Lock()
 
-    def kind(self, task: Task) -> object:
-        """What an ENCODE task encodes: PLAIN, OWN, or the number of terms in a sum's scale."""
-        if task.terms == 0:
-            return PLAIN
-        if task.inputs == (GRADIENT,):
-            return OWN
-        return 1 if self.means(task) else task.terms
+    def kind(self, task: Task, final: bool) -> object:
+        """What an ENCODE task encodes: PLAIN, OWN, or the number of terms in a sum's scale.
 
-    def means(self, task: Task) -> bool:
-        """Whether an ENCODE task has the sum of all and is to encode their mean."""
-        return self._average and task.inputs != (GRADIENT,) and task.terms == self._world_size
+        :param final: whether its payload is the result, see :func:`schedule.results`
+        """
+        if task.terms == graph.PLAIN:
+            return PLAIN
+        if task.inputs == (graph.GRADIENT,):
+            return OWN
+        return 1 if final and self.average else task.terms
 
     def identity(self, kind: object) -> bool:
         """Whether payloads of this kind are elements as they are."""
@@ -70,17 +69,14 @@ class Places:
         self.codecs = codecs
         self._rank = rank
         self.made: dict[tuple[str, int], Compressor] = {}
-        self.partitions: dict[tuple[str, int], tuple[int, int, bool]] = {}
-        """Of each place: the offset of its partition, its count, whether it encodes the mean."""
+        self.partitions: dict[tuple[str, int], Partition] = {}
 
-    def get(self, name: str, graph: Graph, task: Task, index: int) -> Compressor:
+    def get(self, name: str, index: int, partition: Partition, kind: object) -> Compressor:
         """The compressor of task ``index`` of this rank in ``name``'s graph."""
         key = (name, index)
         if key not in self.made:
-            partition = graph.partitions[task.partition]
-            self.made[key] = self.codecs.make(self.codecs.kind(task))
-            means = self.codecs.means(task)
-            self.partitions[key] = (partition.offset, partition.count, means)
+            self.made[key] = self.codecs.make(kind)
+            self.partitions[key] = partition
         return self.made[key]
 
     def stream(self, name: str, index: int) -> int:

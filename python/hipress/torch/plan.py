@@ -18,7 +18,7 @@ from hipress._lib import BFLOAT16, FLOAT16, FLOAT32, check_call, lib
 from hipress.casync.graph import GRADIENT, Graph, Op, Task, worker
 from hipress.torch.message import OVERFLOW, Message
 from hipress.torch.places import OWN, Places
-from hipress.torch.schedule import Round, Value, schedule
+from hipress.torch.schedule import Round, Value, origins, results, schedule
 
 FLAGS = {torch.float32: FLOAT32, torch.float16: FLOAT16, torch.bfloat16: BFLOAT16}
 _NAMES = {torch.float32: "float32", torch.float16: "float16", torch.bfloat16: "bfloat16"}
@@ -76,6 +76,7 @@ class Plan:
         self._written = ctypes.c_int64()
         self._slots: dict[Value, Slot] = {}
         self._dense: dict[Value, torch.Tensor] = {}
+        self._final: set[Value] = set()
         rounds = schedule(graphs, rank)
         self._kinds = self._find_kinds()
         self.exchanges = self._lay_out(rounds)
@@ -93,23 +94,16 @@ class Plan:
         return self.gradients[value.graph].offset + partition.offset, partition.count
 
     def _find_kinds(self) -> dict[Value, object]:
-        """Which codec made each payload that this rank holds."""
+        """Which codec made each payload that this rank holds; notes the results among them."""
         kinds: dict[Value, object] = {}
         for g, graph in enumerate(self._graphs):
-            sent = {
-                (node, task.peer, task.partition, task.step): (node, task.inputs[0])
-                for node, tasks in graph.tasks.items()
-                for task in tasks
-                if task.op == Op.SEND
-            }
-            for t, own in enumerate(self._tasks[g]):
-                if own.op not in (Op.ENCODE, Op.RECV):
-                    continue
-                node, task = self._node, own
-                while task.op == Op.RECV:  # perhaps passed on by several
-                    node, source = sent[task.peer, node, task.partition, task.step]
-                    task = graph.tasks[node][source]
-                kinds[Value(g, t)] = self._codecs.kind(task)
+            final = results(graph)
+            for (node, t), origin in origins(graph).items():
+                if node == self._node:
+                    task = graph.tasks[origin[0]][origin[1]]
+                    kinds[Value(g, t)] = self._codecs.kind(task, origin in final)
+                    if origin in final:
+                        self._final.add(Value(g, t))
         return kinds
 
     def _wire(self, kind: object) -> int:
@@ -200,16 +194,22 @@ class Plan:
             return self._decode(value, task)
         return lambda flat: None  # UPDATE without an optimizer
 
+    def _config(self, value: Value) -> tuple | None:
+        """What makes payloads alike: their codec and the type they were made from."""
+        kind = self._kinds.get(value)
+        return kind if kind is None else (self._codecs.decoder(kind).config, self._wire(kind))
+
     def _encode(self, value: Value, task: Task) -> Callable[[torch.Tensor], None]:
         offset, count = self._span(value)
         name = self.gradients[value.graph].name
-        graph = self._graphs[value.graph]
-        compressor = self._places.get(name, graph, task, value.task)
+        partition = self._graphs[value.graph].partitions[task.partition]
+        kind = self._kinds[value]
+        compressor = self._places.get(name, value.task, partition, kind)
         handle, encode = compressor._handle, lib.HipressCodecEncode
         message, index = self._slots[value]
-        own, flag = task.inputs == (GRADIENT,), self._wire(self._kinds[value])
+        own, flag = task.inputs == (GRADIENT,), self._wire(kind)
         direct = own and flag == self._flag
-        scale = self._scale if self._codecs.means(task) else 1.0
+        scale = self._scale if value in self._final and self._codecs.average and not own else 1.0
         begin, written = offset * self._itemsize, self._written
         dense = self._partial if own else self._dense[Value(value.graph, task.inputs[0])]
         dense = dense[:count]
@@ -231,14 +231,15 @@ class Plan:
     def _merge(self, value: Value, task: Task) -> Callable[[torch.Tensor], None]:
         offset, count = self._span(value)
         total, partial = self._dense[value][:count], self._partial[:count]
-        runs: list[tuple[object, list]] = []  # neighbours of one kind, decoded in one pass
-        for i in task.inputs:
-            source = Value(value.graph, i)
-            kind = GRADIENT if i == GRADIENT else self._kinds.get(source)
-            if runs and kind is not None and kind != GRADIENT and runs[-1][0] == kind:
-                runs[-1][1].append(source)
-            else:
-                runs.append((kind, [source]))
+        sources = [Value(value.graph, i) for i in task.inputs]
+        codecs = {self._config(source) for source in sources}
+        if len(codecs) == 1 and None not in codecs:  # one fused pass, the definition of such a sum
+            terms = [(self._kinds[sources[0]], sources)]
+        else:
+            terms = [
+                (GRADIENT if i == GRADIENT else self._kinds.get(source), [source])
+                for i, source in zip(task.inputs, sources, strict=True)
+            ]
 
         def term(kind: object, sources: list) -> Callable[[torch.Tensor, torch.Tensor], None]:
             if kind == GRADIENT:
@@ -264,7 +265,7 @@ class Plan:
 
             return run
 
-        first, *others = [term(kind, sources) for kind, sources in runs]
+        first, *others = [term(kind, sources) for kind, sources in terms]
 
         def run(flat: torch.Tensor) -> None:
             first(flat, total)
@@ -279,7 +280,8 @@ class Plan:
         source = Value(value.graph, task.inputs[0])
         message, index = self._slots[source]
         kind = self._kinds[source]
-        handle, begin, flag = self._codecs.decoder(kind)._handle, offset * self._itemsize, self._flag
+        handle, flag = self._codecs.decoder(kind)._handle, self._flag
+        begin = offset * self._itemsize
         # What is not compressed comes in the type it was encoded from, and a sum is float32.
         plain = self._codecs.identity(kind) and self._wire(kind) != self._flag
         partial = self._partial[:count]

@@ -70,13 +70,46 @@ def levels(graph: Graph) -> dict[tuple[Node, int], int]:
     return level
 
 
+def origins(graph: Graph) -> dict[tuple[Node, int], tuple[Node, int]]:
+    """The ENCODE, by node and index, that each payload of each node came out of."""
+    sent = {
+        (node, task.peer, task.partition, task.step): (node, task.inputs[0])
+        for node, tasks in graph.tasks.items()
+        for task in tasks
+        if task.op == Op.SEND
+    }
+    found = {}
+    for node, tasks in graph.tasks.items():
+        for t, task in enumerate(tasks):
+            if task.op not in (Op.ENCODE, Op.RECV):
+                continue
+            origin, source = (node, t), task
+            while source.op == Op.RECV:  # perhaps passed on by several
+                origin = sent[source.peer, origin[0], source.partition, source.step]
+                source = graph.tasks[origin[0]][origin[1]]
+            found[node, t] = origin
+    return found
+
+
+def results(graph: Graph) -> set[tuple[Node, int]]:
+    """The ENCODEs whose payloads are decoded as results."""
+    origin = origins(graph)
+    return {
+        origin[node, task.inputs[0]]
+        for node, tasks in graph.tasks.items()
+        for task in tasks
+        if task.op == Op.DECODE
+    }
+
+
 def schedule(graphs: Sequence[Graph], rank: int) -> list[Round]:
-    """The rounds of ``rank`` for several gradients together."""
-    node = worker(rank)
+    """The rounds of ``rank`` for several gradients together, as many on all ranks."""
+    node, last = worker(rank), -1
     rounds: dict[int, Round] = {}
     order: dict[tuple, tuple] = {}
     for g, graph in enumerate(graphs):
         level = levels(graph)
+        last = max(last, *level.values())
         for t, task in enumerate(graph.tasks.get(node, [])):
             at = level[node, t]
             if task.op not in (Op.SEND, Op.RECV):
@@ -93,4 +126,4 @@ def schedule(graphs: Sequence[Graph], rank: int) -> list[Round]:
         for sending, messages in ((True, each.send), (False, each.receive)):
             for peer, values in messages.items():
                 values.sort(key=lambda v, at=(number, sending, peer): order[(*at, v)])
-    return [rounds.get(number, Round()) for number in range(max(rounds, default=-1) + 1)]
+    return [rounds.get(number, Round()) for number in range(last + 1)]
