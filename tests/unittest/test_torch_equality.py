@@ -64,7 +64,16 @@ def reference(graph, codecs, world_size):
     return Reference(graph, codec)
 
 
-def run_all(rank, topologies):
+def cases(world_size):
+    """All for the hook's two main topologies; for the others, dtypes in turns, to save time."""
+    for number, (topology, type) in enumerate(itertools.product(TOPOLOGIES, CODECS)):
+        for dtype in DTYPES:
+            turn = (number + world_size) % len(DTYPES)
+            if topology in ("ps", "ring") or DTYPES[turn] == dtype:
+                yield topology, type, dtype
+
+
+def run_all(rank):
     """On subgroups of 1 to all ranks, every case's results.
 
     Returns {case: SHA-1 of the results}, and the same of the reference for a share of the cases.
@@ -80,8 +89,7 @@ def run_all(rank, topologies):
         if rank >= world_size:
             continue
         engine = Engine(group, timeout=20)
-        cases = itertools.product(topologies, CODECS, DTYPES)
-        for number, (topology, type, dtype) in enumerate(cases):
+        for number, (topology, type, dtype) in enumerate(cases(world_size)):
             settings = Settings(type, CODECS[type], topology=topology, devices_per_host=2)
             graphs = [settings.graph(n, world_size, home) for home, n in enumerate(SIZES)]
             case = (world_size, topology, type, str(dtype))
@@ -126,10 +134,10 @@ def in_numpy(world_size, graphs, type, dtype):
 
 
 def test_every_codec_topology_dtype_and_world_size_equals_the_reference():
-    ranks = run_ranks(run_all, 8, TOPOLOGIES, timeout=170)
+    ranks = run_ranks(run_all, 8, timeout=170)
     assert all(isinstance(found, tuple) for found in ranks), ranks
     everything = ranks[0][0]
-    assert len(everything) == 8 * len(TOPOLOGIES) * len(CODECS) * len(DTYPES)
+    assert len(everything) == 8 * len(CODECS) * (2 * len(DTYPES) + len(TOPOLOGIES) - 2)
     for found, _ in ranks:
         assert all(everything[case] == sha for case, sha in found.items()), "ranks differ"
     wanted = {case: sha for _, share in ranks for case, sha in share.items()}
