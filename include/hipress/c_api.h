@@ -54,9 +54,30 @@ HIPRESS_API int HipressCodecDecode(HipressCodecHandle codec, const void* payload
 /*! \brief sum = p0 + p1 + ..., float32, as a server merges. */
 HIPRESS_API int HipressCodecDecodeSum(HipressCodecHandle codec, int count, const void** payloads,
                                       const int64_t* bytes, int64_t n, int dtype, float* sum);
-/*! \brief Copies the residual (float32[n]; zeros before the first encode) out of, or into, the handle. */
-HIPRESS_API int HipressCodecGetResidual(HipressCodecHandle codec, int64_t n, float* out);
-HIPRESS_API int HipressCodecSetResidual(HipressCodecHandle codec, int64_t n, const float* in);
+/*!
+ * \brief Encodes with states that the caller keeps, so that any number of threads may use one handle.
+ * \param states float32[n] for each of HipressCodecDescribe's states, zeros at first; updated
+ * \param step encodes of these states so far
+ * \param stream tells apart places that share a random codec's seed
+ */
+HIPRESS_API int HipressCodecEncodeWith(HipressCodecHandle codec, const void* gradient, int64_t n,
+                                       int dtype, int num_states, float* const* states,
+                                       uint64_t step, uint32_t stream, void* payload,
+                                       int64_t* bytes);
+/*! \brief JSON of a codec: {name, config, states (names), fixed_size, granularity}. */
+HIPRESS_API int HipressCodecDescribe(HipressCodecHandle codec, const char** json);
+/*!
+ * \brief Copies one of the handle's states (float32[n]; zeros before the first encode) out of, or
+ *        into, the handle.
+ * \param name "residual", which any codec takes over, or another of HipressCodecDescribe's states
+ */
+HIPRESS_API int HipressCodecGetState(HipressCodecHandle codec, const char* name, int64_t n,
+                                     float* out);
+HIPRESS_API int HipressCodecSetState(HipressCodecHandle codec, const char* name, int64_t n,
+                                     const float* in);
+/*! \brief Encodes done, and the stream (see HipressCodecEncodeWith), of the handle's states. */
+HIPRESS_API int HipressCodecGetStep(HipressCodecHandle codec, uint64_t* step, uint32_t* stream);
+HIPRESS_API int HipressCodecSetStep(HipressCodecHandle codec, uint64_t step, uint32_t stream);
 
 /* ---- A node of a job ---------------------------------------------------------------------------- */
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import os
+import sys
 from ctypes import (
     CFUNCTYPE,
     POINTER,
@@ -52,8 +53,26 @@ _SIGNATURES: dict[str, tuple] = {
         c_int,
         [_HANDLE, c_int, POINTER(c_void_p), POINTER(c_int64), c_int64, c_int, c_void_p],
     ),
-    "HipressCodecGetResidual": (c_int, [_HANDLE, c_int64, c_void_p]),
-    "HipressCodecSetResidual": (c_int, [_HANDLE, c_int64, c_void_p]),
+    "HipressCodecEncodeWith": (
+        c_int,
+        [
+            _HANDLE,
+            c_void_p,
+            c_int64,
+            c_int,
+            c_int,
+            POINTER(c_void_p),
+            c_uint64,
+            c_uint32,
+            c_void_p,
+            POINTER(c_int64),
+        ],
+    ),
+    "HipressCodecDescribe": (c_int, [_HANDLE, POINTER(c_char_p)]),
+    "HipressCodecGetState": (c_int, [_HANDLE, c_char_p, c_int64, c_void_p]),
+    "HipressCodecSetState": (c_int, [_HANDLE, c_char_p, c_int64, c_void_p]),
+    "HipressCodecGetStep": (c_int, [_HANDLE, POINTER(c_uint64), POINTER(c_uint32)]),
+    "HipressCodecSetStep": (c_int, [_HANDLE, c_uint64, c_uint32]),
     "HipressStart": (c_int, [POINTER(_HANDLE)]),
     "HipressStop": (c_int, [_HANDLE]),
     "HipressAbort": (c_int, [_HANDLE]),
@@ -182,7 +201,12 @@ def load_codec(path: str) -> str:
     name = c_char_p()
     library = build(compll.compile_file(path))
     check_call(lib.HipressLoadCodec(os.fsencode(library), ctypes.byref(name)))
-    return name.value.decode()
+    loaded = name.value.decode()
+    # Operators are a face that only those pay for who imported it.
+    operators = sys.modules.get("hipress.torch.ops")
+    if operators is not None and hasattr(operators, "register"):
+        operators.register()
+    return loaded
 
 
 def _load_listed() -> None:

@@ -2,6 +2,7 @@
  * \file codec_api.cc
  * \brief The "Codecs" section of c_api.h: encode and decode in this process, no job needed.
  */
+#include <algorithm>
 #include <cstring>
 
 #include "c_api/error.h"
@@ -9,6 +10,7 @@
 #include "operator/contrib/codec.h"
 #include "operator/contrib/compiled_codec.h"
 
+using hipress::Buffer;
 using hipress::Codec;
 using hipress::CodecPtr;
 using hipress::DType;
@@ -48,6 +50,17 @@ Payload CheckedPayload(const Codec& codec, const void* data, int64_t bytes, size
   const Payload payload = {static_cast<const uint8_t*>(data), CheckedSize(bytes)};
   codec.Check(payload, n, wire);
   return payload;
+}
+
+/// The place of a state by its name. Every codec takes a residual over, if only once.
+Buffer* FindState(HipressCodecHandle codec, const std::string& name) {
+  if (name == "residual") return &codec->state.residual;
+  const std::vector<std::string> names = codec->codec->StateNames();
+  const auto found = std::find(names.begin(), names.end(), name);
+  if (found == names.end()) {
+    throw Error("compression type " + codec->codec->Name() + " has no state \"" + name + "\"");
+  }
+  return codec->codec->States(&codec->state)[static_cast<size_t>(found - names.begin())];
 }
 
 }  // namespace
@@ -146,28 +159,87 @@ int HipressCodecDecodeSum(HipressCodecHandle codec, int count, const void** payl
   API_END();
 }
 
-int HipressCodecGetResidual(HipressCodecHandle codec, int64_t n, float* out) {
+int HipressCodecEncodeWith(HipressCodecHandle codec, const void* gradient, int64_t n, int dtype,
+                           int num_states, float* const* states, uint64_t step, uint32_t stream,
+                           void* payload, int64_t* bytes) {
   API_BEGIN();
-  const size_t bytes = CheckedSize(n) * sizeof(float);
-  auto& state = codec->state;
-  if (!state.residual) {
-    std::memset(out, 0, bytes);
-  } else {
-    codec->codec->SettleResidual(&state, CheckedSize(n));
-    if (state.residual.size != bytes) {
-      throw Error("the residual has " + std::to_string(state.residual.size / sizeof(float)) +
-                  " elements, not " + std::to_string(n));
+  const Codec& type = *codec->codec;
+  const DType element = DTypeFromFlag(dtype);
+  const size_t size = CheckedSize(n);
+  hipress::CodecState state;
+  state.step = step;
+  state.stream = stream;
+  const std::vector<Buffer*> places = type.States(&state);
+  if (static_cast<size_t>(num_states) != places.size()) {
+    throw Error(type.Name() + " needs " + std::to_string(places.size()) + " states, not " +
+                std::to_string(num_states));
+  }
+  for (size_t s = 0; s < places.size(); ++s) {
+    *places[s] = Buffer::Unowned(states[s], size * sizeof(float));
+  }
+  *bytes = static_cast<int64_t>(
+      type.Encode(gradient, element, size, &state, static_cast<uint8_t*>(payload), element));
+  type.SettleResidual(&state, size);
+  // A codec may put another buffer in a state's place.
+  const std::vector<Buffer*> after = type.States(&state);
+  for (size_t s = 0; s < after.size(); ++s) {
+    if (size > 0 && after[s]->as<float>() != states[s]) {
+      std::memcpy(states[s], after[s]->data, size * sizeof(float));
     }
-    std::memcpy(out, state.residual.data, bytes);
   }
   API_END();
 }
 
-int HipressCodecSetResidual(HipressCodecHandle codec, int64_t n, const float* in) {
+int HipressCodecDescribe(HipressCodecHandle codec, const char** json) {
+  API_BEGIN();
+  const Codec& type = *codec->codec;
+  std::string states;
+  for (const auto& name : type.StateNames()) {
+    states += (states.empty() ? "" : ", ") + JsonString(name);
+  }
+  *json = hipress::KeepString(
+      "{\"name\": " + JsonString(type.Name()) + ", \"config\": " + JsonString(type.Config()) +
+      ", \"states\": [" + states + "], \"fixed_size\": " + (type.FixedSize() ? "true" : "false") +
+      ", \"granularity\": " + std::to_string(type.Granularity()) + "}");
+  API_END();
+}
+
+int HipressCodecGetState(HipressCodecHandle codec, const char* name, int64_t n, float* out) {
   API_BEGIN();
   const size_t bytes = CheckedSize(n) * sizeof(float);
-  codec->state.residual = hipress::AllocateState(bytes);
-  codec->state.lazy = false;
-  std::memcpy(codec->state.residual.data, in, bytes);
+  codec->codec->SettleResidual(&codec->state, CheckedSize(n));
+  const Buffer& state = *FindState(codec, name);
+  if (!state) {
+    std::memset(out, 0, bytes);
+  } else if (state.size != bytes) {
+    throw Error("the " + std::string(name) + " has " + std::to_string(state.size / sizeof(float)) +
+                " elements, not " + std::to_string(n));
+  } else {
+    std::memcpy(out, state.data, bytes);
+  }
+  API_END();
+}
+
+int HipressCodecSetState(HipressCodecHandle codec, const char* name, int64_t n, const float* in) {
+  API_BEGIN();
+  const size_t bytes = CheckedSize(n) * sizeof(float);
+  Buffer* state = FindState(codec, name);
+  *state = hipress::AllocateState(bytes);
+  if (state == &codec->state.residual) codec->state.lazy = false;
+  std::memcpy(state->data, in, bytes);
+  API_END();
+}
+
+int HipressCodecGetStep(HipressCodecHandle codec, uint64_t* step, uint32_t* stream) {
+  API_BEGIN();
+  *step = codec->state.step;
+  *stream = codec->state.stream;
+  API_END();
+}
+
+int HipressCodecSetStep(HipressCodecHandle codec, uint64_t step, uint32_t stream) {
+  API_BEGIN();
+  codec->state.step = step;
+  codec->state.stream = stream;
   API_END();
 }

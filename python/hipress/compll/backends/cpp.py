@@ -213,6 +213,11 @@ class _ProgramWriter:
             )  # fmt: skip
         if rows:
             lines += ["const CompllParam kParams[] = {", *indent(rows), "};"]
+        names = "nullptr"
+        if program.states:
+            names = "kStates"
+            listed = ", ".join(quoted(name) for name in program.states)
+            lines.append(f"const char* const kStates[] = {{{listed}}};")
         residual = program.states.index("residual") if "residual" in program.states else -1
         fixed = int(program.encode is None or Layout(program.encode).fixed)
         lines += [
@@ -220,7 +225,7 @@ class _ProgramWriter:
             f"  COMPLL_ABI_VERSION, {quoted(program.name)}, {quoted(program.digest)},",
             f"  {quoted(program.summary)},",
             f"  {len(rows)}, {'kParams' if rows else 'nullptr'}, {len(program.states)},",
-            f"  {residual}, {fixed},",
+            f"  {names}, {residual}, {fixed},",
             f"  Granularity, MaxBytes, {'Encode' if program.encode else 'nullptr'},",
             f"  {'Decode' if program.decode else 'nullptr'}, ForSum,",
             "};",
