@@ -91,5 +91,5 @@ def _run(function, rank, world_size, port, queue, args) -> None:
         traceback.print_exc()
         value = f"{type(error).__name__}: {error}"
     queue.put((rank, value))
-    time.sleep(0.2 if world_size > 1 else 0)  # so that nobody sees this rank's death before it is done
+    time.sleep(0.2 if world_size > 1 else 0)  # or another rank, not done, would see it die
     os._exit(0)

@@ -32,11 +32,11 @@ def compress(
     To be called on every rank, before the first backward pass.
 
     :param type: a codec's name, see :func:`hipress.codecs`
-    :param topology: "ps" (every rank serves a part of each gradient: 2 steps), "ring" (2(N-1) steps,
-        one neighbour to send to), "tree", "butterfly", "star" or "hierarchical"
+    :param topology: "ps" (every rank serves a part of each gradient: 2 steps), "ring" (2(N-1)
+        steps, one neighbour to send to), "tree", "butterfly", "star" or "hierarchical"
     :param min_size: gradients of fewer elements go uncompressed
-    :param warmup_steps: steps in which gradients go uncompressed; with dgc, in which its ratio falls
-        from 1/4 to ``ratio``
+    :param warmup_steps: steps in which gradients go uncompressed; with dgc, in which its ratio
+        falls from 1/4 to ``ratio``
     :param devices_per_host: for "hierarchical": ranks on each host, which have consecutive numbers
     :param timeout: seconds to wait for another rank; default: the process group's timeout
     :param params: the codec's own parameters
@@ -109,26 +109,22 @@ class Compression(Synchronizer):
         super().__init__(settings, engine, group, {n: p.numel() for n, p in parameters})
         self._names = {id(p): n for n, p in parameters}
         self._waiting: list[torch.futures.Future] = []
-        self._lock = threading.Lock()
 
     def hook(self, bucket: dist.GradBucket) -> torch.futures.Future:
         """Called by DDP in the backward pass when a bucket's gradients are there."""
         flat = bucket.buffer()
-        _check_bucket(bucket)
-        entries, offset = [], 0
+        if flat.is_sparse:
+            raise HipressError("sparse gradients cannot be compressed: use sparse=False")
+        entries = []
         for parameter, gradient in zip(bucket.parameters(), bucket.gradients(), strict=True):
             offset = gradient.storage_offset() - flat.storage_offset()
             entries.append((self._names[id(parameter)], offset, gradient.numel()))
-        if bucket.is_last():
-            step_ends = True
-        else:
-            step_ends = False
         future: torch.futures.Future = torch.futures.Future()
         if not self._waiting:  # the first bucket of this backward pass
             torch.autograd.Variable._execution_engine.queue_callback(self._finish)
         self._waiting.append(future)
         self.synchronize(flat, tuple(entries), f"bucket {bucket.index()}", future)
-        if step_ends:
+        if bucket.is_last():
             self.step += 1
         return future
 
@@ -139,10 +135,7 @@ class Compression(Synchronizer):
             future.wait()
 
 
-def _hook(compression: Compression, bucket: dist.GradBucket) -> torch.futures.Future:
+def _hook(compression, bucket):  # bare: DDP compares annotations with classes, ours are strings
     return compression.hook(bucket)
 
 
-def _check_bucket(bucket: dist.GradBucket) -> None:
-    if bucket.buffer().is_sparse:
-        raise HipressError("sparse gradients cannot be compressed: make the module with sparse=False")

@@ -48,7 +48,11 @@ class Synchronizer:
         self._rest: dict[tuple, torch.Tensor] = {}
 
     def synchronize(
-        self, flat: torch.Tensor, entries: tuple[Entry, ...], what: str, future: torch.futures.Future
+        self,
+        flat: torch.Tensor,
+        entries: tuple[Entry, ...],
+        what: str,
+        future: torch.futures.Future,
     ) -> None:
         """Starts to replace the gradients in ``flat`` by their means (or sums) over the ranks.
 
