@@ -35,8 +35,9 @@ def loss_of(model, rank, step):
 
 
 def wrap(model, type, **options):
-    import hipress.torch
     from torch.nn.parallel import DistributedDataParallel
+
+    import hipress.torch
 
     keywords = {k: options.pop(k) for k in list(options) if k in DDP_KEYWORDS}
     ddp = DistributedDataParallel(model, **keywords)
@@ -50,10 +51,9 @@ DDP_KEYWORDS += ["static_graph"]
 
 def expect(type, params, topology, sizes, world_size):
     """The reference of every large gradient by name."""
-    from test_torch_equality import reference
-
     from hipress.torch.places import Codecs
     from hipress.torch.settings import Settings
+    from test_torch_equality import reference
 
     settings = Settings(type, params, topology=topology)
     return {
@@ -281,8 +281,9 @@ MISUSE = [
 
 
 def misuse(rank):
-    import hipress.torch
     from torch.nn.parallel import DistributedDataParallel
+
+    import hipress.torch
 
     found = []
     for _, (type, change, make, options), _ in MISUSE:

@@ -81,12 +81,28 @@ class Engine:
             raise self.error
         try:
             self._run(plan, flat, tag, what)
-        except HipressError as error:
-            self.error = self.error or error
-            raise
         except Exception as error:
-            self.error = self.error or HipressError(f"{what}: {error}")
-            raise self.error from error
+            raise self.fail(error, what) from error
+
+    def fail(self, error: Exception, what: str) -> HipressError:
+        """Notes a failure, which ends all later steps, too; returns the first one."""
+        if not isinstance(error, HipressError):
+            error = HipressError(f"{what}: {error}")
+        self.error = self.error or error
+        return self.error
+
+    def wait(self, work: dist.Work, what: str) -> None:
+        """Waits for a collective operation that all ranks take part in.
+
+        :raises HipressError: if it fails, or takes longer than the timeout
+        """
+        try:
+            work.wait(datetime.timedelta(seconds=self.timeout))
+        except RuntimeError as error:
+            raise HipressError(
+                f"{what}: the all-reduce of what goes uncompressed failed; a rank has died or is "
+                f"more than {self.timeout:g} s behind ({str(error).splitlines()[0]})"
+            ) from error
 
     def _run(self, plan: Plan, flat: torch.Tensor, tag: int, what: str) -> None:
         plan.begin(flat)

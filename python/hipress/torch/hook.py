@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import threading
-
 import torch
 import torch.distributed as dist
 from torch.nn.parallel import DistributedDataParallel

@@ -8,7 +8,7 @@ import torch
 import torch.distributed as dist
 from torch.distributed import distributed_c10d
 
-from hipress.torch.engine import Engine, HipressError
+from hipress.torch.engine import Engine
 from hipress.torch.places import Codecs, Places
 from hipress.torch.plan import Gradient, Plan
 from hipress.torch.settings import Settings, digest
@@ -72,21 +72,18 @@ class Synchronizer:
 
         def job() -> None:
             try:
-                if work is not None:
-                    work.wait()
                 if large:
                     plan, tag = self._plans[key]
                     self.engine.run(plan, flat, tag, what)
+                if work is not None:
+                    self.engine.wait(work, what)
                 if rest is not flat:
                     at = 0
                     for _, offset, count in small:
                         flat[offset : offset + count].copy_(rest[at : at + count])
                         at += count
             except Exception as error:
-                if not isinstance(error, HipressError):
-                    error = HipressError(f"{what}: {error}")
-                self.engine.error = self.engine.error or error
-                future.set_exception(error)
+                future.set_exception(self.engine.fail(error, what))
             else:
                 future.set_result(flat)
 
