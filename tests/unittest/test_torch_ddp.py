@@ -57,7 +57,7 @@ def expect(type, params, topology, sizes, world_size):
 
     settings = Settings(type, params, topology=topology)
     return {
-        name: reference(settings.graph(n, world_size, home), Codecs(type, params), world_size)
+        name: reference(settings.graph(n, world_size, home), Codecs(type, params), world_size, name)
         for home, (name, n) in enumerate(sizes.items())
         if n >= MIN_SIZE
     }

@@ -46,19 +46,21 @@ class Averaging:
         return self._compressor.encode(gradient * self._scale)
 
 
-def reference(graph, codecs, world_size):
+def reference(graph, codecs, world_size, name):
     from hipress.casync.reference import Reference
+    from hipress.torch.places import stream
     from hipress.torch.schedule import results
 
     final = results(graph)
     tasks = {id(task): (node, t) for node, ts in graph.tasks.items() for t, task in enumerate(ts)}
 
     def codec(node, task):
-        ends = tasks[id(task)] in final
+        ends, index = tasks[id(task)] in final, tasks[id(task)][1]
         kind = codecs.kind(task, ends)
         if kind == "plain":
             return None
         compressor = codecs.make(kind)
+        compressor.stream = stream(name, index, node.rank)
         return Averaging(compressor, world_size) if ends and kind != "own" else compressor
 
     return Reference(graph, codec)
@@ -104,7 +106,7 @@ def on_group(engine, rank, graphs, type, dtype):
     from hipress.torch.plan import Gradient, Plan
 
     gradients = [Gradient(str(g), sum(SIZES[:g]), n) for g, n in enumerate(SIZES)]
-    places = Places(Codecs(type, CODECS[type]), rank)
+    places = Places(Codecs(type, CODECS[type]), rank, engine.world_size)
     plan = Plan(gradients, graphs, rank, engine.world_size, dtype, places, digest=7)
     tag = engine.tags(plan)
     sha = hashlib.sha1()
@@ -119,7 +121,10 @@ def in_numpy(world_size, graphs, type, dtype):
     from hipress.casync.graph import worker
     from hipress.torch.places import Codecs
 
-    runs = [reference(graph, Codecs(type, CODECS[type]), world_size) for graph in graphs]
+    runs = [
+        reference(graph, Codecs(type, CODECS[type]), world_size, str(g))
+        for g, graph in enumerate(graphs)
+    ]
     sha = hashlib.sha1()
     for step in range(STEPS):
         for run, n in zip(runs, SIZES, strict=True):

@@ -6,11 +6,12 @@ import threading
 import zlib
 from collections.abc import Mapping
 
-from hipress.casync import graph
-from hipress.casync.graph import Partition, Task
+from hipress.casync import graph as casync
+from hipress.casync.graph import Graph, Partition, Task
 from hipress.compression import Compressor
+from hipress.torch.state import OWN, Total, own_places
 
-PLAIN, OWN = "plain", "own"
+PLAIN = "plain"
 
 
 class Codecs:
@@ -33,9 +34,9 @@ class Codecs:
 
         :param final: whether its payload is the result, see :func:`schedule.results`
         """
-        if task.terms == graph.PLAIN:
+        if task.terms == casync.PLAIN:
             return PLAIN
-        if task.inputs == (graph.GRADIENT,):
+        if task.inputs == (casync.GRADIENT,):
             return OWN
         return 1 if final and self.average else task.terms
 
@@ -59,26 +60,54 @@ class Codecs:
             return self._shared[kind]
 
 
+def stream(name: str, index: int, rank: int) -> int:
+    """What tells apart the random numbers of places that share a seed."""
+    return zlib.crc32(f"{name}/{index}/{rank}".encode())
+
+
 class Places:
     """All compressors of one rank, by gradient name and task.
 
     They stay when DDP puts gradients into other buckets, because they know nothing of buckets.
     """
 
-    def __init__(self, codecs: Codecs, rank: int) -> None:
+    def __init__(self, codecs: Codecs, rank: int, world_size: int) -> None:
         self.codecs = codecs
-        self._rank = rank
+        self._rank, self._world_size = rank, world_size
         self.made: dict[tuple[str, int], Compressor] = {}
         self.partitions: dict[tuple[str, int], Partition] = {}
+        self.kinds: dict[tuple[str, int], object] = {}
+        self._restored: dict[tuple[str, int], dict] = {}
+        self._totals: dict[str, Total] = {}
 
-    def get(self, name: str, index: int, partition: Partition, kind: object) -> Compressor:
+    def get(self, name: str, graph: Graph, index: int, task: Task, kind: object) -> Compressor:
         """The compressor of task ``index`` of this rank in ``name``'s graph."""
         key = (name, index)
         if key not in self.made:
-            self.made[key] = self.codecs.make(kind)
-            self.partitions[key] = partition
+            partition = graph.partitions[task.partition]
+            compressor = self.codecs.make(kind)
+            compressor.stream = stream(name, index, self._rank)
+            compressor._size = partition.count  # plans call the library without Compressor.encode
+            if key in self._restored:
+                compressor.load_state_dict(self._restored.pop(key))
+            elif kind == OWN and name in self._totals:
+                shares = self._world_size if self.codecs.average else 1
+                shares /= own_places(graph, task.partition)
+                self._totals[name].give(compressor, partition, shares)
+            self.made[key], self.partitions[key], self.kinds[key] = compressor, partition, kind
         return self.made[key]
 
-    def stream(self, name: str, index: int) -> int:
-        """32 bits that tell apart places whose random numbers have one seed."""
-        return zlib.crc32(f"{name}/{index}/{self._rank}".encode())
+    def restore(self, states: dict[tuple[str, int], dict]) -> None:
+        """Sets the states of places, those that are yet to be made among them."""
+        for key in [key for key in states if key in self.made]:
+            self.made[key].load_state_dict(states.pop(key))
+        self._restored, self._totals = states, {}
+
+    def redistribute(self, totals: dict[str, Total]) -> None:
+        """Deals out what other places have left.
+
+        :raises ValueError: after the first step, when the places have residuals of their own
+        """
+        if self.made:
+            raise ValueError("the state of another job must be loaded before the first step")
+        self._restored, self._totals = {}, totals

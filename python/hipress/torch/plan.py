@@ -202,9 +202,8 @@ class Plan:
     def _encode(self, value: Value, task: Task) -> Callable[[torch.Tensor], None]:
         offset, count = self._span(value)
         name = self.gradients[value.graph].name
-        partition = self._graphs[value.graph].partitions[task.partition]
-        kind = self._kinds[value]
-        compressor = self._places.get(name, value.task, partition, kind)
+        graph, kind = self._graphs[value.graph], self._kinds[value]
+        compressor = self._places.get(name, graph, value.task, task, kind)
         handle, encode = compressor._handle, lib.HipressCodecEncode
         message, index = self._slots[value]
         own, flag = task.inputs == (GRADIENT,), self._wire(kind)

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 import torch
 import torch.distributed as dist
 from torch.distributed import distributed_c10d
 
+from hipress.torch import state
 from hipress.torch.engine import Engine
 from hipress.torch.places import Codecs, Places
 from hipress.torch.plan import Gradient, Plan
@@ -40,10 +42,11 @@ class Synchronizer:
         average: bool = True,
     ) -> None:
         self.settings, self.engine, self.step = settings, engine, 0
-        self._group, self._average = group, average
+        self._group, self.average = group, average
         self._homes = {name: home for home, name in enumerate(sizes)}
-        self._sizes = dict(sizes)
-        self.places = Places(Codecs(settings.type, settings.params, average), engine.rank)
+        self.sizes = dict(sizes)
+        codecs = Codecs(settings.type, settings.params, average)
+        self.places = Places(codecs, engine.rank, engine.world_size)
         self._plans: dict[tuple, tuple[Plan, int]] = {}
         self._rest: dict[tuple, torch.Tensor] = {}
 
@@ -89,6 +92,18 @@ class Synchronizer:
 
         self.engine.submit(job)
 
+    def state_dict(self) -> dict[str, Any]:
+        """This rank's residuals, momentum and step; see :mod:`hipress.torch.state`."""
+        return state.state_dict(self)
+
+    def load_state_dict(self, saved: Mapping[str, Any]) -> None:
+        """Goes on from a state; from another number of ranks, topology or type, if it holds all
+        ranks' states.
+
+        :raises ValueError: saying what is missing
+        """
+        state.load_state_dict(self, saved)
+
     def _start_rest(
         self, flat: torch.Tensor, small: list[Entry], key: tuple, mixed: bool
     ) -> tuple[torch.Tensor, dist.Work | None]:
@@ -102,7 +117,7 @@ class Synchronizer:
                 self._rest[key] = flat.new_empty(sum(count for _, _, count in small))
             rest = self._rest[key]
             torch.cat([flat[offset : offset + count] for _, offset, count in small], out=rest)
-        if self._average:
+        if self.average:
             rest.div_(self.engine.world_size)
         return rest, dist.all_reduce(rest, group=self._group, async_op=True)
 
