@@ -82,6 +82,9 @@ class Compressor:
         self._size: int | None = None
         pairs = _lib.string_pairs({"type": type, **params})
         _lib.check_call(_lib.lib.HipressCodecCreate(*pairs, ctypes.byref(self._handle)))
+        self._describe()
+
+    def _describe(self) -> None:
         about = _lib.CodecDescription()
         _lib.check_call(_lib.lib.HipressCodecDescribe(self._handle, ctypes.byref(about)))
         self.type: str = about.name.decode()
@@ -101,13 +104,6 @@ class Compressor:
         if getattr(self, "_handle", None) and _lib is not None:
             _lib.lib.HipressCodecFree(self._handle)
 
-    @property
-    def config(self) -> str:
-        """Type and all parameters with their exact values; equal texts, equal codecs."""
-        text = ctypes.c_char_p()
-        _lib.check_call(_lib.lib.HipressCodecConfig(self._handle, ctypes.byref(text)))
-        return text.value.decode()
-
     def for_sum_of(self, count: int) -> Compressor:
         """A compressor for sums of ``count`` gradients, as whoever merges them encodes the sum.
 
@@ -118,6 +114,7 @@ class Compressor:
         scaled._handle, scaled._size = ctypes.c_void_p(), None
         handle = ctypes.byref(scaled._handle)
         _lib.check_call(_lib.lib.HipressCodecForSumOf(self._handle, count, handle))
+        scaled._describe()
         return scaled
 
     def max_bytes(self, n: int, dtype: str = "float32") -> int:
