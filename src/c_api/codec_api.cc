@@ -121,19 +121,13 @@ int HipressCodecForSumOf(HipressCodecHandle codec, int count, HipressCodecHandle
   API_BEGIN();
   if (count < 1) throw Error("a sum has 1 gradient or more, not " + std::to_string(count));
   const auto scaled = codec->codec->ForSumOf(count);
-  *out = new HipressCodec{scaled ? scaled : codec->codec, {}};
+  *out = new HipressCodec(scaled ? scaled : codec->codec);
   API_END();
 }
 
 int HipressCodecFree(HipressCodecHandle codec) {
   API_BEGIN();
   delete codec;
-  API_END();
-}
-
-int HipressCodecConfig(HipressCodecHandle codec, const char** text) {
-  API_BEGIN();
-  *text = hipress::KeepString(codec->codec->Config());
   API_END();
 }
 
