@@ -14,7 +14,7 @@ export PYTHONPATH := $(CURDIR)/python$(if $(PYTHONPATH),:$(PYTHONPATH))
 
 FUZZ_ISAS ?= baseline avx2 avx512
 
-.PHONY: help setup build native-tests demo fuzz test test-cpp test-python bench lint clean distclean
+.PHONY: help setup build cuda native-tests demo fuzz test test-cpp test-python bench lint clean distclean
 
 help:  ## this list
 	@grep -hE '^[a-z][a-z-]*:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## */\t/' | expand -t 14
@@ -32,6 +32,9 @@ setup: $(STAMPS)/system $(VENV)/.ready  ## Debian packages, .venv and Python pac
 # Ninja itself knows what is out of date.
 build: setup  ## the native library, build/libhipress.so
 	@$(SETUP) native hipress hipress_mxnet_ops
+
+cuda: setup  ## build/libhipress_cuda.so, if nvcc is here (about a minute)
+	@$(SETUP) native hipress_cuda
 
 native-tests: setup
 	@$(SETUP) native all
