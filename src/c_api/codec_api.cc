@@ -153,7 +153,7 @@ int HipressCodecSetResidual(HipressCodecHandle codec, int64_t n, const float* in
   API_BEGIN();
   const size_t bytes = CheckedSize(n) * sizeof(float);
   codec->state.residual = hipress::AllocateState(bytes);
-  codec->state.lazy = false;
+  codec->state.lazy = nullptr;
   std::memcpy(codec->state.residual.data, in, bytes);
   API_END();
 }
