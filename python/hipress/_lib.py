@@ -40,6 +40,7 @@ _SIGNATURES: dict[str, tuple] = {
     "HipressLoadCodec": (c_int, [c_char_p, POINTER(c_char_p)]),
     "HipressCodecCreate": (c_int, [c_int, _STRINGS, _STRINGS, POINTER(_HANDLE)]),
     "HipressCodecFree": (c_int, [_HANDLE]),
+    "HipressCodecSetThreads": (c_int, [_HANDLE, c_int]),
     "HipressCodecMaxBytes": (c_int, [_HANDLE, c_int64, c_int, POINTER(c_int64)]),
     "HipressCodecEncode": (
         c_int,

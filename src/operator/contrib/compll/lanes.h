@@ -295,7 +295,14 @@ COMPLL_INLINE F Widen(HalfBits halves, Float16) {
 #endif
 }
 COMPLL_INLINE F Widen(HalfBits halves, BFloat16) {
-  return FromBits(__builtin_convertvector(halves, U) << 16);
+#if defined(COMPLL_AVX512)
+  const U wide = reinterpret_cast<U>(_mm512_cvtepu16_epi32(reinterpret_cast<__m256i>(halves)));
+#elif defined(COMPLL_AVX2)
+  const U wide = reinterpret_cast<U>(_mm256_cvtepu16_epi32(reinterpret_cast<__m128i>(halves)));
+#else
+  const U wide = __builtin_convertvector(halves, U);
+#endif
+  return FromBits(wide << 16);
 }
 COMPLL_INLINE HalfBits Narrow(F value, Float16) {
 #if defined(COMPLL_AVX512)
@@ -336,7 +343,13 @@ template <bool kTail>
 COMPLL_INLINE I Load(const uint16_t* data, int64_t i, int left) {
   HalfBits halves = {};
   std::memcpy(&halves, data + i, sizeof(uint16_t) * Count<kTail>(left));
+#if defined(COMPLL_AVX512)
+  return reinterpret_cast<I>(_mm512_cvtepu16_epi32(reinterpret_cast<__m256i>(halves)));
+#elif defined(COMPLL_AVX2)
+  return reinterpret_cast<I>(_mm256_cvtepu16_epi32(reinterpret_cast<__m128i>(halves)));
+#else
   return __builtin_convertvector(__builtin_convertvector(halves, U), I);
+#endif
 }
 
 template <bool kTail, typename T, typename V>

@@ -61,11 +61,12 @@ constexpr int kChains = 2;
 
 /// Ten rounds on kChains * kWide counters; words[w][c] is word w of vector c.
 COMPLL_INLINE void Philox(const PhiloxKey& key, uint32_t site, uint64_t first, HalfU (*words)[kChains]) {
+  W lanes;
+  for (int l = 0; l < kWide; ++l) lanes[l] = l;
   W c0[kChains], c1[kChains], c2[kChains], c3[kChains];
 #pragma GCC unroll 4
   for (int c = 0; c < kChains; ++c) {
-    W counter;
-    for (int l = 0; l < kWide; ++l) counter[l] = first + c * kWide + l;
+    const W counter = lanes + (first + c * kWide);
     c0[c] = counter;
     c1[c] = counter >> 32;
     c2[c] = W{} + site;
