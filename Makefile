@@ -12,7 +12,7 @@ SETUP := PYTHON="$(PYTHON)" JOBS="$(JOBS)" tools/setup.sh
 
 export PYTHONPATH := $(CURDIR)/python$(if $(PYTHONPATH),:$(PYTHONPATH))
 
-.PHONY: help setup build native-tests demo test test-cpp test-python bench lint clean distclean
+.PHONY: help setup build native-tests demo test test-cpp test-python nightly bench lint clean distclean
 
 help:  ## this list
 	@grep -hE '^[a-z][a-z-]*:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## */\t/' | expand -t 14
@@ -48,6 +48,9 @@ test-cpp: native-tests
 # The outer limit ends even a run that hangs in native code, where pytest-timeout cannot reach.
 test-python: native-tests
 	@timeout -k 30 2400 $(PY) -m pytest tests/unittest $(PYTEST_ARGS)
+
+nightly: build  ## codecs on 2^24 elements against the interpreter, bit for bit (minutes)
+	@$(PY) tests/nightly/large_gradients.py
 
 $(VENV)-torch/.ready: tools/setup.sh | $(STAMPS)/system
 	@$(SETUP) torch
