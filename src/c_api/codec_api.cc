@@ -217,8 +217,7 @@ int HipressCodecDescribe(HipressCodecHandle codec, HipressCodecDescription* out)
   out->config = codec->config.c_str();
   out->num_states = static_cast<int>(codec->names.size());
   out->states = codec->names.data();
-  // A codec that draws random numbers has a seed.
-  out->uses_step = !codec->names.empty() || codec->config.find(" seed=") != std::string::npos;
+  out->uses_step = codec->codec->UsesStep();
   out->fixed_size = codec->codec->FixedSize();
   out->granularity = static_cast<int64_t>(codec->codec->Granularity());
   API_END();

@@ -71,6 +71,8 @@ class Codec {
 
   /// Names of the vectors, float32[n], that encoding keeps in a CodecState: "residual" and others.
   virtual std::vector<std::string> StateNames() const;
+  /// True if a payload depends on more than the gradient: on states, or on the count of encodes.
+  virtual bool UsesStep() const { return HasResidual(); }
   /// Where `state` holds them, in that order. An empty Buffer stands for zeros; the residual may
   /// be lazy.
   virtual std::vector<Buffer*> States(CodecState* state) const;

@@ -103,6 +103,10 @@ class CompiledCodec : public Codec {
     return {algorithm_->states, algorithm_->states + algorithm_->num_states};
   }
 
+  bool UsesStep() const override {
+    return algorithm_->num_states > 0 || algorithm_->uses_step != 0;
+  }
+
   std::vector<Buffer*> States(CodecState* state) const override {
     const auto count = static_cast<size_t>(algorithm_->num_states);
     if (state->extra_of != algorithm_ || state->extra.size() != count) {
@@ -312,6 +316,17 @@ CodecInfo Describe(const CompllAlgorithm& algorithm,
   return info;
 }
 
+std::mutex& LoadedMutex() {
+  static auto* mutex = new std::mutex();
+  return *mutex;
+}
+
+/// Digests of the algorithms that are registered, by name. Under LoadedMutex.
+std::map<std::string, std::string>& Loaded() {
+  static auto* loaded = new std::map<std::string, std::string>();
+  return *loaded;
+}
+
 }  // namespace
 
 bool RegisterBuiltin(const CompiledVariants& variants) {
@@ -321,12 +336,13 @@ bool RegisterBuiltin(const CompiledVariants& variants) {
     if (name != "baseline" && variants.avx2 != nullptr) return variants.avx2();
     return variants.baseline();
   };
-  return RegisterCodec(Describe(*variants.baseline(), choose));
+  const CompllAlgorithm& algorithm = *variants.baseline();
+  std::lock_guard<std::mutex> lock(LoadedMutex());
+  Loaded()[algorithm.name] = algorithm.spec;
+  return RegisterCodec(Describe(algorithm, choose));
 }
 
 std::string LoadCompiledCodec(const std::string& path) {
-  static std::mutex mutex;
-  static std::map<std::string, std::string> loaded;  // spec by name
   void* library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (library == nullptr) throw Error("cannot load " + path + ": " + dlerror());
   void* symbol = dlsym(library, COMPLL_ENTRY_NAME);
@@ -342,15 +358,15 @@ std::string LoadCompiledCodec(const std::string& path) {
   if (algorithm->encode == nullptr || algorithm->decode == nullptr) {
     throw Error("compression type " + name + " needs both an encoder and a decoder");
   }
-  std::lock_guard<std::mutex> lock(mutex);
-  const auto known = loaded.find(name);
-  if (known != loaded.end()) {
+  std::lock_guard<std::mutex> lock(LoadedMutex());
+  const auto known = Loaded().find(name);
+  if (known != Loaded().end()) {
     if (known->second == algorithm->spec) return name;
     throw Error("compression type " + name + " is loaded already, from another text; load each "
                 "name once in a process");
   }
   RegisterCodec(Describe(*algorithm, [algorithm] { return algorithm; }));
-  loaded[name] = algorithm->spec;
+  Loaded()[name] = algorithm->spec;
   return name;
 }
 

@@ -36,7 +36,7 @@ FLAGS = {
                "-mpopcnt"],
 }  # fmt: skip
 # Contracted multiply-adds would change bits from one machine to the next; ints wrap around.
-_COMMON = ["-std=c++17", "-O2", "-fPIC", "-shared", "-ffp-contract=off", "-fwrapv",
+COMMON_FLAGS = ["-std=c++17", "-O2", "-fPIC", "-shared", "-ffp-contract=off", "-fwrapv",
            "-fno-math-errno", "-fno-trapping-math", "-Wno-psabi", "-pthread"]  # fmt: skip
 
 
@@ -104,7 +104,7 @@ def compile_cached(name: str, source: str, flags: list[str], depends: Sequence[P
     found = shutil.which(compiler.split()[0])
     if found is None:
         raise BuildError(f"there is no C++ compiler {compiler}; install g++ or set CXX")
-    command = [*compiler.split(), *_COMMON]
+    command = [*compiler.split(), *COMMON_FLAGS]
     digest = hashlib.sha256(" ".join([*command, *flags]).encode())
     stamp = os.stat(os.path.realpath(found))
     digest.update(f"{stamp.st_size} {stamp.st_mtime_ns}".encode())
@@ -161,7 +161,8 @@ class _Algorithm(Structure):
     _fields_ = [
         ("abi_version", c_uint32), ("name", c_char_p), ("spec", c_char_p), ("summary", c_char_p),
         ("num_params", c_int), ("params", c_void_p), ("num_states", c_int),
-        ("states", POINTER(c_char_p)), ("residual", c_int), ("fixed_size", c_int),
+        ("states", POINTER(c_char_p)), ("uses_step", c_int), ("residual", c_int),
+        ("fixed_size", c_int),
         ("granularity", ctypes.CFUNCTYPE(c_int64, POINTER(c_double))),
         ("max_bytes", ctypes.CFUNCTYPE(c_int64, c_int64, POINTER(c_double))),
         ("encode", ctypes.CFUNCTYPE(c_int64, POINTER(_EncodeCall))),
