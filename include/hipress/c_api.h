@@ -41,6 +41,8 @@ HIPRESS_API int HipressLoadCodec(const char* path, const char** name);
 /*! \brief Makes a codec; keys must hold "type". One handle keeps one residual. */
 HIPRESS_API int HipressCodecCreate(int num, const char** keys, const char** vals,
                                    HipressCodecHandle* out);
+/*! \brief The codec that encodes sums of `count` gradients where `codec` encodes gradients. */
+HIPRESS_API int HipressCodecForSumOf(HipressCodecHandle codec, int count, HipressCodecHandle* out);
 HIPRESS_API int HipressCodecFree(HipressCodecHandle codec);
 /*! \brief Upper bound of an encoded gradient of n elements, in bytes. */
 HIPRESS_API int HipressCodecMaxBytes(HipressCodecHandle codec, int64_t n, int dtype, int64_t* bytes);
@@ -112,17 +114,19 @@ HIPRESS_API int HipressStats(HipressNodeHandle node, const char** json);
 /*!
  * \brief Initialises a key on all workers together: blocks until every worker has called it.
  *
- * Rank 0's data becomes the value on the servers. Fails on every worker if sizes, dtypes or
- * programs differ between workers.
+ * Rank 0's data becomes the value, on the servers or, without any in the graph, on all workers.
+ * Fails on every worker if sizes, dtypes or graphs differ between workers.
  * \param data n elements; read on rank 0 only
+ * \param graph a text that describes the key's graph, the same on all workers
  * \param num_programs task programs of this key: one for this worker and one for each server
  * \param nodes packed node id (role << 16 | rank; server = 1, worker = 2) of each program
  * \param programs each program as flat int64 (python/hipress/casync/program.py gives the layout)
  * \param lengths int64 count of each program
  */
 HIPRESS_API int HipressInit(HipressNodeHandle node, uint64_t key, const char* name, const void* data,
-                            int64_t n, int dtype, int num_programs, const uint32_t* nodes,
-                            const int64_t* const* programs, const int64_t* lengths);
+                            int64_t n, int dtype, const char* graph, int num_programs,
+                            const uint32_t* nodes, const int64_t* const* programs,
+                            const int64_t* lengths);
 /*!
  * \brief Pushes a gradient. Asynchronous: `gradient` must stay unchanged until `done`, which means
  *        "the gradient is no longer needed", not "the servers have it".

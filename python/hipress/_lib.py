@@ -57,6 +57,7 @@ _SIGNATURES: dict[str, tuple] = {
     "HipressCodecNames": (c_int, [POINTER(c_char_p)]),
     "HipressLoadCodec": (c_int, [c_char_p, POINTER(c_char_p)]),
     "HipressCodecCreate": (c_int, [c_int, _STRINGS, _STRINGS, POINTER(_HANDLE)]),
+    "HipressCodecForSumOf": (c_int, [_HANDLE, c_int, POINTER(_HANDLE)]),
     "HipressCodecFree": (c_int, [_HANDLE]),
     "HipressCodecMaxBytes": (c_int, [_HANDLE, c_int64, c_int, POINTER(c_int64)]),
     "HipressCodecEncode": (
@@ -107,6 +108,7 @@ _SIGNATURES: dict[str, tuple] = {
             c_void_p,
             c_int64,
             c_int,
+            c_char_p,
             c_int,
             POINTER(c_uint32),
             POINTER(POINTER(c_int64)),

@@ -82,6 +82,9 @@ class Compressor:
         self._size: int | None = None
         pairs = _lib.string_pairs({"type": type, **params})
         _lib.check_call(_lib.lib.HipressCodecCreate(*pairs, ctypes.byref(self._handle)))
+        self._describe()
+
+    def _describe(self) -> None:
         about = _lib.CodecDescription()
         _lib.check_call(_lib.lib.HipressCodecDescribe(self._handle, ctypes.byref(about)))
         self.type: str = about.name.decode()
@@ -100,6 +103,19 @@ class Compressor:
     def __del__(self) -> None:
         if getattr(self, "_handle", None) and _lib is not None:
             _lib.lib.HipressCodecFree(self._handle)
+
+    def for_sum_of(self, count: int) -> Compressor:
+        """A compressor for sums of ``count`` gradients, as whoever merges them encodes the sum.
+
+        The same algorithm with its scale adapted (2bit: the threshold times ``count``), and no
+        residual yet.
+        """
+        scaled = object.__new__(Compressor)
+        scaled._handle, scaled._size = ctypes.c_void_p(), None
+        handle = ctypes.byref(scaled._handle)
+        _lib.check_call(_lib.lib.HipressCodecForSumOf(self._handle, count, handle))
+        scaled._describe()
+        return scaled
 
     def max_bytes(self, n: int, dtype: str = "float32") -> int:
         """Upper bound of the payload of n elements, in bytes (exact for fixed-size codecs)."""

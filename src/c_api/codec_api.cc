@@ -117,6 +117,14 @@ int HipressCodecCreate(int num, const char** keys, const char** vals, HipressCod
   API_END();
 }
 
+int HipressCodecForSumOf(HipressCodecHandle codec, int count, HipressCodecHandle* out) {
+  API_BEGIN();
+  if (count < 1) throw Error("a sum has 1 gradient or more, not " + std::to_string(count));
+  const auto scaled = codec->codec->ForSumOf(count);
+  *out = new HipressCodec(scaled ? scaled : codec->codec);
+  API_END();
+}
+
 int HipressCodecFree(HipressCodecHandle codec) {
   API_BEGIN();
   delete codec;

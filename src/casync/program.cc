@@ -7,9 +7,9 @@
 namespace hipress {
 namespace {
 
-constexpr int64_t kFlatVersion = 1;
+constexpr int64_t kFlatVersion = 2;
 constexpr int64_t kHeaderFields = 5;
-constexpr int64_t kTaskFields = 6;
+constexpr int64_t kTaskFields = 7;
 // A partition of one element each of the largest gradient would still be under this.
 constexpr int64_t kMaxItems = int64_t(1) << 28;
 
@@ -48,9 +48,11 @@ std::shared_ptr<const Program> Program::Parse(const int64_t* flat, int64_t lengt
     if (at[2] < 0 || at[2] > 0xffff) Malformed("a step is out of range");
     task.step = static_cast<int32_t>(at[2]);
     if (at[3] >= 0) task.peer = NodeId::Unpack(static_cast<uint32_t>(at[3]));
-    if (at[4] < 0 || at[5] < 0 || at[4] + at[5] > num_inputs) Malformed("inputs are out of range");
-    for (int64_t j = 0; j < at[5]; ++j) {
-      const int64_t input = inputs[at[4] + j];
+    if (at[4] < 0 || at[4] > 0xffff) Malformed("a number of terms is out of range");
+    task.terms = static_cast<int32_t>(at[4]);
+    if (at[5] < 0 || at[6] < 0 || at[5] + at[6] > num_inputs) Malformed("inputs are out of range");
+    for (int64_t j = 0; j < at[6]; ++j) {
+      const int64_t input = inputs[at[5] + j];
       if (input != kGradient && (input < 0 || input >= i)) Malformed("an input comes after its task");
       task.inputs.push_back(static_cast<int32_t>(input));
     }
@@ -75,10 +77,12 @@ void Program::Derive() {
   std::set<int32_t> local;
   recv_.clear();
   num_updates_ = 0;
+  hears_workers_ = false;
   for (size_t i = 0; i < tasks_.size(); ++i) {
     const Task& task = tasks_[i];
     local.insert(task.partition);
     if (task.op == Op::kUpdate) ++num_updates_;
+    if (task.op == Op::kRecv && task.peer.role == Role::kWorker) hears_workers_ = true;
     if (task.op == Op::kRecv &&
         !recv_.emplace(RecvKey(task.peer, task.partition, task.step), int(i)).second) {
       Malformed("two receives expect the same message");

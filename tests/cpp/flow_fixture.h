@@ -25,14 +25,15 @@ struct FlatProgram {
       partitions.insert(partitions.end(), {at, std::min(step, n - at)});
     }
   }
-  int64_t Add(Op op, int64_t partition, int64_t peer, std::vector<int64_t> in) {
-    tasks.insert(tasks.end(), {int64_t(op), partition, 0, peer, int64_t(inputs.size()),
+  int64_t Add(Op op, int64_t partition, int64_t peer, std::vector<int64_t> in, int64_t step = 0,
+              int64_t terms = 1) {
+    tasks.insert(tasks.end(), {int64_t(op), partition, step, peer, terms, int64_t(inputs.size()),
                                int64_t(in.size())});
     inputs.insert(inputs.end(), in.begin(), in.end());
-    return int64_t(tasks.size() / 6) - 1;
+    return int64_t(tasks.size() / 7) - 1;
   }
   std::vector<int64_t> Flat() const {
-    std::vector<int64_t> flat = {1, 0, int64_t(partitions.size() / 2), int64_t(tasks.size() / 6),
+    std::vector<int64_t> flat = {2, 0, int64_t(partitions.size() / 2), int64_t(tasks.size() / 7),
                                  int64_t(inputs.size())};
     for (auto* part : {&partitions, &tasks, &inputs}) {
       flat.insert(flat.end(), part->begin(), part->end());
@@ -142,7 +143,7 @@ class FakeHost : public FlowHost {
   FakeHost(NodeId self, Network* network, CodecPtr codec)
       : self(self), network_(network), codec_(std::move(codec)) {}
   NodeId Self() const override { return Worker(0); }
-  CodecPtr CodecToEncode(const Flow&, const Value&, bool) override { return codec_; }
+  CodecPtr CodecToEncode(const Flow&, const Task&, const Value&, bool) override { return codec_; }
   void SendValue(const Flow& flow, const Task& task, const Value& value, uint32_t iteration, int,
                  std::function<void(bool)> done) override {
     Message message;

@@ -120,11 +120,11 @@ def test_flat_form():
     flat = flatten(graph, worker(0)).tolist()
     to_server = 1 << 16
     assert flat == [
-        *(1, 0, 1, 4, 3),  # version, per worker, partitions, tasks, inputs
+        *(2, 0, 1, 4, 3),  # version, per worker, partitions, tasks, inputs
         *(0, 10),
-        *(Op.ENCODE, 0, 0, -1, 0, 1),
-        *(Op.SEND, 0, 0, to_server, 1, 1),
-        *(Op.RECV, 0, 0, to_server, 2, 0),
-        *(Op.DECODE, 0, 0, -1, 2, 1),
+        *(Op.ENCODE, 0, 0, -1, 1, 0, 1),
+        *(Op.SEND, 0, 0, to_server, 1, 1, 1),
+        *(Op.RECV, 0, 0, to_server, 1, 2, 0),
+        *(Op.DECODE, 0, 0, -1, 1, 2, 1),
         *(-1, 0, 2),
     ]

@@ -109,32 +109,14 @@ def test_every_codec_equals_the_numpy_reference(params):
 params = {params!r}
 """
         + """
-import os
-from hipress import Compressor
-from hipress.casync.graph import Role, worker
-from hipress.casync.reference import Reference
+from hipress.casync.graph import worker
+from hipress.casync.reference import Reference, compression
 
 n = 10_000
-node.init_array(0, np.zeros(n, np.float32))
+graph = node.init_array(0, np.zeros(n, np.float32))
 node.set_gradient_compression({**params, "min_size": 0})
-graph = node.graph(n)
 
-def codec(at, partition):
-    settings = dict(params)
-    kind = settings.pop("type")
-    if at.role == Role.SERVER:  # re-encodes a sum of N contributions
-        if kind == "2bit":
-            settings["threshold"] *= workers
-        if kind == "1bit":
-            settings["scale"] = workers
-    return Decoding(Compressor(kind, **settings))
-
-class Decoding:
-    def __init__(self, compressor):
-        self.encode = compressor.encode
-        self.decode = compressor.decode
-
-reference = Reference(graph, codec)
+reference = Reference(graph, compression(**params))
 for iteration in range(5):
     out = np.zeros(n, np.float32)
     node.pushpull(0, gradient(n, iteration, rank), out).wait(20)

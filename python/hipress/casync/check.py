@@ -2,15 +2,15 @@
 
 Every value is the multiset of contributions in it. A graph is right if, for every partition, every
 worker's output holds every worker's contribution exactly once, all workers decode the *same*
-encoded value (so they end bit-identical), every message that is sent is received, and no two
-messages between the same nodes can be confused.
+encoded value (so they end bit-identical), every message that is sent is received, no two messages
+between the same nodes can be confused, and every encode knows how many contributions it encodes.
 """
 
 from __future__ import annotations
 
 from collections import Counter
 
-from hipress.casync.graph import GRADIENT, Graph, Node, Op, Role
+from hipress.casync.graph import GRADIENT, PLAIN, Graph, Node, Op, Role
 
 
 class GraphError(AssertionError):
@@ -35,6 +35,7 @@ def check(graph: Graph) -> None:
     results: dict[Node, dict[int, _Value | None]] = {node: {} for node in graph.tasks}
     wire: dict[tuple, _Value] = {}
     outputs: dict[tuple[Node, int], _Value] = {}
+    miscounted: list[str] = []
     progress = True
     while progress:
         progress = False
@@ -57,6 +58,9 @@ def check(graph: Graph) -> None:
                         raise GraphError(f"{node} sends partition {task.partition} twice")
                     wire[message] = inputs[0]
                 elif task.op == Op.ENCODE:
+                    terms = sum(inputs[0].parts.values())
+                    if task.terms not in (terms, PLAIN):
+                        miscounted.append(f"{node} encodes a sum of {terms} as one of {task.terms}")
                     value = _Value(inputs[0].parts, (node, t))
                 elif task.op == Op.DECODE:
                     if (node, task.partition) in outputs:
@@ -83,6 +87,8 @@ def check(graph: Graph) -> None:
             sources.add(value.encoded_by)
         if len(sources) != 1 or None in sources:
             raise GraphError(f"workers decode different values of partition {p}")
+    if miscounted:
+        raise GraphError(miscounted[0])
 
 
 def _check_partitions(graph: Graph) -> None:

@@ -16,6 +16,20 @@ from dataclasses import dataclass, field
 GRADIENT = -1
 """Stands among a task's inputs for the node's own gradient."""
 
+PLAIN = 0
+"""As ``terms`` of an ENCODE: never compressed, for links that are faster than codecs."""
+
+FIRST_HAND = 0
+"""As ``terms`` of a RECV: its sender needs nothing from others, so only it can be to blame for a
+wait."""
+
+PARTITION_ELEMENTS = 256 * 1024
+"""Default partition: 1 MiB of float32, which codecs find in the cache where the network left it."""
+
+BLOCK = 64
+"""Cuts are multiples of this, the least common block of all codecs, so that compression can be
+switched on or changed at any time."""
+
 
 class Op(enum.IntEnum):
     """The primitives; the numbers are those of ``src/casync/program.h``."""
@@ -76,7 +90,9 @@ class Task:
 
     ``inputs`` are indices into the node's task list, or GRADIENT; a MERGE adds them in that order.
     ``peer`` is the other end of a SEND or RECV. ``step`` tells apart several sends of one partition
-    between the same two nodes.
+    between the same two nodes. ``terms`` says of an ENCODE how many workers' gradients are summed
+    in its input (a codec's scale may depend on it: 2bit's threshold does), or that it is PLAIN; of
+    a RECV, that it is FIRST_HAND.
     """
 
     op: Op
@@ -84,6 +100,7 @@ class Task:
     inputs: tuple[int, ...] = ()
     peer: Node | None = None
     step: int = 0
+    terms: int = 1
 
 
 @dataclass
@@ -91,13 +108,19 @@ class Graph:
     """Tasks of all nodes for a gradient of ``n`` elements.
 
     ``per_worker`` marks an asynchronous graph: a server runs its tasks once per worker that pushes,
-    each on its own, and no replies are sent.
+    each on its own, and no replies are sent. ``plain`` makes every encode PLAIN: a gradient that is
+    not worth compressing.
     """
 
     n: int
     partitions: list[Partition]
     tasks: dict[Node, list[Task]] = field(default_factory=dict)
     per_worker: bool = False
+    plain: bool = False
+    _own: dict[Node, list[bool]] = field(default_factory=dict, repr=False, compare=False)
+    """Per task: made of the node's own gradient alone."""
+    _first_hand: set[tuple] = field(default_factory=set, repr=False, compare=False)
+    """Messages of such values that were sent and not received yet."""
 
     def add(
         self,
@@ -107,10 +130,23 @@ class Graph:
         *inputs: int,
         peer: Node | None = None,
         step: int = 0,
+        terms: int = 1,
     ) -> int:
-        """Appends a task to ``node``'s list and returns its index there."""
+        """Appends a task to ``node``'s list and returns its index there.
+
+        Add a SEND before its RECV, so that it is known whether that is FIRST_HAND.
+        """
         tasks = self.tasks.setdefault(node, [])
-        tasks.append(Task(op, partition, tuple(inputs), peer, step))
+        own = self._own.setdefault(node, [])
+        own.append(op != Op.RECV and all(i == GRADIENT or own[i] for i in inputs))
+        if op == Op.SEND and own[-1]:
+            self._first_hand.add((node, peer, partition, step))
+        elif op == Op.RECV and (peer, node, partition, step) in self._first_hand:
+            self._first_hand.remove((peer, node, partition, step))
+            terms = FIRST_HAND
+        elif op == Op.ENCODE and self.plain:
+            terms = PLAIN
+        tasks.append(Task(op, partition, tuple(inputs), peer, step, terms))
         return len(tasks) - 1
 
 
@@ -127,3 +163,8 @@ def cut(begin: int, end: int, size: int, granularity: int = 1) -> list[Partition
     step = -(-count // pieces)
     step = -(-step // granularity) * granularity
     return [Partition(at, min(step, end - at)) for at in range(begin, end, step)]
+
+
+def cut_into(n: int, pieces: int) -> list[Partition]:
+    """Cuts ``n`` elements into ``pieces`` partitions, fewer if blocks of BLOCK do not suffice."""
+    return cut(0, n, -(-n // max(pieces, 1)), BLOCK)

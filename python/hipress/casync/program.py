@@ -2,9 +2,9 @@
 
 Layout (``src/casync/program.cc`` reads it)::
 
-    version = 1, per_worker, num_partitions, num_tasks, num_inputs
+    version = 2, per_worker, num_partitions, num_tasks, num_inputs
     num_partitions x (offset, count)
-    num_tasks      x (op, partition, step, peer or -1, first input, number of inputs)
+    num_tasks      x (op, partition, step, peer or -1, terms, first input, number of inputs)
     num_inputs     x (task index, or -1 for the gradient)
 """
 
@@ -14,7 +14,7 @@ import numpy as np
 
 from hipress.casync.graph import Graph, Node
 
-VERSION = 1
+VERSION = 2
 
 
 def flatten(graph: Graph, node: Node) -> np.ndarray:
@@ -26,6 +26,7 @@ def flatten(graph: Graph, node: Node) -> np.ndarray:
     inputs: list[int] = []
     for task in tasks:
         peer = task.peer.packed if task.peer is not None else -1
-        rows += [task.op, task.partition, task.step, peer, len(inputs), len(task.inputs)]
+        row = (task.op, task.partition, task.step, peer, task.terms)
+        rows += [*row, len(inputs), len(task.inputs)]
         inputs += task.inputs
     return np.array([*head, len(inputs), *partitions, *rows, *inputs], dtype=np.int64)

@@ -12,17 +12,21 @@ decode being one fused pass over N payloads.
 
 from __future__ import annotations
 
-from hipress.casync.graph import GRADIENT, Graph, Op, Partition, cut, server, worker
-
-PARTITION_ELEMENTS = 256 * 1024
-"""Default partition: 1 MiB of float32, which codecs find in the cache where the network left it."""
+from hipress.casync.graph import (
+    BLOCK,
+    GRADIENT,
+    PARTITION_ELEMENTS,
+    Graph,
+    Op,
+    Partition,
+    cut,
+    cut_into,
+    server,
+    worker,
+)
 
 BIGARRAY_BOUND = 1_000_000
 """Keys of at least this many elements are split over all servers (MXNET_KVSTORE_BIGARRAY_BOUND)."""
-
-BLOCK = 64
-"""Cuts are multiples of this, the least common block of all codecs, so that compression can be
-switched on or changed at any time."""
 
 
 def place(
@@ -54,12 +58,15 @@ def build(
     *,
     home: int = 0,
     partition_elements: int = PARTITION_ELEMENTS,
+    partitions: int | None = None,
     bigarray_bound: int = BIGARRAY_BOUND,
     sync: bool = True,
+    compress: bool = True,
 ) -> Graph:
     """The graph of one gradient of ``n`` elements.
 
-    ``home`` is the server that a small gradient goes to (spread keys by counting up). With
+    ``home`` is the server that a small gradient goes to (spread keys by counting up).
+    ``partitions`` cuts it into that many, spread over the servers, whatever its size. With
     ``sync=False`` a server applies each worker's push as it comes and sends no replies; workers
     fetch the weights when they pull.
     """
@@ -68,8 +75,13 @@ def build(
             f"a gradient needs at least one element, worker and server, "
             f"got n={n}, num_workers={num_workers}, num_servers={num_servers}"
         )
-    partitions, owners = place(n, num_servers, home, partition_elements, bigarray_bound)
-    graph = Graph(n, partitions, per_worker=not sync)
+    if partitions is None:
+        cuts, owners = place(n, num_servers, home, partition_elements, bigarray_bound)
+    else:
+        cuts = cut_into(n, partitions)
+        used = min(len(cuts), num_servers)  # neighbours share a server: its shard is one array
+        owners = [(home + p * used // len(cuts)) % num_servers for p in range(len(cuts))]
+    graph = Graph(n, cuts, per_worker=not sync, plain=not compress)
     for p, owner in enumerate(owners):
         at = server(owner)
         for rank in range(num_workers):
@@ -84,7 +96,7 @@ def build(
         merged = graph.add(at, Op.MERGE, p, *received)
         updated = graph.add(at, Op.UPDATE, p, merged)
         if sync:
-            payload = graph.add(at, Op.ENCODE, p, updated)
+            payload = graph.add(at, Op.ENCODE, p, updated, terms=num_workers)
             for rank in range(num_workers):
                 graph.add(at, Op.SEND, p, payload, peer=worker(rank))
     return graph

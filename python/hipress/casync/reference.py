@@ -1,32 +1,48 @@
 """Runs a graph in NumPy: what every executor must equal, bit for bit.
 
 Codecs are :class:`hipress.Compressor` objects, one per task that encodes, so residuals lie where
-the graph says they do.
+the graph says they do. A MERGE of payloads that one codec made is that codec's own fused sum, in
+the order of the inputs; any other mixture (a payload and a gradient, payloads of several scales) is
+decoded and added one by one, in float32, in that order.
 """
 
 from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
+from typing import NamedTuple
 
 import numpy as np
 
-from hipress.casync.graph import GRADIENT, Graph, Node, Op, Role
+from hipress.casync.graph import GRADIENT, PLAIN, Graph, Node, Op, Role, Task
+from hipress.compression import Compressor
+
+
+def compression(type: str, **params: object) -> Callable[[Node, Task], Compressor | None]:
+    """What a store makes of compression parameters: a compressor for each task that encodes.
+
+    >>> run = Reference(graph, compression("2bit", threshold=0.5))
+    """
+    base = Compressor(type, **params)
+
+    def make(_node: Node, task: Task) -> Compressor | None:
+        return None if task.terms == PLAIN else base.for_sum_of(task.terms)
+
+    return make
 
 
 class Reference:
     """A graph's state across iterations.
 
     :param graph: of a gradient of ``n`` elements
-    :param codec: makes the compressor of one task that encodes: ``codec(node, partition)``, an
-        object with ``encode(float32 array) -> bytes`` and ``decode(bytes, n) -> float32 array``, or
-        None where it is not compressed
+    :param codec: makes the compressor of one task that encodes, or None where it is not compressed;
+        see :func:`compression`
     """
 
-    def __init__(self, graph: Graph, codec: Callable[[Node, int], object | None]) -> None:
+    def __init__(self, graph: Graph, codec: Callable[[Node, Task], Compressor | None]) -> None:
         self.graph = graph
         self._codecs = {
-            (node, t): codec(node, task.partition)
+            (node, t): codec(node, task)
             for node, tasks in graph.tasks.items()
             for t, task in enumerate(tasks)
             if task.op == Op.ENCODE
@@ -76,27 +92,38 @@ class Reference:
             codec = self._codecs[node, t]
             if codec is None:
                 return np.array(inputs[0], np.float32)
-            return _Payload(codec.encode(np.ascontiguousarray(inputs[0])), codec, partition.count)
+            data = codec.encode(np.ascontiguousarray(inputs[0], np.float32))
+            return _Payload(data, codec, partition.count)
         if task.op == Op.SEND:
             wire.setdefault((node, task.peer, task.partition, task.step), deque()).append(inputs[0])
             return None
-        dense = [value.decode() if isinstance(value, _Payload) else value for value in inputs]
         if task.op == Op.MERGE:
-            total = np.array(dense[0], np.float32)
-            for value in dense[1:]:
-                total = total + value
-            return total
+            return _merge(inputs)
         if task.op == Op.DECODE:
-            outputs[node][here] = dense[0]
+            outputs[node][here] = _dense(inputs[0])
             return None
-        return dense[0]  # UPDATE without an optimizer
+        return _dense(inputs[0])  # UPDATE without an optimizer
 
 
-class _Payload:
-    """An encoded partition and how to decode it."""
+class _Payload(NamedTuple):
+    """An encoded partition and what encoded it."""
 
-    def __init__(self, data: bytes, codec, count: int) -> None:
-        self._data, self._codec, self._count = data, codec, count
+    data: bytes
+    codec: Compressor
+    count: int
 
-    def decode(self) -> np.ndarray:
-        return self._codec.decode(self._data, self._count)
+
+def _dense(value: _Payload | np.ndarray) -> np.ndarray:
+    return value.codec.decode(value.data, value.count) if isinstance(value, _Payload) else value
+
+
+def _merge(inputs: list[_Payload | np.ndarray]) -> np.ndarray:
+    first = inputs[0]
+    if isinstance(first, _Payload) and all(
+        isinstance(i, _Payload) and i.codec.config == first.codec.config for i in inputs
+    ):
+        return first.codec.decode_sum([i.data for i in inputs], first.count)
+    total = np.array(_dense(first), np.float32)
+    for value in inputs[1:]:
+        total = total + _dense(value)
+    return total

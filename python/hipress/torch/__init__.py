@@ -1,1 +1,13 @@
-"""The PyTorch face: operators (hipress.torch.ops)."""
+"""Compressed gradients for PyTorch, on torch.distributed's process groups.
+
+>>> model = DistributedDataParallel(network)
+>>> hipress.torch.compress(model, "onebit")
+"""
+
+from __future__ import annotations
+
+from hipress.torch.engine import HipressError
+from hipress.torch.hook import Compression, compress
+from hipress.torch.state import load_checkpoint
+
+__all__ = ["Compression", "HipressError", "compress", "load_checkpoint"]

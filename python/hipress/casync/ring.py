@@ -1,0 +1,40 @@
+"""The ring: each partition goes around once to be summed, and once more to be told to all.
+
+Partition p starts at worker ``home + p``, which encodes its gradient and sends it to its right
+neighbour. Each of the others decodes what it receives, adds its own gradient, and encodes the sum
+with a residual of its own. The last of them holds the result; its payload goes around unchanged.
+
+Cost per gradient of m bytes on N workers: 2(N-1) steps; with N partitions or more, each worker
+sends and receives 2(N-1)/N·m, to one neighbour and from one neighbour. A worker encodes m, which
+happens N times in a row between a partition's start and its end, and decodes m(N-1)/N + m.
+"""
+
+from __future__ import annotations
+
+from hipress.casync.graph import GRADIENT, Graph, Op, worker
+
+REDUCE, SHARE = 0, 1
+
+
+def build(graph: Graph, num_workers: int, home: int) -> None:
+    """Fills in the tasks; partition p starts at worker ``home + p``."""
+    for p in range(len(graph.partitions)):
+        ranks = [(home + p + hop) % num_workers for hop in range(num_workers)]
+        around(graph, p, ranks)
+
+
+def around(graph: Graph, p: int, ranks: list[int]) -> None:
+    """Adds partition ``p``'s tasks, around the ring ``ranks``, beginning at its first."""
+    payload = graph.add(worker(ranks[0]), Op.ENCODE, p, GRADIENT)
+    for terms, (left, rank) in enumerate(zip(ranks, ranks[1:], strict=False), 2):
+        graph.add(worker(left), Op.SEND, p, payload, peer=worker(rank), step=REDUCE)
+        here = worker(rank)
+        received = graph.add(here, Op.RECV, p, peer=worker(left), step=REDUCE)
+        total = graph.add(here, Op.MERGE, p, received, GRADIENT)
+        payload = graph.add(here, Op.ENCODE, p, total, terms=terms)
+    last = ranks[-1]
+    graph.add(worker(last), Op.DECODE, p, payload)
+    for left, rank in zip([last, *ranks], ranks[:-1], strict=False):
+        graph.add(worker(left), Op.SEND, p, payload, peer=worker(rank), step=SHARE)
+        payload = graph.add(worker(rank), Op.RECV, p, peer=worker(left), step=SHARE)
+        graph.add(worker(rank), Op.DECODE, p, payload)

@@ -1,0 +1,64 @@
+"""A double binary tree: sums go up, the result comes down.
+
+Two trees take turns over the partitions, built so that no worker is an inner node of both (Sanders,
+Speck and Traeff, "Two-tree algorithms for full bandwidth broadcast, reduction and scan", 2009; also
+NCCL's). Leaves encode their gradient; an inner node decodes what its children send, adds its own
+gradient between them, in order, and encodes the sum with a residual of its own. The root's payload
+goes down unchanged.
+
+Cost per gradient of m bytes on N workers: 2·floor(log2 N) steps; with two partitions or more a
+worker sends and receives at most 2m (an inner node of one tree has 3 neighbours for half of the
+bytes, and as a leaf of the other it has 1 for the other half). One tree alone would take 3m. A
+worker encodes m and decodes at most 2m.
+"""
+
+from __future__ import annotations
+
+from hipress.casync.graph import GRADIENT, Graph, Op, worker
+
+REDUCE, SHARE = 0, 1
+
+
+def build(graph: Graph, num_workers: int, home: int) -> None:
+    """Fills in the tasks; ``home`` chooses the first partition's tree."""
+    for p in range(len(graph.partitions)):
+        shift = (home + p) % 2
+        ranks = [(position - shift) % num_workers for position in range(num_workers)]
+        root, payload, _ = _up(graph, p, ranks)
+        _down(graph, p, ranks, root, payload)
+
+
+def _middle(size: int) -> int:
+    """The root among ``size`` positions: left of it lies a perfect tree, whose leaves, as those of
+    the whole, have even positions."""
+    return (1 << size.bit_length() - 1) - 1
+
+
+def _up(graph: Graph, p: int, ranks: list[int]) -> tuple[int, int, int]:
+    """Adds the sums of a subtree; returns its root, the root's payload, the number of terms."""
+    middle = _middle(len(ranks))
+    root = ranks[middle]
+    here = worker(root)
+    inputs: list[int] = []
+    for side, part in enumerate((ranks[:middle], ranks[middle + 1 :])):
+        if part:
+            child, payload, _ = _up(graph, p, part)
+            graph.add(worker(child), Op.SEND, p, payload, peer=here, step=REDUCE)
+            inputs.append(graph.add(here, Op.RECV, p, peer=worker(child), step=REDUCE))
+        if side == 0:
+            inputs.append(GRADIENT)
+    value = GRADIENT if inputs == [GRADIENT] else graph.add(here, Op.MERGE, p, *inputs)
+    return root, graph.add(here, Op.ENCODE, p, value, terms=len(ranks)), len(ranks)
+
+
+def _down(graph: Graph, p: int, ranks: list[int], root: int, payload: int) -> None:
+    """Adds the way of ``payload``, which ``root`` has, to all of a subtree."""
+    here = worker(root)
+    middle = _middle(len(ranks))
+    for part in (ranks[:middle], ranks[middle + 1 :]):
+        if part:
+            child = part[_middle(len(part))]
+            graph.add(here, Op.SEND, p, payload, peer=worker(child), step=SHARE)
+            received = graph.add(worker(child), Op.RECV, p, peer=here, step=SHARE)
+            _down(graph, p, part, child, received)
+    graph.add(here, Op.DECODE, p, payload)
