@@ -1,7 +1,7 @@
 """Lines of code for each algorithm: its CompLL source, and other projects' files for the same.
 
     python benchmarks/effort.py                             CompLL's specs
-    python benchmarks/effort.py FILE ... [FILE:FROM-TO]     one sum for other files, or parts of them
+    python benchmarks/effort.py FILE ... [FILE:FROM-TO]     other files, or parts of them
 
 A line counts if something is on it besides blanks, comments and (Python) documentation strings. The
 table in docs/compll.md is made of these sums.
