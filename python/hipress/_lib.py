@@ -211,6 +211,10 @@ def library_path() -> Path:
     return Path(lib._name)
 
 
+loaded_sources: dict[str, Path] = {}
+"""The files that algorithms were loaded from in this process, by type."""
+
+
 def load_codec(path: str) -> str:
     """Compiles a CompLL source file and registers its algorithm; returns the type's name.
 
@@ -225,6 +229,7 @@ def load_codec(path: str) -> str:
     library = build(compll.compile_file(path))
     check_call(lib.HipressLoadCodec(os.fsencode(library), ctypes.byref(name)))
     loaded = name.value.decode()
+    loaded_sources[loaded] = Path(path).resolve()
     # Operators of frameworks are for those who use them already.
     for face in ("hipress.torch.ops", "mxnet_hipress.operators"):
         operators = sys.modules.get(face)

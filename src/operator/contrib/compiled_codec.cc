@@ -104,7 +104,12 @@ class CompiledCodec : public Codec {
   }
 
   bool UsesStep() const override {
-    return algorithm_->num_states > 0 || algorithm_->uses_step != 0;
+    // What draws random numbers has a seed.
+    bool uses = algorithm_->num_states > 0;
+    for (int p = 0; p < algorithm_->num_params; ++p) {
+      uses = uses || std::strcmp(algorithm_->params[p].name, "seed") == 0;
+    }
+    return uses;
   }
 
   std::vector<Buffer*> States(CodecState* state) const override {

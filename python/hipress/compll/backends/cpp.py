@@ -19,12 +19,6 @@ def generate(program: Program, entry: str = "hipress_compll_algorithm") -> str:
     return ProgramWriter(program, entry).text()
 
 
-def uses_step(program: Program) -> bool:
-    """Whether payloads differ from step to step: by random numbers, or by the step itself."""
-    ops = {"random", "random16", "random_indices", "step"}
-    return program.encode is not None and any(i.op in ops for i in program.encode.instrs())
-
-
 class ProgramWriter:
     def __init__(self, program: Program, entry: str) -> None:
         self.program, self.entry = program, entry
@@ -306,7 +300,7 @@ class ProgramWriter:
             f"  COMPLL_ABI_VERSION, {quoted(program.name)}, {quoted(program.digest)},",
             f"  {quoted(program.summary)},",
             f"  {len(rows)}, {'kParams' if rows else 'nullptr'}, {len(program.states)},",
-            f"  {names}, {int(uses_step(program))}, {residual}, {fixed},",
+            f"  {names}, {residual}, {fixed},",
             f"  Granularity, MaxBytes, {'Encode' if program.encode else 'nullptr'},",
             f"  {'Decode' if program.decode else 'nullptr'},",
             f"  {'Settle' if self.lazy else 'nullptr'},",

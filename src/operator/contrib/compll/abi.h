@@ -87,7 +87,6 @@ struct CompllAlgorithm {
   const CompllParam* params;
   int num_states;
   const char* const* states;  ///< their names
-  int uses_step;           ///< payloads depend on step and stream, as random numbers do
   int residual;            ///< index of the state named "residual", -1 if there is none
   int fixed_size;          ///< every payload of n elements has max_bytes(n) bytes
   int64_t (*granularity)(const double* params);  ///< cut partitions at multiples of this
