@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import os
 from collections.abc import Mapping
 
@@ -29,7 +30,9 @@ class KeyGraphs:
         self._wish = os.environ.get("HIPRESS_TOPOLOGY") or AUTO
         self._devices_per_host = _number("HIPRESS_DEVICES_PER_HOST", 0)
         self._plan: dict[str, plans.Decision] = {}
-        self._graphs = 0
+        self._next_home = 0
+        self.in_use = False
+        """Whether a key is initialised: the topology is settled then."""
         self._sync = True
         if os.environ.get("HIPRESS_PLAN"):
             self._plan = plans.load(os.environ["HIPRESS_PLAN"])
@@ -58,31 +61,24 @@ class KeyGraphs:
             self._build(1, home=0, sync=False)  # raises, if the topology has no such mode
         self._sync = sync
 
-    def configure(self, params: Mapping[str, object]) -> None:
-        """Takes ``topology``, ``devices_per_host`` and ``plan`` from compression parameters.
+    def configured(self, params: Mapping[str, object]) -> KeyGraphs:
+        """These, with ``topology``, ``devices_per_host`` and ``plan`` from compression parameters.
 
         They hold for keys that are initialised later; a topology that differs from that of keys
         there are is an error.
         """
-        wish = str(params.get("topology", AUTO))
-        before = self._wish
-        if wish.lower() != AUTO:
-            self._wish = wish
-            try:
-                self.topology  # noqa: B018 - raises if it cannot be
-                self.set_sync(self._sync)
-                if self._graphs and before != wish and topologies.named(wish) != self._used:
-                    raise ValueError(
-                        f"topology {wish} must be chosen before the first key is initialised; "
-                        f"this job's keys use {self._used}"
-                    )
-            except ValueError:
-                self._wish = before
-                raise
-        if int(params.get("devices_per_host", 0)):
-            self._devices_per_host = int(params["devices_per_host"])
+        new = copy.copy(self)
+        new._wish = str(params.get("topology", self._wish))
+        new._devices_per_host = int(params.get("devices_per_host", 0)) or self._devices_per_host
         if params.get("plan"):
-            self._plan = plans.load(str(params["plan"]))
+            new._plan = plans.load(str(params["plan"]))
+        new._build(1, home=0, sync=self._sync)  # raises, if they do not go together
+        if self.in_use and new.topology != self.topology:
+            raise ValueError(
+                f"topology {new._wish} must be chosen before the first key is initialised; "
+                f"this job's keys use {self.topology}"
+            )
+        return new
 
     def decision(self, name: str) -> plans.Decision | None:
         """What the plan says of a key, None if nothing.
@@ -98,12 +94,11 @@ class KeyGraphs:
     def next(self, n: int, name: str = "") -> tuple[Graph, str]:
         """The graph for the next key, of ``n`` elements, and a text that describes it."""
         decision = self.decision(name)
-        options: dict[str, object] = {"home": self._graphs, "sync": self._sync}
+        options: dict[str, object] = {"home": self._next_home, "sync": self._sync}
         if decision is not None:
             options.update(partitions=decision.partitions, compress=decision.compress)
         graph = self._build(n, **options)
-        self._used = self.topology
-        self._graphs += 1
+        self._next_home += 1
         return graph, f"{self.topology} {sorted(options.items())} {graph.partitions}"
 
     def _build(self, n: int, **options: object) -> Graph:

@@ -213,6 +213,7 @@ class Node:
                 (c_int64 * len(nodes))(*(len(program) for program in programs)),
             )
         )
+        self._graphs.in_use = True
         return graph
 
     def init_array(self, key: int, value: np.ndarray, name: str | None = None) -> Graph:
@@ -275,9 +276,10 @@ class Node:
         """
         topology = {"topology": str(params["topology"]).lower()} if "topology" in params else {}
         pairs = string_pairs({**params, **topology})
-        self._check(lib.HipressSetGradientCompression(self._handle, *pairs))
         with self._sentences():
-            self._graphs.configure(params)
+            graphs = self._graphs.configured(params)
+        self._check(lib.HipressSetGradientCompression(self._handle, *pairs))
+        self._graphs = graphs
 
     def command(self, server: int, head: int, body: bytes) -> bytes:
         """Sends a command to one server and returns its answer.

@@ -2,6 +2,8 @@
  * \file flow_tasks.cc
  * \brief What each task does, on a compute thread and without the flow's lock.
  */
+#include <algorithm>
+
 #include "casync/flow-inl.h"
 #include "operator/contrib/kernels.h"
 
@@ -117,7 +119,12 @@ Value Flow::Encode(const Instance& instance, int t) {
   CodecPtr& owner = state_owners_[t];
   if (owner && owner != value.codec) owner->SettleResidual(&state, partition.count);
   owner = value.codec;
-  if (value.codec->IsIdentity() && dtype == wire_ && !state.residual) {
+  // A lone worker's result must not hold on to the gradient until it is pulled.
+  const bool is_result =
+      from_user && std::any_of(task.consumers.begin(), task.consumers.end(), [this](int32_t t) {
+        return program_->tasks()[t].op == Op::kDecode;
+      });
+  if (value.codec->IsIdentity() && dtype == wire_ && !state.residual && !is_result) {
     value.data = {const_cast<uint8_t*>(source), size_t(partition.count) * SizeOf(dtype),
                   from_user ? std::shared_ptr<void>(instance.input) : sum.data.owner};
     return value;

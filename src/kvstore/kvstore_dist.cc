@@ -43,6 +43,13 @@ void KVStoreDist::Stop() {
 void KVStoreDist::Abort() {
   stopping_ = true;
   StopWatch();
+  {
+    // The others must hear why before they see this node go, or they would name it. News of a death
+    // travels through the scheduler, too, and could overtake.
+    std::unique_lock<std::mutex> lock(mutex_);
+    told_.wait_for(lock, std::chrono::milliseconds(500), [this] { return untold_ == 0; });
+    told_.wait_until(lock, failed_job_at_ + std::chrono::milliseconds(300), [] { return false; });
+  }
   postoffice_.Abort();
   FailAll("the key-value store has been closed after an error");
 }
@@ -290,12 +297,17 @@ void KVStoreDist::FailJob(const std::string& sentence) {
   {
     std::lock_guard<std::mutex> lock(mutex_);
     linked = linked_;
+    untold_ += int(linked.size());
+    if (!linked.empty()) failed_job_at_ = std::chrono::steady_clock::now();
   }
   for (NodeId peer : linked) {
     Message message;
     message.header.kind = uint16_t(MessageKind::kFailure);
     message.payload = PackText(sentence);
-    postoffice_.Send(peer, std::move(message), kControlPriority);
+    postoffice_.Send(peer, std::move(message), kControlPriority, [this](bool) {
+      std::lock_guard<std::mutex> lock(mutex_);
+      if (--untold_ == 0) told_.notify_all();
+    });
   }
 }
 

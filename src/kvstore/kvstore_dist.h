@@ -13,6 +13,7 @@
 #define HIPRESS_KVSTORE_KVSTORE_DIST_H_
 
 #include <atomic>
+#include <chrono>
 #include <condition_variable>
 #include <future>
 #include <map>
@@ -145,8 +146,11 @@ class KVStoreDist : public PostofficeReceiver, public FlowHost {
   uint32_t next_request_ = 1;
   std::string failure_;
   std::unordered_map<uint64_t, std::vector<InitRequest>> init_requests_;  // on worker 0
-  std::set<NodeId> linked_;  // workers that this one exchanges gradients with
+  std::set<NodeId> linked_;  // workers that this one talks to: gradients, or worker 0 about keys
   std::set<NodeId> left_;    // workers that have left in peace
+  int untold_ = 0;           // news of a failure still on their way out
+  std::condition_variable told_;
+  std::chrono::steady_clock::time_point failed_job_at_;
 
   std::thread watch_;  // runs once there are keys without servers
   std::condition_variable watch_stops_;

@@ -169,6 +169,7 @@ void KVStoreDist::OnInitRequest(InitRequest request, uint64_t key) {
     for (const InitRequest& other : all) {
       if (other.from == request.from) throw ProtocolError("a second request to initialise a key");
     }
+    if (request.from != postoffice_.self()) linked_.insert(request.from);
     all.push_back(std::move(request));
     if (int(all.size()) < postoffice_.num_workers()) return;
     requests = std::move(all);
