@@ -40,8 +40,6 @@ class ProfileGraphs(KeyGraphs):
         topology = name.split("/")[0]
         whole = None if name.startswith("colocated/check") else 1
         graph = topologies.build(topology, n, self._num_workers, home=0, partitions=whole)
-        self._used = self.topology
-        self._graphs += 1
         return graph, name
 
 
