@@ -35,6 +35,7 @@ NODES, DEVICES = 16, 8
 RATIO = {"onebit": 1 / 32, "dgc": 0.002}  # DGC: 0.1% of the values, and as many indices
 SLOWDOWN = {"onebit": 35.6, "dgc": 5.1}
 BYTEPS_PART = 1_024_000  # elements: BytePS cuts gradients into 4 MB
+BYTEPS_LEAST = 16_384  # elements: BytePS compresses from 64 KiB on
 
 ASSUMPTIONS = f"""\
 - {NODES} hosts of {DEVICES} V100s. Gradients of a host are summed over links of 60 GB/s before, and
@@ -42,11 +43,11 @@ ASSUMPTIONS = f"""\
 - Links: the published ring step's constants, 4.7 GB/s (37.6 of 100 Gbit/s) and 203 us a message.
 - Codecs: the published encode and decode curves; payloads of 1/32 (onebit) and 0.2% (DGC) of the
   size; each payload of a merge is decoded by itself; one codec task of a host at a time.
-- The baselines' codecs are slower by the factors that the paper gives for the implementations it
-  compares with: {SLOWDOWN['onebit']:g} (onebit on the CPU) and {SLOWDOWN['dgc']:g} (DGC).
-- Baseline 1: co-located servers, every gradient compressed, parts of 4 MB. Baseline 2: a ring that
-  gathers payloads, every gradient compressed and whole. Both overlap with the backward pass and
-  send the first layers first.
+- The baselines' codecs take more time per element by the factors that the paper gives for the
+  implementations it compares with: onebit on the CPU {SLOWDOWN['onebit']:g}, DGC {SLOWDOWN['dgc']:g}.
+- Baseline 1: co-located servers, parts of 4 MB. Baseline 2: a ring that gathers payloads of whole
+  gradients. Both compress what has 64 KiB or more (BytePS's default), overlap with the backward
+  pass and send the first layers first.
 - HiPress: CaSync-PS against baseline 1, CaSync-Ring against baseline 2, both with a SeCoPa plan.
   Batching of small codec tasks is not simulated.
 - Computation: counted operations over an assumed speed of a V100 in float32 (10^12/s):
@@ -60,7 +61,7 @@ def codec(profile, kind: str, slowdown: float = 1.0) -> Codec:
     base = profiles.published_costs(scaled).compressed
 
     def slow(curve: Curve) -> Curve:
-        return Curve(curve.w * slowdown, curve.b * slowdown, curve.o * slowdown)
+        return Curve(curve.w * slowdown, curve.b, curve.o)  # per element; starting costs the same
 
     parts = {op: slow(getattr(base, op)) for op in ("encode", "decode", "merge")}
     return replace(base, name=kind, **parts)
@@ -93,8 +94,10 @@ def main() -> None:
     for name in args.models:
         model = models.load(name)
         gradients = [Gradient(layer.name, layer.size) for layer in model.layers]
-        whole = {g.name: Decision(True, 1) for g in gradients}
-        parts = {g.name: Decision(True, -(-g.size // BYTEPS_PART)) for g in gradients}
+        whole = {g.name: Decision(g.size >= BYTEPS_LEAST, 1) for g in gradients}
+        parts = {
+            g.name: Decision(g.size >= BYTEPS_LEAST, -(-g.size // BYTEPS_PART)) for g in gradients
+        }
         plans = {}
         for topology, kind in (("PS", "onebit"), ("RING", "dgc")):
             made = planner.make(gradients, topology, NODES, profile, ratio=RATIO[kind])
