@@ -67,6 +67,12 @@ class Codec {
   /// True if encoding keeps a residual in the state.
   virtual bool HasResidual() const { return false; }
 
+  /// Names of the vectors, float32[n], that encoding keeps in a CodecState: "residual" and others.
+  virtual std::vector<std::string> StateNames() const;
+  /// Where `state` holds them, in that order. An empty Buffer stands for zeros; the residual may
+  /// be lazy.
+  virtual std::vector<Buffer*> States(CodecState* state) const;
+
   /// Upper bound of Encode's result for n elements, in bytes; exact if FixedSize().
   virtual size_t MaxPayloadBytes(size_t n, DType wire) const = 0;
   virtual bool FixedSize() const { return true; }

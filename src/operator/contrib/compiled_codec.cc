@@ -88,6 +88,22 @@ class CompiledCodec : public Codec {
   bool HasResidual() const override { return algorithm_->residual >= 0; }
   bool FixedSize() const override { return algorithm_->fixed_size != 0; }
 
+  std::vector<std::string> StateNames() const override {
+    return {algorithm_->states, algorithm_->states + algorithm_->num_states};
+  }
+
+  std::vector<Buffer*> States(CodecState* state) const override {
+    const auto count = static_cast<size_t>(algorithm_->num_states);
+    if (state->extra_of != algorithm_ || state->extra.size() != count) {
+      state->extra.assign(count, Buffer());
+      state->extra_of = algorithm_;
+    }
+    std::vector<Buffer*> places;
+    for (Buffer& buffer : state->extra) places.push_back(&buffer);
+    if (HasResidual()) places[static_cast<size_t>(algorithm_->residual)] = &state->residual;
+    return places;
+  }
+
   size_t MaxPayloadBytes(size_t n, DType) const override {
     return static_cast<size_t>(algorithm_->max_bytes(static_cast<int64_t>(n), params_.data()));
   }

@@ -10,7 +10,7 @@
 
 #include <stdint.h>
 
-#define COMPLL_ABI_VERSION 1u
+#define COMPLL_ABI_VERSION 2u
 
 extern "C" {
 
@@ -61,6 +61,7 @@ struct CompllAlgorithm {
   int num_params;
   const CompllParam* params;
   int num_states;
+  const char* const* states;  ///< their names
   int residual;            ///< index of the state named "residual", -1 if there is none
   int fixed_size;          ///< every payload of n elements has max_bytes(n) bytes
   int64_t (*granularity)(const double* params);  ///< cut partitions at multiples of this

@@ -1,0 +1,13 @@
+"""Compressed gradients for PyTorch, on torch.distributed's process groups.
+
+>>> model = DistributedDataParallel(network)
+>>> hipress.torch.compress(model, "onebit")
+"""
+
+from __future__ import annotations
+
+from hipress.torch.engine import HipressError
+from hipress.torch.hook import Compression, compress
+from hipress.torch.state import load_checkpoint
+
+__all__ = ["Compression", "HipressError", "compress", "load_checkpoint"]
