@@ -43,8 +43,8 @@ ASSUMPTIONS = f"""\
 - Links: the published ring step's constants, 4.7 GB/s (37.6 of 100 Gbit/s) and 203 us a message.
 - Codecs: the published encode and decode curves; payloads of 1/32 (onebit) and 0.2% (DGC) of the
   size; each payload of a merge is decoded by itself; one codec task of a host at a time.
-- The baselines' codecs take more time per element by the factors that the paper gives for the
-  implementations it compares with: onebit on the CPU {SLOWDOWN['onebit']:g}, DGC {SLOWDOWN['dgc']:g}.
+- The baselines' codecs take more time per element by the factors that the paper gives for those
+  it compares with: onebit on the CPU {SLOWDOWN['onebit']:g}, DGC {SLOWDOWN['dgc']:g}.
 - Baseline 1: co-located servers, parts of 4 MB. Baseline 2: a ring that gathers payloads of whole
   gradients. Both compress what has 64 KiB or more (BytePS's default), overlap with the backward
   pass and send the first layers first.

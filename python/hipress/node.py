@@ -78,6 +78,7 @@ class Node:
         self._operations: dict[int, tuple[Callable[[str | None], None], object]] = {}
         self._next_operation = 1
         self._on_done = Done(self._operation_done)
+        self._auto = None
 
         if self.role == "worker":
             with self._sentences():
@@ -270,16 +271,28 @@ class Node:
         """Compression of all later pushes, e.g. ``{"type": "2bit", "threshold": 0.5}``.
 
         ``topology``, ``devices_per_host`` and ``plan`` (a file) among them hold for keys that are
-        initialised later.
+        initialised later. With ``plan="auto"`` all workers call this together and find out by some
+        seconds of measuring from which size on compression pays (:mod:`hipress.secopa.auto`); doing
+        so again later revises the answer.
 
         :raises HipressError: a sentence that lists what is allowed
         """
+        if params.get("plan") == "auto":
+            return self._plan_by_itself({k: v for k, v in params.items() if k != "plan"})
         topology = {"topology": str(params["topology"]).lower()} if "topology" in params else {}
         pairs = string_pairs({**params, **topology})
         with self._sentences():
             graphs = self._graphs.configured(params)
         self._check(lib.HipressSetGradientCompression(self._handle, *pairs))
         self._graphs = graphs
+
+    def _plan_by_itself(self, params: dict[str, object]) -> None:
+        from hipress.secopa.auto import AutoPlan
+
+        self.set_gradient_compression(params)  # whatever is wrong with them is said at once
+        if self._auto is None:
+            self._auto = AutoPlan(self)
+        self.set_gradient_compression(self._auto.decide(params))
 
     def command(self, server: int, head: int, body: bytes) -> bytes:
         """Sends a command to one server and returns its answer.
