@@ -26,7 +26,7 @@ SIZES = (1 << 10, 1 << 13, 1 << 16, 1 << 18, 1 << 20)
 """Elements of the gradients that are timed."""
 AT_ONCE = 4
 """Gradients of a size under way together."""
-ROUNDS = 6
+ROUNDS = 4
 """Times that each is pushed; the first does not count, the least of the others does."""
 GAIN = 0.97
 """Compression must take at most this part of the uncompressed time."""
