@@ -49,7 +49,7 @@ def arguments() -> argparse.Namespace:
         help="a parameter of the compression, such as threshold=0.01; repeatable")  # fmt: skip
     add("--comp-threshold", type=_positive, default=262144,
         help="gradients of fewer floats go uncompressed (262144)")  # fmt: skip
-    add("--comprplan", default="", help="SeCoPaPlan.txt: which gradients to compress, how to cut")
+    add("--comprplan", default="", help="SeCoPaPlan.txt: which gradients to compress, how to cut; or auto")
     add("--interface", default="", help="network interface")
     add("--horovodrun", action="store_true", help="accepted; HiPress's own launcher is used")
     add("--batch-size", type=_positive, default=32, help="images per worker and step (32)")
@@ -83,7 +83,8 @@ def launch(args: argparse.Namespace) -> int:
     if args.interface:
         command += ["--interface", args.interface]
     if args.comprplan:
-        command += ["--comprplan", os.path.abspath(args.comprplan)]
+        plan = args.comprplan
+        command += ["--comprplan", plan if plan == "auto" else os.path.abspath(plan)]
     if args.profiler:
         command += ["--env", f"HIPRESS_TIMELINE={os.path.abspath(args.profiler)}"]
     if args.horovodrun:

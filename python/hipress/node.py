@@ -29,7 +29,8 @@ from hipress._lib import (
 )
 from hipress.casync import Graph, flatten
 from hipress.casync.graph import Role, worker
-from hipress.key_graphs import KeyGraphs
+from hipress.key_graphs import AUTO, KeyGraphs
+from hipress.secopa.auto import AutoPlan
 
 _FLAGS = {np.dtype(np.float32): FLOAT32, np.dtype(np.float16): FLOAT16}
 
@@ -78,7 +79,7 @@ class Node:
         self._operations: dict[int, tuple[Callable[[str | None], None], object]] = {}
         self._next_operation = 1
         self._on_done = Done(self._operation_done)
-        self._auto = None
+        self._auto: AutoPlan | None = None
 
         if self.role == "worker":
             with self._sentences():
@@ -277,22 +278,21 @@ class Node:
 
         :raises HipressError: a sentence that lists what is allowed
         """
-        if params.get("plan") == "auto":
-            return self._plan_by_itself({k: v for k, v in params.items() if k != "plan"})
+        if (params.get("plan") or os.environ.get("HIPRESS_PLAN")) == AUTO:
+            params = {k: v for k, v in params.items() if k != "plan"}
+            self._compress(params)  # whatever is wrong with them is said at once
+            if self._auto is None:
+                self._auto = AutoPlan(self)
+            params = self._auto.decide(params, self._compress)
+        self._compress(params)
+
+    def _compress(self, params: dict[str, object]) -> None:
         topology = {"topology": str(params["topology"]).lower()} if "topology" in params else {}
         pairs = string_pairs({**params, **topology})
         with self._sentences():
             graphs = self._graphs.configured(params)
         self._check(lib.HipressSetGradientCompression(self._handle, *pairs))
         self._graphs = graphs
-
-    def _plan_by_itself(self, params: dict[str, object]) -> None:
-        from hipress.secopa.auto import AutoPlan
-
-        self.set_gradient_compression(params)  # whatever is wrong with them is said at once
-        if self._auto is None:
-            self._auto = AutoPlan(self)
-        self.set_gradient_compression(self._auto.decide(params))
 
     def command(self, server: int, head: int, body: bytes) -> bytes:
         """Sends a command to one server and returns its answer.

@@ -263,8 +263,8 @@ from hipress.node import Node
 
 node = Node()
 seen = []
-real = node.set_gradient_compression
-node.set_gradient_compression = lambda params: (seen.append(params), real(params))[1]
+real = node._compress
+node._compress = lambda params: (seen.append(params), real(params))[1]
 node.set_gradient_compression({"type": "tbq", "threshold": 0.5, "plan": "auto"})
 print("decided", seen[-1])
 node.init_array(0, np.zeros(100_000, np.float32), "g")

@@ -12,7 +12,7 @@ from __future__ import annotations
 import logging
 import math
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -70,19 +70,21 @@ class AutoPlan:
         self._node.init_array(key, np.zeros(size, np.float32), f"hipress/auto/{name}")
         return key
 
-    def decide(self, params: Mapping[str, object]) -> dict[str, object]:
-        """What to give to set_gradient_compression: ``params`` with the min_size that pays, or
-        type none.
+    def decide(
+        self, params: Mapping[str, object], compress: Callable[[dict[str, object]], None]
+    ) -> dict[str, object]:
+        """``params`` with the min_size that pays, or type none.
 
+        :param compress: sets compression parameters
         :raises HipressError: if a node fails meanwhile
         """
         node = self._node
         plain = {"type": "none", **_travel(params)}
         times = []
         for wish in (plain, {**params, "min_size": 0}):
-            node.set_gradient_compression(wish)
+            compress(wish)
             times.append([self._seconds(size) for size in SIZES])
-        node.set_gradient_compression(plain)
+        compress(plain)
         agreed = self._sum(np.log(np.array(times, np.float64)).ravel()) / node.num_workers
         least = self._from_worker_0(np.exp(agreed).reshape(2, -1))
         if least is None:
