@@ -49,7 +49,8 @@ def arguments() -> argparse.Namespace:
         help="a parameter of the compression, such as threshold=0.01; repeatable")  # fmt: skip
     add("--comp-threshold", type=_positive, default=262144,
         help="gradients of fewer floats go uncompressed (262144)")  # fmt: skip
-    add("--comprplan", default="", help="SeCoPaPlan.txt: which gradients to compress, how to cut; or auto")
+    add("--comprplan", default="", metavar="FILE",
+        help="SeCoPaPlan.txt: which gradients to compress, how to cut; or auto")  # fmt: skip
     add("--interface", default="", help="network interface")
     add("--horovodrun", action="store_true", help="accepted; HiPress's own launcher is used")
     add("--batch-size", type=_positive, default=32, help="images per worker and step (32)")
