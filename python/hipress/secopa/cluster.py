@@ -28,8 +28,8 @@ class Cluster:
     behind them goes by priority. The transport asks the kernel for 4 MiB."""
     local: Curve = Curve(0.0, 50e-6, 0.0)
     """Seconds of a message between processes of one host, by bytes."""
-    threads: int = 2
-    """Tasks that a host computes at a time."""
+    threads: float = 2
+    """Tasks that a host computes at a time (a whole number, to simulate)."""
     task: float = 5e-6
     """Seconds of processor that any task takes beside its codec."""
     shared_hosts: bool = False
