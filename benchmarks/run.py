@@ -33,10 +33,14 @@ def main() -> int:
         commands.append([BANDWIDTH, "--network", network, "--type", "none", "2bit", "onebit",
                          *rounds, *scale])  # fmt: skip
     commands.append([HERE / "accuracy.py", *seeds])
+    small = ["--quick"] if quick else []
+    commands.append([HERE / "paper_simulation.py", *small])
     if netns.available():
-        print(f"no time_to_accuracy.py: {netns.available()}")
+        print(f"no time_to_accuracy.py, simulation.py, autoplan.py: {netns.available()}")
     else:
         commands.append([HERE / "time_to_accuracy.py", *seeds])
+        commands.append([HERE / "simulation.py", *small])
+        commands.append([HERE / "autoplan.py", *small])
     failed = []
     transport = [str(jobs.ROOT / "build" / "transport_bench"), "1" if quick else "5"]
     print(f"\n== {' '.join(transport)}", flush=True)
