@@ -31,7 +31,7 @@ def run_ranks(
     :raises AssertionError: if a rank dies or is not done in time; no rank outlives the call
     """
     context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(["torch", "torch.distributed", "torch_cluster"])
+    context.set_forkserver_preload(["torch", "torch.distributed", "torch._dynamo", "torch.distributed.checkpoint", "torch_cluster"])
     queue = context.SimpleQueue()
     port = _free_port()
     ranks = [
