@@ -117,7 +117,7 @@ def attach(ddp, method: str) -> None:
         options: dict = {}
         for item in filter(None, rest.split(",")):
             key, _, value = item.partition("=")
-            options[key] = value if key == "topology" else float(value)
+            options[key] = int(value) if value.isdigit() else value
         hipress.torch.compress(ddp, name, **options)
 
 
