@@ -6,8 +6,11 @@
 
 from __future__ import annotations
 
+from hipress.torch import backend
 from hipress.torch.engine import HipressError
 from hipress.torch.hook import Compression, compress
 from hipress.torch.state import load_checkpoint
 
 __all__ = ["Compression", "HipressError", "compress", "load_checkpoint"]
+
+backend.register()
