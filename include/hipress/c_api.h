@@ -34,6 +34,8 @@ HIPRESS_API const char* HipressVersion(void);
 
 /*! \brief JSON list of {name, summary, params, doc} of every registered codec. */
 HIPRESS_API int HipressListCodecs(const char** json);
+/*! \brief Names of the registered codecs, one a line. */
+HIPRESS_API int HipressCodecNames(const char** names);
 /*! \brief Loads a library compiled by CompLL: its algorithm becomes a type; `name` is its name. */
 HIPRESS_API int HipressLoadCodec(const char* path, const char** name);
 /*! \brief Makes a codec; keys must hold "type". One handle keeps one residual. */
@@ -42,8 +44,6 @@ HIPRESS_API int HipressCodecCreate(int num, const char** keys, const char** vals
 /*! \brief The codec that encodes sums of `count` gradients where `codec` encodes gradients. */
 HIPRESS_API int HipressCodecForSumOf(HipressCodecHandle codec, int count, HipressCodecHandle* out);
 HIPRESS_API int HipressCodecFree(HipressCodecHandle codec);
-/*! \brief Type and all parameters with their exact values; equal texts, equal codecs. */
-HIPRESS_API int HipressCodecConfig(HipressCodecHandle codec, const char** text);
 /*! \brief Upper bound of an encoded gradient of n elements, in bytes. */
 HIPRESS_API int HipressCodecMaxBytes(HipressCodecHandle codec, int64_t n, int dtype, int64_t* bytes);
 /*! \brief Encodes gradient (+ the handle's residual, which is updated); payload holds MaxBytes. */
@@ -64,8 +64,17 @@ HIPRESS_API int HipressCodecEncodeWith(HipressCodecHandle codec, const void* gra
                                        int dtype, int num_states, float* const* states,
                                        uint64_t step, uint32_t stream, void* payload,
                                        int64_t* bytes);
-/*! \brief JSON of a codec: {name, config, states (names), fixed_size, granularity}. */
-HIPRESS_API int HipressCodecDescribe(HipressCodecHandle codec, const char** json);
+/*! \brief What a codec is like; strings live as long as its handle. */
+typedef struct HipressCodecDescription {
+  const char* name;
+  const char* config;         /* type and every parameter: "type=2bit threshold=0.5" */
+  int num_states;
+  const char* const* states;  /* names of what it remembers of a gradient, float32[n] each */
+  int uses_step;              /* 0: the payload depends on nothing but the gradient */
+  int fixed_size;             /* every payload of n elements has MaxBytes(n) bytes */
+  int64_t granularity;        /* cut gradients into partitions at multiples of this */
+} HipressCodecDescription;
+HIPRESS_API int HipressCodecDescribe(HipressCodecHandle codec, HipressCodecDescription* out);
 /*!
  * \brief Copies one of the handle's states (float32[n]; zeros before the first encode) out of, or
  *        into, the handle.
@@ -105,17 +114,19 @@ HIPRESS_API int HipressStats(HipressNodeHandle node, const char** json);
 /*!
  * \brief Initialises a key on all workers together: blocks until every worker has called it.
  *
- * Rank 0's data becomes the value on the servers. Fails on every worker if sizes, dtypes or
- * programs differ between workers.
+ * Rank 0's data becomes the value, on the servers or, without any in the graph, on all workers.
+ * Fails on every worker if sizes, dtypes or graphs differ between workers.
  * \param data n elements; read on rank 0 only
+ * \param graph a text that describes the key's graph, the same on all workers
  * \param num_programs task programs of this key: one for this worker and one for each server
  * \param nodes packed node id (role << 16 | rank; server = 1, worker = 2) of each program
  * \param programs each program as flat int64 (python/hipress/casync/program.py gives the layout)
  * \param lengths int64 count of each program
  */
 HIPRESS_API int HipressInit(HipressNodeHandle node, uint64_t key, const char* name, const void* data,
-                            int64_t n, int dtype, int num_programs, const uint32_t* nodes,
-                            const int64_t* const* programs, const int64_t* lengths);
+                            int64_t n, int dtype, const char* graph, int num_programs,
+                            const uint32_t* nodes, const int64_t* const* programs,
+                            const int64_t* lengths);
 /*!
  * \brief Pushes a gradient. Asynchronous: `gradient` must stay unchanged until `done`, which means
  *        "the gradient is no longer needed", not "the servers have it".

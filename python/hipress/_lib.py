@@ -8,6 +8,7 @@ import sys
 from ctypes import (
     CFUNCTYPE,
     POINTER,
+    Structure,
     c_char_p,
     c_float,
     c_int,
@@ -27,6 +28,21 @@ Updater = CFUNCTYPE(
 Controller = CFUNCTYPE(c_int, c_void_p, c_int, c_int, c_void_p, c_int64)
 """HipressController(context, worker, head, body, body_bytes) -> 0 or -1."""
 
+
+class CodecDescription(Structure):
+    """HipressCodecDescription: what a codec is like."""
+
+    _fields_ = [
+        ("name", c_char_p),
+        ("config", c_char_p),
+        ("num_states", c_int),
+        ("states", POINTER(c_char_p)),
+        ("uses_step", c_int),
+        ("fixed_size", c_int),
+        ("granularity", c_int64),
+    ]
+
+
 # Type flags of gradients, as in MXNet.
 FLOAT32, FLOAT16, BFLOAT16 = 0, 2, 12
 
@@ -38,11 +54,11 @@ _SIGNATURES: dict[str, tuple] = {
     "HipressGetLastError": (c_char_p, []),
     "HipressVersion": (c_char_p, []),
     "HipressListCodecs": (c_int, [POINTER(c_char_p)]),
+    "HipressCodecNames": (c_int, [POINTER(c_char_p)]),
     "HipressLoadCodec": (c_int, [c_char_p, POINTER(c_char_p)]),
     "HipressCodecCreate": (c_int, [c_int, _STRINGS, _STRINGS, POINTER(_HANDLE)]),
     "HipressCodecForSumOf": (c_int, [_HANDLE, c_int, POINTER(_HANDLE)]),
     "HipressCodecFree": (c_int, [_HANDLE]),
-    "HipressCodecConfig": (c_int, [_HANDLE, POINTER(c_char_p)]),
     "HipressCodecMaxBytes": (c_int, [_HANDLE, c_int64, c_int, POINTER(c_int64)]),
     "HipressCodecEncode": (
         c_int,
@@ -68,7 +84,7 @@ _SIGNATURES: dict[str, tuple] = {
             POINTER(c_int64),
         ],
     ),
-    "HipressCodecDescribe": (c_int, [_HANDLE, POINTER(c_char_p)]),
+    "HipressCodecDescribe": (c_int, [_HANDLE, POINTER(CodecDescription)]),
     "HipressCodecGetState": (c_int, [_HANDLE, c_char_p, c_int64, c_void_p]),
     "HipressCodecSetState": (c_int, [_HANDLE, c_char_p, c_int64, c_void_p]),
     "HipressCodecGetStep": (c_int, [_HANDLE, POINTER(c_uint64), POINTER(c_uint32)]),
@@ -92,6 +108,7 @@ _SIGNATURES: dict[str, tuple] = {
             c_void_p,
             c_int64,
             c_int,
+            c_char_p,
             c_int,
             POINTER(c_uint32),
             POINTER(POINTER(c_int64)),
@@ -188,6 +205,11 @@ def string_pairs(params: dict[str, object]) -> tuple[int, ctypes.Array, ctypes.A
     return len(params), keys, values
 
 
+def library_path() -> Path:
+    """The file of the native library."""
+    return Path(lib._name)
+
+
 def load_codec(path: str) -> str:
     """Compiles a CompLL source file and registers its algorithm; returns the type's name.
 
@@ -202,10 +224,11 @@ def load_codec(path: str) -> str:
     library = build(compll.compile_file(path))
     check_call(lib.HipressLoadCodec(os.fsencode(library), ctypes.byref(name)))
     loaded = name.value.decode()
-    # Operators are a face that only those pay for who imported it.
-    operators = sys.modules.get("hipress.torch.ops")
-    if operators is not None and hasattr(operators, "register"):
-        operators.register()
+    # Operators of frameworks are for those who use them already.
+    for face in ("hipress.torch.ops", "mxnet_hipress.operators"):
+        operators = sys.modules.get(face)
+        if operators is not None and hasattr(operators, "register"):
+            operators.register()
     return loaded
 
 

@@ -85,19 +85,20 @@ class Compressor:
         self._describe()
 
     def _describe(self) -> None:
-        text = ctypes.c_char_p()
-        _lib.check_call(_lib.lib.HipressCodecDescribe(self._handle, ctypes.byref(text)))
-        description = json.loads(text.value)
-        self.type: str = description["name"]
+        about = _lib.CodecDescription()
+        _lib.check_call(_lib.lib.HipressCodecDescribe(self._handle, ctypes.byref(about)))
+        self.type: str = about.name.decode()
         """The codec's name."""
-        self.config: str = description["config"]
+        self.config: str = about.config.decode()
         """Type and every parameter with its exact value: "type=2bit threshold=0.5"."""
-        self.fixed_size: bool = description["fixed_size"]
+        self.fixed_size = bool(about.fixed_size)
         """True if every payload of n elements has max_bytes(n) bytes."""
-        self.granularity: int = description["granularity"]
+        self.granularity: int = about.granularity
         """Cut a gradient into partitions at multiples of this many elements."""
-        self.state_names: tuple[str, ...] = tuple(description["states"])
+        self.state_names = tuple(about.states[i].decode() for i in range(about.num_states))
         """What it remembers of a gradient, float32[n] each: "residual" and others."""
+        self.uses_step = bool(about.uses_step)
+        """False if payloads depend on nothing but the gradient."""
 
     def __del__(self) -> None:
         if getattr(self, "_handle", None) and _lib is not None:

@@ -6,11 +6,12 @@ flag); MXNet arrays and futures are the front ends' business.
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import json
 import os
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from ctypes import byref, c_char_p, c_int, c_int64, c_uint32, c_void_p
 
 import numpy as np
@@ -26,8 +27,9 @@ from hipress._lib import (
     lib,
     string_pairs,
 )
-from hipress.casync import Graph, flatten, ps
+from hipress.casync import Graph, flatten
 from hipress.casync.graph import Role, worker
+from hipress.key_graphs import KeyGraphs
 
 _FLAGS = {np.dtype(np.float32): FLOAT32, np.dtype(np.float16): FLOAT16}
 
@@ -72,16 +74,28 @@ class Node:
         self._check(lib.HipressStart(byref(self._handle)))
         self._pid = os.getpid()
         self._updater = None
-        self._keys: dict[int, int] = {}  # key -> elements
-        self._homes = 0
         self._lock = threading.Lock()
         self._operations: dict[int, tuple[Callable[[str | None], None], object]] = {}
         self._next_operation = 1
         self._on_done = Done(self._operation_done)
 
-    @staticmethod
-    def _check(code: int) -> None:
-        check_call(code, HipressError)
+        if self.role == "worker":
+            with self._sentences():
+                self._graphs = KeyGraphs(*self._group_size())
+
+    Error: type[Exception] = HipressError
+    """What this node raises."""
+
+    def _check(self, code: int) -> None:
+        check_call(code, self.Error)
+
+    @contextlib.contextmanager
+    def _sentences(self) -> Iterator[None]:
+        """Turns ValueErrors into this node's errors."""
+        try:
+            yield
+        except ValueError as error:
+            raise self.Error(str(error)) from error
 
     # ---- Who we are ----
 
@@ -151,35 +165,33 @@ class Node:
 
     def set_sync(self, sync: bool) -> None:
         """Synchronous (default) or asynchronous updates; before the first :meth:`init`."""
+        with self._sentences():
+            self._graphs.set_sync(sync)
         self._check(lib.HipressSetSync(self._handle, int(sync)))
-        self._sync = sync
 
-    _sync = True
+    @property
+    def topology(self) -> str:
+        """How gradients travel in this job: a name in :data:`hipress.casync.TOPOLOGIES`."""
+        with self._sentences():
+            return self._graphs.topology
 
-    def graph(self, n: int) -> Graph:
-        """The task graph for the next key of ``n`` elements."""
-        bound = int(os.environ.get("MXNET_KVSTORE_BIGARRAY_BOUND", ps.BIGARRAY_BOUND))
-        size = int(os.environ.get("HIPRESS_PARTITION_ELEMENTS", ps.PARTITION_ELEMENTS))
-        workers, servers = self._group_size()
-        return ps.build(
-            n,
-            workers,
-            servers,
-            home=self._homes,
-            partition_elements=size,
-            bigarray_bound=bound,
-            sync=self._sync,
-        )
+    @property
+    def serverless(self) -> bool:
+        """Whether keys live in the workers alone, without servers."""
+        with self._sentences():
+            return self._graphs.serverless
 
-    def init(self, key: int, name: str, data: int | None, n: int, dtype: int) -> None:
+    def init(self, key: int, name: str, data: int | None, n: int, dtype: int) -> Graph:
         """Initialises ``key`` on all workers together with rank 0's ``data``.
+
+        Returns the graph that its gradients will travel along.
 
         :param data: address of ``n`` elements; read on rank 0 only
         :param dtype: type flag (0 float32, 2 float16, 12 bfloat16)
         :raises HipressError: the same on all workers, if they do not agree
         """
-        graph = self.graph(n)
-        self._homes += 1
+        with self._sentences():
+            graph, description = self._graphs.next(n, name)
         nodes = [node for node in graph.tasks if node.role == Role.SERVER]
         nodes.append(worker(self.rank))
         programs = [flatten(graph, node) for node in nodes]
@@ -194,18 +206,20 @@ class Node:
                 data,
                 n,
                 dtype,
+                description.encode(),
                 len(nodes),
                 (c_uint32 * len(nodes))(*(node.packed for node in nodes)),
                 pointers,
                 (c_int64 * len(nodes))(*(len(program) for program in programs)),
             )
         )
-        self._keys[key] = n
+        self._graphs.in_use = True
+        return graph
 
-    def init_array(self, key: int, value: np.ndarray, name: str | None = None) -> None:
+    def init_array(self, key: int, value: np.ndarray, name: str | None = None) -> Graph:
         """As :meth:`init`, of a C-contiguous float32 or float16 array."""
         address, n, flag = _memory(value)
-        self.init(key, name or str(key), address, n, flag)
+        return self.init(key, name or str(key), address, n, flag)
 
     def push(self, key: int, gradient: np.ndarray, priority: int = 0) -> Pending:
         """Pushes; ``gradient`` must not change until the result's ``wait`` returns."""
@@ -255,9 +269,17 @@ class Node:
     def set_gradient_compression(self, params: dict[str, object]) -> None:
         """Compression of all later pushes, e.g. ``{"type": "2bit", "threshold": 0.5}``.
 
+        ``topology``, ``devices_per_host`` and ``plan`` (a file) among them hold for keys that are
+        initialised later.
+
         :raises HipressError: a sentence that lists what is allowed
         """
-        self._check(lib.HipressSetGradientCompression(self._handle, *string_pairs(params)))
+        topology = {"topology": str(params["topology"]).lower()} if "topology" in params else {}
+        pairs = string_pairs({**params, **topology})
+        with self._sentences():
+            graphs = self._graphs.configured(params)
+        self._check(lib.HipressSetGradientCompression(self._handle, *pairs))
+        self._graphs = graphs
 
     def command(self, server: int, head: int, body: bytes) -> bytes:
         """Sends a command to one server and returns its answer.

@@ -16,7 +16,6 @@ from types import TracebackType
 import mxnet as mx
 from mxnet.base import MXNetError
 
-from hipress._lib import check_call
 from hipress.node import Node
 from mxnet_hipress import _engine
 from mxnet_hipress._sparse import SparseStore
@@ -27,9 +26,7 @@ _job: Job | None = None
 class WorkerNode(Node):
     """The node, with errors as MXNet's users expect them."""
 
-    @staticmethod
-    def _check(code: int) -> None:
-        check_call(code, MXNetError)
+    Error = MXNetError
 
 
 class Job:

@@ -19,8 +19,17 @@ using hipress::Error;
 using hipress::Payload;
 
 struct HipressCodec {
-  CodecPtr codec;
+  explicit HipressCodec(CodecPtr made)
+      : codec(std::move(made)), name(codec->Name()), config(codec->Config()),
+        state_names(codec->StateNames()) {
+    for (const std::string& text : state_names) names.push_back(text.c_str());
+  }
+
+  const CodecPtr codec;
   hipress::CodecState state;
+  const std::string name, config;
+  const std::vector<std::string> state_names;
+  std::vector<const char*> names;
 };
 
 namespace {
@@ -55,10 +64,10 @@ Payload CheckedPayload(const Codec& codec, const void* data, int64_t bytes, size
 /// The place of a state by its name. Every codec takes a residual over, if only once.
 Buffer* FindState(HipressCodecHandle codec, const std::string& name) {
   if (name == "residual") return &codec->state.residual;
-  const std::vector<std::string> names = codec->codec->StateNames();
+  const auto& names = codec->state_names;
   const auto found = std::find(names.begin(), names.end(), name);
   if (found == names.end()) {
-    throw Error("compression type " + codec->codec->Name() + " has no state \"" + name + "\"");
+    throw Error("compression type " + codec->name + " has no state \"" + name + "\"");
   }
   return codec->codec->States(&codec->state)[static_cast<size_t>(found - names.begin())];
 }
@@ -79,6 +88,14 @@ int HipressListCodecs(const char** json) {
   API_END();
 }
 
+int HipressCodecNames(const char** names) {
+  API_BEGIN();
+  std::string list;
+  for (const auto& info : hipress::Codecs()) list += (list.empty() ? "" : "\n") + info.name;
+  *names = hipress::KeepString(list);
+  API_END();
+}
+
 int HipressLoadCodec(const char* path, const char** name) {
   API_BEGIN();
   *name = hipress::KeepString(hipress::LoadCompiledCodec(path));
@@ -96,7 +113,7 @@ int HipressCodecCreate(int num, const char** keys, const char** vals, HipressCod
       params.emplace_back(keys[i], vals[i]);
     }
   }
-  *out = new HipressCodec{hipress::MakeCodec(type, params), {}};
+  *out = new HipressCodec(hipress::MakeCodec(type, params));
   API_END();
 }
 
@@ -104,19 +121,13 @@ int HipressCodecForSumOf(HipressCodecHandle codec, int count, HipressCodecHandle
   API_BEGIN();
   if (count < 1) throw Error("a sum has 1 gradient or more, not " + std::to_string(count));
   const auto scaled = codec->codec->ForSumOf(count);
-  *out = new HipressCodec{scaled ? scaled : codec->codec, {}};
+  *out = new HipressCodec(scaled ? scaled : codec->codec);
   API_END();
 }
 
 int HipressCodecFree(HipressCodecHandle codec) {
   API_BEGIN();
   delete codec;
-  API_END();
-}
-
-int HipressCodecConfig(HipressCodecHandle codec, const char** text) {
-  API_BEGIN();
-  *text = hipress::KeepString(codec->codec->Config());
   API_END();
 }
 
@@ -190,17 +201,16 @@ int HipressCodecEncodeWith(HipressCodecHandle codec, const void* gradient, int64
   API_END();
 }
 
-int HipressCodecDescribe(HipressCodecHandle codec, const char** json) {
+int HipressCodecDescribe(HipressCodecHandle codec, HipressCodecDescription* out) {
   API_BEGIN();
-  const Codec& type = *codec->codec;
-  std::string states;
-  for (const auto& name : type.StateNames()) {
-    states += (states.empty() ? "" : ", ") + JsonString(name);
-  }
-  *json = hipress::KeepString(
-      "{\"name\": " + JsonString(type.Name()) + ", \"config\": " + JsonString(type.Config()) +
-      ", \"states\": [" + states + "], \"fixed_size\": " + (type.FixedSize() ? "true" : "false") +
-      ", \"granularity\": " + std::to_string(type.Granularity()) + "}");
+  out->name = codec->name.c_str();
+  out->config = codec->config.c_str();
+  out->num_states = static_cast<int>(codec->names.size());
+  out->states = codec->names.data();
+  // A codec that draws random numbers has a seed.
+  out->uses_step = !codec->names.empty() || codec->config.find(" seed=") != std::string::npos;
+  out->fixed_size = codec->codec->FixedSize();
+  out->granularity = static_cast<int64_t>(codec->codec->Granularity());
   API_END();
 }
 

@@ -166,14 +166,14 @@ int HipressStats(HipressNodeHandle node, const char** json) {
 // ---- Worker ---------------------------------------------------------------------------------------
 
 int HipressInit(HipressNodeHandle node, uint64_t key, const char* name, const void* data, int64_t n,
-                int dtype, int num_programs, const uint32_t* nodes, const int64_t* const* programs,
-                const int64_t* lengths) {
+                int dtype, const char* graph, int num_programs, const uint32_t* nodes,
+                const int64_t* const* programs, const int64_t* lengths) {
   API_BEGIN();
   hipress::KVStoreDist::Programs all;
   for (int i = 0; i < num_programs; ++i) {
     all[NodeId::Unpack(nodes[i])].assign(programs[i], programs[i] + lengths[i]);
   }
-  node->AsWorker().Init(key, name, data, n, DTypeFromFlag(dtype), all);
+  node->AsWorker().Init(key, name, data, n, DTypeFromFlag(dtype), graph, all);
   API_END();
 }
 

@@ -28,29 +28,47 @@ Flow::Flow(uint64_t key, std::string name, int64_t elements, int channel,
       executor_(executor),
       lane_(program_->tasks().size(), 0),
       states_(program_->tasks().size()),
-      state_owners_(program_->tasks().size()) {}
+      state_owners_(program_->tasks().size()) {
+  timeline::NameKey(key_, name_);
+}
 
 Flow::~Flow() = default;
 
 uint32_t Flow::iteration() const {
   std::lock_guard<std::mutex> lock(mutex_);
-  return next_iteration_ - 1;
+  return pushed_;
 }
 
-std::vector<NodeId> Flow::WaitingFor(uint32_t* iteration) const {
-  *iteration = 0;
+bool Flow::Drain() {
+  Effects effects;
+  std::lock_guard<std::mutex> lock(mutex_);
+  for (size_t i = 0; i < live_.size(); ++i) {
+    const InstancePtr instance = live_[i];
+    if (instance->pushed) DropOutput(instance, &effects);
+  }
+  return live_.empty() || !live_.front()->pushed;
+}
+
+Flow::Wait Flow::WaitingFor() const {
+  Wait wait;
+  const bool pushes = program_->num_updates() == 0;  // servers do not
   std::lock_guard<std::mutex> lock(mutex_);
   for (const InstancePtr& instance : live_) {
-    std::set<NodeId> peers;
+    std::set<NodeId> peers, culprits;
     for (size_t t = 0; t < instance->states.size(); ++t) {
       const Task& task = program_->tasks()[t];
-      if (task.op == Op::kRecv && instance->states[t] != Instance::kDone) peers.insert(task.peer);
+      if (task.op != Op::kRecv || instance->states[t] == Instance::kDone) continue;
+      peers.insert(task.peer);
+      if (task.terms == Program::kFirstHand) culprits.insert(task.peer);
     }
-    if (peers.empty()) continue;  // it only waits for replies to be read
-    *iteration = instance->iteration;
-    return {peers.begin(), peers.end()};
+    wait.unpushed = pushes && !instance->pushed;
+    if (peers.empty() && !wait.unpushed) continue;  // it only waits for replies to be read
+    wait.iteration = instance->iteration;
+    wait.peers.assign(peers.begin(), peers.end());
+    wait.culprits.assign(culprits.begin(), culprits.end());
+    return wait;
   }
-  return {};
+  return Wait();
 }
 
 // ---- Instances ---------------------------------------------------------------------------------
@@ -63,6 +81,7 @@ Flow::InstancePtr Flow::NewInstance() {
   instance->left = tasks.size();
   instance->states.assign(tasks.size(), Instance::kWaiting);
   instance->values.resize(tasks.size());
+  if (timeline::kOn) instance->arrived.resize(tasks.size());
   for (const Task& task : tasks) {
     int32_t missing = 0;
     for (int32_t input : task.inputs) {
@@ -86,7 +105,7 @@ Flow::Instance* Flow::Find(uint32_t iteration) const {
   return at < live_.size() ? live_[at].get() : nullptr;
 }
 
-void Flow::Push(const void* gradient, DType dtype, int priority, Done done) {
+void Flow::Push(const void* gradient, DType dtype, int priority, Done done, PushMode mode) {
   auto input = std::make_shared<External>(
       static_cast<uint8_t*>(const_cast<void*>(gradient)), dtype, std::move(done));
   Effects effects;
@@ -96,11 +115,19 @@ void Flow::Push(const void* gradient, DType dtype, int priority, Done done) {
     effects.garbage.push_back(std::move(input));
     return;
   }
-  if (!live_.empty()) DropOutput(live_.back(), &effects);
-  InstancePtr instance = NewInstance();
+  if (Instance* last = Find(pushed_)) {
+    DropOutput(live_[last->iteration - live_.front()->iteration], &effects);
+  }
+  ++pushed_;
+  if (next_iteration_ == pushed_) NewInstance();  // else a message of this iteration came before
+  const size_t at = pushed_ - live_.front()->iteration;
+  const InstancePtr instance = live_[at];
+  instance->pushed = true;
+  instance->mode = mode;
   instance->priority = priority;
   instance->input = std::move(input);
-  if (live_.size() <= kWindow) TryStartAll(instance, &effects);
+  instance->pushed_at = timeline::Now();
+  if (at < kWindow) TryStartAll(instance, &effects);
 }
 
 bool Flow::Pull(void* out, DType dtype, int priority, Done* done) {
@@ -112,8 +139,8 @@ bool Flow::Pull(void* out, DType dtype, int priority, Done* done) {
     effects.garbage.push_back(std::move(output));
     return true;
   }
-  if (live_.empty()) return false;
-  const InstancePtr instance = live_.back();
+  if (Find(pushed_) == nullptr) return false;
+  const InstancePtr instance = live_[pushed_ - live_.front()->iteration];
   if (instance->output || instance->output_dropped || instance->output_tasks == 0) return false;
   instance->output =
       std::make_shared<External>(static_cast<uint8_t*>(out), dtype, std::move(*done));
@@ -143,9 +170,10 @@ void Flow::TryStart(const InstancePtr& instance, int t, Effects* effects) {
   if (instance->states[t] != Instance::kWaiting || instance->missing_inputs[t] > 0) return;
   if (lane_[t] + 1 != instance->iteration) return;
   if (task.op == Op::kDecode && !instance->output && !instance->output_dropped) return;
-  if (instance->iteration >= live_.front()->iteration + kWindow) {
+  // A gradient's turn may come when an older iteration retires.
+  if (!instance->input || instance->iteration >= live_.front()->iteration + kWindow) {
     for (int32_t input : task.inputs) {
-      if (input == Program::kGradient) return;  // its turn comes when an older iteration retires
+      if (input == Program::kGradient) return;
     }
   }
   instance->states[t] = Instance::kRunning;
@@ -186,6 +214,10 @@ void Flow::Complete(const InstancePtr& instance, int t, Value value, Effects* ef
     }
   }
   if (task.op == Op::kDecode && --instance->output_tasks == 0) {
+    if (timeline::kOn && instance->output) {
+      timeline::Record(TimelineOp::kGradient, key_, 0, instance->iteration,
+                       0, uint64_t(elements_), instance->pushed_at);
+    }
     effects->garbage.push_back(std::move(instance->output));
     instance->output_dropped = true;  // pulled: another pull fetches
   }
@@ -254,8 +286,8 @@ Buffer Flow::OnHeader(NodeId from, const MessageHeader& header) {
   std::lock_guard<std::mutex> lock(mutex_);
   if (!failure_.empty()) return Buffer();
   while (header.iteration >= next_iteration_ &&
-         header.iteration - next_iteration_ < kMaxAhead && program_->num_updates() > 0) {
-    NewInstance();  // servers start an iteration when its first contribution comes
+         header.iteration - next_iteration_ < kMaxAhead && program_->hears_workers()) {
+    NewInstance();  // an iteration starts with the first contribution, this node's or another's
   }
   Instance* instance = Find(header.iteration);
   if (instance == nullptr || instance->states[t] != Instance::kWaiting) {
@@ -263,6 +295,7 @@ Buffer Flow::OnHeader(NodeId from, const MessageHeader& header) {
                         "', which is not expected now");
   }
   instance->states[t] = Instance::kReceiving;
+  if (timeline::kOn) instance->arrived[t] = timeline::Now();
   const auto& consumers = program_->tasks()[t].consumers;
   if (codec->IsIdentity() && instance->output && instance->output->dtype == wire_ &&
       consumers.size() == 1 && program_->tasks()[consumers[0]].op == Op::kDecode) {
@@ -290,6 +323,10 @@ void Flow::OnMessage(NodeId from, Message message) {
   Instance* instance = Find(header.iteration);
   if (instance == nullptr) return;
   InstancePtr held = live_[header.iteration - live_.front()->iteration];
+  if (timeline::kOn) {
+    timeline::Record(TimelineOp::kReceive, key_, header.partition, header.iteration,
+                     header.payload_bytes, header.elements, instance->arrived[t], from.Packed());
+  }
   Complete(held, t, std::move(value), &effects);
 }
 

@@ -24,6 +24,7 @@
 
 #include "casync/executor.h"
 #include "casync/program.h"
+#include "common/timeline.h"
 #include "operator/contrib/codec.h"
 #include "van/message.h"
 
@@ -42,6 +43,12 @@ struct Value {
   uint8_t reply_policy = 0;
 };
 
+/// How an iteration differs from the usual one.
+struct PushMode {
+  bool plain = false;  ///< nothing is compressed
+  bool keep = true;    ///< the result is kept for a later pull, not just for this iteration's
+};
+
 class Flow;
 
 /// What a flow needs of the store it belongs to. Called without the flow's lock held.
@@ -49,8 +56,9 @@ class FlowHost {
  public:
   virtual ~FlowHost() = default;
   virtual NodeId Self() const = 0;
-  /// The codec to encode with. `sum`: the dense input's origin, for servers; empty on workers.
-  virtual CodecPtr CodecToEncode(const Flow& flow, const Value& sum, bool updated) = 0;
+  /// The codec for an encode. `sum`: the dense input's origin, for servers.
+  virtual CodecPtr CodecToEncode(const Flow& flow, const Task& task, const Value& sum,
+                                 bool updated) = 0;
   /// Hands a payload to the transport; `done` as Van::SendDone.
   virtual void SendValue(const Flow& flow, const Task& task, const Value& value, uint32_t iteration,
                          int priority, std::function<void(bool)> done) = 0;
@@ -63,6 +71,10 @@ class FlowHost {
   virtual Buffer Update(const Flow& flow, Buffer sum) { return sum; }
   /// A result of this node is there that others may fetch.
   virtual void OnResult(const Flow& flow, int32_t partition, uint32_t iteration, const Value& value) {}
+  /// A worker has a partition's result: `value` (of codec null: float32). If not `keep`, nobody will
+  /// ask for it again.
+  virtual void OnOutput(const Flow& flow, int32_t partition, uint32_t iteration, const Value& value,
+                        bool keep) {}
   /// Something failed that the job cannot go on after (an optimizer threw, say).
   virtual void OnFailure(const Flow& flow, const std::string& sentence) = 0;
 };
@@ -84,12 +96,15 @@ class Flow : public std::enable_shared_from_this<Flow> {
 
   // ---- What the user does (workers) ----
   /// Starts an iteration with this gradient. `done` when it is no longer needed.
-  void Push(const void* gradient, DType dtype, int priority, Done done);
+  void Push(const void* gradient, DType dtype, int priority, Done done, PushMode mode = {});
   /// Binds the output of the latest iteration. \return false, with `done` untouched, if there is
   /// none that was not pulled yet: the caller then fetches the value.
   bool Pull(void* out, DType dtype, int priority, Done* done);
   /// Pushes so far.
   uint32_t iteration() const;
+  /// Lets every iteration end without being pulled from now on. \return true when all pushed ones
+  /// have ended
+  bool Drain();
 
   // ---- What the transport brings (on its thread) ----
   Buffer OnHeader(NodeId from, const MessageHeader& header);
@@ -97,8 +112,14 @@ class Flow : public std::enable_shared_from_this<Flow> {
 
   /// Ends every iteration with this error, now and later.
   void Fail(const std::string& sentence);
-  /// Nodes that the oldest iteration with something to receive waits for; its number, or 0.
-  std::vector<NodeId> WaitingFor(uint32_t* iteration) const;
+  /// What the oldest iteration with something to receive waits for.
+  struct Wait {
+    uint32_t iteration = 0;     ///< 0: it waits for nobody
+    bool unpushed = false;      ///< others have begun it and wait for this node's push
+    std::vector<NodeId> peers;  ///< that have not sent all yet
+    std::vector<NodeId> culprits;  ///< of these, those that need nobody else to send
+  };
+  Wait WaitingFor() const;
 
  private:
   class External;
@@ -120,9 +141,12 @@ class Flow : public std::enable_shared_from_this<Flow> {
   void Run(const InstancePtr& instance, int task);
   Value Encode(const Instance& instance, int task);
   Value Merge(Instance& instance, int task);
+  CodecPtr CommonCodec(const Instance& instance, const Task& task) const;
+  void AddOneByOne(const Instance& instance, const Task& task, float* out) const;
   void Decode(const Instance& instance, int task);
   void UpdateShard(const InstancePtr& instance);
   void Finish(const InstancePtr& instance, int task, Value value);
+  void Trace(TimelineOp op, int task, uint32_t iteration, size_t bytes, int64_t began) const;
   void SendTask(const InstancePtr& instance, int task);
 
   const uint64_t key_;
@@ -136,7 +160,8 @@ class Flow : public std::enable_shared_from_this<Flow> {
 
   mutable std::mutex mutex_;
   std::deque<InstancePtr> live_;        // by iteration, without gaps
-  uint32_t next_iteration_ = 1;
+  uint32_t next_iteration_ = 1;         // to be created
+  uint32_t pushed_ = 0;
   std::vector<uint32_t> lane_;          // per task: the last iteration in which it is done
   std::vector<CodecState> states_;      // per task; used by encodes, one at a time thanks to lane_
   std::vector<CodecPtr> state_owners_;  // the codec that wrote states_[task]

@@ -2,9 +2,10 @@
  * \file flow_tasks.cc
  * \brief What each task does, on a compute thread and without the flow's lock.
  */
-#include <cstring>
+#include <algorithm>
 
 #include "casync/flow-inl.h"
+#include "operator/contrib/kernels.h"
 
 namespace hipress {
 namespace {
@@ -24,6 +25,15 @@ uint32_t RandomStream(NodeId node, uint64_t key, int channel, int task) {
   return uint32_t(h);
 }
 
+/// Of everything that a task reads which is not the gradient.
+size_t PayloadBytes(const std::vector<Value>& values, const Task& task) {
+  size_t bytes = 0;
+  for (int32_t input : task.inputs) {
+    if (input != Program::kGradient) bytes += values[input].data.size;
+  }
+  return bytes;
+}
+
 }  // namespace
 
 void Flow::Finish(const InstancePtr& instance, int t, Value value) {
@@ -32,21 +42,34 @@ void Flow::Finish(const InstancePtr& instance, int t, Value value) {
   Complete(instance, t, std::move(value), &effects);
 }
 
+void Flow::Trace(TimelineOp op, int t, uint32_t iteration, size_t bytes, int64_t began) const {
+  const Task& task = program_->tasks()[t];
+  timeline::Record(op, key_, uint32_t(task.partition), iteration, bytes,
+                   uint64_t(program_->partitions()[task.partition].count), began,
+                   task.op == Op::kSend ? task.peer.Packed() : timeline::kNoPeer);
+}
+
 void Flow::SendTask(const InstancePtr& instance, int t) {
   const Task& task = program_->tasks()[t];
   const Value value = instance->values[task.inputs[0]];
   auto self = shared_from_this();
+  const int64_t began = timeline::Now();
   host_->SendValue(*this, task, value, instance->iteration, instance->priority,
-                   [self, weak = std::weak_ptr<Instance>(instance), t](bool sent) {
+                   [self, weak = std::weak_ptr<Instance>(instance), t, began,
+                    bytes = value.data.size](bool sent) {
                      // A peer that went down fails the whole flow elsewhere, with its name; the
                      // instance is let go of then, though a lent payload may still be out.
                      const InstancePtr instance = weak.lock();
+                     if (timeline::kOn && sent && instance) {
+                       self->Trace(TimelineOp::kSend, t, instance->iteration, bytes, began);
+                     }
                      if (sent && instance) self->Finish(instance, t, Value());
                    });
 }
 
 void Flow::Run(const InstancePtr& instance, int t) {
   const Task& task = program_->tasks()[t];
+  const int64_t began = timeline::Now();
   try {
     Value value;
     switch (task.op) {
@@ -58,8 +81,19 @@ void Flow::Run(const InstancePtr& instance, int t) {
         host_->OnResult(*this, task.partition, instance->iteration, value);
         break;
       case Op::kMerge: value = Merge(*instance, t); break;
-      case Op::kDecode: Decode(*instance, t); break;
+      case Op::kDecode:
+        Decode(*instance, t);
+        host_->OnOutput(*this, task.partition, instance->iteration,
+                        instance->values[task.inputs[0]], instance->mode.keep);
+        break;
       default: throw Error("internal error: a task that does not compute was scheduled");
+    }
+    if (timeline::kOn) {
+      const size_t bytes = task.op == Op::kEncode ? value.data.size : PayloadBytes(instance->values, task);
+      Trace(task.op == Op::kEncode  ? TimelineOp::kEncode
+            : task.op == Op::kMerge ? TimelineOp::kMerge
+                                    : TimelineOp::kDecode,
+            t, instance->iteration, bytes, began);
     }
     Finish(instance, t, std::move(value));
   } catch (const std::exception& error) {
@@ -77,13 +111,20 @@ Value Flow::Encode(const Instance& instance, int t) {
       from_user ? instance.input->memory + partition.offset * SizeOf(dtype) : sum.data.data;
 
   Value value;
-  value.codec = host_->CodecToEncode(*this, sum, instance.updates);
+  value.codec = instance.mode.plain || task.terms == Program::kPlain
+                    ? IdentityCodec()
+                    : host_->CodecToEncode(*this, task, sum, instance.updates);
   CodecState& state = states_[t];
   state.stream = RandomStream(host_->Self(), key_, channel_, t);
   CodecPtr& owner = state_owners_[t];
   if (owner && owner != value.codec) owner->SettleResidual(&state, partition.count);
   owner = value.codec;
-  if (value.codec->IsIdentity() && dtype == wire_ && !state.residual) {
+  // A lone worker's result must not hold on to the gradient until it is pulled.
+  const bool is_result =
+      from_user && std::any_of(task.consumers.begin(), task.consumers.end(), [this](int32_t t) {
+        return program_->tasks()[t].op == Op::kDecode;
+      });
+  if (value.codec->IsIdentity() && dtype == wire_ && !state.residual && !is_result) {
     value.data = {const_cast<uint8_t*>(source), size_t(partition.count) * SizeOf(dtype),
                   from_user ? std::shared_ptr<void>(instance.input) : sum.data.owner};
     return value;
@@ -112,47 +153,74 @@ Value Flow::Merge(Instance& instance, int t) {
   }
   float* sum = out.data.as<float>();
 
-  // Runs of inputs with one codec are summed in one pass; a change of codec in mid-training can
-  // leave two runs for one iteration.
-  const CodecPtr dense = IdentityCodec();
-  auto input = [&](size_t i) {
-    if (task.inputs[i] != Program::kGradient) return instance.values[task.inputs[i]];
-    Value value;
-    value.data = Buffer::Unowned(instance.input->memory + partition.offset * sizeof(float),
-                                 n * sizeof(float));
-    if (instance.input->dtype != DType::kFloat32) {
-      throw Error("only float32 gradients can be merged where they were pushed");
-    }
-    return value;
-  };
-  std::vector<Payload> run;
-  Buffer partial;
-  for (size_t begin = 0; begin < task.inputs.size();) {
-    const Value first = input(begin);
-    size_t end = begin;
-    run.clear();
-    for (; end < task.inputs.size(); ++end) {
-      const Value value = input(end);
-      if (value.codec != first.codec) break;
-      run.push_back(AsPayload(value));
-    }
-    const CodecPtr& codec = first.codec ? first.codec : dense;
-    const DType wire = first.codec ? wire_ : DType::kFloat32;
-    if (begin == 0) {
-      codec->DecodeSum(run.data(), run.size(), n, wire, sum);
-      out.source = first.codec ? first.codec : first.source;
-      out.reply_policy = first.reply_policy;
-    } else {
-      if (!partial) partial = AllocateBuffer(n * sizeof(float));
-      codec->DecodeSum(run.data(), run.size(), n, wire, partial.as<float>());
-      const Payload both[] = {{out.data.data, out.data.size}, {partial.data, n * sizeof(float)}};
-      Buffer total = AllocateBuffer(n * sizeof(float));
-      dense->DecodeSum(both, 2, n, DType::kFloat32, total.as<float>());
-      std::memcpy(sum, total.data, n * sizeof(float));
-    }
-    begin = end;
+  std::vector<Payload> payloads;
+  const CodecPtr codec = CommonCodec(instance, task);
+  if (codec) {
+    for (int32_t input : task.inputs) payloads.push_back(AsPayload(instance.values[input]));
+    codec->DecodeSum(payloads.data(), payloads.size(), n, wire_, sum);
+  } else {
+    AddOneByOne(instance, task, sum);
+  }
+  for (int32_t input : task.inputs) {
+    if (input == Program::kGradient) continue;
+    const Value& first = instance.values[input];
+    out.source = first.codec ? first.codec : first.source;
+    out.reply_policy = first.reply_policy;
+    break;
   }
   return out;
+}
+
+/// The codec of all inputs of a merge; null if they are a mixture (of scales, with a gradient, or
+/// after a change of compression in mid-training).
+CodecPtr Flow::CommonCodec(const Instance& instance, const Task& task) const {
+  CodecPtr common;
+  for (int32_t input : task.inputs) {
+    const CodecPtr codec = input == Program::kGradient ? nullptr : instance.values[input].codec;
+    if (!codec || (common && codec != common)) return nullptr;
+    common = codec;
+  }
+  return common;
+}
+
+/// Decodes and adds a merge's inputs in their order, in float32.
+void Flow::AddOneByOne(const Instance& instance, const Task& task, float* out) const {
+  const Partition& partition = program_->partitions()[task.partition];
+  const size_t n = partition.count;
+  const Kernels& kernels = ActiveKernels();
+  // The sum so far moves between two buffers so that it ends in `out`.
+  Buffer other = AllocateBuffer(n * sizeof(float)), decoded;
+  float* targets[] = {out, other.as<float>()};
+  size_t next = (task.inputs.size() - 1) % 2;
+  const float* total = nullptr;
+  for (int32_t input : task.inputs) {
+    float* target = targets[next];
+    next = 1 - next;
+    if (input == Program::kGradient) {
+      const uint8_t* gradient =
+          instance.input->memory + partition.offset * SizeOf(instance.input->dtype);
+      if (total != nullptr) {
+        kernels.add(gradient, instance.input->dtype, total, n, target, DType::kFloat32);
+      } else {
+        kernels.convert(gradient, instance.input->dtype, n, target, DType::kFloat32);
+      }
+      total = target;
+      continue;
+    }
+    const Value& value = instance.values[input];
+    const CodecPtr codec = value.codec ? value.codec : IdentityCodec();
+    const DType wire = value.codec ? wire_ : DType::kFloat32;
+    if (codec->IsIdentity() && total != nullptr) {
+      kernels.add(value.data.data, wire, total, n, target, DType::kFloat32);
+    } else if (total == nullptr) {
+      codec->Decode(AsPayload(value), n, wire, target, DType::kFloat32);
+    } else {
+      if (!decoded) decoded = AllocateBuffer(n * sizeof(float));
+      codec->Decode(AsPayload(value), n, wire, decoded.data, DType::kFloat32);
+      kernels.add(decoded.data, DType::kFloat32, total, n, target, DType::kFloat32);
+    }
+    total = target;
+  }
 }
 
 void Flow::Decode(const Instance& instance, int t) {
@@ -169,12 +237,15 @@ void Flow::Decode(const Instance& instance, int t) {
 
 void Flow::UpdateShard(const InstancePtr& instance) {
   Buffer weight;
+  const int64_t began = timeline::Now();
   try {
     weight = host_->Update(*this, instance->sum);
   } catch (const std::exception& error) {
     host_->OnFailure(*this, "the optimizer failed on key '" + name_ + "': " + error.what());
     return;
   }
+  timeline::Record(TimelineOp::kUpdate, key_, 0, instance->iteration, weight.size,
+                   weight.size / sizeof(float), began);
   Effects effects;
   std::lock_guard<std::mutex> lock(mutex_);
   if (instance->dead) return;

@@ -77,10 +77,12 @@ void Program::Derive() {
   std::set<int32_t> local;
   recv_.clear();
   num_updates_ = 0;
+  hears_workers_ = false;
   for (size_t i = 0; i < tasks_.size(); ++i) {
     const Task& task = tasks_[i];
     local.insert(task.partition);
     if (task.op == Op::kUpdate) ++num_updates_;
+    if (task.op == Op::kRecv && task.peer.role == Role::kWorker) hears_workers_ = true;
     if (task.op == Op::kRecv &&
         !recv_.emplace(RecvKey(task.peer, task.partition, task.step), int(i)).second) {
       Malformed("two receives expect the same message");

@@ -33,7 +33,8 @@ struct Task {
   int32_t partition;
   int32_t step;              ///< tells apart sends of one partition between the same two nodes
   NodeId peer;               ///< of kSend and kRecv
-  int32_t terms = 1;         ///< of kEncode: gradients summed in its input; kPlain: never compressed
+  int32_t terms = 1;         ///< of kEncode: gradients summed in its input; kPlain: never compressed.
+                             ///< of kRecv: kFirstHand if the peer needs no other node to send it
   std::vector<int32_t> inputs;     ///< task indices, or kGradient
   std::vector<int32_t> consumers;  ///< tasks that have this one as input (derived)
 };
@@ -48,6 +49,7 @@ class Program {
  public:
   static constexpr int32_t kGradient = -1;
   static constexpr int32_t kPlain = 0;
+  static constexpr int32_t kFirstHand = 0;
 
   /// Reads and checks the flat form for a gradient of n elements.
   /// \throw Error naming the first thing that cannot be right
@@ -66,6 +68,8 @@ class Program {
   /// The range of elements that they cover.
   Partition shard() const { return shard_; }
   int num_updates() const { return num_updates_; }
+  /// True if workers send to this node, so that an iteration may begin here with their message.
+  bool hears_workers() const { return hears_workers_; }
   /// The receive task for a message, or -1.
   int FindRecv(NodeId from, int32_t partition, int32_t step) const;
 
@@ -79,6 +83,7 @@ class Program {
   std::vector<int32_t> local_partitions_;
   Partition shard_{0, 0};
   int num_updates_ = 0;
+  bool hears_workers_ = false;
   std::unordered_map<uint64_t, int> recv_;
 };
 

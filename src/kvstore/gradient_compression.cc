@@ -12,6 +12,8 @@ struct CompressionParam : public dmlc::Parameter<CompressionParam> {
   std::string type;
   int64_t min_size;
   int topology;
+  int devices_per_host;
+  std::string plan;
   int pull;
   DMLC_DECLARE_PARAMETER(CompressionParam) {
     DMLC_DECLARE_FIELD(type).set_default("none").describe(
@@ -20,8 +22,22 @@ struct CompressionParam : public dmlc::Parameter<CompressionParam> {
     // from compression (biases, normalisation) are that small.
     DMLC_DECLARE_FIELD(min_size).set_default(1024).set_lower_bound(0).describe(
         "an integer >= 0: gradients of fewer elements go uncompressed; 0 compresses all, as MXNet");
-    DMLC_DECLARE_FIELD(topology).add_enum("ps", 0).set_default(0).describe(
-        "ps: how gradients travel; ps is over parameter servers");
+    DMLC_DECLARE_FIELD(topology)
+        .add_enum("auto", 0)
+        .add_enum("ps", 1)
+        .add_enum("colocated", 2)
+        .add_enum("ring", 3)
+        .add_enum("tree", 4)
+        .add_enum("butterfly", 5)
+        .add_enum("star", 6)
+        .add_enum("hierarchical", 7)
+        .set_default(0)
+        .describe("auto, ps, colocated, ring, tree, butterfly, star or hierarchical: how gradients "
+                  "travel; auto is ps if the job has servers, else colocated");
+    DMLC_DECLARE_FIELD(devices_per_host).set_default(0).set_range(0, 65535).describe(
+        "an integer >= 0: workers on each host, for topology hierarchical; 0: as launched");
+    DMLC_DECLARE_FIELD(plan).set_default("").describe(
+        "a file name: which gradients to compress, and into how many partitions to cut each");
     DMLC_DECLARE_FIELD(pull)
         .add_enum("auto", static_cast<int>(GradientCompression::Pull::kAuto))
         .add_enum("none", static_cast<int>(GradientCompression::Pull::kNone))

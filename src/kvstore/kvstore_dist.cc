@@ -25,6 +25,7 @@ KVStoreDist::KVStoreDist(JobOptions options)
                [this](NodeId to, Message message, int priority) {
                  postoffice_.Send(to, std::move(message), priority);
                }),
+      locals_(&executor_),
       compression_(GradientCompression::None()) {}
 
 KVStoreDist::~KVStoreDist() { Stop(); }
@@ -32,13 +33,23 @@ KVStoreDist::~KVStoreDist() { Stop(); }
 void KVStoreDist::Start() { postoffice_.Start(this); }
 
 void KVStoreDist::Stop() {
+  Drain();
   stopping_ = true;
+  StopWatch();
   postoffice_.Stop();
   FailAll("the key-value store has been closed");
 }
 
 void KVStoreDist::Abort() {
   stopping_ = true;
+  StopWatch();
+  {
+    // The others must hear why before they see this node go, or they would name it. News of a death
+    // travels through the scheduler, too, and could overtake.
+    std::unique_lock<std::mutex> lock(mutex_);
+    told_.wait_for(lock, std::chrono::milliseconds(500), [this] { return untold_ == 0; });
+    told_.wait_until(lock, failed_job_at_ + std::chrono::milliseconds(300), [] { return false; });
+  }
   postoffice_.Abort();
   FailAll("the key-value store has been closed after an error");
 }
@@ -81,14 +92,18 @@ std::string KVStoreDist::Command(int server, int head, const void* body, size_t 
     throw Error("there is no server " + std::to_string(server) + "; the job has " +
                 std::to_string(postoffice_.num_servers()));
   }
+  return Request(Server(server), head, std::string(static_cast<const char*>(body), bytes));
+}
+
+std::string KVStoreDist::Request(NodeId to, int head, const std::string& body) {
   std::future<Reply> reply;
   Message message;
   message.header.kind = uint16_t(MessageKind::kCommand);
   message.header.iteration = NewRequest(&reply);
   message.header.partition = uint32_t(head);
-  message.payload = PackText(std::string(static_cast<const char*>(body), bytes));
-  postoffice_.Send(Server(server), std::move(message), kControlPriority);
-  return Await(&reply, Server(server).ToString() + " to answer a command");
+  message.payload = PackText(body);
+  postoffice_.Send(to, std::move(message), kControlPriority);
+  return Await(&reply, to.ToString() + " to answer a command");
 }
 
 void KVStoreDist::Barrier() {
@@ -97,78 +112,6 @@ void KVStoreDist::Barrier() {
 }
 
 // ---- Keys -----------------------------------------------------------------------------------------
-
-void KVStoreDist::Init(uint64_t key, const std::string& name, const void* data, int64_t n,
-                       DType dtype, const Programs& programs) {
-  const NodeId self = postoffice_.self();
-  auto mine = programs.find(self);
-  if (mine == programs.end()) throw Error("no task program for " + self.ToString());
-  auto program = Program::Parse(mine->second.data(), int64_t(mine->second.size()), n);
-  auto flow = std::make_shared<Flow>(key, name, n, 0, program, dtype, this, &executor_);
-
-  std::string all;  // every worker must have built the same graph
-  std::vector<NodeId> owners;
-  for (const auto& [node, flat] : programs) {
-    if (node.role != Role::kServer) continue;
-    all.append(reinterpret_cast<const char*>(flat.data()), flat.size() * sizeof(int64_t));
-    if (!Program::Parse(flat.data(), int64_t(flat.size()), n)->tasks().empty()) owners.push_back(node);
-  }
-  const uint64_t digest = Digest(all);
-  {
-    std::lock_guard<std::mutex> lock(mutex_);
-    if (!failure_.empty()) throw Error(failure_);
-    if (!flows_.emplace(key, flow).second) throw Error("key '" + name + "' is already initialised");
-    owners_[key] = owners;
-  }
-  try {
-    std::vector<std::future<Reply>> replies(owners.size());
-    for (size_t i = 0; i < owners.size(); ++i) {
-      const uint32_t request = NewRequest(&replies[i]);
-      SendInit(owners[i], key, name, data, n, dtype, programs, digest, request);
-    }
-    for (size_t i = 0; i < owners.size(); ++i) {
-      Await(&replies[i], "all workers to initialise key '" + name + "' on " + owners[i].ToString());
-    }
-  } catch (...) {
-    std::lock_guard<std::mutex> lock(mutex_);
-    flows_.erase(key);
-    owners_.erase(key);
-    throw;
-  }
-}
-
-void KVStoreDist::SendInit(NodeId to, uint64_t key, const std::string& name, const void* data,
-                           int64_t n, DType dtype, const Programs& programs, uint64_t digest,
-                           uint32_t request) {
-  const std::vector<int64_t>& flat = programs.at(to);
-  const bool first = postoffice_.self().rank == 0;
-  Message message;
-  message.header.kind = uint16_t(MessageKind::kInitKey);
-  message.header.key = key;
-  message.header.config = digest;
-  message.header.elements = uint64_t(n);
-  message.header.dtype = uint8_t(dtype);
-  message.header.iteration = request;
-  message.payload = InitKeyBody{name, first ? flat : std::vector<int64_t>()}.Pack();
-  postoffice_.Send(to, std::move(message), kControlPriority);
-  if (!first) return;
-  const auto program = Program::Parse(flat.data(), int64_t(flat.size()), n);
-  for (int32_t p : program->local_partitions()) {
-    const Partition& partition = program->partitions()[p];
-    Message value;
-    value.header.kind = uint16_t(MessageKind::kInitData);
-    value.header.key = key;
-    value.header.elements = uint64_t(partition.count);
-    value.header.dtype = uint8_t(dtype);
-    value.header.partition = uint32_t(p);
-    // A copy, so that an error can leave this function while the transport still sends.
-    value.payload = AllocateBuffer(partition.count * SizeOf(dtype));
-    std::memcpy(value.payload.data,
-                static_cast<const uint8_t*>(data) + partition.offset * SizeOf(dtype),
-                value.payload.size);
-    postoffice_.Send(to, std::move(value), kControlPriority);
-  }
-}
 
 std::shared_ptr<Flow> KVStoreDist::FindFlow(uint64_t key) const {
   std::lock_guard<std::mutex> lock(mutex_);
@@ -209,32 +152,46 @@ void KVStoreDist::WaitAll() {
   pending_zero_.wait(lock, [this] { return pending_ == 0; });
 }
 
-void KVStoreDist::Push(uint64_t key, const void* gradient, int64_t n, DType dtype, int priority,
-                       Done done) {
-  auto flow = Checked(key, n, dtype, "push");
-  counters_.pushed_raw_bytes += uint64_t(n) * SizeOf(dtype);
-  flow->Push(gradient, dtype, priority, Counted(std::move(done)));
+void KVStoreDist::Push(const std::shared_ptr<Flow>& flow, const void* gradient, int priority,
+                       Done done, PushMode mode) {
+  counters_.pushed_raw_bytes += uint64_t(flow->elements()) * SizeOf(flow->wire());
+  flow->Push(gradient, flow->wire(), priority, Counted(std::move(done)), mode);
 }
 
-void KVStoreDist::Pull(uint64_t key, void* out, int64_t n, DType dtype, int priority, Done done) {
-  auto flow = Checked(key, n, dtype, "pull");
-  counters_.pulled_raw_bytes += uint64_t(n) * SizeOf(dtype);
+void KVStoreDist::Pull(const std::shared_ptr<Flow>& flow, void* out, int priority, Done done) {
+  counters_.pulled_raw_bytes += uint64_t(flow->elements()) * SizeOf(flow->wire());
   Done counted = Counted(std::move(done));
-  if (flow->Pull(out, dtype, priority, &counted)) return;
+  if (flow->Pull(out, flow->wire(), priority, &counted)) return;
   std::vector<NodeId> owners;
   {
     std::lock_guard<std::mutex> lock(mutex_);
-    owners = owners_[key];
+    owners = owners_[flow->key()];
   }
-  fetches_.Start(flow, owners, out, dtype, priority, std::move(counted));
+  if (owners.empty()) {
+    locals_.Fetch(flow, out, flow->wire(), priority, std::move(counted));
+  } else {
+    fetches_.Start(flow, owners, out, flow->wire(), priority, std::move(counted));
+  }
+}
+
+void KVStoreDist::Push(uint64_t key, const void* gradient, int64_t n, DType dtype, int priority,
+                       Done done) {
+  Push(Checked(key, n, dtype, "push"), gradient, priority, std::move(done), PushMode());
+}
+
+void KVStoreDist::Pull(uint64_t key, void* out, int64_t n, DType dtype, int priority, Done done) {
+  Pull(Checked(key, n, dtype, "pull"), out, priority, std::move(done));
 }
 
 void KVStoreDist::PushPull(uint64_t key, const void* gradient, void* out, int64_t n, DType dtype,
                            int priority, Done done) {
   // In place is safe: a partition of the result exists only after that partition of the gradient
   // has been sent or encoded.
-  Push(key, gradient, n, dtype, priority, nullptr);
-  Pull(key, out, n, dtype, priority, std::move(done));
+  const auto flow = Checked(key, n, dtype, "push and pull");
+  PushMode mode;
+  mode.keep = false;
+  Push(flow, gradient, priority, nullptr, mode);
+  Pull(flow, out, priority, std::move(done));
 }
 
 // ---- Messages -------------------------------------------------------------------------------------
@@ -247,6 +204,10 @@ Buffer KVStoreDist::OnHeader(NodeId from, const MessageHeader& header) {
       return flow->OnHeader(from, header);
     }
     case MessageKind::kFetched: return fetches_.OnHeader(header);
+    case MessageKind::kInitKey:
+    case MessageKind::kCommand:
+      if (from.role != Role::kWorker) throw ProtocolError("a message that only workers send");
+      break;
     case MessageKind::kCodecConfig:
     case MessageKind::kReply:
     case MessageKind::kFailure: break;
@@ -279,7 +240,24 @@ void KVStoreDist::OnMessage(NodeId from, Message message) {
       promise.set_value({header.flags == kReplyOk, UnpackText(message.payload)});
       break;
     }
-    case MessageKind::kFailure: FailAll(UnpackText(message.payload)); break;
+    case MessageKind::kInitKey:
+      OnInitRequest({from, header, InitKeyBody::Unpack(message.payload).name}, header.key);
+      break;
+    case MessageKind::kCommand: {  // of a worker that asks whether the link between us is there
+      Message reply;
+      reply.header.kind = uint16_t(MessageKind::kReply);
+      reply.header.iteration = header.iteration;
+      reply.header.flags = kReplyOk;
+      postoffice_.Send(from, std::move(reply), kControlPriority);
+      break;
+    }
+    case MessageKind::kFailure:
+      if (from.role == Role::kWorker) {
+        FailJob(UnpackText(message.payload));
+      } else {
+        FailAll(UnpackText(message.payload));
+      }
+      break;
     default: break;
   }
 }
@@ -287,23 +265,50 @@ void KVStoreDist::OnMessage(NodeId from, Message message) {
 void KVStoreDist::OnDeath(NodeId peer, const std::string& what) { FailAll(what); }
 
 void KVStoreDist::OnLeave(NodeId peer) {
-  if (peer.role != Role::kWorker && !stopping_) FailAll(peer.ToString() + " has left the job");
+  if (peer.role == Role::kWorker) {
+    std::lock_guard<std::mutex> lock(mutex_);
+    left_.insert(peer);
+  } else if (!stopping_) {
+    FailAll(peer.ToString() + " has left the job");
+  }
 }
 
-void KVStoreDist::FailAll(const std::string& sentence) {
+bool KVStoreDist::FailAll(const std::string& sentence) {
   std::vector<std::shared_ptr<Flow>> flows;
   std::vector<std::promise<Reply>> promises;
   {
     std::lock_guard<std::mutex> lock(mutex_);
-    if (!failure_.empty()) return;
+    if (!failure_.empty()) return false;
     failure_ = sentence;
     for (auto& [key, flow] : flows_) flows.push_back(flow);
     for (auto& [id, promise] : requests_) promises.push_back(std::move(promise));
     requests_.clear();
   }
   fetches_.Fail(sentence);
+  locals_.Fail(sentence);
   for (auto& promise : promises) promise.set_value({false, sentence});
   for (auto& flow : flows) flow->Fail(sentence);
+  return true;
+}
+
+void KVStoreDist::FailJob(const std::string& sentence) {
+  if (!FailAll(sentence)) return;
+  std::set<NodeId> linked;
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    linked = linked_;
+    untold_ += int(linked.size());
+    if (!linked.empty()) failed_job_at_ = std::chrono::steady_clock::now();
+  }
+  for (NodeId peer : linked) {
+    Message message;
+    message.header.kind = uint16_t(MessageKind::kFailure);
+    message.payload = PackText(sentence);
+    postoffice_.Send(peer, std::move(message), kControlPriority, [this](bool) {
+      std::lock_guard<std::mutex> lock(mutex_);
+      if (--untold_ == 0) told_.notify_all();
+    });
+  }
 }
 
 void KVStoreDist::ThrowIfFailed() const {
@@ -313,13 +318,19 @@ void KVStoreDist::ThrowIfFailed() const {
 
 // ---- What flows ask for ----------------------------------------------------------------------------
 
-CodecPtr KVStoreDist::CodecToEncode(const Flow& flow, const Value& sum, bool updated) {
+CodecPtr KVStoreDist::CodecToEncode(const Flow& flow, const Task& task, const Value& sum,
+                                    bool updated) {
   GradientCompressionPtr compression;
   {
     std::lock_guard<std::mutex> lock(mutex_);
     compression = compression_;
   }
-  return configs_.Intern(compression->ForKey(size_t(flow.elements())));
+  const bool total = task.terms > 1 && task.terms == postoffice_.num_workers();
+  if (total && compression->pull() == GradientCompression::Pull::kNone) {
+    return configs_.Intern(IdentityCodec());  // what all workers are about to decode
+  }
+  return configs_.ForSumOf(configs_.Intern(compression->ForKey(size_t(flow.elements()))),
+                           task.terms);
 }
 
 void KVStoreDist::SendValue(const Flow& flow, const Task& task, const Value& value,
@@ -349,6 +360,11 @@ CodecPtr KVStoreDist::CodecOf(NodeId from, const MessageHeader& header) {
   return configs_.Find(header.config);
 }
 
-void KVStoreDist::OnFailure(const Flow& flow, const std::string& sentence) { FailAll(sentence); }
+void KVStoreDist::OnOutput(const Flow& flow, int32_t partition, uint32_t iteration,
+                           const Value& value, bool keep) {
+  locals_.Put(flow, partition, iteration, value, keep);
+}
+
+void KVStoreDist::OnFailure(const Flow& flow, const std::string& sentence) { FailJob(sentence); }
 
 }  // namespace hipress

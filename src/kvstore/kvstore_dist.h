@@ -5,17 +5,23 @@
  * Pushes and pulls are asynchronous and take the user's memory as it is; the task graph of each key
  * (casync/flow.h) does the rest. After any node's death every operation, running or later, ends with
  * one sentence that names the node.
+ *
+ * A key whose graph has no servers lives in the workers alone: they agree on it at worker 0, sum up
+ * its initial value (all but worker 0 contribute zeros), and each holds the result (LocalValues).
  */
 #ifndef HIPRESS_KVSTORE_KVSTORE_DIST_H_
 #define HIPRESS_KVSTORE_KVSTORE_DIST_H_
 
 #include <atomic>
+#include <chrono>
 #include <condition_variable>
 #include <future>
 #include <map>
 #include <memory>
 #include <mutex>
+#include <set>
 #include <string>
+#include <thread>
 #include <unordered_map>
 #include <vector>
 
@@ -24,6 +30,9 @@
 #include "kvstore/config_table.h"
 #include "kvstore/fetch_table.h"
 #include "kvstore/gradient_compression.h"
+#include "kvstore/local_values.h"
+#include "kvstore/progress_watch.h"
+#include "kvstore/protocol.h"
 #include "van/postoffice.h"
 
 namespace hipress {
@@ -51,9 +60,13 @@ class KVStoreDist : public PostofficeReceiver, public FlowHost {
   /// For all pushes from now on.
   void SetGradientCompression(GradientCompressionPtr compression);
 
-  /// Collective: blocks until all workers have called it. \throw Error, the same on all of them
+  /// Collective: blocks until all workers have called it.
+  /// \param data read on worker 0 only
+  /// \param graph describes the key's graph: the same text on all workers
+  /// \param programs of this worker, and of all servers that the graph has
+  /// \throw Error, the same on all of them
   void Init(uint64_t key, const std::string& name, const void* data, int64_t n, DType dtype,
-            const Programs& programs);
+            const std::string& graph, const Programs& programs);
   /// \throw Error at once for an unknown key, another size or dtype, or a failed job
   void Push(uint64_t key, const void* gradient, int64_t n, DType dtype, int priority, Done done);
   void Pull(uint64_t key, void* out, int64_t n, DType dtype, int priority, Done done);
@@ -82,10 +95,13 @@ class KVStoreDist : public PostofficeReceiver, public FlowHost {
   void OnLeave(NodeId peer) override;
   // FlowHost
   NodeId Self() const override { return postoffice_.self(); }
-  CodecPtr CodecToEncode(const Flow& flow, const Value& sum, bool updated) override;
+  CodecPtr CodecToEncode(const Flow& flow, const Task& task, const Value& sum,
+                         bool updated) override;
   void SendValue(const Flow& flow, const Task& task, const Value& value, uint32_t iteration,
                  int priority, std::function<void(bool)> done) override;
   CodecPtr CodecOf(NodeId from, const MessageHeader& header) override;
+  void OnOutput(const Flow& flow, int32_t partition, uint32_t iteration, const Value& value,
+                bool keep) override;
   void OnFailure(const Flow& flow, const std::string& sentence) override;
 
   std::shared_ptr<Flow> Checked(uint64_t key, int64_t n, DType dtype, const char* verb) const;
@@ -93,15 +109,32 @@ class KVStoreDist : public PostofficeReceiver, public FlowHost {
   Done Counted(Done done);
   uint32_t NewRequest(std::future<Reply>* reply);
   std::string Await(std::future<Reply>* reply, const std::string& what);
-  void SendInit(NodeId to, uint64_t key, const std::string& name, const void* data, int64_t n,
-                DType dtype, const Programs& programs, uint64_t digest, uint32_t request);
-  void FailAll(const std::string& sentence);
+  std::string Request(NodeId to, int head, const std::string& body);
+  Message InitMessage(const Flow& flow, uint64_t digest, uint32_t request,
+                      const std::vector<int64_t>& program) const;
+  void InitOnServers(const Flow& flow, const std::vector<NodeId>& owners, const void* data,
+                     const Programs& programs, uint64_t digest);
+  void SendInitialValue(NodeId to, const Flow& flow, const Program& program, const void* data);
+  void InitAmongWorkers(const std::shared_ptr<Flow>& flow, const void* data, uint64_t digest);
+  void LinkPeers(const Program& program);
+  void OnInitRequest(InitRequest request, uint64_t key);
+  void Push(const std::shared_ptr<Flow>& flow, const void* gradient, int priority, Done done,
+            PushMode mode);
+  void Pull(const std::shared_ptr<Flow>& flow, void* out, int priority, Done done);
+  /// \return whether this was the first failure
+  bool FailAll(const std::string& sentence);
+  /// FailAll, and tells the workers that this one is linked with.
+  void FailJob(const std::string& sentence);
   void ThrowIfFailed() const;
+  void Watch();
+  void StopWatch();
+  void Drain();
 
   Postoffice postoffice_;
   ConfigTable configs_;
   StoreCounters counters_;
   FetchTable fetches_;
+  LocalValues locals_;
   bool sync_ = true;
   std::atomic<bool> stopping_{false};
 
@@ -112,6 +145,16 @@ class KVStoreDist : public PostofficeReceiver, public FlowHost {
   std::unordered_map<uint32_t, std::promise<Reply>> requests_;
   uint32_t next_request_ = 1;
   std::string failure_;
+  std::unordered_map<uint64_t, std::vector<InitRequest>> init_requests_;  // on worker 0
+  std::set<NodeId> linked_;  // workers that this one talks to: gradients, or worker 0 about keys
+  std::set<NodeId> left_;    // workers that have left in peace
+  int untold_ = 0;           // news of a failure still on their way out
+  std::condition_variable told_;
+  std::chrono::steady_clock::time_point failed_job_at_;
+
+  std::thread watch_;  // runs once there are keys without servers
+  std::condition_variable watch_stops_;
+  bool watch_stopped_ = false;
 
   std::mutex pending_mutex_;
   std::condition_variable pending_zero_;

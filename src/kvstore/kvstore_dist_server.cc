@@ -186,40 +186,18 @@ void KVStoreDistServer::RunCommand(const Controller& controller, const Command& 
 }
 
 void KVStoreDistServer::CheckProgress() {
-  const auto now = std::chrono::steady_clock::now();
   std::set<NodeId> left;
   {
     std::lock_guard<std::mutex> lock(mutex_);
     if (!failure_.empty()) return;
     left = left_;
   }
+  std::vector<std::shared_ptr<Flow>> flows;
   for (auto& key : Keys()) {
-    for (auto& flow : key->flows()) {
-      uint32_t iteration;
-      const std::vector<NodeId> missing = flow->WaitingFor(&iteration);
-      Progress& progress = progress_[flow.get()];
-      if (iteration == 0 || missing.empty() || progress.iteration != iteration) {
-        progress = {iteration, now};
-        continue;
-      }
-      std::string names;
-      for (NodeId node : missing) {
-        names += (names.empty() ? "" : ", ") + node.ToString();
-        if (left.count(node)) {
-          FailJob(node.ToString() + " left the job while iteration " + std::to_string(iteration) +
-                  " of key '" + key->name() +
-                  "' still waits for its push: every worker must push equally often");
-          return;
-        }
-      }
-      if (now - progress.since > WaitTimeout()) {
-        FailJob("waited " + std::to_string(WaitTimeout().count()) + " s for " + names +
-                " to push iteration " + std::to_string(iteration) + " of key '" + key->name() +
-                "' (HIPRESS_TIMEOUT changes this)");
-        return;
-      }
-    }
+    for (auto& flow : key->flows()) flows.push_back(flow);
   }
+  const std::string sentence = watch_.Check(flows, postoffice_.self(), left);
+  if (!sentence.empty()) FailJob(sentence);
 }
 
 }  // namespace hipress

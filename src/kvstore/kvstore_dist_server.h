@@ -5,7 +5,6 @@
 #ifndef HIPRESS_KVSTORE_KVSTORE_DIST_SERVER_H_
 #define HIPRESS_KVSTORE_KVSTORE_DIST_SERVER_H_
 
-#include <chrono>
 #include <condition_variable>
 #include <deque>
 #include <functional>
@@ -15,6 +14,7 @@
 #include <set>
 #include <string>
 
+#include "kvstore/progress_watch.h"
 #include "kvstore/server_key.h"
 #include "van/postoffice.h"
 
@@ -46,10 +46,6 @@ class KVStoreDistServer : public PostofficeReceiver {
     int head;
     std::string body;
   };
-  struct Progress {
-    uint32_t iteration = 0;
-    std::chrono::steady_clock::time_point since;
-  };
 
   Buffer OnHeader(NodeId from, const MessageHeader& header) override;
   void OnMessage(NodeId from, Message message) override;
@@ -67,13 +63,13 @@ class KVStoreDistServer : public PostofficeReceiver {
 
   Postoffice postoffice_;
   ServerContext context_;
+  ProgressWatch watch_;
 
   std::mutex mutex_;
   std::condition_variable wake_;
   std::map<uint64_t, std::shared_ptr<ServerKey>> keys_;
   std::deque<Command> commands_;
   std::set<NodeId> left_;
-  std::map<const Flow*, Progress> progress_;
   std::string failure_;
   bool ended_ = false;
 

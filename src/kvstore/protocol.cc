@@ -37,6 +37,34 @@ InitKeyBody InitKeyBody::Unpack(const Buffer& payload) {
   return body;
 }
 
+InitRequest::InitRequest(NodeId from, const MessageHeader& header, std::string name)
+    : from(from),
+      request(header.iteration),
+      elements(int64_t(header.elements)),
+      dtype(DTypeFromFlag(header.dtype)),
+      digest(header.config),
+      name(std::move(name)) {}
+
+std::string Disagreement(const std::vector<InitRequest>& requests) {
+  const InitRequest* first = nullptr;
+  for (const InitRequest& request : requests) {
+    if (request.from == Worker(0)) first = &request;
+  }
+  for (const InitRequest& other : requests) {
+    if (other.elements != first->elements || other.dtype != first->dtype) {
+      return "key '" + first->name + "' was initialised by worker 0 with " +
+             std::to_string(first->elements) + " " + NameOf(first->dtype) + " elements, but by " +
+             other.from.ToString() + " with " + std::to_string(other.elements) + " " +
+             NameOf(other.dtype) + " elements";
+    }
+    if (other.digest != first->digest || other.name != first->name) {
+      return "worker 0 and " + other.from.ToString() + " disagree on key '" + first->name +
+             "': they must initialise the same keys in the same order, with the same settings";
+    }
+  }
+  return "";
+}
+
 Buffer PackText(const std::string& text) {
   Buffer out = AllocateBuffer(text.size());
   std::memcpy(out.data, text.data(), text.size());

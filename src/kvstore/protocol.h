@@ -38,6 +38,20 @@ struct InitKeyBody {
   static InitKeyBody Unpack(const Buffer& payload);
 };
 
+/// What a worker announces of a key that it initialises.
+struct InitRequest {
+  NodeId from;
+  uint32_t request;  ///< id to answer to
+  int64_t elements;
+  DType dtype;
+  uint64_t digest;   ///< of the key's graph
+  std::string name;
+
+  InitRequest(NodeId from, const MessageHeader& header, std::string name);
+};
+/// "" if all agree with worker 0, else the sentence that all of them get.
+std::string Disagreement(const std::vector<InitRequest>& requests);
+
 Buffer PackText(const std::string& text);
 std::string UnpackText(const Buffer& payload);
 

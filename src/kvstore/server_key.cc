@@ -27,8 +27,7 @@ bool ServerKey::OnInitKey(NodeId from, const Message& message) {
       local_index_[program_->local_partitions()[i]] = int32_t(i);
     }
   }
-  init_requests_.push_back({from, header.iteration, int64_t(header.elements),
-                            DTypeFromFlag(header.dtype), header.config, std::move(body.name)});
+  init_requests_.emplace_back(from, header, std::move(body.name));
   return InitComplete();
 }
 
@@ -54,22 +53,8 @@ bool ServerKey::InitComplete() const {
 }
 
 std::string ServerKey::FinishInit() {
-  const InitRequest* first = nullptr;
-  for (const InitRequest& request : init_requests_) {
-    if (request.from == Worker(0)) first = &request;
-  }
-  for (const InitRequest& other : init_requests_) {
-    if (other.elements != first->elements || other.dtype != first->dtype) {
-      return "key '" + name_ + "' was initialised by worker 0 with " +
-             std::to_string(first->elements) + " " + NameOf(first->dtype) + " elements, but by " +
-             other.from.ToString() + " with " + std::to_string(other.elements) + " " +
-             NameOf(other.dtype) + " elements";
-    }
-    if (other.digest != first->digest || other.name != first->name) {
-      return "worker 0 and " + other.from.ToString() + " disagree on key '" + name_ +
-             "': they must initialise the same keys in the same order, with the same settings";
-    }
-  }
+  const std::string disagreement = Disagreement(init_requests_);
+  if (!disagreement.empty()) return disagreement;
   const int channels = program_->per_worker() ? context_->num_workers : 1;
   applied_.assign(context_->num_workers, 0);
   std::lock_guard<std::mutex> lock(mutex_);
@@ -105,13 +90,14 @@ CodecPtr ServerKey::CodecOf(NodeId from, const MessageHeader& header) {
   return context_->configs.Find(header.config);
 }
 
-CodecPtr ServerKey::CodecToEncode(const Flow& flow, const Value& sum, bool updated) {
+CodecPtr ServerKey::CodecToEncode(const Flow& flow, const Task& task, const Value& sum,
+                                  bool updated) {
   const bool encode = sum.source && !sum.source->IsIdentity() &&
                       (sum.reply_policy == kReplyEncoded ||
                        (sum.reply_policy == kReplySumsEncoded && !updated));
   if (!encode) return context_->configs.Intern(IdentityCodec());
   // A weight is no sum of N contributions, so it keeps the codec's own scale.
-  return updated ? sum.source : context_->configs.ForSumOf(sum.source, context_->num_workers);
+  return updated ? sum.source : context_->configs.ForSumOf(sum.source, task.terms);
 }
 
 void ServerKey::SendValue(const Flow& flow, const Task& task, const Value& value,

@@ -39,15 +39,6 @@ class ServerKey : public FlowHost, public std::enable_shared_from_this<ServerKey
  public:
   ServerKey(uint64_t key, ServerContext* context);
 
-  /// A worker's wish to initialise the key.
-  struct InitRequest {
-    NodeId from;
-    uint32_t request;  ///< id to answer to
-    int64_t elements;
-    DType dtype;
-    uint64_t digest;   ///< of all servers' programs
-    std::string name;
-  };
   /// \return true when all workers' wishes, and all of the initial value, are here: the caller then
   ///         answers init_requests() with FinishInit().
   bool OnInitKey(NodeId from, const Message& message);
@@ -67,7 +58,8 @@ class ServerKey : public FlowHost, public std::enable_shared_from_this<ServerKey
 
   // FlowHost
   NodeId Self() const override { return context_->self(); }
-  CodecPtr CodecToEncode(const Flow& flow, const Value& sum, bool updated) override;
+  CodecPtr CodecToEncode(const Flow& flow, const Task& task, const Value& sum,
+                         bool updated) override;
   void SendValue(const Flow& flow, const Task& task, const Value& value, uint32_t iteration,
                  int priority, std::function<void(bool)> done) override;
   CodecPtr CodecOf(NodeId from, const MessageHeader& header) override;

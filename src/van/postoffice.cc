@@ -13,6 +13,7 @@
 #include "van/roster.h"
 #include "van/scheduler.h"
 #include "van/socket.h"
+#include "van/timeline_exchange.h"
 
 namespace hipress {
 
@@ -59,6 +60,7 @@ class Postoffice::Impl final : public VanReceiver {
     {
       std::unique_lock<std::mutex> lock(mutex_);
       if (!goodbye) AwaitTold(&lock);
+      if (goodbye && started_ && !stopping_) timeline_.Ship();
       stopping_ = true;
       changed_.notify_all();
     }
@@ -92,6 +94,30 @@ class Postoffice::Impl final : public VanReceiver {
                 (barrier_missing_.empty() ? "the scheduler, which does not answer" : barrier_missing_));
   }
 
+  void Link(NodeId peer) {
+    const auto deadline = steady_clock::now() + options_.van.connect_timeout;
+    while (true) {
+      std::string address;
+      {
+        std::lock_guard<std::mutex> lock(mutex_);
+        if (up_.count(peer) != 0) return;
+        if (!deaths_.empty()) throw Error(deaths_.front().second);
+        if (left_.count(peer) != 0) throw Error(peer.ToString() + " has left the job");
+        if (stopping_) throw Error("this node is being stopped");
+        const auto it = roster_.addresses.find(peer);
+        if (it == roster_.addresses.end()) throw Error("there is no " + peer.ToString());
+        address = it->second;
+      }
+      // In short tries, so that news of a death ends it.
+      const auto until = std::min(deadline, steady_clock::now() + seconds(1));
+      try {
+        return van_->Connect(peer, address, until);
+      } catch (const Error&) {
+        if (until == deadline) throw;
+      }
+    }
+  }
+
   void Send(NodeId to, Message message, int priority, Van::SendDone done) {
     if (any_dead_.load(std::memory_order_relaxed)) {
       std::lock_guard<std::mutex> lock(mutex_);
@@ -104,6 +130,7 @@ class Postoffice::Impl final : public VanReceiver {
   std::string WaitForEnd() {
     std::unique_lock<std::mutex> lock(mutex_);
     changed_.wait(lock, [&] { return stopping_ || !deaths_.empty() || AllWorkersLeft(); });
+    if (state_) WriteTimeline(&lock);
     if (AllWorkersLeft() || deaths_.empty()) return "";
     AwaitTold(&lock);
     return deaths_.front().second;
@@ -148,9 +175,15 @@ class Postoffice::Impl final : public VanReceiver {
     Tell();
   }
 
+  void OnUp(NodeId peer) override {
+    std::lock_guard<std::mutex> lock(mutex_);
+    up_.insert(peer);
+  }
+
   void OnDown(NodeId peer, bool graceful, const std::string& reason) override {
     {
       std::lock_guard<std::mutex> lock(mutex_);
+      up_.erase(peer);
       if (stopping_) return;
       if (state_) {
         state_->OnDown(peer, graceful, reason);
@@ -202,7 +235,6 @@ class Postoffice::Impl final : public VanReceiver {
     registration.wanted_rank = options_.wanted_rank;
     registration.num_workers = options_.num_workers;
     registration.num_servers = options_.num_servers;
-    registration.connect_workers = options_.connect_workers;
     van_->Send(Scheduler(), TextMessage(MessageKind::kRegister, registration.ToText()));
 
     std::unique_lock<std::mutex> lock(mutex_);
@@ -211,7 +243,7 @@ class Postoffice::Impl final : public VanReceiver {
     AwaitStart(&lock, patience, [&] { return member_check_.load(); });
     const NodeId me = self();
     for (const auto& [peer, address] : roster_.addresses) {
-      if (!Calls(me, peer)) continue;
+      if (me.role != Role::kWorker || peer.role != Role::kServer) continue;
       lock.unlock();
       van_->Connect(peer, address, deadline);
       lock.lock();
@@ -220,13 +252,7 @@ class Postoffice::Impl final : public VanReceiver {
     SendBarrier(kReadyBarrier, 1, kPlainFlag);
     AwaitStart(&lock, patience, [&] { return released_[kReadyBarrier] >= 1; });
     started_ = true;
-  }
-
-  /// Whether `me` opens the connection between the two.
-  bool Calls(NodeId me, NodeId peer) const {
-    if (me.role != Role::kWorker) return false;
-    return peer.role == Role::kServer ||
-           (peer.role == Role::kWorker && options_.connect_workers && peer.rank < me.rank);
+    timeline_.Begin();
   }
 
   void ThrowIfStartFailed() {
@@ -272,6 +298,7 @@ class Postoffice::Impl final : public VanReceiver {
       case MessageKind::kRegister: return state_->OnRegister(from, message);
       case MessageKind::kBarrier: return state_->OnBarrier(from, message);
       case MessageKind::kNodeDown: return state_->OnReport(from, message);
+      case MessageKind::kTimeline: CheckMember(from); return timeline_.AtScheduler(from, message);
       default: throw ProtocolError("a scheduler takes no such membership message");
     }
   }
@@ -291,6 +318,7 @@ class Postoffice::Impl final : public VanReceiver {
     switch (static_cast<MessageKind>(header.kind)) {
       case MessageKind::kRoster: return OnRoster(message);
       case MessageKind::kRelease: return OnRelease(message);
+      case MessageKind::kTimeline: return timeline_.AtNode(message);
       default: throw ProtocolError("a node takes no such membership message");
     }
   }
@@ -359,8 +387,7 @@ class Postoffice::Impl final : public VanReceiver {
   /// nobody else announces.)
   void TellPeers(NodeId node, const std::string& what) {
     for (const auto& [peer, address] : roster_.addresses) {
-      if (IsDead(peer) || left_.count(peer) != 0) continue;
-      if (!Calls(self(), peer) && !Calls(peer, self())) continue;
+      if (up_.count(peer) == 0 || IsDead(peer) || left_.count(peer) != 0) continue;
       ++untold_;
       van_->Send(peer, NodeDown(node, what), kNewsPriority, [this](bool) {
         --untold_;
@@ -392,6 +419,15 @@ class Postoffice::Impl final : public VanReceiver {
         receiver_->OnDeath(event.node, event.death);
       }
     }
+  }
+
+  /// Servers leave, and tell what they recorded, after the workers.
+  void WriteTimeline(std::unique_lock<std::mutex>* lock) {
+    const int nodes = options_.num_workers + options_.num_servers;
+    changed_.wait_for(*lock, seconds(10), [&] {
+      return stopping_ || !deaths_.empty() || !timeline_.Lacks(nodes);
+    });
+    timeline_.Write();
   }
 
   bool AllWorkersLeft() const {
@@ -433,10 +469,12 @@ class Postoffice::Impl final : public VanReceiver {
   bool stopping_ = false;
   std::string start_failure_;
   std::vector<std::pair<NodeId, std::string>> deaths_;
+  std::set<NodeId> up_;  ///< connected to this node
   std::set<NodeId> left_;
   std::vector<Event> events_;
   uint32_t released_[kBarrierKinds] = {};
   std::string barrier_failure_, barrier_missing_;
+  TimelineExchange timeline_{[this](NodeId to, Message m) { van_->Send(to, std::move(m)); }};
   const pid_t creator_ = getpid();
 
   friend class Postoffice;
@@ -467,6 +505,7 @@ int Postoffice::num_servers() const { return impl_->options().num_servers; }
 void Postoffice::Barrier(bool with_servers, seconds timeout) {
   impl_->Barrier(with_servers ? kAllBarrier : kWorkersBarrier, timeout);
 }
+void Postoffice::Link(NodeId peer) { impl_->Link(peer); }
 void Postoffice::Send(NodeId to, Message message, int priority, Van::SendDone done) {
   impl_->Send(to, std::move(message), priority, std::move(done));
 }

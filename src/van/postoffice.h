@@ -3,8 +3,8 @@
  * \brief Membership: who is in the job, at which address, with which rank, and who has died.
  *
  * One scheduler, S servers and N workers. Each node registers with the scheduler; when all are
- * there the scheduler sends everybody the roster; workers then connect to all servers (and the
- * higher-ranked worker to the lower where the job asks for worker links, for rings later).
+ * there the scheduler sends everybody the roster; workers then connect to all servers. Workers that
+ * talk to each other (rings and the like) connect when they need to: Link.
  */
 #ifndef HIPRESS_VAN_POSTOFFICE_H_
 #define HIPRESS_VAN_POSTOFFICE_H_
@@ -29,7 +29,6 @@ struct JobOptions {
   /// makes ranks, and so results, repeatable.
   int wanted_rank = -1;
   std::string node_host;          ///< DMLC_NODE_HOST: address to listen on; empty: derive it
-  bool connect_workers = false;   ///< also connect workers among each other
   std::chrono::seconds start_timeout{120};  ///< for all nodes to appear (HIPRESS_START_TIMEOUT)
   VanOptions van;                 ///< secret: HIPRESS_SECRET; interface: DMLC_INTERFACE; tls: HIPRESS_TLS
 
@@ -71,6 +70,11 @@ class Postoffice {
   /// Blocks until every worker (and server, if with_servers) has called it the same number of times.
   /// \throw Error that names the dead node, or, after the timeout, those who have not come.
   void Barrier(bool with_servers, std::chrono::seconds timeout);
+
+  /// Connects to another worker, if it is not connected yet; blocks. Of two workers the one with the
+  /// higher rank does so.
+  /// \throw Error that says who could not be reached, or who has died meanwhile
+  void Link(NodeId peer);
 
   void Send(NodeId to, Message message, int priority = 0, Van::SendDone done = nullptr);
 

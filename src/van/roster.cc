@@ -66,7 +66,7 @@ class Reader {
 std::string Registration::ToText() const {
   std::ostringstream out;
   out << kRegisterWord << ' ' << NameOf(role) << ' ' << wanted_rank << ' ' << address << ' '
-      << num_workers << ' ' << num_servers << ' ' << connect_workers;
+      << num_workers << ' ' << num_servers;
   return out.str();
 }
 
@@ -79,7 +79,6 @@ Registration Registration::Parse(const std::string& text) {
   r.address = in.Address();
   r.num_workers = in.Number("number of workers", 0, kFirstProvisionalRank);
   r.num_servers = in.Number("number of servers", 0, kFirstProvisionalRank);
-  r.connect_workers = in.Number("flag for worker links", 0, 1) != 0;
   in.End();
   return r;
 }

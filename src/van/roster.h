@@ -20,7 +20,6 @@ struct Registration {
   std::string address;
   int num_workers = 0;
   int num_servers = 0;
-  bool connect_workers = false;
 
   std::string ToText() const;
   /// \throw ProtocolError

@@ -47,10 +47,6 @@ std::string SchedulerState::Objection(const Registration& r) const {
            Plural(options_.num_servers, Role::kServer) +
            "; DMLC_NUM_WORKER and DMLC_NUM_SERVER must be the same on all nodes";
   }
-  if (r.connect_workers != options_.connect_workers) {
-    return "this " + std::string(NameOf(r.role)) +
-           " and the scheduler disagree about links between workers";
-  }
   if (r.wanted_rank >= Wanted(r.role)) {
     return "rank " + std::to_string(r.wanted_rank) + " was asked for, but the job has only " +
            Plural(Wanted(r.role), r.role) + "; ranks count from 0";

@@ -143,7 +143,7 @@ class FakeHost : public FlowHost {
   FakeHost(NodeId self, Network* network, CodecPtr codec)
       : self(self), network_(network), codec_(std::move(codec)) {}
   NodeId Self() const override { return Worker(0); }
-  CodecPtr CodecToEncode(const Flow&, const Value&, bool) override { return codec_; }
+  CodecPtr CodecToEncode(const Flow&, const Task&, const Value&, bool) override { return codec_; }
   void SendValue(const Flow& flow, const Task& task, const Value& value, uint32_t iteration, int,
                  std::function<void(bool)> done) override {
     Message message;

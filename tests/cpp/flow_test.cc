@@ -123,9 +123,9 @@ TEST(Flow, FailureEndsEverythingWithItsSentence) {
   ASSERT_TRUE(cluster.Pull(0, out.data(), calls.Expect()));
   std::this_thread::sleep_for(std::chrono::milliseconds(50));
   EXPECT_EQ(calls.done(), 1);  // the push is over; worker 1 never pushes, so the pull waits
-  uint32_t iteration;
-  EXPECT_EQ(cluster.flow(Server(0)).WaitingFor(&iteration), std::vector<NodeId>{Worker(1)});
-  EXPECT_EQ(iteration, 1u);
+  const Flow::Wait wait = cluster.flow(Server(0)).WaitingFor();
+  EXPECT_EQ(wait.peers, std::vector<NodeId>{Worker(1)});
+  EXPECT_EQ(wait.iteration, 1u);
   cluster.flow(Worker(0)).Fail("worker 1 died");
   ASSERT_TRUE(calls.Wait());
   EXPECT_EQ(calls.error(), "worker 1 died");

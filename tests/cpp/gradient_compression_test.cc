@@ -10,18 +10,18 @@ using Pull = GradientCompression::Pull;
 TEST(GradientCompression, HasDefaults) {
   const auto none = GradientCompression::None();
   EXPECT_TRUE(none->codec()->IsIdentity());
-  EXPECT_EQ(none->Text(), "type=none min_size=1024 topology=ps pull=auto");
+  EXPECT_EQ(none->Text(), "type=none min_size=1024 topology=auto pull=auto");
   const auto made = GradientCompression::Make({{"type", "2bit"}});
-  EXPECT_EQ(made->Text(), "type=2bit threshold=0.5 min_size=1024 topology=ps pull=auto");
+  EXPECT_EQ(made->Text(), "type=2bit threshold=0.5 min_size=1024 topology=auto pull=auto");
   EXPECT_EQ(made->min_size(), 1024u);
   EXPECT_EQ(made->pull(), Pull::kAuto);
-  EXPECT_EQ(made->topology(), "ps");
+  EXPECT_EQ(made->topology(), "auto");
 }
 
 TEST(GradientCompression, TextReadsBack) {
   const auto made = GradientCompression::Make(
       {{"scale", "0.1"}, {"pull", "none"}, {"type", "1bit"}, {"min_size", "0"}, {"threshold", "1e-7"}});
-  EXPECT_EQ(made->Text(), "type=1bit threshold=1e-07 scale=0.1 min_size=0 topology=ps pull=none");
+  EXPECT_EQ(made->Text(), "type=1bit threshold=1e-07 scale=0.1 min_size=0 topology=auto pull=none");
   EXPECT_EQ(GradientCompression::Parse(made->Text())->Text(), made->Text());
 }
 
@@ -64,15 +64,18 @@ TEST(GradientCompression, ListsWhatIsAllowed) {
        "min_size of gradient compression must be an integer >= 0, not \"1e3\""},
       {{{"min_size", "99999999999999999999"}},
        "min_size of gradient compression must be an integer >= 0, not \"99999999999999999999\""},
-      {{{"topology", "mesh"}}, "topology of gradient compression must be ps, not \"mesh\""},
+      {{{"topology", "mesh"}},
+       "topology of gradient compression must be auto, ps, colocated, ring, tree, butterfly, star or "
+       "hierarchical, not \"mesh\""},
       {{{"pull", "1"}}, "pull of gradient compression must be auto, none or same, not \"1\""},
       {{{"type", "2bit"}, {"treshold", "1"}},
        "gradient compression of type 2bit has no parameter \"treshold\"; its parameters: threshold, "
-       "type (default 'none'), min_size (default 1024), topology (default 'ps'), pull (default "
-       "'auto')"},
+       "type (default 'none'), min_size (default 1024), topology (default 'auto'), devices_per_host "
+       "(default '0'), plan (default ''), pull (default 'auto')"},
       {{{"threshold", "1"}},
        "gradient compression of type none has no parameter \"threshold\"; its parameters: type "
-       "(default 'none'), min_size (default 1024), topology (default 'ps'), pull (default 'auto')"},
+       "(default 'none'), min_size (default 1024), topology (default 'auto'), devices_per_host "
+       "(default '0'), plan (default ''), pull (default 'auto')"},
       {{{"type", "2bit"}, {"type", "1bit"}},
        "parameter type of gradient compression is given twice; give it once"},
   };

@@ -204,7 +204,6 @@ TEST(Postoffice, FormsAJobWithTlsAndWorkerLinks) {
   const auto options = [&](Role role) {
     JobOptions o = job.Options(role);
     o.van.tls = "on";
-    o.connect_workers = true;
     return o;
   };
   for (const Role role : {Role::kScheduler, Role::kServer, Role::kWorker, Role::kWorker, Role::kWorker}) {
@@ -215,10 +214,15 @@ TEST(Postoffice, FormsAJobWithTlsAndWorkerLinks) {
   std::map<NodeId, Node*> workers;
   for (int i = 0; i < 3; ++i) workers[job.worker(i).office.self()] = &job.worker(i);
   ASSERT_EQ(workers.size(), 3u);
-  for (auto& [from, node] : workers) {
-    for (auto& [to, other] : workers) {
-      if (from != to) node->office.Send(to, Text(MessageKind::kData, "ring"));
-    }
+  for (const auto& [from, to] : {std::pair(2, 1), std::pair(2, 0), std::pair(1, 0)}) {
+    Node* caller = workers.at(Worker(from));
+    Node* called = workers.at(Worker(to));
+    caller->office.Link(Worker(to));
+    caller->office.Link(Worker(to));  // does nothing
+    const size_t before = called->texts.size();
+    caller->office.Send(Worker(to), Text(MessageKind::kData, "ring"));
+    ASSERT_TRUE(called->Await([=] { return called->texts.size() == before + 1; }));
+    called->office.Send(Worker(from), Text(MessageKind::kData, "ring"));
   }
   for (auto& [id, node] : workers) {
     EXPECT_TRUE(node->Await([n = node] { return n->texts.size() == 2; })) << id.ToString();
@@ -426,15 +430,15 @@ TEST(Postoffice, EveryRoleCanDieAtAnyMoment) {
 // ---- texts
 
 TEST(Roster, MalformedTextsAreProtocolErrors) {
-  const std::string good = "hipress-register-1 worker -1 10.0.0.2:4711 4 2 0";
+  const std::string good = "hipress-register-1 worker -1 10.0.0.2:4711 4 2";
   EXPECT_EQ(Registration::Parse(good).ToText(), good);
   for (const char* bad :
-       {"", "hello", "hipress-register-2 worker -1 10.0.0.2:4711 4 2 0",
-        "hipress-register-1 boss -1 10.0.0.2:4711 4 2 0", "hipress-register-1 worker -2 10.0.0.2:4711 4 2 0",
-        "hipress-register-1 worker 1x 10.0.0.2:4711 4 2 0", "hipress-register-1 worker 1 10.0.0.2 4 2 0",
-        "hipress-register-1 worker 1 10.0.0.2:0 4 2 0", "hipress-register-1 worker 1 10.0.0.2:1 4 2",
-        "hipress-register-1 worker 1 10.0.0.2:1 4 2 0 0",
-        "hipress-register-1 worker 99999999999999999999 10.0.0.2:1 4 2 0"}) {
+       {"", "hello", "hipress-register-2 worker -1 10.0.0.2:4711 4 2",
+        "hipress-register-1 boss -1 10.0.0.2:4711 4 2", "hipress-register-1 worker -2 10.0.0.2:4711 4 2",
+        "hipress-register-1 worker 1x 10.0.0.2:4711 4 2", "hipress-register-1 worker 1 10.0.0.2 4 2",
+        "hipress-register-1 worker 1 10.0.0.2:0 4 2", "hipress-register-1 worker 1 10.0.0.2:1 4",
+        "hipress-register-1 worker 1 10.0.0.2:1 4 2 0",
+        "hipress-register-1 worker 99999999999999999999 10.0.0.2:1 4 2"}) {
     EXPECT_THROW(Registration::Parse(bad), ProtocolError) << bad;
   }
   Roster roster;

@@ -181,3 +181,29 @@ def test_the_command_line_generates_and_checks(tmp_path):
     result = compll_command("check", str(compll.SPECS / "tbq.cll"), "-n", "1000")
     assert result.returncode == 0, result.stdout + result.stderr
     assert "GB/s" in result.stdout and "NO" not in result.stdout
+
+
+def test_levels_of_many_payloads_are_added_as_integers():
+    """0.1 + 0.1 + 0.1 in float32 is not 3 * 0.1: the definition of the merge shows."""
+    x = np.full(100, 1, np.float32)
+    for name, params in (("tbq", {"threshold": 0.1}), ("2bit", {"threshold": 0.1}),
+                         ("1bit", {"scale": 0.1})):  # fmt: skip
+        coder = compll.Interpreter(program(name), **params)
+        plus, minus = coder.encode(x), coder.encode(-x)
+        total = coder.decode_sum([plus, plus, minus, plus, plus], 100)
+        assert same_bits(total, np.float32(0.1) * np.full(100, 3, np.float32))
+    coder = compll.Interpreter(program("terngrad"))
+    payloads = [coder.encode(gradient(100, k)) for k in range(3)]
+    first, second, third = (coder.decode(payload, 100) for payload in payloads)
+    assert same_bits(coder.decode_sum(payloads, 100), (first + second) + third)
+
+
+def test_random_16_bits():
+    text = ENCODE % """uint16* q = map(g, [&](float v) -> uint16 { return random<uint16>(); });
+    c = concat(q);"""
+    payload = compll.Interpreter(from_text(text)).encode(gradient(100_000))
+    draws = np.frombuffer(payload, np.uint16).astype(float)
+    assert abs(draws.mean() - 32767.5) < 6 * 65536 / np.sqrt(12 * draws.size)
+    assert abs(np.corrcoef(draws[1:], draws[:-1])[0, 1]) < 6 / np.sqrt(draws.size)
+    for size in (1, 64, 1000):  # a draw depends on nothing but its element's index
+        assert compll.Interpreter(from_text(text)).encode(gradient(size)) == payload[: 2 * size]

@@ -127,7 +127,7 @@ BAD_CALLS = [
     ('node.set_gradient_compression({"type": "2bit", "threshold": "nan"})', "threshold"),
     ('node.set_gradient_compression({"type": "2bit", "treshold": 1})', "treshold"),
     ('node.set_gradient_compression({"type": "2bit", "min_size": "many"})', "min_size"),
-    ('node.set_gradient_compression({"type": "2bit", "topology": "star"})', "topology"),
+    ('node.set_gradient_compression({"type": "2bit", "topology": "mesh"})', "topology"),
     ('node.set_gradient_compression({"type": "2bit", "pull": "maybe"})', "pull"),
     ("node.push(9, x)", "key 9: it has not been initialised"),
     ("node.pull(9, x)", "key 9: it has not been initialised"),

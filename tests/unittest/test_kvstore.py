@@ -113,9 +113,8 @@ from hipress.casync.graph import worker
 from hipress.casync.reference import Reference, compression
 
 n = 10_000
-node.init_array(0, np.zeros(n, np.float32))
+graph = node.init_array(0, np.zeros(n, np.float32))
 node.set_gradient_compression({**params, "min_size": 0})
-graph = node.graph(n)
 
 reference = Reference(graph, compression(**params))
 for iteration in range(5):

@@ -14,21 +14,19 @@ and decodes at most 2m (3m with a neighbour).
 
 from __future__ import annotations
 
-from hipress.casync.graph import GRADIENT, Graph, Op, Partition, worker
+from hipress.casync.graph import GRADIENT, Graph, Op, worker
 
 REDUCE, SHARE = 0, 1
 
 
-def build(n: int, num_workers: int, cuts: list[Partition], *, home: int = 0) -> Graph:
-    """The graph of a gradient of ``n`` elements; participant ``home + p`` owns partition p."""
-    graph = Graph(n, cuts)
+def build(graph: Graph, num_workers: int, home: int) -> None:
+    """Fills in the tasks; participant ``home + p`` owns partition p."""
     size = 1 << num_workers.bit_length() - 1
     spare = num_workers - size
     # Ranks 0, 2, ... of the first 2·spare hand over to the rank after them.
     ranks = [2 * i + 1 if i < spare else i + spare for i in range(size)]
-    for p in range(len(cuts)):
+    for p in range(len(graph.partitions)):
         _binomial(graph, p, ranks, spare, (home + p) % size)
-    return graph
 
 
 def _binomial(graph: Graph, p: int, ranks: list[int], spare: int, owner: int) -> None:

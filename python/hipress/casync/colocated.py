@@ -12,15 +12,13 @@ payloads in one fused merge, and the result.
 
 from __future__ import annotations
 
-from hipress.casync.graph import GRADIENT, Graph, Op, Partition, worker
+from hipress.casync.graph import GRADIENT, Graph, Op, worker
 
 
-def build(n: int, num_workers: int, cuts: list[Partition], *, home: int = 0) -> Graph:
-    """The graph of a gradient of ``n`` elements; partition p's owner is worker ``home + p``."""
-    graph = Graph(n, cuts)
-    for p in range(len(cuts)):
+def build(graph: Graph, num_workers: int, home: int) -> None:
+    """Fills in the tasks; partition p's owner is worker ``home + p``."""
+    for p in range(len(graph.partitions)):
         exchange(graph, p, list(range(num_workers)), (home + p) % num_workers)
-    return graph
 
 
 def exchange(graph: Graph, p: int, ranks: list[int], owner: int) -> None:

@@ -19,6 +19,10 @@ GRADIENT = -1
 PLAIN = 0
 """As ``terms`` of an ENCODE: never compressed, for links that are faster than codecs."""
 
+FIRST_HAND = 0
+"""As ``terms`` of a RECV: its sender needs nothing from others, so only it can be to blame for a
+wait."""
+
 PARTITION_ELEMENTS = 256 * 1024
 """Default partition: 1 MiB of float32, which codecs find in the cache where the network left it."""
 
@@ -87,7 +91,8 @@ class Task:
     ``inputs`` are indices into the node's task list, or GRADIENT; a MERGE adds them in that order.
     ``peer`` is the other end of a SEND or RECV. ``step`` tells apart several sends of one partition
     between the same two nodes. ``terms`` says of an ENCODE how many workers' gradients are summed
-    in its input (a codec's scale may depend on it: 2bit's threshold does), or that it is PLAIN.
+    in its input (a codec's scale may depend on it: 2bit's threshold does), or that it is PLAIN; of
+    a RECV, that it is FIRST_HAND.
     """
 
     op: Op
@@ -103,13 +108,19 @@ class Graph:
     """Tasks of all nodes for a gradient of ``n`` elements.
 
     ``per_worker`` marks an asynchronous graph: a server runs its tasks once per worker that pushes,
-    each on its own, and no replies are sent.
+    each on its own, and no replies are sent. ``plain`` makes every encode PLAIN: a gradient that is
+    not worth compressing.
     """
 
     n: int
     partitions: list[Partition]
     tasks: dict[Node, list[Task]] = field(default_factory=dict)
     per_worker: bool = False
+    plain: bool = False
+    _own: dict[Node, list[bool]] = field(default_factory=dict, repr=False, compare=False)
+    """Per task: made of the node's own gradient alone."""
+    _first_hand: set[tuple] = field(default_factory=set, repr=False, compare=False)
+    """Messages of such values that were sent and not received yet."""
 
     def add(
         self,
@@ -121,8 +132,20 @@ class Graph:
         step: int = 0,
         terms: int = 1,
     ) -> int:
-        """Appends a task to ``node``'s list and returns its index there."""
+        """Appends a task to ``node``'s list and returns its index there.
+
+        Add a SEND before its RECV, so that it is known whether that is FIRST_HAND.
+        """
         tasks = self.tasks.setdefault(node, [])
+        own = self._own.setdefault(node, [])
+        own.append(op != Op.RECV and all(i == GRADIENT or own[i] for i in inputs))
+        if op == Op.SEND and own[-1]:
+            self._first_hand.add((node, peer, partition, step))
+        elif op == Op.RECV and (peer, node, partition, step) in self._first_hand:
+            self._first_hand.remove((peer, node, partition, step))
+            terms = FIRST_HAND
+        elif op == Op.ENCODE and self.plain:
+            terms = PLAIN
         tasks.append(Task(op, partition, tuple(inputs), peer, step, terms))
         return len(tasks) - 1
 

@@ -14,21 +14,18 @@ send D times as much; inside a host each device sends and receives (D-1)/D·m un
 
 from __future__ import annotations
 
-from hipress.casync.graph import GRADIENT, PLAIN, Graph, Op, Partition, worker
+from hipress.casync.graph import GRADIENT, PLAIN, Graph, Op, worker
 
 INSIDE, BETWEEN, RESULT, SHARE = 0, 1, 2, 3
 
 
-def build(
-    n: int, num_workers: int, cuts: list[Partition], *, home: int = 0, devices_per_host: int = 1
-) -> Graph:
-    """The graph of a gradient of ``n`` elements with ``devices_per_host`` workers on each host."""
-    graph = Graph(n, cuts)
+def build(graph: Graph, num_workers: int, home: int, devices_per_host: int) -> None:
+    """Fills in the tasks, with ``devices_per_host`` workers on each host."""
     hosts = [
         list(range(first, min(first + devices_per_host, num_workers)))
         for first in range(0, num_workers, devices_per_host)
     ]
-    for p in range(len(cuts)):
+    for p in range(len(graph.partitions)):
         turn = home + p
         collectors = [host[turn % len(host)] for host in hosts]
         sums = [_collect(graph, p, *pair) for pair in zip(hosts, collectors, strict=True)]
@@ -36,7 +33,6 @@ def build(
         results = _between(graph, p, collectors, sums, owner, num_workers)
         for host, collector, result in zip(hosts, collectors, results, strict=True):
             _share(graph, p, host, collector, result)
-    return graph
 
 
 def _collect(graph: Graph, p: int, host: list[int], collector: int) -> int:

@@ -61,6 +61,7 @@ def build(
     partitions: int | None = None,
     bigarray_bound: int = BIGARRAY_BOUND,
     sync: bool = True,
+    compress: bool = True,
 ) -> Graph:
     """The graph of one gradient of ``n`` elements.
 
@@ -80,7 +81,7 @@ def build(
         cuts = cut_into(n, partitions)
         used = min(len(cuts), num_servers)  # neighbours share a server: its shard is one array
         owners = [(home + p * used // len(cuts)) % num_servers for p in range(len(cuts))]
-    graph = Graph(n, cuts, per_worker=not sync)
+    graph = Graph(n, cuts, per_worker=not sync, plain=not compress)
     for p, owner in enumerate(owners):
         at = server(owner)
         for rank in range(num_workers):

@@ -11,18 +11,16 @@ happens N times in a row between a partition's start and its end, and decodes m(
 
 from __future__ import annotations
 
-from hipress.casync.graph import GRADIENT, Graph, Op, Partition, worker
+from hipress.casync.graph import GRADIENT, Graph, Op, worker
 
 REDUCE, SHARE = 0, 1
 
 
-def build(n: int, num_workers: int, cuts: list[Partition], *, home: int = 0) -> Graph:
-    """The graph of a gradient of ``n`` elements."""
-    graph = Graph(n, cuts)
-    for p in range(len(cuts)):
+def build(graph: Graph, num_workers: int, home: int) -> None:
+    """Fills in the tasks; partition p starts at worker ``home + p``."""
+    for p in range(len(graph.partitions)):
         ranks = [(home + p + hop) % num_workers for hop in range(num_workers)]
         around(graph, p, ranks)
-    return graph
 
 
 def around(graph: Graph, p: int, ranks: list[int]) -> None:

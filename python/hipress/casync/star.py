@@ -10,15 +10,13 @@ each way. The hub decodes N·m.
 from __future__ import annotations
 
 from hipress.casync.colocated import exchange
-from hipress.casync.graph import Graph, Partition
+from hipress.casync.graph import Graph
 
 HUB = 0
 
 
-def build(n: int, num_workers: int, cuts: list[Partition], *, home: int = 0) -> Graph:
-    """The graph of a gradient of ``n`` elements; ``home`` plays no part."""
+def build(graph: Graph, num_workers: int, home: int) -> None:
+    """Fills in the tasks; ``home`` plays no part."""
     del home
-    graph = Graph(n, cuts)
-    for p in range(len(cuts)):
+    for p in range(len(graph.partitions)):
         exchange(graph, p, list(range(num_workers)), HUB)
-    return graph

@@ -82,6 +82,7 @@ def build(
     bigarray_bound: int = ps.BIGARRAY_BOUND,
     sync: bool = True,
     devices_per_host: int = 1,
+    compress: bool = True,
 ) -> Graph:
     """The graph of one gradient of ``n`` elements.
 
@@ -91,6 +92,7 @@ def build(
     :param bigarray_bound: ps only: keys of fewer elements live whole on one server
     :param sync: False: each push takes effect at once; ps only
     :param devices_per_host: hierarchical only: workers on each host, consecutive ranks
+    :param compress: False: nothing of it is ever compressed
     :raises ValueError: in one sentence, for what cannot be
     """
     topology = named(topology)
@@ -118,6 +120,7 @@ def build(
             partitions=partitions,
             bigarray_bound=bigarray_bound,
             sync=sync,
+            compress=compress,
         )
     if not sync:
         raise ValueError(
@@ -125,5 +128,7 @@ def build(
             "choose topology ps"
         )
     cuts = cuts_for(n, num_workers, partition_elements, partitions)
+    graph = Graph(n, cuts, plain=not compress)
     more = {"devices_per_host": devices_per_host} if topology == "hierarchical" else {}
-    return _SERVERLESS[topology](n, num_workers, cuts, home=home, **more)
+    _SERVERLESS[topology](graph, num_workers, home, **more)
+    return graph

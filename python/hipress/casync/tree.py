@@ -14,20 +14,18 @@ worker encodes m and decodes at most 2m.
 
 from __future__ import annotations
 
-from hipress.casync.graph import GRADIENT, Graph, Op, Partition, worker
+from hipress.casync.graph import GRADIENT, Graph, Op, worker
 
 REDUCE, SHARE = 0, 1
 
 
-def build(n: int, num_workers: int, cuts: list[Partition], *, home: int = 0) -> Graph:
-    """The graph of a gradient of ``n`` elements; ``home`` chooses the first partition's tree."""
-    graph = Graph(n, cuts)
-    for p in range(len(cuts)):
+def build(graph: Graph, num_workers: int, home: int) -> None:
+    """Fills in the tasks; ``home`` chooses the first partition's tree."""
+    for p in range(len(graph.partitions)):
         shift = (home + p) % 2
         ranks = [(position - shift) % num_workers for position in range(num_workers)]
         root, payload, _ = _up(graph, p, ranks)
         _down(graph, p, ranks, root, payload)
-    return graph
 
 
 def _middle(size: int) -> int:

@@ -33,8 +33,8 @@ def make_parser() -> argparse.ArgumentParser:
         formatter_class=argparse.RawDescriptionHelpFormatter)
     add = parser.add_argument
     add("-n", "--num-workers", type=_count, required=True, metavar="N", help="number of workers")
-    add("-s", "--num-servers", type=_count, metavar="N",
-        help="number of servers (default: as many as workers)")
+    add("-s", "--num-servers", type=_servers, metavar="N",
+        help="number of servers (default: as many as workers); 0 for topologies without")
     add("-H", "--hostfile", "--host-file", metavar="FILE",
         help="hosts for servers and workers, one a line: host, host:ssh-port, user@host, each with "
         "slots=N after it if wanted (processes of a role before the next host's turn)")
@@ -76,6 +76,10 @@ def _count(text: str) -> int:
     if not text.isdecimal() or int(text) < 1:
         raise argparse.ArgumentTypeError(f"'{text}' is not a number from 1 up")
     return int(text)
+
+
+def _servers(text: str) -> int:
+    return 0 if text == "0" else _count(text)
 
 
 def _seconds(text: str) -> float:

@@ -11,9 +11,9 @@
 >>> decoded = torch.ops.hipress.decode_onebit(payload, 1000)
 
 A gradient has any shape and float32, float16 or bfloat16; states are float32 of its size, `step` is
-int64[1] and counts encodes; payloads are uint8. Where a payload's length depends on the values (dgc,
-graddrop), payload has the greatest length and `size`, int64[1], says how much of it counts, so that
-shapes stay known. Operators are not differentiable. A codec without memory takes no states.
+int64[1] and counts encodes; payloads are uint8. Where a payload's length depends on the values
+(dgc, graddrop), it has the greatest length and `size`, int64[1], says how much of it counts, so
+that shapes stay known. Operators are not differentiable. A codec without memory takes no states.
 """
 
 from __future__ import annotations
@@ -55,18 +55,19 @@ BACKENDS: dict[str, Backend] = {}
 
 def new_states(type: str, gradient: torch.Tensor) -> list[torch.Tensor]:
     """What encode_<type> remembers between gradients of this size: states and step, all zero."""
-    names = _codec(type, ()).state_names
-    if not _remembers(type):
+    codec, size, device = _codec(type, ()), gradient.numel(), gradient.device
+    if not codec.uses_step:
         return []
-    size, device = gradient.numel(), gradient.device
-    states = [torch.zeros(size, dtype=torch.float32, device=device) for _ in names]
+    states = [torch.zeros(size, dtype=torch.float32, device=device) for _ in codec.state_names]
     return [*states, torch.zeros(1, dtype=torch.int64, device=device)]
 
 
 def register() -> None:
     """Makes operators of codecs that have none yet. Done at import and by hipress.compll.load."""
-    for name in codecs():
-        if name not in _registered:
+    for name, info in codecs().items():
+        # Without default parameters nobody can say which arguments it takes.
+        complete = all(param.default is not None for param in info.typed_params())
+        if name not in _registered and complete:
             _registered.add(name)
             _define(name)
 
@@ -85,12 +86,6 @@ def _max_bytes(codec: Compressor, n: int, dtype: str) -> int:
     return codec.max_bytes(n, dtype)
 
 
-def _remembers(type: str) -> bool:
-    """False for codecs whose payload depends on nothing but the gradient."""
-    names = {param.name for param in codecs()[type].typed_params()}
-    return bool(_codec(type, ()).state_names) or "seed" in names
-
-
 def _define(type: str) -> None:
     """The three operators of one codec."""
     tag, codec = re.sub(r"\W", "_", type), _codec(type, ())
@@ -100,7 +95,7 @@ def _define(type: str) -> None:
         + ("" if p.default is None else f"={p.default!r}")
         for p in params
     ]
-    count = len(codec.state_names) + 1 if _remembers(type) else 0
+    count = len(codec.state_names) + 1 if codec.uses_step else 0
     names = [*codec.state_names, "step"][:count]
     mutated = [f"Tensor(a{i}!) {name}" for i, name in enumerate(names)]
     encode_settings = [*settings, *(["int stream=0"] if count else [])]

@@ -14,10 +14,10 @@ def generate(program: Program, entry: str = "hipress_compll_algorithm") -> str:
     :param entry: the name of its one exported function
     :raises CompileError: if a payload's size has no bound that follows from n and the parameters
     """
-    return _ProgramWriter(program, entry).text()
+    return ProgramWriter(program, entry).text()
 
 
-class _ProgramWriter:
+class ProgramWriter:
     def __init__(self, program: Program, entry: str) -> None:
         self.program, self.entry = program, entry
         self.statics = [param for param in program.params if param.static]
@@ -32,7 +32,8 @@ class _ProgramWriter:
             "namespace compll {",
             "namespace {",
             "",
-            *self.sizes(),
+            *self.max_bytes(),
+            *self.granularity(),
         ]
         for function in program.functions:
             parts += self.function(function)
@@ -117,12 +118,21 @@ class _ProgramWriter:
         arguments = f"<{', '.join(chosen)}>" if chosen else ""
         return [f"return {name}{arguments}(*call);"]
 
-    def sizes(self) -> list[str]:
-        """max_bytes and granularity."""
+    def max_bytes(self) -> list[str]:
         lines = ["return 0;"]
         if self.program.encode is not None:
             layout = Layout(self.program.encode)
             lines = self.scalars(layout.body, layout.result)
+        return [
+            "int64_t MaxBytes(int64_t n, const double* params) {",
+            "  (void)n, (void)params;",
+            *indent(self.param_lines(with_static=False)),
+            *indent(lines),
+            "}",
+            "",
+        ]
+
+    def granularity(self) -> list[str]:
         grain = ["int64_t grain = 1;"]
         for function in self.program.functions:
             for vector in function.vectors.values():
@@ -132,12 +142,6 @@ class _ProgramWriter:
             if param.multiple % 64 == 0 and param.multiple > 1:
                 grain.append(f"grain = std::max<int64_t>(grain, p_{param.name});")
         return [
-            "int64_t MaxBytes(int64_t n, const double* params) {",
-            "  (void)n, (void)params;",
-            *indent(self.param_lines(with_static=False)),
-            *indent(lines),
-            "}",
-            "",
             "int64_t Granularity(const double* params) {",
             "  (void)params;",
             *indent(self.param_lines(with_static=False)),

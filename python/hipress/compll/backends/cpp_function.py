@@ -201,15 +201,6 @@ class FunctionWriter:
             f"Sort({self.memory(source)}, {self.size(source)}, {self.memory(target)});"
         )
 
-    def do_sample(self, instr: Instr) -> None:
-        target, source = instr.vec
-        count = self.size(source)
-        self.allocate_counted(instr, f"Clip({self.value(instr.args[0])}, {count})")
-        self.lines.append(
-            f"Sample({self.memory(source)}, {count}, {self.value(instr)}, key, "
-            f"{instr.attrs['site']}, {self.memory(target)});"
-        )
-
     def do_random_indices(self, instr: Instr) -> None:
         size = f"Clip({self.value(instr.args[0])}, n)"
         self.allocate_counted(instr, f"Clip({self.value(instr.args[1])}, {size})")

@@ -92,11 +92,14 @@ class LoopWriter:
             return
         if op == "index":
             text = "Lanes(at)"
-        elif op == "random":
+        elif op in ("random", "random16"):
             words = f"words{instr.attrs['site']}"
+            c_type, draw = (
+                ("uint32_t", "RandomTile") if op == "random" else ("uint16_t", "RandomTile16")
+            )
             self.before += [
-                f"alignas(64) uint32_t {words}[kTile];",
-                f"RandomTile(key, {instr.attrs['site']}, i / kTile, {words});",
+                f"alignas(64) {c_type} {words}[kTile];",
+                f"{draw}(key, {instr.attrs['site']}, i / kTile, {words});",
             ]
             text = f"Load<false>({words}, v * kLanes, kLanes)"
         elif op == "load":

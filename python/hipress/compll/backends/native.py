@@ -9,6 +9,7 @@ import platform
 import shutil
 import subprocess
 import tempfile
+from collections.abc import Sequence
 from ctypes import (
     POINTER,
     Structure,
@@ -84,34 +85,47 @@ def build(program: Program, isa: str | None = None) -> Path:
     isa = isa or os.environ.get("HIPRESS_SIMD") or available_isas()[0]
     if isa not in FLAGS:
         raise BuildError(f"an instruction set must be {', '.join(FLAGS)}, not {isa}")
-    source = generate(program)
     include = include_directory()
     headers = sorted((include / "operator/contrib/compll").glob("*.h"))
     headers.append(include / "operator/contrib/half.h")
+    flags = [*FLAGS[isa], f"-I{include}"]
+    return compile_cached(program.name, generate(program), flags, headers)
+
+
+def compile_cached(name: str, source: str, flags: list[str], depends: Sequence[Path] = ()) -> Path:
+    """A shared library of C++ source, from the cache if it was compiled before.
+
+    :param name: what its file's name begins with
+    :param flags: options after those that all generated code has
+    :param depends: headers whose content makes a difference
+    :raises BuildError: if there is no C++ compiler, or it fails
+    """
     compiler = os.environ.get("CXX") or "g++"
     found = shutil.which(compiler.split()[0])
     if found is None:
         raise BuildError(f"there is no C++ compiler {compiler}; install g++ or set CXX")
-    command = [*compiler.split(), *_COMMON, *FLAGS[isa], f"-I{include}"]
-    digest = hashlib.sha256(" ".join(command).encode())
+    command = [*compiler.split(), *_COMMON]
+    digest = hashlib.sha256(" ".join([*command, *flags]).encode())
     stamp = os.stat(os.path.realpath(found))
     digest.update(f"{stamp.st_size} {stamp.st_mtime_ns}".encode())
-    for part in (source.encode(), *(header.read_bytes() for header in headers)):
+    for part in (source.encode(), *(header.read_bytes() for header in depends)):
         digest.update(part)
-    target = cache_directory() / f"{program.name}-{digest.hexdigest()[:24]}.so"
+    target = cache_directory() / f"{name}-{digest.hexdigest()[:24]}.so"
     if not target.exists():
-        _compile(command, source, target)
+        _compile(command, flags, source, target)
     return target
 
 
-def _compile(command: list[str], source: str, target: Path) -> None:
+def _compile(command: list[str], flags: list[str], source: str, target: Path) -> None:
     target.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=target.parent) as folder:
         text, library = Path(folder, "generated.cc"), Path(folder, "generated.so")
         text.write_text(source)
         result = subprocess.run(
-            [*command, str(text), "-o", str(library)], capture_output=True, text=True, check=False
-        )
+            # Libraries that flags name must come after the source that needs them.
+            [*command, str(text), *flags, "-o", str(library)],
+            capture_output=True, text=True, check=False,
+        )  # fmt: skip
         if result.returncode != 0:
             raise BuildError(f"the C++ compiler refused generated code:\n{result.stderr[:4000]}")
         # A rename is atomic: processes that compile the same at once do not see half a file.

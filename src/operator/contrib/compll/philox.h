@@ -4,6 +4,8 @@
  *
  * Salmon et al., "Parallel random numbers: as easy as 1, 2, 3", SC 2011. Element i takes word
  * (i mod 64) / 16 of counter 16 * (i / 64) + i mod 16: no transpose, and nothing depends on lanes.
+ * Of 16-bit numbers it takes half i mod 2 (the lower first) of word (i mod 64) / 16 of counter
+ * 8 * (i / 64) + (i mod 16) / 2.
  */
 #ifndef HIPRESS_OPERATOR_CONTRIB_COMPLL_PHILOX_H_
 #define HIPRESS_OPERATOR_CONTRIB_COMPLL_PHILOX_H_
@@ -35,30 +37,46 @@ struct PhiloxKey {
   uint32_t seed, step, stream;
 };
 
-/// words[64] for the elements from 64 * group on.
-COMPLL_INLINE void RandomTile(const PhiloxKey& key, uint32_t site, int64_t group, uint32_t* words) {
+/// Ten rounds on counters first .. first + kWide: words w of all of them at out + stride * w.
+COMPLL_INLINE void Philox(const PhiloxKey& key, uint32_t site, uint64_t first, int stride,
+                          uint32_t* out) {
+  W counter;
+  for (int l = 0; l < kWide; ++l) counter[l] = first + l;
+  // Upper halves of lanes are garbage until the end: a product looks at the lower ones only.
+  W c0 = counter, c1 = counter >> 32, c2 = W{} + site, c3 = W{} + key.stream;
+  uint32_t k0 = key.seed, k1 = key.step;
+#pragma GCC unroll 10
+  for (int round = 0; round < 10; ++round) {
+    const W p0 = Multiply(c0, 0xD2511F53u), p1 = Multiply(c2, 0xCD9E8D57u);
+    c0 = (p1 >> 32) ^ c1 ^ k0;
+    c2 = (p0 >> 32) ^ c3 ^ k1;
+    c1 = p1;
+    c3 = p0;
+    k0 += 0x9E3779B9u;
+    k1 += 0xBB67AE85u;
+  }
+  const HalfU words[4] = {__builtin_convertvector(c0, HalfU), __builtin_convertvector(c1, HalfU),
+                          __builtin_convertvector(c2, HalfU), __builtin_convertvector(c3, HalfU)};
+  for (int w = 0; w < 4; ++w) std::memcpy(out + stride * w, &words[w], sizeof(words[w]));
+}
+
+/// words[64] for the elements from 64 * tile on: 16 counters.
+COMPLL_INLINE void RandomTile(const PhiloxKey& key, uint32_t site, int64_t tile, uint32_t* words) {
 #pragma GCC unroll 8
   for (int first = 0; first < 16; first += kWide) {
-    const uint64_t base = static_cast<uint64_t>(group) * 16 + first;
-    W counter;
-    for (int l = 0; l < kWide; ++l) counter[l] = base + l;
-    // Upper halves of lanes are garbage until the end: a product looks at the lower ones only.
-    W c0 = counter, c1 = counter >> 32, c2 = W{} + site, c3 = W{} + key.stream;
-    uint32_t k0 = key.seed, k1 = key.step;
-#pragma GCC unroll 10
-    for (int round = 0; round < 10; ++round) {
-      const W p0 = Multiply(c0, 0xD2511F53u), p1 = Multiply(c2, 0xCD9E8D57u);
-      c0 = (p1 >> 32) ^ c1 ^ k0;
-      c2 = (p0 >> 32) ^ c3 ^ k1;
-      c1 = p1;
-      c3 = p0;
-      k0 += 0x9E3779B9u;
-      k1 += 0xBB67AE85u;
-    }
-    const HalfU out[4] = {__builtin_convertvector(c0, HalfU), __builtin_convertvector(c1, HalfU),
-                          __builtin_convertvector(c2, HalfU), __builtin_convertvector(c3, HalfU)};
-    for (int w = 0; w < 4; ++w) std::memcpy(words + 16 * w + first, &out[w], sizeof(out[w]));
+    Philox(key, site, static_cast<uint64_t>(tile) * 16 + first, 16, words + first);
   }
+}
+
+/// halves[64] for the elements from 64 * tile on, half the work: 8 counters.
+COMPLL_INLINE void RandomTile16(const PhiloxKey& key, uint32_t site, int64_t tile,
+                                uint16_t* halves) {
+  alignas(64) uint32_t words[kTile / 2];
+#pragma GCC unroll 4
+  for (int first = 0; first < 8; first += kWide) {
+    Philox(key, site, static_cast<uint64_t>(tile) * 8 + first, 8, words + first);
+  }
+  std::memcpy(halves, words, sizeof(words));
 }
 
 }  // namespace

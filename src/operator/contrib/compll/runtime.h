@@ -209,13 +209,6 @@ inline void Strata(int64_t n, int64_t k, const PhiloxKey& key, uint32_t site, in
   }
 }
 
-inline void Sample(const float* values, int64_t n, int64_t k, const PhiloxKey& key, uint32_t site,
-                   float* out) {
-  std::vector<int32_t> at(static_cast<size_t>(k));
-  Strata(n, k, key, site, at.data());
-  for (int64_t j = 0; j < k; ++j) out[j] = values[at[static_cast<size_t>(j)]];
-}
-
 template <typename T>
 inline T Element(const T* values, int64_t size, int64_t at) {
   if (size == 0) return T(0);

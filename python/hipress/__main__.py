@@ -1,0 +1,6 @@
+"""`python -m hipress` is the `hipress` command."""
+
+from hipress.cli import main
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,13 @@
+"""The commands of `hipress`, one module each; :mod:`hipress.cli` tells how they are found."""
+
+from __future__ import annotations
+
+from typing import NoReturn
+
+import typer
+
+
+def fail(message: object) -> NoReturn:
+    """Ends the command with a sentence on standard error and status 1."""
+    typer.echo(f"hipress: {message}", err=True)
+    raise typer.Exit(1)

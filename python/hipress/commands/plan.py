@@ -1,0 +1,73 @@
+"""`hipress plan`: SeCoPaPlan.txt from a list of gradients and a profile."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Optional
+
+import typer
+
+from hipress.commands import fail
+
+_OUTPUT = Path("SeCoPaPlan.txt")
+
+
+def command(
+    topology: Annotated[str, typer.Option("--topology", help="PS, RING or TREE")],
+    nnodes: Annotated[int, typer.Option("--nnodes", help="number of nodes")],
+    input: Annotated[
+        Optional[Path],  # noqa: UP045 (Python 3.9)
+        typer.Option("--input", help="the gradients, lines of name,size (float32 elements)"),
+    ] = None,
+    model: Annotated[
+        str, typer.Option("--model", help="a known model instead of an input file")
+    ] = "",
+    profile: Annotated[
+        str, typer.Option("--profile", help="sosp21, or a file that `hipress profile` wrote")
+    ] = "sosp21",
+    type: Annotated[
+        str, typer.Option("--type", help="compression type, of those in the profile")
+    ] = "",
+    ratio: Annotated[
+        Optional[float],  # noqa: UP045 (Python 3.9)
+        typer.Option("--ratio", help="compressed / raw size, instead of the profile's"),
+    ] = None,
+    output: Annotated[Path, typer.Option("--output", help="the plan's file")] = _OUTPUT,
+) -> None:
+    """Decide per gradient whether to compress it and how to cut it: SeCoPaPlan.txt."""
+    from hipress.secopa import plan as plans
+    from hipress.secopa import planner, profiles
+    from hipress.simulator import models
+
+    if (input is None) == (not model):
+        fail("give either --input FILE or --model NAME")
+    try:
+        if input is not None:
+            gradients = plans.load_gradients(input)
+        else:
+            layers = models.load(model).layers
+            gradients = [plans.Gradient(layer.name, layer.size) for layer in layers]
+        loaded = profiles.load(profile)
+        plan = planner.make(gradients, topology, nnodes, loaded, type or None, ratio)
+        plans.save(output, [(c.gradient, c.decision) for c in plan.choices])
+    except (ValueError, OSError) as error:
+        fail(error)
+    for name in getattr(loaded, "poor", []):
+        typer.echo(f"note: the profile's curve for {name} fits its measurements badly")
+    _describe(plan, output)
+
+
+def _describe(plan, output: Path) -> None:
+    total = sum(choice.gradient.size for choice in plan.choices)
+    packed = sum(c.gradient.size for c in plan.choices if c.decision.compress)
+    typer.echo(
+        f"{output}: {plan.compressed} of {len(plan.choices)} gradients compressed, "
+        f"{packed / total:.1%} of all elements"
+    )
+    if not plan.compressed:
+        typer.echo("compression is predicted to gain nothing here: no gradient is compressed")
+    how = "one gradient after the other" if plan.summed else "all gradients together"
+    typer.echo(
+        f"predicted synchronisation, {how}: {1e3 * plan.raw_seconds:.2f} ms uncompressed, "
+        f"{1e3 * plan.planned_seconds:.2f} ms as planned"
+    )

@@ -1,0 +1,150 @@
+"""`hipress simulate`: step time and scaling of a cluster that need not be there."""
+
+from __future__ import annotations
+
+import json
+import time
+from dataclasses import replace
+from pathlib import Path
+from typing import Annotated, Optional
+
+import typer
+
+from hipress.commands import fail
+
+_Path = Optional[Path]  # noqa: UP045 (Python 3.9)
+_Float = Optional[float]  # noqa: UP045
+_Int = Optional[int]  # noqa: UP045
+
+
+def command(
+    model: Annotated[
+        str, typer.Option("--model", help="a known model, or a file of name,size lines")
+    ],
+    nodes: Annotated[int, typer.Option("--nodes", min=1, help="hosts that train")],
+    topology: Annotated[
+        str, typer.Option("--topology", help="ps, colocated, ring, tree, butterfly, star ...")
+    ] = "colocated",
+    servers: Annotated[
+        int, typer.Option("--servers", help="ps: hosts that only serve; 0: beside the workers")
+    ] = 0,
+    devices: Annotated[int, typer.Option("--devices", min=1, help="devices per host")] = 1,
+    profile: Annotated[
+        str, typer.Option("--profile", help="sosp21, or a file that `hipress profile` wrote")
+    ] = "sosp21",
+    type: Annotated[
+        str, typer.Option("--type", help="compression type in the profile; none: uncompressed")
+    ] = "",
+    plan: Annotated[
+        str, typer.Option("--plan", help="a plan's file, or `auto` to make one; else none")
+    ] = "",
+    bandwidth: Annotated[
+        str, typer.Option("--bandwidth", help="of a link, e.g. 10gbit, instead of the profile's")
+    ] = "",
+    latency: Annotated[
+        str, typer.Option("--latency", help="of a message, e.g. 50us, instead of the profile's")
+    ] = "",
+    threads: Annotated[
+        _Int, typer.Option("--threads", min=1, help="codec threads of a host")
+    ] = None,
+    compute_ms: Annotated[
+        _Float, typer.Option("--compute-ms", help="forward and backward pass of one device")
+    ] = None,
+    overlap: Annotated[
+        bool, typer.Option("--overlap/--no-overlap", help="synchronise during the backward pass")
+    ] = True,
+    priority: Annotated[
+        bool, typer.Option("--priority/--no-priority", help="first layers first")
+    ] = True,
+    overlap_forward: Annotated[
+        bool, typer.Option("--overlap-forward", help="start layers as their gradients come")
+    ] = False,
+    timeline: Annotated[_Path, typer.Option("--timeline", help="write a Perfetto trace")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="print JSON")] = False,
+) -> None:
+    """Predict step time and scaling on a cluster of any size."""
+    from hipress import units
+    from hipress.simulator import models, setting, trace
+    from hipress.simulator.step import Options, simulate
+
+    began = time.perf_counter()
+    try:
+        net = models.load(model)
+        if compute_ms is not None:
+            net = net.with_compute(compute_ms / 1e3)
+        scene = setting.read(profile, type, plan, net, topology, nodes)
+        changes: dict[str, object] = {"devices": devices}
+        if bandwidth:
+            changes["bandwidth"] = units.rate(bandwidth)
+        if latency:
+            changes["latency"] = units.seconds(latency)
+        if threads:
+            changes["threads"] = threads
+        cluster = replace(scene.cluster, **changes)
+        options = Options(
+            topology,
+            nodes,
+            servers,
+            overlap,
+            priority,
+            overlap_forward,
+            record=timeline is not None,
+        )
+        step = simulate(net, scene.costs, cluster, options, scene.plan)
+        plain = replace(scene.costs, compressed=scene.costs.plain)
+        raw = simulate(net, plain, cluster, replace(options, record=False))
+    except ValueError as error:
+        fail(error)
+    values = {
+        "model": net.name,
+        "nodes": nodes,
+        "devices": devices,
+        "topology": topology,
+        "compression": scene.costs.compressed.name,
+        "gradients": len(net.layers),
+        "gradient_bytes": 4 * net.elements,
+        "compute_seconds": step.compute,
+        "step_seconds": step.seconds,
+        "exposed_seconds": step.exposed,
+        "scaling_efficiency": step.efficiency,
+        "uncompressed_step_seconds": raw.seconds,
+        "bytes_sent_per_host": step.bytes_per_host,
+        "messages_per_host": step.messages_per_host,
+        "link_busy": step.send_use,
+        "codec_threads_busy": step.compute_use,
+        "bandwidth_bytes_per_second": cluster.bandwidth,
+        "latency_seconds": cluster.latency,
+        "by_symmetry": step.symmetric,
+        "simulation_seconds": time.perf_counter() - began,
+    }
+    if timeline is not None:
+        trace.save(timeline, step.result, step.lowered, net, {"predicted": values})
+    if as_json:
+        typer.echo(json.dumps(values, indent=2))
+    else:
+        _describe(values, net, timeline)
+
+
+def _describe(values: dict, net, timeline: Path | None) -> None:
+    lines = [
+        f"{net.name}: {values['gradients']} gradients, {values['gradient_bytes'] / 2**20:.0f} MiB "
+        f"({net.source})",
+        f"{values['nodes']} hosts of {values['devices']} devices, topology {values['topology']}, "
+        f"compression {values['compression']}, "
+        f"{values['bandwidth_bytes_per_second'] * 8 / 1e9:.4g} Gbit/s, "
+        f"{values['latency_seconds'] * 1e6:.4g} us",
+        f"step                {1e3 * values['step_seconds']:10.2f} ms"
+        f"   (uncompressed {1e3 * values['uncompressed_step_seconds']:.2f} ms)",
+        f"  computation       {1e3 * values['compute_seconds']:10.2f} ms   (assumed)",
+        f"  exposed           {1e3 * values['exposed_seconds']:10.2f} ms",
+        f"scaling efficiency  {values['scaling_efficiency']:10.1%}",
+        f"a host sends        {values['bytes_sent_per_host'] / 2**20:10.2f} MiB"
+        f"  in {values['messages_per_host']:.0f} messages; its link is busy "
+        f"{values['link_busy']:.0%}, its codec threads "
+        f"{values['codec_threads_busy']:.0%} of a step",
+    ]
+    if values["by_symmetry"]:
+        lines.append("one host was simulated for all (symmetry)")
+    if timeline is not None:
+        lines.append(f"timeline: {timeline} (open it with ui.perfetto.dev or `hipress report`)")
+    typer.echo("\n".join(lines))

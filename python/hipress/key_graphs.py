@@ -1,0 +1,128 @@
+"""Chooses the graph of every key of a job: topology, cuts, whether to compress at all."""
+
+from __future__ import annotations
+
+import copy
+import os
+from collections.abc import Mapping
+
+from hipress.casync import Graph, topologies
+from hipress.casync.graph import PARTITION_ELEMENTS
+from hipress.casync.ps import BIGARRAY_BOUND
+from hipress.secopa import plan as plans
+
+AUTO = "auto"
+
+
+class KeyGraphs:
+    """Builds one graph a key, the same on every worker.
+
+    What compression parameters do not say is taken from the environment: ``HIPRESS_TOPOLOGY``,
+    ``HIPRESS_PLAN``, ``HIPRESS_DEVICES_PER_HOST``, ``HIPRESS_PARTITION_ELEMENTS`` and
+    ``MXNET_KVSTORE_BIGARRAY_BOUND``.
+
+    :raises ValueError: from every method, in one sentence, for what cannot be
+    """
+
+    def __init__(self, num_workers: int, num_servers: int) -> None:
+        self._num_workers = num_workers
+        self._num_servers = num_servers
+        self._wish = os.environ.get("HIPRESS_TOPOLOGY") or AUTO
+        self._devices_per_host = _number("HIPRESS_DEVICES_PER_HOST", 0)
+        self._plan: dict[str, plans.Decision] = {}
+        self._next_home = 0
+        self.in_use = False
+        """Whether a key is initialised: the topology is settled then."""
+        self._sync = True
+        if os.environ.get("HIPRESS_PLAN"):
+            self._plan = plans.load(os.environ["HIPRESS_PLAN"])
+
+    @property
+    def topology(self) -> str:
+        """The name of the topology in use, for all keys alike.
+
+        :raises ValueError: if this job cannot have the one that was wished for
+        """
+        if self._wish.lower() == AUTO:
+            return "ps" if self._num_servers > 0 else "colocated"
+        name = topologies.named(self._wish)
+        if topologies.TOPOLOGIES[name].servers and self._num_servers == 0:
+            topologies.build(name, 1, self._num_workers)  # raises
+        return name
+
+    @property
+    def serverless(self) -> bool:
+        """Whether keys live in the workers alone."""
+        return not topologies.TOPOLOGIES[self.topology].servers
+
+    def set_sync(self, sync: bool) -> None:
+        """Synchronous or asynchronous mode."""
+        if not sync:
+            self._build(1, home=0, sync=False)  # raises, if the topology has no such mode
+        self._sync = sync
+
+    def configured(self, params: Mapping[str, object]) -> KeyGraphs:
+        """These, with ``topology``, ``devices_per_host`` and ``plan`` from compression parameters.
+
+        They hold for keys that are initialised later; a topology that differs from that of keys
+        there are is an error.
+        """
+        new = copy.copy(self)
+        new._wish = str(params.get("topology", self._wish))
+        new._devices_per_host = int(params.get("devices_per_host", 0)) or self._devices_per_host
+        if params.get("plan"):
+            new._plan = plans.load(str(params["plan"]))
+        new._build(1, home=0, sync=self._sync)  # raises, if they do not go together
+        if self.in_use and new.topology != self.topology:
+            raise ValueError(
+                f"topology {new._wish} must be chosen before the first key is initialised; "
+                f"this job's keys use {self.topology}"
+            )
+        return new
+
+    def decision(self, name: str) -> plans.Decision | None:
+        """What the plan says of a key, None if nothing.
+
+        A key that is a number and not in the plan (Gluon's Trainer numbers parameters) is looked up
+        by its position.
+        """
+        if name in self._plan or not name.isdecimal():
+            return self._plan.get(name)
+        position = int(name)
+        return list(self._plan.values())[position] if position < len(self._plan) else None
+
+    def next(self, n: int, name: str = "") -> tuple[Graph, str]:
+        """The graph for the next key, of ``n`` elements, and a text that describes it."""
+        decision = self.decision(name)
+        options: dict[str, object] = {"home": self._next_home, "sync": self._sync}
+        if decision is not None:
+            options.update(partitions=decision.partitions, compress=decision.compress)
+        graph = self._build(n, **options)
+        self._next_home += 1
+        return graph, f"{self.topology} {sorted(options.items())} {graph.partitions}"
+
+    def _build(self, n: int, **options: object) -> Graph:
+        if self.topology == "hierarchical" and not self._devices_per_host:
+            raise ValueError(
+                "topology hierarchical needs devices_per_host, the number of workers on each host, "
+                "in compression_params or as --devices-per-host"
+            )
+        return topologies.build(
+            self.topology,
+            n,
+            self._num_workers,
+            self._num_servers,
+            partition_elements=_number("HIPRESS_PARTITION_ELEMENTS", PARTITION_ELEMENTS),
+            bigarray_bound=_number("MXNET_KVSTORE_BIGARRAY_BOUND", BIGARRAY_BOUND),
+            devices_per_host=max(1, self._devices_per_host),
+            **options,
+        )
+
+
+def _number(variable: str, otherwise: int) -> int:
+    text = os.environ.get(variable)
+    if not text:
+        return otherwise
+    if not text.isdecimal():
+        raise ValueError(f"environment variable {variable} is {text!r}, but must be a whole number")
+    return int(text)

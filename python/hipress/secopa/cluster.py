@@ -1,0 +1,83 @@
+"""What the simulated hosts and links can do, and what codecs cost on them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from hipress.secopa.curve import Curve
+
+ZERO = Curve(0.0, 0.0, 0.0)
+
+
+@dataclass(frozen=True)
+class Cluster:
+    """Hosts that all are alike, on a network without bottlenecks inside (a full-bisection switch).
+
+    A host sends one message at a time and receives one at a time, each at ``bandwidth`` (full
+    duplex); senders that share a receiver wait for each other, there.
+    """
+
+    bandwidth: float
+    """Bytes a second of one host's link, each direction."""
+    latency: float = 50e-6
+    """Seconds from the sender's first byte to the receiver's; more messages may be under way."""
+    message: float = 5e-6
+    """Seconds that a message takes of its sender's link whatever its size."""
+    local: Curve = Curve(0.0, 50e-6, 0.0)
+    """Seconds of a message between processes of one host, by bytes."""
+    threads: int = 2
+    """Tasks that a host computes at a time."""
+    task: float = 5e-6
+    """Seconds of processor that any task takes beside its codec."""
+    shared_hosts: bool = False
+    """All nodes are on one machine, whose ``threads`` they share (namespaces, containers)."""
+    devices: int = 1
+    """Devices per host, whose gradients are summed before and copied after."""
+    device_bandwidth: float = 60e9
+    """Bytes a second of a link between the devices of a host."""
+
+    def device_seconds(self, elements: int) -> float:
+        """Of a reduction over one host's devices, and, as long again, of the copy back.
+
+        A ring over d devices moves (d-1)/d of the gradient each way.
+        """
+        return 4 * elements * (self.devices - 1) / self.devices / self.device_bandwidth
+
+
+@dataclass(frozen=True)
+class Codec:
+    """One codec's costs; curves give seconds by elements."""
+
+    name: str
+    bytes_per_element: float
+    fixed_bytes: float = 0.0
+    encode: Curve = ZERO
+    decode: Curve = ZERO
+    merge: Curve = ZERO
+    """Decoding several payloads and adding them, in one pass: by elements x payloads."""
+    add: Curve | None = None
+    """Decoding a payload and adding it to the node's own gradient, by elements; None: as merging
+    two payloads."""
+    merge_separately: bool = False
+    """``merge`` is by elements, and each payload costs it again (the published system)."""
+
+    def payload(self, elements: int) -> float:
+        """Bytes of an encoded gradient, the message's header (64) included."""
+        return 64 + self.fixed_bytes + self.bytes_per_element * elements
+
+    def merge_seconds(self, elements: int, payloads: int, own: bool = False) -> float:
+        """Of the sum of that many payloads of ``elements`` each, and of the own gradient."""
+        if own and self.add is not None:
+            return self.add(elements * payloads)
+        payloads += own and not self.merge_separately
+        if self.merge_separately:
+            return payloads * self.merge(elements)
+        return self.merge(elements * payloads)
+
+
+@dataclass(frozen=True)
+class Costs:
+    """Both codecs of a planned job: what is compressed goes by the one, the rest by the other."""
+
+    plain: Codec
+    compressed: Codec

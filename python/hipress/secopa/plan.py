@@ -1,0 +1,119 @@
+"""Plan files (SeCoPaPlan.txt) and the gradient lists they are made from.
+
+A plan has one line a gradient, ``name,size,y|n,K``: compress it or not, and into how many
+partitions to cut it. ``name,y|n,K`` is read, too. Blank lines and lines that begin with ``#`` are
+comments.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+MAX_PARTITIONS = 1 << 20
+
+
+class PlanError(ValueError):
+    """A plan or gradient list cannot be read; the message names file and line."""
+
+
+@dataclass(frozen=True)
+class Decision:
+    """What to do with one gradient."""
+
+    compress: bool
+    partitions: int
+    """Into how many parts the gradient is cut, at least 1."""
+
+
+@dataclass(frozen=True)
+class Gradient:
+    """A gradient by name, and its size in float32 elements."""
+
+    name: str
+    size: int
+
+
+def load(path: str | os.PathLike[str]) -> dict[str, Decision]:
+    """The decisions of a plan file, by gradient name in the order of the file.
+
+    :raises PlanError: for a file that is missing or not a plan, with the line's number
+    """
+    plan: dict[str, Decision] = {}
+    for where, fields in _rows(path, "plan"):
+        if len(fields) not in (3, 4):
+            raise PlanError(
+                f"{where}: expected name,size,y|n,partitions or name,y|n,partitions, "
+                f"got {len(fields)} fields"
+            )
+        name, (answer, partitions) = fields[0], fields[-2:]
+        if len(fields) == 4:
+            _positive(fields[1], where, "size")
+        if answer not in ("y", "n"):
+            raise PlanError(f"{where}: compress or not must be y or n, not {answer!r}")
+        if name in plan:
+            raise PlanError(f"{where}: gradient {name!r} is there twice")
+        count = _positive(partitions, where, "number of partitions", MAX_PARTITIONS)
+        plan[name] = Decision(answer == "y", count)
+    if not plan:
+        raise PlanError(f"{path}: the plan holds no gradient")
+    return plan
+
+
+def load_gradients(path: str | os.PathLike[str]) -> list[Gradient]:
+    """The gradients of an input file, lines of ``name,size``.
+
+    :raises PlanError: for a file that is missing or not such a list, with the line's number
+    """
+    gradients: dict[str, Gradient] = {}
+    for where, fields in _rows(path, "list of gradients"):
+        if len(fields) != 2:
+            raise PlanError(f"{where}: expected name,size, got {len(fields)} fields")
+        name, size = fields
+        if name in gradients:
+            raise PlanError(f"{where}: gradient {name!r} is there twice")
+        gradients[name] = Gradient(name, _positive(size, where, "size"))
+    if not gradients:
+        raise PlanError(f"{path}: the list holds no gradient")
+    return list(gradients.values())
+
+
+def save(path: str | os.PathLike[str], decisions: Iterable[tuple[Gradient, Decision]]) -> None:
+    """Writes ``name,size,y|n,K`` lines; replaces the file at once."""
+    target = Path(path)
+    lines = [
+        f"{gradient.name},{gradient.size},{'y' if decision.compress else 'n'},{decision.partitions}"
+        for gradient, decision in decisions
+    ]
+    # A job that starts meanwhile reads the old plan or the new one, never half of one.
+    partial = target.with_name(f"{target.name}.{os.getpid()}.partial")
+    partial.write_text("\n".join(lines) + "\n")
+    partial.replace(target)
+
+
+def _rows(path: str | os.PathLike[str], what: str) -> Iterable[tuple[str, list[str]]]:
+    try:
+        lines = Path(path).read_text(encoding="utf-8").splitlines()
+    except OSError as error:
+        raise PlanError(f"cannot read the {what} {path}: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        raise PlanError(f"{path}: this {what} is not a text file") from error
+    for number, line in enumerate(lines, 1):
+        text = line.strip()
+        if not text or text.startswith("#"):
+            continue
+        fields = [field.strip() for field in text.split(",")]
+        where = f"{path}, line {number}"
+        if not fields[0]:
+            raise PlanError(f"{where}: the gradient has no name")
+        yield where, fields
+
+
+def _positive(text: str, where: str, what: str, limit: int = 1 << 62) -> int:
+    # str.isdigit() alone accepts digits that int() does not.
+    if not (text.isascii() and text.isdigit()) or not 1 <= int(text) <= limit:
+        allowed = f"a whole number from 1 to {limit}"
+        raise PlanError(f"{where}: the {what} must be {allowed}, not {text!r}")
+    return int(text)

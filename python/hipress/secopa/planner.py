@@ -1,0 +1,176 @@
+"""Makes a plan: per gradient, compress or not, and into how many partitions to cut it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from hipress.secopa import model, sosp21
+from hipress.secopa.plan import Decision, Gradient
+from hipress.secopa.profiles import MeasuredProfile, ProfileError
+from hipress.secopa.sosp21 import PublishedProfile
+
+TOPOLOGIES = {"PS": "PS", "COLOCATED": "PS", "RING": "RING", "TREE": "TREE"}
+"""Names that a plan can be made for, in any capitals, and the model that each goes by."""
+
+
+@dataclass(frozen=True)
+class Choice:
+    """A gradient, what to do with it, and what the model predicts for it alone, in seconds."""
+
+    gradient: Gradient
+    decision: Decision
+    raw: float
+    compressed: float
+
+
+@dataclass(frozen=True)
+class Plan:
+    """The choices, in the order of the gradients, and what they amount to."""
+
+    choices: list[Choice]
+    raw_seconds: float
+    """Predicted for all gradients uncompressed."""
+    planned_seconds: float
+    """Predicted for the plan. Neither is above the other model's all-compressed prediction."""
+    summed: bool
+    """True if seconds are sums over gradients, one by one (the published model); else the time of
+    the busiest resource, which all gradients share."""
+
+    @property
+    def compressed(self) -> int:
+        """How many gradients the plan compresses."""
+        return sum(choice.decision.compress for choice in self.choices)
+
+
+def topology_named(name: str) -> str:
+    """PS, RING or TREE for ``name`` in any capitals.
+
+    :raises ValueError: if no plan can be made for it
+    """
+    known = TOPOLOGIES.get(name.upper())
+    if known is None:
+        raise ValueError(f"the topology must be PS, RING or TREE, not {name!r}")
+    return known
+
+
+def make(
+    gradients: Sequence[Gradient],
+    topology: str,
+    nodes: int,
+    profile: PublishedProfile | MeasuredProfile,
+    codec: str | None = None,
+    ratio: float | None = None,
+) -> Plan:
+    """Plans for ``nodes`` nodes under ``topology``.
+
+    :param codec: of a measured profile; needed if it has several beside "none"
+    :param ratio: compressed over raw size, instead of the profile's
+    :raises ValueError: in one sentence, for arguments that cannot be
+    """
+    topology = topology_named(topology)
+    if nodes < 1:
+        raise ValueError(f"a plan needs at least one node, got {nodes}")
+    if ratio is not None and not 0 < ratio <= 1:
+        raise ValueError(f"the compression ratio must be above 0 and at most 1, got {ratio}")
+    if isinstance(profile, PublishedProfile):
+        if codec is not None:
+            raise ValueError(
+                f"profile {profile.name} knows one codec by its ratio; give a ratio, not {codec!r}"
+            )
+        return _published(gradients, topology, nodes, profile, ratio or profile.ratio)
+    return _measured(gradients, topology, nodes, profile, codec, ratio)
+
+
+def _published(
+    gradients: Sequence[Gradient],
+    topology: str,
+    nodes: int,
+    profile: PublishedProfile,
+    ratio: float,
+) -> Plan:
+    counts = range(1, nodes + 1)
+    choices = []
+    for gradient in gradients:
+        costs = sosp21.costs(profile, topology, nodes, gradient.size, ratio)
+        raw = min(counts, key=costs.raw)  # the first of equal ones
+        small = min(counts, key=costs.compressed)
+        raw_ms, small_ms = costs.raw(raw), costs.compressed(small)
+        compress = raw_ms > small_ms
+        decision = Decision(compress, small if compress else raw)
+        choices.append(Choice(gradient, decision, raw_ms / 1e3, small_ms / 1e3))
+    raw_total = sum(choice.raw for choice in choices)
+    planned = sum(min(choice.raw, choice.compressed) for choice in choices)
+    return Plan(choices, raw_total, planned, summed=True)
+
+
+def _measured(
+    gradients: Sequence[Gradient],
+    topology: str,
+    nodes: int,
+    profile: MeasuredProfile,
+    codec: str | None,
+    ratio: float | None,
+) -> Plan:
+    types = profile.compressed_types()
+    if codec is None:
+        if len(types) != 1:
+            raise ProfileError(
+                f"profile {profile.name} holds {', '.join(types) or 'no compression type'}; "
+                "say which one the plan is for"
+            )
+        codec = types[0]
+    costs, cluster = profile.costs(codec), profile.cluster()
+    small = costs.compressed
+    if ratio is not None:
+        small = replace(small, bytes_per_element=4 * ratio, fixed_bytes=0.0)
+    best: dict[int, tuple] = {}
+    for size in {gradient.size for gradient in gradients}:
+        best[size] = (
+            model.best(topology, nodes, size, costs.plain, cluster),
+            model.best(topology, nodes, size, small, cluster),
+        )
+    chosen = _balance([best[gradient.size] for gradient in gradients])
+    choices = []
+    for gradient, compress in zip(gradients, chosen):
+        (raw_k, raw), (small_k, packed) = best[gradient.size]
+        decision = Decision(compress, small_k if compress else raw_k)
+        choices.append(Choice(gradient, decision, raw.seconds, packed.seconds))
+    rows = [best[gradient.size] for gradient in gradients]
+    nothing = _bottleneck([raw for (_, raw), _ in rows])
+    planned = _bottleneck([pair[compress][1] for pair, compress in zip(rows, chosen)])
+    return Plan(choices, nothing, planned, summed=False)
+
+
+def _bottleneck(needs: Sequence[model.Needs]) -> float:
+    """Seconds of gradients that are synchronised together: the busiest resource and, before it is
+    busy, the shortest way."""
+    threads, link = sum(n.threads for n in needs), sum(n.link for n in needs)
+    return max(threads, link) + min(n.path for n in needs)
+
+
+def _balance(rows: Sequence[tuple]) -> list[bool]:
+    """Which gradients to compress, so that neither links nor threads take longer than they must.
+
+    Gradients that alone would be slower compressed stay as they are. The others follow in the order
+    of link time saved per thread time spent, as long as the busier of the two gets less busy.
+    """
+    chosen = [False] * len(rows)
+    threads = sum(raw.threads for (_, raw), _ in rows)
+    link = sum(raw.link for (_, raw), _ in rows)
+
+    def worth(i: int) -> float:
+        (_, raw), (_, packed) = rows[i]
+        spent = packed.threads - raw.threads
+        saved = raw.link - packed.link
+        return saved / spent if spent > 0 else float("inf")
+
+    for i in sorted(range(len(rows)), key=worth, reverse=True):
+        (_, raw), (_, packed) = rows[i]
+        if packed.seconds >= raw.seconds:
+            continue
+        next_threads = threads + packed.threads - raw.threads
+        next_link = link + packed.link - raw.link
+        if max(next_threads, next_link) < max(threads, link):
+            chosen[i], threads, link = True, next_threads, next_link
+    return chosen

@@ -1,0 +1,172 @@
+"""Profiles: what is known of a cluster, published or measured.
+
+A measured profile is a JSON file that `hipress profile` writes::
+
+    format      "hipress-profile", version 1
+    name, created, machine, nodes       where and when it was measured
+    shared_host  true if all nodes share one machine and so its processors
+    threads     codec threads of a node; of the machine, if it is shared
+    task        seconds from a task's end to the begin of the next one that depends on it
+    network     send: curve, seconds of one message by bytes, one way, from task to task;
+                message: seconds between small messages of one node that follow each other
+    codecs      per type: params, bytes_per_element, fixed_bytes, and curves in seconds: encode,
+                decode, add (payload and own gradient) by elements, merge by elements x payloads
+    samples     what the curves were fitted to: [size, median seconds, times measured]
+    check       per type, seconds of a large gradient, to compare with what the curves predict
+
+A curve is {w, b, o, r2, spread}: max(o, w x + b) with the quality of its fit
+(:mod:`hipress.secopa.curve`).
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from hipress.secopa import sosp21
+from hipress.secopa.cluster import Cluster, Codec, Costs
+from hipress.secopa.curve import Curve
+from hipress.secopa.sosp21 import PublishedProfile
+
+FORMAT, VERSION = "hipress-profile", 1
+PUBLISHED = "sosp21"
+
+
+class ProfileError(ValueError):
+    """A profile cannot be read or does not hold what is asked of it."""
+
+
+@dataclass(frozen=True)
+class MeasuredProfile:
+    """A cluster's curves as `hipress profile` measured them; seconds, bytes, elements."""
+
+    name: str
+    nodes: int
+    threads: int
+    send: Curve
+    message: float
+    codecs: dict[str, Codec]
+    task: float = 5e-6
+    shared_host: bool = False
+    poor: list[str] = field(default_factory=list)
+    """Names of curves that fit badly."""
+
+    def costs(self, codec: str) -> Costs:
+        """:raises ProfileError: if this codec was not measured"""
+        if codec not in self.codecs:
+            known = ", ".join(sorted(self.codecs))
+            raise ProfileError(f"profile {self.name} has no measurements of {codec!r}; has {known}")
+        return Costs(self.codecs["none"], self.codecs[codec])
+
+    def cluster(self) -> Cluster:
+        """Hosts and links like those measured."""
+        bandwidth = 1 / max(self.send.w, 1e-13)
+        return Cluster(
+            bandwidth=bandwidth,
+            latency=max(self.send.o, self.send.b),
+            message=min(self.message, self.send.o),
+            threads=self.threads,
+            task=self.task,
+            shared_hosts=self.shared_host,
+        )
+
+    def compressed_types(self) -> list[str]:
+        """The codecs measured, "none" aside."""
+        return [name for name in self.codecs if name != "none"]
+
+
+def load(name: str | os.PathLike[str]) -> PublishedProfile | MeasuredProfile:
+    """The profile of that name (``sosp21``) or in that file.
+
+    :raises ProfileError: if there is none, or it cannot be understood
+    """
+    if str(name) == PUBLISHED:
+        return sosp21.load()
+    path = Path(name)
+    try:
+        values = json.loads(path.read_text())
+    except OSError as error:
+        raise ProfileError(
+            f"the profile must be {PUBLISHED!r} or a file that `hipress profile` wrote; "
+            f"cannot read {path}: {error.strerror}"
+        ) from error
+    except ValueError as error:
+        raise ProfileError(f"{path} is not JSON: {error}") from error
+    try:
+        if values["format"] == "hipress-published-profile":
+            return PublishedProfile.from_json(values)
+        if (values["format"], values["version"]) != (FORMAT, VERSION):
+            raise ProfileError(f"{path} has format {values['format']} version {values['version']}")
+        return _measured(values)
+    except (KeyError, TypeError, AttributeError) as error:
+        raise ProfileError(f"{path} lacks what a profile must hold: {error!r}") from error
+
+
+def _measured(values: dict) -> MeasuredProfile:
+    poor: list[str] = []
+
+    def curve(row: dict, name: str) -> Curve:
+        if row.get("poor"):
+            poor.append(name)
+        return Curve(row["w"], row["b"], row["o"])
+
+    codecs = {
+        name: Codec(
+            name,
+            row["bytes_per_element"],
+            row["fixed_bytes"],
+            **{
+                op: curve(row[op], f"{op} of {name}") for op in ("encode", "decode", "merge", "add")
+            },
+        )
+        for name, row in values["codecs"].items()
+    }
+    return MeasuredProfile(
+        name=values["name"],
+        nodes=values["nodes"],
+        threads=values["threads"],
+        send=curve(values["network"]["send"], "send"),
+        message=values["network"]["message"],
+        task=values["task"],
+        shared_host=values["shared_host"],
+        codecs=codecs,
+        poor=poor,
+    )
+
+
+def published_costs(profile: PublishedProfile) -> Costs:
+    """The published curves as the simulator takes them: seconds by elements."""
+    r = profile.ratio
+
+    def seconds(curve: Curve, scale: float = 1.0) -> Curve:
+        return Curve(curve.w * scale / 1e3, curve.b / 1e3, curve.o / 1e3)
+
+    decode = seconds(profile.decode, r)
+    compressed = Codec(
+        "published", 4 * r, 0, seconds(profile.encode), decode, decode, merge_separately=True
+    )
+    return Costs(Codec("none", 4.0, merge=seconds(profile.merge)), compressed)
+
+
+def published_cluster(profile: PublishedProfile) -> Cluster:
+    """Links as the published ring step has them: 4 bytes / w, and b of latency."""
+    step = profile.ring_step
+    return Cluster(
+        bandwidth=4 / (step.w / 1e3),
+        latency=step.b / 1e3,
+        message=0.0,
+        threads=1,
+        task=0.0,
+    )
+
+
+def predict(profile: MeasuredProfile, codec: str, elements: int) -> float:
+    """Seconds of one gradient that all nodes of the measured cluster synchronise, co-located."""
+    from hipress.simulator.models import Layer, Model
+    from hipress.simulator.step import Options, simulate
+
+    one = Model("check", "", 1, (Layer("g", elements),), (0.0,), (0.0,))
+    options = Options("colocated", profile.nodes)
+    return simulate(one, profile.costs(codec), profile.cluster(), options).seconds

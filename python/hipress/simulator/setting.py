@@ -1,0 +1,54 @@
+"""What a simulation needs of a profile: hosts, links, codecs, and the plan."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from hipress.secopa import plan as plans
+from hipress.secopa import planner, profiles
+from hipress.secopa.cluster import Cluster, Costs
+from hipress.secopa.plan import Decision, Gradient
+from hipress.secopa.sosp21 import PublishedProfile
+from hipress.simulator.models import Model
+
+
+@dataclass(frozen=True)
+class Setting:
+    """A cluster, its codecs, and what to do with which gradient."""
+
+    cluster: Cluster
+    costs: Costs
+    plan: Mapping[str, Decision] | None
+
+
+def read(profile: str, codec: str, plan: str, model: Model, topology: str, nodes: int) -> Setting:
+    """The setting that a command line describes.
+
+    :param codec: compression type, "none", or "" for the profile's only one
+    :param plan: a plan's file, "auto", or "" for none
+    :raises ValueError: in one sentence
+    """
+    loaded = profiles.load(profile)
+    published = isinstance(loaded, PublishedProfile)
+    if published:
+        cluster, costs = profiles.published_cluster(loaded), profiles.published_costs(loaded)
+        if codec not in ("", "none"):
+            raise ValueError(f"profile {profile} knows one codec without a name, not {codec!r}")
+    else:
+        types = loaded.compressed_types()
+        if not codec and len(types) != 1:
+            raise ValueError(f"profile {profile} holds {', '.join(types)}; say which with --type")
+        cluster = loaded.cluster()
+        costs = loaded.costs(codec or types[0])
+    if codec == "none":
+        return Setting(cluster, Costs(costs.plain, costs.plain), None)
+    if not plan:
+        return Setting(cluster, costs, None)
+    if plan != "auto":
+        return Setting(cluster, costs, plans.load(plan))
+    gradients = [Gradient(layer.name, layer.size) for layer in model.layers]
+    name = None if published else costs.compressed.name
+    made = planner.make(gradients, topology, nodes, loaded, name)
+    decisions = {choice.gradient.name: choice.decision for choice in made.choices}
+    return Setting(cluster, costs, decisions)

@@ -1,0 +1,259 @@
+"""One training step: when gradients are ready, when they are synchronised, what that costs.
+
+Time 0 is the start of the backward pass, which computes the gradients from the last layer to the
+first. The devices of a host then add theirs up, the hosts synchronise, the result is copied to the
+devices. The next forward pass starts when the last gradient is there; or, with ``overlap_forward``,
+each layer when its own gradient is there, as in frameworks that give the first layers priority.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from hipress.casync import topologies
+from hipress.casync.graph import PARTITION_ELEMENTS
+from hipress.secopa.cluster import Cluster, Costs
+from hipress.secopa.plan import Decision
+from hipress.simulator import engine, lower, symmetric
+from hipress.simulator.engine import Result
+from hipress.simulator.lower import Key, Lowered
+from hipress.simulator.models import Layer, Model
+
+GRAPH_TASKS = 400_000
+"""Above about so many tasks, symmetry is used instead of the graph of all hosts."""
+
+FUSE_ELEMENTS = 1_000_000
+"""With symmetry, neighbouring gradients are fused until they have this many elements."""
+
+
+@dataclass(frozen=True)
+class Options:
+    """How a step is run."""
+
+    topology: str
+    nodes: int
+    servers: int = 0
+    """ps only: 0 puts a server beside each worker; else so many on hosts of their own."""
+    overlap: bool = True
+    """Synchronise during the backward pass."""
+    priority: bool = True
+    """First layers first; else in the order in which gradients become ready."""
+    overlap_forward: bool = False
+    symmetric: bool | None = None
+    """One host for all; None: where the whole graph would be too large."""
+    record: bool = False
+
+
+@dataclass(frozen=True)
+class Step:
+    """What a step takes."""
+
+    seconds: float
+    compute: float
+    """Seconds of forward and backward pass alone."""
+    synchronised: float
+    """Seconds, from the start of the backward pass, until the last gradient is synchronised."""
+    exposed: float
+    """Seconds that communication adds to computation."""
+    efficiency: float
+    """Speed per device relative to one that trains alone."""
+    send_use: float
+    """The busiest host's share of the step in which its link sends."""
+    compute_use: float
+    """The same of its codec threads."""
+    bytes_per_host: float
+    messages_per_host: float
+    hosts: int
+    symmetric: bool
+    result: Result
+    lowered: Lowered
+
+
+def simulate(
+    model: Model,
+    costs: Costs,
+    cluster: Cluster,
+    options: Options,
+    plan: Mapping[str, Decision] | None = None,
+) -> Step:
+    """Runs one step.
+
+    :param plan: decisions by gradient name; None, or a gradient it does not name: compressed, and
+        cut as jobs without a plan cut it
+    :raises ValueError: for a topology that does not exist, or has no symmetric form where the graph
+        would be too large
+    """
+    if options.nodes < 1:
+        raise ValueError(f"a cluster has at least one node, got {options.nodes}")
+    name = topologies.named(options.topology)
+    options = replace(options, topology=name)
+    use_symmetry = options.symmetric
+    if use_symmetry is None:
+        use_symmetry = _graph_tasks(model, options, plan) > GRAPH_TASKS
+    if use_symmetry:
+        layers, ready = _fuse(model, cluster, options, plan)
+        lowered = _symmetric(layers, ready, costs, cluster, options, plan)
+    else:
+        layers, ready = list(model.layers), _ready(model, cluster, options)
+        lowered = _graphs(layers, ready, costs, options, plan)
+    result = engine.run(lowered.tasks, cluster, lowered.hosts, options.record)
+    done = [max(result.end[t] for t in tasks) for tasks in lowered.outputs]
+    return _step(model, layers, done, result, lowered, cluster, options, use_symmetry)
+
+
+def _ready(model: Model, cluster: Cluster, options: Options) -> list[float]:
+    """When each gradient is there, summed over its host's devices."""
+    total = sum(model.backward)
+    if not options.overlap:
+        return [total + cluster.device_seconds(layer.size) for layer in model.layers]
+    ready, now = [], 0.0
+    for layer, seconds in zip(reversed(model.layers), reversed(model.backward)):
+        now += seconds
+        ready.append(now + cluster.device_seconds(layer.size))
+    return ready[::-1]
+
+
+def _priorities(ready: list[float], options: Options) -> list[int]:
+    order = range(len(ready))
+    if not options.priority:
+        order = sorted(order, key=lambda i: (ready[i], -i))
+    priorities = [0] * len(ready)
+    for position, i in enumerate(order):
+        priorities[i] = position
+    return priorities
+
+
+def _decision(plan: Mapping[str, Decision] | None, name: str) -> Decision | None:
+    return None if plan is None else plan.get(name)
+
+
+def _graph_tasks(model: Model, options: Options, plan: Mapping[str, Decision] | None) -> float:
+    total = 0.0
+    for layer in model.layers:
+        decision = _decision(plan, layer.name)
+        if decision:
+            partitions = decision.partitions
+        else:
+            partitions = len(topologies.cuts_for(layer.size, options.nodes))
+        total += 7.0 * partitions * options.nodes
+    return total
+
+
+def _graphs(
+    layers: list[Layer],
+    ready: list[float],
+    costs: Costs,
+    options: Options,
+    plan: Mapping[str, Decision] | None,
+) -> Lowered:
+    keys = []
+    servers = options.servers or options.nodes
+    for i, (layer, priority) in enumerate(zip(layers, _priorities(ready, options))):
+        decision = _decision(plan, layer.name)
+        graph = topologies.build(
+            options.topology,
+            layer.size,
+            options.nodes,
+            servers,
+            home=i,
+            partitions=decision.partitions if decision else None,
+        )
+        codec = costs.plain if decision and not decision.compress else costs.compressed
+        keys.append(Key(layer.name, graph, codec, costs.plain, ready[i], priority))
+    return lower.lower(keys, lower.apart(options.nodes) if options.servers else lower.beside)
+
+
+_SYMMETRIC = {
+    "ring": symmetric.ring,
+    "colocated": symmetric.colocated,
+    "ps": symmetric.colocated,
+}
+
+
+def _symmetric(
+    layers: list[Layer],
+    ready: list[float],
+    costs: Costs,
+    cluster: Cluster,
+    options: Options,
+    plan: Mapping[str, Decision] | None,
+) -> Lowered:
+    if options.topology not in _SYMMETRIC or options.servers:
+        what = "ps with servers apart" if options.servers else options.topology
+        raise ValueError(
+            f"{options.nodes} nodes are too many for the whole graph of topology {what}; "
+            f"with so many, ring, colocated or ps (a server beside each worker) can be simulated"
+        )
+    keys = []
+    for layer, at, priority in zip(layers, ready, _priorities(ready, options)):
+        decision = _decision(plan, layer.name)
+        wanted = decision.partitions if decision else layer.size / PARTITION_ELEMENTS
+        codec = costs.plain if decision and not decision.compress else costs.compressed
+        cuts = max(1, round(wanted / options.nodes))
+        keys.append(symmetric.SymmetricKey(layer.name, layer.size, codec, at, cuts, priority))
+    return _SYMMETRIC[options.topology](keys, options.nodes, cluster)
+
+
+def _fuse(
+    model: Model, cluster: Cluster, options: Options, plan: Mapping[str, Decision] | None
+) -> tuple[list[Layer], list[float]]:
+    """Neighbours with the same decision fused, in forward order, and when they are ready."""
+    ready = _ready(model, cluster, options)
+    layers: list[Layer] = []
+    times: list[float] = []
+    kinds: list[bool | None] = []
+    for layer, at in zip(model.layers, ready):
+        decision = _decision(plan, layer.name)
+        kind = decision.compress if decision else None
+        small = layer.size < FUSE_ELEMENTS
+        if layers and small and layers[-1].size < FUSE_ELEMENTS and kinds[-1] == kind:
+            layers[-1] = Layer(layers[-1].name, layers[-1].size + layer.size)
+            times[-1] = max(times[-1], at)
+        else:
+            layers.append(layer)
+            times.append(at)
+            kinds.append(kind)
+    return layers, times
+
+
+def _step(
+    model: Model,
+    layers: list[Layer],
+    done: list[float],
+    result: Result,
+    lowered: Lowered,
+    cluster: Cluster,
+    options: Options,
+    use_symmetry: bool,
+) -> Step:
+    backward, forward = sum(model.backward), sum(model.forward)
+    there = [at + cluster.device_seconds(layer.size) for at, layer in zip(done, layers)]
+    by_name = dict(zip((layer.name for layer in layers), there))
+    if options.overlap_forward:
+        now = backward
+        for layer, seconds in zip(model.layers, model.forward):
+            now = max(now, by_name.get(layer.name, 0.0)) + seconds
+        end = now
+    else:
+        end = max(backward, *there) + forward
+    alone = backward + forward
+    pools = [sum(result.compute_busy)] if cluster.shared_hosts else result.compute_busy
+    hosts = options.nodes + (options.servers if not use_symmetry else 0)
+    # With symmetry there is one host; else all hosts' traffic is spread over them.
+    share = 1 if use_symmetry else hosts
+    return Step(
+        seconds=end,
+        compute=alone,
+        synchronised=max(there),
+        exposed=end - alone,
+        efficiency=alone / end if end > 0 else 1.0,
+        send_use=max(result.send_busy) / end if end > 0 else 0.0,
+        compute_use=max(pools) / cluster.threads / end if end > 0 else 0.0,
+        bytes_per_host=result.bytes / share,
+        messages_per_host=result.messages / share,
+        hosts=hosts,
+        symmetric=use_symmetry,
+        result=result,
+        lowered=lowered,
+    )

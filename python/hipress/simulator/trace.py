@@ -1,0 +1,73 @@
+"""Timelines in the Trace Event Format, which Perfetto and Chrome's about:tracing draw.
+
+One form for simulated and recorded jobs, so that `hipress report` can draw both: an event has
+``name`` (the operation), ``pid`` (a host, named by metadata), ``tid`` (a thread or link), ``ts``
+and ``dur`` in microseconds, and ``args`` with key, partition, peer and bytes.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+from hipress.simulator.engine import Result
+from hipress.simulator.lower import Label, Lowered
+from hipress.simulator.models import Model
+
+
+def save(
+    path: str | os.PathLike[str], result: Result, lowered: Lowered, model: Model, note: dict
+) -> int:
+    """Writes what a simulation recorded; returns the number of events."""
+    events: list[dict] = []
+    lanes: dict[tuple[int, str], int] = {}
+    for host, lane, start, end, task in result.spans:
+        label = lowered.tasks.label[task]
+        if not isinstance(label, Label):
+            continue
+        tid = lanes.setdefault((host, lane), len(lanes))
+        events.append(
+            {
+                "name": label.op,
+                "ph": "X",
+                "pid": host,
+                "tid": tid,
+                "ts": round(start * 1e6, 3),
+                "dur": round((end - start) * 1e6, 3),
+                "args": {
+                    "key": label.key,
+                    "partition": label.partition,
+                    "node": label.node,
+                    "peer": label.peer,
+                    "bytes": round(label.bytes),
+                },
+            }
+        )
+    now = 0.0
+    for layer, seconds in zip(reversed(model.layers), reversed(model.backward)):
+        if seconds > 0:
+            events.append(
+                {
+                    "name": "backward",
+                    "ph": "X",
+                    "pid": 0,
+                    "tid": len(lanes),
+                    "ts": round(now * 1e6, 3),
+                    "dur": round(seconds * 1e6, 3),
+                    "args": {"key": layer.name},
+                }
+            )
+        now += seconds
+    lanes[0, "backward pass"] = len(lanes)
+    for host in sorted({host for host, _ in lanes}):
+        events.append(_name("process_name", host, 0, f"host {host}"))
+    for (host, lane), tid in lanes.items():
+        events.append(_name("thread_name", host, tid, lane))
+    text = json.dumps({"traceEvents": events, "displayTimeUnit": "ms", "otherData": note})
+    Path(path).write_text(text)
+    return len(events)
+
+
+def _name(what: str, pid: int, tid: int, name: str) -> dict:
+    return {"name": what, "ph": "M", "pid": pid, "tid": tid, "args": {"name": name}}

@@ -1,0 +1,242 @@
+/*!
+ * \file kvstore_init.cc
+ * \brief How a worker's store begins a key, with servers or without, and ends without servers.
+ */
+#include <algorithm>
+#include <cstring>
+
+#include "common/log.h"
+#include "kvstore/kvstore_dist.h"
+
+namespace hipress {
+
+void KVStoreDist::Init(uint64_t key, const std::string& name, const void* data, int64_t n,
+                       DType dtype, const std::string& graph, const Programs& programs) {
+  const NodeId self = postoffice_.self();
+  auto mine = programs.find(self);
+  if (mine == programs.end()) throw Error("no task program for " + self.ToString());
+  auto program = Program::Parse(mine->second.data(), int64_t(mine->second.size()), n);
+  auto flow = std::make_shared<Flow>(key, name, n, 0, program, dtype, this, &executor_);
+
+  std::string all = graph;  // every worker must have built the same one
+  std::vector<NodeId> owners;
+  for (const auto& [node, flat] : programs) {
+    if (node.role != Role::kServer) continue;
+    all.append(reinterpret_cast<const char*>(flat.data()), flat.size() * sizeof(int64_t));
+    if (!Program::Parse(flat.data(), int64_t(flat.size()), n)->tasks().empty()) owners.push_back(node);
+  }
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    if (!failure_.empty()) throw Error(failure_);
+    if (!flows_.emplace(key, flow).second) throw Error("key '" + name + "' is already initialised");
+    owners_[key] = owners;
+  }
+  try {
+    if (owners.empty()) {
+      InitAmongWorkers(flow, data, Digest(all));
+    } else {
+      InitOnServers(*flow, owners, data, programs, Digest(all));
+    }
+  } catch (...) {
+    std::lock_guard<std::mutex> lock(mutex_);
+    flows_.erase(key);
+    owners_.erase(key);
+    throw;
+  }
+}
+
+Message KVStoreDist::InitMessage(const Flow& flow, uint64_t digest, uint32_t request,
+                                 const std::vector<int64_t>& program) const {
+  Message message;
+  message.header.kind = uint16_t(MessageKind::kInitKey);
+  message.header.key = flow.key();
+  message.header.config = digest;
+  message.header.elements = uint64_t(flow.elements());
+  message.header.dtype = uint8_t(flow.wire());
+  message.header.iteration = request;
+  message.payload = InitKeyBody{flow.name(), program}.Pack();
+  return message;
+}
+
+// ---- On servers -----------------------------------------------------------------------------------
+
+void KVStoreDist::InitOnServers(const Flow& flow, const std::vector<NodeId>& owners,
+                                const void* data, const Programs& programs, uint64_t digest) {
+  const bool first = postoffice_.self().rank == 0;
+  std::vector<std::future<Reply>> replies(owners.size());
+  for (size_t i = 0; i < owners.size(); ++i) {
+    const std::vector<int64_t>& flat = programs.at(owners[i]);
+    const uint32_t request = NewRequest(&replies[i]);
+    postoffice_.Send(owners[i],
+                     InitMessage(flow, digest, request, first ? flat : std::vector<int64_t>()),
+                     kControlPriority);
+    if (!first) continue;
+    SendInitialValue(owners[i], flow,
+                     *Program::Parse(flat.data(), int64_t(flat.size()), flow.elements()), data);
+  }
+  for (size_t i = 0; i < owners.size(); ++i) {
+    Await(&replies[i],
+          "all workers to initialise key '" + flow.name() + "' on " + owners[i].ToString());
+  }
+}
+
+void KVStoreDist::SendInitialValue(NodeId to, const Flow& flow, const Program& program,
+                                   const void* data) {
+  for (int32_t p : program.local_partitions()) {
+    const Partition& partition = program.partitions()[p];
+    Message value;
+    value.header.kind = uint16_t(MessageKind::kInitData);
+    value.header.key = flow.key();
+    value.header.elements = uint64_t(partition.count);
+    value.header.dtype = uint8_t(flow.wire());
+    value.header.partition = uint32_t(p);
+    // A copy, so that an error can leave Init while the transport still sends.
+    value.payload = AllocateBuffer(partition.count * SizeOf(flow.wire()));
+    std::memcpy(value.payload.data,
+                static_cast<const uint8_t*>(data) + partition.offset * SizeOf(flow.wire()),
+                value.payload.size);
+    postoffice_.Send(to, std::move(value), kControlPriority);
+  }
+}
+
+// ---- Among workers ----------------------------------------------------------------------------------
+
+void KVStoreDist::InitAmongWorkers(const std::shared_ptr<Flow>& flow, const void* data,
+                                   uint64_t digest) {
+  const NodeId self = postoffice_.self();
+  LinkPeers(flow->program());
+  std::future<Reply> reply;
+  Message wish = InitMessage(*flow, digest, NewRequest(&reply), {});
+  if (self == Worker(0)) {
+    OnInitRequest({self, wish.header, flow->name()}, flow->key());
+  } else {
+    postoffice_.Send(Worker(0), std::move(wish), kControlPriority);
+  }
+  Await(&reply, "all workers to initialise key '" + flow->name() + "'");
+
+  const size_t bytes = size_t(flow->elements()) * SizeOf(flow->wire());
+  Buffer value = AllocateBuffer(bytes);
+  if (self == Worker(0)) {
+    std::memcpy(value.data, data, bytes);
+  } else {
+    std::memset(value.data, 0, bytes);
+  }
+  auto ended = std::make_shared<std::promise<Reply>>();
+  reply = ended->get_future();
+  PushMode mode;
+  mode.plain = true;
+  mode.keep = false;
+  flow->Push(value.data, flow->wire(), kControlPriority, [value](const char*) {}, mode);
+  Done done = [value, ended](const char* error) {
+    ended->set_value({error == nullptr, error == nullptr ? "" : error});
+  };
+  if (!flow->Pull(value.data, flow->wire(), kControlPriority, &done)) {
+    throw Error("internal error: the initial value of key '" + flow->name() + "' has no pull");
+  }
+  Await(&reply, "the initial value of key '" + flow->name() + "'");
+  locals_.Init(*flow, value);
+}
+
+void KVStoreDist::LinkPeers(const Program& program) {
+  const NodeId self = postoffice_.self();
+  std::set<NodeId> peers = {Worker(0)};
+  for (const Task& task : program.tasks()) {
+    if (task.op == Op::kSend || task.op == Op::kRecv) peers.insert(task.peer);
+  }
+  peers.erase(self);
+  for (NodeId peer : peers) {
+    {
+      std::lock_guard<std::mutex> lock(mutex_);
+      if (linked_.count(peer) != 0) continue;
+    }
+    if (peer < self) {
+      postoffice_.Link(peer);
+      Request(peer, 0, "");  // its end of the link may be ready a little later than ours
+    }
+    std::lock_guard<std::mutex> lock(mutex_);
+    linked_.insert(peer);
+  }
+  std::lock_guard<std::mutex> lock(mutex_);
+  if (!watch_.joinable() && !watch_stopped_) watch_ = std::thread([this] { Watch(); });
+}
+
+void KVStoreDist::OnInitRequest(InitRequest request, uint64_t key) {
+  if (postoffice_.self() != Worker(0)) throw ProtocolError("only worker 0 hears of new keys");
+  std::vector<InitRequest> requests;
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    std::vector<InitRequest>& all = init_requests_[key];
+    for (const InitRequest& other : all) {
+      if (other.from == request.from) throw ProtocolError("a second request to initialise a key");
+    }
+    if (request.from != postoffice_.self()) linked_.insert(request.from);
+    all.push_back(std::move(request));
+    if (int(all.size()) < postoffice_.num_workers()) return;
+    requests = std::move(all);
+    init_requests_.erase(key);
+  }
+  const std::string sentence = Disagreement(requests);
+  for (const InitRequest& answered : requests) {
+    Message reply;
+    reply.header.kind = uint16_t(MessageKind::kReply);
+    reply.header.iteration = answered.request;
+    reply.header.flags = sentence.empty() ? kReplyOk : kReplyError;
+    reply.payload = PackText(sentence);
+    if (answered.from == postoffice_.self()) {
+      OnMessage(answered.from, std::move(reply));
+    } else {
+      postoffice_.Send(answered.from, std::move(reply), kControlPriority);
+    }
+  }
+}
+
+// ---- Watching, and leaving --------------------------------------------------------------------------
+
+void KVStoreDist::Watch() {
+  ProgressWatch watch;
+  std::unique_lock<std::mutex> lock(mutex_);
+  while (!watch_stops_.wait_for(lock, std::chrono::seconds(1), [this] { return watch_stopped_; })) {
+    std::vector<std::shared_ptr<Flow>> flows;
+    for (auto& [key, flow] : flows_) {
+      if (owners_[key].empty()) flows.push_back(flow);
+    }
+    const std::set<NodeId> left = left_;
+    lock.unlock();
+    const std::string sentence = watch.Check(flows, postoffice_.self(), left);
+    if (!sentence.empty()) {
+      LogWarning(sentence);
+      FailJob(sentence);
+    }
+    lock.lock();
+  }
+}
+
+void KVStoreDist::StopWatch() {
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    watch_stopped_ = true;
+    watch_stops_.notify_all();
+  }
+  if (watch_.joinable()) watch_.join();
+}
+
+/// Whoever leaves in peace has first done its part, for others, of all that it pushed.
+void KVStoreDist::Drain() {
+  const auto deadline = std::chrono::steady_clock::now() + WaitTimeout();
+  std::unique_lock<std::mutex> lock(mutex_);
+  if (stopping_) return;
+  std::vector<std::shared_ptr<Flow>> flows;
+  for (auto& [key, flow] : flows_) {
+    if (owners_[key].empty()) flows.push_back(flow);
+  }
+  while (failure_.empty() && std::chrono::steady_clock::now() < deadline) {
+    lock.unlock();
+    const bool drained = std::all_of(flows.begin(), flows.end(),
+                                     [](const auto& flow) { return flow->Drain(); });
+    lock.lock();
+    if (drained) return;
+    watch_stops_.wait_for(lock, std::chrono::milliseconds(5));
+  }
+}
+
+}  // namespace hipress

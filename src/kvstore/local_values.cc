@@ -1,0 +1,118 @@
+#include "kvstore/local_values.h"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+namespace hipress {
+
+bool LocalValues::Held::Has(uint32_t version) const {
+  return std::all_of(iterations.begin(), iterations.end(),
+                     [version](uint32_t iteration) { return iteration >= version; });
+}
+
+void LocalValues::Init(const Flow& flow, const Buffer& value) {
+  std::lock_guard<std::mutex> lock(mutex_);
+  Held& held = held_[flow.key()];
+  const auto& partitions = flow.program().partitions();
+  held.values.assign(partitions.size(), Value());
+  held.iterations.assign(partitions.size(), 1);
+  for (size_t p = 0; p < partitions.size(); ++p) {
+    held.values[p].codec = IdentityCodec();
+    held.values[p].data = value.Slice(partitions[p].offset * SizeOf(flow.wire()),
+                                      partitions[p].count * SizeOf(flow.wire()));
+  }
+}
+
+void LocalValues::Put(const Flow& flow, int32_t partition, uint32_t iteration, const Value& value,
+                      bool keep) {
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    // Keys on servers are not held, nor is one whose initial value is still on its way.
+    if (held_.count(flow.key()) == 0) return;
+  }
+  Value copy = value;
+  if (!value.codec || value.codec->IsIdentity()) {
+    copy.data = Buffer();
+    if (keep) {
+      copy.data = AllocateBuffer(value.data.size);
+      std::memcpy(copy.data.data, value.data.data, value.data.size);
+    }
+  }
+  std::vector<std::pair<Fetching, std::vector<Value>>> ready;
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    Held& held = held_[flow.key()];
+    held.values[partition] = std::move(copy);
+    held.iterations[partition] = iteration;
+    for (size_t w = 0; w < held.waiting.size();) {
+      if (held.Has(held.waiting[w].version)) {
+        ready.emplace_back(std::move(held.waiting[w]), held.values);
+        held.waiting.erase(held.waiting.begin() + w);
+      } else {
+        ++w;
+      }
+    }
+  }
+  for (auto& [fetch, values] : ready) Serve(std::move(fetch), std::move(values));
+}
+
+void LocalValues::Fetch(const std::shared_ptr<Flow>& flow, void* out, DType dtype, int priority,
+                        Done done) {
+  Fetching fetch{flow, static_cast<uint8_t*>(out), dtype, priority, flow->iteration(),
+                 std::move(done)};
+  std::string failure;
+  std::vector<Value> values;
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    failure = failure_;
+    if (failure.empty()) {
+      Held& held = held_[flow->key()];
+      if (!held.Has(fetch.version)) {
+        held.waiting.push_back(std::move(fetch));
+        return;
+      }
+      values = held.values;
+    }
+  }
+  if (failure.empty()) return Serve(std::move(fetch), std::move(values));
+  fetch.done(failure.c_str());
+}
+
+void LocalValues::Serve(Fetching fetch, std::vector<Value> values) {
+  const int priority = fetch.priority;
+  executor_->Submit(priority, [fetch = std::move(fetch), values = std::move(values)] {
+    const Flow& flow = *fetch.flow;
+    for (size_t p = 0; p < values.size(); ++p) {
+      const Partition& partition = flow.program().partitions()[p];
+      const Value& value = values[p];
+      if (!value.data) {
+        const std::string sentence =
+            "the sum of key '" + flow.name() + "' was given to whoever called pushpull and is not "
+            "kept: to pull it again, push and pull instead";
+        return fetch.done(sentence.c_str());
+      }
+      const CodecPtr codec = value.codec ? value.codec : IdentityCodec();
+      codec->Decode({value.data.data, value.data.size}, partition.count,
+                    value.codec ? flow.wire() : DType::kFloat32,
+                    fetch.out + partition.offset * SizeOf(fetch.dtype), fetch.dtype);
+    }
+    fetch.done(nullptr);
+  });
+}
+
+void LocalValues::Fail(const std::string& sentence) {
+  std::vector<Fetching> waiting;
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    if (!failure_.empty()) return;
+    failure_ = sentence;
+    for (auto& [key, held] : held_) {
+      for (Fetching& fetch : held.waiting) waiting.push_back(std::move(fetch));
+      held.waiting.clear();
+    }
+  }
+  for (Fetching& fetch : waiting) fetch.done(sentence.c_str());
+}
+
+}  // namespace hipress

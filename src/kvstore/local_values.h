@@ -1,0 +1,63 @@
+/*!
+ * \file local_values.h
+ * \brief Without servers each worker holds the values of keys itself: what it pulled last, or the
+ *        initial value, for pulls that no iteration answers.
+ *
+ * Compressed results are kept as the payloads that they came in. Uncompressed ones are copied, unless
+ * whoever pushed said that the result is for that iteration's pull only.
+ */
+#ifndef HIPRESS_KVSTORE_LOCAL_VALUES_H_
+#define HIPRESS_KVSTORE_LOCAL_VALUES_H_
+
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "casync/executor.h"
+#include "casync/flow.h"
+
+namespace hipress {
+
+class LocalValues {
+ public:
+  explicit LocalValues(Executor* executor) : executor_(executor) {}
+
+  /// The initial value: all elements in the wire's dtype, the result of the flow's first iteration.
+  void Init(const Flow& flow, const Buffer& value);
+  /// A partition's result; see FlowHost::OnOutput.
+  void Put(const Flow& flow, int32_t partition, uint32_t iteration, const Value& value, bool keep);
+  /// Writes the value that this worker's pushes so far have led to, as soon as it is there.
+  void Fetch(const std::shared_ptr<Flow>& flow, void* out, DType dtype, int priority, Done done);
+
+  /// Ends every fetch with this error, now and later.
+  void Fail(const std::string& sentence);
+
+ private:
+  struct Fetching {
+    std::shared_ptr<Flow> flow;
+    uint8_t* out;
+    DType dtype;
+    int priority;
+    uint32_t version;
+    Done done;
+  };
+  struct Held {
+    std::vector<Value> values;         ///< per partition; without data: not kept
+    std::vector<uint32_t> iterations;  ///< per partition
+    std::vector<Fetching> waiting;
+
+    bool Has(uint32_t version) const;
+  };
+  void Serve(Fetching fetch, std::vector<Value> values);
+
+  Executor* const executor_;
+  std::mutex mutex_;
+  std::map<uint64_t, Held> held_;  ///< by key
+  std::string failure_;
+};
+
+}  // namespace hipress
+
+#endif  // HIPRESS_KVSTORE_LOCAL_VALUES_H_

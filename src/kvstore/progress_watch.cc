@@ -1,0 +1,50 @@
+#include "kvstore/progress_watch.h"
+
+#include "kvstore/protocol.h"
+
+namespace hipress {
+namespace {
+
+/// Who hears from others only cannot tell which of them is late. Those who can get this long to say.
+constexpr std::chrono::seconds kHearsay{10};
+
+std::string NamesOf(const std::vector<NodeId>& nodes) {
+  std::string names;
+  for (NodeId node : nodes) names += (names.empty() ? "" : ", ") + node.ToString();
+  return names;
+}
+
+}  // namespace
+
+std::string ProgressWatch::Check(const std::vector<std::shared_ptr<Flow>>& flows, NodeId self,
+                                 const std::set<NodeId>& left) {
+  const auto now = std::chrono::steady_clock::now();
+  for (const auto& flow : flows) {
+    const Flow::Wait wait = flow->WaitingFor();
+    Progress& progress = progress_[flow.get()];
+    if (wait.iteration == 0 || progress.iteration != wait.iteration) {
+      progress = {wait.iteration, now};
+      continue;
+    }
+    const std::string what =
+        "iteration " + std::to_string(wait.iteration) + " of key '" + flow->name() + "'";
+    for (NodeId node : wait.peers) {
+      if (wait.unpushed || left.count(node) == 0) continue;
+      return node.ToString() + " left the job while " + what +
+             " still waits for its push: every worker must push equally often";
+    }
+    if (now - progress.since <= WaitTimeout()) continue;
+    std::vector<NodeId> late = wait.culprits;
+    if (wait.unpushed) {
+      late = {self};
+    } else if (late.empty()) {
+      if (now - progress.since <= WaitTimeout() + kHearsay) continue;
+      late = wait.peers;
+    }
+    return "waited " + std::to_string(WaitTimeout().count()) + " s for " + NamesOf(late) +
+           " to push " + what + " (HIPRESS_TIMEOUT changes this)";
+  }
+  return "";
+}
+
+}  // namespace hipress

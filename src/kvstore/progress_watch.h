@@ -1,0 +1,37 @@
+/*!
+ * \file progress_watch.h
+ * \brief Notices that iterations do not get on, and says through whose fault.
+ */
+#ifndef HIPRESS_KVSTORE_PROGRESS_WATCH_H_
+#define HIPRESS_KVSTORE_PROGRESS_WATCH_H_
+
+#include <chrono>
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "casync/flow.h"
+
+namespace hipress {
+
+class ProgressWatch {
+ public:
+  /// To be called about once a second. `left`: nodes that have left in peace, after they had done
+  /// all that they had begun.
+  /// \return the sentence to fail the job with, or ""
+  std::string Check(const std::vector<std::shared_ptr<Flow>>& flows, NodeId self,
+                    const std::set<NodeId>& left);
+
+ private:
+  struct Progress {
+    uint32_t iteration = 0;
+    std::chrono::steady_clock::time_point since;
+  };
+  std::map<const Flow*, Progress> progress_;
+};
+
+}  // namespace hipress
+
+#endif  // HIPRESS_KVSTORE_PROGRESS_WATCH_H_

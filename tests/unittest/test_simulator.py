@@ -1,0 +1,220 @@
+"""The simulator: hand-computed times, graphs against symmetry, thousands of nodes, the command."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from hipress import units
+from hipress.casync import topologies
+from hipress.secopa import profiles
+from hipress.secopa.cluster import Cluster, Codec, Costs
+from hipress.secopa.curve import Curve
+from hipress.secopa.plan import Decision
+from hipress.simulator import engine, models
+from hipress.simulator.engine import Tasks
+from hipress.simulator.models import Layer, Model
+from hipress.simulator.step import Options, simulate
+
+ROOT = Path(__file__).resolve().parents[2]
+NONE = Codec("none", 4.0)
+CODEC = Codec("codec", 0.25, 0, Curve(1e-9, 1e-5, 0), Curve(5e-10, 1e-5, 0), Curve(2e-10, 1e-5, 0))
+CLUSTER = Cluster(bandwidth=1e9, latency=1e-3, message=0.0, task=0.0, threads=1)
+
+
+def model(*layers: tuple[str, int, float]) -> Model:
+    """Layers of (name, size, seconds of the backward pass); the forward pass takes half of it."""
+    backward = tuple(seconds for _, _, seconds in layers)
+    forward = tuple(seconds / 2 for seconds in backward)
+    return Model(
+        "test", "", 1, tuple(Layer(name, size) for name, size, _ in layers), forward, backward
+    )
+
+
+def test_two_senders_to_one_receiver_wait_for_each_other():
+    tasks = Tasks()
+    for sender in (0, 1):
+        send = tasks.send(sender, 1e6, 0)
+        tasks.join(send, tasks.recv(2, 0))
+    result = engine.run(tasks, CLUSTER, 3)
+    # 1 ms on the wire each: the first arrives after 1 + 1 ms, the second 1 ms later.
+    assert sorted(result.end)[-2:] == pytest.approx([2e-3, 3e-3])
+    assert result.bytes == 2e6
+
+
+def test_the_urgent_task_goes_first_and_a_free_thread_takes_it_at_once():
+    tasks = Tasks()
+    first = tasks.compute(0, 1.0, 5)
+    late = tasks.compute(0, 1.0, 9)
+    urgent = tasks.compute(0, 1.0, 0, (first,))
+    result = engine.run(tasks, CLUSTER, 1)
+    assert (result.end[first], result.end[urgent], result.end[late]) == (1.0, 2.0, 3.0)
+
+
+def test_tasks_that_wait_for_each_other_are_an_error():
+    tasks = Tasks()
+    tasks.recv(0, 0)
+    with pytest.raises(engine.Deadlock, match="1 of 1 tasks can never start"):
+        engine.run(tasks, CLUSTER, 1)
+
+
+def test_a_ring_of_two_takes_what_one_computes_by_hand():
+    """1 M floats in two chunks: every node sends 2 MB twice, 2 ms on the wire and 1 ms latency."""
+    step = simulate(
+        model(("g", 1 << 20, 0.0)),
+        Costs(NONE, NONE),
+        CLUSTER,
+        Options("ring", 2),
+        {"g": Decision(False, 2)},
+    )
+    wire = (4 * (1 << 19) + 64) / 1e9
+    assert step.seconds == pytest.approx(2 * (wire + 1e-3))
+    assert step.bytes_per_host == 2 * (4 * (1 << 19) + 64)
+
+
+@pytest.mark.parametrize("topology", list(topologies.TOPOLOGIES))
+@pytest.mark.parametrize("nodes", [1, 2, 3, 8])
+def test_every_topology_runs_and_moves_the_bytes_its_graph_says(topology, nodes):
+    net = model(("a", 300_000, 0.01), ("b", 5_000_000, 0.02))
+    step = simulate(net, Costs(NONE, CODEC), CLUSTER, Options(topology, nodes))
+    assert step.seconds >= step.compute == pytest.approx(0.045)
+    if topology != "ps":
+        sends = [
+            task
+            for layer in net.layers
+            for program in topologies.build(topology, layer.size, nodes).tasks.values()
+            for task in program
+            if task.op.name == "SEND"
+        ]
+        if topology != "hierarchical":
+            assert step.result.messages == len(sends)
+
+
+@pytest.mark.parametrize("topology", ["ring", "colocated"])
+@pytest.mark.parametrize("nodes", [2, 4, 8])
+@pytest.mark.parametrize("codec", [NONE, CODEC], ids=["none", "codec"])
+def test_one_host_for_all_takes_as_long_as_the_graph_of_all(topology, nodes, codec):
+    sizes = {"a": nodes * 64 * 500, "b": nodes * 64 * 9000}
+    net = model(("a", sizes["a"], 0.002), ("b", sizes["b"], 0.001))
+    plan = {name: Decision(True, nodes * k) for name, k in (("a", 1), ("b", 2))}
+    both = [
+        simulate(net, Costs(NONE, codec), CLUSTER, Options(topology, nodes, symmetric=way), plan)
+        for way in (False, True)
+    ]
+    whole, one = both
+    assert one.symmetric and not whole.symmetric
+    assert one.bytes_per_host == pytest.approx(whole.bytes_per_host, rel=0.01)
+    # Co-located hosts of the graph begin with the same server, which costs them a few messages.
+    assert one.seconds == pytest.approx(whole.seconds, rel=0.02 if topology == "ring" else 0.2)
+
+
+def test_coarse_steps_take_as_long_as_fine_ones():
+    from hipress.simulator import symmetric
+
+    keys = [symmetric.SymmetricKey(f"g{i}", 1 << 20, CODEC, 0.001 * i, 1, i) for i in range(6)]
+    for build in (symmetric.ring, symmetric.colocated):
+        ends = []
+        for limit in (10**9, 2000):
+            lowered = build(keys, 128, CLUSTER, limit)
+            ends.append(max(engine.run(lowered.tasks, CLUSTER, 1).end))
+        assert ends[1] == pytest.approx(ends[0], rel=0.1)
+
+
+def test_4096_nodes_take_less_than_a_minute():
+    net = models.load("resnet50")
+    published = profiles.load("sosp21")
+    cluster = replace(profiles.published_cluster(published), devices=8)
+    began = time.monotonic()
+    step = simulate(net, profiles.published_costs(published), cluster, Options("ring", 4096))
+    assert time.monotonic() - began < 60
+    assert step.symmetric
+    # In a ring the latency of 2(N-1) steps is a floor.
+    assert step.seconds > 2 * 4095 * cluster.latency
+
+
+def test_overlap_and_priority_hide_communication():
+    net = model(*((f"g{i}", 1 << 20, 0.01) for i in range(8)))
+    costs = Costs(NONE, CODEC)
+
+    def exposed(**options: object) -> float:
+        return simulate(net, costs, CLUSTER, Options("colocated", 4, **options)).exposed
+
+    off = exposed(overlap=False, priority=False)
+    assert exposed() < off / 2
+    assert exposed(overlap_forward=True) <= exposed() + 1e-9
+
+
+# The totals of the published table of models, in MiB, and its numbers of gradients.
+PUBLISHED = {
+    "vgg19": (548.05, 38),
+    "bert-base": (420.02, 206),
+    "bert-large": (1282.60, 398),
+    "lstm": (327.97, 10),
+    "transformer": (234.09, 185),
+    "ugatit": (2558.75, 148),
+    "resnet50": (97.49, 161),
+}
+
+
+@pytest.mark.parametrize("name", models.names())
+def test_models_have_the_published_sizes(name):
+    net = models.load(name)
+    megabytes, gradients = PUBLISHED[name]
+    assert 4 * net.elements / 2**20 == pytest.approx(megabytes, abs=0.01)
+    assert len(net.layers) == gradients
+    assert len({layer.name for layer in net.layers}) == gradients
+    assert sum(net.backward) == pytest.approx(2 * sum(net.forward)) and sum(net.forward) > 0
+
+
+def test_a_model_can_be_a_file(tmp_path):
+    path = tmp_path / "mine.txt"
+    path.write_text("# name,size,forward,backward\na,100,1,2\nb,200,3.5,4\n")
+    net = models.load(str(path))
+    assert (net.elements, net.forward, net.backward) == (300, (1e-3, 3.5e-3), (2e-3, 4e-3))
+    path.write_text("a,100\nb,-2\n")
+    with pytest.raises(ValueError, match="line 2: expected name,size"):
+        models.load(str(path))
+    with pytest.raises(ValueError, match="one of vgg19, resnet50"):
+        models.load("vgg20")
+
+
+def test_units():
+    assert units.rate("10gbit") == 1.25e9
+    assert units.seconds("50us") == pytest.approx(5e-5)
+    with pytest.raises(ValueError, match="a rate is a number and one of bit"):
+        units.rate("fast")
+
+
+def hipress(*arguments: str) -> subprocess.CompletedProcess:
+    return subprocess.run(
+        [sys.executable, "-m", "hipress", *arguments],
+        env={"PYTHONPATH": str(ROOT / "python")},
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+
+
+def test_the_command_predicts_and_writes_a_timeline(tmp_path):
+    path = tmp_path / "t.json"
+    common = ["simulate", "--model", "lstm", "--nodes", "4", "--topology", "ring"]
+    done = hipress(*common, "--plan", "auto", "--timeline", str(path), "--json")
+    assert done.returncode == 0, done.stderr
+    values = json.loads(done.stdout)
+    assert values["step_seconds"] < values["uncompressed_step_seconds"]
+    assert 0 < values["scaling_efficiency"] <= 1
+    events = json.loads(path.read_text())["traceEvents"]
+    assert {"encode", "decode", "merge", "send", "receive"} <= {e["name"] for e in events}
+    assert max(e["ts"] + e["dur"] for e in events if e["ph"] == "X") > 0
+    faster = json.loads(hipress(*common, "--json", "--bandwidth", "400gbit").stdout)
+    assert faster["step_seconds"] < values["uncompressed_step_seconds"]
+    bad = hipress(*common[:-1], "mesh")
+    assert bad.returncode == 1 and "there is no topology 'mesh'" in bad.stderr
+    many = hipress("simulate", "--model", "vgg19", "--nodes", "4096", "--topology", "tree")
+    assert many.returncode == 1 and "too many for the whole graph" in many.stderr
