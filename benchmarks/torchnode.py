@@ -81,22 +81,22 @@ def workload(name: str, seed: int):
         import text
 
         data = text.Text()
-        model = text.make("gpt", len(data.characters), width=256, layers=6)
+        model = text.make("gpt", len(data.characters), width=512, layers=4)
         generator = torch.Generator().manual_seed(seed)
-        optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3, betas=(0.9, 0.98))
-        return model, lambda ddp: text.loss_of(ddp, data.batch(2, generator)), optimizer
+        optimizer = torch.optim.AdamW(model.parameters(), lr=5e-4, betas=(0.9, 0.98))
+        return model, lambda ddp: text.loss_of(ddp, data.batch(1, generator)), optimizer
 
     from images import Synthetic
     from models import vgg
 
-    model = vgg(image_size=32, classes=10, hidden=2048, width=0.5)
+    model = vgg(image_size=32, classes=10, hidden=4096, width=0.25)
     images = Synthetic(10, 32, seed)
 
     def loss_of(ddp):
         x, labels = images.batch(4)
         return F.cross_entropy(ddp(x), labels)
 
-    return model, loss_of, torch.optim.AdamW(model.parameters(), lr=2e-4)
+    return model, loss_of, torch.optim.SGD(model.parameters(), lr=0.02, momentum=0.9)
 
 
 def attach(ddp, method: str) -> None:

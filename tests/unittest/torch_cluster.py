@@ -17,6 +17,8 @@ import pytest
 torch = pytest.importorskip("torch", reason="needs torch")
 
 TIMEOUT = 60  # seconds; for a whole job
+PRELOAD = ["torch", "torch._dynamo", "torch.distributed.checkpoint", "torch_cluster"]
+"""DDP imports torch._dynamo when the first model is made, which takes seconds."""
 _HERE = Path(__file__).parent
 
 
@@ -31,7 +33,7 @@ def run_ranks(
     :raises AssertionError: if a rank dies or is not done in time; no rank outlives the call
     """
     context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(["torch", "torch.distributed", "torch._dynamo", "torch.distributed.checkpoint", "torch_cluster"])
+    context.set_forkserver_preload(PRELOAD)
     queue = context.SimpleQueue()
     port = _free_port()
     ranks = [
