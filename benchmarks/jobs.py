@@ -29,7 +29,6 @@ import netns
 ROOT = Path(__file__).resolve().parents[1]
 RESULT = "@result "  # a process hands a JSON object over by printing a line that starts so
 RESULTS = ROOT / "output" / "benchmarks"
-TORCH_PYTHON = ROOT / ".venv-torch" / "bin" / "python"
 
 
 class JobError(RuntimeError):
