@@ -51,7 +51,7 @@ def main() -> None:
     parser = common.parser(__doc__.splitlines()[0], steps=400, batch_size=8, learning_rate=2e-3,
                            optimizer="adam")  # fmt: skip
     parser.add_argument("--model", choices=["lstm", "gpt"], default="gpt")
-    parser.add_argument("--width", type=int, default=192, help="of a layer; for gpt a multiple of 32")
+    parser.add_argument("--width", type=int, default=192, help="for gpt a multiple of 32")
     parser.add_argument("--layers", type=int, default=4, help="of gpt")
     args = parser.parse_args()
     common.start(args)

@@ -23,9 +23,11 @@ _HERE = Path(__file__).parent
 
 
 def run_ranks(
-    function: Callable, world_size: int, *args: object, timeout: float = TIMEOUT
+    function: Callable, world_size: int, *args: object, timeout: float = TIMEOUT, join: bool = True
 ) -> list:
-    """What ``function(rank, *args)`` returned on every rank, inside an initialised Gloo group.
+    """What ``function(rank, *args)`` returned on every rank.
+
+    With ``join``, ranks are in an initialised Gloo group; without, only its environment is there.
 
     A rank that raises gives its exception instead, as text: "ValueError: ...". Ranks are forked
     from a server that has imported torch, so that a job starts in tenths of a second.
@@ -38,7 +40,7 @@ def run_ranks(
     port = _free_port()
     ranks = [
         context.Process(
-            target=_run, args=(function, rank, world_size, port, queue, args), daemon=True
+            target=_run, args=(function, rank, world_size, port, queue, args, join), daemon=True
         )
         for rank in range(world_size)
     ]
@@ -70,7 +72,7 @@ def _free_port() -> int:
         return probe.getsockname()[1]
 
 
-def _run(function, rank, world_size, port, queue, args) -> None:
+def _run(function, rank, world_size, port, queue, args, join) -> None:
     sys.path.insert(0, str(_HERE))
     os.environ.update(
         MASTER_ADDR="127.0.0.1",
@@ -85,9 +87,8 @@ def _run(function, rank, world_size, port, queue, args) -> None:
     import torch.distributed as dist
 
     try:
-        dist.init_process_group(
-            "gloo", rank=rank, world_size=world_size, timeout=datetime.timedelta(seconds=20)
-        )
+        if join:
+            dist.init_process_group("gloo", timeout=datetime.timedelta(seconds=20))
         value = function(rank, *args)
     except Exception as error:
         traceback.print_exc()
