@@ -104,3 +104,12 @@ def test_bench_refuses_what_it_cannot_do():
         parse_size("7Q")
     with pytest.raises(ValueError, match="a factor -f of 2 or more"):
         next(sizes(4, 64, 1))
+
+
+def test_accelerate():
+    pytest.importorskip("accelerate", reason="needs Hugging Face's accelerate")
+    pytest.importorskip("sklearn", reason="needs scikit-learn's digits")
+    path = str(ROOT / "examples" / "torch" / "accelerate_digits.py")
+    first, second = run_ranks(script, 2, path, ["120"], join=False, timeout=90)
+    assert float(re.fullmatch(r"test accuracy (\d.\d+)\n", first)[1]) > 0.75, first
+    assert second == ""

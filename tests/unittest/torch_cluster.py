@@ -78,6 +78,7 @@ def _run(function, rank, world_size, port, queue, args, join) -> None:
         MASTER_ADDR="127.0.0.1",
         MASTER_PORT=str(port),
         RANK=str(rank),
+        LOCAL_RANK=str(rank),
         WORLD_SIZE=str(world_size),
         GLOO_SOCKET_IFNAME="lo",
         OMP_NUM_THREADS="1",

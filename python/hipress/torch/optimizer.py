@@ -54,7 +54,7 @@ class DistributedOptimizer:
             type = wanted.pop("type", "none")
             settings = Settings(type, wanted, topology, min_size)
             _check(optimizer, named, backward_passes_per_step, op)
-            check_parameters(named, min_size)
+            check_parameters(named, settings)
         except (ValueError, TypeError) as error:
             problem = str(error)
         described = settings.describe() if settings else {}

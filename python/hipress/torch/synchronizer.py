@@ -68,7 +68,8 @@ class Synchronizer:
         :param after: not before this, which an earlier call sets
         """
         warming_up = self.step < self.settings.warmup_steps
-        large = [] if warming_up else [e for e in entries if e[2] >= self.settings.min_size]
+        compresses = self.settings.compresses
+        large = [] if warming_up else [e for e in entries if compresses(e[0], e[2])]
         small = [e for e in entries if e not in large]
         what = f"{what} ({_listed([e[0] for e in entries])})"
         key = (entries, flat.dtype, warming_up)
@@ -130,7 +131,9 @@ class Synchronizer:
     def graph(self, gradient: Gradient) -> Graph:
         """The graph by which a gradient is synchronised."""
         home = self._homes.setdefault(gradient.name, len(self._homes))
-        return self.settings.graph(gradient.count, self.engine.world_size, home)
+        return self.settings.graph(
+            gradient.count, self.engine.world_size, home, gradient.name
+        )
 
     def _plan(self, large: list[Entry], dtype: torch.dtype) -> Plan:
         world_size = self.engine.world_size
