@@ -44,6 +44,12 @@ def close_to_exact(rank, type, params, most):
                 assert error <= most * b.grad.abs().max() + 1e-7, error
         optimizer.step()
     assert len(compression.state_dict()) > 5
+    try:
+        hipress.torch.compress_fsdp(model, "nonsense" if rank == 1 else type)
+    except ValueError as error:
+        assert "nonsense" in str(error)
+    else:
+        raise AssertionError("rank 1's wrong name was not refused on all ranks")
     return [p.numpy().tobytes() for p in full(model)]
 
 

@@ -8,6 +8,7 @@ import torch
 import torch.distributed as dist
 from torch.distributed.fsdp import FSDPModule
 from torch.distributed.fsdp._fully_shard._fsdp_api import ReduceScatter
+from torch.distributed.tensor import DTensor
 
 from hipress.casync.graph import GRADIENT, Graph, Op, Partition, cut, worker
 from hipress.torch.engine import Engine, HipressError
@@ -60,9 +61,9 @@ class ShardedCompression:
 
     def synchronizer(self, kind: type[Synchronizer], group: dist.ProcessGroup) -> Synchronizer:
         """The one of a group; made when all its ranks first need it."""
-        key = f"{kind.__name__}"
+        ranks = ".".join(map(str, dist.get_process_group_ranks(group)))
+        key = f"{kind.__name__}-{ranks}"
         if key not in self._synchronizers:
-            agree(group, self.settings.describe())
             engine = Engine(group, self._timeout or group_timeout(group))
             made = self._synchronizers[key] = kind(self.settings, engine, group, {})
             if key in self._loaded:
@@ -145,7 +146,7 @@ def compress_fsdp(
     :param replicate_topology: of that average, see :func:`compress`
     :param timeout: seconds to wait for another rank; default: the process group's
     :param params: the codec's own parameters
-    :raises ValueError: for a wrong name or value
+    :raises ValueError: on every rank, if any rank's name or value is wrong or they differ
     :raises TypeError: if the model is not a fully_shard-ed one
     """
     if not isinstance(model, FSDPModule):
@@ -153,7 +154,13 @@ def compress_fsdp(
             f"compress_fsdp() takes a model after fully_shard(), not {model.__class__.__name__} "
             "(for DistributedDataParallel there is hipress.torch.compress)"
         )
-    settings = Settings(type, params, replicate_topology, min_size)
+    settings, problem = None, ""
+    try:
+        settings = Settings(type, params, replicate_topology, min_size)
+    except (ValueError, TypeError) as error:
+        problem = str(error)
+    mesh = next(p.device_mesh for p in model.parameters() if isinstance(p, DTensor))
+    agree(replicate_group or mesh.get_group(0), settings.describe() if settings else {}, problem)
     compression = ShardedCompression(settings, timeout)
     for name, module in model.named_modules():
         if not isinstance(module, FSDPModule):

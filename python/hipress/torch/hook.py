@@ -127,7 +127,8 @@ class Compression(Synchronizer):
             offset = gradient.storage_offset() - flat.storage_offset()
             entries.append((self._names[id(parameter)], offset, gradient.numel()))
         future: torch.futures.Future = torch.futures.Future()
-        if not self._waiting:  # the first bucket of this backward pass
+        if bucket.index() == 0:  # the first one of this backward pass
+            self._waiting = []  # of one that another error ended
             torch.autograd.Variable._execution_engine.queue_callback(self._finish)
         self._waiting.append(future)
         self.synchronize(flat, tuple(entries), f"bucket {bucket.index()}", future)
