@@ -2,8 +2,9 @@
 
     python benchmarks/torchconvergence.py --steps 300 --ranks 2
 
-Runs examples/torch/text.py under torchrun on this machine's loopback. Prints the loss on held-out
-text after the same number of steps; writes JSON and a PNG to output/benchmarks.
+Trains the models of examples/torch/text.py on this machine's loopback, one after the other in the
+same processes. Prints the loss on held-out text after the same number of steps; writes JSON and a
+PNG to output/benchmarks.
 """
 
 from __future__ import annotations
@@ -12,7 +13,6 @@ import argparse
 import json
 import os
 import statistics
-import subprocess
 import sys
 from typing import Any
 
@@ -35,33 +35,55 @@ def main() -> None:
     parser.add_argument("--width", type=int, default=128)
     parser.add_argument("--layers", type=int, default=2)
     parser.add_argument("--min-size", type=int, default=4096)
+    parser.add_argument("--node", action="store_true", help=argparse.SUPPRESS)
     args = parser.parse_args()
+    if args.node:
+        run_node(args)
+        return
     jobs.clean_up_when_terminated()
     jobs.RESULTS.mkdir(parents=True, exist_ok=True)
     found: dict[str, Any] = {"machine": jobs.machine(), "curves": {}}
     for model in args.models:
-        curves = found["curves"][model] = {
-            name: [train(args, model, options, seed) for seed in range(args.seeds)]
-            for name, options in METHODS.items()
-        }
+        command = [sys.executable, __file__, "--node", "--models", model]
+        for name in ("seeds", "steps", "width", "layers", "min_size"):
+            command += [f"--{name.replace('_', '-')}", str(getattr(args, name))]
+        lines = jobs.run_torch_job(command, args.ranks, timeout=7200)
+        curves: dict[str, list] = {name: [] for name in METHODS}
+        for line in lines:
+            curves[line["method"]].append(line["curve"])
+        found["curves"][model] = curves
         show(args, model, curves)
     (jobs.RESULTS / "torchconvergence.json").write_text(json.dumps(found, indent=1))
     plot(found["curves"], jobs.RESULTS / "torchconvergence.png")
 
 
-def train(args: argparse.Namespace, model: str, options: list[str], seed: int) -> list[dict]:
-    """The lines that one run printed."""
-    command = [sys.executable, "-m", "torch.distributed.run", "--standalone"]
-    command += [f"--nproc-per-node={args.ranks}", str(jobs.ROOT / "examples/torch/text.py")]
-    command += ["--model", model, "--seed", str(seed), "--steps", str(args.steps)]
-    command += ["--width", str(args.width), "--layers", str(args.layers)]
-    command += ["--min-size", str(args.min_size), *options]
-    env = {**os.environ, "OMP_NUM_THREADS": "1", "GLOO_SOCKET_IFNAME": "lo"}
-    env["PYTHONPATH"] = str(jobs.ROOT / "python")
-    done = subprocess.run(command, capture_output=True, text=True, timeout=1200, env=env)
-    if done.returncode:
-        raise jobs.JobError(done.stderr[-2000:])
-    return [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
+def run_node(args: argparse.Namespace) -> None:
+    """One rank: trains one model with every method and seed, and reports the curves."""
+    sys.path[:0] = [str(jobs.ROOT / "examples" / "torch"), str(jobs.ROOT / "python")]
+    import text
+    import torch
+    import torch.distributed as dist
+
+    torch.set_num_threads(1)
+    dist.init_process_group("gloo")
+    for name, options in METHODS.items():
+        for seed in range(args.seeds):
+            given = ["--model", args.models[0], "--seed", str(seed), "--steps", str(args.steps)]
+            given += ["--width", str(args.width), "--layers", str(args.layers)]
+            given += ["--min-size", str(args.min_size), *options]
+            curve: list[dict] = []
+
+            def report(step: int, loss: torch.Tensor, curve: list = curve, **more: float) -> None:
+                if step % 10 == 0 or more:
+                    mean = loss.detach() / dist.get_world_size()
+                    dist.all_reduce(mean)
+                    curve.append({"step": step, "loss": mean.item(), **more})
+
+            text.train(text.arguments(given), report)
+            if dist.get_rank() == 0:
+                jobs.report(method=name, seed=seed, curve=curve)
+    dist.barrier()
+    os._exit(0)  # Gloo's threads may outlive the group; the results are printed
 
 
 def show(args: argparse.Namespace, model: str, curves: dict[str, list]) -> None:

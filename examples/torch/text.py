@@ -8,6 +8,9 @@ The text is what ``help()`` shows of Python's topics, some 700,000 characters in
 
 from __future__ import annotations
 
+import argparse
+from collections.abc import Callable
+
 import common
 import torch
 import torch.distributed as dist
@@ -47,20 +50,24 @@ def make(name: str, vocabulary: int, width: int, layers: int) -> torch.nn.Module
     return Gpt(vocabulary, width, layers, heads=width // 32, context=CONTEXT)
 
 
-def main() -> None:
-    parser = common.parser(__doc__.splitlines()[0], steps=400, batch_size=8, learning_rate=2e-3,
-                           optimizer="adam")  # fmt: skip
+def arguments(given: list[str] | None = None) -> argparse.Namespace:
+    parser = common.parser(
+        __doc__.splitlines()[0], steps=400, batch_size=8, learning_rate=2e-3, optimizer="adam"
+    )
     parser.add_argument("--model", choices=["lstm", "gpt"], default="gpt")
     parser.add_argument("--width", type=int, default=192, help="for gpt a multiple of 32")
     parser.add_argument("--layers", type=int, default=4, help="of gpt")
-    args = parser.parse_args()
-    common.start(args)
+    return parser.parse_args(given)
+
+
+def train(args: argparse.Namespace, report: Callable[..., None]) -> None:
+    """Trains a model, and reports the loss on the way and on held-out text in the end."""
+    torch.manual_seed(args.seed)
     text = Text()
     model = make(args.model, len(text.characters), args.width, args.layers)
     model = common.distribute(model, args)
     optimizer = common.optimizer_of(model, args)
     generator = torch.Generator().manual_seed(1000 * args.seed + dist.get_rank())
-    report = common.Report(every=20)
     for step in range(args.steps):
         for group in optimizer.param_groups:
             group["lr"] = args.learning_rate * min(1.0, (step + 1) / 50)
@@ -73,6 +80,12 @@ def main() -> None:
     with torch.no_grad():
         held_out = text.batch(256, torch.Generator().manual_seed(5), test=True)
         report(args.steps, loss, test_loss=round(loss_of(model.module, held_out).item(), 4))
+
+
+def main() -> None:
+    args = arguments()
+    common.start(args)
+    train(args, common.Report(every=20))
     dist.destroy_process_group()
 
 
