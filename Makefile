@@ -66,15 +66,12 @@ fuzz: setup  ## a million malformed payloads per decoder, under AddressSanitizer
 	  echo "instruction set: $$isa"; HIPRESS_SIMD=$$isa build/fuzz/fuzz_decoders $(FUZZ_ARGS); \
 	done
 
-$(VENV)-torch/.ready: tools/setup.sh | $(STAMPS)/system
-	@$(SETUP) torch
-
-bench: build $(VENV)-torch/.ready  ## benchmarks against stock MXNet and torch in the same run
+bench: build  ## benchmarks against stock MXNet and torch in the same run
 	@$(SETUP) native codec_bench transport_bench
-	@$(PY) benchmarks/run.py --torch-python $(VENV)-torch/bin/python $(BENCH_ARGS)
+	@$(PY) benchmarks/run.py $(BENCH_ARGS)
 
 clean:  ## remove what was built
 	@rm -rf build output
 
-distclean: clean  ## remove the virtual environments, too
-	@rm -rf .venv .venv-torch
+distclean: clean  ## remove the virtual environment, too
+	@rm -rf .venv
