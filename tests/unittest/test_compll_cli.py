@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -11,7 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from compll_helpers import DATA, gradient, seed_program
+from compll_helpers import DATA, gradient
 from hipress import compll
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -50,58 +51,87 @@ def test_the_calls_of_the_published_readme(pse):
     assert files == {"TernGrad.cc", "TernGrad_mxnet.h", "TernGrad_mxnet.cc", "build.sh"}
 
 
+def tutorial(folder: Path) -> Path:
+    """The algorithm of docs/compll.md, as a file."""
+    text = (ROOT / "docs/compll.md").read_text()
+    path = folder / "mean.cll"
+    path.write_text(text.split("```c\n")[1].split("```")[0])
+    return path
+
+
+def test_the_tutorials_commands_run_and_the_network_learns(tmp_path):
+    pytest.importorskip("mxnet", exc_type=ImportError)
+    pytest.importorskip("sklearn")
+    source = tutorial(tmp_path)
+    text = (ROOT / "docs/compll.md").read_text().split("```console\n")[1].split("```")[0]
+    check, train = (line.removeprefix("$ ") for line in text.splitlines())
+    for name, value in ((".venv/bin/python", sys.executable), ("$PWD/mean.cll", str(source)),
+                        (" mean.cll", f" {source}"), ("--epochs 3", "--epochs 2")):  # fmt: skip
+        check, train = check.replace(name, value), train.replace(name, value)
+    result = run("sh", "-c", check, cwd=ROOT)
+    assert result.returncode == 0 and "NO" not in result.stdout, result.stdout + result.stderr
+    result = run("sh", "-c", f"{sys.executable} {train}", cwd=ROOT)
+    assert result.returncode == 0, result.stdout + result.stderr
+    last = re.findall(r'"accuracy": ([\d.]+).*"pushed_bytes": (\d+).*"pushed_raw_bytes": (\d+)',
+                      result.stdout)[-1]  # fmt: skip
+    assert float(last[0]) > 0.9 and int(last[2]) > 20 * int(last[1])
+
+
 CHECKS = {
     "mxnet": """
 import mxnet_hipress, mxnet as mx
 {load}
 x, step = mx.nd.array(np.load("x.npy")), mx.nd.zeros(1, dtype="int64")
-payload = mx.nd.contrib.encode_TernGrad(x, step, bitwidth=4)
-decoded = mx.nd.contrib.decode_TernGrad(payload, shape=x.shape, bitwidth=4)
-total = mx.nd.contrib.decode_sum_TernGrad(payload, payload, num_args=2, shape=x.shape, bitwidth=4)
+residual = mx.nd.zeros(x.shape)
+payload = mx.nd.contrib.encode_signmean(x, residual, step, boost=0.5)
+decoded = mx.nd.contrib.decode_signmean(payload, shape=x.shape)
+total = mx.nd.contrib.decode_sum_signmean(payload, payload, num_args=2, shape=x.shape)
 payload, decoded, total = (array.asnumpy() for array in (payload, decoded, total))
 """,
     "torch": """
 import torch
 {load}
 x, step = torch.from_numpy(np.load("x.npy")), torch.zeros(1, dtype=torch.int64)
+residual = torch.zeros_like(x)
 ops = torch.ops.compll
-def work(x, step):
-    payload = ops.encode_TernGrad(x, step, bitwidth=4)
-    return payload, ops.decode_TernGrad(payload, x.numel(), bitwidth=4)
-payload, decoded = work(x, step)
-torch.library.opcheck(ops.encode_TernGrad.default, (x, step), {{"bitwidth": 4}})
+def work(x, residual, step):
+    payload = ops.encode_signmean(x, residual, step, boost=0.5)
+    return payload, ops.decode_signmean(payload, x.numel())
+payload, decoded = work(x, residual, step)
+torch.library.opcheck(ops.encode_signmean.default, (x, residual.clone(), step.clone()))
 compiled = torch.compile(work, fullgraph=True, backend="aot_eager")
-again = compiled(x, torch.zeros_like(step))
+again = compiled(x, torch.zeros_like(residual), torch.zeros_like(step))
 assert torch.equal(again[0], payload) and torch.equal(again[1], decoded)
 try:
-    ops.encode_TernGrad(x, step, bitwidth=9)
-    raise SystemExit("bitwidth 9 was taken")
+    ops.encode_signmean(x, residual, step, boost=-1)
+    raise SystemExit("boost -1 was taken")
 except RuntimeError as error:
-    assert "bitwidth of compression type TernGrad must be one of 1, 2" in str(error), error
-total = ops.decode_sum_TernGrad([payload, payload], x.numel(), bitwidth=4)
+    assert "boost of compression type signmean must be a finite number > 0" in str(error), error
+total = ops.decode_sum_signmean([payload, payload], x.numel())
 payload, decoded, total = (tensor.numpy() for tensor in (payload, decoded, total))
 """,
 }
 
 
 @pytest.mark.parametrize("framework", CHECKS)
-def test_what_it_writes_compiles_and_loads(pse, framework):
+def test_what_it_writes_compiles_and_loads(tmp_path, framework):
     pytest.importorskip(framework, exc_type=ImportError)
+    source = tutorial(tmp_path)
     flags = ("-b", "-w", "-r", "-f", framework, "-o", "out")
-    result = compll_command("pse/TernGradEncode.pse", *flags, cwd=pse)
+    result = compll_command(source, *flags, cwd=tmp_path)
     assert result.returncode == 0, result.stderr
     lines = dict(line.split(": ", 1) for line in result.stdout.splitlines() if ": " in line)
-    built = run("sh", "-c", lines["compile"], cwd=pse)
+    built = run("sh", "-c", lines["compile"], cwd=tmp_path)
     assert built.returncode == 0, built.stderr[-3000:]
-    np.save(pse / "x.npy", gradient(1000))
+    np.save(tmp_path / "x.npy", gradient(1000))
     program = "import numpy as np\n" + CHECKS[framework].format(load=lines["load"])
     program += "assert step.item() == 1 if hasattr(step, 'item') else step.asscalar() == 1\n"
     program += "np.savez('result.npz', payload=payload, decoded=decoded, total=total)\n"
-    result = run(sys.executable, "-c", program, cwd=pse)
+    result = run(sys.executable, "-c", program, cwd=tmp_path)
     assert result.returncode == 0, result.stderr[-3000:]
-    found = np.load(pse / "result.npz")
-    oracle = compll.Interpreter(seed_program(), bitwidth=4)
-    payload = oracle.encode(gradient(1000))
+    found = np.load(tmp_path / "result.npz")
+    oracle = compll.Interpreter(compll.compile_file(source), boost=0.5)
+    payload = oracle.encode(gradient(1000), {})
     expected = oracle.decode(payload, 1000)
     assert found["payload"].tobytes() == payload
     assert found["decoded"].tobytes() == expected.tobytes()

@@ -13,7 +13,7 @@ from pathlib import Path
 from string import Template
 
 from hipress.compll.backends import cuda
-from hipress.compll.backends.cpp import generate, uses_step
+from hipress.compll.backends.cpp import generate
 from hipress.compll.backends.layout import Layout
 from hipress.compll.backends.native import COMMON_FLAGS, include_directory
 from hipress.compll.build_specs import identifier
@@ -72,7 +72,9 @@ class _Shape:
     @property
     def states(self) -> list[str]:
         """Names of the tensors an encoder updates."""
-        remembers = self.program.states or uses_step(self.program)
+        # As CompiledCodec::UsesStep has it: what draws random numbers has a seed.
+        seeded = any(param.name == "seed" for param in self.program.params)
+        remembers = bool(self.program.states) or seeded
         return [*self.program.states, "step"] if remembers else []
 
     @property
