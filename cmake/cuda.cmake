@@ -12,9 +12,9 @@ if(NOT cuda_wanted MATCHES "^(auto|on|off)$")
 endif()
 # So that there is always a target of this name.
 function(hipress_no_cuda why)
-  message(STATUS "CUDA: ${why}; libhipress_cuda.so is not built")
+  message(STATUS "CUDA: ${why}, so libhipress_cuda.so is not built")
   add_custom_target(hipress_cuda COMMAND ${CMAKE_COMMAND} -E echo
-    "CUDA: ${why}; libhipress_cuda.so is not built")
+    "CUDA: ${why}, so libhipress_cuda.so is not built" VERBATIM)
 endfunction()
 if(cuda_wanted STREQUAL "off")
   hipress_no_cuda("HIPRESS_CUDA is off")
