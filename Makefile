@@ -14,7 +14,7 @@ export PYTHONPATH := $(CURDIR)/python$(if $(PYTHONPATH),:$(PYTHONPATH))
 
 FUZZ_ISAS ?= baseline avx2 avx512
 
-.PHONY: help setup build native-tests demo fuzz test test-cpp test-python bench lint clean distclean
+.PHONY: help setup build cuda native-tests demo test test-cpp test-python nightly fuzz bench lint clean distclean
 
 help:  ## this list
 	@grep -hE '^[a-z][a-z-]*:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## */\t/' | expand -t 14
@@ -32,6 +32,9 @@ setup: $(STAMPS)/system $(VENV)/.ready  ## Debian packages, .venv and Python pac
 # Ninja itself knows what is out of date.
 build: setup  ## the native library, build/libhipress.so
 	@$(SETUP) native hipress hipress_mxnet_ops
+
+cuda: setup  ## build/libhipress_cuda.so, if nvcc is here (about a minute)
+	@$(SETUP) native hipress_cuda
 
 native-tests: setup
 	@$(SETUP) native all
@@ -51,6 +54,9 @@ test-cpp: native-tests
 test-python: native-tests
 	@timeout -k 30 2400 $(PY) -m pytest tests/unittest $(PYTEST_ARGS)
 
+nightly: build  ## codecs on 2^24 elements against the interpreter, bit for bit (minutes)
+	@$(PY) tests/nightly/large_gradients.py
+
 # Every instruction set's decoders, compiled with sanitizers into a folder of their own.
 FUZZ_FLAGS := -DHIPRESS_BUILD_TESTS=ON -DHIPRESS_SANITIZE=address,undefined
 fuzz: setup  ## a million malformed payloads per decoder, under AddressSanitizer and UBSan (minutes)
@@ -60,15 +66,12 @@ fuzz: setup  ## a million malformed payloads per decoder, under AddressSanitizer
 	  echo "instruction set: $$isa"; HIPRESS_SIMD=$$isa build/fuzz/fuzz_decoders $(FUZZ_ARGS); \
 	done
 
-$(VENV)-torch/.ready: tools/setup.sh | $(STAMPS)/system
-	@$(SETUP) torch
-
-bench: build $(VENV)-torch/.ready  ## benchmarks against stock MXNet and torch in the same run
+bench: build  ## benchmarks against stock MXNet and torch in the same run
 	@$(SETUP) native codec_bench transport_bench
-	@$(PY) benchmarks/run.py --torch-python $(VENV)-torch/bin/python $(BENCH_ARGS)
+	@$(PY) benchmarks/run.py $(BENCH_ARGS)
 
 clean:  ## remove what was built
 	@rm -rf build output
 
-distclean: clean  ## remove the virtual environments, too
-	@rm -rf .venv .venv-torch
+distclean: clean  ## remove the virtual environment, too
+	@rm -rf .venv

@@ -59,6 +59,7 @@ _SIGNATURES: dict[str, tuple] = {
     "HipressCodecCreate": (c_int, [c_int, _STRINGS, _STRINGS, POINTER(_HANDLE)]),
     "HipressCodecForSumOf": (c_int, [_HANDLE, c_int, POINTER(_HANDLE)]),
     "HipressCodecFree": (c_int, [_HANDLE]),
+    "HipressCodecSetThreads": (c_int, [_HANDLE, c_int]),
     "HipressCodecMaxBytes": (c_int, [_HANDLE, c_int64, c_int, POINTER(c_int64)]),
     "HipressCodecEncode": (
         c_int,

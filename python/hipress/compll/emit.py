@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from string import Template
 
+from hipress.compll.backends import cuda
 from hipress.compll.backends.cpp import generate
 from hipress.compll.backends.layout import Layout
 from hipress.compll.backends.native import COMMON_FLAGS, include_directory
@@ -26,19 +27,12 @@ def body(program: Program, target: str) -> dict[str, str]:
 
     :param target: cpu, cuda or numpy
     :raises CompileError: if the target cannot express it
-    :raises NotImplementedError: if this installation lacks the backend
     """
     tag = identifier(program.name)
     if target == "cpu":
         return {f"{tag}.cc": generate(program)}
     if target == "numpy":
         return {f"{tag}_numpy.py": _NUMPY.substitute(_values(program), source=repr(program.source))}
-    try:
-        from hipress.compll.backends import cuda
-    except ImportError:
-        raise NotImplementedError(
-            "this installation of CompLL has no CUDA backend; --target must be cpu or numpy"
-        ) from None
     return {f"{tag}.cu": cuda.generate(program)}
 
 

@@ -65,7 +65,7 @@ class MeasuredProfile:
         bandwidth = 1 / max(self.send.w, 1e-13)
         return Cluster(
             bandwidth=bandwidth,
-            latency=max(self.send.o, self.send.b),
+            latency=self.send.o,
             message=min(self.message, self.send.o),
             threads=self.threads,
             task=self.task,
