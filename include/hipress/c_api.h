@@ -34,6 +34,8 @@ HIPRESS_API const char* HipressVersion(void);
 
 /*! \brief JSON list of {name, summary, params, doc} of every registered codec. */
 HIPRESS_API int HipressListCodecs(const char** json);
+/*! \brief Names of the registered codecs, one a line. */
+HIPRESS_API int HipressCodecNames(const char** names);
 /*! \brief Loads a library compiled by CompLL: its algorithm becomes a type; `name` is its name. */
 HIPRESS_API int HipressLoadCodec(const char* path, const char** name);
 /*! \brief Makes a codec; keys must hold "type". One handle keeps one residual. */
@@ -42,8 +44,8 @@ HIPRESS_API int HipressCodecCreate(int num, const char** keys, const char** vals
 /*! \brief The codec that encodes sums of `count` gradients where `codec` encodes gradients. */
 HIPRESS_API int HipressCodecForSumOf(HipressCodecHandle codec, int count, HipressCodecHandle* out);
 HIPRESS_API int HipressCodecFree(HipressCodecHandle codec);
-/*! \brief Type and all parameters with their exact values; equal texts, equal codecs. */
-HIPRESS_API int HipressCodecConfig(HipressCodecHandle codec, const char** text);
+/*! \brief Calls on large gradients use so many threads (default 1); results do not depend on it. */
+HIPRESS_API int HipressCodecSetThreads(HipressCodecHandle codec, int threads);
 /*! \brief Upper bound of an encoded gradient of n elements, in bytes. */
 HIPRESS_API int HipressCodecMaxBytes(HipressCodecHandle codec, int64_t n, int dtype, int64_t* bytes);
 /*! \brief Encodes gradient (+ the handle's residual, which is updated); payload holds MaxBytes. */
@@ -54,9 +56,39 @@ HIPRESS_API int HipressCodecDecode(HipressCodecHandle codec, const void* payload
 /*! \brief sum = p0 + p1 + ..., float32, as a server merges. */
 HIPRESS_API int HipressCodecDecodeSum(HipressCodecHandle codec, int count, const void** payloads,
                                       const int64_t* bytes, int64_t n, int dtype, float* sum);
-/*! \brief Copies the residual (float32[n]; zeros before the first encode) out of, or into, the handle. */
-HIPRESS_API int HipressCodecGetResidual(HipressCodecHandle codec, int64_t n, float* out);
-HIPRESS_API int HipressCodecSetResidual(HipressCodecHandle codec, int64_t n, const float* in);
+/*!
+ * \brief Encodes with states that the caller keeps, so that any number of threads may use one handle.
+ * \param states float32[n] for each of HipressCodecDescribe's states, zeros at first; updated
+ * \param step encodes of these states so far
+ * \param stream tells apart places that share a random codec's seed
+ */
+HIPRESS_API int HipressCodecEncodeWith(HipressCodecHandle codec, const void* gradient, int64_t n,
+                                       int dtype, int num_states, float* const* states,
+                                       uint64_t step, uint32_t stream, void* payload,
+                                       int64_t* bytes);
+/*! \brief What a codec is like; strings live as long as its handle. */
+typedef struct HipressCodecDescription {
+  const char* name;
+  const char* config;         /* type and every parameter: "type=2bit threshold=0.5" */
+  int num_states;
+  const char* const* states;  /* names of what it remembers of a gradient, float32[n] each */
+  int uses_step;              /* 0: the payload depends on nothing but the gradient */
+  int fixed_size;             /* every payload of n elements has MaxBytes(n) bytes */
+  int64_t granularity;        /* cut gradients into partitions at multiples of this */
+} HipressCodecDescription;
+HIPRESS_API int HipressCodecDescribe(HipressCodecHandle codec, HipressCodecDescription* out);
+/*!
+ * \brief Copies one of the handle's states (float32[n]; zeros before the first encode) out of, or
+ *        into, the handle.
+ * \param name "residual", which any codec takes over, or another of HipressCodecDescribe's states
+ */
+HIPRESS_API int HipressCodecGetState(HipressCodecHandle codec, const char* name, int64_t n,
+                                     float* out);
+HIPRESS_API int HipressCodecSetState(HipressCodecHandle codec, const char* name, int64_t n,
+                                     const float* in);
+/*! \brief Encodes done, and the stream (see HipressCodecEncodeWith), of the handle's states. */
+HIPRESS_API int HipressCodecGetStep(HipressCodecHandle codec, uint64_t* step, uint32_t* stream);
+HIPRESS_API int HipressCodecSetStep(HipressCodecHandle codec, uint64_t step, uint32_t stream);
 
 /* ---- A node of a job ---------------------------------------------------------------------------- */
 

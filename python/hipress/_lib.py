@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import ctypes
 import os
+import sys
 from ctypes import (
     CFUNCTYPE,
     POINTER,
+    Structure,
     c_char_p,
     c_float,
     c_int,
@@ -26,6 +28,21 @@ Updater = CFUNCTYPE(
 Controller = CFUNCTYPE(c_int, c_void_p, c_int, c_int, c_void_p, c_int64)
 """HipressController(context, worker, head, body, body_bytes) -> 0 or -1."""
 
+
+class CodecDescription(Structure):
+    """HipressCodecDescription: what a codec is like."""
+
+    _fields_ = [
+        ("name", c_char_p),
+        ("config", c_char_p),
+        ("num_states", c_int),
+        ("states", POINTER(c_char_p)),
+        ("uses_step", c_int),
+        ("fixed_size", c_int),
+        ("granularity", c_int64),
+    ]
+
+
 # Type flags of gradients, as in MXNet.
 FLOAT32, FLOAT16, BFLOAT16 = 0, 2, 12
 
@@ -37,11 +54,12 @@ _SIGNATURES: dict[str, tuple] = {
     "HipressGetLastError": (c_char_p, []),
     "HipressVersion": (c_char_p, []),
     "HipressListCodecs": (c_int, [POINTER(c_char_p)]),
+    "HipressCodecNames": (c_int, [POINTER(c_char_p)]),
     "HipressLoadCodec": (c_int, [c_char_p, POINTER(c_char_p)]),
     "HipressCodecCreate": (c_int, [c_int, _STRINGS, _STRINGS, POINTER(_HANDLE)]),
     "HipressCodecForSumOf": (c_int, [_HANDLE, c_int, POINTER(_HANDLE)]),
     "HipressCodecFree": (c_int, [_HANDLE]),
-    "HipressCodecConfig": (c_int, [_HANDLE, POINTER(c_char_p)]),
+    "HipressCodecSetThreads": (c_int, [_HANDLE, c_int]),
     "HipressCodecMaxBytes": (c_int, [_HANDLE, c_int64, c_int, POINTER(c_int64)]),
     "HipressCodecEncode": (
         c_int,
@@ -52,8 +70,26 @@ _SIGNATURES: dict[str, tuple] = {
         c_int,
         [_HANDLE, c_int, POINTER(c_void_p), POINTER(c_int64), c_int64, c_int, c_void_p],
     ),
-    "HipressCodecGetResidual": (c_int, [_HANDLE, c_int64, c_void_p]),
-    "HipressCodecSetResidual": (c_int, [_HANDLE, c_int64, c_void_p]),
+    "HipressCodecEncodeWith": (
+        c_int,
+        [
+            _HANDLE,
+            c_void_p,
+            c_int64,
+            c_int,
+            c_int,
+            POINTER(c_void_p),
+            c_uint64,
+            c_uint32,
+            c_void_p,
+            POINTER(c_int64),
+        ],
+    ),
+    "HipressCodecDescribe": (c_int, [_HANDLE, POINTER(CodecDescription)]),
+    "HipressCodecGetState": (c_int, [_HANDLE, c_char_p, c_int64, c_void_p]),
+    "HipressCodecSetState": (c_int, [_HANDLE, c_char_p, c_int64, c_void_p]),
+    "HipressCodecGetStep": (c_int, [_HANDLE, POINTER(c_uint64), POINTER(c_uint32)]),
+    "HipressCodecSetStep": (c_int, [_HANDLE, c_uint64, c_uint32]),
     "HipressStart": (c_int, [POINTER(_HANDLE)]),
     "HipressStop": (c_int, [_HANDLE]),
     "HipressAbort": (c_int, [_HANDLE]),
@@ -170,6 +206,15 @@ def string_pairs(params: dict[str, object]) -> tuple[int, ctypes.Array, ctypes.A
     return len(params), keys, values
 
 
+def library_path() -> Path:
+    """The file of the native library."""
+    return Path(lib._name)
+
+
+loaded_sources: dict[str, Path] = {}
+"""The files that algorithms were loaded from in this process, by type."""
+
+
 def load_codec(path: str) -> str:
     """Compiles a CompLL source file and registers its algorithm; returns the type's name.
 
@@ -183,7 +228,14 @@ def load_codec(path: str) -> str:
     name = c_char_p()
     library = build(compll.compile_file(path))
     check_call(lib.HipressLoadCodec(os.fsencode(library), ctypes.byref(name)))
-    return name.value.decode()
+    loaded = name.value.decode()
+    loaded_sources[loaded] = Path(path).resolve()
+    # Operators of frameworks are for those who use them already.
+    for face in ("hipress.torch.ops", "mxnet_hipress.operators"):
+        operators = sys.modules.get(face)
+        if operators is not None and hasattr(operators, "register"):
+            operators.register()
+    return loaded
 
 
 def _load_listed() -> None:

@@ -16,7 +16,7 @@ import functools
 import os
 import sys
 
-__all__ = ["install", "KVStore"]
+__all__ = ["KVStore", "install", "load_operators"]
 
 _STOCK_NAMES = (
     "dist",
@@ -61,6 +61,13 @@ def _register(names: tuple[str, ...]) -> None:
 def install() -> None:
     """Makes mx.kv.create("dist_sync") and MXNet's other distributed types create ours."""
     _register(_STOCK_NAMES)
+
+
+def load_operators() -> None:
+    """Every codec as operators of MXNet: see mxnet_hipress.operators."""
+    from mxnet_hipress import operators
+
+    operators.register()
 
 
 _register(_OWN_NAMES)

@@ -210,7 +210,8 @@ class KVStore(MXNetKVStore):
         """Compresses the gradients of all later pushes, and the sums that come back.
 
         :param compression_params: type ("none", "2bit", "1bit", "onebit", ...) and its parameters;
-            topology ("ps", "ring", "colocated", ...) and plan (a file), before the first key
+            topology ("ps", "ring", "colocated", ...) and plan (a file, or "auto"), before the
+            first key
         :raises MXNetError: for an unknown type or parameter; the sentence lists what is allowed
         """
         if not isinstance(compression_params, Mapping):

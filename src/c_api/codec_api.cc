@@ -2,6 +2,7 @@
  * \file codec_api.cc
  * \brief The "Codecs" section of c_api.h: encode and decode in this process, no job needed.
  */
+#include <algorithm>
 #include <cstring>
 
 #include "c_api/error.h"
@@ -9,6 +10,7 @@
 #include "operator/contrib/codec.h"
 #include "operator/contrib/compiled_codec.h"
 
+using hipress::Buffer;
 using hipress::Codec;
 using hipress::CodecPtr;
 using hipress::DType;
@@ -17,8 +19,17 @@ using hipress::Error;
 using hipress::Payload;
 
 struct HipressCodec {
-  CodecPtr codec;
+  explicit HipressCodec(CodecPtr made)
+      : codec(std::move(made)), name(codec->Name()), config(codec->Config()),
+        state_names(codec->StateNames()) {
+    for (const std::string& text : state_names) names.push_back(text.c_str());
+  }
+
+  const CodecPtr codec;
   hipress::CodecState state;
+  const std::string name, config;
+  const std::vector<std::string> state_names;
+  std::vector<const char*> names;
 };
 
 namespace {
@@ -50,6 +61,17 @@ Payload CheckedPayload(const Codec& codec, const void* data, int64_t bytes, size
   return payload;
 }
 
+/// The place of a state by its name. Every codec takes a residual over, if only once.
+Buffer* FindState(HipressCodecHandle codec, const std::string& name) {
+  if (name == "residual") return &codec->state.residual;
+  const auto& names = codec->state_names;
+  const auto found = std::find(names.begin(), names.end(), name);
+  if (found == names.end()) {
+    throw Error("compression type " + codec->name + " has no state \"" + name + "\"");
+  }
+  return codec->codec->States(&codec->state)[static_cast<size_t>(found - names.begin())];
+}
+
 }  // namespace
 
 int HipressListCodecs(const char** json) {
@@ -63,6 +85,14 @@ int HipressListCodecs(const char** json) {
             ", \"params\": [" + params + "], \"doc\": " + JsonString(info.param_doc) + "}";
   }
   *json = hipress::KeepString("[" + list + "]");
+  API_END();
+}
+
+int HipressCodecNames(const char** names) {
+  API_BEGIN();
+  std::string list;
+  for (const auto& info : hipress::Codecs()) list += (list.empty() ? "" : "\n") + info.name;
+  *names = hipress::KeepString(list);
   API_END();
 }
 
@@ -83,7 +113,7 @@ int HipressCodecCreate(int num, const char** keys, const char** vals, HipressCod
       params.emplace_back(keys[i], vals[i]);
     }
   }
-  *out = new HipressCodec{hipress::MakeCodec(type, params), {}};
+  *out = new HipressCodec(hipress::MakeCodec(type, params));
   API_END();
 }
 
@@ -91,7 +121,7 @@ int HipressCodecForSumOf(HipressCodecHandle codec, int count, HipressCodecHandle
   API_BEGIN();
   if (count < 1) throw Error("a sum has 1 gradient or more, not " + std::to_string(count));
   const auto scaled = codec->codec->ForSumOf(count);
-  *out = new HipressCodec{scaled ? scaled : codec->codec, {}};
+  *out = new HipressCodec(scaled ? scaled : codec->codec);
   API_END();
 }
 
@@ -101,9 +131,13 @@ int HipressCodecFree(HipressCodecHandle codec) {
   API_END();
 }
 
-int HipressCodecConfig(HipressCodecHandle codec, const char** text) {
+int HipressCodecSetThreads(HipressCodecHandle codec, int threads) {
   API_BEGIN();
-  *text = hipress::KeepString(codec->codec->Config());
+  if (threads < 1 || threads > 64) {
+    throw Error("threads must be from 1 to 64, not " + std::to_string(threads));
+  }
+  const CodecPtr changed = codec->codec->OnThreads(threads);
+  if (changed != nullptr) codec->codec = changed;
   API_END();
 }
 
@@ -146,28 +180,85 @@ int HipressCodecDecodeSum(HipressCodecHandle codec, int count, const void** payl
   API_END();
 }
 
-int HipressCodecGetResidual(HipressCodecHandle codec, int64_t n, float* out) {
+int HipressCodecEncodeWith(HipressCodecHandle codec, const void* gradient, int64_t n, int dtype,
+                           int num_states, float* const* states, uint64_t step, uint32_t stream,
+                           void* payload, int64_t* bytes) {
   API_BEGIN();
-  const size_t bytes = CheckedSize(n) * sizeof(float);
-  auto& state = codec->state;
-  if (!state.residual) {
-    std::memset(out, 0, bytes);
-  } else {
-    codec->codec->SettleResidual(&state, CheckedSize(n));
-    if (state.residual.size != bytes) {
-      throw Error("the residual has " + std::to_string(state.residual.size / sizeof(float)) +
-                  " elements, not " + std::to_string(n));
+  const Codec& type = *codec->codec;
+  const DType element = DTypeFromFlag(dtype);
+  const size_t size = CheckedSize(n);
+  hipress::CodecState state;
+  state.step = step;
+  state.stream = stream;
+  const std::vector<Buffer*> places = type.States(&state);
+  if (static_cast<size_t>(num_states) != places.size()) {
+    throw Error(type.Name() + " needs " + std::to_string(places.size()) + " states, not " +
+                std::to_string(num_states));
+  }
+  for (size_t s = 0; s < places.size(); ++s) {
+    *places[s] = Buffer::Unowned(states[s], size * sizeof(float));
+  }
+  *bytes = static_cast<int64_t>(
+      type.Encode(gradient, element, size, &state, static_cast<uint8_t*>(payload), element));
+  type.SettleResidual(&state, size);
+  // A codec may put another buffer in a state's place.
+  const std::vector<Buffer*> after = type.States(&state);
+  for (size_t s = 0; s < after.size(); ++s) {
+    if (size > 0 && after[s]->as<float>() != states[s]) {
+      std::memcpy(states[s], after[s]->data, size * sizeof(float));
     }
-    std::memcpy(out, state.residual.data, bytes);
   }
   API_END();
 }
 
-int HipressCodecSetResidual(HipressCodecHandle codec, int64_t n, const float* in) {
+int HipressCodecDescribe(HipressCodecHandle codec, HipressCodecDescription* out) {
+  API_BEGIN();
+  out->name = codec->name.c_str();
+  out->config = codec->config.c_str();
+  out->num_states = static_cast<int>(codec->names.size());
+  out->states = codec->names.data();
+  out->uses_step = codec->codec->UsesStep();
+  out->fixed_size = codec->codec->FixedSize();
+  out->granularity = static_cast<int64_t>(codec->codec->Granularity());
+  API_END();
+}
+
+int HipressCodecGetState(HipressCodecHandle codec, const char* name, int64_t n, float* out) {
   API_BEGIN();
   const size_t bytes = CheckedSize(n) * sizeof(float);
-  codec->state.residual = hipress::AllocateState(bytes);
-  codec->state.lazy = false;
-  std::memcpy(codec->state.residual.data, in, bytes);
+  codec->codec->SettleResidual(&codec->state, CheckedSize(n));
+  const Buffer& state = *FindState(codec, name);
+  if (!state) {
+    std::memset(out, 0, bytes);
+  } else if (state.size != bytes) {
+    throw Error("the " + std::string(name) + " has " + std::to_string(state.size / sizeof(float)) +
+                " elements, not " + std::to_string(n));
+  } else {
+    std::memcpy(out, state.data, bytes);
+  }
+  API_END();
+}
+
+int HipressCodecSetState(HipressCodecHandle codec, const char* name, int64_t n, const float* in) {
+  API_BEGIN();
+  const size_t bytes = CheckedSize(n) * sizeof(float);
+  Buffer* state = FindState(codec, name);
+  *state = hipress::AllocateState(bytes);
+  if (state == &codec->state.residual) codec->state.lazy = nullptr;
+  std::memcpy(state->data, in, bytes);
+  API_END();
+}
+
+int HipressCodecGetStep(HipressCodecHandle codec, uint64_t* step, uint32_t* stream) {
+  API_BEGIN();
+  *step = codec->state.step;
+  *stream = codec->state.stream;
+  API_END();
+}
+
+int HipressCodecSetStep(HipressCodecHandle codec, uint64_t step, uint32_t stream) {
+  API_BEGIN();
+  codec->state.step = step;
+  codec->state.stream = stream;
   API_END();
 }

@@ -52,6 +52,8 @@ struct Flow::Instance {
   std::vector<int32_t> unread;  ///< consumers that have not finished yet
   enum State : uint8_t { kWaiting, kReceiving, kRunning, kDone };
   std::vector<State> states;
+  int64_t pushed_at = 0;         ///< for the timeline, as the next
+  std::vector<int64_t> arrived;  ///< per task: when its message's header came
   std::vector<Value> values;
 };
 

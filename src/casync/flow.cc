@@ -28,7 +28,9 @@ Flow::Flow(uint64_t key, std::string name, int64_t elements, int channel,
       executor_(executor),
       lane_(program_->tasks().size(), 0),
       states_(program_->tasks().size()),
-      state_owners_(program_->tasks().size()) {}
+      state_owners_(program_->tasks().size()) {
+  timeline::NameKey(key_, name_);
+}
 
 Flow::~Flow() = default;
 
@@ -79,6 +81,7 @@ Flow::InstancePtr Flow::NewInstance() {
   instance->left = tasks.size();
   instance->states.assign(tasks.size(), Instance::kWaiting);
   instance->values.resize(tasks.size());
+  if (timeline::kOn) instance->arrived.resize(tasks.size());
   for (const Task& task : tasks) {
     int32_t missing = 0;
     for (int32_t input : task.inputs) {
@@ -123,6 +126,7 @@ void Flow::Push(const void* gradient, DType dtype, int priority, Done done, Push
   instance->mode = mode;
   instance->priority = priority;
   instance->input = std::move(input);
+  instance->pushed_at = timeline::Now();
   if (at < kWindow) TryStartAll(instance, &effects);
 }
 
@@ -210,6 +214,10 @@ void Flow::Complete(const InstancePtr& instance, int t, Value value, Effects* ef
     }
   }
   if (task.op == Op::kDecode && --instance->output_tasks == 0) {
+    if (timeline::kOn && instance->output) {
+      timeline::Record(TimelineOp::kGradient, key_, 0, instance->iteration,
+                       0, uint64_t(elements_), instance->pushed_at);
+    }
     effects->garbage.push_back(std::move(instance->output));
     instance->output_dropped = true;  // pulled: another pull fetches
   }
@@ -287,6 +295,7 @@ Buffer Flow::OnHeader(NodeId from, const MessageHeader& header) {
                         "', which is not expected now");
   }
   instance->states[t] = Instance::kReceiving;
+  if (timeline::kOn) instance->arrived[t] = timeline::Now();
   const auto& consumers = program_->tasks()[t].consumers;
   if (codec->IsIdentity() && instance->output && instance->output->dtype == wire_ &&
       consumers.size() == 1 && program_->tasks()[consumers[0]].op == Op::kDecode) {
@@ -314,6 +323,10 @@ void Flow::OnMessage(NodeId from, Message message) {
   Instance* instance = Find(header.iteration);
   if (instance == nullptr) return;
   InstancePtr held = live_[header.iteration - live_.front()->iteration];
+  if (timeline::kOn) {
+    timeline::Record(TimelineOp::kReceive, key_, header.partition, header.iteration,
+                     header.payload_bytes, header.elements, instance->arrived[t], from.Packed());
+  }
   Complete(held, t, std::move(value), &effects);
 }
 

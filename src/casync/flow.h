@@ -24,6 +24,7 @@
 
 #include "casync/executor.h"
 #include "casync/program.h"
+#include "common/timeline.h"
 #include "operator/contrib/codec.h"
 #include "van/message.h"
 
@@ -145,6 +146,7 @@ class Flow : public std::enable_shared_from_this<Flow> {
   void Decode(const Instance& instance, int task);
   void UpdateShard(const InstancePtr& instance);
   void Finish(const InstancePtr& instance, int task, Value value);
+  void Trace(TimelineOp op, int task, uint32_t iteration, size_t bytes, int64_t began) const;
   void SendTask(const InstancePtr& instance, int task);
 
   const uint64_t key_;

@@ -25,6 +25,15 @@ uint32_t RandomStream(NodeId node, uint64_t key, int channel, int task) {
   return uint32_t(h);
 }
 
+/// Of everything that a task reads which is not the gradient.
+size_t PayloadBytes(const std::vector<Value>& values, const Task& task) {
+  size_t bytes = 0;
+  for (int32_t input : task.inputs) {
+    if (input != Program::kGradient) bytes += values[input].data.size;
+  }
+  return bytes;
+}
+
 }  // namespace
 
 void Flow::Finish(const InstancePtr& instance, int t, Value value) {
@@ -33,21 +42,34 @@ void Flow::Finish(const InstancePtr& instance, int t, Value value) {
   Complete(instance, t, std::move(value), &effects);
 }
 
+void Flow::Trace(TimelineOp op, int t, uint32_t iteration, size_t bytes, int64_t began) const {
+  const Task& task = program_->tasks()[t];
+  timeline::Record(op, key_, uint32_t(task.partition), iteration, bytes,
+                   uint64_t(program_->partitions()[task.partition].count), began,
+                   task.op == Op::kSend ? task.peer.Packed() : timeline::kNoPeer);
+}
+
 void Flow::SendTask(const InstancePtr& instance, int t) {
   const Task& task = program_->tasks()[t];
   const Value value = instance->values[task.inputs[0]];
   auto self = shared_from_this();
+  const int64_t began = timeline::Now();
   host_->SendValue(*this, task, value, instance->iteration, instance->priority,
-                   [self, weak = std::weak_ptr<Instance>(instance), t](bool sent) {
+                   [self, weak = std::weak_ptr<Instance>(instance), t, began,
+                    bytes = value.data.size](bool sent) {
                      // A peer that went down fails the whole flow elsewhere, with its name; the
                      // instance is let go of then, though a lent payload may still be out.
                      const InstancePtr instance = weak.lock();
+                     if (timeline::kOn && sent && instance) {
+                       self->Trace(TimelineOp::kSend, t, instance->iteration, bytes, began);
+                     }
                      if (sent && instance) self->Finish(instance, t, Value());
                    });
 }
 
 void Flow::Run(const InstancePtr& instance, int t) {
   const Task& task = program_->tasks()[t];
+  const int64_t began = timeline::Now();
   try {
     Value value;
     switch (task.op) {
@@ -65,6 +87,13 @@ void Flow::Run(const InstancePtr& instance, int t) {
                         instance->values[task.inputs[0]], instance->mode.keep);
         break;
       default: throw Error("internal error: a task that does not compute was scheduled");
+    }
+    if (timeline::kOn) {
+      const size_t bytes = task.op == Op::kEncode ? value.data.size : PayloadBytes(instance->values, task);
+      Trace(task.op == Op::kEncode  ? TimelineOp::kEncode
+            : task.op == Op::kMerge ? TimelineOp::kMerge
+                                    : TimelineOp::kDecode,
+            t, instance->iteration, bytes, began);
     }
     Finish(instance, t, std::move(value));
   } catch (const std::exception& error) {
@@ -208,12 +237,15 @@ void Flow::Decode(const Instance& instance, int t) {
 
 void Flow::UpdateShard(const InstancePtr& instance) {
   Buffer weight;
+  const int64_t began = timeline::Now();
   try {
     weight = host_->Update(*this, instance->sum);
   } catch (const std::exception& error) {
     host_->OnFailure(*this, "the optimizer failed on key '" + name_ + "': " + error.what());
     return;
   }
+  timeline::Record(TimelineOp::kUpdate, key_, 0, instance->iteration, weight.size,
+                   weight.size / sizeof(float), began);
   Effects effects;
   std::lock_guard<std::mutex> lock(mutex_);
   if (instance->dead) return;

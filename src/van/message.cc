@@ -20,6 +20,7 @@ const char* KnownKind(uint16_t kind) {
     case MessageKind::kArenaOffer: return "kArenaOffer";
     case MessageKind::kArenaAccept: return "kArenaAccept";
     case MessageKind::kLentReturn: return "kLentReturn";
+    case MessageKind::kTimeline: return "kTimeline";
     case MessageKind::kCodecConfig: return "kCodecConfig";
     case MessageKind::kInitKey: return "kInitKey";
     case MessageKind::kInitData: return "kInitData";

@@ -29,6 +29,7 @@ enum class MessageKind : uint16_t {
   kHeartbeat = 5,
   kGoodbye = 6,    ///< leaving in peace; what follows is no failure
   kNodeDown = 7,   ///< whoever knows -> its peers: a node is dead; payload: its name and why
+  kTimeline = 11,  ///< node <-> scheduler: clock readings; what a node recorded (timeline_exchange.h)
   // Memory shared on one host (handled in the van, see van/lending.h)
   kArenaOffer = 8,   ///< here is memory that you may read; payload: ArenaOffer
   kArenaAccept = 9,  ///< I can read it

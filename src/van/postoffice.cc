@@ -13,6 +13,7 @@
 #include "van/roster.h"
 #include "van/scheduler.h"
 #include "van/socket.h"
+#include "van/timeline_exchange.h"
 
 namespace hipress {
 
@@ -59,6 +60,7 @@ class Postoffice::Impl final : public VanReceiver {
     {
       std::unique_lock<std::mutex> lock(mutex_);
       if (!goodbye) AwaitTold(&lock);
+      if (goodbye && started_ && !stopping_) timeline_.Ship();
       stopping_ = true;
       changed_.notify_all();
     }
@@ -128,6 +130,7 @@ class Postoffice::Impl final : public VanReceiver {
   std::string WaitForEnd() {
     std::unique_lock<std::mutex> lock(mutex_);
     changed_.wait(lock, [&] { return stopping_ || !deaths_.empty() || AllWorkersLeft(); });
+    if (state_) WriteTimeline(&lock);
     if (AllWorkersLeft() || deaths_.empty()) return "";
     AwaitTold(&lock);
     return deaths_.front().second;
@@ -249,6 +252,7 @@ class Postoffice::Impl final : public VanReceiver {
     SendBarrier(kReadyBarrier, 1, kPlainFlag);
     AwaitStart(&lock, patience, [&] { return released_[kReadyBarrier] >= 1; });
     started_ = true;
+    timeline_.Begin();
   }
 
   void ThrowIfStartFailed() {
@@ -274,6 +278,7 @@ class Postoffice::Impl final : public VanReceiver {
   }
 
   void SendBarrier(uint64_t kind, uint32_t number, uint8_t flags) {
+    timeline_.Again();
     Message message = TextMessage(MessageKind::kBarrier, "");
     message.header.key = kind;
     message.header.iteration = number;
@@ -294,6 +299,7 @@ class Postoffice::Impl final : public VanReceiver {
       case MessageKind::kRegister: return state_->OnRegister(from, message);
       case MessageKind::kBarrier: return state_->OnBarrier(from, message);
       case MessageKind::kNodeDown: return state_->OnReport(from, message);
+      case MessageKind::kTimeline: CheckMember(from); return timeline_.AtScheduler(from, message);
       default: throw ProtocolError("a scheduler takes no such membership message");
     }
   }
@@ -313,6 +319,7 @@ class Postoffice::Impl final : public VanReceiver {
     switch (static_cast<MessageKind>(header.kind)) {
       case MessageKind::kRoster: return OnRoster(message);
       case MessageKind::kRelease: return OnRelease(message);
+      case MessageKind::kTimeline: return timeline_.AtNode(message);
       default: throw ProtocolError("a node takes no such membership message");
     }
   }
@@ -415,6 +422,15 @@ class Postoffice::Impl final : public VanReceiver {
     }
   }
 
+  /// Servers leave, and tell what they recorded, after the workers.
+  void WriteTimeline(std::unique_lock<std::mutex>* lock) {
+    const int nodes = options_.num_workers + options_.num_servers;
+    changed_.wait_for(*lock, seconds(10), [&] {
+      return stopping_ || !deaths_.empty() || !timeline_.Lacks(nodes);
+    });
+    timeline_.Write();
+  }
+
   bool AllWorkersLeft() const {
     const auto workers = std::count_if(left_.begin(), left_.end(),
                                        [](NodeId node) { return node.role == Role::kWorker; });
@@ -459,6 +475,7 @@ class Postoffice::Impl final : public VanReceiver {
   std::vector<Event> events_;
   uint32_t released_[kBarrierKinds] = {};
   std::string barrier_failure_, barrier_missing_;
+  TimelineExchange timeline_{[this](NodeId to, Message m) { van_->Send(to, std::move(m)); }};
   const pid_t creator_ = getpid();
 
   friend class Postoffice;

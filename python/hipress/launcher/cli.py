@@ -42,7 +42,8 @@ def make_parser() -> argparse.ArgumentParser:
         help="for --topo hierarchical: consecutive workers on each host (default: from the hosts' "
         "slots; without a host file all workers are on one)")
     add("--comprplan", metavar="FILE",
-        help="which gradients to compress, and how to cut them: a SeCoPaPlan.txt (HIPRESS_PLAN)")
+        help="which gradients to compress, and how to cut them: a SeCoPaPlan.txt, or auto "
+        "(HIPRESS_PLAN)")
     add("-H", "--hostfile", "--host-file", metavar="FILE",
         help="hosts for servers and workers, one a line: host, host:ssh-port, user@host, each with "
         "slots=N after it if wanted (processes of a role before the next host's turn)")
@@ -184,7 +185,9 @@ def travel_environment(
         LaunchError: if there is no such plan, or it is not known which workers share a host.
     """
     env = {}
-    if args.comprplan:
+    if args.comprplan == "auto":
+        env["HIPRESS_PLAN"] = "auto"
+    elif args.comprplan:
         if not os.path.isfile(args.comprplan):
             raise LaunchError(f"--comprplan: there is no file {args.comprplan}")
         env["HIPRESS_PLAN"] = os.path.abspath(args.comprplan)

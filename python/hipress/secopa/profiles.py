@@ -4,12 +4,15 @@ A measured profile is a JSON file that `hipress profile` writes::
 
     format      "hipress-profile", version 1
     name, created, machine, nodes       where and when it was measured
-    threads     codec threads of a node
+    shared_host  true if all nodes share one machine and so its processors
+    threads     codec threads of a node; of the machine, if it is shared
+    task        seconds from a task's end to the begin of the next one that depends on it
     network     send: curve, seconds of one message by bytes, one way, from task to task;
                 message: seconds between small messages of one node that follow each other
-    codecs      per type: params, bytes_per_element, fixed_bytes, and curves of encode, decode (by
-                elements) and merge (by elements x payloads), in seconds
+    codecs      per type: params, bytes_per_element, fixed_bytes, and curves in seconds: encode,
+                decode, add (payload and own gradient) by elements, merge by elements x payloads
     samples     what the curves were fitted to: [size, median seconds, times measured]
+    check       per type, seconds of a large gradient, to compare with what the curves predict
 
 A curve is {w, b, o, r2, spread}: max(o, w x + b) with the quality of its fit
 (:mod:`hipress.secopa.curve`).
@@ -45,6 +48,8 @@ class MeasuredProfile:
     send: Curve
     message: float
     codecs: dict[str, Codec]
+    task: float = 5e-6
+    shared_host: bool = False
     poor: list[str] = field(default_factory=list)
     """Names of curves that fit badly."""
 
@@ -60,9 +65,11 @@ class MeasuredProfile:
         bandwidth = 1 / max(self.send.w, 1e-13)
         return Cluster(
             bandwidth=bandwidth,
-            latency=max(self.send.o, self.send.b),
-            message=self.message,
+            latency=self.send.o,
+            message=min(self.message, self.send.o),
             threads=self.threads,
+            task=self.task,
+            shared_hosts=self.shared_host,
         )
 
     def compressed_types(self) -> list[str]:
@@ -110,7 +117,9 @@ def _measured(values: dict) -> MeasuredProfile:
             name,
             row["bytes_per_element"],
             row["fixed_bytes"],
-            **{op: curve(row[op], f"{op} of {name}") for op in ("encode", "decode", "merge")},
+            **{
+                op: curve(row[op], f"{op} of {name}") for op in ("encode", "decode", "merge", "add")
+            },
         )
         for name, row in values["codecs"].items()
     }
@@ -120,6 +129,8 @@ def _measured(values: dict) -> MeasuredProfile:
         threads=values["threads"],
         send=curve(values["network"]["send"], "send"),
         message=values["network"]["message"],
+        task=values["task"],
+        shared_host=values["shared_host"],
         codecs=codecs,
         poor=poor,
     )
@@ -149,3 +160,13 @@ def published_cluster(profile: PublishedProfile) -> Cluster:
         threads=1,
         task=0.0,
     )
+
+
+def predict(profile: MeasuredProfile, codec: str, elements: int) -> float:
+    """Seconds of one gradient that all nodes of the measured cluster synchronise, co-located."""
+    from hipress.simulator.models import Layer, Model
+    from hipress.simulator.step import Options, simulate
+
+    one = Model("check", "", 1, (Layer("g", elements),), (0.0,), (0.0,))
+    options = Options("colocated", profile.nodes)
+    return simulate(one, profile.costs(codec), profile.cluster(), options).seconds

@@ -1,15 +1,16 @@
 """Runs tasks on hosts, event by event.
 
-A task computes (on one of its host's threads, most urgent first), sends (on its host's link, most
-urgent first), or receives. A message takes its sender's link for ``message + bytes / bandwidth``,
-and its receiver's for ``bytes / bandwidth``, from ``latency`` after the sender began or from when
-the receiver's link is free; that is how many-to-one traffic queues up. Between nodes of one host it
-takes neither.
+A task computes (on one of its host's threads, most urgent first), sends (on its host's link: what
+the link's buffer holds in its order, the rest most urgent first), or receives. A message takes its
+sender's link for ``message + bytes / bandwidth``, and its receiver's for ``bytes / bandwidth``,
+from ``latency`` after the sender began or from when the receiver's link is free; that is how
+many-to-one traffic queues up. Between nodes of one host it takes neither.
 """
 
 from __future__ import annotations
 
 import heapq
+from collections import deque
 from dataclasses import dataclass, field
 
 from hipress.secopa.cluster import Cluster
@@ -124,6 +125,8 @@ def run(tasks: Tasks, cluster: Cluster, hosts: int, record: bool = False) -> Res
     waiting: list[list] = [[] for _ in range(pools)]
     sending = [False] * hosts
     outbox: list[list] = [[] for _ in range(hosts)]
+    handed: list[deque[int]] = [deque() for _ in range(hosts)]
+    buffered, buffer = [0.0] * hosts, cluster.buffer
     link_free = [0.0] * hosts
     compute_busy, send_busy, receive_busy = [0.0] * hosts, [0.0] * hosts, [0.0] * hosts
     spans: list[tuple[int, str, float, float, int]] = []
@@ -135,10 +138,14 @@ def run(tasks: Tasks, cluster: Cluster, hosts: int, record: bool = False) -> Res
 
     def begin_send(h: int, now: float) -> None:
         nonlocal sequence, moved, messages
-        if sending[h] or not outbox[h]:
+        while outbox[h] and buffered[h] <= buffer:
+            task = pop(outbox[h])[2]
+            buffered[h] += copies[task] * cost[task]
+            handed[h].append(task)
+        if sending[h] or not handed[h]:
             return
         sending[h] = True
-        _, _, task = pop(outbox[h])
+        task = handed[h].popleft()
         n, size = copies[task], cost[task]
         wire = n * size / bandwidth
         done = now + wire + n * per_message
@@ -226,6 +233,7 @@ def run(tasks: Tasks, cluster: Cluster, hosts: int, record: bool = False) -> Res
                 ready.append(c)
         if code == _SENT:
             sending[host[task]] = False
+            buffered[host[task]] -= copies[task] * cost[task]
             begin_send(host[task], now)
     stuck = sum(1 for t in end if t < 0)
     if stuck:

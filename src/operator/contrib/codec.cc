@@ -86,6 +86,14 @@ CodecPtr IdentityCodec() {
 
 void Codec::SettleResidual(CodecState* state, size_t n) const { Settle(state, n); }
 
+std::vector<std::string> Codec::StateNames() const {
+  return HasResidual() ? std::vector<std::string>{"residual"} : std::vector<std::string>();
+}
+
+std::vector<Buffer*> Codec::States(CodecState* state) const {
+  return HasResidual() ? std::vector<Buffer*>{&state->residual} : std::vector<Buffer*>();
+}
+
 void Codec::Check(const Payload& payload, size_t n, DType wire) const {
   // Far above any tensor, and low enough that no codec's size arithmetic overflows.
   constexpr size_t kMaxElements = size_t(1) << 48;

@@ -10,7 +10,13 @@
 #define HIPRESS_OPERATOR_CONTRIB_HALF_H_
 
 #include <cstdint>
-#include <cstring>
+#include <string.h>
+
+#if defined(__CUDACC__)
+#define HIPRESS_HOST_DEVICE __host__ __device__
+#else
+#define HIPRESS_HOST_DEVICE
+#endif
 
 namespace hipress {
 
@@ -21,21 +27,21 @@ struct BFloat16 {
   uint16_t bits;
 };
 
-static inline uint32_t BitsOf(float value) {
+HIPRESS_HOST_DEVICE static inline uint32_t BitsOf(float value) {
   uint32_t bits;
-  std::memcpy(&bits, &value, sizeof(bits));
+  memcpy(&bits, &value, sizeof(bits));
   return bits;
 }
 
-static inline float FloatOf(uint32_t bits) {
+HIPRESS_HOST_DEVICE static inline float FloatOf(uint32_t bits) {
   float value;
-  std::memcpy(&value, &bits, sizeof(value));
+  memcpy(&value, &bits, sizeof(value));
   return value;
 }
 
-static inline float ToFloat(float value) { return value; }
+HIPRESS_HOST_DEVICE static inline float ToFloat(float value) { return value; }
 
-static inline float ToFloat(Float16 half) {
+HIPRESS_HOST_DEVICE static inline float ToFloat(Float16 half) {
   const uint32_t sign = uint32_t(half.bits & 0x8000) << 16;
   const uint32_t exponent = half.bits >> 10 & 0x1f;
   const uint32_t mantissa = half.bits & 0x3ff;
@@ -49,11 +55,11 @@ static inline float ToFloat(Float16 half) {
   return FloatOf(sign | (exponent + 112) << 23 | mantissa << 13);
 }
 
-static inline float ToFloat(BFloat16 half) { return FloatOf(uint32_t(half.bits) << 16); }
+HIPRESS_HOST_DEVICE static inline float ToFloat(BFloat16 half) { return FloatOf(uint32_t(half.bits) << 16); }
 
-static inline void FromFloat(float value, float* out) { *out = value; }
+HIPRESS_HOST_DEVICE static inline void FromFloat(float value, float* out) { *out = value; }
 
-static inline void FromFloat(float value, Float16* out) {
+HIPRESS_HOST_DEVICE static inline void FromFloat(float value, Float16* out) {
   const uint32_t bits = BitsOf(value);
   const uint32_t sign = bits >> 16 & 0x8000;
   const uint32_t magnitude = bits & 0x7fffffff;
@@ -71,7 +77,7 @@ static inline void FromFloat(float value, Float16* out) {
   out->bits = static_cast<uint16_t>(sign | half);
 }
 
-static inline void FromFloat(float value, BFloat16* out) {
+HIPRESS_HOST_DEVICE static inline void FromFloat(float value, BFloat16* out) {
   const uint32_t bits = BitsOf(value);
   const bool nan = (bits & 0x7fffffff) > 0x7f800000;
   out->bits = static_cast<uint16_t>(

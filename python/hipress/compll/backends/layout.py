@@ -64,7 +64,7 @@ class Layout:
         if size.op == "compact":
             self.fixed = False
             return self.bound(self.function.vectors[size.vec[1]].size)
-        if size.op in ("topk", "sample", "random_indices"):
+        if size.op in ("topk", "random_indices"):
             if size.op == "random_indices":
                 most, wanted = self.bound(size.args[0]), size.args[1]
             else:

@@ -9,6 +9,7 @@ import numpy as np
 from hipress.compll.backends import ops, packing, philox
 from hipress.compll.frontend.program import is_allowed
 from hipress.compll.ir.ir import Block, Function, Instr, Loop, Param, Program
+from hipress.compll.ir.merge import integer_levels
 
 _SCALAR = {"u8": np.uint8, "u16": np.uint16, "u32": np.uint32, "f32": np.float32}
 BLOCK, LANES = 4096, 32
@@ -87,12 +88,30 @@ class Interpreter:
         """total += decoded; a sparse payload touches only the elements it names."""
         total[:] = self._decode(payload, total.size, total)
 
+    def decode_sum(self, payloads: list[bytes], n: int) -> np.ndarray:
+        """float32[n]: how payloads are merged (ir/merge.py), in their order."""
+        levels = integer_levels(self.program.decode)
+        if levels is None:
+            total = self.decode(payloads[0], n)
+            for payload in payloads[1:]:
+                self.decode_add(payload, total)
+            return total
+        counts, unit = np.zeros(n, np.int32), np.float32(0)
+        for payload in payloads:
+            run = self._run(payload, n, None)
+            counts += ops.spread(run.values[levels.level.id], n, "i32")
+            unit = run.values[levels.unit.id]
+        with np.errstate(all="ignore"):
+            return unit * counts.astype(np.float32)
+
     def _decode(self, payload: bytes, n: int, add_to: np.ndarray | None) -> np.ndarray:
-        function = self.program.decode
-        run = _Run(function, self.params, n, 0, 0)
+        return self._run(payload, n, add_to).memory[self.program.decode.output]
+
+    def _run(self, payload: bytes, n: int, add_to: np.ndarray | None) -> _Run:
+        run = _Run(self.program.decode, self.params, n, 0, 0)
         run.input, run.add_to = payload, add_to
         run.execute()
-        return run.memory[function.output]
+        return run
 
 
 class _Run:
@@ -135,9 +154,10 @@ class _Run:
         args = [self.get(arg) for arg in instr.args]
         if op == "index":
             return index.astype(np.int32)
-        if op == "random":
+        if op in ("random", "random16"):
             seed = self.params.get("seed", 0)
-            return philox.words(count, instr.attrs["site"], seed, self.step, self.stream)
+            draw = philox.words if op == "random" else philox.halves
+            return draw(count, instr.attrs["site"], seed, self.step, self.stream)
         if op == "load":
             return self.memory[instr.vec[0]]
         if op == "load_at":
@@ -242,12 +262,6 @@ class _Run:
         seed = self.params.get("seed", 0)
         words = philox.words(k, site, seed, self.step, self.stream).astype(np.int64)
         return low + (words * (high - low) >> 32)
-
-    def do_sample(self, instr: Instr, args: list) -> int:
-        target, source = instr.vec
-        values = self.memory[source]
-        self.memory[target] = values[self.strata(values.size, args[0], instr.attrs["site"])]
-        return self.memory[target].size
 
     def do_random_indices(self, instr: Instr, args: list) -> int:
         indices = self.strata(min(max(args[0], 0), self.n), args[1], instr.attrs["site"])

@@ -40,12 +40,28 @@ def words(n: int, site: int, seed: int, step: int, stream: int = 0) -> np.ndarra
     :param seed, step: the key; step counts the encodes of one state
     :param stream: tells the places of a job apart that share a seed
     """
-    groups = -(-n // 64)
-    index = np.arange(16 * groups, dtype=np.uint64)
-    counter = np.zeros((16 * groups, 4), np.uint32)
+    return _tiles(n, 16, site, seed, step, stream).reshape(-1)[:n]
+
+
+def halves(n: int, site: int, seed: int, step: int, stream: int = 0) -> np.ndarray:
+    """int32[n]: the random 16 bits of each element; parameters as of words().
+
+    Element i takes half i mod 2 (the lower first) of word (i mod 64) / 16 of counter
+    8 * (i / 64) + (i mod 16) / 2: one Philox block for eight elements.
+    """
+    tiles = _tiles(n, 8, site, seed, step, stream)
+    pairs = np.stack([tiles & 0xFFFF, tiles >> 16], axis=-1)
+    return pairs.reshape(-1)[:n].astype(np.int32)
+
+
+def _tiles(n: int, counters: int, site: int, seed: int, step: int, stream: int) -> np.ndarray:
+    """uint32[tiles, 4, counters]: words of the counters that each 64 elements draw from."""
+    tiles = -(-n // 64)
+    index = np.arange(counters * tiles, dtype=np.uint64)
+    counter = np.zeros((counters * tiles, 4), np.uint32)
     counter[:, 0] = (index & _LOW).astype(np.uint32)
     counter[:, 1] = (index >> _HALF).astype(np.uint32)
     counter[:, 2] = site
     counter[:, 3] = stream
     block = philox4x32(counter, (seed & 0xFFFFFFFF, step & 0xFFFFFFFF))
-    return block.reshape(groups, 16, 4).transpose(0, 2, 1).reshape(-1)[:n]
+    return block.reshape(tiles, counters, 4).transpose(0, 2, 1)

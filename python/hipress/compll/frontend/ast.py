@@ -77,8 +77,7 @@ class Call(Node):
 @dataclass(frozen=True)
 class Random(Node):
     type: TypeName
-    low: Node
-    high: Node
+    args: tuple[Node, ...]
 
 
 @dataclass(frozen=True)

@@ -239,15 +239,16 @@ class Builtins:
     def do_sample(self, node: ast.Call, hint: str, elem_type: object) -> Vec:
         self.expect_args(node, 2)
         source = self.floats(self.vector(node.args[0]), node.args[0])
-        size = self.whole(node.args[1])
-        found = self.emit("sample", [size], "i64", ["", source.name], site=self.sites)
-        self.sites += 1
-        found.vec[0] = self.new_vector(hint, "f32", found)
-        return Vec(found.vec[0], ast.TypeName("float", None, node.pos))
+        indices = self.random_indices(self.size_of(source), self.whole(node.args[1]), hint, node)
+        return self.gathered(source, indices, hint)
 
     def do_random_indices(self, node: ast.Call, hint: str, elem_type: object) -> Vec:
         self.expect_args(node, 2)
-        size, k = self.whole(node.args[0]), self.whole(node.args[1])
+        return self.random_indices(
+            self.whole(node.args[0]), self.whole(node.args[1]), hint, node
+        )
+
+    def random_indices(self, size: Instr, k: Instr, hint: str, node: ast.Call) -> Vec:
         found = self.emit("random_indices", [size, k], "i64", [""], site=self.sites)
         self.sites += 1
         found.vec[0] = self.new_vector(hint, "i32", found)

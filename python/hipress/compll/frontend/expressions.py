@@ -137,17 +137,22 @@ class Expressions(Builtins):
         return None
 
     def random(self, node: ast.Random) -> Scalar:
-        if node.type.base != "float":
-            raise CompileError("random numbers are random<float>(low, high)", node.type.pos)
+        base = node.type.base
+        if (base, len(node.args)) not in (("float", 2), ("uint16", 0)):
+            raise CompileError(
+                "random numbers are random<float>(low, high) and random<uint16>()", node.type.pos
+            )
         if self.lanes is None:
-            raise CompileError("random<float> is for lambdas: one for each element", node.pos)
-        word = self.emit("random", [], "u32", site=self.sites)
-        self.sites += 1
+            raise CompileError(f"random<{base}> is for lambdas: one for each element", node.pos)
+        site, self.sites = self.sites, self.sites + 1
+        if base == "uint16":
+            return Scalar(self.emit("random16", [], "i32", site=site), node.type)
+        word = self.emit("random", [], "u32", site=site)
         shifted = self.emit("shr", [word, self.const(8, "u32")], "u32")
         unit = self.emit(
             "mul", [self.emit("cast", [shifted], "f32"), self.const(2.0**-24, "f32")], "f32"
         )
-        low, high = (self.cast(self.scalar(bound), "f32") for bound in (node.low, node.high))
+        low, high = (self.cast(self.scalar(bound), "f32") for bound in node.args)
         if [bound.attrs.get("value") for bound in (low, high)] == [0.0, 1.0]:
             return Scalar(unit)
         span = self.emit("sub", [high, low], "f32")

@@ -19,7 +19,7 @@ _NAMES = {
     "STRING": "a text in quotes",
     "SCALAR_TYPE": "a type",
     "UINT": "a type",
-    "RANDOM": "random<float>",
+    "RANDOM": "random",
     "LSQB": "[",
     "RSQB": "]",
     "LPAR": "(",
@@ -86,7 +86,7 @@ def _expected(names: object) -> str:
         else:
             words.add(name.lower())
     if {"a name", "a number", "("} <= words:
-        operators = {'"-"', '"+"', '"!"', "[", "(", "a number", "random<float>", "a name", "a type"}
+        operators = {'"-"', '"+"', '"!"', "[", "(", "a number", "random", "a name", "a type"}
         words = (words - operators) | {"an expression"}
     if any(word in words for word in ('"<"', '"*"')) and len(words) > 6:
         operators = {f'"{op}"' for op in "+ - * / % & | ^ < > <= >= == != << >> && ||".split()}
@@ -240,7 +240,8 @@ class _Builder:
         if kind == "call":
             return self.call(tree)
         if kind == "random":
-            return ast.Random(pos, self.type(kids[0]), self.expr(kids[1]), self.expr(kids[2]))
+            bounds = kids[1].children if len(kids) > 1 else ()
+            return ast.Random(pos, self.type(kids[0]), tuple(self.expr(kid) for kid in bounds))
         if kind == "cast":
             return ast.Cast(pos, self.type(kids[0]), self.expr(kids[1]))
         assert kind == "lambda_", kind

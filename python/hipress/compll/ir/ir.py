@@ -9,13 +9,14 @@ are narrowed before they go in. Storage types of vectors add f16, bf16, u16 and 
 
 Instructions of loop bodies and of scalars
     const, param, n (the gradient's element count), step, the operators of OPERATORS, cast,
-    saturate (float to 0 .. 2^bits - 1), bitcast, select, random (a u32 word by element and site)
+    saturate (float to 0 .. 2^bits - 1), bitcast, select, random (a u32 word by element and site),
+    random16 (16 random bits as i32, likewise)
 Of loop bodies only
     index, load v[i], load_at v[args[0]] (clamped into v), bucket_load v[i / bucket],
     store v[i], reduce (its value is a scalar outside the loop), bucket_reduce (writes v)
 Of functions only
-    compact (indices where a mask is 1; the value is their number), topk, sort, sample,
-    random_indices, scatter, element, field, field_vector, end_of_payload, require, emit
+    compact (indices where a mask is 1; the value is their number), topk, sort, random_indices,
+    scatter, element, field, field_vector, end_of_payload, require, emit
 """
 
 from __future__ import annotations
@@ -67,10 +68,15 @@ class Block:
 
 @dataclass(eq=False)
 class Loop:
-    """For every i in [0, domain): body. `site` numbers a loop for the reader of a listing."""
+    """For every i in [0, domain): body.
+
+    :param guard: a bool made before the loop: where it is false, nothing looks at the loop's
+        results, and a backend may skip it
+    """
 
     domain: Instr
     body: list[Instr] = field(default_factory=list)
+    guard: Instr | None = None
 
     @property
     def results(self) -> list[Instr]:
@@ -194,7 +200,7 @@ class Program:
 
 _READS = {"load", "load_at", "bucket_load", "element", "emit"}
 _WRITES = {
-    "store", "bucket_reduce", "compact", "topk", "sort", "sample", "random_indices", "scatter",
+    "store", "bucket_reduce", "compact", "topk", "sort", "random_indices", "scatter",
     "field_vector",
 }  # fmt: skip
 
@@ -203,7 +209,7 @@ def reads(instr: Instr) -> list[str]:
     """Vectors whose content an instruction reads."""
     if instr.op == "scatter":
         return list(instr.vec)  # what it does not write stays
-    if instr.op in ("compact", "topk", "sort", "sample"):
+    if instr.op in ("compact", "topk", "sort"):
         return instr.vec[1:]
     return list(instr.vec) if instr.op in _READS else []
 
@@ -234,6 +240,7 @@ def node_uses(node: Instr | Loop) -> set[int]:
         return {arg.id for arg in node.args}
     inside = {instr.id for instr in node.body}
     used = {arg.id for instr in node.body for arg in instr.args} | {node.domain.id}
+    used |= {node.guard.id} if node.guard is not None else set()
     return used - inside
 
 

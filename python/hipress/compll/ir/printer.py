@@ -55,7 +55,8 @@ def print_function(function: Function) -> str:
             lines.append(f"  {vector.kind} {vector.elem} {vector.name}[{size}]{packed}{pad}")
     for node in function.body:
         if isinstance(node, Loop):
-            lines.append(f"  for i < {names(node.domain)} {{")
+            guard = "" if node.guard is None else f" if {names(node.guard)}"
+            lines.append(f"  for i < {names(node.domain)}{guard} {{")
             lines += ["    " + line for line in _body(node.body, names)]
             lines.append("  }")
         else:
@@ -105,8 +106,8 @@ def _line(instr: Instr, names: _Names) -> str:
         right = f"reduce {named} {args[0]}{start}"
     elif op == "saturate":
         right = f"saturate<{instr.attrs['bits']}> {args[0]}"
-    elif op == "random":
-        right = f"random site {instr.attrs['site']}"
+    elif op in ("random", "random16"):
+        right = f"{op} site {instr.attrs['site']}"
     elif op == "field":
         right = f"field {instr.attrs['elem']}"
     elif op == "field_vector":

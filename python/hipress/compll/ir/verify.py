@@ -6,7 +6,7 @@ from hipress.compll.ir.ir import BINARY, COMPARE, Function, Instr, Loop, Program
 
 _ONLY_IN_LOOPS = {"index", "load", "load_at", "bucket_load", "store", "reduce", "bucket_reduce"}
 _ONLY_OUTSIDE = {
-    "compact", "topk", "sort", "sample", "scatter", "emit", "field", "field_vector",
+    "compact", "topk", "sort", "scatter", "emit", "field", "field_vector",
     "end_of_payload", "require", "n", "step", "param",
 }  # fmt: skip
 
@@ -43,6 +43,8 @@ class _Verifier:
         for node in self.function.body:
             if isinstance(node, Loop):
                 self._need(node.domain, "a loop's domain")
+                if node.guard is not None:
+                    self._need(node.guard, "a loop's guard")
                 outside = set(self.known)
                 for instr in node.body:
                     self._instr(instr, inside=True)

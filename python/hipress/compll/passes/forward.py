@@ -7,10 +7,11 @@ a vector that it reads, and not out of float16 or bfloat16, which round.
 
 from __future__ import annotations
 
-from hipress.compll.ir.ir import Function, Loop, node_writes, reads
+from hipress.compll.ir.ir import Function, Instr, Loop, node_writes, reads
 from hipress.compll.passes.slices import backward, clone
 
 _REPEATABLE = 64  # instructions
+_BY_PLACE = ("bucket_load", "random", "random16", "store", "reduce")
 
 
 def forward(function: Function) -> None:
@@ -28,6 +29,13 @@ def _forward_into(function: Function, position: int, loop: Loop) -> None:
         instr.args = [mapping.get(arg.id, arg) for arg in instr.args]
         if instr.op == "load" and instr.vec[0] not in stored:
             found = _producer(function, position, loop, instr.vec[0])
+            if found is not None:
+                copies, value = found
+                body += copies
+                mapping[instr.id] = value
+                continue
+        if instr.op == "load_at" and not stored:
+            found = _gathered(function, position, instr)
             if found is not None:
                 copies, value = found
                 body += copies
@@ -63,6 +71,51 @@ def _producer(function: Function, position: int, loop: Loop, name: str) -> tuple
             return copies, mapping[store.args[0].id]
         written |= changes
     return None
+
+
+def _gathered(function: Function, position: int, gather: Instr) -> tuple | None:
+    """(instructions, value) that compute v[at] of a temp at this position, or None.
+
+    For a few elements of a vector that is not in memory otherwise, as a sample is.
+    """
+    name, at = gather.vec[0], gather.args[0]
+    vector = function.vectors[name]
+    if vector.kind != "temp" or vector.elem not in ("f32", "i32", "u32"):
+        return None
+    if at.op != "load" or not _indexes(function, at.vec[0], vector.size):
+        return None
+    written: set[str] = set()
+    for earlier in reversed(function.body[:position]):
+        if name in node_writes(earlier):
+            if not isinstance(earlier, Loop):
+                return None
+            store = next((i for i in earlier.body if i.op == "store" and i.vec[0] == name), None)
+            part = backward(store.args[0], earlier.body) if store is not None else []
+            needed = {vec for instr in part for vec in reads(instr)}
+            plain = all(function.vectors[vec].elem in ("f32", "i32", "u32") for vec in needed)
+            if not part or not plain or needed & (written | node_writes(earlier)):
+                return None
+            if len(part) > _REPEATABLE or any(instr.op in _BY_PLACE for instr in part):
+                return None
+            mapping: dict = {instr.id: at for instr in part if instr.op == "index"}
+            copies = clone([instr for instr in part if instr.op != "index"], mapping)
+            for copy in copies:
+                if copy.op == "load":
+                    copy.op, copy.args = "load_at", [at]
+            return copies, mapping[store.args[0].id]
+        written |= node_writes(earlier)
+    return None
+
+
+def _indexes(function: Function, name: str, size: Instr) -> bool:
+    """True if a vector holds indices that lie within `size` elements."""
+    for node in function.body:
+        if isinstance(node, Instr) and node.vec[:1] == [name]:
+            if node.op == "random_indices":
+                return node.args[0] is size
+            if node.op in ("compact", "topk"):
+                return function.vectors[node.vec[1]].size is size
+    return False
 
 
 def _reads_after_write(loop: Loop, needed: set[str]) -> bool:

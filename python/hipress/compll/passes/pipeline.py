@@ -8,6 +8,7 @@ from hipress.compll.ir.ir import Program
 from hipress.compll.ir.verify import verify
 from hipress.compll.passes.forward import forward
 from hipress.compll.passes.fuse import fuse
+from hipress.compll.passes.guard import guard
 from hipress.compll.passes.simplify import cse, dce, fold
 
 PASSES = (
@@ -19,6 +20,7 @@ PASSES = (
     ("cse", cse),
     ("fold", fold),
     ("dce", dce),
+    ("guard", guard),
 )
 
 

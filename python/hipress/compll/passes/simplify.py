@@ -9,7 +9,7 @@ from hipress.compll.ir.ir import COMPARE, Function, Instr, Loop, has_effect, rea
 from hipress.compll.passes.slices import replace
 
 _PURE_MEMORY = {"load", "load_at", "bucket_load", "element"}
-_SIDE = {"reduce", "store", "bucket_reduce", "compact", "topk", "sort", "sample", "scatter",
+_SIDE = {"reduce", "store", "bucket_reduce", "compact", "topk", "sort", "scatter",
          "random_indices"}  # fmt: skip
 _COMPARISONS = {
     "lt": operator.lt, "le": operator.le, "gt": operator.gt, "ge": operator.ge,

@@ -1,0 +1,211 @@
+"""Where the time of a recorded (or simulated) job went: numbers and a picture.
+
+Reads the traces that HIPRESS_TIMELINE and `hipress simulate --timeline` write.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import statistics
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+COMPUTE = ("encode", "merge", "update", "decode")
+NETWORK = ("send", "receive")
+COLOURS = {
+    "encode": "#4477aa",
+    "merge": "#228833",
+    "update": "#aa3377",
+    "decode": "#66ccee",
+    "send": "#ee6677",
+    "receive": "#ccbb44",
+    "backward": "#bbbbbb",
+    "waiting": "#dddddd",
+}
+
+
+class ReportError(ValueError):
+    """The file is not a timeline."""
+
+
+@dataclass(frozen=True)
+class Span:
+    """One task: what, where, from when to when (seconds), on which key."""
+
+    op: str
+    node: str
+    begin: float
+    end: float
+    key: str
+    iteration: int
+    bytes: int
+    elements: int
+
+
+@dataclass(frozen=True)
+class Timeline:
+    """All tasks of a job."""
+
+    path: str
+    spans: list[Span]
+    recorded: bool
+    """Of a real job, not of a simulation."""
+    clock_error: float
+    """Seconds; half of the slowest clock exchange's round trip."""
+
+    def steps(self) -> dict[int, tuple[float, float]]:
+        """Begin and end of each iteration: first push to last result, over all nodes. A simulation
+        is one step."""
+        ends: dict[int, list[float]] = {}
+        for span in self.spans:
+            if self.recorded and span.op != "gradient":
+                continue
+            begin, end = ends.get(span.iteration, (span.begin, span.end))
+            ends[span.iteration] = [min(begin, span.begin), max(end, span.end)]
+        return {i: (begin, end) for i, (begin, end) in sorted(ends.items())}
+
+    def middle_step(self) -> int:
+        """The iteration of median duration, the first one aside if there are others."""
+        steps = self.steps()
+        if not steps:
+            raise ReportError(f"{self.path} holds no gradient that was synchronised")
+        candidates = list(steps)[1:] or list(steps)
+        candidates.sort(key=lambda i: steps[i][1] - steps[i][0])
+        return candidates[(len(candidates) - 1) // 2]
+
+
+def load(path: str | os.PathLike[str]) -> Timeline:
+    """:raises ReportError: if it is not a timeline of ours"""
+    try:
+        text = json.loads(Path(path).read_text())
+        rows = [event for event in text["traceEvents"] if event["ph"] == "X"]
+        spans = [
+            Span(
+                op=event["name"],
+                node=event["args"].get("node", f"host {event['pid']}"),
+                begin=event["ts"] / 1e6,
+                end=(event["ts"] + event["dur"]) / 1e6,
+                key=event["args"]["key"],
+                iteration=event["args"].get("iteration", 1),
+                bytes=event["args"].get("bytes", 0),
+                elements=event["args"].get("elements", 0),
+            )
+            for event in rows
+        ]
+        other = text.get("otherData", {})
+    except OSError as error:
+        raise ReportError(f"cannot read {path}: {error.strerror}") from error
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise ReportError(f"{path} is not a timeline that HIPRESS_TIMELINE wrote") from error
+    if not spans:
+        raise ReportError(f"{path} holds no task")
+    trips = [clock["round_trip_us"] for clock in other.get("clocks", {}).values()]
+    return Timeline(str(path), spans, bool(other.get("recorded")), max(trips, default=0.0) / 2e6)
+
+
+def covered(intervals: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:
+    """The union of intervals, in order and apart."""
+    union: list[list[float]] = []
+    for begin, end in sorted(intervals):
+        if union and begin <= union[-1][1]:
+            union[-1][1] = max(union[-1][1], end)
+        else:
+            union.append([begin, end])
+    return [(begin, end) for begin, end in union]
+
+
+def _length(intervals: Sequence[tuple[float, float]]) -> float:
+    return sum(end - begin for begin, end in intervals)
+
+
+@dataclass(frozen=True)
+class Shares:
+    """What a node did during a step, in seconds that add up to the step's."""
+
+    compute: float
+    """Some codec task ran."""
+    network: float
+    """None ran, but a message was on its way from or to the node."""
+    waiting: float
+    """Neither."""
+
+
+def shares(timeline: Timeline, step: int) -> dict[str, Shares]:
+    """Per node, by name."""
+    begin, end = timeline.steps()[step]
+    busy: dict[str, dict[bool, list[tuple[float, float]]]] = {}
+    for span in timeline.spans:
+        if span.op not in COMPUTE + NETWORK:
+            continue
+        low, high = max(span.begin, begin), min(span.end, end)
+        if high > low:
+            kinds = busy.setdefault(span.node, {True: [], False: []})
+            kinds[span.op in COMPUTE].append((low, high))
+    found = {}
+    for node, kinds in sorted(busy.items()):
+        compute = _length(covered(kinds[True]))
+        either = _length(covered(kinds[True] + kinds[False]))
+        found[node] = Shares(compute, either - compute, end - begin - either)
+    return found
+
+
+def summary(timeline: Timeline) -> str:
+    """The report as text."""
+    steps, step = timeline.steps(), timeline.middle_step()
+    lengths = [end - begin for begin, end in list(steps.values())[1:] or list(steps.values())]
+    nodes = {span.node for span in timeline.spans}
+    kind = "recorded" if timeline.recorded else "simulated"
+    lines = [
+        f"{timeline.path}: {kind}, {len(nodes)} nodes, {len(timeline.spans)} tasks, "
+        f"{len(steps)} steps; a step's synchronisation takes "
+        f"{1e3 * statistics.median(lengths):.2f} ms (median), "
+        f"{1e3 * min(lengths):.2f} to {1e3 * max(lengths):.2f} ms",
+    ]
+    if timeline.recorded:
+        lines.append(f"clocks agree to within {1e6 * timeline.clock_error:.0f} us")
+    lines.append(f"{'operation':10} {'tasks':>7} {'total ms':>10} {'mean us':>9} {'GB/s':>7}")
+    by_op: dict[str, list[Span]] = defaultdict(list)
+    for span in timeline.spans:
+        by_op[span.op].append(span)
+    for op in (*COMPUTE, *NETWORK):
+        spans = by_op.get(op)
+        if not spans:
+            continue
+        total = sum(span.end - span.begin for span in spans)
+        moved = sum(4 * s.elements if op in COMPUTE else s.bytes for s in spans)
+        rate = f"{moved / total / 1e9:7.2f}" if total > 0 and moved else "      -"
+        mean = 1e6 * total / len(spans)
+        lines.append(f"{op:10} {len(spans):7} {1e3 * total:10.2f} {mean:9.1f} {rate}")
+    lines.append(f"step {step}, {'node':12} {'codec ms':>9} {'network ms':>11} {'waiting ms':>11}")
+    for node, share in shares(timeline, step).items():
+        lines.append(
+            f"  {node:16} {1e3 * share.compute:11.2f} {1e3 * share.network:11.2f} "
+            f"{1e3 * share.waiting:11.2f}"
+        )
+    slow = _slowest_keys(timeline)
+    if slow:
+        lines.append("gradients that took longest (median, from push to result):")
+        lines += [f"  {1e3 * seconds:9.2f} ms  {key}" for key, seconds in slow]
+    return "\n".join(lines)
+
+
+def _slowest_keys(timeline: Timeline, count: int = 5) -> list[tuple[str, float]]:
+    times: dict[str, list[float]] = defaultdict(list)
+    for span in timeline.spans:
+        if span.op == "gradient" and span.iteration > 1:
+            times[span.key].append(span.end - span.begin)
+    medians = [(key, statistics.median(found)) for key, found in times.items()]
+    return sorted(medians, key=lambda pair: -pair[1])[:count]
+
+
+def totals(timeline: Timeline, step: int) -> dict[str, float]:
+    """Seconds of each operation in a step, over all nodes and tasks."""
+    begin, end = timeline.steps()[step]
+    found: dict[str, float] = defaultdict(float)
+    for span in timeline.spans:
+        if span.op in COMPUTE + NETWORK and begin <= span.begin < end:
+            found[span.op] += span.end - span.begin
+    return dict(found)

@@ -1,0 +1,136 @@
+"""What the workers of a profiling job do: push gradients of many sizes, one after the other.
+
+The job's timeline (HIPRESS_TIMELINE) records every task; :mod:`hipress.secopa.fitting` makes a
+profile of it. Each key's name says what it is for: ``ring/tbq/65536``. A gradient in one partition
+goes around a ring hop by hop, so that each message has the network, and each task its node, to
+itself; co-located, one worker merges the payloads of all.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+import zlib
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+
+from hipress.casync import Graph, topologies
+from hipress.key_graphs import KeyGraphs
+from hipress.node import Node
+
+SIZES = tuple(1 << e for e in range(8, 24))
+"""Elements of the gradients: 1 KiB to 32 MiB."""
+REPEATS = 7
+"""Times that each is pushed; the first does not count."""
+BURST = 64
+"""Small gradients at once, to see how fast messages can follow each other."""
+BURST_SIZE = 256
+CHECK_SIZE = 1 << 22
+"""Elements of the gradient that tells how good predictions are."""
+PATIENCE = 8.0
+"""Seconds that one size may take uncompressed; where it takes longer, no larger ones are pushed."""
+TIMEOUT = 120.0
+"""Seconds that one push and pull may take."""
+
+
+class ProfileGraphs(KeyGraphs):
+    """Takes a key's topology from its name, and cuts it once."""
+
+    def next(self, n: int, name: str = "") -> tuple[Graph, str]:
+        """The graph of the key named ``topology/...``."""
+        topology = name.split("/")[0]
+        whole = None if name.startswith("colocated/check") else 1
+        graph = topologies.build(topology, n, self._num_workers, home=0, partitions=whole)
+        return graph, name
+
+
+def run(types: Mapping[str, Mapping[str, object]], sizes: Sequence[int] = SIZES) -> None:
+    """Takes part in the job; returns when it is over.
+
+    :param types: parameters by compression type, the same on every worker
+    :param sizes: elements, ascending
+    """
+    node = Node()
+    if node.role != "worker":
+        node.serve()
+        node.stop()
+        return
+    node._graphs = ProfileGraphs(node.num_workers, node.num_servers)
+    worker = _Worker(node)
+    worker.tell_place()
+    for name, params in {"none": {}, **types}.items():
+        node.set_gradient_compression({**params, "type": name, "min_size": 0})
+        for i, size in enumerate(sizes):
+            start = time.perf_counter()
+            for topology in ("ring", "colocated"):
+                worker.measure(f"{topology}/{name}/{size}", size)
+            took = time.perf_counter() - start
+            if name == "none" and worker.from_worker_0(took > PATIENCE):
+                sizes = sizes[: i + 1]
+                break
+        worker.measure(f"colocated/check/{name}", min(CHECK_SIZE, 2 * sizes[-1]))
+    node.set_gradient_compression({"type": "none"})
+    worker.burst()
+    node.barrier()
+    node.stop()
+
+
+class _Worker:
+    def __init__(self, node: Node) -> None:
+        self._node = node
+        self._key = 0
+        random = np.random.default_rng(node.rank)
+        self._gradient = random.standard_normal(max(*SIZES, CHECK_SIZE), dtype=np.float32)
+        self._out = np.empty_like(self._gradient)
+        self._talk = self._new("colocated/talk", 64)
+
+    def _new(self, name: str, size: int) -> int:
+        key, self._key = self._key, self._key + 1
+        self._node.init_array(key, self._out[:size], name)
+        return key
+
+    def measure(self, name: str, size: int) -> None:
+        """Pushes and pulls a gradient, REPEATS times, each from a barrier on."""
+        key = self._new(name, size)
+        for _ in range(REPEATS):
+            self._node.barrier()
+            self._node.pushpull(key, self._gradient[:size], self._out[:size]).wait(TIMEOUT)
+
+    def from_worker_0(self, answer: bool) -> bool:
+        """What worker 0 says, on all."""
+        votes = np.zeros(64, np.float32)
+        votes[0] = answer and self._node.rank == 0
+        self._node.pushpull(self._talk, votes).wait(TIMEOUT)
+        return bool(votes[0] > 0.5)
+
+    def burst(self) -> None:
+        """Pushes many small gradients at once."""
+        keys = [self._new(f"ring/burst/{i}", BURST_SIZE) for i in range(BURST)]
+        outs = [np.empty(BURST_SIZE, np.float32) for _ in keys]
+        for _ in range(REPEATS):
+            self._node.barrier()
+            pending = [
+                self._node.pushpull(key, self._gradient[:BURST_SIZE], out)
+                for key, out in zip(keys, outs)
+            ]
+            for operation in pending:
+                operation.wait(TIMEOUT)
+
+    def tell_place(self) -> None:
+        """Names a key after this machine's place: which workers share a kernel, and its cores.
+
+        Every worker learns all machines from a sum in which each has filled its own slot; a
+        key then says so in the timeline.
+        """
+        node = self._node
+        boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip().encode()
+        slots = np.zeros(64 * node.num_workers, np.float32)
+        slots[64 * node.rank] = zlib.crc32(boot) % (1 << 24)  # exact in float32
+        key = self._new("colocated/machines", slots.size)
+        node.pushpull(key, slots).wait(TIMEOUT)
+        machines = len(set(slots[::64].tolist()))
+        cores = len(os.sched_getaffinity(0))
+        threads = int(os.environ.get("HIPRESS_NUM_THREADS", 0)) or max(1, min(4, cores))
+        self.measure(f"colocated/place/{machines}/{cores}/{threads}", 64)

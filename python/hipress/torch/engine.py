@@ -1,0 +1,165 @@
+"""Runs plans on a process group: several buckets at a time, in threads of its own."""
+
+from __future__ import annotations
+
+import datetime
+import queue
+import threading
+import time
+import uuid
+from collections.abc import Callable
+
+import torch
+import torch.distributed as dist
+from torch.distributed import distributed_c10d
+
+from hipress.torch.plan import Plan
+
+IN_FLIGHT = 4
+"""Buckets that are synchronised at a time."""
+
+
+class HipressError(RuntimeError):
+    """A collective operation has failed; the sentence says on account of whom."""
+
+
+class Engine:
+    """Exchanges messages with the other ranks of a group.
+
+    :param group: the user's; the messages go over connections of their own between its ranks, so
+        that they can neither be taken for the user's nor wait for them
+    :param timeout: seconds that a step waits for another rank
+    """
+
+    def __init__(self, group: dist.ProcessGroup, timeout: float) -> None:
+        self.rank, self.world_size = dist.get_rank(group), dist.get_world_size(group)
+        self.timeout = timeout
+        self._ranks = dist.get_process_group_ranks(group)
+        self._group = None
+        if self.world_size > 1:
+            names: list = [None] * self.world_size
+            dist.all_gather_object(names, uuid.uuid4().hex, group=group)
+            store = dist.PrefixStore(f"hipress/{names[0]}", distributed_c10d._get_default_store())
+            self._group = dist.ProcessGroupGloo(
+                store, self.rank, self.world_size, datetime.timedelta(seconds=timeout)
+            )
+        self._tags = 0
+        self.error: HipressError | None = None
+        self._jobs: queue.SimpleQueue = queue.SimpleQueue()
+        self._threads: list[threading.Thread] = []
+
+    def tags(self, plan: Plan) -> int:
+        """Tags for a plan's messages: every rank makes its plans in the same order."""
+        first, self._tags = self._tags, self._tags + len(plan.exchanges)
+        return first
+
+    def submit(self, job: Callable[[], None]) -> None:
+        """Runs ``job`` in a thread of the engine; jobs begin in the order of the calls.
+
+        All ranks submit in the same order, so the oldest unfinished job is in work on all of them,
+        and however few threads there are, none waits for ever.
+        """
+        if len(self._threads) < IN_FLIGHT:
+            thread = threading.Thread(target=self._work, name="hipress", daemon=True)
+            self._threads.append(thread)
+            thread.start()
+        self._jobs.put(job)
+
+    def _work(self) -> None:
+        torch.set_grad_enabled(False)  # per thread
+        while True:
+            self._jobs.get()()
+
+    def run(self, plan: Plan, flat: torch.Tensor, tag: int, what: str) -> None:
+        """Synchronises a bucket.
+
+        :param flat: contiguous; holds this rank's gradients, and then the results
+        :param what: names the bucket in errors
+        :raises HipressError: if a rank has died, is silent for too long, or sends something else
+        """
+        if self.error:
+            raise self.error
+        try:
+            self._run(plan, flat, tag, what)
+        except Exception as error:
+            raise self.fail(error, what) from error
+
+    def fail(self, error: Exception, what: str) -> HipressError:
+        """Notes a failure, which ends all later steps, too; returns the first one."""
+        if not isinstance(error, HipressError):
+            error = HipressError(f"{what}: {error}")
+        self.error = self.error or error
+        return self.error
+
+    def wait(self, work: dist.Work, what: str) -> None:
+        """Waits for a collective operation that all ranks take part in.
+
+        :raises HipressError: if it fails, or takes longer than the timeout
+        """
+        try:
+            work.wait(datetime.timedelta(seconds=self.timeout))
+        except RuntimeError as error:
+            raise HipressError(
+                f"{what}: the all-reduce of what goes uncompressed failed; a rank has died or is "
+                f"more than {self.timeout:g} s behind ({str(error).splitlines()[0]})"
+            ) from error
+
+    def _run(self, plan: Plan, flat: torch.Tensor, tag: int, what: str) -> None:
+        plan.begin(flat)
+        incoming = [
+            {
+                peer: self._start("receive from", peer, what, message.tensor, tag + stage)
+                for peer, message in exchange.receive.items()
+            }
+            for stage, exchange in enumerate(plan.exchanges)
+        ]
+        deadline = time.monotonic() + self.timeout
+        outgoing: list[tuple[int, dist.Work]] = []
+        for stage, exchange in enumerate(plan.exchanges):
+            plan.compute(stage, flat)
+            for peer, message in exchange.send.items():
+                work = self._start("send to", peer, what, message.used(), tag + stage)
+                outgoing.append((peer, work))
+            for peer, work in incoming[stage].items():
+                self._wait(work, "receive from", peer, what, deadline)
+                wrong = exchange.receive[peer].check()
+                if wrong:
+                    raise HipressError(
+                        f"{what}: rank {self._ranks[peer]} sent {wrong}; are model, compression "
+                        "and versions the same on all ranks?"
+                    )
+            plan.arrived(stage)
+        for peer, work in outgoing:
+            self._wait(work, "send to", peer, what, deadline)
+        plan.end(flat)
+
+    def _start(
+        self, doing: str, peer: int, what: str, tensor: torch.Tensor, tag: int
+    ) -> dist.Work:
+        try:
+            if doing == "send to":
+                return self._group.send([tensor], peer, tag)
+            return self._group.recv([tensor], peer, tag)
+        except RuntimeError as error:
+            raise self._lost(doing, peer, what, error) from error
+
+    def _wait(self, work: dist.Work, doing: str, peer: int, what: str, deadline: float) -> None:
+        left = max(deadline - time.monotonic(), 0.001)
+        try:
+            work.wait(datetime.timedelta(seconds=left))
+        except RuntimeError as error:
+            if time.monotonic() < deadline - 0.001:
+                raise self._lost(doing, peer, what, error) from error
+            raise HipressError(
+                f"{what}: waited {self.timeout:g} s to {doing} rank {self._ranks[peer]}; it hangs, "
+                "is far behind, or did not compute these gradients (a parameter unused in its "
+                "forward pass needs DDP's find_unused_parameters=True)"
+            ) from error
+
+    def _lost(self, doing: str, peer: int, what: str, error: Exception) -> HipressError:
+        if self.error:
+            return self.error
+        return HipressError(
+            f"{what}: could not {doing} rank {self._ranks[peer]}, which has died or given up "
+            f"({str(error).splitlines()[0]})"
+        )

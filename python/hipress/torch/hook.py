@@ -1,0 +1,149 @@
+"""Compressed gradients in DistributedDataParallel, by its communication hook."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+
+import torch
+import torch.distributed as dist
+from torch.nn.parallel import DistributedDataParallel
+
+from hipress.secopa.plan import Decision
+from hipress.torch.engine import Engine, HipressError
+from hipress.torch.settings import MIN_SIZE, Settings, agree, check_parameters
+from hipress.torch.synchronizer import Synchronizer, group_timeout
+
+
+def compress(
+    model: DistributedDataParallel,
+    type: str,
+    *,
+    topology: str = "ps",
+    min_size: int = MIN_SIZE,
+    warmup_steps: int = 0,
+    devices_per_host: int = 1,
+    plan: str | os.PathLike[str] | Mapping[str, Decision] | None = None,
+    timeout: float | None = None,
+    **params: object,
+) -> Compression:
+    """Makes ``model`` synchronise compressed gradients, averaged over the ranks as before.
+
+    >>> model = DistributedDataParallel(network)
+    >>> hipress.torch.compress(model, "dgc", ratio=0.001, warmup_steps=500)
+
+    To be called on every rank, before the first backward pass.
+
+    :param type: a codec's name, see :func:`hipress.codecs`
+    :param topology: "ps" (every rank serves a part of each gradient: 2 steps), "ring" (2(N-1)
+        steps, one neighbour to send to), "tree", "butterfly", "star" or "hierarchical"
+    :param min_size: gradients of fewer elements go uncompressed
+    :param warmup_steps: steps in which gradients go uncompressed; with dgc, in which its ratio
+        falls from 1/4 to ``ratio``
+    :param devices_per_host: for "hierarchical": ranks on each host, which have consecutive numbers
+    :param plan: a file that ``hipress plan`` wrote: which gradients to compress, and into how many
+        parts to cut them; what it does not name goes by min_size
+    :param timeout: seconds to wait for another rank; default: the process group's timeout
+    :param params: the codec's own parameters
+    :raises ValueError: on every rank, if any rank's model or setting is wrong or they differ
+    """
+    if not isinstance(model, DistributedDataParallel):
+        raise TypeError(
+            f"compress() takes a DistributedDataParallel model, not {_name(model)}: wrap the model "
+            "first (for FSDP2 there is hipress.torch.compress_fsdp)"
+        )
+    group = model.process_group
+    settings, problem = None, ""
+    parameters = [
+        (name, p)
+        for name, p in model.module.named_parameters()
+        if p.requires_grad and name not in model.parameters_to_ignore
+    ]
+    try:
+        if not 0 < (1 if timeout is None else timeout):
+            raise ValueError(f"timeout must be more than 0 seconds, not {timeout!r}")
+        settings = Settings(
+            type, params, topology, min_size, warmup_steps, devices_per_host, plan
+        )
+        check_parameters(parameters, settings)
+        _check_model(model)
+    except (ValueError, TypeError) as error:
+        problem = str(error)
+    agree(
+        group,
+        {
+            **(settings.describe() if settings else {}),
+            "model": "; ".join(f"{n} {tuple(p.shape)} {p.dtype}" for n, p in parameters),
+        },
+        problem,
+    )
+    compression = Compression(
+        settings, Engine(group, timeout or group_timeout(group)), group, parameters
+    )
+    model.register_comm_hook(compression, _hook)
+    return compression
+
+
+def _check_model(model: DistributedDataParallel) -> None:
+    for name, module in model.module.named_modules():
+        if getattr(module, "sparse", False) and hasattr(module, "num_embeddings"):
+            raise ValueError(
+                f"module {name!r} has sparse gradients, which cannot be compressed: make it with "
+                "sparse=False"
+            )
+    if model.logger is not None and model._comm_hooks:
+        raise ValueError("this model has a communication hook already; DDP takes one")
+
+
+def _name(value: object) -> str:
+    return value.__class__.__name__
+
+
+class Compression(Synchronizer):
+    """What :func:`compress` returns: a model's compression, with its state.
+
+    ``state_dict()`` and ``load_state_dict()`` keep residuals, momentum and step; see
+    :mod:`hipress.torch.state`.
+    """
+
+    def __init__(
+        self,
+        settings: Settings,
+        engine: Engine,
+        group: dist.ProcessGroup,
+        parameters: list[tuple[str, torch.nn.Parameter]],
+    ) -> None:
+        super().__init__(settings, engine, group, {n: p.numel() for n, p in parameters})
+        self._names = {id(p): n for n, p in parameters}
+        self._waiting: list[torch.futures.Future] = []
+
+    def hook(self, bucket: dist.GradBucket) -> torch.futures.Future:
+        """Called by DDP in the backward pass when a bucket's gradients are there."""
+        flat = bucket.buffer()
+        if flat.is_sparse:
+            raise HipressError("sparse gradients cannot be compressed: use sparse=False")
+        entries = []
+        for parameter, gradient in zip(bucket.parameters(), bucket.gradients(), strict=True):
+            offset = gradient.storage_offset() - flat.storage_offset()
+            entries.append((self._names[id(parameter)], offset, gradient.numel()))
+        future: torch.futures.Future = torch.futures.Future()
+        if bucket.index() == 0:  # the first one of this backward pass
+            self._waiting = []  # of one that another error ended
+            torch.autograd.Variable._execution_engine.queue_callback(self._finish)
+        self._waiting.append(future)
+        self.synchronize(flat, tuple(entries), f"bucket {bucket.index()}", future)
+        if bucket.is_last():
+            self.step += 1
+        return future
+
+    def _finish(self) -> None:
+        """After the last gradient: raises what went wrong, in words that DDP would swallow."""
+        waiting, self._waiting = self._waiting, []
+        for future in waiting:
+            future.wait()
+
+
+def _hook(compression, bucket):  # bare: DDP compares annotations with classes, ours are strings
+    return compression.hook(bucket)
+
+

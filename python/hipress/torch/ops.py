@@ -1,0 +1,317 @@
+"""Every codec as operators of PyTorch, which torch.compile takes into its graphs.
+
+    encode_<type>(gradient, <states>..., step, *, <parameters>, stream=0) -> payload[, size]
+    decode_<type>(payload[, size], n, *, dtype=float32, <parameters>) -> gradient
+    decode_sum_<type>(payloads[, sizes], n, *, <parameters>) -> float32 sum
+
+>>> import torch, hipress.torch.ops as ops
+>>> gradient = torch.randn(1000)
+>>> states = ops.new_states("onebit", gradient)          # residual and step, both updated in place
+>>> payload = torch.ops.hipress.encode_onebit(gradient, *states)
+>>> decoded = torch.ops.hipress.decode_onebit(payload, 1000)
+
+A gradient has any shape and float32, float16 or bfloat16; states are float32 of its size, `step` is
+int64[1] on the CPU and counts encodes; payloads are uint8. Where the length depends on the values
+(dgc, graddrop), it has the greatest length and `size`, int64[1], says how much of it counts, so
+that shapes stay known. Operators are not differentiable. A codec without memory takes no states.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import re
+from collections.abc import Callable, Sequence
+from functools import lru_cache
+from typing import NamedTuple
+
+import torch
+
+from hipress import _lib
+from hipress.compression import Compressor, codecs
+
+_FLAGS = {
+    torch.float32: _lib.FLOAT32,
+    torch.float16: _lib.FLOAT16,
+    torch.bfloat16: _lib.BFLOAT16,
+}
+
+
+class Backend(NamedTuple):
+    """The kernels of one kind of device. All tensors are checked, contiguous and on that device."""
+
+    encode: Callable[[Compressor, torch.Tensor, list[torch.Tensor], int, torch.Tensor], int]
+    """(codec, gradient, states with step last, stream, payload): writes the payload and updates the
+    states, without adding to step; returns the size, as a number or as int64[1]."""
+    decode: Callable[[Compressor, torch.Tensor, torch.Tensor | None, torch.Tensor], None]
+    """(codec, payload, size, out): writes out."""
+    decode_sum: Callable[[Compressor, list[torch.Tensor], list[torch.Tensor] | None,
+                          torch.Tensor], None]  # fmt: skip
+    """(codec, payloads, sizes, out): writes their sum, in order, to float32 out."""
+
+
+BACKENDS: dict[str, Backend] = {}
+"""By device type. CUDA's is added when it is first needed (hipress.torch.cuda_ops)."""
+
+
+def new_states(type: str, gradient: torch.Tensor) -> list[torch.Tensor]:
+    """What encode_<type> remembers between gradients of this size: states and step, all zero."""
+    codec, size, device = _codec(type, ()), gradient.numel(), gradient.device
+    if not codec.uses_step:
+        return []
+    states = [torch.zeros(size, dtype=torch.float32, device=device) for _ in codec.state_names]
+    return [*states, torch.zeros(1, dtype=torch.int64, device="cpu")]
+
+
+def register() -> None:
+    """Makes operators of codecs that have none yet. Done at import and by hipress.compll.load."""
+    for name, info in codecs().items():
+        # Without default parameters nobody can say which arguments it takes.
+        complete = all(param.default is not None for param in info.typed_params())
+        if name not in _registered and complete:
+            _registered.add(name)
+            _define(name)
+
+
+_registered: set[str] = set()
+
+
+@lru_cache(maxsize=1024)
+def _codec(type: str, params: tuple[tuple[str, float | int], ...]) -> Compressor:
+    """A codec for calls from any thread: its own states are never used."""
+    return Compressor(type, **dict(params))
+
+
+@lru_cache(maxsize=1024)
+def _max_bytes(codec: Compressor, n: int, dtype: str) -> int:
+    return codec.max_bytes(n, dtype)
+
+
+def _define(type: str) -> None:
+    """The three operators of one codec."""
+    tag, codec = re.sub(r"\W", "_", type), _codec(type, ())
+    params = codecs()[type].typed_params()
+    settings = [
+        f"{'float' if p.type == 'float' else 'int'} {p.name}"
+        + ("" if p.default is None else f"={p.default!r}")
+        for p in params
+    ]
+    count = len(codec.state_names) + 1 if codec.uses_step else 0
+    names = [*codec.state_names, "step"][:count]
+    mutated = [f"Tensor(a{i}!) {name}" for i, name in enumerate(names)]
+    encode_settings = [*settings, *(["int stream=0"] if count else [])]
+    size, sizes = ([], []) if codec.fixed_size else (["Tensor? size"], ["Tensor[]? sizes"])
+
+    def encode(gradient, *states, stream=0, **values):
+        chosen = _codec(type, tuple(values.items()))
+        _check_gradient(gradient)
+        _check_states(chosen, gradient, states, count)
+        payload = _new_payload(chosen, gradient)
+        written = _backend(gradient).encode(
+            chosen, gradient.contiguous(), list(states), stream, payload
+        )
+        if count:
+            states[-1].add_(1)
+        if codec.fixed_size:
+            return payload
+        if not isinstance(written, torch.Tensor):
+            written = torch.tensor([written], dtype=torch.int64)
+        return payload, written
+
+    def encode_fake(gradient, *states, stream=0, **values):
+        chosen = _codec(type, tuple(values.items()))
+        _check_gradient(gradient)
+        _check_states(chosen, gradient, states, count)
+        payload = _new_payload(chosen, gradient)
+        if codec.fixed_size:
+            return payload
+        return payload, gradient.new_empty(1, dtype=torch.int64)
+
+    def decode(payload, *rest, dtype=torch.float32, **values):
+        out = decode_fake(payload, *rest, dtype=dtype, **values)
+        chosen, length = _codec(type, tuple(values.items())), None if len(rest) < 2 else rest[0]
+        _backend(payload).decode(chosen, payload.contiguous(), length, out)
+        return out
+
+    def decode_fake(payload, *rest, dtype=torch.float32, **values):
+        _codec(type, tuple(values.items()))
+        _check_payload(payload)
+        if dtype not in _FLAGS:
+            raise ValueError(f"a gradient must be float32, float16 or bfloat16, not {dtype}")
+        return payload.new_empty(_count(rest[-1]), dtype=dtype)
+
+    def decode_sum(payloads, *rest, **values):
+        out = decode_sum_fake(payloads, *rest, **values)
+        chosen, lengths = _codec(type, tuple(values.items())), None if len(rest) < 2 else rest[0]
+        contiguous = [payload.contiguous() for payload in payloads]
+        _backend(payloads[0]).decode_sum(chosen, contiguous, lengths, out)
+        return out
+
+    def decode_sum_fake(payloads, *rest, **values):
+        _codec(type, tuple(values.items()))
+        if not payloads:
+            raise ValueError("a sum needs 1 payload or more, not 0")
+        for payload in payloads:
+            _check_payload(payload)
+        return payloads[0].new_empty(_count(rest[-1]), dtype=torch.float32)
+
+    result = "Tensor" if codec.fixed_size else "(Tensor, Tensor)"
+    _add(f"encode_{tag}", ["Tensor gradient", *mutated], encode_settings, result, names,
+         encode, encode_fake)  # fmt: skip
+    _add(f"decode_{tag}", ["Tensor payload", *size, "SymInt n"],
+         ["ScalarType dtype=float32", *settings], "Tensor", (), decode, decode_fake)  # fmt: skip
+    _add(f"decode_sum_{tag}", ["Tensor[] payloads", *sizes, "SymInt n"], settings, "Tensor", (),
+         decode_sum, decode_sum_fake)  # fmt: skip
+
+
+def _add(
+    name: str, arguments: list[str], settings: list[str], result: str, mutated: Sequence[str],
+    work: Callable, fake: Callable,
+) -> None:  # fmt: skip
+    listed = ", ".join([*arguments, *(["*", *settings] if settings else [])])
+    op = torch.library.custom_op(
+        f"hipress::{name}", work, mutates_args=tuple(mutated), schema=f"({listed}) -> {result}"
+    )
+    op.register_fake(fake)
+
+
+# Checks ----------------------------------------------------------------------
+
+
+def _backend(tensor: torch.Tensor) -> Backend:
+    kind = tensor.device.type
+    if kind == "cuda" and kind not in BACKENDS:
+        # Late: only those who have a GPU need the CUDA compiler.
+        from hipress.torch.cuda_ops import CudaKernels
+
+        kernels = CudaKernels()
+        BACKENDS[kind] = Backend(kernels.encode, kernels.decode, kernels.decode_sum)
+    if kind not in BACKENDS:
+        raise NotImplementedError(
+            f"HiPress's operators run on {', '.join(BACKENDS)} here, not on {kind}: there is no "
+            "codec library for that device in this installation"
+        )
+    return BACKENDS[kind]
+
+
+def _count(n: int) -> int:
+    # A payload's length is a formula of n that torch cannot trace: a graph is for one n.
+    if int(n) < 0:
+        raise ValueError(f"an element count must be 0 or more, not {int(n)}")
+    return int(n)
+
+
+def _check_gradient(gradient: torch.Tensor) -> None:
+    if gradient.dtype not in _FLAGS:
+        raise ValueError(f"a gradient must be float32, float16 or bfloat16, not {gradient.dtype}")
+    if gradient.requires_grad:
+        raise ValueError("encoding is not differentiable; give it tensor.detach()")
+
+
+def _check_states(
+    codec: Compressor, gradient: torch.Tensor, states: Sequence[torch.Tensor], count: int
+) -> None:
+    if not count:
+        return
+    size = _count(gradient.numel())
+    wanted = [(name, torch.float32, size) for name in codec.state_names]
+    wanted.append(("step", torch.int64, 1))
+    for (name, dtype, numel), state in zip(wanted, states):
+        if state.dtype != dtype or int(state.numel()) != numel or not state.is_contiguous():
+            raise ValueError(
+                f"{name} of {codec.type} must be contiguous {dtype} of {numel} elements, not "
+                f"{state.dtype} of shape {tuple(state.shape)}"
+            )
+        # Kernels get the step as a number, which must not wait for a device.
+        device = torch.device("cpu") if name == "step" else gradient.device
+        if state.device != device:
+            raise ValueError(f"{name} must be on {device}, not on {state.device}")
+        if state.requires_grad:
+            raise ValueError(f"{name} requires grad, but encoding is not differentiable")
+
+
+def _check_payload(payload: torch.Tensor) -> None:
+    if payload.dtype != torch.uint8 or payload.dim() != 1:
+        raise ValueError(
+            f"a payload must be uint8[bytes], not {payload.dtype} of shape {tuple(payload.shape)}"
+        )
+
+
+def _new_payload(codec: Compressor, gradient: torch.Tensor) -> torch.Tensor:
+    name = str(gradient.dtype).rpartition(".")[2]
+    return gradient.new_empty(
+        _max_bytes(codec, _count(gradient.numel()), name), dtype=torch.uint8
+    )
+
+
+# CPU ----------------------------------------------------------------------
+
+
+def _cpu_encode(
+    codec: Compressor, gradient: torch.Tensor, states: list[torch.Tensor], stream: int,
+    payload: torch.Tensor,
+) -> int:  # fmt: skip
+    step = int(states[-1]) if states else 0
+    pointers = [state.data_ptr() for state in states[:-1]]
+    written = ctypes.c_int64()
+    # ctypes lets go of the GIL for the call.
+    code = _lib.lib.HipressCodecEncodeWith(
+        codec._handle,
+        gradient.data_ptr(),
+        gradient.numel(),
+        _FLAGS[gradient.dtype],
+        len(pointers),
+        (ctypes.c_void_p * len(pointers))(*pointers),
+        step,
+        stream & 0xFFFFFFFF,
+        payload.data_ptr(),
+        ctypes.byref(written),
+    )
+    _lib.check_call(code)
+    payload[written.value :].zero_()  # the same bits in every run
+    return written.value
+
+
+def _cpu_decode(
+    codec: Compressor, payload: torch.Tensor, size: torch.Tensor | None, out: torch.Tensor
+) -> None:
+    code = _lib.lib.HipressCodecDecode(
+        codec._handle,
+        payload.data_ptr(),
+        _length(payload, size),
+        out.numel(),
+        _FLAGS[out.dtype],
+        out.data_ptr(),
+    )
+    _lib.check_call(code)
+
+
+def _cpu_decode_sum(
+    codec: Compressor, payloads: list[torch.Tensor], sizes: list[torch.Tensor] | None,
+    out: torch.Tensor,
+) -> None:  # fmt: skip
+    sizes = sizes or [None] * len(payloads)
+    if len(sizes) != len(payloads):
+        raise ValueError(f"{len(payloads)} payloads need as many sizes, not {len(sizes)}")
+    lengths = [_length(payload, size) for payload, size in zip(payloads, sizes)]
+    code = _lib.lib.HipressCodecDecodeSum(
+        codec._handle,
+        len(payloads),
+        (ctypes.c_void_p * len(payloads))(*(payload.data_ptr() for payload in payloads)),
+        (ctypes.c_int64 * len(payloads))(*lengths),
+        out.numel(),
+        _lib.FLOAT32,
+        out.data_ptr(),
+    )
+    _lib.check_call(code)
+
+
+def _length(payload: torch.Tensor, size: torch.Tensor | None) -> int:
+    if size is None:
+        return payload.numel()
+    if not 0 <= int(size) <= payload.numel():
+        raise ValueError(f"size says {int(size)} bytes of a payload of {payload.numel()}")
+    return int(size)
+
+
+BACKENDS["cpu"] = Backend(_cpu_encode, _cpu_decode, _cpu_decode_sum)
+register()

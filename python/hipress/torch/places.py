@@ -1,0 +1,113 @@
+"""What encodes and what it keeps: a residual at every place of a graph that encodes."""
+
+from __future__ import annotations
+
+import threading
+import zlib
+from collections.abc import Mapping
+
+from hipress.casync import graph as casync
+from hipress.casync.graph import Graph, Partition, Task
+from hipress.compression import Compressor
+from hipress.torch.state import OWN, Total, own_places
+
+PLAIN = "plain"
+
+
+class Codecs:
+    """The codecs of one compression setting, by what they encode.
+
+    A worker's own gradient goes by the codec that the user chose, a sum of several by that codec's
+    form for sums (2bit's threshold grows with the number of terms; dgc's has no momentum, for the
+    gradients had it already). With ``average``, the encode whose payload everybody decodes encodes
+    the mean, a sum of one term in scale; so nobody makes a pass over memory to divide.
+    """
+
+    def __init__(self, type: str, params: Mapping[str, object], average: bool = True) -> None:
+        self._type, self._params, self.average = type, dict(params), average
+        self._own = Compressor(type, **self._params)  # checks type and parameters
+        self._shared: dict[object, Compressor] = {}
+        self._lock = threading.Lock()
+
+    def kind(self, task: Task, final: bool) -> object:
+        """What an ENCODE task encodes: PLAIN, OWN, or the number of terms in a sum's scale.
+
+        :param final: whether its payload is the result, see :func:`schedule.results`
+        """
+        if task.terms == casync.PLAIN:
+            return PLAIN
+        if task.inputs == (casync.GRADIENT,):
+            return OWN
+        return 1 if final and self.average else task.terms
+
+    def identity(self, kind: object) -> bool:
+        """Whether payloads of this kind are elements as they are."""
+        return kind == PLAIN or self._type == "none"
+
+    def make(self, kind: object) -> Compressor:
+        """A compressor with a residual of its own."""
+        if kind == PLAIN:
+            return Compressor("none")
+        if kind == OWN:
+            return Compressor(self._type, **self._params)
+        return self._own.for_sum_of(kind)
+
+    def decoder(self, kind: object) -> Compressor:
+        """A compressor for decoding only, which any number of threads may do with one."""
+        with self._lock:
+            if kind not in self._shared:
+                self._shared[kind] = self.make(kind)
+            return self._shared[kind]
+
+
+def stream(name: str, index: int, rank: int) -> int:
+    """What tells apart the random numbers of places that share a seed."""
+    return zlib.crc32(f"{name}/{index}/{rank}".encode())
+
+
+class Places:
+    """All compressors of one rank, by gradient name and task.
+
+    They stay when DDP puts gradients into other buckets, because they know nothing of buckets.
+    """
+
+    def __init__(self, codecs: Codecs, rank: int, world_size: int) -> None:
+        self.codecs = codecs
+        self._rank, self._world_size = rank, world_size
+        self.made: dict[tuple[str, int], Compressor] = {}
+        self.partitions: dict[tuple[str, int], Partition] = {}
+        self.kinds: dict[tuple[str, int], object] = {}
+        self._restored: dict[tuple[str, int], dict] = {}
+        self._totals: dict[str, Total] = {}
+
+    def get(self, name: str, graph: Graph, index: int, task: Task, kind: object) -> Compressor:
+        """The compressor of task ``index`` of this rank in ``name``'s graph."""
+        key = (name, index)
+        if key not in self.made:
+            partition = graph.partitions[task.partition]
+            compressor = self.codecs.make(kind)
+            compressor.stream = stream(name, index, self._rank)
+            compressor._size = partition.count  # plans call the library without Compressor.encode
+            if key in self._restored:
+                compressor.load_state_dict(self._restored.pop(key))
+            elif kind == OWN and name in self._totals:
+                shares = self._world_size if self.codecs.average else 1
+                shares /= own_places(graph, task.partition)
+                self._totals[name].give(compressor, partition, shares)
+            self.made[key], self.partitions[key], self.kinds[key] = compressor, partition, kind
+        return self.made[key]
+
+    def restore(self, states: dict[tuple[str, int], dict]) -> None:
+        """Sets the states of places, those that are yet to be made among them."""
+        for key in [key for key in states if key in self.made]:
+            self.made[key].load_state_dict(states.pop(key))
+        self._restored, self._totals = states, {}
+
+    def redistribute(self, totals: dict[str, Total]) -> None:
+        """Deals out what other places have left.
+
+        :raises ValueError: after the first step, when the places have residuals of their own
+        """
+        if self.made:
+            raise ValueError("the state of another job must be loaded before the first step")
+        self._restored, self._totals = {}, totals

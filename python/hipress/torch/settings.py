@@ -1,0 +1,153 @@
+"""What compression is asked for, checked on all ranks before the first step."""
+
+from __future__ import annotations
+
+import os
+import zlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+import torch
+import torch.distributed as dist
+
+from hipress.casync import topologies
+from hipress.casync.graph import Graph
+from hipress.compression import Compressor, codecs
+from hipress.secopa.plan import Decision, load
+from hipress.torch.plan import FLAGS
+
+MIN_SIZE = 16 * 1024
+"""Gradients of fewer elements go uncompressed, all in one all-reduce: 64 KiB of float32."""
+
+ALIASES = {"ps": "colocated"}
+"""A process group has no servers of its own, so "ps" means that its workers are the servers."""
+
+
+@dataclass
+class Settings:
+    """A compression setting.
+
+    :param type: a codec's name, see :func:`hipress.codecs`
+    :param params: its parameters
+    :param warmup_steps: steps in which gradients go uncompressed; a codec with a warm-up of its own
+        (dgc) compresses in them too, less at first
+    :param plan: decisions by gradient, or a file of them; for those gradients instead of min_size
+    :raises ValueError: for a name or value that is not allowed
+    """
+
+    type: str
+    params: Mapping[str, object] = field(default_factory=dict)
+    topology: str = "ps"
+    min_size: int = MIN_SIZE
+    warmup_steps: int = 0
+    devices_per_host: int = 1
+    plan: str | os.PathLike[str] | Mapping[str, Decision] | None = None
+
+    def __post_init__(self) -> None:
+        self.params = dict(self.params)
+        if not isinstance(self.type, str):
+            raise ValueError(f"a compression type is a name such as 'dgc', not {self.type!r}")
+        for name in ("min_size", "warmup_steps"):
+            value = getattr(self, name)
+            if not isinstance(value, int) or value < 0:
+                raise ValueError(f"{name} must be a whole number of 0 or more, not {value!r}")
+        known = codecs()
+        if self.type in known and "warmup" in known[self.type].params and self.warmup_steps:
+            self.params.setdefault("warmup", self.warmup_steps)
+            self.warmup_steps = 0
+        self.config = Compressor(self.type, **self.params).config
+        self.topology = topologies.named(ALIASES.get(self.topology, self.topology))
+
+        if self.plan is None:
+            self.decisions: Mapping[str, Decision] = {}
+        else:
+            self.decisions = self.plan if isinstance(self.plan, Mapping) else load(self.plan)
+
+    def compresses(self, name: str, count: int) -> bool:
+        """Whether a gradient of ``count`` elements is to be compressed."""
+        decision = self.decisions.get(name)
+        return count >= self.min_size if decision is None else decision.compress
+
+    def graph(self, count: int, world_size: int, home: int, name: str = "") -> Graph:
+        """The graph of a gradient of ``count`` elements."""
+        decision = self.decisions.get(name)
+        return topologies.build(
+            self.topology, count, world_size, home=home, devices_per_host=self.devices_per_host,
+            partitions=decision.partitions if decision else None,
+        )  # fmt: skip
+
+    def describe(self) -> dict[str, str]:
+        """What must be the same on all ranks, by name."""
+        return {
+            "compression": self.config,
+            "topology": self.topology,
+            "min_size": str(self.min_size),
+            "warmup_steps": str(self.warmup_steps),
+            "devices_per_host": str(self.devices_per_host),
+            "plan": "; ".join(f"{n} {d}" for n, d in self.decisions.items()),
+        }
+
+
+def digest(text: str) -> int:
+    """62 bits of a text, the same in every process."""
+    data = text.encode()
+    return zlib.crc32(data) << 30 | zlib.crc32(data[::-1]) >> 2
+
+
+def agree(group: dist.ProcessGroup, mine: Mapping[str, str], problem: str = "") -> None:
+    """Compares settings between ranks, so that all of them go on or all of them stop.
+
+    :param mine: texts by name, which must be the same on all ranks
+    :param problem: what is wrong on this rank already; then every rank raises it
+    :raises ValueError: on every rank, saying which rank differs in what
+    """
+    world_size = dist.get_world_size(group)
+    found: list = [None] * world_size
+    dist.all_gather_object(found, (problem, dict(mine)), group=group)
+    for rank, (text, _) in enumerate(found):
+        if text:
+            who = "" if rank == dist.get_rank(group) else f"rank {rank}: "
+            raise ValueError(who + text)
+    for rank, (_, other) in enumerate(found):
+        for name, value in found[0][1].items():
+            if other.get(name) != value:
+                raise ValueError(
+                    f"ranks 0 and {rank} differ in {name}: {_difference(value, other.get(name))}; "
+                    "it must be the same on all ranks"
+                )
+
+
+def _difference(left: str, right: str | None, most: int = 160) -> str:
+    """The two texts, from where they begin to differ if they are long."""
+    right = str(right)
+    at = next((i for i, (a, b) in enumerate(zip(left, right, strict=False)) if a != b), 0)
+    at = max(0, at - 40) if max(len(left), len(right)) > most else 0
+    return " and ".join(repr(text[at : at + most]) for text in (left, right))
+
+
+def check_parameters(
+    parameters: Sequence[tuple[str, torch.nn.Parameter]], settings: Settings
+) -> None:
+    """Refuses what no codec can take, and a plan for another model.
+
+    :raises ValueError: naming the first such parameter
+    """
+    for name, parameter in parameters:
+        large = settings.compresses(name, parameter.numel())
+        if large and parameter.dtype not in FLAGS:
+            kind = str(parameter.dtype).removeprefix("torch.")
+            raise ValueError(
+                f"parameter {name!r} is {kind}; gradients that can be compressed are float32, "
+                f"float16 and bfloat16 (or of fewer than min_size = {settings.min_size} elements)"
+            )
+        if parameter.device.type != "cpu":
+            raise ValueError(
+                f"parameter {name!r} is on {parameter.device}; gradients are compressed on the CPU"
+            )
+    unknown = sorted(set(settings.decisions) - {name for name, _ in parameters})
+    if unknown:
+        raise ValueError(
+            f"the plan has {unknown[0]!r}, which is no parameter of this model; there are "
+            + ", ".join(name for name, _ in parameters[:5])
+            + (", ..." if len(parameters) > 5 else "")
+        )

@@ -1,0 +1,222 @@
+"""Residuals, momentum and step in checkpoints, exactly for the same job, or dealt out anew.
+
+Every rank's state differs, so its keys begin with the rank: ``"rank0/step"``,
+``"rank0/state/layer.weight/3/residual"``. The states of all ranks thus fit into one dictionary, and
+torch.distributed.checkpoint, which takes equal keys for equal values, keeps all of them.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from hipress.casync.graph import GRADIENT, PLAIN, Graph, Op, Partition
+
+if TYPE_CHECKING:
+    from hipress.compression import Compressor
+    from hipress.torch.synchronizer import Synchronizer
+
+VERSION = 1
+OWN = "own"
+"""The kind of places that encode one rank's own gradient, see :mod:`hipress.torch.places`."""
+_KEY = re.compile(r"rank(\d+)/(.+)")
+
+
+class _Place:
+    """A place's state in a checkpoint."""
+
+    def __init__(self) -> None:
+        self.fields: dict[str, Any] = {}
+        self.states: dict[str, torch.Tensor] = {}
+
+    @property
+    def span(self) -> slice:
+        return slice(self.fields["offset"], self.fields["offset"] + self.fields["count"])
+
+
+class _Rank:
+    """One rank's state in a checkpoint."""
+
+    def __init__(self) -> None:
+        self.fields: dict[str, Any] = {}
+        self.places: dict[tuple[str, int], _Place] = {}
+
+
+class Total:
+    """What all ranks had left unsaid of one gradient, and its momentum, to be dealt out anew.
+
+    ``states["residual"]`` is in units of the result, other states are means over the ranks.
+    """
+
+    def __init__(self, size: int) -> None:
+        self._size, self.states, self.step = size, {}, 0
+
+    def add(self, name: str, span: slice, values: torch.Tensor, scale: float) -> None:
+        whole = self.states.setdefault(name, torch.zeros(self._size))
+        whole[span].add_(values.reshape(-1), alpha=scale)
+
+    def give(self, compressor: Compressor, partition: Partition, shares: float) -> None:
+        """Sets a fresh compressor's states: of the residual, ``shares`` times the total."""
+        span = slice(partition.offset, partition.offset + partition.count)
+        state = compressor.state_dict()
+        state["states"] = {name: torch.zeros(partition.count) for name in compressor.state_names}
+        for name, whole in self.states.items():
+            if name == "residual" or name in state["states"]:
+                state["states"][name] = whole[span] * (shares if name == "residual" else 1.0)
+        compressor.load_state_dict({**state, "step": self.step})
+
+
+def state_dict(of: Synchronizer) -> dict[str, Any]:
+    """This rank's state: tensors, numbers and texts by key."""
+    prefix = f"rank{of.engine.rank}"
+    found: dict[str, Any] = {
+        f"{prefix}/version": VERSION,
+        f"{prefix}/world_size": of.engine.world_size,
+        f"{prefix}/step": of.step,
+        f"{prefix}/topology": of.settings.topology,
+        f"{prefix}/type": of.settings.type,
+    }
+    for (name, index), compressor in of.places.made.items():
+        place, state = f"{prefix}/state/{name}/{index}", compressor.state_dict()
+        partition = of.places.partitions[name, index]
+        found[f"{place}/offset"], found[f"{place}/count"] = partition.offset, partition.count
+        found[f"{place}/kind"] = str(of.places.kinds[name, index])
+        found[f"{place}/step"], found[f"{place}/stream"] = state["step"], state["stream"]
+        for key, values in state["states"].items():
+            found[f"{place}/states/{key}"] = torch.as_tensor(values)
+    return found
+
+
+def load_state_dict(of: Synchronizer, state: Mapping[str, Any]) -> None:
+    """Goes on from ``state``: exactly, if it holds this rank's of a job of this size, topology and
+    codec; else it must hold all ranks' states, which are added up and dealt out anew.
+
+    :raises ValueError: if ranks are missing, or it is not such a state
+    """
+    ranks = _parse(state)
+    mine = ranks.get(of.engine.rank)
+    here = {
+        "world_size": of.engine.world_size,
+        "topology": of.settings.topology,
+        "type": of.settings.type,
+    }
+    if mine and all(mine.fields[name] == value for name, value in here.items()):
+        of.step = mine.fields["step"]
+        of.places.restore(
+            {
+                key: {
+                    "type": of.settings.type,
+                    "step": place.fields["step"],
+                    "stream": place.fields["stream"],
+                    "states": place.states,
+                }
+                for key, place in mine.places.items()
+            }
+        )
+        return
+    some = next(iter(ranks.values()))
+    missing = sorted(set(range(some.fields["world_size"])) - set(ranks))
+    if missing:
+        raise ValueError(
+            f"the state is of {some.fields['world_size']} ranks, topology "
+            f"{some.fields['topology']} and type {some.fields['type']}; to load it into "
+            f"{here['world_size']} ranks, topology {here['topology']} and type {here['type']} the "
+            f"states of all its ranks are needed, and rank {missing[0]}'s is not there"
+        )
+    of.step = some.fields["step"]
+    of.places.redistribute(_totals(of, ranks, some.fields["type"]))
+
+
+def load_checkpoint(of: Synchronizer, path: str | os.PathLike, key: str = "hipress") -> None:
+    """Loads what ``torch.distributed.checkpoint.save({key: compression, ...})`` saved, whatever the
+    number of ranks was then. To be called on every rank, before the first step.
+
+    :param path: the checkpoint's folder
+    :raises ValueError: if the checkpoint has no such key
+    """
+    from torch.distributed import checkpoint
+    from torch.distributed.checkpoint.metadata import TensorStorageMetadata
+
+    reader = checkpoint.FileSystemReader(path)
+    saved = reader.read_metadata().state_dict_metadata
+    prefix = f"{key}."
+    names = [name for name in saved if name.startswith(prefix)]
+    if not names:
+        raise ValueError(f"the checkpoint {os.fspath(path)!r} has no key {key!r}")
+    wanted: dict[str, Any] = {}
+    for name in names:
+        about = saved[name]
+        is_tensor = isinstance(about, TensorStorageMetadata)
+        wanted[name] = (
+            torch.empty(about.size, dtype=about.properties.dtype) if is_tensor else None
+        )
+    checkpoint.load(wanted, storage_reader=reader)
+    load_state_dict(of, {name[len(prefix) :]: value for name, value in wanted.items()})
+
+
+def own_places(graph: Graph, partition: int) -> int:
+    """How many ranks encode their own gradient's ``partition`` by itself."""
+    return sum(
+        task.op == Op.ENCODE
+        and task.partition == partition
+        and task.inputs == (GRADIENT,)
+        and task.terms != PLAIN
+        for tasks in graph.tasks.values()
+        for task in tasks
+    )
+
+
+def _parse(state: Mapping[str, Any]) -> dict[int, _Rank]:
+    ranks: dict[int, _Rank] = {}
+    for key, value in state.items():
+        match = _KEY.fullmatch(key)
+        if not match:
+            raise ValueError(f"{key!r} is no key of a compression's state: they begin with a rank")
+        rank, rest = ranks.setdefault(int(match[1]), _Rank()), match[2]
+        if not rest.startswith("state/"):
+            rank.fields[rest] = value
+            continue
+        rest = rest[len("state/") :]
+        rest, _, field = rest.rpartition("/")
+        state_of = rest.endswith("/states")
+        name, _, index = rest.removesuffix("/states").rpartition("/")
+        place = rank.places.setdefault((name, int(index)), _Place())
+        (place.states if state_of else place.fields)[field] = value
+    if not ranks:
+        raise ValueError(
+            "the state is empty; a torch.distributed.checkpoint is loaded with "
+            "hipress.torch.load_checkpoint(compression, path)"
+        )
+    for number, rank in ranks.items():
+        if rank.fields.get("version") != VERSION:
+            raise ValueError(
+                f"rank {number}'s state is of version {rank.fields.get('version')}; this HiPress "
+                f"reads version {VERSION}"
+            )
+    return ranks
+
+
+def _totals(of: Synchronizer, ranks: dict[int, _Rank], type: str) -> dict[str, Total]:
+    world_size = len(ranks)
+    totals: dict[str, Total] = {}
+    for rank in ranks.values():
+        for (name, _), place in rank.places.items():
+            if name not in of.sizes:
+                raise ValueError(f"the state has gradient {name!r}, which this model has not")
+            total = totals.setdefault(name, Total(of.sizes[name]))
+            kind = place.fields["kind"]
+            own = kind == OWN
+            total.step = max(total.step, place.fields["step"])
+            # A sum's residual counts once for all; a mean's is in units of the result already.
+            in_mean = of.average and kind == "1" and world_size > 1
+            share = 1.0 if in_mean or not of.average else 1.0 / world_size
+            for field, values in place.states.items():
+                if field == "residual":
+                    total.add(field, place.span, values, share)
+                elif own and type == of.settings.type:
+                    total.add(field, place.span, values, 1.0 / world_size)
+    return totals

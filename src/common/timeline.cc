@@ -1,0 +1,129 @@
+#include "common/timeline.h"
+
+#include <atomic>
+#include <chrono>
+#include <cstdlib>
+#include <cstring>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "common/timeline_file.h"
+
+namespace hipress {
+
+const char* NameOf(TimelineOp op) {
+  static const char* const kNames[kTimelineOps] = {"encode",  "decode", "merge",   "send",
+                                                   "receive", "update", "gradient"};
+  return kNames[int(op)];
+}
+
+namespace timeline {
+namespace {
+
+constexpr size_t kBlockEvents = 4096;
+/// 56 MB; a job that runs for hours must not die of its timeline.
+constexpr int64_t kMaxEvents = 1 << 20;
+
+/// A stretch of one thread's events. Only that thread writes; `count` tells readers how far.
+struct Block {
+  TimelineEvent events[kBlockEvents];
+  std::atomic<size_t> count{0};
+  size_t taken = 0;  ///< under Recorder::mutex
+};
+
+struct Recorder {
+  std::mutex mutex;
+  std::vector<std::shared_ptr<Block>> blocks;
+  std::map<uint64_t, std::string> names;
+  std::atomic<int64_t> recorded{0};
+  std::atomic<int64_t> dropped{0};
+  std::atomic<uint16_t> threads{0};
+};
+
+/// Never destroyed: threads of the library may outlive static objects.
+Recorder& TheRecorder() {
+  static Recorder* recorder = new Recorder;
+  return *recorder;
+}
+
+struct ThreadState {
+  std::shared_ptr<Block> block;
+  uint16_t number = TheRecorder().threads.fetch_add(1, std::memory_order_relaxed);
+};
+
+void Append(std::string* out, const void* data, size_t size) {
+  out->append(static_cast<const char*>(data), size);
+}
+
+bool Wanted() {
+  const char* file = std::getenv("HIPRESS_TIMELINE");
+  return file != nullptr && file[0] != '\0';
+}
+
+}  // namespace
+
+const bool kOn = Wanted();
+
+int64_t Now() {
+  if (!kOn) return 0;
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(
+             std::chrono::steady_clock::now().time_since_epoch())
+      .count();
+}
+
+void Record(TimelineOp op, uint64_t key, uint32_t partition, uint32_t iteration, uint64_t bytes,
+            uint64_t elements, int64_t begin, uint32_t peer) {
+  if (!kOn) return;
+  Recorder& recorder = TheRecorder();
+  if (recorder.recorded.fetch_add(1, std::memory_order_relaxed) >= kMaxEvents) {
+    recorder.dropped.fetch_add(1, std::memory_order_relaxed);
+    return;
+  }
+  thread_local ThreadState state;
+  size_t at = state.block ? state.block->count.load(std::memory_order_relaxed) : kBlockEvents;
+  if (at == kBlockEvents) {
+    state.block = std::make_shared<Block>();
+    at = 0;
+    std::lock_guard<std::mutex> lock(recorder.mutex);
+    recorder.blocks.push_back(state.block);
+  }
+  state.block->events[at] = {begin,     Now(),     key,  bytes,        elements,
+                             iteration, partition, peer, state.number, uint8_t(op), 0};
+  state.block->count.store(at + 1, std::memory_order_release);
+}
+
+void NameKey(uint64_t key, const std::string& name) {
+  if (!kOn) return;
+  Recorder& recorder = TheRecorder();
+  std::lock_guard<std::mutex> lock(recorder.mutex);
+  recorder.names[key] = name;
+}
+
+std::string Take() {
+  Recorder& recorder = TheRecorder();
+  std::lock_guard<std::mutex> lock(recorder.mutex);
+  TimelineParcel parcel;
+  parcel.dropped = uint64_t(recorder.dropped.exchange(0));
+  std::string names, events;
+  for (const auto& [key, name] : recorder.names) {
+    const uint32_t size = uint32_t(name.size());
+    Append(&names, &key, sizeof(key));
+    Append(&names, &size, sizeof(size));
+    names += name;
+  }
+  for (const auto& block : recorder.blocks) {
+    const size_t count = block->count.load(std::memory_order_acquire);
+    Append(&events, block->events + block->taken, (count - block->taken) * sizeof(TimelineEvent));
+    block->taken = count;
+  }
+  parcel.names = uint32_t(recorder.names.size());
+  parcel.events = events.size() / sizeof(TimelineEvent);
+  std::string out;
+  Append(&out, &parcel, sizeof(parcel));
+  return out + names + events;
+}
+
+}  // namespace timeline
+}  // namespace hipress

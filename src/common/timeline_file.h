@@ -1,0 +1,54 @@
+/*!
+ * \file timeline_file.h
+ * \brief Puts the timelines of all nodes together and writes them for Perfetto and Chrome.
+ */
+#ifndef HIPRESS_COMMON_TIMELINE_FILE_H_
+#define HIPRESS_COMMON_TIMELINE_FILE_H_
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "common/timeline.h"
+
+namespace hipress {
+
+/// How a node's clock relates to the scheduler's.
+struct ClockOffset {
+  int64_t offset = 0;      ///< nanoseconds to add to the node's clock
+  int64_t round_trip = 0;  ///< of the exchange that told it: half of it bounds the error
+};
+
+/// Begins what timeline::Take returns: then come names (key, uint32 length, text) and events.
+struct TimelineParcel {
+  uint64_t events = 0;
+  uint64_t dropped = 0;
+  uint32_t names = 0;
+  uint32_t reserved = 0;
+};
+
+class TimelineFile {
+ public:
+  /// Adds what a node recorded.
+  /// \throw ProtocolError if the bytes are not what timeline::Take returns
+  void Add(NodeId node, const std::string& taken, ClockOffset clock);
+
+  /// Trace Event Format (JSON): a process per node, whose rows are its threads, its sends and its
+  /// receives, with time 0 at the first event.
+  std::string ToJson() const;
+  size_t num_events() const;
+
+ private:
+  struct Part {
+    std::vector<TimelineEvent> events;  // on the scheduler's clock
+    uint64_t dropped = 0;
+    ClockOffset clock;
+  };
+  std::map<NodeId, Part> parts_;
+  std::map<uint64_t, std::string> names_;
+};
+
+}  // namespace hipress
+
+#endif  // HIPRESS_COMMON_TIMELINE_FILE_H_

@@ -1,0 +1,327 @@
+/*!
+ * \file host_emulation.h
+ * \brief CUDA's execution model on a CPU, so that kernels are tested where there is no GPU: the
+ *        same source, compiled by a C++ compiler with HIPRESS_CUDA_EMULATION defined.
+ *
+ * Blocks run one after the other, the threads of a block as fibers that run until they wait for
+ * each other. With a seed, blocks, and between two waits threads, run in random order, which brings
+ * out a missing barrier and any dependence between blocks; shared memory begins as noise.
+ * A wait that cannot end (a lane that left its warp, a barrier that some do not reach) is a message
+ * and an abort.
+ */
+#ifndef HIPRESS_OPERATOR_CONTRIB_COMPLL_CUDA_HOST_EMULATION_H_
+#define HIPRESS_OPERATOR_CONTRIB_COMPLL_CUDA_HOST_EMULATION_H_
+
+#include <setjmp.h>
+#include <ucontext.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#define __global__
+#define __device__
+#define __host__
+#define __forceinline__ inline
+#define __launch_bounds__(...)
+
+struct dim3 {
+  unsigned x, y, z;
+};
+using cudaStream_t = void*;
+using cudaError_t = int;
+constexpr cudaError_t cudaSuccess = 0;
+constexpr cudaError_t cudaErrorMemoryAllocation = 2;
+
+namespace hipress {
+namespace emulation {
+
+constexpr int kWarp = 32;
+
+/// xorshift64*: any seed but 0. Seed 0 of a run means: everything in order.
+class Random {
+ public:
+  void Seed(uint64_t seed) { state_ = seed; }
+  bool InOrder() const { return state_ == 0; }
+  uint32_t Below(uint32_t limit) {
+    state_ ^= state_ >> 12;
+    state_ ^= state_ << 25;
+    state_ ^= state_ >> 27;
+    return static_cast<uint32_t>((state_ * 0x2545F4914F6CDD1Dull >> 32) * limit >> 32);
+  }
+
+ private:
+  uint64_t state_ = 0;
+};
+
+enum class Wait { kNone, kBlock, kWarp, kShuffle, kBallot, kMatch, kDone };
+
+struct Fiber {
+  dim3 thread;
+  jmp_buf here;
+  ucontext_t start;
+  std::unique_ptr<char[]> stack;
+  bool fresh;
+  Wait wait;
+};
+
+/// Lanes of a warp meet here; two rounds of values, so that a fast lane overwrites nothing.
+struct Warp {
+  int arrived;
+  unsigned round;
+  uint64_t values[2][kWarp];
+};
+
+class Machine {
+ public:
+  static Machine& Get() {
+    static Machine machine;
+    return machine;
+  }
+
+  dim3 block, blocks, threads;
+  Fiber* current = nullptr;
+  Random random;
+  uint64_t launches = 0;
+  int processors = 3;  ///< of the GPU that this plays: few, so that grids are strided
+  std::mutex mutex;
+
+  /// Runs body() for each thread of each block.
+  template <typename Body>
+  void Run(unsigned grid, unsigned size, const Body& body) {
+    std::vector<unsigned> order(grid);
+    for (unsigned b = 0; b < grid; ++b) {
+      order[b] = b;
+      if (!random.InOrder()) std::swap(order[b], order[random.Below(b + 1)]);
+    }
+    blocks = {grid, 1, 1};
+    threads = {size, 1, 1};
+    call_ = [](const void* function) { (*static_cast<const Body*>(function))(); };
+    argument_ = &body;
+    for (unsigned b : order) RunBlock(b, size);
+  }
+
+  /// Waits for all threads of the block; the sum of what they bring.
+  int Barrier(int value) {
+    current->wait = Wait::kBlock;
+    sum_ += value;
+    if (++arrived_ == threads.x) {
+      arrived_ = 0;
+      result_ = sum_;
+      sum_ = 0;
+      Release(Wait::kBlock, 0, threads.x);
+    }
+    Switch();
+    return result_;
+  }
+
+  /// Waits for all lanes of the warp; what each of them brings.
+  const uint64_t* Exchange(Wait kind, uint64_t value) {
+    const unsigned first = current->thread.x / kWarp * kWarp;
+    Warp& warp = warps_[first / kWarp];
+    uint64_t* const values = warp.values[warp.round & 1];
+    values[current->thread.x - first] = value;
+    current->wait = kind;
+    if (++warp.arrived == kWarp) {
+      warp.arrived = 0;
+      ++warp.round;
+      for (unsigned lane = 0; lane < kWarp; ++lane) {
+        if (fibers_[first + lane]->wait != kind) Stop("lanes of a warp call different functions");
+      }
+      Release(kind, first, first + kWarp);
+    }
+    Switch();
+    return values;
+  }
+
+  void* Shared(size_t bytes) {
+    if (bytes > shared_.size() * sizeof(shared_[0])) Stop("more than 48 KiB of shared memory");
+    return shared_.data();
+  }
+
+ private:
+  static constexpr size_t kStack = 1 << 16;
+
+  Machine() : shared_(48 * 1024 / sizeof(uint64_t)) {}
+
+  void RunBlock(unsigned index, unsigned size) {
+    block = {index, 0, 0};
+    arrived_ = 0;
+    sum_ = 0;
+    for (uint64_t& word : shared_) word = random.InOrder() ? ~0ull : random.Below(~0u) * 0x100000001ull;
+    warps_.assign(size / kWarp, Warp());
+    while (fibers_.size() < size) {
+      fibers_.push_back(std::make_unique<Fiber>());
+      fibers_.back()->stack.reset(new char[kStack]);
+    }
+    ready_.clear();
+    for (unsigned t = 0; t < size; ++t) {
+      fibers_[t]->thread = {t, 0, 0};
+      fibers_[t]->fresh = true;
+      fibers_[t]->wait = Wait::kNone;
+      ready_.push_back(fibers_[t].get());
+    }
+    next_ = 0;
+    left_ = size;
+    if (_setjmp(main_) == 0) Resume();
+    if (left_ != 0) Stop("threads wait for others that have ended or wait elsewhere");
+  }
+
+  void Release(Wait kind, unsigned first, unsigned last) {
+    for (unsigned t = first; t < last; ++t) {
+      if (fibers_[t]->wait != kind) continue;
+      fibers_[t]->wait = Wait::kNone;
+      ready_.push_back(fibers_[t].get());
+    }
+  }
+
+  /// Leaves the current fiber for another one that can run.
+  void Switch() {
+    if (_setjmp(current->here) == 0) Resume();
+  }
+
+  [[noreturn]] void Resume() {
+    if (next_ == ready_.size()) _longjmp(main_, 1);
+    if (!random.InOrder()) {
+      const size_t other = next_ + random.Below(static_cast<uint32_t>(ready_.size() - next_));
+      std::swap(ready_[next_], ready_[other]);
+    }
+    current = ready_[next_++];
+    if (next_ > 4096) {
+      ready_.erase(ready_.begin(), ready_.begin() + static_cast<ptrdiff_t>(next_));
+      next_ = 0;
+    }
+    if (!current->fresh) _longjmp(current->here, 1);
+    current->fresh = false;
+    getcontext(&current->start);
+    current->start.uc_stack.ss_sp = current->stack.get();
+    current->start.uc_stack.ss_size = kStack;
+    current->start.uc_link = nullptr;
+    makecontext(&current->start, &Machine::Enter, 0);
+    setcontext(&current->start);
+    std::abort();
+  }
+
+  static void Enter() {
+    Machine& machine = Get();
+    machine.call_(machine.argument_);
+    machine.current->wait = Wait::kDone;
+    --machine.left_;
+    machine.Resume();
+  }
+
+  [[noreturn]] static void Stop(const char* what) {
+    std::fprintf(stderr, "CUDA emulation: %s\n", what);
+    std::abort();
+  }
+
+  void (*call_)(const void*) = nullptr;
+  const void* argument_ = nullptr;
+  std::vector<std::unique_ptr<Fiber>> fibers_;
+  std::vector<Warp> warps_;
+  std::vector<Fiber*> ready_;
+  std::vector<uint64_t> shared_;
+  size_t next_ = 0;
+  unsigned left_ = 0, arrived_ = 0;
+  int sum_ = 0, result_ = 0;
+  jmp_buf main_;
+};
+
+template <typename T>
+inline uint64_t ToWord(T value) {
+  static_assert(sizeof(T) <= 8, "a shuffle moves at most 8 bytes");
+  uint64_t word = 0;
+  std::memcpy(&word, &value, sizeof(value));
+  return word;
+}
+template <typename T>
+inline T FromWord(uint64_t word) {
+  T value;
+  std::memcpy(&value, &word, sizeof(value));
+  return value;
+}
+inline int LaneIndex() { return static_cast<int>(Machine::Get().current->thread.x % kWarp); }
+
+}  // namespace emulation
+}  // namespace hipress
+
+#define threadIdx (::hipress::emulation::Machine::Get().current->thread)
+#define blockIdx (::hipress::emulation::Machine::Get().block)
+#define gridDim (::hipress::emulation::Machine::Get().blocks)
+
+inline void __syncthreads() { hipress::emulation::Machine::Get().Barrier(0); }
+inline int __syncthreads_or(int value) {
+  return hipress::emulation::Machine::Get().Barrier(value != 0) != 0;
+}
+inline void __syncwarp() {
+  hipress::emulation::Machine::Get().Exchange(hipress::emulation::Wait::kWarp, 0);
+}
+inline void __threadfence() {}
+
+template <typename T>
+inline T __shfl_sync(unsigned, T value, int lane) {
+  using namespace hipress::emulation;
+  return FromWord<T>(Machine::Get().Exchange(Wait::kShuffle, ToWord(value))[lane & 31]);
+}
+template <typename T>
+inline T __shfl_xor_sync(unsigned mask, T value, int other) {
+  return __shfl_sync(mask, value, hipress::emulation::LaneIndex() ^ other);
+}
+/// Lanes whose source does not exist keep their own value, as on the device.
+template <typename T>
+inline T __shfl_down_sync(unsigned mask, T value, int by) {
+  const int lane = hipress::emulation::LaneIndex();
+  return __shfl_sync(mask, value, lane + by > 31 ? lane : lane + by);
+}
+template <typename T>
+inline T __shfl_up_sync(unsigned mask, T value, int by) {
+  const int lane = hipress::emulation::LaneIndex();
+  return __shfl_sync(mask, value, lane - by < 0 ? lane : lane - by);
+}
+inline unsigned __ballot_sync(unsigned, int predicate) {
+  using namespace hipress::emulation;
+  const uint64_t* const values = Machine::Get().Exchange(Wait::kBallot, predicate != 0);
+  unsigned bits = 0;
+  for (int lane = 0; lane < kWarp; ++lane) bits |= static_cast<unsigned>(values[lane]) << lane;
+  return bits;
+}
+inline unsigned __match_any_sync(unsigned, unsigned value) {
+  using namespace hipress::emulation;
+  const uint64_t* const values = Machine::Get().Exchange(Wait::kMatch, value);
+  unsigned bits = 0;
+  for (int lane = 0; lane < kWarp; ++lane) bits |= unsigned(values[lane] == value) << lane;
+  return bits;
+}
+
+inline int __popc(unsigned bits) { return __builtin_popcount(bits); }
+inline int __ffs(int bits) { return __builtin_ffs(bits); }
+inline unsigned __umulhi(unsigned a, unsigned b) {
+  return static_cast<unsigned>(static_cast<uint64_t>(a) * b >> 32);
+}
+template <typename T>
+inline T atomicAdd(T* at, T value) {
+  const T old = *at;
+  *at += value;
+  return old;
+}
+inline unsigned atomicOr(unsigned* at, unsigned value) {
+  const unsigned old = *at;
+  *at |= value;
+  return old;
+}
+
+// The few calls of the runtime. Streams do nothing: everything has happened when a call returns.
+inline cudaError_t cudaMemsetAsync(void* at, int value, size_t bytes, cudaStream_t) {
+  std::memset(at, value, bytes);
+  return cudaSuccess;
+}
+inline const char* cudaGetErrorString(cudaError_t error) {
+  return error == cudaErrorMemoryAllocation ? "out of memory" : "no error";
+}
+
+#endif  // HIPRESS_OPERATOR_CONTRIB_COMPLL_CUDA_HOST_EMULATION_H_

@@ -1,0 +1,115 @@
+#include "van/timeline_exchange.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+
+#include "common/log.h"
+#include "common/timeline.h"
+
+namespace hipress {
+namespace {
+
+constexpr int kQuestions = 16;
+constexpr int kMaxQuestions = 4096;
+/// Of one message, so that a timeline holds up nothing else for long.
+constexpr size_t kPieceBytes = 4 << 20;
+/// Of one node: what a recorder keeps at most, names and all.
+constexpr size_t kMaxTimelineBytes = 128 << 20;
+
+/// In header.flags.
+enum Flag : uint8_t { kTime = 0, kPiece = 1, kLastPiece = 2 };
+
+Message Make(Flag flag, const void* data, size_t size) {
+  Message message;
+  message.header.kind = static_cast<uint16_t>(MessageKind::kTimeline);
+  message.header.flags = flag;
+  if (size > 0) {
+    message.payload = AllocateBuffer(size);
+    std::memcpy(message.payload.data, data, size);
+  }
+  return message;
+}
+
+}  // namespace
+
+void TimelineExchange::Begin() {
+  if (timeline::kOn) Ask();
+}
+
+void TimelineExchange::Again() {
+  if (timeline::kOn && asked_ >= kQuestions && asked_ < kMaxQuestions) Ask();
+}
+
+void TimelineExchange::Ask() {
+  ++asked_;
+  Message question = Make(kTime, nullptr, 0);
+  question.header.key = uint64_t(timeline::Now());
+  send_(Scheduler(), std::move(question));
+}
+
+void TimelineExchange::AtNode(const Message& message) {
+  if (message.header.flags != kTime) throw ProtocolError("a timeline sent to a node");
+  if (!timeline::kOn || message.header.elements == 0) return;  // the scheduler does not record
+  const int64_t asked = int64_t(message.header.key), now = timeline::Now();
+  if (asked > now) throw ProtocolError("an answer from the future");
+  if (now - asked < clock_.round_trip) {
+    clock_ = {int64_t(message.header.elements) - (asked + (now - asked) / 2), now - asked};
+  }
+  if (asked_ < kQuestions) Ask();
+}
+
+void TimelineExchange::Ship() {
+  // Without an answer nobody is there to write it down.
+  if (!timeline::kOn || clock_.round_trip == INT64_MAX) return;
+  const std::string all = timeline::Take();
+  for (size_t at = 0; at < all.size(); at += kPieceBytes) {
+    const size_t size = std::min(kPieceBytes, all.size() - at);
+    Message piece = Make(at + size == all.size() ? kLastPiece : kPiece, all.data() + at, size);
+    piece.header.key = uint64_t(clock_.offset);
+    piece.header.elements = uint64_t(clock_.round_trip);
+    send_(Scheduler(), std::move(piece));
+  }
+}
+
+void TimelineExchange::AtScheduler(NodeId from, const Message& message) {
+  if (message.header.flags == kTime) {
+    Message answer = Make(kTime, nullptr, 0);
+    answer.header.key = message.header.key;
+    answer.header.elements = uint64_t(timeline::Now());  // 0 if this process does not record
+    return send_(from, std::move(answer));
+  }
+  if (message.header.flags > kLastPiece) throw ProtocolError("a timeline with unknown flags");
+  if (!timeline::kOn || complete_.count(from) != 0) throw ProtocolError("an unwanted timeline");
+  std::string& text = arriving_[from];
+  if (text.size() + message.payload.size > kMaxTimelineBytes) {
+    throw ProtocolError("a timeline that is too large");
+  }
+  text.append(reinterpret_cast<const char*>(message.payload.data), message.payload.size);
+  if (message.header.flags != kLastPiece) return;
+  file_.Add(from, text, {int64_t(message.header.key), int64_t(message.header.elements)});
+  arriving_.erase(from);
+  complete_.insert(from);
+}
+
+bool TimelineExchange::Lacks(int nodes) const {
+  return timeline::kOn && int(complete_.size()) < nodes;
+}
+
+void TimelineExchange::Write() {
+  if (!timeline::kOn || complete_.empty()) return;
+  const char* path = std::getenv("HIPRESS_TIMELINE");
+  const std::string text = file_.ToJson();
+  std::FILE* file = path == nullptr ? nullptr : std::fopen(path, "w");
+  bool written = file != nullptr && std::fwrite(text.data(), 1, text.size(), file) == text.size();
+  if (file != nullptr && std::fclose(file) != 0) written = false;
+  if (!written) {
+    LogWarning("the timeline could not be written to '" + std::string(path ? path : "") + "'");
+    return;
+  }
+  LogInfo("timeline of " + std::to_string(complete_.size()) + " nodes, " +
+          std::to_string(file_.num_events()) + " events, in " + path);
+}
+
+}  // namespace hipress

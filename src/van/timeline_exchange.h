@@ -1,0 +1,57 @@
+/*!
+ * \file timeline_exchange.h
+ * \brief How nodes' timelines come to the scheduler, and whose clock they are on.
+ *
+ * A node that records asks the scheduler for the time, a few times; the fastest answer tells the
+ * offset of the clocks to within half of its round trip (Cristian 1989). When the node leaves, it
+ * sends what it has recorded; the scheduler writes the file that its own HIPRESS_TIMELINE names.
+ */
+#ifndef HIPRESS_VAN_TIMELINE_EXCHANGE_H_
+#define HIPRESS_VAN_TIMELINE_EXCHANGE_H_
+
+#include <functional>
+#include <map>
+#include <set>
+#include <string>
+
+#include "common/timeline_file.h"
+#include "van/message.h"
+
+namespace hipress {
+
+class TimelineExchange {
+ public:
+  using Send = std::function<void(NodeId to, Message message)>;
+  explicit TimelineExchange(Send send) : send_(std::move(send)) {}
+
+  // ---- A node ----
+  /// Asks for the time, some times in a row; the answers come to AtNode. Does nothing if this
+  /// process does not record.
+  void Begin();
+  /// Asks once more: a busy moment at the start must not spoil the whole timeline.
+  void Again();
+  void AtNode(const Message& message);
+  /// Sends everything recorded.
+  void Ship();
+
+  // ---- The scheduler ----
+  void AtScheduler(NodeId from, const Message& message);
+  /// True if this process is to write a file, and fewer than `nodes` timelines are complete.
+  bool Lacks(int nodes) const;
+  /// Writes the file, if there is one to be written.
+  void Write();
+
+ private:
+  void Ask();
+
+  const Send send_;
+  int asked_ = 0;
+  ClockOffset clock_{0, INT64_MAX};  // a node's best
+  std::map<NodeId, std::string> arriving_;
+  std::set<NodeId> complete_;
+  TimelineFile file_;
+};
+
+}  // namespace hipress
+
+#endif  // HIPRESS_VAN_TIMELINE_EXCHANGE_H_

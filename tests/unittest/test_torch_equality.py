@@ -1,0 +1,155 @@
+"""Results on a process group equal the NumPy reference, bit for bit, on all ranks."""
+
+import hashlib
+import itertools
+
+import numpy as np
+
+from torch_cluster import run_ranks, torch
+
+SIZES = [40_001, 5]
+STEPS = 2
+DTYPES = [torch.float32, torch.float16, torch.bfloat16]
+TOPOLOGIES = ["ps", "ring", "tree", "butterfly", "star", "hierarchical"]
+CODECS = {
+    "none": {},
+    "2bit": {"threshold": 0.3},
+    "1bit": {},
+    "onebit": {},
+    "tbq": {"threshold": 0.3},
+    "terngrad": {},
+    "maxmin": {},
+    "topk": {"ratio": 0.01},
+    "randomk": {"ratio": 0.01},
+    "graddrop": {"drop": 0.99},
+    "dgc": {"ratio": 0.01, "warmup": 2},
+    "natural": {},
+    "fp16": {},
+    "bf16": {},
+}
+
+
+def gradient(rank, step, n, dtype):
+    values = np.random.default_rng([rank, step, n]).standard_normal(n).astype(np.float32)
+    return torch.from_numpy(values).to(dtype)
+
+
+class Averaging:
+    """A compressor that encodes the mean where the input is a sum of ``terms``."""
+
+    def __init__(self, compressor, terms):
+        self._compressor, self._scale = compressor, np.float32(1 / terms)
+        self.config = compressor.config
+        self.decode, self.decode_sum = compressor.decode, compressor.decode_sum
+
+    def encode(self, gradient):
+        return self._compressor.encode(gradient * self._scale)
+
+
+def reference(graph, codecs, world_size, name):
+    from hipress.casync.reference import Reference
+    from hipress.torch.places import stream
+    from hipress.torch.schedule import results
+
+    final = results(graph)
+    tasks = {id(task): (node, t) for node, ts in graph.tasks.items() for t, task in enumerate(ts)}
+
+    def codec(node, task):
+        ends, index = tasks[id(task)] in final, tasks[id(task)][1]
+        kind = codecs.kind(task, ends)
+        if kind == "plain":
+            return None
+        compressor = codecs.make(kind)
+        compressor.stream = stream(name, index, node.rank)
+        return Averaging(compressor, world_size) if ends and kind != "own" else compressor
+
+    return Reference(graph, codec)
+
+
+def cases(world_size):
+    """All for the hook's two main topologies; for the others, dtypes in turns, to save time."""
+    for number, (topology, type) in enumerate(itertools.product(TOPOLOGIES, CODECS)):
+        for dtype in DTYPES:
+            turn = (number + world_size) % len(DTYPES)
+            if topology in ("ps", "ring") or DTYPES[turn] == dtype:
+                yield topology, type, dtype
+
+
+def run_all(rank):
+    """On subgroups of 1 to all ranks, every case's results.
+
+    Returns {case: SHA-1 of the results}, and the same of the reference for a share of the cases.
+    """
+    import torch.distributed as dist
+
+    from hipress.torch.engine import Engine
+    from hipress.torch.settings import Settings
+
+    found, wanted = {}, {}
+    for world_size in range(1, dist.get_world_size() + 1):
+        group = dist.new_group(list(range(world_size)))
+        if rank >= world_size:
+            continue
+        engine = Engine(group, timeout=20)
+        for number, (topology, type, dtype) in enumerate(cases(world_size)):
+            settings = Settings(type, CODECS[type], topology=topology, devices_per_host=2)
+            graphs = [settings.graph(n, world_size, home) for home, n in enumerate(SIZES)]
+            case = (world_size, topology, type, str(dtype))
+            found[case] = on_group(engine, rank, graphs, type, dtype)
+            if number % world_size == rank:
+                wanted[case] = in_numpy(world_size, graphs, type, dtype)
+    return found, wanted
+
+
+def on_group(engine, rank, graphs, type, dtype):
+    from hipress.torch.places import Codecs, Places
+    from hipress.torch.plan import Gradient, Plan
+
+    gradients = [Gradient(str(g), sum(SIZES[:g]), n) for g, n in enumerate(SIZES)]
+    places = Places(Codecs(type, CODECS[type]), rank, engine.world_size)
+    plan = Plan(gradients, graphs, rank, engine.world_size, dtype, places, digest=7)
+    tag = engine.tags(plan)
+    sha = hashlib.sha1()
+    for step in range(STEPS):
+        flat = torch.cat([gradient(rank, step, n, dtype) for n in SIZES])
+        engine.run(plan, flat, tag, "bucket 0")
+        sha.update(flat.view(torch.uint8).numpy())
+    return sha.hexdigest()
+
+
+def in_numpy(world_size, graphs, type, dtype):
+    from hipress.casync.graph import worker
+    from hipress.torch.places import Codecs
+
+    runs = [
+        reference(graph, Codecs(type, CODECS[type]), world_size, str(g))
+        for g, graph in enumerate(graphs)
+    ]
+    sha = hashlib.sha1()
+    for step in range(STEPS):
+        for run, n in zip(runs, SIZES, strict=True):
+            result = run.step(
+                {
+                    worker(r): gradient(r, step, n, dtype).float().numpy()
+                    for r in range(world_size)
+                }
+            )[worker(0)]
+            sha.update(torch.from_numpy(result).to(dtype).view(torch.uint8).numpy())
+    return sha.hexdigest()
+
+
+def test_every_codec_topology_dtype_and_world_size_equals_the_reference():
+    ranks = run_ranks(run_all, 8, timeout=170)
+    assert all(isinstance(found, tuple) for found in ranks), ranks
+    everything = ranks[0][0]
+    assert len(everything) == 8 * len(CODECS) * (2 * len(DTYPES) + len(TOPOLOGIES) - 2)
+    for found, _ in ranks:
+        assert all(everything[case] == sha for case, sha in found.items()), "ranks differ"
+    wanted = {case: sha for _, share in ranks for case, sha in share.items()}
+    assert wanted == everything
+
+
+def test_the_list_of_codecs_is_complete():
+    import hipress
+
+    assert set(CODECS) == set(hipress.codecs())

@@ -1,0 +1,167 @@
+"""Residuals, momentum and step outlive a job: exactly in one like it, summed up in another."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from test_torch_ddp import loss_of, network, succeed, wrap
+from torch_cluster import run_ranks, torch
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def train(ddp, rank, steps):
+    optimizer = torch.optim.SGD(ddp.parameters(), lr=0.05)
+    for step in steps:
+        optimizer.zero_grad()
+        loss_of(ddp, rank, step).backward()
+        optimizer.step()
+
+
+def bits(model):
+    return [p.detach().numpy().tobytes() for p in model.parameters()]
+
+
+def resume(rank, type, topology, params, folder):
+    """Six steps, and three, a checkpoint, and three in a new model: the same bits."""
+    import torch.distributed.checkpoint as dcp
+
+    import hipress.torch
+
+    straight = network()
+    train(wrap(straight, type, topology=topology, **params)[0], rank, range(6))
+
+    first = network()
+    ddp, compression = wrap(first, type, topology=topology, **params)
+    train(ddp, rank, range(3))
+    dcp.save({"model": first.state_dict(), "hipress": compression}, checkpoint_id=folder)
+
+    second = network(seed=1)
+    model_state = {"model": second.state_dict()}
+    dcp.load(model_state, checkpoint_id=folder)
+    second.load_state_dict(model_state["model"])
+    ddp, compression = wrap(second, type, topology=topology, **params)
+    hipress.torch.load_checkpoint(compression, folder)
+    assert compression.step == 3
+    train(ddp, rank, range(3, 6))
+    assert bits(second) == bits(straight)
+    return bits(second)
+
+
+@pytest.mark.parametrize(
+    ("type", "topology", "params"),
+    [("onebit", "ps", {}), ("dgc", "ring", {"ratio": 0.05}), ("maxmin", "ps", {})],
+)
+def test_a_job_goes_on_with_the_same_bits(tmp_path, type, topology, params):
+    succeed(run_ranks(resume, 2, type, topology, params, str(tmp_path)))
+
+
+def gradient_of(rank, count=20_000):
+    return torch.sin(torch.arange(count) * (0.37 + rank))
+
+
+class One(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.weight = torch.nn.Parameter(torch.zeros(20_000))
+
+    def forward(self, x):
+        return (self.weight * x).sum()
+
+
+def leave(rank, type, params, topology):
+    """One step; returns the state and the result."""
+    model = One()
+    ddp, compression = wrap(model, type, topology=topology, **params)
+    ddp(gradient_of(rank)).backward()
+    return compression.state_dict(), model.weight.grad.numpy()
+
+
+def take_over(rank, states, type, params, topology):
+    """Steps of zero gradients: what comes out is what the other job had left."""
+    model = One()
+    ddp, compression = wrap(model, type, topology=topology, **params)
+    problem = ""
+    try:
+        compression.load_state_dict(states[0])
+    except ValueError as error:
+        problem = str(error)
+    compression.load_state_dict({key: value for state in states for key, value in state.items()})
+    total = torch.zeros(20_000)
+    for _ in range(40):
+        model.weight.grad = None
+        ddp(torch.zeros(20_000)).backward()
+        total += model.weight.grad
+    return total.numpy(), compression.step, problem
+
+
+@pytest.mark.parametrize(("world_size", "topology"), [(3, "ps"), (1, "ring"), (2, "ring")])
+def test_another_number_of_ranks_gets_what_was_left(world_size, topology):
+    params = {"ratio": 0.1}
+    left = run_ranks(leave, 2, "topk", params, "ps")
+    assert not any(isinstance(found, str) for found in left), left
+    mean = (gradient_of(0) + gradient_of(1)).numpy() / 2
+    rest = mean - left[0][1]
+    assert abs(rest).max() > 0.5
+    found = run_ranks(take_over, world_size, [state for state, _ in left], "topk", params, topology)
+    assert not any(isinstance(one, str) for one in found), found
+    for total, step, problem in found:
+        torch.testing.assert_close(torch.from_numpy(total), torch.from_numpy(rest), rtol=0,
+                                   atol=2e-6)  # fmt: skip
+        assert step == 41
+        assert "rank 1's is not there" in problem
+
+
+ELASTIC = """
+import os, sys
+sys.path.insert(0, sys.argv[2])
+import torch, torch.distributed as dist, torch.distributed.checkpoint as dcp
+from test_torch_ddp import network, wrap
+from test_torch_state import bits, train
+import hipress.torch
+
+dist.init_process_group("gloo")
+rank, folder = dist.get_rank(), sys.argv[1]
+torch.set_num_threads(1)
+model = network()
+ddp, compression = wrap(model, "onebit")
+if os.path.exists(folder + "/checkpoint/.metadata"):
+    state = {"model": model.state_dict()}
+    dcp.load(state, checkpoint_id=folder + "/checkpoint")
+    model.load_state_dict(state["model"])
+    hipress.torch.load_checkpoint(compression, folder + "/checkpoint")
+for step in range(compression.step, 4):
+    train(ddp, rank, [step])
+    if step == 1:
+        dcp.save({"model": model.state_dict(), "hipress": compression},
+                 checkpoint_id=folder + "/checkpoint")
+    if step == 2 and rank == 1 and os.environ["TORCHELASTIC_RESTART_COUNT"] == "0":
+        os._exit(9)
+if rank == 0:
+    torch.save(bits(model), folder + "/" + sys.argv[3])
+dist.barrier()
+os._exit(0)
+"""
+
+
+def four_steps(rank):
+    model = network()
+    train(wrap(model, "onebit")[0], rank, range(4))
+    return bits(model)
+
+
+def test_an_elastic_restart_goes_on(tmp_path):
+    script = tmp_path / "train.py"
+    script.write_text(ELASTIC)
+    command = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2"]
+    command += ["--max-restarts=1", "--monitor-interval=0.1"]
+    command += [str(script), str(tmp_path), str(ROOT / "tests" / "unittest"), "bits"]
+    path = os.pathsep.join([str(ROOT / "python"), os.environ.get("PYTHONPATH", "")])
+    env = {**os.environ, "PYTHONPATH": path, "GLOO_SOCKET_IFNAME": "lo", "OMP_NUM_THREADS": "1"}
+    done = subprocess.run(command, capture_output=True, text=True, timeout=90, env=env)
+    assert done.returncode == 0, done.stderr[-3000:]
+    straight = succeed(run_ranks(four_steps, 2))[0]
+    assert torch.load(tmp_path / "bits") == straight

@@ -1,0 +1,99 @@
+"""Runs a function as the ranks of a torch.distributed job on this machine, bounded in time."""
+
+from __future__ import annotations
+
+import datetime
+import multiprocessing
+import os
+import socket
+import sys
+import time
+import traceback
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+torch = pytest.importorskip("torch", reason="needs torch")
+
+TIMEOUT = 60  # seconds; for a whole job
+PRELOAD = ["torch", "torch._dynamo", "torch.distributed.checkpoint", "torch_cluster"]
+"""DDP imports torch._dynamo when the first model is made, which takes seconds."""
+_HERE = Path(__file__).parent
+
+
+def run_ranks(
+    function: Callable, world_size: int, *args: object, timeout: float = TIMEOUT, join: bool = True
+) -> list:
+    """What ``function(rank, *args)`` returned on every rank.
+
+    With ``join``, ranks are in an initialised Gloo group; without, only its environment is there.
+
+    A rank that raises gives its exception instead, as text: "ValueError: ...". Ranks are forked
+    from a server that has imported torch, so that a job starts in tenths of a second.
+
+    :raises AssertionError: if a rank dies or is not done in time; no rank outlives the call
+    """
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload(PRELOAD)
+    queue = context.SimpleQueue()
+    port = _free_port()
+    ranks = [
+        context.Process(
+            target=_run, args=(function, rank, world_size, port, queue, args, join), daemon=True
+        )
+        for rank in range(world_size)
+    ]
+    for process in ranks:
+        process.start()
+    found: dict[int, object] = {}
+    deadline = time.monotonic() + timeout
+    try:
+        while len(found) < world_size:
+            while not queue.empty():
+                rank, value = queue.get()
+                found[rank] = value
+            gone = [r for r, p in enumerate(ranks) if r not in found and p.exitcode is not None]
+            if gone and queue.empty():
+                for rank in gone:
+                    found[rank] = f"died with status {ranks[rank].exitcode}"
+            late = [rank for rank in range(world_size) if rank not in found]
+            assert time.monotonic() < deadline, f"ranks {late} are not done after {timeout} s"
+            time.sleep(0.01)
+    finally:
+        for process in ranks:
+            process.kill()
+            process.join()
+    return [found[rank] for rank in range(world_size)]
+
+
+def _free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as probe:
+        return probe.getsockname()[1]
+
+
+def _run(function, rank, world_size, port, queue, args, join) -> None:
+    sys.path.insert(0, str(_HERE))
+    os.environ.update(
+        MASTER_ADDR="127.0.0.1",
+        MASTER_PORT=str(port),
+        RANK=str(rank),
+        LOCAL_RANK=str(rank),
+        WORLD_SIZE=str(world_size),
+        GLOO_SOCKET_IFNAME="lo",
+        OMP_NUM_THREADS="1",
+    )
+    torch.set_num_threads(1)
+    torch.manual_seed(0)
+    import torch.distributed as dist
+
+    try:
+        if join:
+            dist.init_process_group("gloo", timeout=datetime.timedelta(seconds=20))
+        value = function(rank, *args)
+    except Exception as error:
+        traceback.print_exc()
+        value = f"{type(error).__name__}: {error}"
+    queue.put((rank, value))
+    time.sleep(0.2 if world_size > 1 else 0)  # or another rank, not done, would see it die
+    os._exit(0)
