@@ -29,7 +29,6 @@ import netns
 ROOT = Path(__file__).resolve().parents[1]
 RESULT = "@result "  # a process hands a JSON object over by printing a line that starts so
 RESULTS = ROOT / "output" / "benchmarks"
-TORCH_PYTHON = ROOT / ".venv-torch" / "bin" / "python"
 
 
 class JobError(RuntimeError):
@@ -239,6 +238,28 @@ def run_torch_job(
     timeout: float = 120.0,
 ) -> list[dict[str, Any]]:
     """Runs `command` as the ranks of a torch.distributed job on Gloo; returns their reports."""
+    with Job(network, timeout) as job:
+        start_torch(job, command, num_workers, network)
+        return job.results()
+
+
+def torch_output(
+    command: Sequence[str],
+    num_workers: int,
+    network: netns.ShapedNetwork | None = None,
+    timeout: float = 120.0,
+) -> str:
+    """The same, but returns what rank 0 printed."""
+    with Job(network, timeout) as job:
+        start_torch(job, command, num_workers, network)
+        job.results()
+        return job.processes[0].text()
+
+
+def start_torch(
+    job: Job, command: Sequence[str], num_workers: int, network: netns.ShapedNetwork | None
+) -> None:
+    """Starts the ranks of a torch.distributed job, one after the other on the network's nodes."""
     common = {
         "MASTER_ADDR": network.address(0) if network else "127.0.0.1",
         "MASTER_PORT": str(29500 if network else free_port()),
@@ -246,8 +267,6 @@ def run_torch_job(
         "GLOO_SOCKET_IFNAME": "eth0" if network else "lo",
         "TP_SOCKET_IFNAME": "eth0" if network else "lo",
     }
-    with Job(network, timeout) as job:
-        for rank in range(num_workers):
-            node = rank % network.nodes if network else 0
-            job.start(f"torch rank {rank}", node, command, {**common, "RANK": str(rank)})
-        return job.results()
+    for rank in range(num_workers):
+        node = rank % network.nodes if network else 0
+        job.start(f"torch rank {rank}", node, command, {**common, "RANK": str(rank)})

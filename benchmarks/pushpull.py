@@ -5,7 +5,7 @@ namespaces whose links carry 1 Gbit/s, each with a worker and a server (needs ro
 is a fresh cluster of processes; variants take turns, `--rounds` times, so that noise meets them
 all. The time of an iteration is its slowest worker's, from a barrier to the last byte.
 
-    python benchmarks/pushpull.py --torch-python .venv-torch/bin/python
+    python benchmarks/pushpull.py
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class Variant:
         """What each worker runs."""
         count = ["--warmup", str(args.warmup), "--iterations", str(args.iterations)]
         if self.system == "gloo":
-            command = [str(args.torch_python), str(HERE / "gloonode.py"), *count]
+            command = [sys.executable, str(HERE / "gloonode.py"), *count]
             command += ["--elements", str(args.elements), "--dtype", self.dtype]
             return command + (["--cast"] if self.cast else [])
         return [
@@ -189,7 +189,6 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--elements", type=int, default=ELEMENTS)
     parser.add_argument("--rate", default="1gbit")
     parser.add_argument("--only", default="", help="regular expression of variants' names")
-    parser.add_argument("--torch-python", type=Path, default=jobs.TORCH_PYTHON)
     parser.add_argument("--results", type=Path, default=jobs.RESULTS, help="folder")
     return parser.parse_args()
 
@@ -205,9 +204,6 @@ def main() -> int:
     broken = False
     for setup in setups:
         rows = [row for row in variants() if setup in row.setups and re.search(args.only, row.name)]
-        if not args.torch_python.exists():
-            console.print(f"[yellow]no Gloo: there is no {args.torch_python} (--torch-python)[/]")
-            rows = [row for row in rows if row.system != "gloo"]
         machine = jobs.machine()
         bits = measure(rows, setup, args, console)
         megabytes = args.elements * 4 / 2**20

@@ -1,6 +1,6 @@
 """Runs all benchmarks one after the other; `make bench` calls it.
 
-    python benchmarks/run.py --torch-python .venv-torch/bin/python [--quick]
+    python benchmarks/run.py [--quick]
 """
 
 from __future__ import annotations
@@ -19,15 +19,13 @@ BANDWIDTH = jobs.ROOT / "tools" / "bandwidth" / "measure.py"
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--torch-python", type=Path, default=jobs.TORCH_PYTHON)
     parser.add_argument("--quick", action="store_true", help="one round, one seed, small networks")
     args = parser.parse_args()
     quick = args.quick
     rounds = ["--rounds", "1", "--iterations", "3"] if quick else []
     seeds = ["--seeds", "0"] if quick else []
     scale = ["--scale", "0.1"] if quick else []
-    torch = ["--torch-python", str(args.torch_python)]
-    commands = [[HERE / "pushpull.py", *torch, *rounds]]
+    commands = [[HERE / "pushpull.py", *rounds]]
     commands.append([HERE / "codecs" / "run.py", *(["--seconds", "0.05"] if quick else [])])
     for network in ("resnet50", "lstm"):
         commands.append([BANDWIDTH, "--network", network, "--type", "none", "2bit", "onebit",
@@ -41,6 +39,11 @@ def main() -> int:
         commands.append([HERE / "time_to_accuracy.py", *seeds])
         commands.append([HERE / "simulation.py", *small])
         commands.append([HERE / "autoplan.py", *small])
+        for model in ("vgg", "gpt"):
+            commands.append([HERE / "torchtraining.py", "--model", model, "--rates", "100mbit",
+                             "1gbit", "10gbit", *(["--steps", "3"] if quick else [])])  # fmt: skip
+    commands.append([HERE / "torchconvergence.py",
+                     *(["--seeds", "1", "--steps", "50"] if quick else [])])  # fmt: skip
     failed = []
     transport = [str(jobs.ROOT / "build" / "transport_bench"), "1" if quick else "5"]
     print(f"\n== {' '.join(transport)}", flush=True)

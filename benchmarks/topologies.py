@@ -51,7 +51,7 @@ WITHIN = 1.3  # of the larger bound
 
 def vgg19(scale: int) -> tuple[list[int], list[float]]:
     """Elements of each gradient in layer order, large ones divided by `scale`; and each one's share
-    of the time to compute it: convolutions take nearly all, in equal parts, dense layers 1% each."""
+    of the time to compute it: convolutions take nearly all, equally, dense layers 1% each."""
     sizes, shares = [], []
     layers = [(*layer, 1.0) for layer in zip(CONVOLUTIONS, CHANNELS, strict=True)]
     layers += [(*layer, 0.16) for layer in DENSE]

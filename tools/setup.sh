@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# One step of the set-up: tools/setup.sh system|python|native [TARGET...]|torch. Called by the Makefile.
+# One step of the set-up: tools/setup.sh system|python|native [TARGET...]. Called by the Makefile.
 # Prints one line per step; everything else goes to build/logs/STEP.log, whose end is shown on failure.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -102,13 +102,14 @@ PY
 
 make_venv() {
   [[ -x .venv/bin/python ]] || "$PYTHON" -m venv --clear .venv
-  requirements mxnet demo dev >.venv/requirements.txt
+  # Pinned, so that what the documentation says of torch's own hooks stays true.
+  { requirements mxnet demo dev torch; printf 'torch==2.13.0\n'; } >.venv/requirements.txt
   .venv/bin/python -m pip install --disable-pip-version-check -r .venv/requirements.txt
   # The source tree itself is on the path, so that editing Python needs no new installation.
   local site
   site=$(.venv/bin/python -c 'import sysconfig; print(sysconfig.get_paths()["purelib"])')
   printf '%s\n' "$PWD/python" >"$site/hipress-source-tree.pth"
-  .venv/bin/python -c 'import mxnet, sklearn, matplotlib'
+  .venv/bin/python -c 'import mxnet, sklearn, matplotlib, torch'
 }
 
 build_native() {
@@ -118,11 +119,6 @@ build_native() {
   # Each time, for a second: the folder may have been configured otherwise.
   cmake -S . -B build -G Ninja -DHIPRESS_BUILD_TESTS=ON -DPython3_EXECUTABLE="$python"
   ninja -C build -j "$JOBS" "$@"
-}
-
-make_torch() {
-  [[ -x .venv-torch/bin/python ]] || "$PYTHON" -m venv --clear .venv-torch
-  .venv-torch/bin/python -m pip install --disable-pip-version-check torch==2.13.0 numpy rich
 }
 
 case ${1:-} in
@@ -141,14 +137,11 @@ case ${1:-} in
     touch build/stamps/system ;;
   python)
     check_python
-    step python "making .venv and installing MXNet and the other Python packages" make_venv
+    step python "making .venv and installing MXNet, torch and the other Python packages" make_venv
     touch .venv/.ready ;;
   native)
     shift
     step native "building the native library (${*:-all})" build_native "${@:-all}" ;;
-  torch)
-    step torch "making .venv-torch and installing torch for the comparison" make_torch
-    touch .venv-torch/.ready ;;
   *)
-    fail "usage: tools/setup.sh system|python|native [TARGET...]|torch" ;;
+    fail "usage: tools/setup.sh system|python|native [TARGET...]" ;;
 esac

@@ -19,6 +19,7 @@ COMMANDS = {
     "profile": "Measure this cluster and save what a planner needs.",
     "plan": "Decide per gradient whether to compress it and how to cut it.",
     "simulate": "Predict step time and scaling on a cluster of any size.",
+    "bench": "Measure all-reduces on torch.distributed, compressed and not.",
     "report": "Draw where the time of a recorded job went.",
 }
 """Name and one-line help of each command; its module is hipress.commands.NAME."""

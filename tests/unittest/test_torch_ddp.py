@@ -4,6 +4,7 @@ import copy
 import os
 import re
 import time
+from pathlib import Path
 
 import pytest
 
@@ -49,18 +50,19 @@ DDP_KEYWORDS = ["bucket_cap_mb", "find_unused_parameters", "gradient_as_bucket_v
 DDP_KEYWORDS += ["static_graph"]
 
 
-def expect(type, params, topology, sizes, world_size):
+def expect(type, params, topology, sizes, world_size, plan=None):
     """The reference of every large gradient by name."""
     from hipress.torch.places import Codecs
     from hipress.torch.settings import Settings
     from test_torch_equality import reference
 
-    settings = Settings(type, params, topology=topology)
-    return {
-        name: reference(settings.graph(n, world_size, home), Codecs(type, params), world_size, name)
-        for home, (name, n) in enumerate(sizes.items())
-        if n >= MIN_SIZE
-    }
+    settings = Settings(type, params, topology=topology, min_size=MIN_SIZE, plan=plan)
+    found = {}
+    for home, (name, n) in enumerate(sizes.items()):
+        if settings.compresses(name, n):
+            graph = settings.graph(n, world_size, home, name)
+            found[name] = reference(graph, Codecs(type, params), world_size, name)
+    return found
 
 
 def mean_gradients(model, losses, references):
@@ -83,13 +85,15 @@ def mean_gradients(model, losses, references):
     return found
 
 
-def train_and_compare(rank, world_size, type, params, topology, accumulate=1, **keywords):
+def train_and_compare(
+    rank, world_size, type, params, topology, accumulate=1, plan=None, **keywords
+):
     """Three steps; asserts that every gradient is the reference's."""
     model = network()
     plain = copy.deepcopy(model)
-    ddp, _ = wrap(model, type, topology=topology, **params, **keywords)
+    ddp, _ = wrap(model, type, topology=topology, plan=plan, **params, **keywords)
     sizes = {n: p.numel() for n, p in plain.named_parameters()}
-    references = expect(type, params, topology, sizes, world_size)
+    references = expect(type, params, topology, sizes, world_size, plan)
     optimizer = torch.optim.SGD(ddp.parameters(), lr=0.1)
     for step in range(3):
         optimizer.zero_grad()
@@ -114,6 +118,10 @@ def train_and_compare(rank, world_size, type, params, topology, accumulate=1, **
     return [p.detach().numpy().tobytes() for p in model.parameters()]
 
 
+PLAN = Path(__file__).parent / "data" / "torch.plan"
+"""0.weight goes uncompressed, 2.weight in 3 parts, and what is not named by its size."""
+
+
 def ddp_modes(rank, world_size):
     found = [
         train_and_compare(rank, world_size, "onebit", {}, "ps"),
@@ -124,6 +132,7 @@ def ddp_modes(rank, world_size):
         train_and_compare(rank, world_size, "maxmin", {}, "ps", static_graph=True),
         train_and_compare(rank, world_size, "tbq", {"threshold": 0.01}, "tree"),
         train_and_compare(rank, world_size, "fp16", {}, "ps", accumulate=3),
+        train_and_compare(rank, world_size, "onebit", {}, "ps", plan=PLAN),
     ]  # fmt: skip
     return found
 
@@ -276,6 +285,7 @@ MISUSE = [
     ("a negative size", ("onebit", {}, network, {"min_size": -1}), "min_size"),
     ("sparse gradients", ("onebit", {}, sparse, {}), "module '0' has sparse gradients"),
     ("float64", ("onebit", {}, doubles, {}), "'0.weight' is float64"),
+    ("another model's plan", ("onebit", {}, network, {"plan": {"x": None}}), "the plan has 'x'"),
     ("an unknown option", ("onebit", {}, network, {"level": 3}), "level"),
 ]
 

@@ -17,13 +17,17 @@ import pytest
 torch = pytest.importorskip("torch", reason="needs torch")
 
 TIMEOUT = 60  # seconds; for a whole job
+PRELOAD = ["torch", "torch._dynamo", "torch.distributed.checkpoint", "torch_cluster"]
+"""DDP imports torch._dynamo when the first model is made, which takes seconds."""
 _HERE = Path(__file__).parent
 
 
 def run_ranks(
-    function: Callable, world_size: int, *args: object, timeout: float = TIMEOUT
+    function: Callable, world_size: int, *args: object, timeout: float = TIMEOUT, join: bool = True
 ) -> list:
-    """What ``function(rank, *args)`` returned on every rank, inside an initialised Gloo group.
+    """What ``function(rank, *args)`` returned on every rank.
+
+    With ``join``, ranks are in an initialised Gloo group; without, only its environment is there.
 
     A rank that raises gives its exception instead, as text: "ValueError: ...". Ranks are forked
     from a server that has imported torch, so that a job starts in tenths of a second.
@@ -31,12 +35,12 @@ def run_ranks(
     :raises AssertionError: if a rank dies or is not done in time; no rank outlives the call
     """
     context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(["torch", "torch.distributed", "torch_cluster"])
+    context.set_forkserver_preload(PRELOAD)
     queue = context.SimpleQueue()
     port = _free_port()
     ranks = [
         context.Process(
-            target=_run, args=(function, rank, world_size, port, queue, args), daemon=True
+            target=_run, args=(function, rank, world_size, port, queue, args, join), daemon=True
         )
         for rank in range(world_size)
     ]
@@ -68,12 +72,13 @@ def _free_port() -> int:
         return probe.getsockname()[1]
 
 
-def _run(function, rank, world_size, port, queue, args) -> None:
+def _run(function, rank, world_size, port, queue, args, join) -> None:
     sys.path.insert(0, str(_HERE))
     os.environ.update(
         MASTER_ADDR="127.0.0.1",
         MASTER_PORT=str(port),
         RANK=str(rank),
+        LOCAL_RANK=str(rank),
         WORLD_SIZE=str(world_size),
         GLOO_SOCKET_IFNAME="lo",
         OMP_NUM_THREADS="1",
@@ -83,9 +88,8 @@ def _run(function, rank, world_size, port, queue, args) -> None:
     import torch.distributed as dist
 
     try:
-        dist.init_process_group(
-            "gloo", rank=rank, world_size=world_size, timeout=datetime.timedelta(seconds=20)
-        )
+        if join:
+            dist.init_process_group("gloo", timeout=datetime.timedelta(seconds=20))
         value = function(rank, *args)
     except Exception as error:
         traceback.print_exc()

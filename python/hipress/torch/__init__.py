@@ -6,8 +6,26 @@
 
 from __future__ import annotations
 
+from hipress.torch import backend
 from hipress.torch.engine import HipressError
+from hipress.torch.fsdp import compress_fsdp
 from hipress.torch.hook import Compression, compress
+from hipress.torch.optimizer import (
+    DistributedOptimizer,
+    broadcast_optimizer_state,
+    broadcast_parameters,
+)
 from hipress.torch.state import load_checkpoint
 
-__all__ = ["Compression", "HipressError", "compress", "load_checkpoint"]
+__all__ = [
+    "Compression",
+    "DistributedOptimizer",
+    "HipressError",
+    "broadcast_optimizer_state",
+    "broadcast_parameters",
+    "compress",
+    "compress_fsdp",
+    "load_checkpoint",
+]
+
+backend.register()

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Mapping
+
 import torch
 import torch.distributed as dist
 from torch.nn.parallel import DistributedDataParallel
 
+from hipress.secopa.plan import Decision
 from hipress.torch.engine import Engine, HipressError
 from hipress.torch.settings import MIN_SIZE, Settings, agree, check_parameters
 from hipress.torch.synchronizer import Synchronizer, group_timeout
@@ -19,6 +23,7 @@ def compress(
     min_size: int = MIN_SIZE,
     warmup_steps: int = 0,
     devices_per_host: int = 1,
+    plan: str | os.PathLike[str] | Mapping[str, Decision] | None = None,
     timeout: float | None = None,
     **params: object,
 ) -> Compression:
@@ -36,6 +41,8 @@ def compress(
     :param warmup_steps: steps in which gradients go uncompressed; with dgc, in which its ratio
         falls from 1/4 to ``ratio``
     :param devices_per_host: for "hierarchical": ranks on each host, which have consecutive numbers
+    :param plan: a file that ``hipress plan`` wrote: which gradients to compress, and into how many
+        parts to cut them; what it does not name goes by min_size
     :param timeout: seconds to wait for another rank; default: the process group's timeout
     :param params: the codec's own parameters
     :raises ValueError: on every rank, if any rank's model or setting is wrong or they differ
@@ -55,8 +62,10 @@ def compress(
     try:
         if not 0 < (1 if timeout is None else timeout):
             raise ValueError(f"timeout must be more than 0 seconds, not {timeout!r}")
-        settings = Settings(type, params, topology, min_size, warmup_steps, devices_per_host)
-        check_parameters(parameters, settings.min_size)
+        settings = Settings(
+            type, params, topology, min_size, warmup_steps, devices_per_host, plan
+        )
+        check_parameters(parameters, settings)
         _check_model(model)
     except (ValueError, TypeError) as error:
         problem = str(error)
@@ -118,7 +127,8 @@ class Compression(Synchronizer):
             offset = gradient.storage_offset() - flat.storage_offset()
             entries.append((self._names[id(parameter)], offset, gradient.numel()))
         future: torch.futures.Future = torch.futures.Future()
-        if not self._waiting:  # the first bucket of this backward pass
+        if bucket.index() == 0:  # the first one of this backward pass
+            self._waiting = []  # of one that another error ended
             torch.autograd.Variable._execution_engine.queue_callback(self._finish)
         self._waiting.append(future)
         self.synchronize(flat, tuple(entries), f"bucket {bucket.index()}", future)

@@ -277,6 +277,8 @@ class Plan:
     def _decode(self, value: Value, task: Task) -> Callable[[torch.Tensor], None]:
         offset, count = self._span(value)
         source = Value(value.graph, task.inputs[0])
+        if source in self._dense:
+            return self._copy(source, offset, count)
         message, index = self._slots[source]
         kind = self._kinds[source]
         handle, flag = self._codecs.decoder(kind)._handle, self._flag
@@ -294,6 +296,17 @@ class Plan:
             )
             if plain:
                 flat[offset : offset + count].copy_(partial)
+
+        return run
+
+    def _copy(self, source: Value, offset: int, count: int) -> Callable[[torch.Tensor], None]:
+        """The end of a reduce-scatter: the sum, or the mean, is the result as it is."""
+        dense = self._dense[source][:count]
+        scale = self._scale if self._codecs.average else 1.0
+
+        def run(flat: torch.Tensor) -> None:
+            torch.mul(dense, scale, out=dense)
+            flat[offset : offset + count].copy_(dense)
 
         return run
 

@@ -92,13 +92,14 @@ def origins(graph: Graph) -> dict[tuple[Node, int], tuple[Node, int]]:
 
 
 def results(graph: Graph) -> set[tuple[Node, int]]:
-    """The ENCODEs whose payloads are decoded as results."""
+    """The ENCODEs whose payloads are decoded as results (a reduce-scatter has none: its results
+    are sums that nobody else needs)."""
     origin = origins(graph)
     return {
         origin[node, task.inputs[0]]
         for node, tasks in graph.tasks.items()
         for task in tasks
-        if task.op == Op.DECODE
+        if task.op == Op.DECODE and (node, task.inputs[0]) in origin
     }
 
 

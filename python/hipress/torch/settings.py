@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -12,6 +13,7 @@ import torch.distributed as dist
 from hipress.casync import topologies
 from hipress.casync.graph import Graph
 from hipress.compression import Compressor, codecs
+from hipress.secopa.plan import Decision, load
 from hipress.torch.plan import FLAGS
 
 MIN_SIZE = 16 * 1024
@@ -29,6 +31,7 @@ class Settings:
     :param params: its parameters
     :param warmup_steps: steps in which gradients go uncompressed; a codec with a warm-up of its own
         (dgc) compresses in them too, less at first
+    :param plan: decisions by gradient, or a file of them; for those gradients instead of min_size
     :raises ValueError: for a name or value that is not allowed
     """
 
@@ -38,6 +41,7 @@ class Settings:
     min_size: int = MIN_SIZE
     warmup_steps: int = 0
     devices_per_host: int = 1
+    plan: str | os.PathLike[str] | Mapping[str, Decision] | None = None
 
     def __post_init__(self) -> None:
         self.params = dict(self.params)
@@ -54,11 +58,23 @@ class Settings:
         self.config = Compressor(self.type, **self.params).config
         self.topology = topologies.named(ALIASES.get(self.topology, self.topology))
 
-    def graph(self, count: int, world_size: int, home: int) -> Graph:
+        if self.plan is None:
+            self.decisions: Mapping[str, Decision] = {}
+        else:
+            self.decisions = self.plan if isinstance(self.plan, Mapping) else load(self.plan)
+
+    def compresses(self, name: str, count: int) -> bool:
+        """Whether a gradient of ``count`` elements is to be compressed."""
+        decision = self.decisions.get(name)
+        return count >= self.min_size if decision is None else decision.compress
+
+    def graph(self, count: int, world_size: int, home: int, name: str = "") -> Graph:
         """The graph of a gradient of ``count`` elements."""
+        decision = self.decisions.get(name)
         return topologies.build(
-            self.topology, count, world_size, home=home, devices_per_host=self.devices_per_host
-        )
+            self.topology, count, world_size, home=home, devices_per_host=self.devices_per_host,
+            partitions=decision.partitions if decision else None,
+        )  # fmt: skip
 
     def describe(self) -> dict[str, str]:
         """What must be the same on all ranks, by name."""
@@ -68,6 +84,7 @@ class Settings:
             "min_size": str(self.min_size),
             "warmup_steps": str(self.warmup_steps),
             "devices_per_host": str(self.devices_per_host),
+            "plan": "; ".join(f"{n} {d}" for n, d in self.decisions.items()),
         }
 
 
@@ -108,19 +125,29 @@ def _difference(left: str, right: str | None, most: int = 160) -> str:
     return " and ".join(repr(text[at : at + most]) for text in (left, right))
 
 
-def check_parameters(parameters: Sequence[tuple[str, torch.nn.Parameter]], min_size: int) -> None:
-    """Refuses what no codec can take.
+def check_parameters(
+    parameters: Sequence[tuple[str, torch.nn.Parameter]], settings: Settings
+) -> None:
+    """Refuses what no codec can take, and a plan for another model.
 
     :raises ValueError: naming the first such parameter
     """
     for name, parameter in parameters:
-        if parameter.numel() >= min_size and parameter.dtype not in FLAGS:
+        large = settings.compresses(name, parameter.numel())
+        if large and parameter.dtype not in FLAGS:
             kind = str(parameter.dtype).removeprefix("torch.")
             raise ValueError(
                 f"parameter {name!r} is {kind}; gradients that can be compressed are float32, "
-                f"float16 and bfloat16 (or of fewer than min_size = {min_size} elements)"
+                f"float16 and bfloat16 (or of fewer than min_size = {settings.min_size} elements)"
             )
         if parameter.device.type != "cpu":
             raise ValueError(
                 f"parameter {name!r} is on {parameter.device}; gradients are compressed on the CPU"
             )
+    unknown = sorted(set(settings.decisions) - {name for name, _ in parameters})
+    if unknown:
+        raise ValueError(
+            f"the plan has {unknown[0]!r}, which is no parameter of this model; there are "
+            + ", ".join(name for name, _ in parameters[:5])
+            + (", ..." if len(parameters) > 5 else "")
+        )

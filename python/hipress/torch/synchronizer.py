@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Mapping
 from typing import Any
 
@@ -9,6 +10,7 @@ import torch
 import torch.distributed as dist
 from torch.distributed import distributed_c10d
 
+from hipress.casync.graph import Graph
 from hipress.torch import state
 from hipress.torch.engine import Engine
 from hipress.torch.places import Codecs, Places
@@ -56,15 +58,18 @@ class Synchronizer:
         entries: tuple[Entry, ...],
         what: str,
         future: torch.futures.Future,
+        after: threading.Event | None = None,
     ) -> None:
         """Starts to replace the gradients in ``flat`` by their means (or sums) over the ranks.
 
         :param flat: one-dimensional, contiguous
         :param what: names it in errors
         :param future: gets ``flat``, or a HipressError
+        :param after: not before this, which an earlier call sets
         """
         warming_up = self.step < self.settings.warmup_steps
-        large = [] if warming_up else [e for e in entries if e[2] >= self.settings.min_size]
+        compresses = self.settings.compresses
+        large = [] if warming_up else [e for e in entries if compresses(e[0], e[2])]
         small = [e for e in entries if e not in large]
         what = f"{what} ({_listed([e[0] for e in entries])})"
         key = (entries, flat.dtype, warming_up)
@@ -75,6 +80,8 @@ class Synchronizer:
 
         def job() -> None:
             try:
+                if after is not None:
+                    after.wait()
                 if large:
                     plan, tag = self._plans[key]
                     self.engine.run(plan, flat, tag, what)
@@ -121,10 +128,17 @@ class Synchronizer:
             rest.div_(self.engine.world_size)
         return rest, dist.all_reduce(rest, group=self._group, async_op=True)
 
+    def graph(self, gradient: Gradient) -> Graph:
+        """The graph by which a gradient is synchronised."""
+        home = self._homes.setdefault(gradient.name, len(self._homes))
+        return self.settings.graph(
+            gradient.count, self.engine.world_size, home, gradient.name
+        )
+
     def _plan(self, large: list[Entry], dtype: torch.dtype) -> Plan:
         world_size = self.engine.world_size
         gradients = [Gradient(*entry) for entry in large]
-        graphs = [self.settings.graph(g.count, world_size, self._homes[g.name]) for g in gradients]
+        graphs = [self.graph(g) for g in gradients]
         text = f"{self.settings.describe()} {gradients} {dtype}"
         return Plan(
             gradients, graphs, self.engine.rank, world_size, dtype, self.places, digest(text)

@@ -1,0 +1,38 @@
+"""`hipress bench allreduce` on shaped networks: float32, bfloat16 and compressed all-reduces.
+
+    python benchmarks/torchallreduce.py --rates 100mbit 1gbit 10gbit --compression onebit
+
+Every node is a network namespace with one process. Needs root.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+
+import jobs
+from netns import ShapedNetwork
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--rates", nargs="+", default=["1gbit"], metavar="RATE")
+    parser.add_argument("--nodes", type=int, default=4)
+    parser.add_argument("--compression", nargs="+", default=["onebit", "maxmin"])
+    parser.add_argument("--largest", default="64M")
+    parser.add_argument("--iterations", type=int, default=5)
+    args = parser.parse_args()
+    jobs.clean_up_when_terminated()
+    print(jobs.machine())
+    for rate in args.rates:
+        with ShapedNetwork(args.nodes, rate=rate, verify=False) as network:
+            for type in args.compression:
+                command = [sys.executable, "-m", "hipress", "bench", "allreduce", "-b", "64K"]
+                command += ["-e", args.largest, "-f", "4", "-n", str(args.iterations), "-w", "2"]
+                command += ["-c", type]
+                print(f"\n{rate}")
+                print(jobs.torch_output(command, args.nodes, network, timeout=300), flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,121 @@
+"""The loss of the text examples with and without compression, three seeds, as a table and a plot.
+
+    python benchmarks/torchconvergence.py --steps 300 --ranks 2
+
+Trains the models of examples/torch/text.py on this machine's loopback, one after the other in the
+same processes. Prints the loss on held-out text after the same number of steps; writes JSON and a
+PNG to output/benchmarks.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import statistics
+import sys
+from typing import Any
+
+import jobs
+
+METHODS = {
+    "none": [],
+    "onebit": ["--compression", "onebit"],
+    "maxmin 4 bits": ["--compression", "maxmin", "--param", "bits=4"],
+    "dgc 1%": ["--compression", "dgc", "--param", "ratio=0.01"],
+}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--models", nargs="+", default=["lstm", "gpt"])
+    parser.add_argument("--seeds", type=int, default=3)
+    parser.add_argument("--steps", type=int, default=300)
+    parser.add_argument("--ranks", type=int, default=2)
+    parser.add_argument("--width", type=int, default=128)
+    parser.add_argument("--layers", type=int, default=2)
+    parser.add_argument("--min-size", type=int, default=4096)
+    parser.add_argument("--node", action="store_true", help=argparse.SUPPRESS)
+    args = parser.parse_args()
+    if args.node:
+        run_node(args)
+        return
+    jobs.clean_up_when_terminated()
+    jobs.RESULTS.mkdir(parents=True, exist_ok=True)
+    found: dict[str, Any] = {"machine": jobs.machine(), "curves": {}}
+    for model in args.models:
+        command = [sys.executable, __file__, "--node", "--models", model]
+        for name in ("seeds", "steps", "width", "layers", "min_size"):
+            command += [f"--{name.replace('_', '-')}", str(getattr(args, name))]
+        lines = jobs.run_torch_job(command, args.ranks, timeout=7200)
+        curves: dict[str, list] = {name: [] for name in METHODS}
+        for line in lines:
+            curves[line["method"]].append(line["curve"])
+        found["curves"][model] = curves
+        show(args, model, curves)
+    (jobs.RESULTS / "torchconvergence.json").write_text(json.dumps(found, indent=1))
+    plot(found["curves"], jobs.RESULTS / "torchconvergence.png")
+
+
+def run_node(args: argparse.Namespace) -> None:
+    """One rank: trains one model with every method and seed, and reports the curves."""
+    sys.path[:0] = [str(jobs.ROOT / "examples" / "torch"), str(jobs.ROOT / "python")]
+    import text
+    import torch
+    import torch.distributed as dist
+
+    torch.set_num_threads(1)
+    dist.init_process_group("gloo")
+    for name, options in METHODS.items():
+        for seed in range(args.seeds):
+            given = ["--model", args.models[0], "--seed", str(seed), "--steps", str(args.steps)]
+            given += ["--width", str(args.width), "--layers", str(args.layers)]
+            given += ["--min-size", str(args.min_size), *options]
+            curve: list[dict] = []
+
+            def report(step: int, loss: torch.Tensor, curve: list = curve, **more: float) -> None:
+                if step % 10 == 0 or more:
+                    mean = loss.detach() / dist.get_world_size()
+                    dist.all_reduce(mean)
+                    curve.append({"step": step, "loss": mean.item(), **more})
+
+            text.train(text.arguments(given), report)
+            if dist.get_rank() == 0:
+                jobs.report(method=name, seed=seed, curve=curve)
+    dist.barrier()
+    os._exit(0)  # Gloo's threads may outlive the group; the results are printed
+
+
+def show(args: argparse.Namespace, model: str, curves: dict[str, list]) -> None:
+    print(f"\n{model}, loss on held-out text after {args.steps} steps on {args.ranks} ranks\n")
+    print("| compression | mean | worst seed against none |")
+    print("|---|---|---|")
+    for name, runs in curves.items():
+        losses = [run[-1]["test_loss"] for run in runs]
+        plain = [run[-1]["test_loss"] for run in curves["none"]]
+        worst = max(100 * (a / b - 1) for a, b in zip(losses, plain, strict=True))
+        print(f"| {name} | {statistics.fmean(losses):.4f} | {worst:+.2f}% |", flush=True)
+
+
+def plot(curves: dict[str, dict[str, list]], path: Any) -> None:
+    import matplotlib
+
+    matplotlib.use("Agg")
+    from matplotlib import pyplot
+
+    figure, axes = pyplot.subplots(1, len(curves), figsize=(5 * len(curves), 4), squeeze=False)
+    for axis, (model, methods) in zip(axes[0], curves.items(), strict=True):
+        for color, (name, runs) in enumerate(methods.items()):
+            for number, run in enumerate(runs):
+                axis.plot(
+                    [line["step"] for line in run], [line["loss"] for line in run],
+                    color=f"C{color}", alpha=0.7, label=name if number == 0 else None,
+                )  # fmt: skip
+        axis.set(title=model, xlabel="step", ylabel="training loss, nats a character")
+        axis.legend()
+    figure.tight_layout()
+    figure.savefig(path, dpi=110)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,125 @@
+"""One rank of torchtraining.py: trains one model with each method in turn, and reports the times.
+
+A method is "float32", "fp16" or "powersgd:RANK" (DDP and its own hooks), or "TYPE:NAME=VALUE,..."
+for HiPress.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+import time
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+sys.path[:0] = [str(ROOT / "examples" / "torch"), str(ROOT / "python")]
+RESULT = "@result "
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--model", choices=["vgg", "gpt"], required=True)
+    parser.add_argument("--methods", required=True, help="separated by blanks")
+    parser.add_argument("--steps", type=int, default=8)
+    parser.add_argument("--warmup", type=int, default=3, help="steps before those counted")
+    parser.add_argument("--seed", type=int, default=0)
+    args = parser.parse_args()
+
+    import torch
+    import torch.distributed as dist
+
+    torch.set_num_threads(1)
+    dist.init_process_group("gloo")
+    for method in args.methods.split():
+        print(RESULT + json.dumps(run(method, args)), flush=True)
+    dist.barrier()
+    os._exit(0)  # Gloo's threads may outlive the group; the results are printed
+
+
+def run(method: str, args: argparse.Namespace) -> dict:
+    import torch
+    import torch.distributed as dist
+    from torch.nn.parallel import DistributedDataParallel
+
+    rank = dist.get_rank()
+    torch.manual_seed(args.seed)
+    model, loss_of, optimizer = workload(args.model, 1000 * args.seed + rank)
+    parameters = sum(p.numel() for p in model.parameters())
+    # PowerSGD waits for itself when there are several buckets.
+    size = 2000 if method.startswith("powersgd") else 25
+    ddp = DistributedDataParallel(model, bucket_cap_mb=size, gradient_as_bucket_view=True)
+    attach(ddp, method)
+    seconds, losses = [], []
+    for _ in range(args.warmup + args.steps):
+        dist.barrier()
+        start = time.perf_counter()
+        optimizer.zero_grad()
+        loss = loss_of(ddp)
+        loss.backward()
+        optimizer.step()
+        seconds.append(time.perf_counter() - start)
+        losses.append(loss.detach())
+    mean = torch.stack(losses)
+    dist.all_reduce(mean)
+    return {
+        "rank": rank,
+        "method": method,
+        "parameters": parameters,
+        "seconds": seconds,
+        "losses": (mean / dist.get_world_size()).tolist(),
+    }
+
+
+def workload(name: str, seed: int):
+    """(model, its loss on the next batch, optimizer)."""
+    import torch
+    from torch.nn import functional as F
+
+    if name == "gpt":
+        import text
+
+        data = text.Text()
+        model = text.make("gpt", len(data.characters), width=512, layers=4)
+        generator = torch.Generator().manual_seed(seed)
+        optimizer = torch.optim.AdamW(model.parameters(), lr=5e-4, betas=(0.9, 0.98))
+        return model, lambda ddp: text.loss_of(ddp, data.batch(1, generator)), optimizer
+
+    from images import Synthetic
+    from models import vgg
+
+    model = vgg(image_size=32, classes=10, hidden=4096, width=0.25)
+    images = Synthetic(10, 32, seed)
+
+    def loss_of(ddp):
+        x, labels = images.batch(4)
+        return F.cross_entropy(ddp(x), labels)
+
+    return model, loss_of, torch.optim.SGD(model.parameters(), lr=0.02, momentum=0.9)
+
+
+def attach(ddp, method: str) -> None:
+    """Gives the model the method's communication hook."""
+    from torch.distributed.algorithms.ddp_comm_hooks import default_hooks, powerSGD_hook
+
+    name, _, rest = method.partition(":")
+    if name == "fp16":
+        ddp.register_comm_hook(None, default_hooks.fp16_compress_hook)
+    elif name == "powersgd":
+        state = powerSGD_hook.PowerSGDState(
+            None, matrix_approximation_rank=int(rest or 1), start_powerSGD_iter=2
+        )
+        ddp.register_comm_hook(state, powerSGD_hook.powerSGD_hook)
+    elif name != "float32":
+        import hipress.torch
+
+        options: dict = {}
+        for item in filter(None, rest.split(",")):
+            key, _, value = item.partition("=")
+            options[key] = int(value) if value.isdigit() else value
+        hipress.torch.compress(ddp, name, **options)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,114 @@
+"""DDP training on shaped networks: HiPress beside DDP's float32, fp16 and PowerSGD, in one job.
+
+    python benchmarks/torchtraining.py --model vgg --rates 100mbit 1gbit 10gbit
+    python benchmarks/torchtraining.py --model gpt --rates 1gbit --target 80
+
+Every node is a network namespace with one process. All methods run in turn in the same processes,
+from the same initial weights and on the same batches. A step's time is its slowest rank's; the
+median is shown. ``--target 80`` first trains for 80 steps on links that are not shaped, and counts
+the steps until the loss (mean of the last ten steps) is float32's after 80; the time to that loss
+is that many steps of the median time. Prints tables; writes JSON to output/benchmarks. Needs root.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import statistics
+import sys
+from typing import Any
+
+import jobs
+from netns import ShapedNetwork
+
+METHODS = "float32 fp16 powersgd:1 powersgd:4 onebit tbq:threshold=0.001 "
+METHODS += "maxmin:bits=4 dgc:ratio=0.01,momentum=0"
+PEERS = ("float32", "fp16", "powersgd")
+SMOOTH = 10  # steps
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--model", choices=["vgg", "gpt"], default="vgg")
+    parser.add_argument("--rates", nargs="+", default=["1gbit"], metavar="RATE")
+    parser.add_argument("--nodes", type=int, default=4)
+    parser.add_argument("--methods", default=METHODS)
+    parser.add_argument("--steps", type=int, default=8)
+    parser.add_argument(
+        "--target", type=int, default=0, metavar="STEPS",
+        help="also the time to the loss of float32 after so many steps",
+    )  # fmt: skip
+    parser.add_argument("--output", default="torchtraining")
+    parser.add_argument("--timeout", type=float, default=600)
+    args = parser.parse_args()
+    jobs.clean_up_when_terminated()
+    found: dict[str, Any] = {"machine": jobs.machine(), "model": args.model, "rates": {}}
+    steps: dict[str, Any] = {}
+    if args.target:
+        with ShapedNetwork(args.nodes, rate=None) as network:
+            curves = found["curves"] = measure(args, network, args.target)
+        target = smooth(curves["float32"]["losses"])[-1]
+        for method, row in curves.items():
+            reached = [i for i, loss in enumerate(smooth(row["losses"])) if loss <= target]
+            steps[method] = reached[0] + 1 if reached else None
+        found["target"], found["steps_to_target"] = target, steps
+        print(f"steps to a loss of {target:.3f}: {steps}", flush=True)
+    for rate in args.rates:
+        with ShapedNetwork(args.nodes, rate=rate, verify=False) as network:
+            found["rates"][rate] = measure(args, network, args.steps)
+        show(args, rate, found["rates"][rate], steps)
+    jobs.RESULTS.mkdir(parents=True, exist_ok=True)
+    path = jobs.RESULTS / f"{args.output}-{args.model}.json"
+    path.write_text(json.dumps(found, indent=1))
+    print(f"written to {path.relative_to(jobs.ROOT)}")
+
+
+def measure(args: argparse.Namespace, network: ShapedNetwork, steps: int) -> dict[str, Any]:
+    command = [sys.executable, str(jobs.ROOT / "benchmarks" / "torchnode.py")]
+    command += ["--model", args.model, "--methods", args.methods, "--steps", str(steps)]
+    reports = jobs.run_torch_job(command, args.nodes, network, timeout=args.timeout)
+    rows: dict[str, Any] = {}
+    for method in args.methods.split():
+        of = [report for report in reports if report["method"] == method]
+        seconds = jobs.iteration_seconds(of)
+        rows[method] = {
+            "parameters": of[0]["parameters"],
+            "ms": 1e3 * statistics.median(seconds[-steps:]),
+            "seconds": seconds,
+            "losses": of[0]["losses"],
+        }
+    return rows
+
+
+def smooth(losses: list[float]) -> list[float]:
+    """The mean of the last SMOOTH steps at each step, infinite where there are fewer."""
+    return [
+        statistics.fmean(losses[i + 1 - SMOOTH : i + 1]) if i + 1 >= SMOOTH else float("inf")
+        for i in range(len(losses))
+    ]
+
+
+def show(
+    args: argparse.Namespace, rate: str, rows: dict[str, Any], steps: dict[str, int | None]
+) -> None:
+    best = min(row["ms"] for method, row in rows.items() if method.startswith(PEERS))
+    size = next(iter(rows.values()))["parameters"] / 1e6
+    print(f"\n{args.model}, {size:.1f} million weights, {args.nodes} nodes at {rate}\n")
+    head = "| method | ms a step | against the best peer |"
+    seconds = {m: row["ms"] / 1e3 * steps[m] for m, row in rows.items() if steps.get(m)}
+    soonest = min((s for m, s in seconds.items() if m.startswith(PEERS)), default=0.0)
+    if steps:
+        head += " steps to the loss | seconds | against the best peer |"
+    print(head)
+    print("|---" * (head.count("|") - 1) + "|")
+    for method, row in rows.items():
+        line = f"| {method} | {row['ms']:.0f} | {best / row['ms']:.2f} |"
+        if method in seconds:
+            line += f" {steps[method]} | {seconds[method]:.1f} | {soonest / seconds[method]:.2f} |"
+        elif steps:
+            line += " not reached | | |"
+        print(line, flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,102 @@
+"""What the examples share: arguments, the process group, DDP with compression, data."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import time
+from typing import Any
+
+import torch
+import torch.distributed as dist
+from torch.nn.parallel import DistributedDataParallel
+
+import hipress.torch
+
+
+def parser(description: str, **defaults: Any) -> argparse.ArgumentParser:
+    """The arguments that all examples take."""
+    parser = argparse.ArgumentParser(description=description)
+    add = parser.add_argument
+    add("--compression", default="", metavar="TYPE", help="onebit, dgc, maxmin, ...; none if empty")
+    add("--param", action="append", default=[], metavar="NAME=VALUE",
+        help="a parameter of the compression, such as ratio=0.01; may be repeated")  # fmt: skip
+    add("--topology", default="ps", help="ps, ring, tree, butterfly, star")
+    add("--min-size", type=int, default=16 * 1024, help="smaller gradients go uncompressed")
+    add("--warmup-steps", type=int, default=0)
+    add("--steps", type=int, default=defaults.get("steps", 100))
+    add("--batch-size", type=int, default=defaults.get("batch_size", 16), help="per rank")
+    add("--learning-rate", type=float, default=defaults.get("learning_rate", 0.1))
+    add("--optimizer", choices=["sgd", "adam"], default=defaults.get("optimizer", "sgd"))
+    add("--momentum", type=float, default=0.9, help="of SGD; with dgc, of dgc")
+    add("--seed", type=int, default=0)
+    return parser
+
+
+def params(args: argparse.Namespace) -> dict[str, float | str]:
+    """The compression's parameters, numbers where they look like numbers."""
+    found: dict[str, float | str] = {}
+    for item in args.param:
+        name, _, value = item.partition("=")
+        try:
+            found[name] = int(value) if value.lstrip("-").isdigit() else float(value)
+        except ValueError:
+            found[name] = value
+    return found
+
+
+def start(args: argparse.Namespace) -> None:
+    """Joins the job that torchrun started; alone, without torchrun, a job of one."""
+    if "RANK" not in os.environ:
+        os.environ.update(RANK="0", WORLD_SIZE="1", MASTER_ADDR="127.0.0.1", MASTER_PORT="29500")
+    dist.init_process_group("gloo")
+    torch.set_num_threads(int(os.environ.get("OMP_NUM_THREADS", "1")))
+    torch.manual_seed(args.seed)
+
+
+def distribute(model: torch.nn.Module, args: argparse.Namespace) -> DistributedDataParallel:
+    """The model under DDP, with the compression that was asked for."""
+    model = DistributedDataParallel(model)
+    if args.compression:
+        more = params(args)
+        if args.compression == "dgc":
+            # Inside dgc momentum survives the delay of what is not sent yet; Adam has its own.
+            more.setdefault("momentum", args.momentum if args.optimizer == "sgd" else 0.0)
+        hipress.torch.compress(
+            model, args.compression, topology=args.topology, min_size=args.min_size,
+            warmup_steps=args.warmup_steps, **more,
+        )  # fmt: skip
+    return model
+
+
+def optimizer_of(model: torch.nn.Module, args: argparse.Namespace) -> torch.optim.Optimizer:
+    """SGD or Adam."""
+    if args.optimizer == "adam":
+        return torch.optim.AdamW(model.parameters(), lr=args.learning_rate, betas=(0.9, 0.98))
+    momentum = 0.0 if args.compression == "dgc" else args.momentum
+    return torch.optim.SGD(model.parameters(), lr=args.learning_rate, momentum=momentum)
+
+
+class Report:
+    """Prints a line of JSON now and then, on rank 0."""
+
+    def __init__(self, every: int = 10) -> None:
+        self._every, self._start = every, time.perf_counter()
+
+    def __call__(self, step: int, loss: torch.Tensor, **more: Any) -> None:
+        if step % self._every and not more:
+            return
+        mean = loss.detach().clone()
+        dist.all_reduce(mean)
+        if dist.get_rank() == 0:
+            line = {"step": step, "loss": round(mean.item() / dist.get_world_size(), 4)}
+            line["seconds"] = round(time.perf_counter() - self._start, 2)
+            print(json.dumps({**line, **more}), flush=True)
+
+
+def shard(length: int, generator: torch.Generator) -> torch.Tensor:
+    """This rank's share of a shuffle of ``range(length)``; all ranks' shares are equally long."""
+    order = torch.randperm(length, generator=generator)
+    world_size = dist.get_world_size()
+    return order[: length // world_size * world_size][dist.get_rank() :: world_size]

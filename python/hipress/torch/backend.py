@@ -1,0 +1,156 @@
+"""The process group backend "hipress": Gloo, but with compressed all-reduces.
+
+>>> import hipress.torch
+>>> torch.distributed.init_process_group("hipress")
+
+All-reduces (sum, average) of floating tensors of at least HIPRESS_MIN_SIZE elements go compressed;
+all else is Gloo's. Because an all-reduce does not say whose gradient it is, nothing can be carried
+over to the next one, so the codec must not keep a residual. From the environment, the same on all
+ranks:
+
+- HIPRESS_COMPRESSION: maxmin (default), terngrad, natural, fp16, bf16
+- HIPRESS_BITS, HIPRESS_BUCKET_SIZE (or QNCCL's names BITS and bucket_size): of maxmin
+- HIPRESS_TOPOLOGY: ps (default), ring, tree, butterfly, star
+- HIPRESS_MIN_SIZE: default 16384
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from datetime import timedelta
+
+import torch
+import torch.distributed as dist
+from torch._C._distributed_c10d import _create_work_from_future
+
+from hipress.compression import Compressor
+from hipress.torch.engine import Engine
+from hipress.torch.plan import FLAGS
+from hipress.torch.settings import MIN_SIZE, Settings, agree
+from hipress.torch.synchronizer import Synchronizer
+
+_SLOTS = 4
+"""All-reduces of one size that may be in flight: each has buffers of its own."""
+
+
+def _environment(name: str, other: str = "", default: str = "") -> str:
+    return os.environ.get(name) or os.environ.get(other) or default
+
+
+def settings_from_environment() -> Settings:
+    """What the variables ask for.
+
+    :raises ValueError: for a value that is not allowed, or a codec that keeps a residual
+    """
+    type = _environment("HIPRESS_COMPRESSION", default="maxmin")
+    params = {}
+    if type == "maxmin":
+        params = {
+            "bits": _environment("HIPRESS_BITS", "BITS", "4"),
+            "bucket": _environment("HIPRESS_BUCKET_SIZE", "bucket_size", "1024"),
+        }
+    size = _environment("HIPRESS_MIN_SIZE", default=str(MIN_SIZE))
+    if not size.isdigit():
+        raise ValueError(f"HIPRESS_MIN_SIZE must be a whole number of 0 or more, not {size!r}")
+    topology = _environment("HIPRESS_TOPOLOGY", default="ps")
+    settings = Settings(type, params, topology, int(size))
+    if Compressor(type, **settings.params).state_names:
+        raise ValueError(
+            f"HIPRESS_COMPRESSION is {type}, which keeps a residual of each gradient, but an "
+            "all-reduce does not say whose gradient it is: take a codec without (maxmin, "
+            "terngrad, natural, fp16, bf16), or hipress.torch.compress(model, ...)"
+        )
+    return settings
+
+
+class HipressProcessGroup(dist.ProcessGroup):
+    """A process group whose large all-reduces are compressed."""
+
+    def __init__(self, store: dist.Store, rank: int, size: int, timeout: timedelta) -> None:
+        super().__init__(rank, size)
+        self._settings = settings_from_environment()
+        self._timeout = timeout.total_seconds()
+        below = dist.ProcessGroupGloo(dist.PrefixStore("gloo", store), rank, size, timeout)
+        for device in ("cpu", "cuda"):
+            self._register_backend(torch.device(device), dist.ProcessGroup.BackendType.GLOO, below)
+        self._set_default_backend(dist.ProcessGroup.BackendType.GLOO)
+        self._engine: Engine | None = None
+        self._synchronizers: dict[bool, Synchronizer] = {}
+        self._calls: dict[tuple, int] = {}
+        self._running: dict[tuple, threading.Event] = {}
+
+    def getBackendName(self) -> str:  # noqa: N802, overrides C++
+        return "hipress"
+
+    def allreduce(self, tensors, opts=None) -> dist.Work:
+        """A compressed all-reduce, or Gloo's."""
+        opts = opts or dist.AllreduceOptions()
+        if isinstance(tensors, torch.Tensor):
+            tensors = [tensors]
+        average = opts.reduceOp == dist.ReduceOp.AVG
+        if not self._compresses(tensors, opts.reduceOp):
+            if average:  # which Gloo does not have
+                for tensor in tensors:
+                    tensor.div_(self.size())
+                opts.reduceOp = dist.ReduceOp.SUM
+            return super().allreduce(tensors, opts)
+        if self._engine is None:
+            agree(self, self._settings.describe())
+            self._engine = Engine(self, self._timeout)
+            for means in (False, True):
+                self._synchronizers[means] = Synchronizer(
+                    self._settings, self._engine, self, {}, average=means
+                )
+        (tensor,) = tensors
+        return self._compressed(tensor, average)
+
+    def _compresses(self, tensors, op) -> bool:
+        return (
+            self.size() > 1
+            and len(tensors) == 1
+            and tensors[0].dtype in FLAGS
+            and tensors[0].device.type == "cpu"
+            and tensors[0].is_contiguous()
+            and tensors[0].numel() >= self._settings.min_size
+            and op in (dist.ReduceOp.SUM, dist.ReduceOp.AVG)
+        )
+
+    def _compressed(self, tensor: torch.Tensor, average: bool) -> dist.Work:
+        count = tensor.numel()
+        kind = (count, tensor.dtype, average)
+        call = self._calls[kind] = self._calls.get(kind, -1) + 1
+        slot = (*kind, call % _SLOTS)
+        before, done = self._running.get(slot), threading.Event()
+        self._running[slot] = done
+        future: torch.futures.Future = torch.futures.Future()
+        result: torch.futures.Future = torch.futures.Future()
+
+        def finish(ready: torch.futures.Future) -> None:
+            done.set()
+            try:
+                ready.value()
+            except Exception as error:
+                result.set_exception(error)
+            else:
+                result.set_result([tensor])
+
+        future.add_done_callback(finish)
+        self._synchronizers[average].synchronize(
+            tensor.detach().view(-1),
+            ((f"{count}.{call % _SLOTS}", 0, count),),
+            f"all-reduce of {count} elements",
+            future,
+            after=before,
+        )
+        return _create_work_from_future(result)
+
+
+def _create(store: dist.Store, rank: int, size: int, timeout: timedelta) -> HipressProcessGroup:
+    return HipressProcessGroup(store, rank, size, timeout)
+
+
+def register() -> None:
+    """Makes "hipress" a name for init_process_group and new_group."""
+    if "hipress" not in dist.Backend.backend_list:
+        dist.Backend.register_backend("hipress", _create, devices=["cpu", "cuda"])

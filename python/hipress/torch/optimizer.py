@@ -1,0 +1,170 @@
+"""An optimizer wrapper in Horovod's shape, for scripts written that way."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import torch
+import torch.distributed as dist
+
+from hipress.torch.engine import Engine
+from hipress.torch.settings import MIN_SIZE, Settings, agree, check_parameters
+from hipress.torch.synchronizer import Synchronizer, group_timeout
+
+
+class DistributedOptimizer:
+    """Averages gradients over the ranks, compressed, before ``optimizer`` uses them.
+
+    >>> optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    >>> optimizer = hipress.torch.DistributedOptimizer(
+    ...     optimizer, named_parameters=model.named_parameters(), compression="onebit")
+    >>> hipress.torch.broadcast_parameters(model.state_dict(), root_rank=0)
+
+    A gradient is on its way as soon as the backward pass has it; ``step()`` waits for all. Every
+    other attribute is the wrapped optimizer's.
+
+    :param named_parameters: as of ``model.named_parameters()``; all that the optimizer has
+    :param compression: a codec's name, or a mapping with its name as "type" and its parameters
+    :param backward_passes_per_step: gradients of so many backward passes are added up first
+    :param op: "average" or "sum"
+    :param group: process group; default: all ranks
+    :param topology, min_size, timeout: see :func:`hipress.torch.compress`
+    :raises ValueError: on every rank, if any rank's setting is wrong or they differ
+    """
+
+    def __init__(
+        self,
+        optimizer: torch.optim.Optimizer,
+        named_parameters: Iterable[tuple[str, torch.nn.Parameter]],
+        compression: str | Mapping[str, Any] = "none",
+        *,
+        backward_passes_per_step: int = 1,
+        op: str = "average",
+        group: dist.ProcessGroup | None = None,
+        topology: str = "ps",
+        min_size: int = MIN_SIZE,
+        timeout: float | None = None,
+    ) -> None:
+        group = group or dist.group.WORLD
+        named = [(name, p) for name, p in named_parameters if p.requires_grad]
+        settings, problem = None, ""
+        try:
+            wanted = {"type": compression} if isinstance(compression, str) else dict(compression)
+            type = wanted.pop("type", "none")
+            settings = Settings(type, wanted, topology, min_size)
+            _check(optimizer, named, backward_passes_per_step, op)
+            check_parameters(named, settings)
+        except (ValueError, TypeError) as error:
+            problem = str(error)
+        described = settings.describe() if settings else {}
+        model = "; ".join(f"{n} {tuple(p.shape)} {p.dtype}" for n, p in named)
+        agree(group, {**described, "model": model, "op": op}, problem)
+        self._optimizer, self._passes = optimizer, backward_passes_per_step
+        engine = Engine(group, timeout or group_timeout(group))
+        sizes = {name: p.numel() for name, p in named}
+        self.compression = Synchronizer(settings, engine, group, sizes, average=op == "average")
+        # The last layer's gradients come first. All ranks send in this order, whatever their own.
+        self._order = list(reversed(named))
+        self._left = {name: backward_passes_per_step for name, _ in named}
+        self._next = 0
+        self._waiting: list[tuple[torch.nn.Parameter, torch.Tensor, torch.futures.Future]] = []
+        for name, parameter in named:
+            parameter.register_post_accumulate_grad_hook(self._ready(name))
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._optimizer, name)
+
+    def _ready(self, name: str):
+        def hook(parameter: torch.Tensor) -> None:
+            self._left[name] -= 1
+            while self._next < len(self._order) and not self._left[self._order[self._next][0]]:
+                self._start()
+
+        return hook
+
+    def _start(self) -> None:
+        name, parameter = self._order[self._next]
+        self._next += 1
+        if parameter.grad is None:  # unused in this rank's forward pass
+            parameter.grad = torch.zeros_like(parameter)
+        flat = parameter.grad.detach().contiguous().view(-1)
+        future: torch.futures.Future = torch.futures.Future()
+        entry = ((name, 0, flat.numel()),)
+        self.compression.synchronize(flat, entry, "gradient", future)
+        self._waiting.append((parameter, flat, future))
+
+    def synchronize(self) -> None:
+        """Waits until all gradients are averaged, e.g. to clip them before ``step()``.
+
+        :raises HipressError: if a rank has died or is silent
+        """
+        while self._next < len(self._order):
+            self._start()
+        waiting, self._waiting = self._waiting, []
+        if not waiting:
+            return
+        for parameter, flat, future in waiting:
+            future.wait()
+            if flat.data_ptr() != parameter.grad.data_ptr():
+                parameter.grad.copy_(flat.view_as(parameter.grad))
+        self.compression.step += 1
+        self._synchronized = True
+
+    _synchronized = False
+
+    def step(self, closure: Any = None) -> Any:
+        """Waits for the averages, unless ``synchronize()`` did, and makes the optimizer's step."""
+        if not self._synchronized:
+            self.synchronize()
+        self._synchronized, self._next = False, 0
+        self._left = dict.fromkeys(self._left, self._passes)
+        return self._optimizer.step(closure)
+
+    def zero_grad(self, set_to_none: bool = True) -> None:
+        """The optimizer's; refused while gradients are on their way."""
+        if self._waiting:
+            raise RuntimeError(
+                "zero_grad() between backward() and step() would lose gradients that are on their "
+                "way: call step() or synchronize() first"
+            )
+        self._optimizer.zero_grad(set_to_none)
+
+
+def _check(optimizer: torch.optim.Optimizer, named: list, passes: int, op: str) -> None:
+    if op not in ("average", "sum"):
+        raise ValueError(f"op must be 'average' or 'sum', not {op!r}")
+    if not isinstance(passes, int) or passes < 1:
+        raise ValueError(f"backward_passes_per_step must be 1 or more, not {passes!r}")
+    known = {id(p) for _, p in named}
+    lacking = [p for g in optimizer.param_groups for p in g["params"] if p.requires_grad]
+    lacking = [p for p in lacking if id(p) not in known]
+    if lacking:
+        raise ValueError(
+            f"named_parameters lacks {len(lacking)} of the optimizer's parameters, the first of "
+            f"shape {tuple(lacking[0].shape)}"
+        )
+
+
+def broadcast_parameters(
+    parameters: Mapping[str, Any] | Iterable[tuple[str, torch.Tensor]],
+    root_rank: int = 0,
+    group: dist.ProcessGroup | None = None,
+) -> None:
+    """Copies tensors in place from a rank to all others: ``model.state_dict()``, for example."""
+    items = parameters.items() if isinstance(parameters, Mapping) else parameters
+    for _, value in items:
+        if isinstance(value, torch.Tensor):
+            dist.broadcast(value.detach(), root_rank, group=group)
+
+
+def broadcast_optimizer_state(
+    optimizer: torch.optim.Optimizer | DistributedOptimizer,
+    root_rank: int = 0,
+    group: dist.ProcessGroup | None = None,
+) -> None:
+    """Makes every rank's optimizer state that of ``root_rank``, learning rates included."""
+    state = [optimizer.state_dict()]
+    dist.broadcast_object_list(state, root_rank, group=group)
+    if dist.get_rank() != root_rank:
+        optimizer.load_state_dict(state[0])

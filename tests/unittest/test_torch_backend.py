@@ -1,0 +1,105 @@
+"""The backend "hipress": compressed all-reduces under everybody's feet."""
+
+import os
+
+import pytest
+
+from test_torch_ddp import loss_of, network, succeed
+from torch_cluster import run_ranks, torch
+
+
+def values(rank, count):
+    return torch.randn(count, generator=torch.Generator().manual_seed(rank))
+
+
+def all_reduces(rank, environment):
+    """Sums, means, what is not compressed, and many at a time, on a group of the backend."""
+    import torch.distributed as dist
+
+    import hipress.torch  # noqa: F401
+
+    os.environ.update(environment)
+    group = dist.new_group(backend="hipress")
+    assert dist.get_backend(group) == "hipress"
+    world_size = dist.get_world_size()
+    found = []
+    exact = sum(values(r, 50_000) for r in range(world_size))
+    for op, scale in ((dist.ReduceOp.SUM, 1), (dist.ReduceOp.AVG, world_size)):
+        tensor = values(rank, 50_000)
+        dist.all_reduce(tensor, op=op, group=group)
+        error = (tensor - exact / scale).abs().max() * scale
+        # CGX's bound: 2 * range / (2^bits - 1) * n (n + 1), here of a range of about 8.
+        assert 0 < error < 2 * 8 / 15 * world_size * (world_size + 1), error
+        found.append(tensor)
+    small = torch.full((10,), float(rank))
+    dist.all_reduce(small, op=dist.ReduceOp.AVG, group=group)
+    assert (small == (world_size - 1) / 2).all()
+    integers = torch.full((50_000,), rank)
+    dist.all_reduce(integers, group=group)
+    assert (integers == sum(range(world_size))).all()
+    most = values(rank, 50_000)
+    dist.all_reduce(most, op=dist.ReduceOp.MAX, group=group)
+    assert torch.equal(most, torch.stack([values(r, 50_000) for r in range(world_size)]).amax(0))
+    constants = [torch.full((20_000,), float(rank + i)) for i in range(10)]
+    works = [dist.all_reduce(tensor, group=group, async_op=True) for tensor in constants]
+    for work in works:
+        work.wait()
+    for i, tensor in enumerate(constants):  # what is constant is exact
+        assert (tensor == sum(r + i for r in range(world_size))).all(), i
+    gathered = [torch.zeros(3) for _ in range(world_size)]
+    dist.all_gather(gathered, torch.full((3,), float(rank)), group=group)
+    assert [int(t[0]) for t in gathered] == list(range(world_size))
+    dist.barrier(group=group)
+    return [t.numpy().tobytes() for t in found]
+
+
+@pytest.mark.parametrize(
+    "environment", [{}, {"BITS": "8", "bucket_size": "512", "HIPRESS_TOPOLOGY": "ring"}]
+)
+def test_all_reduce(environment):
+    succeed(run_ranks(all_reduces, 3, environment))
+
+
+def ddp_on_the_backend(rank):
+    import torch.distributed as dist
+    from torch.nn.parallel import DistributedDataParallel
+
+    import hipress.torch  # noqa: F401
+
+    os.environ["HIPRESS_MIN_SIZE"] = "1000"
+    group = dist.new_group(backend="hipress")
+    model = network()
+    ddp = DistributedDataParallel(model, process_group=group)
+    optimizer = torch.optim.SGD(ddp.parameters(), lr=0.1)
+    for step in range(3):
+        optimizer.zero_grad()
+        loss_of(ddp, rank, step).backward()
+        optimizer.step()
+    return [p.detach().numpy().tobytes() for p in model.parameters()]
+
+
+def test_ddp_needs_no_change():
+    succeed(run_ranks(ddp_on_the_backend, 2))
+
+
+def refuse(rank):
+    import torch.distributed as dist
+
+    import hipress.torch  # noqa: F401
+
+    found = []
+    for environment in ({"HIPRESS_COMPRESSION": "onebit"}, {"HIPRESS_BITS": "9"}):
+        os.environ.update(environment)
+        try:
+            dist.new_group(backend="hipress")
+        except ValueError as error:
+            found.append(str(error))
+        for name in environment:
+            del os.environ[name]
+    return found
+
+
+def test_what_cannot_be_is_refused():
+    for residual, bits in run_ranks(refuse, 2):
+        assert "keeps a residual" in residual
+        assert "bits" in bits and "1, 2, 3" in bits

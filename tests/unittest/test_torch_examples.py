@@ -1,0 +1,115 @@
+"""The examples, the script in the documentation and `hipress bench`, run as torchrun would."""
+
+import contextlib
+import io
+import json
+import re
+import runpy
+import sys
+from pathlib import Path
+
+import pytest
+
+from test_torch_ddp import succeed
+from torch_cluster import run_ranks, torch
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def script(rank, path, arguments):
+    """Runs a script on this rank and returns what it printed."""
+    sys.argv = [path, *arguments]
+    sys.path.insert(0, str(Path(path).parent))
+    printed = io.StringIO()
+    with contextlib.redirect_stdout(printed):
+        runpy.run_path(path, run_name="__main__")
+    return printed.getvalue()
+
+
+SMALL_VGG = ["--image-size", "32", "--hidden", "256", "--width", "0.1", "--classes", "10"]
+SMALL_VGG += ["--steps", "2", "--compression", "tbq", "--param", "threshold=0.001"]
+RESNET = ["--model", "resnet50", "--image-size", "32", "--classes", "10", "--batch-size", "2"]
+RESNET += ["--steps", "1", "--compression", "fp16", "--topology", "ring"]
+TEXT = ["--steps", "3", "--width", "64", "--layers", "1", "--compression", "dgc"]
+TEXT += ["--param", "ratio=0.01"]
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments", "losses"),
+    [
+        ("digits", ["--compression", "onebit", "--steps", "150"], 4),
+        ("images", SMALL_VGG, 2),
+        ("images", RESNET, 1),
+        ("text", ["--model", "gpt", *TEXT], 2),
+        ("text", ["--model", "lstm", *TEXT], 2),
+    ],
+)
+def test_examples(name, arguments, losses):
+    if name == "digits":
+        pytest.importorskip("sklearn", reason="needs scikit-learn's digits")
+    path = str(ROOT / "examples" / "torch" / f"{name}.py")
+    first, second = run_ranks(script, 2, path, arguments, join=False, timeout=90)
+    lines = [json.loads(line) for line in first.splitlines()]
+    assert len(lines) == losses and second == ""
+    assert all(line["loss"] == line["loss"] for line in lines)
+    if name == "digits":
+        assert lines[-1]["test_accuracy"] > 0.75
+
+
+def documented(rank, text):
+    """Runs a script of the documentation; returns the model's bits."""
+    found = {}
+    exec(compile(text, "docs/torch.md", "exec"), found)  # noqa: S102
+    return [p.detach().numpy().tobytes() for p in found["model"].parameters()]
+
+
+def test_the_one_line_of_the_documentation():
+    page = (ROOT / "docs" / "torch.md").read_text()
+    text = re.search(r"```python\n(.*?)```", page, re.DOTALL)[1]
+    line = next(line for line in text.splitlines() if "# the one line" in line)
+    compressed = succeed(run_ranks(documented, 2, text, join=False))
+    plain = succeed(run_ranks(documented, 2, text.replace(line, ""), join=False))
+    assert compressed != plain
+    assert all(torch.isfinite(torch.frombuffer(bytearray(p), dtype=torch.float32)).all()
+               for p in compressed[0])  # fmt: skip
+
+
+def bench(rank, arguments):
+    from hipress.cli import main
+
+    printed = io.StringIO()
+    with contextlib.redirect_stdout(printed), contextlib.suppress(SystemExit):
+        main(["bench", "allreduce", *arguments])
+    return printed.getvalue()
+
+
+def test_bench_prints_nccl_tests_table():
+    arguments = ["-b", "4", "-e", "256K", "-f", "16", "-n", "2", "-w", "1", "-c", "fp16"]
+    first, second = run_ranks(bench, 2, arguments, join=False)
+    rows = [line.split() for line in first.splitlines() if not line.startswith("#")]
+    assert [int(row[0]) for row in rows] == [4, 64, 1024, 16384, 262144]
+    assert all(len(row) == 14 for row in rows) and second == ""
+    for row in rows:
+        size, time, algbw, busbw = (float(row[i]) for i in (0, 4, 5, 6))
+        assert algbw == pytest.approx(size / time / 1e3, rel=0.1, abs=2e-3)
+        assert busbw == pytest.approx(algbw, abs=2e-3)  # 2(N-1)/N of two ranks is 1
+        assert float(row[-1]) < 1e-3
+
+
+def test_bench_refuses_what_it_cannot_do():
+    from hipress.torch.bench import parse_size, sizes
+
+    assert parse_size("64K") == 65536 and list(sizes(4, 64, 4)) == [4, 16, 64]
+    with pytest.raises(ValueError, match="not '7Q'"):
+        parse_size("7Q")
+    with pytest.raises(ValueError, match="a factor -f of 2 or more"):
+        next(sizes(4, 64, 1))
+
+
+def test_accelerate():
+    pytest.importorskip("accelerate", reason="needs Hugging Face's accelerate")
+    pytest.importorskip("sklearn", reason="needs scikit-learn's digits")
+    path = str(ROOT / "examples" / "torch" / "accelerate_digits.py")
+    first, second = run_ranks(script, 2, path, ["120"], join=False, timeout=90)
+    assert float(re.fullmatch(r"test accuracy (\d.\d+)\n", first)[1]) > 0.75, first
+    assert second == ""

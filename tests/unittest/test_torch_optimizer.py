@@ -1,0 +1,81 @@
+"""The optimizer wrapper in Horovod's shape."""
+
+import copy
+
+from test_torch_ddp import MIN_SIZE, Branches, expect, loss_of, mean_gradients, network, succeed
+from torch_cluster import run_ranks, torch
+
+
+def horovod_script(rank, world_size, passes):
+    import hipress.torch as hvd
+
+    model = network(seed=rank)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1 * (rank + 1), momentum=0.9)
+    optimizer = hvd.DistributedOptimizer(
+        optimizer,
+        named_parameters=model.named_parameters(),
+        compression={"type": "topk", "ratio": 0.1},
+        backward_passes_per_step=passes,
+        min_size=MIN_SIZE,
+    )
+    hvd.broadcast_parameters(model.state_dict(), root_rank=0)
+    hvd.broadcast_optimizer_state(optimizer, root_rank=0)
+    assert optimizer.param_groups[0]["lr"] == 0.1
+    plain = copy.deepcopy(model)
+    sizes = {n: p.numel() for n, p in model.named_parameters()}
+    references = expect("topk", {"ratio": 0.1}, "ps", sizes, world_size)
+    for step in range(3):
+        optimizer.zero_grad()
+        for part in range(passes):
+            loss_of(model, rank, 10 * step + part).backward()
+        optimizer.synchronize()
+        plain.load_state_dict(model.state_dict())
+
+        def losses(r, step=step):
+            return lambda m: sum(loss_of(m, r, 10 * step + part) for part in range(passes))
+
+        want = mean_gradients(plain, [losses(r) for r in range(world_size)], references)
+        for name, parameter in model.named_parameters():
+            if passes == 1 and name in references:
+                assert torch.equal(parameter.grad, want[name]), (step, name)
+            else:
+                torch.testing.assert_close(parameter.grad, want[name], rtol=1e-4, atol=1e-5)
+        torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+        optimizer.step()
+    assert optimizer.compression.step == 3
+    return [p.detach().numpy().tobytes() for p in model.parameters()]
+
+
+def test_a_script_in_horovods_shape():
+    for passes in (1, 2):
+        succeed(run_ranks(horovod_script, 2, 2, passes))
+
+
+def other_order(rank):
+    """Gradients come in another order, or not at all, on one rank: no hang, the right mean."""
+    import hipress.torch as hvd
+
+    torch.manual_seed(0)
+    model = Branches(rank)
+    optimizer = hvd.DistributedOptimizer(
+        torch.optim.SGD(model.parameters(), lr=0.1), model.named_parameters(), "fp16",
+        min_size=1000, timeout=10,
+    )  # fmt: skip
+    for _ in range(2):
+        optimizer.zero_grad()
+        model(torch.ones(2, 64)).sum().backward()
+        optimizer.step()
+    problems = []
+    for wrong in ({"op": "max"}, {"compression": "nonsense"}, {"named_parameters": []}):
+        arguments = {"named_parameters": model.named_parameters(), **wrong}
+        try:
+            hvd.DistributedOptimizer(torch.optim.SGD(model.parameters(), lr=0.1), **arguments)
+        except ValueError as error:
+            problems.append(str(error))
+    assert "'average' or 'sum'" in problems[0] and "nonsense" in problems[1]
+    assert "lacks 4 of the optimizer's parameters" in problems[2]
+    return [p.detach().numpy().tobytes() for p in model.parameters()]
+
+
+def test_ranks_may_differ_in_what_they_compute():
+    succeed(run_ranks(other_order, 2))
