@@ -123,7 +123,7 @@ def test_one_host_for_all_takes_as_long_as_the_graph_of_all(topology, nodes, cod
     whole, one = both
     assert one.symmetric and not whole.symmetric
     assert one.bytes_per_host == pytest.approx(whole.bytes_per_host, rel=0.01)
-    # Co-located hosts of the graph begin with the same server, which costs them a few messages.
+    # Servers' inputs come one after the other in the one, in the other not quite.
     assert one.seconds == pytest.approx(whole.seconds, rel=0.02 if topology == "ring" else 0.2)
 
 
