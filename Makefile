@@ -12,7 +12,9 @@ SETUP := PYTHON="$(PYTHON)" JOBS="$(JOBS)" tools/setup.sh
 
 export PYTHONPATH := $(CURDIR)/python$(if $(PYTHONPATH),:$(PYTHONPATH))
 
-.PHONY: help setup build native-tests demo test test-cpp test-python bench lint clean distclean
+FUZZ_ISAS ?= baseline avx2 avx512
+
+.PHONY: help setup build cuda native-tests demo test test-cpp test-python nightly fuzz bench lint clean distclean
 
 help:  ## this list
 	@grep -hE '^[a-z][a-z-]*:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## */\t/' | expand -t 14
@@ -29,7 +31,10 @@ setup: $(STAMPS)/system $(VENV)/.ready  ## Debian packages, .venv and Python pac
 
 # Ninja itself knows what is out of date.
 build: setup  ## the native library, build/libhipress.so
-	@$(SETUP) native hipress
+	@$(SETUP) native hipress hipress_mxnet_ops
+
+cuda: setup  ## build/libhipress_cuda.so, if nvcc is here (about a minute)
+	@$(SETUP) native hipress_cuda
 
 native-tests: setup
 	@$(SETUP) native all
@@ -48,6 +53,18 @@ test-cpp: native-tests
 # The outer limit ends even a run that hangs in native code, where pytest-timeout cannot reach.
 test-python: native-tests
 	@timeout -k 30 2400 $(PY) -m pytest tests/unittest $(PYTEST_ARGS)
+
+nightly: build  ## codecs on 2^24 elements against the interpreter, bit for bit (minutes)
+	@$(PY) tests/nightly/large_gradients.py
+
+# Every instruction set's decoders, compiled with sanitizers into a folder of their own.
+FUZZ_FLAGS := -DHIPRESS_BUILD_TESTS=ON -DHIPRESS_SANITIZE=address,undefined
+fuzz: setup  ## a million malformed payloads per decoder, under AddressSanitizer and UBSan (minutes)
+	@cmake -S . -B build/fuzz -G Ninja -DPython3_EXECUTABLE=$(PY) $(FUZZ_FLAGS) >build/logs/fuzz.log
+	@ninja -C build/fuzz -j $(JOBS) fuzz_decoders >>build/logs/fuzz.log
+	@for isa in $(FUZZ_ISAS); do \
+	  echo "instruction set: $$isa"; HIPRESS_SIMD=$$isa build/fuzz/fuzz_decoders $(FUZZ_ARGS); \
+	done
 
 bench: build  ## benchmarks against stock MXNet and torch in the same run
 	@$(SETUP) native codec_bench transport_bench

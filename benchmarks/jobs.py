@@ -193,6 +193,7 @@ def run_kvstore_job(
     network: netns.ShapedNetwork | None = None,
     env: Mapping[str, str] | None = None,
     timeout: float = 120.0,
+    all_roles: bool = False,
 ) -> list[dict[str, Any]]:
     """Runs a Python script as the workers of a job, and the servers it needs; returns the reports.
 
@@ -203,6 +204,7 @@ def run_kvstore_job(
     Args:
         command: interpreter, script, arguments.
         ours: the servers are to be HiPress's, not MXNet's.
+        all_roles: the script serves by itself; it needs no boot module.
     """
     host = network.address(0) if network else "127.0.0.1"
     common = {
@@ -224,7 +226,7 @@ def run_kvstore_job(
             own = {"DMLC_ROLE": role, "DMLC_NODE_HOST": network.address(node) if network else host}
             if role != "scheduler":
                 own[f"DMLC_{role.upper()}_ID"] = str(rank)
-            what = command if role == "worker" else boot
+            what = command if role == "worker" or all_roles else boot
             job.start(f"{role} {rank}", node, what, {**common, **own})
         return job.results()
 

@@ -31,10 +31,14 @@ def main() -> int:
         commands.append([BANDWIDTH, "--network", network, "--type", "none", "2bit", "onebit",
                          *rounds, *scale])  # fmt: skip
     commands.append([HERE / "accuracy.py", *seeds])
+    small = ["--quick"] if quick else []
+    commands.append([HERE / "paper_simulation.py", *small])
     if netns.available():
-        print(f"no time_to_accuracy.py: {netns.available()}")
+        print(f"no time_to_accuracy.py, simulation.py, autoplan.py: {netns.available()}")
     else:
         commands.append([HERE / "time_to_accuracy.py", *seeds])
+        commands.append([HERE / "simulation.py", *small])
+        commands.append([HERE / "autoplan.py", *small])
         for model in ("vgg", "gpt"):
             commands.append([HERE / "torchtraining.py", "--model", model, "--rates", "100mbit",
                              "1gbit", "10gbit", *(["--steps", "3"] if quick else [])])  # fmt: skip

@@ -1,6 +1,5 @@
 # The built-in algorithms of CompLL become C++, once per instruction set, and are linked into the
-# library. `2bit`, `1bit` and `onebit` are hand-written (src/operator/contrib/codec_*.cc); tests hold
-# their specs to the same bytes.
+# library.
 find_package(Python3 COMPONENTS Interpreter REQUIRED)
 execute_process(COMMAND ${Python3_EXECUTABLE} -c "import lark, numpy"
   RESULT_VARIABLE compll_status OUTPUT_QUIET ERROR_QUIET)
@@ -9,10 +8,11 @@ if(compll_status)
     "pip install lark numpy, or name another Python with -DPython3_EXECUTABLE=...")
 endif()
 
-set(COMPLL_BUILTINS bf16 dgc fp16 graddrop maxmin natural randomk tbq terngrad topk)
+set(COMPLL_BUILTINS 1bit 2bit bf16 dgc fp16 graddrop maxmin natural onebit randomk tbq terngrad topk)
 set(compll_isas baseline)
 if(CMAKE_SYSTEM_PROCESSOR MATCHES "^(x86_64|AMD64|amd64)$")
-  list(APPEND compll_isas avx2 avx512)
+  set(HIPRESS_WIDE_ISAS avx2 avx512 CACHE STRING "Instruction sets to compile codecs for, too")
+  list(APPEND compll_isas ${HIPRESS_WIDE_ISAS})
 endif()
 set(compll_python ${CMAKE_CURRENT_SOURCE_DIR}/python)
 set(compll_output ${CMAKE_CURRENT_BINARY_DIR}/compll)
@@ -24,7 +24,7 @@ set(compll_sources ${compll_output}/builtins.cc)
 # Ints wrap around by definition. -O3 takes twice as long to compile
 # and gains nothing: the code is vectorised as it is generated.
 set(compll_flags -O2 -fwrapv -fno-math-errno -fno-trapping-math -Wno-psabi
-  -Wno-maybe-uninitialized)
+  -Wno-maybe-uninitialized -Wno-uninitialized -Wno-unused-variable)
 set(compll_flags_baseline "")
 set(compll_flags_avx2 ${HIPRESS_AVX2_FLAGS})  # cmake/simd.cmake
 set(compll_flags_avx512 ${HIPRESS_AVX512_FLAGS})

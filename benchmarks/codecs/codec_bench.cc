@@ -1,9 +1,9 @@
 /*!
  * \file codec_bench.cc
- * \brief One thread's speed of every codec: GB/s of float32 gradient, and the memory traffic as a
- *        share of what memcpy moves in the same run. Prints one JSON object per line.
+ * \brief Speed of every codec, on one thread and on two: GB/s of float32 gradient, and the memory
+ *        traffic as a share of what memcpy moves in the same run. Prints one JSON object per line.
  *
- * Usage: codec_bench [seconds per measurement, default 0.3]
+ * Usage: codec_bench [seconds per measurement, default 0.3] [all: every instruction set]
  * run.py shows the result as a table, with NumPy and torch beside it.
  */
 #include <algorithm>
@@ -14,6 +14,7 @@
 #include <functional>
 #include <random>
 #include <string>
+#include <vector>
 
 #include "operator/contrib/codec.h"
 #include "operator/contrib/kernels.h"
@@ -38,72 +39,99 @@ double BestSeconds(const std::function<void()>& run) {
   return best;
 }
 
+/// Normal values, no two payloads' the same.
 Buffer Gradient(size_t n, unsigned seed) {
+  static const std::vector<float> values = [] {
+    std::vector<float> all(size_t(16) << 20);
+    std::mt19937 random(1);
+    std::normal_distribution<float> normal(0.0f, 0.5f);
+    for (float& value : all) value = normal(random);
+    return all;
+  }();
   Buffer buffer = AllocateBuffer(n * 4);
-  std::mt19937 random(seed);
-  std::normal_distribution<float> normal(0.0f, 0.5f);
-  float table[4096];
-  for (float& value : table) value = normal(random);
-  for (size_t i = 0; i < n; ++i) buffer.as<float>()[i] = table[(i * 2654435761u + seed) % 4096];
+  for (size_t i = 0; i < n; ++i) buffer.as<float>()[i] = values[(i + seed * 100003) % values.size()];
   return buffer;
 }
 
-double copy_rate = 0;  // bytes read + written per second, for the size at hand
+double copy_rate = 0;  // bytes read + written per second by one thread, for the size at hand
 
 /// \param bytes_moved per element: what a perfect kernel reads and writes
-void Report(const char* table, const std::string& codec, const std::string& operation, size_t n,
-            double bytes_moved, const std::function<void()>& run) {
+void Report(const char* table, int threads, const std::string& codec, const std::string& operation,
+            size_t n, double bytes_moved, const std::function<void()>& run) {
   const double seconds = BestSeconds(run);
-  std::printf("{\"kernels\": \"%s\", \"codec\": \"%s\", \"operation\": \"%s\", \"elements\": %zu, "
-              "\"gb_per_s\": %.2f, \"copy_gb_per_s\": %.2f, \"of_copy\": %.3f}\n",
-              table, codec.c_str(), operation.c_str(), n, n * 4 / seconds * 1e-9, copy_rate * 1e-9,
-              n * bytes_moved / seconds / copy_rate);
+  std::printf("{\"kernels\": \"%s\", \"threads\": %d, \"codec\": \"%s\", \"operation\": \"%s\", "
+              "\"elements\": %zu, \"gb_per_s\": %.3f, \"bytes\": %.3f, \"copy_gb_per_s\": %.2f, "
+              "\"of_copy\": %.3f}\n",
+              table, threads, codec.c_str(), operation.c_str(), n, n * 4 / seconds * 1e-9,
+              bytes_moved, copy_rate * 1e-9, n * bytes_moved / seconds / copy_rate);
   std::fflush(stdout);
 }
 
-void BenchmarkCodec(const std::string& config, double payload_bytes, bool residual, size_t n) {
-  const CodecPtr codec = MakeCodec(config);
+struct Case {
+  const char* label;
+  const char* type;
+  ParamList params;
+  double encode, decode;  ///< bytes that a perfect kernel moves for an element, the payload included
+};
+
+/// Residual: 8 bytes; a gradient that is looked at twice, out of the cache: 4 more.
+const Case kCases[] = {
+    {"none", "none", {}, 8, 8},
+    {"2bit", "2bit", {}, 12.25, 4.25},
+    {"1bit", "1bit", {}, 12.125, 4.125},
+    {"onebit", "onebit", {}, 12.125, 4.125},
+    {"tbq", "tbq", {{"threshold", "0.5"}}, 12.25, 4.25},
+    {"terngrad, 2 bits", "terngrad", {}, 8.25, 4.25},
+    {"terngrad, 8 bits", "terngrad", {{"bitwidth", "8"}}, 9, 5},
+    {"maxmin, 4 bits", "maxmin", {}, 4.51, 4.51},
+    {"maxmin, 8 bits", "maxmin", {{"bits", "8"}}, 5.01, 5.01},
+    {"natural", "natural", {}, 5.125, 5.125},
+    {"fp16", "fp16", {}, 6, 6},
+    {"bf16", "bf16", {}, 6, 6},
+    {"topk, 0.1%", "topk", {{"ratio", "0.001"}}, 12, 4},
+    {"graddrop, 1%", "graddrop", {{"drop", "0.99"}}, 12.1, 4.1},
+    {"dgc, 0.1%", "dgc", {{"ratio", "0.001"}}, 20, 4},
+    {"dgc, 1%", "dgc", {{"ratio", "0.01"}}, 20.1, 4.1},
+    {"randomk, 1%", "randomk", {}, 12.1, 4.1},
+};
+
+void BenchmarkCodec(const Case& what, size_t n, int threads) {
+  CodecPtr codec = MakeCodec(what.type, what.params);
+  if (threads > 1) {
+    codec = codec->OnThreads(threads);
+    if (codec == nullptr) return;
+  }
   const char* table = ActiveKernels().name;
-  const std::string name = codec->Name();
-  constexpr size_t kCounts[] = {2, 8};
+  constexpr size_t kCount = 8;
   Buffer gradient = Gradient(n, 1), out = AllocateBuffer(n * 4);
   std::vector<Buffer> payloads;
   std::vector<Payload> received;
-  const size_t bytes = codec->MaxPayloadBytes(n, DType::kFloat32);
-  CodecState state;
-  for (size_t k = 0; k < 8; ++k) {
+  for (size_t k = 0; k < kCount; ++k) {
     const Buffer other = Gradient(n, static_cast<unsigned>(k));
-    payloads.push_back(AllocateBuffer(bytes));
+    payloads.push_back(AllocateBuffer(codec->MaxPayloadBytes(n, DType::kFloat32)));
     CodecState fresh;
-    codec->Encode(other.data, DType::kFloat32, n, &fresh, payloads[k].data, DType::kFloat32);
+    const size_t bytes = codec->Encode(other.data, DType::kFloat32, n, &fresh, payloads[k].data,
+                                       DType::kFloat32);
     received.push_back({payloads[k].data, bytes});
   }
-  Report(table, name, "encode", n, 4 + (residual ? 8 : 0) + payload_bytes, [&] {
-    codec->Encode(gradient.data, DType::kFloat32, n, &state, payloads[0].data, DType::kFloat32);
+  CodecState state;
+  Buffer payload = AllocateBuffer(codec->MaxPayloadBytes(n, DType::kFloat32));
+  Report(table, threads, what.label, "encode", n, what.encode, [&] {
+    codec->Encode(gradient.data, DType::kFloat32, n, &state, payload.data, DType::kFloat32);
   });
-  Report(table, name, "decode", n, 4 + payload_bytes, [&] {
+  Report(table, threads, what.label, "decode", n, what.decode, [&] {
     codec->Decode(received[0], n, DType::kFloat32, out.data, DType::kFloat32);
   });
-  if (codec->IsIdentity()) {
-    Report(table, "float16", "convert", n, 6, [&] {
-      codec->Encode(gradient.data, DType::kFloat32, n, &state, out.data, DType::kFloat16);
-    });
-    Report(table, "bfloat16", "convert", n, 6, [&] {
-      codec->Encode(gradient.data, DType::kFloat32, n, &state, out.data, DType::kBFloat16);
-    });
-  }
-  for (const size_t count : kCounts) {
-    Report(table, name, "sum of " + std::to_string(count), n, 4 + count * payload_bytes, [&] {
-      codec->DecodeSum(received.data(), count, n, DType::kFloat32, out.as<float>());
-    });
-  }
+  Report(table, threads, what.label, "sum of 8", n, 4 + kCount * (what.decode - 4), [&] {
+    codec->DecodeSum(received.data(), kCount, n, DType::kFloat32, out.as<float>());
+  });
 }
 
 /// The loops one writes first, for comparison: 2bit as MXNet's CPU kernel does it, element by element.
 void BenchmarkNaive(size_t n) {
   Buffer gradient = Gradient(n, 1), residual = Gradient(n, 2), out = AllocateBuffer(n * 4);
   std::vector<uint8_t> payload((n + 15) / 16 * 4);
-  Report("naive loop", "2bit", "encode", n, 12.25, [&] {
+  Report("naive loop", 1, "2bit", "encode", n, 12.25, [&] {
     const float* g = gradient.as<float>();
     float* r = residual.as<float>();
     for (size_t i = 0; i < n; ++i) {
@@ -118,14 +146,14 @@ void BenchmarkNaive(size_t n) {
       }
     }
   });
-  Report("naive loop", "2bit", "decode", n, 4.25, [&] {
+  Report("naive loop", 1, "2bit", "decode", n, 4.25, [&] {
     float* o = out.as<float>();
     for (size_t i = 0; i < n; ++i) {
       const int code = payload[i / 4] >> (6 - i % 4 * 2) & 3;
       o[i] = code == 3 ? 0.5f : code == 2 ? -0.5f : 0.0f;
     }
   });
-  Report("naive loop", "onebit", "encode", n, 12.125, [&] {
+  Report("naive loop", 1, "onebit", "encode", n, 12.125, [&] {
     const float* g = gradient.as<float>();
     float* r = residual.as<float>();
     double sum[2] = {0, 0};
@@ -148,18 +176,22 @@ void BenchmarkNaive(size_t n) {
 
 int main(int argc, char** argv) {
   if (argc > 1) seconds_per_measurement = std::atof(argv[1]);
-  for (const size_t n : {size_t(64) << 10, size_t(256) << 10, size_t(16) << 20}) {
+  const bool all = argc > 2 && std::strcmp(argv[2], "all") == 0;
+  for (const size_t n : {size_t(64) << 10, size_t(16) << 20}) {
     Buffer from = Gradient(n, 1), to = AllocateBuffer(n * 4);
-    copy_rate = n * 8 / BestSeconds([&] { std::memcpy(to.data, from.data, n * 4); });
+    const Kernels& best = ActiveKernels();
     for (const char* name : {"baseline", "avx2", "avx512"}) {
       const Kernels* kernels = FindKernels(name);
-      if (kernels == nullptr) continue;
+      if (kernels == nullptr || (!all && kernels != &best)) continue;
       SetActiveKernels(*kernels);
-      BenchmarkCodec("type=none", 4, false, n);
-      BenchmarkCodec("type=2bit", 0.25, true, n);
-      BenchmarkCodec("type=1bit", 0.125, true, n);
-      BenchmarkCodec("type=onebit", 0.125, true, n);
+      for (const Case& what : kCases) {
+        // Beside each codec, because others share this machine.
+        copy_rate = n * 8 / BestSeconds([&] { std::memcpy(to.data, from.data, n * 4); });
+        BenchmarkCodec(what, n, 1);
+        if (kernels == &best) BenchmarkCodec(what, n, 2);
+      }
     }
+    SetActiveKernels(best);
     BenchmarkNaive(n);
   }
 }

@@ -44,6 +44,8 @@ HIPRESS_API int HipressCodecCreate(int num, const char** keys, const char** vals
 /*! \brief The codec that encodes sums of `count` gradients where `codec` encodes gradients. */
 HIPRESS_API int HipressCodecForSumOf(HipressCodecHandle codec, int count, HipressCodecHandle* out);
 HIPRESS_API int HipressCodecFree(HipressCodecHandle codec);
+/*! \brief Calls on large gradients use so many threads (default 1); results do not depend on it. */
+HIPRESS_API int HipressCodecSetThreads(HipressCodecHandle codec, int threads);
 /*! \brief Upper bound of an encoded gradient of n elements, in bytes. */
 HIPRESS_API int HipressCodecMaxBytes(HipressCodecHandle codec, int64_t n, int dtype, int64_t* bytes);
 /*! \brief Encodes gradient (+ the handle's residual, which is updated); payload holds MaxBytes. */

@@ -59,6 +59,7 @@ _SIGNATURES: dict[str, tuple] = {
     "HipressCodecCreate": (c_int, [c_int, _STRINGS, _STRINGS, POINTER(_HANDLE)]),
     "HipressCodecForSumOf": (c_int, [_HANDLE, c_int, POINTER(_HANDLE)]),
     "HipressCodecFree": (c_int, [_HANDLE]),
+    "HipressCodecSetThreads": (c_int, [_HANDLE, c_int]),
     "HipressCodecMaxBytes": (c_int, [_HANDLE, c_int64, c_int, POINTER(c_int64)]),
     "HipressCodecEncode": (
         c_int,
@@ -210,6 +211,10 @@ def library_path() -> Path:
     return Path(lib._name)
 
 
+loaded_sources: dict[str, Path] = {}
+"""The files that algorithms were loaded from in this process, by type."""
+
+
 def load_codec(path: str) -> str:
     """Compiles a CompLL source file and registers its algorithm; returns the type's name.
 
@@ -224,6 +229,7 @@ def load_codec(path: str) -> str:
     library = build(compll.compile_file(path))
     check_call(lib.HipressLoadCodec(os.fsencode(library), ctypes.byref(name)))
     loaded = name.value.decode()
+    loaded_sources[loaded] = Path(path).resolve()
     # Operators of frameworks are for those who use them already.
     for face in ("hipress.torch.ops", "mxnet_hipress.operators"):
         operators = sys.modules.get(face)

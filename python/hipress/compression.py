@@ -73,16 +73,19 @@ class Compressor:
     Not for use by several threads at a time.
 
     :param type: name of a codec, see :func:`codecs`
+    :param threads: how many share the work on a large gradient; results do not depend on it
     :param params: the codec's own parameters, e.g. threshold
     :raises ValueError: for an unknown type or parameter, or a value out of range
     """
 
-    def __init__(self, type: str, **params: object) -> None:
+    def __init__(self, type: str, *, threads: int = 1, **params: object) -> None:
         self._handle = ctypes.c_void_p()
         self._size: int | None = None
         pairs = _lib.string_pairs({"type": type, **params})
         _lib.check_call(_lib.lib.HipressCodecCreate(*pairs, ctypes.byref(self._handle)))
         self._describe()
+        if threads != 1:
+            _lib.check_call(_lib.lib.HipressCodecSetThreads(self._handle, threads))
 
     def _describe(self) -> None:
         about = _lib.CodecDescription()

@@ -34,7 +34,7 @@ class KeyGraphs:
         self.in_use = False
         """Whether a key is initialised: the topology is settled then."""
         self._sync = True
-        if os.environ.get("HIPRESS_PLAN"):
+        if os.environ.get("HIPRESS_PLAN", AUTO) not in ("", AUTO):
             self._plan = plans.load(os.environ["HIPRESS_PLAN"])
 
     @property

@@ -29,7 +29,8 @@ from hipress._lib import (
 )
 from hipress.casync import Graph, flatten
 from hipress.casync.graph import Role, worker
-from hipress.key_graphs import KeyGraphs
+from hipress.key_graphs import AUTO, KeyGraphs
+from hipress.secopa.auto import AutoPlan
 
 _FLAGS = {np.dtype(np.float32): FLOAT32, np.dtype(np.float16): FLOAT16}
 
@@ -78,6 +79,7 @@ class Node:
         self._operations: dict[int, tuple[Callable[[str | None], None], object]] = {}
         self._next_operation = 1
         self._on_done = Done(self._operation_done)
+        self._auto: AutoPlan | None = None
 
         if self.role == "worker":
             with self._sentences():
@@ -270,10 +272,21 @@ class Node:
         """Compression of all later pushes, e.g. ``{"type": "2bit", "threshold": 0.5}``.
 
         ``topology``, ``devices_per_host`` and ``plan`` (a file) among them hold for keys that are
-        initialised later.
+        initialised later. With ``plan="auto"`` all workers call this together and find out by some
+        seconds of measuring from which size on compression pays (:mod:`hipress.secopa.auto`); doing
+        so again later revises the answer.
 
         :raises HipressError: a sentence that lists what is allowed
         """
+        if (params.get("plan") or os.environ.get("HIPRESS_PLAN")) == AUTO:
+            params = {k: v for k, v in params.items() if k != "plan"}
+            self._compress(params)  # whatever is wrong with them is said at once
+            if self._auto is None:
+                self._auto = AutoPlan(self)
+            params = self._auto.decide(params, self._compress)
+        self._compress(params)
+
+    def _compress(self, params: dict[str, object]) -> None:
         topology = {"topology": str(params["topology"]).lower()} if "topology" in params else {}
         pairs = string_pairs({**params, **topology})
         with self._sentences():

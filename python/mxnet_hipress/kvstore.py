@@ -16,6 +16,7 @@ from mxnet.profiler import set_kvstore_handle
 from mxnet_hipress import _engine, _job
 from mxnet_hipress._commands import Head, pack
 from mxnet_hipress._keys import DTYPES, Key, KeyTable, group
+from mxnet_hipress._local import LocalOptimizer
 
 _STATES_FORMAT = "hipress optimizer states 1"
 
@@ -44,6 +45,7 @@ class KVStore(MXNetKVStore):
         self._job.stores += 1
         self._keys = KeyTable(self._number)
         self._optimizer_known = False
+        self._local: LocalOptimizer | None = None  # without servers, once there is an optimizer
 
     @property
     def type(self) -> str:
@@ -66,7 +68,7 @@ class KVStore(MXNetKVStore):
         return self._node.num_servers
 
     def is_capable(self, capability: str) -> bool:
-        """Whether optimizers can run on the servers ("optimizer"): always."""
+        """Whether the store can run an optimizer ("optimizer"): always."""
         if capability.lower() == self.OPTIMIZER:
             return True
         raise ValueError(f"unknown capability {capability!r}: the only one is {self.OPTIMIZER!r}")
@@ -88,6 +90,11 @@ class KVStore(MXNetKVStore):
             self._init_key(self._keys.new(user_key, arrays[0]), arrays[0])
 
     def _init_key(self, key: Key, value: mx.nd.NDArray) -> None:
+        if key.sparse and self._node.serverless:
+            raise MXNetError(
+                f"key {key.user_key!r} is row_sparse: such keys need servers, and topology "
+                f"{self._node.topology} uses none; choose topology ps"
+            )
         if key.sparse and self._number != 0:
             raise MXNetError("row_sparse keys can only be in the first store that a job creates")
         if key.sparse:
@@ -118,8 +125,12 @@ class KVStore(MXNetKVStore):
             self._check_optimizer()
             if entry.sparse:
                 self._job.sparse.push(entry, arrays, priority)
+                continue
+            total = self._sum(entry, arrays)
+            if self._local is not None:
+                self._local.push(entry, total, priority)
             else:
-                self._push_array(entry, self._sum(entry, arrays), priority)
+                self._push_array(entry, total, priority)
 
     def pull(
         self, key: object, out: object = None, priority: int = 0, ignore_sparse: bool = True
@@ -155,7 +166,10 @@ class KVStore(MXNetKVStore):
                 )
             self._check_arrays(entry, pulled, "pull")
             total = self._sum(entry, pushed)
-            if total is pulled[0] or total is entry._buffer:
+            if self._local is not None:
+                self._local.push(entry, total, priority)
+                self._pull_arrays(entry, pulled, priority)
+            elif total is pulled[0] or total is entry._buffer:
                 _engine.push_pull(
                     self._node.handle,
                     entry.number,
@@ -195,7 +209,9 @@ class KVStore(MXNetKVStore):
     def set_gradient_compression(self, compression_params: Mapping[str, object]) -> None:
         """Compresses the gradients of all later pushes, and the sums that come back.
 
-        :param compression_params: type ("none", "2bit", "1bit", "onebit", ...) and its parameters
+        :param compression_params: type ("none", "2bit", "1bit", "onebit", ...) and its parameters;
+            topology ("ps", "ring", "colocated", ...) and plan (a file, or "auto"), before the
+            first key
         :raises MXNetError: for an unknown type or parameter; the sentence lists what is allowed
         """
         if not isinstance(compression_params, Mapping):
@@ -208,8 +224,14 @@ class KVStore(MXNetKVStore):
     def set_optimizer(self, optimizer: opt.Optimizer) -> None:
         """Runs `optimizer` on the servers from now on; pulls then return weights. Blocks.
 
-        Unlike MXNet's own, lr_mult and wd_mult of Gluon parameters are heeded.
+        Without servers each worker runs it, which leads to the same weights everywhere as long as
+        all have set the same one. Unlike MXNet's own, lr_mult and wd_mult of Gluon parameters are
+        heeded.
         """
+        if self._node.serverless:
+            self._updater = opt.get_updater(optimizer)
+            self._set_updater(self._updater)
+            return
         self._send_command_to_servers(Head.SET_OPTIMIZER, pickle.dumps(_portable(optimizer), 0))
         if self._number == 0:
             self._job.sparse.set_optimizer()
@@ -217,22 +239,35 @@ class KVStore(MXNetKVStore):
         self._updater = opt.get_updater(optimizer)
 
     def _set_updater(self, updater: object) -> None:
-        raise MXNetError("a distributed store runs optimizers on its servers: use set_optimizer")
+        if not self._node.serverless:
+            raise MXNetError(
+                "a distributed store runs optimizers on its servers: use set_optimizer"
+            )
+        if self._local is None:
+            self._local = LocalOptimizer(self._node, updater)
+        self._local.update = updater
 
     def save_optimizer_states(self, fname: str, dump_optimizer: bool = False) -> None:
         """Saves all servers' optimizer states in one file; one worker calls it. Blocks.
+
+        Without servers: this worker's, which are everybody's.
 
         :param dump_optimizer: save the optimizer itself, too
         """
         mx.nd.waitall()
         self._node.wait_all()
-        states = self._send_command_to_servers(Head.GET_STATES, b"1" if dump_optimizer else b"")
+        if self._node.serverless:
+            states = [self._local_optimizer().states(dump_optimizer)]
+        else:
+            states = self._send_command_to_servers(Head.GET_STATES, b"1" if dump_optimizer else b"")
         content = {"format": _STATES_FORMAT, "states": states, "optimizer": dump_optimizer}
         with open(fname, "wb") as file:
             pickle.dump(content, file)
 
     def load_optimizer_states(self, fname: str) -> None:
         """Loads what save_optimizer_states saved, from a job with as many servers. Blocks.
+
+        Without servers all workers call it.
 
         :raises MXNetError: for another kind of file, or one from another number of servers
         """
@@ -244,6 +279,9 @@ class KVStore(MXNetKVStore):
                 states = None
         if states is None:
             raise MXNetError(f"{fname} holds no optimizer states of a distributed store")
+        if self._node.serverless and len(states) == 1:
+            self._local_optimizer().set_states(states[0])
+            return
         if len(states) != self.num_servers:
             raise MXNetError(
                 f"{fname} holds the optimizer states of {len(states)} servers, "
@@ -254,6 +292,11 @@ class KVStore(MXNetKVStore):
         self._optimizer_known = True
         if content["optimizer"]:
             self._updater = opt.get_updater(pickle.loads(states[0])[1])
+
+    def _local_optimizer(self) -> LocalOptimizer:
+        if self._local is None:
+            raise MXNetError("this store has no optimizer: call set_optimizer first")
+        return self._local
 
     # ---- The job ---------------------------------------------------------------------------------
 
@@ -332,6 +375,9 @@ class KVStore(MXNetKVStore):
                 raise MXNetError(
                     f"cannot pull dense key {key.user_key!r} into a {array.stype} array"
                 )
+        if self._local is not None:
+            self._spread(self._local.weight(key), arrays)
+            return
         first = next((array for array in arrays if _on_cpu(array)), None)
         if first is None:
             first = key.buffer

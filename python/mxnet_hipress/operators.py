@@ -15,8 +15,8 @@ Gradients are float32 or float16, states float32 of the gradient's size, `step` 
 payloads are uint8. Where a payload's length depends on the values (dgc, graddrop), encoders return
 (payload, size): the greatest length, and how much of it counts. In a symbol, states are variables
 with a shape (MXNet cannot infer it), which it calls auxiliary states; in a block, parameters that
-are not differentiable. Operators run on the CPU and have no backward: BlockGrad after the last of them tells MXNet so.
-Errors are MXNetError.
+are not differentiable. Operators run on the CPU and have no backward: BlockGrad after the last of
+them tells MXNet so. Errors are MXNetError.
 """
 
 from __future__ import annotations

@@ -25,7 +25,7 @@ struct HipressCodec {
     for (const std::string& text : state_names) names.push_back(text.c_str());
   }
 
-  const CodecPtr codec;
+  CodecPtr codec;  // HipressCodecSetThreads changes it, and neither name nor parameters
   hipress::CodecState state;
   const std::string name, config;
   const std::vector<std::string> state_names;
@@ -131,6 +131,16 @@ int HipressCodecFree(HipressCodecHandle codec) {
   API_END();
 }
 
+int HipressCodecSetThreads(HipressCodecHandle codec, int threads) {
+  API_BEGIN();
+  if (threads < 1 || threads > 64) {
+    throw Error("threads must be from 1 to 64, not " + std::to_string(threads));
+  }
+  const CodecPtr changed = codec->codec->OnThreads(threads);
+  if (changed != nullptr) codec->codec = changed;
+  API_END();
+}
+
 int HipressCodecMaxBytes(HipressCodecHandle codec, int64_t n, int dtype, int64_t* bytes) {
   API_BEGIN();
   *bytes = static_cast<int64_t>(codec->codec->MaxPayloadBytes(CheckedSize(n), DTypeFromFlag(dtype)));
@@ -207,8 +217,7 @@ int HipressCodecDescribe(HipressCodecHandle codec, HipressCodecDescription* out)
   out->config = codec->config.c_str();
   out->num_states = static_cast<int>(codec->names.size());
   out->states = codec->names.data();
-  // A codec that draws random numbers has a seed.
-  out->uses_step = !codec->names.empty() || codec->config.find(" seed=") != std::string::npos;
+  out->uses_step = codec->codec->UsesStep();
   out->fixed_size = codec->codec->FixedSize();
   out->granularity = static_cast<int64_t>(codec->codec->Granularity());
   API_END();
@@ -235,7 +244,7 @@ int HipressCodecSetState(HipressCodecHandle codec, const char* name, int64_t n, 
   const size_t bytes = CheckedSize(n) * sizeof(float);
   Buffer* state = FindState(codec, name);
   *state = hipress::AllocateState(bytes);
-  if (state == &codec->state.residual) codec->state.lazy = false;
+  if (state == &codec->state.residual) codec->state.lazy = nullptr;
   std::memcpy(state->data, in, bytes);
   API_END();
 }

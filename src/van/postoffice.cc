@@ -278,6 +278,7 @@ class Postoffice::Impl final : public VanReceiver {
   }
 
   void SendBarrier(uint64_t kind, uint32_t number, uint8_t flags) {
+    timeline_.Again();
     Message message = TextMessage(MessageKind::kBarrier, "");
     message.header.key = kind;
     message.header.iteration = number;

@@ -12,6 +12,7 @@ namespace hipress {
 namespace {
 
 constexpr int kQuestions = 16;
+constexpr int kMaxQuestions = 4096;
 /// Of one message, so that a timeline holds up nothing else for long.
 constexpr size_t kPieceBytes = 4 << 20;
 /// Of one node: what a recorder keeps at most, names and all.
@@ -35,6 +36,10 @@ Message Make(Flag flag, const void* data, size_t size) {
 
 void TimelineExchange::Begin() {
   if (timeline::kOn) Ask();
+}
+
+void TimelineExchange::Again() {
+  if (timeline::kOn && asked_ >= kQuestions && asked_ < kMaxQuestions) Ask();
 }
 
 void TimelineExchange::Ask() {

@@ -25,8 +25,11 @@ class TimelineExchange {
   explicit TimelineExchange(Send send) : send_(std::move(send)) {}
 
   // ---- A node ----
-  /// Asks for the time; the answers come to AtNode. Does nothing if this process does not record.
+  /// Asks for the time, some times in a row; the answers come to AtNode. Does nothing if this
+  /// process does not record.
   void Begin();
+  /// Asks once more: a busy moment at the start must not spoil the whole timeline.
+  void Again();
   void AtNode(const Message& message);
   /// Sends everything recorded.
   void Ship();

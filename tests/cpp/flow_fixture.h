@@ -73,6 +73,22 @@ inline std::shared_ptr<const Program> ServerProgram(int64_t n, int64_t parts, in
   return program.Parse(n);
 }
 
+/// Two workers without a server, one partition: worker 0's gradient goes to worker 1, the sum back.
+inline std::shared_ptr<const Program> PairProgram(int64_t n, int rank) {
+  FlatProgram program(n, 1);
+  if (rank == 0) {
+    program.Add(Op::kSend, 0, PackedId(Role::kWorker, 1), {program.Add(Op::kEncode, 0, -1, {-1})});
+    program.Add(Op::kDecode, 0, -1, {program.Add(Op::kRecv, 0, PackedId(Role::kWorker, 1), {}, 1)});
+  } else {
+    const int64_t received = program.Add(Op::kRecv, 0, PackedId(Role::kWorker, 0), {}, 0, 0);
+    const int64_t total = program.Add(Op::kMerge, 0, -1, {received, -1});
+    const int64_t payload = program.Add(Op::kEncode, 0, -1, {total}, 0, 2);
+    program.Add(Op::kSend, 0, PackedId(Role::kWorker, 0), {payload}, 1);
+    program.Add(Op::kDecode, 0, -1, {payload});
+  }
+  return program.Parse(n);
+}
+
 /// Delivers on a thread of its own: in order between two nodes, in random order among pairs.
 class Network {
  public:
@@ -153,6 +169,7 @@ class FakeHost : public FlowHost {
     message.header.payload_bytes = value.data.size;
     message.header.iteration = iteration;
     message.header.partition = uint32_t(task.partition);
+    message.header.step = uint16_t(task.step);
     message.header.dtype = uint8_t(flow.wire());
     message.payload = value.data;
     network_->Send(self, task.peer, std::move(message), std::move(done));
@@ -219,6 +236,10 @@ class Cluster {
   Cluster(int64_t n, int64_t parts, int workers, CodecPtr codec = IdentityCodec(),
           uint32_t seed = 1)
       : network(seed) {
+    if (parts == 0) {
+      AddPair(n, codec);
+      return;
+    }
     for (int w = 0; w <= workers; ++w) {
       const NodeId id = w < workers ? Worker(w) : Server(0);
       hosts.push_back(std::make_unique<FakeHost>(id, &network, codec));
@@ -244,6 +265,17 @@ class Cluster {
   Network network;
 
  private:
+  /// With 0 parts: two workers alone.
+  void AddPair(int64_t n, const CodecPtr& codec) {
+    for (int w = 0; w < 2; ++w) {
+      hosts.push_back(std::make_unique<FakeHost>(Worker(w), &network, codec));
+      executors_.push_back(std::make_unique<Executor>(2));
+      network.flows[Worker(w)] =
+          std::make_shared<Flow>(7, "w", n, 0, PairProgram(n, w), DType::kFloat32,
+                                 hosts.back().get(), executors_.back().get());
+    }
+  }
+
   std::vector<std::unique_ptr<Executor>> executors_;
 };
 

@@ -133,6 +133,74 @@ TEST(Flow, FailureEndsEverythingWithItsSentence) {
   ASSERT_TRUE(calls.Wait());
 }
 
+TEST(Flow, WithoutServersAnIterationMayBeginElsewhere) {
+  Cluster cluster(100, 0, 2);
+  Calls calls;
+  std::vector<Floats> x, out(8, Floats(100));
+  for (int i = 0; i < 8; ++i) x.push_back(Pattern(100, i / 2, i % 2));
+  // Worker 0 goes three iterations ahead.
+  for (int i = 0; i < 3; ++i) {
+    cluster.Push(0, x[2 * i].data(), calls.Expect());
+    ASSERT_TRUE(cluster.Pull(0, out[2 * i].data(), calls.Expect()));
+  }
+  std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  EXPECT_EQ(cluster.flow(Worker(0)).WaitingFor().peers, std::vector<NodeId>{Worker(1)});
+  EXPECT_TRUE(cluster.flow(Worker(0)).WaitingFor().culprits.empty());  // it may wait for others
+  EXPECT_TRUE(cluster.flow(Worker(1)).WaitingFor().unpushed);
+  EXPECT_EQ(cluster.flow(Worker(1)).iteration(), 0u);
+  EXPECT_FALSE(cluster.flow(Worker(0)).Drain());
+  for (int i = 0; i < 3; ++i) {
+    cluster.Push(1, x[2 * i + 1].data(), calls.Expect());
+    ASSERT_TRUE(cluster.Pull(1, out[2 * i + 1].data(), calls.Expect()));
+  }
+  ASSERT_TRUE(calls.Wait());
+  EXPECT_EQ(calls.error(), "");
+  for (int i = 0; i < 3; ++i) {
+    Floats sum(100);
+    for (int j = 0; j < 100; ++j) sum[j] = x[2 * i][j] + x[2 * i + 1][j];
+    EXPECT_EQ(out[2 * i], sum) << i;
+    EXPECT_EQ(out[2 * i + 1], sum) << i;
+  }
+  // Pushed and never pulled: it drains, once the other has pushed, too.
+  cluster.Push(0, x[6].data(), calls.Expect());
+  EXPECT_FALSE(cluster.flow(Worker(0)).Drain());
+  cluster.Push(1, x[7].data(), calls.Expect());
+  ASSERT_TRUE(calls.Wait());
+  for (int w = 0; w < 2; ++w) {
+    for (int i = 0; i < 1000 && !cluster.flow(Worker(w)).Drain(); ++i) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    }
+    EXPECT_TRUE(cluster.flow(Worker(w)).Drain());
+  }
+}
+
+TEST(Flow, WithoutServersStillRefusesWhatItDoesNotExpect) {
+  Cluster cluster(100, 0, 2);
+  Flow& flow = cluster.flow(Worker(1));
+  MessageHeader good;
+  good.elements = 100;
+  good.payload_bytes = 400;
+  good.iteration = 1;
+  for (NodeId stranger : {Server(0), Worker(2), Worker(1)}) {
+    EXPECT_THROW(flow.OnHeader(stranger, good), ProtocolError);
+  }
+  const std::vector<void (*)(MessageHeader*)> damages = {
+      [](MessageHeader* h) { h->partition = 1; },
+      [](MessageHeader* h) { h->step = 1; },
+      [](MessageHeader* h) { h->elements = 99; },
+      [](MessageHeader* h) { h->payload_bytes = 404; },
+      [](MessageHeader* h) { h->iteration = 0; },
+      [](MessageHeader* h) { h->iteration = 1000; },
+  };
+  for (size_t i = 0; i < damages.size(); ++i) {
+    MessageHeader bad = good;
+    damages[i](&bad);
+    EXPECT_THROW(flow.OnHeader(Worker(0), bad), ProtocolError) << i;
+  }
+  EXPECT_NO_THROW(flow.OnHeader(Worker(0), good));
+  EXPECT_THROW(flow.OnHeader(Worker(0), good), ProtocolError);  // twice
+}
+
 TEST(Flow, RefusesWhatItDoesNotExpect) {
   Cluster cluster(1000, 2, 2);
   Flow& server = cluster.flow(Server(0));

@@ -15,12 +15,12 @@ from hypothesis.extra import numpy as hnp
 
 import hipress
 from cluster import run_cluster, worker_outputs
-from compll_helpers import gradient, program, same_bits
+from compll_helpers import ISAS, SPECS, gradient, program, same_bits
 from hipress import compll
+from hipress.compll.backends import packing
 
-HAND_WRITTEN = ["1bit", "2bit", "onebit"]
-BUILT_IN = ["bf16", "dgc", "fp16", "graddrop", "maxmin", "natural", "randomk", "tbq", "terngrad",
-            "topk"]  # fmt: skip
+BUILT_IN = SPECS
+WITH_ERROR_FEEDBACK = ["1bit", "2bit", "onebit"]
 WITH_RESIDUAL = ["1bit", "2bit", "dgc", "graddrop", "onebit", "randomk", "tbq", "topk"]
 SERVER = (sys.executable, "-c", "from hipress.node import Node; Node().serve()")
 
@@ -49,10 +49,10 @@ def gradients() -> st.SearchStrategy[np.ndarray]:
     return hnp.arrays(np.float32, st.integers(0, 200), elements=values)
 
 
-@pytest.mark.parametrize("name", HAND_WRITTEN)
+@pytest.mark.parametrize("name", WITH_ERROR_FEEDBACK)
 @settings(max_examples=30, deadline=None)
 @given(first=gradients(), second=st.integers(0, 2**31))
-def test_a_spec_gives_the_bytes_of_the_hand_written_codec(name, first, second):
+def test_any_gradient_gives_the_interpreters_bytes_and_residual(name, first, second):
     codec, states = hipress.Compressor(name), {}
     coder = compll.Interpreter(program(name))
     for step, x in enumerate([first, gradient(first.size, second), first]):
@@ -62,8 +62,8 @@ def test_a_spec_gives_the_bytes_of_the_hand_written_codec(name, first, second):
         assert same_bits(codec.decode(payload, x.size), coder.decode(payload, x.size))
 
 
-@pytest.mark.parametrize("name", HAND_WRITTEN)
-def test_nan_and_inf_are_handled_as_by_the_hand_written_codec(name):
+@pytest.mark.parametrize("name", WITH_ERROR_FEEDBACK)
+def test_nan_and_inf_are_handled_as_by_the_interpreter(name):
     for value in (np.nan, np.inf, -np.inf):
         codec, states = hipress.Compressor(name), {}
         coder = compll.Interpreter(program(name))
@@ -88,9 +88,86 @@ def test_the_library_gives_the_interpreters_bytes(name):
             assert len(payload) <= codec.max_bytes(n)
             decoded = codec.decode(payload, n)
             assert same_bits(decoded, coder.decode(payload, n))
-            total = decoded.copy()
-            coder.decode_add(payload, total)
-            assert same_bits(codec.decode_sum([payload, payload], n), total)
+            total = coder.decode_sum([payload] * 3, n)
+            assert same_bits(codec.decode_sum([payload] * 3, n), total)
+
+
+@pytest.mark.parametrize("name", BUILT_IN)
+def test_threads_and_unaligned_starts_change_nothing(name):
+    n = 100_003
+    data = np.zeros(4 * n + 4, np.uint8)
+    odd = data[4:].view(np.float32)
+    found = set()
+    for threads in (1, 2, 5):
+        codec = hipress.Compressor(name, threads=threads)
+        payloads = []
+        for step in range(2):
+            odd[:] = gradient(n, step)
+            payloads.append(codec.encode(odd))
+        total = codec.decode_sum(payloads, n).tobytes()
+        decoded = codec.decode(payloads[1], n).tobytes()
+        found.add((*payloads, decoded, codec.residual.tobytes(), total))
+    assert len(found) == 1
+
+
+@pytest.mark.parametrize("name", BUILT_IN)
+@pytest.mark.parametrize("n", [1000, 20_011])
+def test_half_precision_is_converted_exactly(name, n):
+    half = gradient(n).astype(np.float16)
+    bits = (gradient(n).view(np.uint32) >> 16).astype(np.uint16)
+    for narrow, dtype in ((half, "float16"), (bits, "bfloat16")):
+        wide = half.astype(np.float32) if dtype == "float16" else (
+            narrow.astype(np.uint32) << 16
+        ).view(np.float32)
+        first, second = hipress.Compressor(name), hipress.Compressor(name)
+        for _ in range(2):
+            payload = first.encode(narrow, dtype)
+            assert payload == second.encode(wide)
+        decoded = second.decode(payload, n)
+        if dtype == "float16":
+            with np.errstate(over="ignore"):
+                assert same_bits(first.decode(payload, n, dtype), decoded.astype(np.float16))
+        else:
+            rounded = packing.to_bfloat16(decoded)
+            assert same_bits(first.decode(payload, n, dtype), rounded)
+
+
+DIGESTS = """
+import hashlib, sys
+import numpy as np
+import hipress
+from compll_helpers import SIZES, SPECS, gradient
+for name in SPECS:
+    digest = hashlib.sha256()
+    for n in SIZES:
+        codec = hipress.Compressor(name)
+        special = np.array([0, -0.0, 1e-45, -1e-40, 3e38, -3e38, 0.5, -0.5, np.nan], np.float32)
+        for x in (gradient(n, 1), gradient(n, 2), np.resize(special, n)):
+            payload = codec.encode(x)
+            digest.update(payload + codec.decode(payload, n).tobytes())
+            digest.update(codec.decode_sum([payload] * 3, n).tobytes())
+            digest.update(codec.residual.tobytes())
+    for params in [{"bits": b} for b in range(1, 9)] if name == "maxmin" else []:
+        codec = hipress.Compressor(name, **params)
+        payload = codec.encode(gradient(5000))
+        digest.update(payload + codec.decode(payload, 5000).tobytes())
+    print(name, digest.hexdigest())
+"""
+
+
+def test_every_instruction_set_gives_the_same_bits():
+    outputs = {}
+    here = Path(__file__).resolve().parent
+    for isa in ISAS:
+        path = os.pathsep.join([str(here), *sys.path])
+        result = subprocess.run(
+            [sys.executable, "-c", DIGESTS], capture_output=True, text=True, timeout=120,
+            env={**os.environ, "PYTHONPATH": path, "HIPRESS_SIMD": isa}, check=False,
+        )  # fmt: skip
+        assert result.returncode == 0, result.stderr
+        outputs[isa] = result.stdout.splitlines()
+    for isa in ISAS[1:]:
+        assert outputs[isa] == outputs[ISAS[0]]
 
 
 @pytest.mark.parametrize("name", WITH_RESIDUAL)

@@ -2,11 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
-from pathlib import Path
-
 import numpy as np
 import pytest
 
@@ -151,36 +146,6 @@ def test_if_at_function_level_selects():
 def test_specs_are_short(name):
     lines = (compll.SPECS / f"{name}.cll").read_text().splitlines()
     assert len(lines) <= 30
-
-
-def compll_command(*arguments: str) -> subprocess.CompletedProcess[str]:
-    root = Path(__file__).resolve().parents[2]
-    path = os.pathsep.join([str(root / "python"), os.environ.get("PYTHONPATH", "")])
-    return subprocess.run(
-        [sys.executable, "-m", "hipress.compll.cli", *arguments],
-        env={**os.environ, "PYTHONPATH": path}, capture_output=True, text=True, timeout=120,
-        check=False,
-    )  # fmt: skip
-
-
-def test_the_command_line_generates_and_checks(tmp_path):
-    sample = str(DATA / "TernGradEncode.pse")
-    result = compll_command(sample, "-b", "-w", "-r", "-f", "mxnet", "-o", str(tmp_path))
-    assert result.returncode == 0, result.stderr
-    assert "EncodeImpl" in (tmp_path / "TernGradEncode.cc").read_text()
-    assert "compll.load" in (tmp_path / "register_TernGradEncode.py").read_text()
-    result = compll_command(sample, "--show-ir")
-    assert "before the passes" in result.stdout and "after the passes" in result.stdout
-    wrong = tmp_path / "wrong.cll"
-    wrong.write_text("param floot x;")
-    result = compll_command(str(wrong))
-    assert result.returncode == 1
-    assert f'{wrong}:1:7: error: unexpected "floot"' in result.stderr
-    result = compll_command(sample, "--target", "cuda", "-b")
-    assert result.returncode == 1 and "no CUDA backend yet" in result.stderr
-    result = compll_command("check", str(compll.SPECS / "tbq.cll"), "-n", "1000")
-    assert result.returncode == 0, result.stdout + result.stderr
-    assert "GB/s" in result.stdout and "NO" not in result.stdout
 
 
 def test_levels_of_many_payloads_are_added_as_integers():

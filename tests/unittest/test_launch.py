@@ -358,6 +358,26 @@ def test_command_lines_of_mxnets_launcher(line):
     assert all(text.endswith("] 2") for text in launch.out.splitlines())
 
 
+@pytest.mark.parametrize(("line", "servers", "expected"), [
+    ("-n 2 -s 0", 0, {}),
+    ("-n 2 --topo Ring", 0, {"HIPRESS_TOPOLOGY": "ring"}),
+    ("-n 2 --topo PS", 2, {"HIPRESS_TOPOLOGY": "ps"}),
+    ("-n 2 -s 1 --topo tree --comprplan README.md", 1,
+     {"HIPRESS_TOPOLOGY": "tree", "HIPRESS_PLAN": str(ROOT / "README.md")}),
+    ("-n 2 --topo hierarchical", 0,
+     {"HIPRESS_TOPOLOGY": "hierarchical", "HIPRESS_DEVICES_PER_HOST": "2"}),
+])
+def test_topologies_and_plans(line, servers, expected):
+    names = ("DMLC_NUM_SERVER", "HIPRESS_TOPOLOGY", "HIPRESS_PLAN", "HIPRESS_DEVICES_PER_HOST")
+    code = ("import json, os\n"
+            f"print(json.dumps({{k: v for k, v in os.environ.items() if k in {names}}}))")
+    launch = run([*line.split(), *python(code)], cwd=ROOT)
+    assert launch.process.returncode == 0, launch.err
+    lines = [text.partition("] ")[2] for text in launch.out.splitlines()]
+    assert len(lines) == 1 + servers + 2
+    assert all(json.loads(text) == {"DMLC_NUM_SERVER": str(servers), **expected} for text in lines)
+
+
 def test_options_after_the_command_are_the_commands():
     launch = run(["-n", "1", *python("import sys; print(sys.argv)"), "-n", "5", "--launcher", "x"])
     assert "[worker 0] ['-c', '-n', '5', '--launcher', 'x']" in launch.out
@@ -396,6 +416,11 @@ def test_options_after_the_command_are_the_commands():
     ("-n 2 --hipress python -c pass", 2,
      "hipress-launch: --hipress needs a script or a module (-m), not 'python -c ...'"),
     ("-n 2 --hipress python -u", 2, "hipress-launch: --hipress needs a script after 'python -u'"),
+    ("-n 2 --topo mesh true", 2,
+     "hipress-launch: --topo: there is no topology 'mesh'; there are ps, "),
+    ("-n 2 -s 0 --topo PS true", 2, "hipress-launch: --topo PS needs servers: leave out -s 0"),
+    ("-n 2 --comprplan /no/plan.txt true", 2,
+     "hipress-launch: --comprplan: there is no file /no/plan.txt"),
     ("-n 2 --timeout -1 true", 2, "argument --timeout: '-1' is not a number of seconds"),
 ])
 def test_errors_are_one_sentence(arguments, status, sentence):

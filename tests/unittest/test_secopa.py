@@ -9,7 +9,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from hipress.secopa import curve, model, planner, profiles, sosp21
+from cluster import run_cluster, worker_outputs
+from hipress.secopa import auto, curve, model, planner, profiles, sosp21
 from hipress.secopa.cluster import Cluster, Codec, Costs
 from hipress.secopa.curve import Curve
 from hipress.secopa.plan import Decision, Gradient, PlanError, load, load_gradients, save
@@ -242,3 +243,44 @@ def test_a_profile_that_is_none_is_one_sentence(tmp_path):
         profiles.load(bad)
     with pytest.raises(ProfileError, match="has no measurements of 'dgc'"):
         measured(1e9).costs("dgc")
+
+
+# ---- plan: auto -------------------------------------------------------------------------------
+
+
+def test_the_threshold_is_where_the_curves_cross():
+    raw = Curve(1e-7, 1e-4, 1e-4)
+    assert auto.threshold(raw, Curve(1e-8, 1e-4, 1e-4)) == 256
+    late = auto.threshold(raw, Curve(1e-8, 1e-2, 1e-2))  # equal at 110,000 elements
+    assert 110_000 < late < 160_000
+    assert auto.threshold(raw, Curve(2e-7, 1e-4, 1e-4)) is None
+    assert auto.threshold(raw, raw) is None
+
+
+AUTO = """
+import numpy as np
+from hipress.node import Node
+
+node = Node()
+seen = []
+real = node._compress
+node._compress = lambda params: (seen.append(params), real(params))[1]
+node.set_gradient_compression({"type": "tbq", "threshold": 0.5, "plan": "auto"})
+print("decided", seen[-1])
+node.init_array(0, np.zeros(100_000, np.float32), "g")
+gradient = np.full(100_000, 0.5, np.float32)
+node.pushpull(0, gradient).wait(30)
+assert (gradient == 0.5 * node.num_workers).all()
+node.set_gradient_compression({"type": "tbq", "threshold": 0.5, "plan": "auto"})  # once more
+node.stop()
+"""
+
+
+def test_a_job_plans_by_itself_and_all_workers_agree():
+    results = run_cluster(AUTO, workers=2, servers=0, timeout=120)
+    lines = [
+        next(line for line in text.splitlines() if line.startswith("decided"))
+        for text in worker_outputs(results)
+    ]
+    assert len(set(lines)) == 1
+    assert "'type': 'none'" in lines[0] or "'min_size'" in lines[0]

@@ -360,9 +360,11 @@ def test_a_worker_that_leaves_early_is_named_by_all(topology):
         assert "worker 1 left the job while iteration 4 of key 'weight'" in outputs[rank], outputs
 
 
-@pytest.mark.parametrize("topology", ["ring", "tree"])
+# In the ring worker 1 hears from its neighbour, so it knows that it is late; colocated, only others
+# know.
+@pytest.mark.parametrize("topology", ["ring", "colocated"])
 def test_a_worker_that_stops_pushing_is_named_by_all(topology):
-    outputs = wait_in_vain("time.sleep(8)", 4, topology, {"HIPRESS_TIMEOUT": "3"})
+    outputs = wait_in_vain("time.sleep(7)", 4, topology, {"HIPRESS_TIMEOUT": "3"})
     for output in outputs:
         assert "waited 3 s for worker 1 to push iteration 4 of key 'weight'" in output, outputs
 

@@ -181,3 +181,37 @@ def test_threads_share_an_operator():
     for seed, payloads in results.items():
         codec = hipress.Compressor("onebit")
         assert payloads == [codec.encode(gradient(200_000, seed)) for _ in range(5)]
+
+
+@pytest.mark.parametrize("type_", ["onebit", "graddrop"])
+def test_cuda_kernels_under_emulation(type_):
+    """The same calls that a GPU gets, run by a CPU that plays one; with a GPU, on that, too."""
+    from hipress.torch.cuda_ops import CudaKernels
+
+    kernels = CudaKernels(emulate=True)
+    backends = [("cpu", ops.Backend(kernels.encode, kernels.decode, kernels.decode_sum))]
+    if torch.cuda.is_available():
+        backends.append(("cuda", None))
+    cpu = ops.BACKENDS["cpu"]
+    expected = run_once(type_, "cpu")
+    for device, backend in backends:
+        try:
+            ops.BACKENDS["cpu"] = backend or cpu
+            assert run_once(type_, device) == expected
+            decode = getattr(torch.ops.hipress, f"decode_{type_}")
+            bad = torch.full((3,), 255, dtype=torch.uint8, device=device)
+            with pytest.raises(ValueError, match=f"a {type_} payload of 1000 elements and 3 bytes"):
+                decode(*([bad] if type_ == "onebit" else [bad, None]), N)
+        finally:
+            ops.BACKENDS["cpu"] = cpu
+
+
+def run_once(type_: str, device: str) -> list[bytes]:
+    """Two encodes of a gradient, what they decode to, their sum and the states, as bytes."""
+    x = tensor(N).to(device)
+    states = ops.new_states(type_, x)
+    encodings = [parts(op("encode", type_)(x, *states)) for _ in range(2)]
+    results = [op("decode", type_)(*encoded, N) for encoded in encodings]
+    results.append(op("decode_sum", type_)(*map(list, zip(*encodings)), N))
+    results += [item for encoded in encodings for item in encoded] + states
+    return [item.cpu().numpy().tobytes() for item in results]

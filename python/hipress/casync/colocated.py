@@ -17,26 +17,34 @@ from hipress.casync.graph import GRADIENT, Graph, Op, worker
 
 def build(graph: Graph, num_workers: int, home: int) -> None:
     """Fills in the tasks; partition p's owner is worker ``home + p``."""
-    for p in range(len(graph.partitions)):
-        exchange(graph, p, list(range(num_workers)), (home + p) % num_workers)
+    owners = [(home + p) % num_workers for p in range(len(graph.partitions))]
+    exchange(graph, num_workers, owners)
 
 
-def exchange(graph: Graph, p: int, ranks: list[int], owner: int) -> None:
-    """Adds partition ``p``'s tasks: all ``ranks`` to ``owner``, who is one of them, and back."""
-    at = worker(owner)
-    payloads = []
-    for rank in ranks:
-        payload = graph.add(worker(rank), Op.ENCODE, p, GRADIENT)
-        if rank == owner:
-            payloads.append(payload)
-        else:
-            graph.add(worker(rank), Op.SEND, p, payload, peer=at)
-            payloads.append(graph.add(at, Op.RECV, p, peer=worker(rank)))
-    total = graph.add(at, Op.MERGE, p, *payloads)
-    result = graph.add(at, Op.ENCODE, p, total, terms=len(ranks))
-    for rank in ranks:
-        if rank != owner:
+def exchange(graph: Graph, num_workers: int, owners: list[int]) -> None:
+    """Adds the tasks: every worker sends each partition to its owner, one of them, and back.
+
+    Workers begin with different owners, each with the one to its right, so that they do not all
+    send to the same one at the same time.
+    """
+    sent: dict[tuple[int, int], int] = {}
+    for rank in range(num_workers):
+        def turn(p: int, rank: int = rank) -> tuple[int, int]:
+            return p // num_workers, (owners[p] - rank - 1) % num_workers
+
+        for p in sorted(range(len(owners)), key=turn):
+            sent[rank, p] = graph.add(worker(rank), Op.ENCODE, p, GRADIENT)
+            if rank != owners[p]:
+                graph.add(worker(rank), Op.SEND, p, sent[rank, p], peer=worker(owners[p]))
+    for p, owner in enumerate(owners):
+        at = worker(owner)
+        others = [rank for rank in range(num_workers) if rank != owner]
+        payloads = {rank: graph.add(at, Op.RECV, p, peer=worker(rank)) for rank in others}
+        payloads[owner] = sent[owner, p]
+        total = graph.add(at, Op.MERGE, p, *(payloads[rank] for rank in sorted(payloads)))
+        result = graph.add(at, Op.ENCODE, p, total, terms=num_workers)
+        for rank in others:
             graph.add(at, Op.SEND, p, result, peer=worker(rank), step=1)
             reply = graph.add(worker(rank), Op.RECV, p, peer=at, step=1)
             graph.add(worker(rank), Op.DECODE, p, reply)
-    graph.add(at, Op.DECODE, p, result)
+        graph.add(at, Op.DECODE, p, result)

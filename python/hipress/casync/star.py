@@ -18,5 +18,4 @@ HUB = 0
 def build(graph: Graph, num_workers: int, home: int) -> None:
     """Fills in the tasks; ``home`` plays no part."""
     del home
-    for p in range(len(graph.partitions)):
-        exchange(graph, p, list(range(num_workers)), HUB)
+    exchange(graph, num_workers, [HUB] * len(graph.partitions))

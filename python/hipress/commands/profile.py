@@ -125,7 +125,7 @@ def _finish(trace: Path, types: dict[str, dict[str, str]], output: Path) -> None
     for name, check in profile["check"].items():
         guess = profiles.predict(loaded, name, check["elements"])
         typer.echo(
-            f"  check, {4 * check['elements'] / 2**20:.0f} MiB on all at once, {name}: "
+            f"  check, {4 * check['elements'] / 2**20:.3g} MiB on all at once, {name}: "
             f"measured {1e3 * check['seconds']:.2f} ms, predicted {1e3 * guess:.2f} ms"
         )
     for name in loaded.poor:

@@ -11,8 +11,18 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Sequence
-from ctypes import POINTER, Structure, byref, c_char_p, c_double, c_int, c_int64, c_uint32, c_uint64
-from ctypes import c_void_p
+from ctypes import (
+    POINTER,
+    Structure,
+    byref,
+    c_char_p,
+    c_double,
+    c_int,
+    c_int64,
+    c_uint32,
+    c_uint64,
+    c_void_p,
+)
 from pathlib import Path
 
 import numpy as np
@@ -65,6 +75,8 @@ class _Table(Structure):
         ("encode_batch",
          ctypes.CFUNCTYPE(c_int, c_void_p, c_int, _DOUBLES, c_uint64, c_void_p)),
         ("decode_batch", ctypes.CFUNCTYPE(c_int, c_void_p, c_int, _DOUBLES, c_int, c_void_p)),
+        ("decode_sum",
+         ctypes.CFUNCTYPE(c_int, POINTER(DecodeCall), c_int, _DOUBLES, c_int, c_void_p)),
         ("sentence", ctypes.CFUNCTYPE(c_char_p, c_int64)),
     ]  # fmt: skip
 
@@ -190,7 +202,7 @@ class Algorithm:
         self.library.check(error, f"decoding with {self.program.name}")
 
     def encode_batch(self, calls: int, count: int, step: int = 0, stream: int = 0) -> None:
-        """Enqueues, in one launch, the encodes of `count` calls that lie in device memory at `calls`.
+        """Enqueues in one launch the encodes of `count` calls that lie in device memory.
 
         :param step: is added to each call's own
         """
@@ -200,6 +212,16 @@ class Algorithm:
     def decode_batch(self, calls: int, count: int, add: bool = False, stream: int = 0) -> None:
         error = self.table.decode_batch(calls, count, self.values, int(add), stream or None)
         self.library.check(error, f"decoding a batch with {self.program.name}")
+
+    def decode_sum(
+        self, calls: Sequence[DecodeCall], stream: int = 0, shape: str = "auto"
+    ) -> None:
+        """Enqueues out = the sum of several payloads: calls that share n and out."""
+        listed = (DecodeCall * len(calls))(*calls)
+        error = self.table.decode_sum(
+            listed, len(calls), self.values, SHAPES[shape], stream or None
+        )
+        self.library.check(error, f"merging with {self.program.name}")
 
     def sentence(self, status: np.ndarray) -> str:
         """What a decode's status (int64[2], not {0, 0}) says about the payload."""
@@ -303,21 +325,44 @@ class HostCoder:
         """total += decoded, in place, for float32[n]."""
         self._decode(payload, total, add=True)
 
-    def _decode(self, payload: bytes, out: np.ndarray, add: bool) -> None:
-        data = np.frombuffer(payload, np.uint8)
+    def decode_sum(self, payloads: list[bytes], n: int) -> np.ndarray:
+        """float32[n], as Interpreter.decode_sum."""
+        out = np.full(n, np.nan, np.float32)
         try:
-            call = DecodeCall(
-                self._put(data), self._put(np.array([data.size], np.int64)), data.size, out.size,
-                self._put(out), self._put(np.full(2, -1, np.int64)),
-                self._room(self.algorithm.decode_workspace(out.size)),
-            )  # fmt: skip
+            calls = [self._decode_call(payloads[0], out)]
+            for payload in payloads[1:]:
+                calls.append(self._decode_call(payload, out))
+                calls[-1].out = calls[0].out
+            self.algorithm.decode_sum(calls, shape=self.shape)
+            for call in calls:
+                self._raise(call)
+            return self._take(calls[0].out, out)
+        finally:
+            self._done()
+
+    def _decode_call(self, payload: bytes, out: np.ndarray) -> DecodeCall:
+        data = np.frombuffer(payload, np.uint8)
+        return DecodeCall(
+            self._put(data), self._put(np.array([data.size], np.int64)), data.size, out.size,
+            self._put(out), self._put(np.full(2, -1, np.int64)),
+            self._room(self.algorithm.decode_workspace(out.size)),
+        )  # fmt: skip
+
+    def _raise(self, call: DecodeCall) -> None:
+        status = self._take(call.status, np.zeros(2, np.int64))
+        if status[0] != 0:
+            raise PayloadError(f"the payload {self.algorithm.sentence(status)}")
+
+    def _decode(self, payload: bytes, out: np.ndarray, add: bool) -> None:
+        try:
+            call = self._decode_call(payload, out)
             self.algorithm.decode(call, add, shape=self.shape)
-            status = self._take(call.status, np.zeros(2, np.int64))
-            if status[0] != 0:
-                raise PayloadError(f"the payload {self.algorithm.sentence(status)}")
+            self._raise(call)
             self._take(call.out, out)
         finally:
             self._done()
 
 
-__all__ = ["Algorithm", "BuildError", "CudaError", "DecodeCall", "EncodeCall", "HostCoder", "Library"]
+__all__ = [
+    "Algorithm", "BuildError", "CudaError", "DecodeCall", "EncodeCall", "HostCoder", "Library",
+]  # fmt: skip

@@ -33,8 +33,17 @@ def make_parser() -> argparse.ArgumentParser:
         formatter_class=argparse.RawDescriptionHelpFormatter)
     add = parser.add_argument
     add("-n", "--num-workers", type=_count, required=True, metavar="N", help="number of workers")
-    add("-s", "--num-servers", type=_servers, metavar="N",
-        help="number of servers (default: as many as workers); 0 for topologies without")
+    add("-s", "--num-servers", type=_count_or_none, metavar="N",
+        help="number of servers (default: as many as workers; none if --topo needs none)")
+    add("--topo", metavar="NAME",
+        help="how gradients travel: ps, or without servers colocated, ring, tree, butterfly, star, "
+        "hierarchical (HIPRESS_TOPOLOGY; docs/casync.md)")
+    add("--devices-per-host", type=_count, metavar="N",
+        help="for --topo hierarchical: consecutive workers on each host (default: from the hosts' "
+        "slots; without a host file all workers are on one)")
+    add("--comprplan", metavar="FILE",
+        help="which gradients to compress, and how to cut them: a SeCoPaPlan.txt, or auto "
+        "(HIPRESS_PLAN)")
     add("-H", "--hostfile", "--host-file", metavar="FILE",
         help="hosts for servers and workers, one a line: host, host:ssh-port, user@host, each with "
         "slots=N after it if wanted (processes of a role before the next host's turn)")
@@ -78,7 +87,7 @@ def _count(text: str) -> int:
     return int(text)
 
 
-def _servers(text: str) -> int:
+def _count_or_none(text: str) -> int:
     return 0 if text == "0" else _count(text)
 
 
@@ -112,15 +121,17 @@ def make_tasks(args: argparse.Namespace) -> list[Task]:
     if args.sync_dst_dir and not args.hostfile:
         raise LaunchError("--sync-dst-dir needs a host file (-H FILE) to know where to copy to")
     hosts = read_hostfile(args.hostfile) if args.hostfile else []
+    topology, num_servers = choose_topology(args)
     job = Job(
         num_workers=args.num_workers,
-        num_servers=args.num_workers if args.num_servers is None else args.num_servers,
+        num_servers=num_servers,
         command=command, hipress=args.hipress, python=args.python, interface=args.interface,
         env=parse_env(args.env),
         env_worker=parse_pairs("--env-worker", args.env_worker),
         env_server=parse_pairs("--env-server", args.env_server),
         root_uri=root_address(args, launcher, hosts),
     )
+    job.env.update(travel_environment(args, topology, hosts))
     if args.p3:
         job.env.update(DMLC_PS_VAN_TYPE="p3", DMLC_PS_WATER_MARK="10")
     if args.port is None:
@@ -140,6 +151,63 @@ def make_tasks(args: argparse.Namespace) -> list[Task]:
     if args.sync_dst_dir:
         ssh.sync_directory(hosts, args.sync_dst_dir, args.ssh)
     return found
+
+
+def choose_topology(args: argparse.Namespace) -> tuple[str | None, int]:
+    """The topology's name, if one is asked for, and the number of servers.
+
+    Raises:
+        LaunchError: for an unknown topology, or one that does not go with the number of servers.
+    """
+    servers = args.num_workers if args.num_servers is None else args.num_servers
+    if args.topo is None:
+        return None, servers
+    from hipress.casync import topologies
+
+    try:
+        name = topologies.named(args.topo)
+    except ValueError as error:
+        raise LaunchError(f"--topo: {error}") from error
+    needs_servers = topologies.TOPOLOGIES[name].servers
+    if needs_servers and servers == 0:
+        raise LaunchError(f"--topo {args.topo} needs servers: leave out -s 0")
+    if not needs_servers and args.num_servers is None:
+        servers = 0
+    return name, servers
+
+
+def travel_environment(
+    args: argparse.Namespace, topology: str | None, hosts: list[Host]
+) -> dict[str, str]:
+    """What tells the processes how gradients travel.
+
+    Raises:
+        LaunchError: if there is no such plan, or it is not known which workers share a host.
+    """
+    env = {}
+    if args.comprplan == "auto":
+        env["HIPRESS_PLAN"] = "auto"
+    elif args.comprplan:
+        if not os.path.isfile(args.comprplan):
+            raise LaunchError(f"--comprplan: there is no file {args.comprplan}")
+        env["HIPRESS_PLAN"] = os.path.abspath(args.comprplan)
+    if topology:
+        env["HIPRESS_TOPOLOGY"] = topology
+    devices = args.devices_per_host
+    if topology == "hierarchical" and devices is None:
+        slots = {host.slots for host in hosts}
+        if not hosts:
+            devices = args.num_workers
+        elif len(slots) == 1 and args.num_workers <= len(hosts) * min(slots):
+            devices = min(slots)
+        else:
+            raise LaunchError(
+                "--topo hierarchical needs --devices-per-host here: the hosts have different "
+                "numbers of slots, or fewer than there are workers"
+            )
+    if devices is not None:
+        env["HIPRESS_DEVICES_PER_HOST"] = str(devices)
+    return env
 
 
 def root_address(args: argparse.Namespace, launcher: str, hosts: list[Host]) -> str:

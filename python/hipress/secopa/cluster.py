@@ -23,10 +23,15 @@ class Cluster:
     """Seconds from the sender's first byte to the receiver's; more messages may be under way."""
     message: float = 5e-6
     """Seconds that a message takes of its sender's link whatever its size."""
+    burst: float = 0.0
+    """Bytes that pass at once after a pause, before ``bandwidth`` holds: shaped links do so."""
+    buffer: float = 4 << 20
+    """Bytes that a host hands to its link ahead, in the order in which they come; only what waits
+    behind them goes by priority. The transport asks the kernel for 4 MiB."""
     local: Curve = Curve(0.0, 50e-6, 0.0)
     """Seconds of a message between processes of one host, by bytes."""
-    threads: int = 2
-    """Tasks that a host computes at a time."""
+    threads: float = 2
+    """Tasks that a host computes at a time (a whole number, to simulate)."""
     task: float = 5e-6
     """Seconds of processor that any task takes beside its codec."""
     shared_hosts: bool = False

@@ -47,42 +47,86 @@ class Fit:
 
 
 def fit(sizes: Sequence[float], seconds: Sequence[float]) -> Fit:
-    """Fits a curve to measurements: least squares on relative errors, outliers weighed down.
+    """Fits a curve to measurements: a floor for the small sizes, a line for the others.
 
-    Weights are 1 / seconds, so that small sizes count as much as large ones, times Huber's, with
-    the scale taken from the median of the residuals (iteratively reweighted least squares). The
-    floor is the least measurement. Neither slope nor intercept is negative.
+    Of all places to part the sizes the one with the least relative errors in sum is taken. The
+    floor is the median of the sizes below. The line is a least squares fit of relative errors, so
+    that a small size counts as much as a large one, with outliers weighed down (Huber's weights,
+    with the scale taken from the median of the residuals). Its intercept may be negative: a
+    small task may hit a cache that a large one does not.
 
     :raises ValueError: for fewer than two sizes
     """
     import numpy as np
 
-    x, y = np.asarray(sizes, float), np.asarray(seconds, float)
+    order = np.argsort(sizes, kind="stable")
+    x, y = np.asarray(sizes, float)[order], np.asarray(seconds, float)[order]
     if len(np.unique(x)) < 2:
         raise ValueError("a curve needs measurements of at least two sizes")
-    weight = 1 / y
-    slope = intercept = 0.0
-    for _ in range(20):
-        slope, intercept = _line(x, y, weight)
-        residual = np.abs(y - (slope * x + intercept)) / y
-        scale = 1.4826 * np.median(residual) + 1e-12
-        weight = np.sqrt(np.minimum(1, 1.345 * scale / np.maximum(residual, 1e-300))) / y
-    curve = Curve(float(slope), float(intercept), float(y.min()))
+    best: tuple[float, Curve] | None = None
+    for split in np.unique(x)[:-1]:
+        below = y[x < split]
+        slope, intercept = _line(x[x >= split], y[x >= split])
+        floor = float(np.median(below)) if len(below) else float(y.min())
+        curve = Curve(slope, intercept, floor)
+        fitted = np.array([curve(v) for v in x])
+        error = float(np.abs(np.log(y / fitted)).sum())
+        # A later split must pay: each costs as much as one measurement that is 10% off.
+        error += 0.1 * len(below) / len(x)
+        if best is None or error < best[0]:
+            best = error, curve
+    return _judge(best[1], x, y)
+
+
+def fit_link(sizes: Sequence[float], seconds: Sequence[float]) -> Fit:
+    """Fits a curve to times of messages: the rate that holds in the long run, and a latency.
+
+    The floor is the median of messages of at most 4 KiB. The slope is the median of the slopes
+    between any two of the messages that take ten times as long at least (Theil and Sen's
+    estimator), so that neither an outlier nor a burst that a shaped link lets pass at once decides
+    it; where no message takes so long, of the larger half.
+
+    :raises ValueError: for fewer than two sizes
+    """
+    import numpy as np
+
+    order = np.argsort(sizes, kind="stable")
+    x, y = np.asarray(sizes, float)[order], np.asarray(seconds, float)[order]
+    if len(np.unique(x)) < 2:
+        raise ValueError("a curve needs measurements of at least two sizes")
+    small = y[x <= 4096 + 64]
+    floor = float(np.median(small)) if len(small) else float(y.min())
+    long = y >= 10 * floor
+    if len(np.unique(x[long])) < 3:
+        long = x >= np.median(x)
+    px, py = x[long], y[long]
+    i, j = np.triu_indices(len(px), 1)
+    apart = px[j] > px[i]
+    slope = max(0.0, float(np.median((py[j] - py[i])[apart] / (px[j] - px[i])[apart])))
+    curve = Curve(slope, float(np.median(py - slope * px)), floor)
+    return _judge(curve, x, y)
+
+
+def _judge(curve: Curve, x, y) -> Fit:
+    import numpy as np
+
     fitted = np.array([curve(v) for v in x])
     total = float(((y - y.mean()) ** 2).sum())
     r2 = 1 - float(((y - fitted) ** 2).sum()) / total if total > 0 else 1.0
     return Fit(curve, r2, float(np.median(np.abs(y - fitted) / fitted)))
 
 
-def _line(x, y, weight) -> tuple[float, float]:
-    """Weighted least squares y = slope x + intercept with both at least 0."""
+def _line(x, y) -> tuple[float, float]:
+    """Slope (at least 0) and intercept, by iteratively reweighted least squares."""
     import numpy as np
 
-    matrix = np.stack([x, np.ones_like(x)], 1) * weight[:, None]
-    (slope, intercept), *_ = np.linalg.lstsq(matrix, y * weight, rcond=None)
-    if intercept < 0:
-        a = x * weight
-        return float(a @ (y * weight) / (a @ a)), 0.0
-    if slope < 0:
-        return 0.0, float(weight @ (y * weight) / (weight @ weight))
+    weight = 1 / y
+    for _ in range(20):
+        matrix = np.stack([x, np.ones_like(x)], 1) * weight[:, None]
+        (slope, intercept), *_ = np.linalg.lstsq(matrix, y * weight, rcond=None)
+        if slope < 0:
+            slope, intercept = 0.0, float(weight @ (y * weight) / (weight @ weight))
+        residual = np.abs(y - (slope * x + intercept)) / y
+        scale = 1.4826 * np.median(residual) + 1e-12
+        weight = np.sqrt(np.minimum(1, 1.345 * scale / np.maximum(residual, 1e-300))) / y
     return float(slope), float(intercept)

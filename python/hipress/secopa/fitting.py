@@ -8,12 +8,12 @@ import platform
 import statistics
 import time
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from hipress.secopa import profiles
-from hipress.secopa.curve import Fit, fit
+from hipress.secopa.curve import Fit, fit, fit_link
 
 HEADER = 64
 """Bytes of a message's header."""
@@ -39,11 +39,11 @@ class _Samples:
             for size, times in sorted(self.by_size.items())
         ]
 
-    def fit(self, what: str) -> Fit:
+    def fit(self, what: str, how: Callable[..., Fit] = fit) -> Fit:
         rows = self.rows()
         if len(rows) < 2:
             raise FittingError(f"the timeline has too few measurements of {what}")
-        return fit([row[0] for row in rows], [max(row[1], 1e-9) for row in rows])
+        return how([row[0] for row in rows], [max(row[1], 1e-9) for row in rows])
 
 
 def profile(trace: str | os.PathLike[str], types: Mapping[str, Mapping[str, object]]) -> dict:
@@ -93,7 +93,7 @@ class _Trace:
             "shared_host": shared,
             "threads": cores if shared else threads,
             "task": task,
-            "network": {"send": _curve(send.fit("send")), "message": self._message()},
+            "network": {"send": _curve(send.fit("send", fit_link)), "message": self._message()},
             "codecs": codecs,
             "samples": samples,
             "check": self._checks(types),

@@ -121,6 +121,8 @@ def _measured(
             )
         codec = types[0]
     costs, cluster = profile.costs(codec), profile.cluster()
+    if cluster.shared_hosts:  # each node has its share of the machine's processors
+        cluster = replace(cluster, threads=cluster.threads / nodes)
     small = costs.compressed
     if ratio is not None:
         small = replace(small, bytes_per_element=4 * ratio, fixed_bytes=0.0)

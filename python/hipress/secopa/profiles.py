@@ -65,7 +65,8 @@ class MeasuredProfile:
         bandwidth = 1 / max(self.send.w, 1e-13)
         return Cluster(
             bandwidth=bandwidth,
-            latency=max(self.send.o, self.send.b),
+            latency=self.send.o,
+            burst=max(0.0, -self.send.b) * bandwidth,
             message=min(self.message, self.send.o),
             threads=self.threads,
             task=self.task,

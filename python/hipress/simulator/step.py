@@ -86,9 +86,11 @@ def simulate(
     """
     if options.nodes < 1:
         raise ValueError(f"a cluster has at least one node, got {options.nodes}")
-    name = topologies.named(options.topology)
-    options = replace(options, topology=name)
     use_symmetry = options.symmetric
+    if options.topology in symmetric.BASELINES:
+        use_symmetry = True
+    else:
+        options = replace(options, topology=topologies.named(options.topology))
     if use_symmetry is None:
         use_symmetry = _graph_tasks(model, options, plan) > GRAPH_TASKS
     if use_symmetry:
@@ -168,6 +170,7 @@ _SYMMETRIC = {
     "ring": symmetric.ring,
     "colocated": symmetric.colocated,
     "ps": symmetric.colocated,
+    **symmetric.BASELINES,
 }
 
 
@@ -190,7 +193,8 @@ def _symmetric(
         decision = _decision(plan, layer.name)
         wanted = decision.partitions if decision else layer.size / PARTITION_ELEMENTS
         codec = costs.plain if decision and not decision.compress else costs.compressed
-        cuts = max(1, round(wanted / options.nodes))
+        whole = options.topology in symmetric.BASELINES
+        cuts = max(1, round(wanted / (1 if whole else options.nodes)))
         keys.append(symmetric.SymmetricKey(layer.name, layer.size, codec, at, cuts, priority))
     return _SYMMETRIC[options.topology](keys, options.nodes, cluster)
 

@@ -115,14 +115,53 @@ def _exchange(tasks, payload, size, g, priority, label, cluster) -> int:
     return tasks.wait(0, (g - 1) * cluster.latency, (arrived,))
 
 
+def allgather(
+    keys: Sequence[SymmetricKey], nodes: int, cluster: Cluster, limit: int = MAX_TASKS
+) -> Lowered:
+    """A ring that gathers all payloads on all hosts, as systems do that cannot merge payloads.
+
+    Every host encodes its whole gradient, N - 1 payloads come by, each is decoded. There is no such
+    topology among those that jobs run: it stands for baselines.
+    """
+    lowered = Lowered()
+    group = group_size(keys, 3 * (nodes - 1), limit)
+    for key in keys:
+        written: list[int] = []
+        part = -(-key.elements // key.partitions)
+        for p in range(key.partitions):
+            written += _gather_part(lowered.tasks, key, p, part, nodes - 1, group, cluster)
+        lowered.outputs.append(written)
+    return lowered
+
+
+def _gather_part(
+    tasks: Tasks, key: SymmetricKey, p: int, part: int, steps: int, group: int, cluster: Cluster
+) -> list[int]:
+    codec, priority = key.codec, key.priority
+    size = codec.payload(part)
+    label = _labels(key, p, size)
+    payload = tasks.compute(0, codec.encode(part), priority, (), label("encode"))
+    tasks.start(key.ready, payload)
+    seconds = codec.decode(part)
+    written = [tasks.compute(0, seconds, priority, (payload,), label("decode"))]
+    left = steps
+    while left:
+        g = min(group, left)
+        left -= g
+        payload = _exchange(tasks, payload, size, g, priority, label, cluster)
+        total = g * seconds + (g - 1) * cluster.task if seconds > 0 else 0.0
+        written.append(tasks.compute(0, total, priority, (payload,), label("decode")))
+    return written
+
+
 def colocated(
     keys: Sequence[SymmetricKey], nodes: int, cluster: Cluster, limit: int = MAX_TASKS
 ) -> Lowered:
     """A server beside each of ``nodes`` workers; every gradient has a part on each server.
 
     A host encodes and sends the parts of the N - 1 other servers, keeps its own; as a server it
-    merges N payloads, encodes the sum, sends it N - 1 times. Hosts are assumed to begin with
-    different servers, so that a server's inputs come one after the other, not all at once.
+    merges N payloads, encodes the sum, sends it N - 1 times. Hosts begin with different servers, so
+    that a server's inputs come one after the other, not all at once.
     """
     tasks = Tasks()
     outputs: list[list[int]] = []
@@ -185,3 +224,7 @@ def _labels(key: SymmetricKey, p: int, size: float):
         for op in ("encode", "decode", "merge", "send", "receive")
     }
     return labels.__getitem__
+
+
+BASELINES = {"allgather": allgather}
+"""What other systems do, by name; jobs cannot run these."""

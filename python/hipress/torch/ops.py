@@ -11,7 +11,7 @@
 >>> decoded = torch.ops.hipress.decode_onebit(payload, 1000)
 
 A gradient has any shape and float32, float16 or bfloat16; states are float32 of its size, `step` is
-int64[1] and counts encodes; payloads are uint8. Where a payload's length depends on the values
+int64[1] on the CPU and counts encodes; payloads are uint8. Where the length depends on the values
 (dgc, graddrop), it has the greatest length and `size`, int64[1], says how much of it counts, so
 that shapes stay known. Operators are not differentiable. A codec without memory takes no states.
 """
@@ -50,7 +50,7 @@ class Backend(NamedTuple):
 
 
 BACKENDS: dict[str, Backend] = {}
-"""By device type, "cpu" or "cuda"; a device's package adds its own."""
+"""By device type. CUDA's is added when it is first needed (hipress.torch.cuda_ops)."""
 
 
 def new_states(type: str, gradient: torch.Tensor) -> list[torch.Tensor]:
@@ -59,7 +59,7 @@ def new_states(type: str, gradient: torch.Tensor) -> list[torch.Tensor]:
     if not codec.uses_step:
         return []
     states = [torch.zeros(size, dtype=torch.float32, device=device) for _ in codec.state_names]
-    return [*states, torch.zeros(1, dtype=torch.int64, device=device)]
+    return [*states, torch.zeros(1, dtype=torch.int64, device="cpu")]
 
 
 def register() -> None:
@@ -179,6 +179,12 @@ def _add(
 
 def _backend(tensor: torch.Tensor) -> Backend:
     kind = tensor.device.type
+    if kind == "cuda" and kind not in BACKENDS:
+        # Late: only those who have a GPU need the CUDA compiler.
+        from hipress.torch.cuda_ops import CudaKernels
+
+        kernels = CudaKernels()
+        BACKENDS[kind] = Backend(kernels.encode, kernels.decode, kernels.decode_sum)
     if kind not in BACKENDS:
         raise NotImplementedError(
             f"HiPress's operators run on {', '.join(BACKENDS)} here, not on {kind}: there is no "
@@ -215,8 +221,10 @@ def _check_states(
                 f"{name} of {codec.type} must be contiguous {dtype} of {numel} elements, not "
                 f"{state.dtype} of shape {tuple(state.shape)}"
             )
-        if state.device != gradient.device:
-            raise ValueError(f"{name} is on {state.device}, the gradient on {gradient.device}")
+        # Kernels get the step as a number, which must not wait for a device.
+        device = torch.device("cpu") if name == "step" else gradient.device
+        if state.device != device:
+            raise ValueError(f"{name} must be on {device}, not on {state.device}")
         if state.requires_grad:
             raise ValueError(f"{name} requires grad, but encoding is not differentiable")
 

@@ -22,6 +22,8 @@
 #include "common/buffer.h"
 #include "common/types.h"
 
+struct CompllAlgorithm;
+
 namespace hipress {
 
 /// What one place that encodes one partition remembers between iterations.
@@ -32,14 +34,14 @@ struct CodecState {
   uint64_t step = 0;
   /// Tells apart places that share a random codec's seed: other nodes, keys, partitions.
   uint32_t stream = 0;
-  /// True while `residual` holds x = gradient + old residual of the last encode, and the true
-  /// residual is x - decode(x), to be formed at the next encode (one pass over memory fewer).
-  bool lazy = false;
-  /// The two reconstruction values of that last encode: [0] negative part, [1] non-negative part.
-  float lazy_values[2] = {0, 0};
+  /// Not null while `residual` holds x = gradient + old residual of the last encode, and the true
+  /// residual is still to be formed of it, at the next encode (one pass over memory fewer).
+  const CompllAlgorithm* lazy = nullptr;
+  /// What that algorithm needs to know for it.
+  float lazy_values[8] = {};
   /// Further states (momentum, ...) of a codec compiled by CompLL, and which algorithm's they are.
   std::vector<Buffer> extra;
-  const void* extra_of = nullptr;
+  const CompllAlgorithm* extra_of = nullptr;
 };
 
 /// An encoded partition as it came over the wire.
@@ -69,6 +71,8 @@ class Codec {
 
   /// Names of the vectors, float32[n], that encoding keeps in a CodecState: "residual" and others.
   virtual std::vector<std::string> StateNames() const;
+  /// True if a payload depends on more than the gradient: on states, or on the count of encodes.
+  virtual bool UsesStep() const { return HasResidual(); }
   /// Where `state` holds them, in that order. An empty Buffer stands for zeros; the residual may
   /// be lazy.
   virtual std::vector<Buffer*> States(CodecState* state) const;
@@ -91,9 +95,9 @@ class Codec {
   virtual size_t Encode(const void* gradient, DType dtype, size_t n, CodecState* state,
                         uint8_t* payload, DType wire) const = 0;
 
-  /// Turns a lazy residual into a plain one (float32[n] in state->residual, lazy = false), so that
+  /// Turns a lazy residual into a plain one (float32[n] in state->residual, lazy null), so that
   /// another codec, or a checkpoint, can take it over.
-  virtual void SettleResidual(CodecState* state, size_t n) const;
+  void SettleResidual(CodecState* state, size_t n) const;
 
   /// \throw ProtocolError unless the payload is a well-formed one of n elements. Must be called
   ///        before the functions below, which trust it; never reads past `payload`.
@@ -105,9 +109,9 @@ class Codec {
   /*!
    * \brief sum[i] = ((p0[i] + p1[i]) + p2[i]) + ... in float32, in the order given.
    *
-   * That order is the definition; a codec whose sums are exact in integers (2bit, 1bit) may add
-   * integers and multiply once, which is then the definition of its merge. One fused pass for any
-   * number of payloads; `sum` is overwritten.
+   * That order is the definition; a codec whose values are a unit times integers (2bit, 1bit, tbq)
+   * adds the integers and multiplies once, which is then the definition of its merge. `sum` is
+   * overwritten.
    * \param count at least 1
    */
   virtual void DecodeSum(const Payload* payloads, size_t count, size_t n, DType wire,
@@ -116,6 +120,10 @@ class Codec {
   /// The codec a server uses to re-encode the sum of `count` payloads of this one: same format,
   /// scaled so that such a sum is in range (2bit: threshold * count). Null means: this one itself.
   virtual std::shared_ptr<const Codec> ForSumOf(int count) const { return nullptr; }
+
+  /// This codec, but calls on large partitions use so many threads; results do not depend on it.
+  /// Null means: this one itself.
+  virtual std::shared_ptr<const Codec> OnThreads(int threads) const { return nullptr; }
 };
 
 using CodecPtr = std::shared_ptr<const Codec>;

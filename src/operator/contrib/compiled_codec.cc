@@ -9,6 +9,7 @@
 #include <map>
 #include <mutex>
 
+#include "common/parallel.h"
 #include "operator/contrib/codec.h"
 #include "operator/contrib/error_feedback.h"
 #include "operator/contrib/kernels.h"
@@ -43,15 +44,17 @@ bool IsAllowed(const CompllParam& param, double value) {
 
 /// Reads a whole text as float32 (so that every place has the same value) or as an integer.
 bool ReadValue(const CompllParam& param, const std::string& text, double* value) {
-  const char* end = text.data() + text.size();
+  const char* begin = text.data();
+  const char* end = begin + text.size();
+  if (end - begin > 1 && *begin == '+' && begin[1] != '-') ++begin;
   if (IsFloat(param)) {
     float number = 0;
-    const auto result = std::from_chars(text.data(), end, number);
+    const auto result = std::from_chars(begin, end, number);
     *value = number;
     return result.ec == std::errc() && result.ptr == end;
   }
   int64_t number = 0;
-  const auto result = std::from_chars(text.data(), end, number);
+  const auto result = std::from_chars(begin, end, number);
   *value = static_cast<double>(number);
   return result.ec == std::errc() && result.ptr == end;
 }
@@ -66,10 +69,18 @@ std::string ListParams(const CompllAlgorithm& algorithm) {
   return list.empty() ? "none" : list;
 }
 
+int TypeOf(DType dtype) {
+  switch (dtype) {
+    case DType::kFloat16: return COMPLL_FLOAT16;
+    case DType::kBFloat16: return COMPLL_BFLOAT16;
+    default: return COMPLL_FLOAT32;
+  }
+}
+
 class CompiledCodec : public Codec {
  public:
-  CompiledCodec(const CompllAlgorithm* algorithm, std::vector<double> params)
-      : algorithm_(algorithm), params_(std::move(params)) {}
+  CompiledCodec(const CompllAlgorithm* algorithm, std::vector<double> params, int threads = 1)
+      : algorithm_(algorithm), params_(std::move(params)), threads_(threads) {}
 
   std::string Name() const override { return algorithm_->name; }
 
@@ -92,6 +103,15 @@ class CompiledCodec : public Codec {
     return {algorithm_->states, algorithm_->states + algorithm_->num_states};
   }
 
+  bool UsesStep() const override {
+    // What draws random numbers has a seed.
+    bool uses = algorithm_->num_states > 0;
+    for (int p = 0; p < algorithm_->num_params; ++p) {
+      uses = uses || std::strcmp(algorithm_->params[p].name, "seed") == 0;
+    }
+    return uses;
+  }
+
   std::vector<Buffer*> States(CodecState* state) const override {
     const auto count = static_cast<size_t>(algorithm_->num_states);
     if (state->extra_of != algorithm_ || state->extra.size() != count) {
@@ -111,49 +131,57 @@ class CompiledCodec : public Codec {
   size_t Encode(const void* gradient, DType dtype, size_t n, CodecState* state, uint8_t* payload,
                 DType wire) const override {
     CheckCount<Error>(n);
-    Settle(state, n);
-    Buffer wide;
+    if (state->lazy != algorithm_) Settle(state, n);
+    Buffer sum;
     if (!HasResidual() && state->residual) {
       // What another codec left unsaid is added once.
-      wide = AllocateBuffer(n * sizeof(float));
-      ActiveKernels().add(gradient, dtype, ResidualOf(state, n), n, wide.data, DType::kFloat32);
+      sum = AllocateBuffer(n * sizeof(float));
+      ActiveKernels().add(gradient, dtype, ResidualOf(state, n), n, sum.data, DType::kFloat32);
       state->residual = Buffer();
-    } else if (dtype != DType::kFloat32 || reinterpret_cast<uintptr_t>(gradient) % 4 != 0) {
-      wide = AllocateBuffer(n * sizeof(float));
-      ActiveKernels().convert(gradient, dtype, n, wide.data, DType::kFloat32);
     }
     std::vector<float*> states(static_cast<size_t>(algorithm_->num_states));
     TakeStates(state, n, &states);
     CompllEncodeCall call = {};
-    call.gradient = wide ? wide.as<float>() : static_cast<const float*>(gradient);
+    call.gradient = sum ? sum.data : gradient;
+    call.gradient_type = sum ? COMPLL_FLOAT32 : TypeOf(dtype);
     call.n = static_cast<int64_t>(n);
     call.params = params_.data();
     call.states = states.data();
+    call.lazy = state->lazy != nullptr;
+    call.lazy_values = state->lazy_values;
     call.step = state->step++;
     call.stream = state->stream;
-    call.threads = 1;
+    call.threads = threads_;
+    call.parallel = ParallelRun;
     call.payload = payload;
-    return static_cast<size_t>(algorithm_->encode(&call));
+    const int64_t written = algorithm_->encode(&call);
+    state->lazy = call.lazy ? algorithm_ : nullptr;
+    return static_cast<size_t>(written);
   }
 
   void Check(const Payload& payload, size_t n, DType wire) const override {
     CheckCount<ProtocolError>(n);
     Codec::Check(payload, n, wire);
-    Run(payload, n, nullptr, false, true);
+    Run(&payload, 1, n, nullptr, COMPLL_FLOAT32, true);
   }
 
   void Decode(const Payload& payload, size_t n, DType, void* out, DType dtype) const override {
-    if (dtype == DType::kFloat32 && reinterpret_cast<uintptr_t>(out) % 4 == 0) {
-      Run(payload, n, static_cast<float*>(out), false, false);
+    const bool aligned = reinterpret_cast<uintptr_t>(out) % sizeof(float) == 0;
+    if (algorithm_->dense || (dtype == DType::kFloat32 && aligned)) {
+      Run(&payload, 1, n, out, TypeOf(dtype), false);
       return;
     }
     const Buffer wide = AllocateBuffer(n * sizeof(float));
-    Run(payload, n, wide.as<float>(), false, false);
+    Run(&payload, 1, n, wide.data, COMPLL_FLOAT32, false);
     ActiveKernels().convert(wide.data, DType::kFloat32, n, out, dtype);
   }
 
   void DecodeSum(const Payload* payloads, size_t count, size_t n, DType, float* sum) const override {
-    for (size_t k = 0; k < count; ++k) Run(payloads[k], n, sum, k > 0, false);
+    Run(payloads, count, n, sum, COMPLL_FLOAT32, false);
+  }
+
+  CodecPtr OnThreads(int threads) const override {
+    return std::make_shared<CompiledCodec>(algorithm_, params_, threads);
   }
 
   CodecPtr ForSumOf(int count) const override {
@@ -169,7 +197,8 @@ class CompiledCodec : public Codec {
                     " payloads, but it must be " + param.allowed);
       }
     }
-    return scaled == params_ ? nullptr : std::make_shared<CompiledCodec>(algorithm_, scaled);
+    if (scaled == params_) return nullptr;
+    return std::make_shared<CompiledCodec>(algorithm_, scaled, threads_);
   }
 
  private:
@@ -200,27 +229,37 @@ class CompiledCodec : public Codec {
     }
   }
 
-  void Run(const Payload& payload, size_t n, float* out, bool add, bool check_only) const {
+  void Run(const Payload* payloads, size_t count, size_t n, void* out, int type,
+           bool check_only) const {
     char error[256] = "is malformed";
+    std::vector<const uint8_t*> data(count);
+    std::vector<int64_t> bytes(count);
+    for (size_t k = 0; k < count; ++k) {
+      data[k] = payloads[k].data;
+      bytes[k] = static_cast<int64_t>(payloads[k].bytes);
+    }
     CompllDecodeCall call = {};
-    call.payload = payload.data;
-    call.bytes = static_cast<int64_t>(payload.bytes);
+    call.payloads = data.data();
+    call.bytes = bytes.data();
+    call.count = static_cast<int64_t>(count);
     call.n = static_cast<int64_t>(n);
     call.params = params_.data();
     call.out = out;
-    call.add = add;
+    call.out_type = type;
     call.check_only = check_only;
-    call.threads = 1;
+    call.threads = threads_;
+    call.parallel = ParallelRun;
     call.error = error;
     call.error_size = sizeof(error);
     if (algorithm_->decode(&call) != 0) {
       throw ProtocolError("a " + Name() + " payload of " + std::to_string(n) + " elements and " +
-                          std::to_string(payload.bytes) + " bytes is refused: it " + error);
+                          std::to_string(payloads[0].bytes) + " bytes is refused: it " + error);
     }
   }
 
   const CompllAlgorithm* const algorithm_;
   const std::vector<double> params_;
+  const int threads_;
 };
 
 CodecPtr Make(const CompllAlgorithm* algorithm, const ParamList& pairs) {
@@ -282,6 +321,17 @@ CodecInfo Describe(const CompllAlgorithm& algorithm,
   return info;
 }
 
+std::mutex& LoadedMutex() {
+  static auto* mutex = new std::mutex();
+  return *mutex;
+}
+
+/// Digests of the algorithms that are registered, by name. Under LoadedMutex.
+std::map<std::string, std::string>& Loaded() {
+  static auto* loaded = new std::map<std::string, std::string>();
+  return *loaded;
+}
+
 }  // namespace
 
 bool RegisterBuiltin(const CompiledVariants& variants) {
@@ -291,12 +341,13 @@ bool RegisterBuiltin(const CompiledVariants& variants) {
     if (name != "baseline" && variants.avx2 != nullptr) return variants.avx2();
     return variants.baseline();
   };
-  return RegisterCodec(Describe(*variants.baseline(), choose));
+  const CompllAlgorithm& algorithm = *variants.baseline();
+  std::lock_guard<std::mutex> lock(LoadedMutex());
+  Loaded()[algorithm.name] = algorithm.spec;
+  return RegisterCodec(Describe(algorithm, choose));
 }
 
 std::string LoadCompiledCodec(const std::string& path) {
-  static std::mutex mutex;
-  static std::map<std::string, std::string> loaded;  // spec by name
   void* library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (library == nullptr) throw Error("cannot load " + path + ": " + dlerror());
   void* symbol = dlsym(library, COMPLL_ENTRY_NAME);
@@ -312,15 +363,15 @@ std::string LoadCompiledCodec(const std::string& path) {
   if (algorithm->encode == nullptr || algorithm->decode == nullptr) {
     throw Error("compression type " + name + " needs both an encoder and a decoder");
   }
-  std::lock_guard<std::mutex> lock(mutex);
-  const auto known = loaded.find(name);
-  if (known != loaded.end()) {
+  std::lock_guard<std::mutex> lock(LoadedMutex());
+  const auto known = Loaded().find(name);
+  if (known != Loaded().end()) {
     if (known->second == algorithm->spec) return name;
     throw Error("compression type " + name + " is loaded already, from another text; load each "
                 "name once in a process");
   }
   RegisterCodec(Describe(*algorithm, [algorithm] { return algorithm; }));
-  loaded[name] = algorithm->spec;
+  Loaded()[name] = algorithm->spec;
   return name;
 }
 

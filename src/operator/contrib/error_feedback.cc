@@ -1,7 +1,9 @@
 #include "operator/contrib/error_feedback.h"
 
-#include <cmath>
 #include <cstring>
+#include <vector>
+
+#include "operator/contrib/compll/abi.h"
 
 namespace hipress {
 namespace {
@@ -25,23 +27,24 @@ Buffer ZeroState(size_t n) {
 float* ResidualOf(CodecState* state, size_t n) {
   if (!state->residual) {
     state->residual = ZeroState(n);
-    state->lazy = false;
+    state->lazy = nullptr;
   }
   CheckSize(*state, n);
   return state->residual.as<float>();
 }
 
 void Settle(CodecState* state, size_t n) {
-  if (!state->residual || !state->lazy) return;
+  if (!state->residual || state->lazy == nullptr) return;
   CheckSize(*state, n);
-  float* x = state->residual.as<float>();
-  const float negative = state->lazy_values[0], nonnegative = state->lazy_values[1];
-  if (std::isfinite(negative) && std::isfinite(nonnegative)) {
-    for (size_t i = 0; i < n; ++i) x[i] -= x[i] >= 0 ? nonnegative : negative;
-  } else {
-    for (size_t i = 0; i < n; ++i) x[i] = std::isfinite(x[i]) ? x[i] : 0;
-  }
-  state->lazy = false;
+  std::vector<float*> states(static_cast<size_t>(state->lazy->num_states));
+  states[static_cast<size_t>(state->lazy->residual)] = state->residual.as<float>();
+  CompllSettleCall call = {};
+  call.states = states.data();
+  call.lazy_values = state->lazy_values;
+  call.n = static_cast<int64_t>(n);
+  call.threads = 1;
+  state->lazy->settle(&call);
+  state->lazy = nullptr;
 }
 
 }  // namespace hipress

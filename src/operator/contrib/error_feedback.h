@@ -16,9 +16,7 @@ Buffer ZeroState(size_t n);
 /// \throw Error if the state belongs to a partition of another size
 float* ResidualOf(CodecState* state, size_t n);
 
-/// Makes a lazy residual plain: r = x - decoded(x).
-/// If x or a reconstruction value was not finite, receivers got NaN and threw the step away: then
-/// r = x where x is finite, else 0, so that an overflow does not outlive its step.
+/// Makes a lazy residual plain, as the algorithm says that left it so.
 void Settle(CodecState* state, size_t n);
 
 }  // namespace hipress

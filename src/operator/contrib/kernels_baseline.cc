@@ -1,3 +1,3 @@
-#include "operator/contrib/simd_portable.h"
-// The primitives above must come first.
+#define HIPRESS_SIMD_NAME "baseline"
+#define HIPRESS_SIMD_TABLE kBaselineKernels
 #include "operator/contrib/kernels-inl.h"

@@ -10,11 +10,12 @@ SCALAR = {
     "f32": "float", "f64": "double", "i32": "int32_t", "u32": "uint32_t", "i64": "int64_t",
     "bool": "bool",
 }  # fmt: skip
-LANE = {"f32": "F", "i32": "I", "u32": "U", "bool": "I"}
+LANE = {"f32": "F", "i32": "I", "u32": "U", "bool": "M"}
 _OPERATORS = {
     "add": "+", "sub": "-", "mul": "*", "and": "&", "or": "|", "xor": "^",
     "lt": "<", "le": "<=", "gt": ">", "ge": ">=", "eq": "==", "ne": "!=",
 }  # fmt: skip
+_COMPARE = {"lt": "Lt", "le": "Le", "gt": "Gt", "ge": "Ge", "eq": "Eq", "ne": "Ne"}
 _CALLS = {
     "div": "Div", "mod": "Mod", "shl": "Shl", "shr": "Shr", "not": "Not", "floor": "Floor",
     "ceil": "Ceil", "abs": "Abs", "sqrt": "Sqrt", "isfinite": "IsFinite", "isnan": "IsNan",
@@ -65,8 +66,12 @@ def expression(instr: Instr, args: list[str], lane: bool) -> str:
             c_type = SCALAR[instr.type]
             return f"({args[0]} ? {c_type}({args[1]}) : {c_type}({args[2]}))"
         return f"{_CALLS[op]}({', '.join(args)})"
+    if lane and op in _COMPARE:
+        return f"{_COMPARE[op]}({args[0]}, {args[1]})"
     symbol = _OPERATORS[op]
-    if instr.type == "bool" and op in ("and", "or") and not lane:
+    if instr.type == "bool" and op in ("and", "or"):
+        if lane:
+            return f"{op.capitalize()}({args[0]}, {args[1]})"
         symbol *= 2
     return f"({args[0]} {symbol} {args[1]})"
 
@@ -74,7 +79,7 @@ def expression(instr: Instr, args: list[str], lane: bool) -> str:
 def _cast(value: str, source: str, target: str, lane: bool) -> str:
     if lane:
         if source == "bool":
-            as_int = f"({value} & 1)"
+            as_int = f"Ones({value})"
             return {"f32": f"ToF32({as_int})", "i32": as_int,
                     "u32": f"reinterpret_cast<U>({as_int})"}[target]  # fmt: skip
         if target == "f32":

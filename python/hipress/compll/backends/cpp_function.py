@@ -5,8 +5,19 @@ from __future__ import annotations
 import re
 
 from hipress.compll.backends.cpp_expr import SCALAR, expression, literal
-from hipress.compll.backends.cpp_loop import LoopWriter
-from hipress.compll.ir.ir import Function, Instr, Loop, Program, node_writes
+from hipress.compll.backends.cpp_lazy import LazyPlan
+from hipress.compll.backends.cpp_loop import BucketWriter, LoopWriter, blocks, bucket_of
+from hipress.compll.ir.ir import (
+    Function,
+    Instr,
+    Loop,
+    Program,
+    node_defines,
+    node_reads,
+    node_uses,
+    node_writes,
+    reads,
+)
 
 _STORAGE = {
     "f32": "float", "i32": "int32_t", "u32": "uint32_t", "u16": "uint16_t", "f16": "Float16",
@@ -25,19 +36,35 @@ def quoted(text: str) -> str:
 
 
 class FunctionWriter:
-    """Writes one encode or decode."""
+    """Writes one encode, or one decode of one payload.
 
-    def __init__(self, program: Program, function: Function) -> None:
+    :param lazy: how the encoder leaves a state lazy, if it does
+    """
+
+    def __init__(
+        self, program: Program, function: Function, lazy: LazyPlan | None = None
+    ) -> None:
+        self.lazy = lazy
         self.program, self.function = program, function
         self.numbers: dict[int, int] = {}
         self.lines: list[str] = []
         self.known: set[int] = set()
         self.pointers: dict[str, str] = {}
         self.loops = 0
-        self.offset = "int64_t(0)"
         emits = [n for n in function.body if isinstance(n, Instr) and n.op == "emit"]
         self.fields = emits[0].attrs["fields"] if emits else []
         self.placed: dict[str, str] = {}
+        self.payload = "call.payload" if function.kind == "encode" else "part.payload"
+        self.filters = {
+            node.vec[1]: node for node in function.body
+            if isinstance(node, Instr) and node.op == "compact" and self._readers(node.vec[1]) == 1
+        }  # fmt: skip
+        # Of a sorted vector often one element is all that is looked at.
+        self.selected = {
+            node.vec[0]: node.vec[1] for node in function.body
+            if isinstance(node, Instr) and node.op == "sort" and self._readers(node.vec[0]) == 1
+            and any(i.op == "element" and i.vec == node.vec[:1] for i in function.instrs())
+        }  # fmt: skip
         self.index_checks = {
             node.vec[1] for node in function.body if isinstance(node, Instr)
             and node.op == "scatter" and function.vectors[node.vec[1]].kind == "field"
@@ -46,6 +73,9 @@ class FunctionWriter:
             isinstance(n, Instr) and n.op == "scatter" and n.vec[0] == function.output
             for n in function.body
         )
+
+    def _readers(self, name: str) -> int:
+        return sum(name in reads(instr) for instr in self.function.instrs())
 
     # Names ----------------------------------------------------------------------
 
@@ -96,27 +126,86 @@ class FunctionWriter:
                 pointer = f"state_{name}"
                 self.pointers[name] = pointer
                 self.lines.append(f"float* const {pointer} = call.states[{position}];")
-        if function.kind == "encode":
-            self.pointers[function.input] = "call.gradient"
-        else:
-            self.pointers[function.output] = "call.out"
-        for node in function.body:
-            if isinstance(node, Loop):
-                self.loop(node)
-                self.known |= {instr.id for instr in node.results}
-            else:
-                self.instr(node)
-                self.known.add(node.id)
+        if function.kind == "decode":
+            self.pointers[function.output] = "part.out"
+        position = 0
+        while position < len(function.body):
+            position += self.node(position)
         return self.lines
 
+    def node(self, position: int) -> int:
+        """Writes a node, or several that are one pass; returns how many."""
+        node = self.function.body[position]
+        if isinstance(node, Instr):
+            self.instr(node)
+            self.known.add(node.id)
+            return 1
+        group = self._bucket_group(position)
+        if group is not None:
+            self.buckets(group)
+            return len(group)
+        self.loop(node)
+        self.known |= {instr.id for instr in node.results}
+        return 1
+
+    def _bucket_group(self, position: int) -> list | None:
+        """A pass that reduces buckets, what is made of them, and a pass that reads that: or None.
+
+        Both passes can be done bucket by bucket, so that the second finds its bucket in the cache.
+        """
+        body = self.function.body
+        first = body[position]
+        targets = {i.vec[0] for i in first.body if i.op == "bucket_reduce"}
+        if not targets or bucket_of(first) is None:
+            return None
+        size = self.function.vectors[next(iter(targets))].size
+        made = set(targets)
+        for end in range(position + 1, len(body)):
+            node = body[end]
+            if isinstance(node, Instr):
+                if node.vec or node_uses(node) & node_defines(first):
+                    return None
+            elif node.domain is size and not node.results:
+                made |= node_writes(node)
+            elif node.domain is first.domain and bucket_of(node) is bucket_of(first):
+                anywhere = {n for i in node.body if i.op == "load_at" for n in i.vec}
+                if anywhere & made or not node_reads(node) & made:
+                    return None
+                return body[position : end + 1]
+            else:
+                return None
+        return None
+
+    def buckets(self, group: list) -> None:
+        loops = [node for node in group if isinstance(node, Loop)]
+        for node in group:
+            if isinstance(node, Instr):
+                self.instr(node)
+                self.known.add(node.id)
+        for loop in loops:
+            for name in sorted(node_writes(loop)):
+                if name not in self.pointers:
+                    self.allocate(name)
+        writers = [
+            (LoopWriter if loop.domain is loops[0].domain else BucketWriter)(
+                self, loop, self.loops + number
+            )
+            for number, loop in enumerate(loops)
+        ]
+        self.loops += len(loops)
+        self.lines += blocks(writers, writers[0].domain)
+
     def loop(self, loop: Loop) -> None:
+        if self.lazy is not None and loop is self.lazy.second:
+            self.lines += self.lazy.save([self.value(instr) for instr in self.lazy.uniforms])
+            return
         for name in sorted(node_writes(loop)):
-            if name not in self.pointers:
+            if name not in self.pointers and name not in self.filters:
                 self.allocate(name)
         lines = LoopWriter(self, loop, self.loops).lines()
         self.loops += 1
         if self.function.output in node_writes(loop) and self.function.kind == "decode":
-            skip = "call.check_only" + (" || kAdd" if self.sparse_output else "")
+            skip = "call.check_only" + (" || part.add" if self.sparse_output else "")
             lines = [f"if (!({skip})) {{", *indent(lines), "}"]
         self.lines += lines
 
@@ -135,9 +224,8 @@ class FunctionWriter:
         vector = self.function.vectors[name]
         if offset is not None and (vector.packed or vector.elem == "f32"):
             self.placed[name] = pointer
-            self.lines.append(
-                f"{c_type}* const {pointer} = reinterpret_cast<{c_type}*>(call.payload + {offset});"
-            )
+            place = f"reinterpret_cast<{c_type}*>({self.payload} + {offset})"
+            self.lines.append(f"{c_type}* const {pointer} = {place};")
             return
         size = self.packed_size(name) if vector.packed else self.size(name)
         self.lines.append(f"{c_type}* const {pointer} = arena.Get<{c_type}>({size});")
@@ -178,24 +266,45 @@ class FunctionWriter:
     def do_element(self, instr: Instr) -> None:
         name = instr.vec[0]
         at = self.value(instr.args[0])
+        if name in self.selected:
+            source = self.selected[name]
+            self.define(
+                instr, f"NthElement({self.memory(source)}, {self.size(source)}, {at}, &arena)"
+            )
+            return
         self.define(instr, f"Element({self.memory(name)}, {self.size(name)}, {at})")
 
     def do_compact(self, instr: Instr) -> None:
         target, mask = instr.vec
+        if mask in self.filters:
+            return  # done where the mask is made
         count, source = self.size(mask), self.memory(mask)
         self.allocate_counted(instr, f"CountBits({source}, {count})")
         self.lines.append(f"Compact({source}, {count}, {self.memory(target)});")
+
+    def filtered(self, compact: Instr, name: str) -> list[str]:
+        """Declares what a filter found: the number and the indices."""
+        self.known.add(compact.id)
+        pointer = f"m_{compact.vec[0]}"
+        self.pointers[compact.vec[0]] = pointer
+        return [
+            f"const int64_t {self.value(compact)} = {name}.Join();",
+            f"int32_t* const {pointer} = {name}.data();",
+        ]
 
     def do_topk(self, instr: Instr) -> None:
         target, source = instr.vec
         count = self.size(source)
         self.allocate_counted(instr, f"Clip({self.value(instr.args[0])}, {count})")
         self.lines.append(
-            f"TopK({self.memory(source)}, {count}, {self.value(instr)}, {self.memory(target)});"
+            f"TopK({self.memory(source)}, {count}, {self.value(instr)}, &arena, "
+            f"{self.memory(target)});"
         )
 
     def do_sort(self, instr: Instr) -> None:
         target, source = instr.vec
+        if target in self.selected:
+            return
         self.allocate(target)
         self.lines.append(
             f"Sort({self.memory(source)}, {self.size(source)}, {self.memory(target)});"
@@ -221,7 +330,7 @@ class FunctionWriter:
         output = self.function.kind == "decode" and target == self.function.output
         place = f"{self.memory(target)}[{at}]"
         if output:
-            value = f"kAdd ? {place} + {value} : {value}"
+            value = f"part.add ? {place} + {value} : {value}"
         loop = f"for (int64_t j = 0; j < {count}; ++j) {place} = {value};"
         self.lines.append(f"if (!call.check_only) {loop}" if output else loop)
 
@@ -233,14 +342,15 @@ class FunctionWriter:
             if kind != "vector":
                 c_type, value = _FIELD[kind], self.value(instr.args[what])
                 self.lines += [
-                    f"WriteField<{c_type}>(call.payload + offset, static_cast<{c_type}>({value}));",
+                    f"WriteField<{c_type}>({self.payload} + offset, "
+                    f"static_cast<{c_type}>({value}));",
                     f"offset += {_FIELD_BYTES[kind]};",
                 ]
                 continue
             size = self.bytes_of(what)
             if what not in self.placed:
                 self.lines.append(
-                    f"std::memcpy(call.payload + offset, {self.memory(what)}, "
+                    f"std::memcpy({self.payload} + offset, {self.memory(what)}, "
                     f"static_cast<size_t>({size}));"
                 )
             self.lines.append(f"offset += {size};")
@@ -249,12 +359,13 @@ class FunctionWriter:
         elem = instr.attrs["elem"]
         size = _FIELD_BYTES[elem]
         self.lines.append(self.need(str(size)))
-        self.define(instr, f"ReadField<{_FIELD[elem]}>(call.payload + offset)")
+        self.define(instr, f"ReadField<{_FIELD[elem]}>({self.payload} + offset)")
         self.lines.append(f"offset += {size};")
 
     def need(self, size: str) -> str:
         return (
-            f'if (!Have(call, offset, {size})) return Fail(call, "must have at least %lld bytes", '
+            f"if (!Have(part.bytes, offset, {size})) return Fail(call, "
+            f'"must have at least %lld bytes", '
             f"static_cast<long long>(offset + {size}));"
         )
 
@@ -266,7 +377,7 @@ class FunctionWriter:
         self.lines += [
             self.need(f"({self.bytes_of(name)})"),
             f"const {c_type}* const {pointer} = "
-            f"reinterpret_cast<const {c_type}*>(call.payload + offset);",
+            f"reinterpret_cast<const {c_type}*>({self.payload} + offset);",
             f"offset += {self.bytes_of(name)};",
         ]
         if name in self.index_checks:
@@ -277,7 +388,7 @@ class FunctionWriter:
 
     def do_end_of_payload(self, instr: Instr) -> None:
         self.lines.append(
-            'if (offset != call.bytes) return Fail(call, "must have %lld bytes", '
+            'if (offset != part.bytes) return Fail(call, "must have %lld bytes", '
             "static_cast<long long>(offset));"
         )
 

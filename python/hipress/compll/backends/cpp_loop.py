@@ -4,70 +4,99 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from hipress.compll.backends.cpp_expr import LANE, SCALAR, expression, literal
-from hipress.compll.ir.ir import Block, Instr, Loop
+from hipress.compll.backends.cpp_expr import LANE, expression
+from hipress.compll.backends.cpp_reduce import ReductionWriter
+from hipress.compll.ir.ir import Instr, Loop
 
 if TYPE_CHECKING:
     from hipress.compll.backends.cpp_function import FunctionWriter
 
+UNROLL = "COMPLL_UNROLL"
 
-class LoopWriter:
+
+class LoopWriter(ReductionWriter):
     """Writes a loop into the function around it.
 
     :param owner: the function's writer: names of values and vectors
+    :ivar setup: lines before all blocks; then, in each block, `prologue`, for each tile `before`,
+        for each vector `tile`, `after`; `finish` ends a block, `epilogue` follows all blocks
     """
 
     def __init__(self, owner: FunctionWriter, loop: Loop, number: int) -> None:
         self.owner, self.loop, self.number = owner, loop, number
         self.inside = {instr.id for instr in loop.body}
         self.uniforms: dict[int, str] = {}
+        self.domain = owner.value(loop.domain)
+        self.setup: list[str] = []
         self.prologue: list[str] = []
         self.before: list[str] = []
         self.tile: list[str] = []
         self.after: list[str] = []
         self.finish: list[str] = []
         self.epilogue: list[str] = []
+        self.bucket = bucket_of(loop)
+        self.in_table = False
+        for instr in loop.body:
+            if instr.op == "reduce":
+                self.partials(instr)
+        self.write_body()
+
+    def write_body(self) -> None:
+        for instr in self.loop.body:
+            self.instr(instr)
 
     def lines(self) -> list[str]:
         """The C++ of the loop, results declared in the function's scope."""
-        domain = self.owner.value(self.loop.domain)
-        buckets = [instr for instr in self.loop.body if instr.op == "bucket_reduce"]
-        block = self.owner.value(buckets[0].args[0]) if buckets else "kBlock"
-        setup: list[str] = []
-        for instr in self.loop.body:
-            if instr.op == "reduce":
-                self._partials(instr, domain, setup)
-        for instr in self.loop.body:
-            self._instr(instr)
-        unroll = "#pragma GCC unroll 16"
+        domain = self.domain
+        if self.loop.guard is not None:
+            domain = f"({self.owner.value(self.loop.guard)} ? {domain} : 0)"
+        return blocks([self], domain)
+
+    def section(self) -> list[str]:
+        """What is done for one block."""
         return [
-            *setup,
-            f"ForBlocks(threads, {domain}, {block}, "
-            "[&](int64_t block, int64_t begin, int64_t end) {",
-            *_indent(self.prologue),
-            "  auto tile = [&](auto tail, int64_t i, int rem) __attribute__((always_inline)) {",
-            "    constexpr bool kTail = decltype(tail)::value;",
-            *_indent(self.before, 2),
-            unroll,
-            "    for (int v = 0; v < kVectors; ++v) {",
-            "      const int left = rem - v * kLanes;",
-            "      if (kTail && left <= 0) break;",
-            "      const int64_t at = i + v * kLanes;",
-            *_indent(self.tile, 3),
-            "      (void)at;",
-            "    }",
-            *_indent(self.after, 2),
-            "  };",
-            "  int64_t i = begin;",
-            "  for (; i + kTile <= end; i += kTile) tile(std::false_type(), i, kTile);",
-            "  if (i < end) tile(std::true_type(), i, static_cast<int>(end - i));",
-            *_indent(self.finish),
-            "  (void)block;",
-            "});",
-            *self.epilogue,
+            *self.prologue,
+            *self.tile_function(),
+            f"COMPLL_TILES(tile{self.number}, begin, end);",
+            *self.finish,
         ]
 
-    def _value(self, instr: Instr) -> str:
+    def tile_function(self) -> list[str]:
+        return [
+            f"auto tile{self.number} = [&](auto tail, int64_t i, int rem) "
+            "__attribute__((always_inline)) {",
+            "  constexpr bool kTail = decltype(tail)::value;",
+            *_indent([*self.before, *self.vectors(), *self.after]),
+            "};",
+        ]
+
+    def vectors(self) -> list[str]:
+        """`tile` for each vector of a tile; unrolled, so that arrays of vectors are registers."""
+        head = [
+            "const int left = rem - v * kLanes;",
+            "const int64_t at = i + v * kLanes;",
+            "(void)left, (void)at;",
+        ]
+        each = [UNROLL, "for (int v = 0; v < kVectors; ++v) vector(v);"]
+        if any(instr.op in ("reduce", "bucket_reduce") for instr in self.loop.body):
+            # The sums live on: an index that is not constant would keep them in memory.
+            tail = [UNROLL, "for (int v = 0; v < kVectors; ++v) if (v * kLanes < rem) vector(v);"]
+        else:
+            tail = ["for (int v = 0; v * kLanes < rem; ++v) vector(v);"]
+        return [
+            "auto vector = [&](int v) __attribute__((always_inline)) {",
+            *_indent([*head, *self.tile]),
+            "};",
+            "if constexpr (kTail) {",
+            *_indent(tail),
+            "} else {",
+            *_indent(each),
+            "}",
+        ]
+
+    # Values ----------------------------------------------------------------------
+
+    def value(self, instr: Instr) -> str:
         if instr.id in self.inside:
             return f"t{self.owner.number(instr)}"
         if instr.op == "const":
@@ -81,161 +110,215 @@ class LoopWriter:
             )
         return name
 
-    def _instr(self, instr: Instr) -> None:
-        name = f"t{self.owner.number(instr)}"
+    def instr(self, instr: Instr) -> None:
         op = instr.op
         if op == "store":
-            self._store(instr)
-            return
-        if op in ("reduce", "bucket_reduce"):
-            self._reduce(instr)
-            return
-        if op == "index":
-            text = "Lanes(at)"
-        elif op in ("random", "random16"):
-            words = f"words{instr.attrs['site']}"
-            c_type, draw = (
-                ("uint32_t", "RandomTile") if op == "random" else ("uint16_t", "RandomTile16")
-            )
-            self.before += [
-                f"alignas(64) {c_type} {words}[kTile];",
-                f"{draw}(key, {instr.attrs['site']}, i / kTile, {words});",
-            ]
-            text = f"Load<false>({words}, v * kLanes, kLanes)"
-        elif op == "load":
-            text = self._load(instr)
-        elif op == "load_at":
-            memory = self.owner.memory(instr.vec[0])
-            text = f"Gather<{LANE[instr.type]}>({memory}, {self.owner.size(instr.vec[0])}, " + (
-                f"{self._value(instr.args[0])})"
-            )
-        elif op == "bucket_load":
-            memory = self.owner.memory(instr.vec[0])
-            text = f"Set({memory}[i / {self.owner.value(instr.args[0])}])"
+            self.store(instr)
+        elif op in ("reduce", "bucket_reduce"):
+            self.reduce(instr)
         else:
-            text = expression(instr, [self._value(arg) for arg in instr.args], lane=True)
-        self.tile.append(f"const {LANE[instr.type]} {name} = {text};")
+            name = f"t{self.owner.number(instr)}"
+            self.tile.append(f"const {LANE[instr.type]} {name} = {self.text(instr)};")
+            lazy = self.owner.lazy
+            if lazy is not None and instr is lazy.x and self.loop is lazy.first:
+                memory = self.owner.memory(lazy.state)
+                self.tile.append(f"Store<kTail>({memory}, at, left, {name});")
 
-    def _load(self, instr: Instr) -> str:
+    def text(self, instr: Instr) -> str:
+        """The C++ of a value for one vector of lanes."""
+        op = instr.op
+        if op == "index":
+            return "Lanes(at)"
+        if op in ("random", "random16"):
+            return self.random(instr)
+        if op == "load":
+            return self.load(instr)
+        if op == "load_at":
+            return self.load_at(instr)
+        if op == "bucket_load":
+            return self.bucket_load(instr)
+        if op == "ne" and self.is_bit(instr.args[0]) and _is_zero(instr.args[1]):
+            return f"MaskOf({self.bit_word(instr.args[0].vec[0])}, v)"
+        return expression(instr, [self.value(arg) for arg in instr.args], lane=True)
+
+    def random(self, instr: Instr) -> str:
+        site, c_type = instr.attrs["site"], "uint32_t" if instr.op == "random" else "uint16_t"
+        self.prologue.append(f"RandomSource<{c_type}> random{site};")
+        self.before.append(
+            f"const {c_type}* const words{site} = random{site}.Tile(key, {site}, i / kTile, "
+            "end - i);"
+        )
+        return f"Load<false>(words{site}, v * kLanes, kLanes)"
+
+    # Memory ----------------------------------------------------------------------
+
+    def load(self, instr: Instr) -> str:
         name = instr.vec[0]
         vector = self.owner.function.vectors[name]
+        if vector.kind == "input":
+            line = "const float* const gradient = GradientTile<kTail>(call, i, rem, converted);"
+            if line not in self.before:
+                self.before += ["alignas(64) float converted[kTile];", line]
+            return "Load<kTail>(gradient, v * kLanes, left)"
         memory = self.owner.memory(name)
+        lazy = self.owner.lazy
+        if lazy is not None and name == lazy.state and self.loop is lazy.first:
+            if "auto settle" not in "".join(self.prologue):
+                self.prologue += lazy.lambda_(lazy.saved())
+            text = f"Load<kTail>({memory}, at, left)"
+            return f"kLazy ? settle({text}) : {text}"
         if not vector.packed:
             return f"Load<kTail>({memory}, at, left)"
-        codes = f"in_{name}"
-        line = f"alignas(64) uint8_t {codes}[kTile];"
-        if line not in self.before:
-            msb = "true" if vector.order == "msb" else "false"
-            size = self.owner.packed_size(name)
-            self.before += [
-                line,
-                f"LoadTile<kTail, {msb}>({memory}, {vector.bits}, i, {size}, {codes});",
-            ]
-        return f"GetCodes({codes}, v)"
+        if vector.bits == 1:
+            return f"Ones(MaskOf({self.bit_word(name)}, v))"
+        return f"GetCodes<{self.msb(name)}>({self.code_tile(name)}, {vector.bits}, v)"
 
-    def _store(self, instr: Instr) -> None:
+    def is_bit(self, value: Instr) -> bool:
+        if value.op != "load" or value.id not in self.inside or self.in_table:
+            return False
+        vector = self.owner.function.vectors[value.vec[0]]
+        return vector.packed and vector.bits == 1
+
+    def msb(self, name: str) -> str:
+        return "true" if self.owner.function.vectors[name].order == "msb" else "false"
+
+    def bit_word(self, name: str) -> str:
+        """The 64 codes of one bit of a tile."""
+        line = (
+            f"const uint64_t bits_{name} = LoadBits<kTail, {self.msb(name)}>("
+            f"{self.owner.memory(name)}, i, {self.owner.packed_size(name)});"
+        )
+        if line not in self.before:
+            self.before.append(line)
+        return f"bits_{name}"
+
+    def code_tile(self, name: str) -> str:
+        """Where the codes of a tile lie."""
+        bits, size = self.owner.function.vectors[name].bits, self.owner.packed_size(name)
+        lines = [
+            f"alignas(64) uint8_t scratch_{name}[kTile];",
+            f"const uint8_t* const codes_{name} = FindTile<kTail, {self.msb(name)}>("
+            f"{self.owner.memory(name)}, {bits}, i, {size}, scratch_{name});",
+        ]
+        if lines[0] not in self.before:
+            self.before += lines
+        return f"codes_{name}"
+
+    def load_at(self, instr: Instr) -> str:
+        name = instr.vec[0]
+        index = self.value(instr.args[0])
+        if self.owner.function.vectors[name].kind == "input":
+            return f"GatherGradient(call, {index})"
+        memory, size = self.owner.memory(name), self.owner.size(name)
+        return f"Gather<{LANE[instr.type]}>({memory}, {size}, {index})"
+
+    def bucket_load(self, instr: Instr) -> str:
+        memory = self.owner.memory(instr.vec[0])
+        if self.bucket is None:
+            return f"Set({memory}[i / {self.owner.value(instr.args[0])}])"
+        name = f"bucket{self.owner.number(instr)}"
+        self.prologue.append(f"const {LANE[instr.type]} {name} = Set({memory}[block]);")
+        return name
+
+    def store(self, instr: Instr) -> None:
         name = instr.vec[0]
         vector = self.owner.function.vectors[name]
-        memory, value = self.owner.memory(name), self._value(instr.args[0])
-        if vector.packed:
-            codes = f"out_{name}"
-            msb = "true" if vector.order == "msb" else "false"
-            self.before += [
-                f"alignas(64) uint8_t {codes}[kTile];",
-                f"if (kTail) std::memset({codes}, 0, kTile);",
-            ]
-            masked = f"kTail ? {value} & Valid(left) : {value}"
-            self.tile.append(f"PutCodes({codes}, v, {masked});")
+        if name in self.owner.filters:
+            self.filter(instr)
+            return
+        memory = self.owner.memory(name)
+        if not vector.packed:
+            value = self.value(instr.args[0])
+            if vector.kind == "output":
+                value = f"part.add ? Load<kTail>({memory}, at, left) + {value} : {value}"
+            self.tile.append(f"Store<kTail>({memory}, at, left, {value});")
+            return
+        size, codes = self.owner.packed_size(name), f"out_{name}"
+        if vector.bits == 1 and (masks := self.masks(instr, codes)):
             self.after.append(
-                f"StoreTile<kTail, {msb}>({codes}, {vector.bits}, {memory}, i, "
-                f"{self.owner.packed_size(name)});"
+                f"StoreMasks<kTail, {self.msb(name)}>({masks}, {memory}, i, {size});"
             )
             return
-        if vector.kind == "output":
-            value = f"kAdd ? Load<kTail>({memory}, at, left) + {value} : {value}"
-        self.tile.append(f"Store<kTail>({memory}, at, left, {value});")
-
-    # Reductions ----------------------------------------------------------------------
-
-    def _partials(self, instr: Instr, domain: str, setup: list[str]) -> None:
-        number = self.owner.number(instr)
-        c_type = self._partial_type(instr)
-        setup.append(
-            f"{c_type}* part{number} = arena.Get<{c_type}>(({domain} + kBlock - 1) / kBlock);"
+        value = self.value(instr.args[0])
+        self.before += [f"I {codes}[kVectors];", *_cleared(codes, "I{}")]
+        masked = f"kTail ? Select(Valid(left), {value}, I{{}}) : {value}"
+        self.tile.append(f"{codes}[v] = {masked};")
+        self.after.append(
+            f"StoreTile<kTail, {self.msb(name)}>({codes}, {vector.bits}, {memory}, i, {size});"
         )
 
-    def _partial_type(self, instr: Instr) -> str:
-        if instr.attrs["fn"] == "sum":
-            return "float" if instr.type == "f64" else "int64_t"
-        return SCALAR[instr.type]
+    def masks(self, store: Instr, name: str) -> str | None:
+        """Collects the masks of a bool that is stored as one bit."""
+        value = store.args[0]
+        if value.op != "cast" or value.args[0].type != "bool" or value.id not in self.inside:
+            return None
+        mask = self.value(value.args[0])
+        self.before += [f"M {name}[kVectors];", *_cleared(name, "Set(false)")]
+        self.tile.append(f"{name}[v] = kTail ? And(Valid(left), {mask}) : {mask};")
+        return name
 
-    def _reduce(self, instr: Instr) -> None:
-        number, function = self.owner.number(instr), instr.attrs["fn"]
-        element = instr.args[1] if instr.op == "bucket_reduce" else instr.args[0]
-        value, sums = self._value(element), f"sums{number}"
-        lane_type = LANE[element.type]
-        scalar = SCALAR[element.type]
-        start = self._start(instr, function, scalar)
-        combine = self._combine(function, f"combine{number}")
-        self.prologue += [
-            *combine,
-            f"{lane_type} {sums}[kSums];",
-            f"for (int s = 0; s < kSums; ++s) {sums}[s] = Set({scalar}({start}));",
+    def filter(self, store: Instr) -> None:
+        """A mask that only a filter reads: indices are found here, in the same pass."""
+        number = self.number
+        masks = self.masks(store, f"passed{number}")
+        self.setup.append(f"Filter filter{number}(&arena, {self.domain});")
+        self.prologue.append(f"int32_t* found{number} = filter{number}.Begin(worker, begin);")
+        self.after += [
+            f"const uint64_t bits{number} = JoinMasks({masks});",
+            f"if (bits{number} != 0) found{number} = AppendIndices(bits{number}, i, "
+            f"found{number});",
         ]
-        at = f"{sums}[v % kSums]"
-        update = f"combine{number}({at}, {value})"
-        self.tile.append(f"{at} = kTail ? Select(Valid(left), {update}, {at}) : {update};")
-        folded = f"FoldLanes<{scalar}>({sums}, combine{number})"
-        if instr.op == "bucket_reduce":
-            self.finish.append(f"{self.owner.memory(instr.vec[0])}[block] = {folded};")
-            return
-        self.finish.append(f"part{number}[block] = {folded};")
-        result = self.owner.value(instr)
-        domain = self.owner.value(self.loop.domain)
-        c_type = SCALAR[instr.type]
-        loop = f"for (int64_t b = 0; b < ({domain} + kBlock - 1) / kBlock; ++b) "
-        if function == "sum":
-            self.epilogue += [
-                f"{c_type} {result} = 0;",
-                f"{loop}{result} += static_cast<{c_type}>(part{number}[b]);",
-            ]
-        else:
-            outer = self._combine(function, f"join{number}")
-            self.epilogue += [
-                *outer,
-                f"{c_type} {result} = {start};",
-                f"{loop}{result} = join{number}({result}, part{number}[b]);",
-            ]
+        self.finish.append(f"filter{number}.End(worker, found{number});")
+        compact = self.owner.filters[store.vec[0]]
+        self.epilogue += self.owner.filtered(compact, f"filter{number}")
 
-    def _start(self, instr: Instr, function: object, scalar: str) -> str:
-        if function == "sum":
-            return "0"
-        if isinstance(function, Block):
-            start = instr.args[1]
-            if start.id in self.inside:
-                return literal(start.attrs["value"], start.type)
-            return self.owner.value(start)
-        return literal(float("-inf") if function == "max" else float("inf"), "f32")
 
-    def _combine(self, function: object, name: str) -> list[str]:
-        if function == "sum":
-            body = ["return a + b;"]
-        elif not isinstance(function, Block):
-            symbol = ">" if function == "max" else "<"
-            body = [f"return Select(a {symbol} b, a, b);"]
-        else:
-            names = {param.id: "ab"[k] for k, param in enumerate(function.params)}
-            body = []
-            for instr in function.body:
-                args = [names[arg.id] for arg in instr.args]
-                names[instr.id] = f"c{len(names)}"
-                if instr.op == "const":
-                    text = f"Like(a, {literal(instr.attrs['value'], instr.type)})"
-                else:
-                    text = expression(instr, args, lane=True)
-                body.append(f"const auto {names[instr.id]} = {text};")
-            body.append(f"return {names[function.result.id]};")
-        return [f"auto {name} = [](auto a, auto b) {{ {' '.join(body)} }};"]
+def bucket_of(loop: Loop) -> Instr | None:
+    """The parameter that says the loop's blocks, if all its buckets are the same and allow it."""
+    sizes = {
+        instr.args[0].id: instr.args[0]
+        for instr in loop.body
+        if instr.op in ("bucket_reduce", "bucket_load")
+    }
+    reduces = any(instr.op == "reduce" for instr in loop.body)
+    return next(iter(sizes.values())) if len(sizes) == 1 and not reduces else None
+
+
+def blocks(writers: list[LoopWriter], domain: str) -> list[str]:
+    """One pass over blocks that does all sections in each."""
+    first = writers[0]
+    size = "kBlock" if first.bucket is None else first.owner.value(first.bucket)
+    lines = [line for writer in writers for line in writer.setup]
+    lines.append(
+        f"ForBlocks(call, {domain}, {size}, "
+        "[&](int64_t block, int64_t begin, int64_t end, int worker) {"
+    )
+    for writer in writers:
+        section = _indent(writer.section())
+        lines += section if len(writers) == 1 else ["  {", *_indent(section), "  }"]
+    return [
+        *lines,
+        "  (void)block, (void)worker;",
+        "});",
+        *(line for writer in writers for line in writer.epilogue),
+    ]
+
+
+class BucketWriter(LoopWriter):
+    """A loop over buckets that is done between two passes over one bucket: its element `block`."""
+
+    def section(self) -> list[str]:
+        tile = f"tile{self.number}(std::true_type(), block, 1);"
+        return [*self.prologue, *self.tile_function(), tile, *self.finish]
+
+
+def _is_zero(value: Instr) -> bool:
+    return value.op == "const" and value.attrs["value"] == 0
+
+
+def _cleared(name: str, value: str) -> list[str]:
+    """A tail leaves vectors out."""
+    return [f"if (kTail) for (int v = 0; v < kVectors; ++v) {name}[v] = {value};"]
 
 
 def _indent(lines: list[str], levels: int = 1) -> list[str]:

@@ -1,4 +1,4 @@
-"""The CUDA backend: a program as one source file on the headers of src/operator/contrib/compll/cuda.
+"""The CUDA backend: a program as one source file on the headers of contrib/compll/cuda.
 
 The same text compiles with nvcc, and with a C++ compiler against an emulation of CUDA's execution
 model (host_emulation.h), which is how it is tested where there is no GPU.
@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from hipress.compll.backends.cpp import ProgramWriter
 from hipress.compll.backends.cpp_function import indent, quoted
-from hipress.compll.backends.cuda_function import FunctionWriter
+from hipress.compll.backends.cuda_text import FunctionText
 from hipress.compll.backends.layout import Layout
-from hipress.compll.ir.ir import Function, Instr, Param, Program
+from hipress.compll.ir.ir import Function, Instr, Program
 
 ENTRY = "hipress_compll_cuda_algorithm"
 
@@ -28,7 +28,6 @@ def generate(program: Program, entry: str = ENTRY, standalone: bool = True) -> s
 class _CudaWriter:
     def __init__(self, program: Program, entry: str, standalone: bool) -> None:
         self.program, self.entry, self.standalone = program, entry, standalone
-        self.statics = [param for param in program.params if param.static]
         self.host = ProgramWriter(program, entry)
 
     def text(self) -> str:
@@ -64,12 +63,10 @@ class _CudaWriter:
     def function(self, function: Function) -> list[str]:
         """The coder: a struct with the steps, the workspace and the numbers that lie in it."""
         decode = function.kind == "decode"
-        writer = FunctionWriter(self.program, function)
+        writer = FunctionText(self.program, function)
         writer.build()
         name = "Decoder" if decode else "Encoder"
         call = "CompllCudaDecode" if decode else "CompllCudaEncode"
-        arguments = [f"int {param.name}" for param in self.statics]
-        head = f"template <{', '.join(arguments)}>" if arguments else ""
         steps = [line for k in range(len(writer.steps)) for line in ["", *writer.step_text(k)]]
         numbers = [f"{c_type} s{writer.numbers[id_]};" for id_, c_type in writer.values.items()]
         control = [
@@ -78,6 +75,11 @@ class _CudaWriter:
             *(f"Selection selection{k};" for k in range(writer.selections)),
             "struct {", *indent(numbers or ["int nothing;"]), "} values;",
         ]  # fmt: skip
+        sums = []
+        if decode:
+            kind, lines = writer.sums()
+            sums = [f"static constexpr Merge kMerge = {kind};",
+                    "using SumJob = ManyJob<Values>;", *lines]  # fmt: skip
         cases = [
             f"if constexpr (kStep == {k}) return Step{k}(team, shared, job);"
             for k in range(len(writer.steps))
@@ -92,44 +94,61 @@ class _CudaWriter:
             *writer.memory_text(),
             *steps,
             "",
+            *sums,
             "template <int kStep, class Team>",
             "static COMPLL_DEVICE void Step(const Team& team, Shared& shared, const Job& job) {",
             *indent(cases),
             "}",
         ]  # fmt: skip
         return [
-            *([head] if head else []), f"struct {name} {{", *indent(body), "};", "",
+            f"struct {name} {{", *indent(body), "};", "",
             *self.calls(name, call, decode),
         ]  # fmt: skip
 
     def calls(self, name: str, call: str, decode: bool) -> list[str]:
-        """The functions of the table: each picks the coder for the static parameters."""
+        """The functions of the table."""
         lower = "Decode" if decode else "Encode"
         add, step = ("int add, ", "") if decode else ("", "uint64_t step, ")
         flag = "add != 0" if decode else "false"
         most = "" if decode else ", MaxBytes(call->n, params)"
-        single = f"Run<{{}}>(*call, params, {flag}, shape, stream{most})"
-        several = f"RunBatch<{{}}>(calls, count, params, {flag}, {'0' if decode else 'step'}, stream)"
+        batch = "0" if decode else "step"
+        checked = [f"if (!{test}) return COMPLL_CUDA_BAD_PARAM;" for test in self.tests()]
+        merge = [
+            f"int DecodeSum(const {call}* calls, int count, const double* params, int shape, "
+            "void* stream) {",
+            *indent(checked),
+            f"  return RunSum<{name}>(calls, count, params, shape, stream);",
+            "}",
+            "",
+        ]
         return [
-            f"int {lower}(const {call}* call, const double* params, {add}int shape, void* stream) {{",
-            *indent(self.choose(name, single, self.statics, [])), "}", "",
+            f"int {lower}(const {call}* call, const double* params, {add}int shape, "
+            "void* stream) {",
+            *indent(checked),
+            f"  return Run<{name}>(*call, params, {flag}, shape, stream{most});",
+            "}",
+            "",
             f"int {lower}Batch(const {call}* calls, int count, const double* params, {add}{step}"
             "void* stream) {",
-            *indent(self.choose(name, several, self.statics, [])), "}", "",
+            *indent(checked),
+            f"  return RunBatch<{name}>(calls, count, params, {flag}, {batch}, stream);",
+            "}",
+            "",
+            *(merge if decode else []),
             f"int64_t {lower}Workspace(int64_t n, const double* params) {{",
-            *indent(self.choose(name, "WorkspaceBytes<{}>(n, params)", self.statics, [])), "}", "",
-        ]  # fmt: skip
+            f"  return WorkspaceBytes<{name}>(n, params);",
+            "}",
+            "",
+        ]
 
-    def choose(self, name: str, call: str, left: list[Param], chosen: list[str]) -> list[str]:
-        if not left:
-            coder = f"{name}<{', '.join(chosen)}>" if chosen else name
-            return [f"return {call.format(coder)};"]
-        position = self.program.params.index(left[0])
-        lines = [f"switch (static_cast<int>(params[{position}])) {{"]
-        for choice in left[0].choices:
-            inner = self.choose(name, call, left[1:], [*chosen, str(choice)])
-            lines += [f"  case {choice}: {{", *indent(inner, 2), "  }"]
-        return [*lines, "}", "return COMPLL_CUDA_BAD_PARAM;"]
+    def tests(self) -> list[str]:
+        """What must hold of parameters that say how wide codes are."""
+        tests = []
+        for position, param in enumerate(self.program.params):
+            if param.static:
+                equal = [f"params[{position}] == {choice}" for choice in param.choices]
+                tests.append(f"({' || '.join(equal)})")
+        return tests
 
     def table(self) -> list[str]:
         program = self.program
@@ -148,6 +167,7 @@ class _CudaWriter:
             [name, f"{name}Batch"] if function else ["nullptr", "nullptr"]
             for name, function in (("Encode", program.encode), ("Decode", program.decode))
         )
+        merge = "DecodeSum" if program.decode else "nullptr"
         works = [
             f"{name}Workspace" if function else "nullptr"
             for name, function in (("Encode", program.encode), ("Decode", program.decode))
@@ -163,7 +183,7 @@ class _CudaWriter:
             f"  COMPLL_CUDA_ABI_VERSION, {quoted(program.name)}, {quoted(program.digest)},",
             f"  {len(program.params)}, {len(program.states)}, {fixed},",
             f"  MaxBytes, {works[0]}, {works[1]}, {encode[0]}, {decode[0]},",
-            f"  {encode[1]}, {decode[1]}, Sentence,",
+            f"  {encode[1]}, {decode[1]}, {merge}, Sentence,",
             "};",
             "",
         ]

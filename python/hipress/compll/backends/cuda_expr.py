@@ -7,7 +7,13 @@ from hipress.compll.ir.ir import Block, Instr
 
 FIELD = {"u8": "uint8_t", "u16": "uint16_t", "u32": "uint32_t", "f32": "float"}
 FIELD_BYTES = {"u8": 1, "u16": 2, "u32": 4, "f32": 4}
+TYPES = {"f32": "float", "i32": "int32_t", "u32": "uint32_t"}
 _WRAPPING = {"add": "WrapAdd", "sub": "WrapSub", "mul": "WrapMul"}
+
+
+def width(bits: int | str) -> str:
+    """Text of a code's width: a number, or a parameter."""
+    return str(bits) if isinstance(bits, int) else f"static_cast<int>(p_{bits})"
 
 
 def cuda_expression(instr: Instr, args: list[str]) -> str:
@@ -20,7 +26,9 @@ def cuda_expression(instr: Instr, args: list[str]) -> str:
         if instr.op == "neg":
             return f"WrapSub<{c_type}>(0, {args[0]})"
     if instr.op == "wrap":
-        return f"({args[0]} & (({c_type}(1) << {instr.attrs['bits']}) - 1))"
+        return f"({args[0]} & (({c_type}(1) << {width(instr.attrs['bits'])}) - 1))"
+    if instr.op == "saturate":
+        return f"Saturate({args[0]}, {width(instr.attrs['bits'])})"
     if instr.op == "bitcast" and instr.type == "i32":
         return f"static_cast<int32_t>(BitsU({args[0]}))"
     return expression(instr, args, lane=False)
@@ -44,4 +52,6 @@ def combiner(function: object, c_type: str, name: str) -> list[str]:
     return [f"const auto {name} = []({c_type} a, {c_type} b) -> {c_type} {{ {' '.join(body)} }};"]
 
 
-__all__ = ["FIELD", "FIELD_BYTES", "SCALAR", "combiner", "cuda_expression", "literal"]
+__all__ = [
+    "FIELD", "FIELD_BYTES", "SCALAR", "TYPES", "combiner", "cuda_expression", "literal", "width",
+]  # fmt: skip

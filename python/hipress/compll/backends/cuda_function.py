@@ -8,12 +8,18 @@ on data are computed once, by the last block of the step before, and lie in the 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
 
-from hipress.compll.backends.cuda_expr import FIELD_BYTES, SCALAR, cuda_expression, literal
+from hipress.compll.backends.cuda_expr import (
+    FIELD_BYTES,
+    SCALAR,
+    TYPES,
+    cuda_expression,
+    literal,
+    width,
+)
 from hipress.compll.backends.cuda_loop import LoopWriter
+from hipress.compll.backends.cuda_steps import Bounds, Step, indent
 from hipress.compll.backends.cuda_vectors import VectorWriter
-from hipress.compll.backends.layout import Layout
 from hipress.compll.frontend.errors import CompileError
 from hipress.compll.ir.ir import Function, Instr, Loop, Program, node_writes
 
@@ -23,47 +29,6 @@ _ACCESS = {
 }  # fmt: skip
 _NOT_NUMBERS = {"reduce", "compact", "element", "require", "field_vector", "end_of_payload", "emit",
                 "scatter", "sort"}  # fmt: skip
-
-
-def indent(lines: list[str], levels: int = 1) -> list[str]:
-    return [line if line.startswith("#") else "  " * levels + line for line in lines]
-
-
-@dataclass
-class Step:
-    """What all blocks do at once, and what the last one does afterwards.
-
-    :ivar domain: a number of elements that says how many blocks are of use
-    :ivar each: elements of a block's share
-    :ivar joins: of all threads of the last block
-    :ivar serial: of its first thread
-    :ivar needs: ids of the numbers that it uses
-    """
-
-    domain: Instr | None = None
-    each: int = 8192
-    most_blocks: str = ""
-    body: list[str] = field(default_factory=list)
-    joins: list[str] = field(default_factory=list)
-    serial: list[str] = field(default_factory=list)
-    first: list[str] = field(default_factory=list)
-    needs: set[int] = field(default_factory=set)
-    defines: set[int] = field(default_factory=set)
-    key: bool = False
-    scatters: str = ""
-
-
-class Bounds(Layout):
-    """Upper bounds of vectors' sizes, from n and the parameters."""
-
-    def __init__(self, function: Function) -> None:
-        self.function, self.body, self.fixed = function, [], True
-
-    def bound(self, size: Instr) -> Instr:
-        if self.function.kind == "decode" and not self.is_pure(size):
-            # A field's count; the program requires that it is at most n.
-            return self._emit("n", [])
-        return super().bound(size)
 
 
 class FunctionWriter:
@@ -87,6 +52,7 @@ class FunctionWriter:
         self.vectors = VectorWriter(self)
         emits = [n for n in function.body if isinstance(n, Instr) and n.op == "emit"]
         self.fields = emits[0].attrs["fields"] if emits else []
+        self.at_words = self.words()
         if len(program.states) > 4:
             raise CompileError("an algorithm for CUDA can have 4 states at most")
 
@@ -133,7 +99,7 @@ class FunctionWriter:
     def bytes_of(self, name: str) -> str:
         vector = self.function.vectors[name]
         if vector.packed:
-            return f"PackedBytes({self.size(name)}, {vector.bits}, {vector.multiple})"
+            return f"PackedBytes({self.size(name)}, {width(vector.bits)}, {vector.multiple})"
         return f"{self.size(name)} * {vector.bits // 8}"
 
     def memory(self, name: str) -> str:
@@ -146,23 +112,48 @@ class FunctionWriter:
         if name == function.output:
             return "call.out"
         if vector.kind == "field":
-            return f"f_{self.plain(name)}"
+            return self.as_elements(name, f"f_{self.plain(name)}", "const ")
         if name in self.placed:
-            return f"(call.payload + {self.place(name)})"
+            return self.as_elements(name, f"(call.payload + {self.place(name)})", "")
         return f"memory.m_{self.plain(name)}"
+
+    def as_elements(self, name: str, pointer: str, const: str) -> str:
+        if not self.aligned(name):
+            return pointer
+        return f"reinterpret_cast<{const}{TYPES[self.function.vectors[name].elem]}*>({pointer})"
 
     def aligned(self, name: str) -> bool:
         """True if memory(name) points to elements."""
         vector = self.function.vectors[name]
-        if vector.kind == "field" or name in self.placed or vector.packed:
+        if vector.packed or vector.bits != 32:
             return False
-        return vector.bits == 32
+        return name in self.at_words or not (vector.kind == "field" or name in self.placed)
+
+    def words(self) -> set[str]:
+        """Vectors of a payload that begin at multiples of four bytes, as the payload does."""
+        fields = self.fields
+        if self.function.kind == "decode":
+            fields = [
+                ("vector", i.vec[0]) if i.op == "field_vector" else (i.attrs["elem"], None)
+                for i in self.instrs.values() if i.op in ("field", "field_vector")
+            ]  # fmt: skip
+        found: set[str] = set()
+        for kind, what in fields:
+            if kind != "vector":
+                size = 8 * FIELD_BYTES[kind]
+            else:
+                found.add(what)
+                vector = self.function.vectors[what]
+                size = vector.multiple * vector.bits if isinstance(vector.bits, int) else 1
+            if size % 32:
+                break
+        return found
 
     def get(self, name: str, at: str) -> str:
         vector = self.function.vectors[name]
         if vector.packed:
             msb = "true" if vector.order == "msb" else "false"
-            return f"UnpackOne<{vector.bits}, {msb}>({self.memory(name)}, {at})"
+            return f"UnpackOne<{msb}>({width(vector.bits)}, {self.memory(name)}, {at})"
         if self.aligned(name):
             return f"{self.memory(name)}[{at}]"
         return f"{_ACCESS[vector.elem]}::Get({self.memory(name)}, {at})"
@@ -200,10 +191,10 @@ class FunctionWriter:
         count = self.bound(vector.size)
         self.pointers[name] = name
         if vector.packed:
-            bytes_ = f"PackedBytes({count}, {vector.bits}, {vector.multiple})"
+            bytes_ = f"PackedBytes({count}, {width(vector.bits)}, {vector.multiple})"
         else:
             bytes_ = f"{count} * {vector.bits // 8}"
-        c_type = {"f32": "float", "i32": "int32_t", "u32": "uint32_t"}.get(vector.elem, "uint8_t")
+        c_type = TYPES.get(vector.elem, "uint8_t")
         self.memory_lines.append((f"m_{self.plain(name)}", c_type, bytes_))
 
     def scratch(self, name: str, c_type: str, bytes_: str) -> str:
@@ -273,139 +264,3 @@ class FunctionWriter:
             if loop.guard is not None:
                 text = f"{self.value(loop.guard)} ? {text} : {SCALAR[instr.type]}(0)"
             self.define(instr, text, joined=True)
-
-    # Text ----------------------------------------------------------------------
-
-    def closure(self, step: Step) -> list[Instr]:
-        """The numbers that a step needs, in order, with what they are computed from."""
-        wanted: set[int] = set()
-        todo = [self.instrs[id_] for id_ in step.needs if id_ in self.instrs]
-        if self.function.kind == "decode":
-            todo += [i for i in self.instrs.values()
-                     if i.op in ("field", "field_vector", "require", "end_of_payload")]  # fmt: skip
-        while todo:
-            instr = todo.pop()
-            if instr.id in wanted:
-                continue
-            wanted.add(instr.id)
-            if instr.id not in self.values:
-                todo += instr.args
-                if instr.op in ("field_vector", "topk"):
-                    todo.append(self.function.vectors[instr.vec[-1]].size)
-        return [instr for instr in self.instrs.values() if instr.id in wanted]
-
-    def prologue(self, step: Step) -> list[str]:
-        """Numbers of a step, and for a decoder the reading of the payload."""
-        lines, self.current = [], Step()
-        for instr in self.closure(step):
-            name = f"s{self.number(instr)}"
-            if instr.op in ("const", "n", "param") or instr.id in step.defines:
-                continue
-            if instr.id in self.values:
-                lines.append(f"const {SCALAR[instr.type]} {name} = control.values.{name};")
-                continue
-            text = self.vectors.everywhere(instr)
-            if text is None:
-                text = cuda_expression(instr, [self.value(arg) for arg in instr.args])
-            lines.append(text if text.endswith(";") else f"const {SCALAR[instr.type]} {name} = {text};")
-        return lines
-
-    def step_text(self, position: int) -> list[str]:
-        step = self.steps[position]
-        decode = self.function.kind == "decode"
-        lines = [
-            "const Call& call = job.call;",
-            "const int64_t n = call.n;",
-            "Control& control = *static_cast<Control*>(call.workspace);",
-            "const Memory memory(job);",
-            *self.param_lines(),
-        ]
-        if step.key:
-            lines.append("const PhiloxKey key = {static_cast<uint32_t>(" + (
-                "p_seed" if any(p.name == "seed" for p in self.program.params) else "0"
-            ) + "), static_cast<uint32_t>(call.step), call.stream};")  # fmt: skip
-        if decode:
-            lines += ["const bool add = job.add; (void)add;", "Reader reader(call);"]
-        lines += self.prologue(step)
-        if decode:
-            if position == 0:
-                checked = "!reader.Good() && " if self.vectors.checked else ""
-                lines.append(
-                    f"if ({checked}team.Block() == 0 && threadIdx.x == 0) reader.Report(call.status);"
-                )
-            bad = " || control.bad != 0" if self.vectors.checked and position > 0 else ""
-            lines.append(f"if (!reader.Good(){bad}) return;")
-        lines += step.body
-        if step.first:
-            lines += ["if (team.Block() == 0 && threadIdx.x == 0) {", *indent(step.first), "}"]
-        if step.joins or step.serial:
-            lines += [f"if (team.Last(shared, &control.tickets[{position}])) {{"]
-            lines += indent(step.joins)
-            if step.serial:
-                lines += ["  if (threadIdx.x == 0) {", *indent(step.serial, 2), "  }"]
-            lines.append("}")
-        lines.append("(void)n, (void)control, (void)memory;")
-        return [
-            "template <class Team>",
-            f"static COMPLL_DEVICE void Step{position}(const Team& team, Shared& shared, "
-            "const Job& job) {",
-            *indent(lines),
-            "}",
-        ]
-
-    def param_lines(self) -> list[str]:
-        lines = []
-        for position, param in enumerate(self.program.params):
-            c_type = "int64_t" if param.integer else "float"
-            read = f"static_cast<{c_type}>(job.params.of[{position}])"
-            if param.static:
-                read = param.name
-            lines.append(f"const {c_type} p_{param.name} = {read}; (void)p_{param.name};")
-        return lines
-
-    def memory_text(self) -> list[str]:
-        """The struct of the workspace's parts; it is the same on host and device."""
-        domains = []
-        for step in self.steps:
-            most = f"Least({step.most_blocks}, " if step.most_blocks else ""
-            text = "1" if step.domain is None else (
-                f"{most}Blocks({self.bound(step.domain)}, {step.each}){')' if most else ''}"
-            )
-            domains.append(text)
-        parts = ["uint8_t* at = static_cast<uint8_t*>(job.call.workspace);",
-                 "const uint8_t* const begin = at;",
-                 "at += RoundUp(sizeof(Control));"]  # fmt: skip
-        for name, c_type, bytes_ in self.memory_lines:
-            parts += [f"{name} = reinterpret_cast<{c_type}*>(at);", f"at += RoundUp({bytes_});"]
-        parts.append("bytes = at - begin;")
-        parts += [f"blocks[{k}] = {text};" for k, text in enumerate(domains)]
-        numbers = []
-        for instr in self.sizes.body:
-            if instr.op in ("const", "n", "param"):
-                continue
-            args = [self.bound_value(arg) for arg in instr.args]
-            text = cuda_expression(instr, args)
-            numbers.append(f"const {SCALAR[instr.type]} b{self.number(instr)} = {text};")
-        return [
-            "struct Memory {",
-            *(f"  {c_type}* {name};" for name, c_type, _ in self.memory_lines),
-            "  int64_t bytes;",
-            f"  int64_t blocks[{len(self.steps)}];",
-            "  COMPLL_BOTH explicit Memory(const Job& job) {",
-            "    const int64_t n = job.call.n; (void)n;",
-            *indent(self.param_lines(), 2),
-            *indent([*numbers, *parts], 2),
-            "  }",
-            "};",
-        ]
-
-    def bound_value(self, instr: Instr) -> str:
-        if instr.op == "const":
-            return literal(instr.attrs["value"], instr.type)
-        if instr.op in ("n", "param"):
-            return "n" if instr.op == "n" else f"p_{instr.attrs['name']}"
-        return f"b{self.number(instr)}"
-
-    def stateful(self) -> bool:
-        """True if the workspace must begin with zeros."""
-        return self.vectors.checked != [] or any(s.joins or s.serial for s in self.steps)

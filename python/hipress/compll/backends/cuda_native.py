@@ -1,4 +1,4 @@
-"""Generated CUDA to a shared library, cached by content: with nvcc, or with g++ for the emulation."""
+"""Generated CUDA to a shared library, cached by content: by nvcc, or by g++ for the emulation."""
 
 from __future__ import annotations
 
@@ -16,10 +16,12 @@ from hipress.compll.ir.ir import Program
 # One PTX, assembled for each: nothing here needs a newer instruction. The PTX serves later chips.
 ARCHITECTURES = ("sm_75", "sm_80", "sm_86", "sm_90")
 # Contracted multiply-adds would change bits from one device to the next.
-_NVCC = ["-std=c++17", "-O2", "-fmad=false", "--expt-relaxed-constexpr", "-shared", "-cudart=static",
-         "-Xcompiler=-fPIC,-fvisibility=hidden,-ffp-contract=off"]  # fmt: skip
-_GXX = ["-std=c++17", "-O1", "-fPIC", "-shared", "-ffp-contract=off", "-fwrapv",
-        "-fvisibility=hidden", "-U_FORTIFY_SOURCE", "-DHIPRESS_CUDA_EMULATION", "-x", "c++"]  # fmt: skip
+_NVCC = ["-std=c++17", "-O2", "-fmad=false", "--expt-relaxed-constexpr", "-shared",
+         "-cudart=static", "-Xcompiler=-fPIC,-fvisibility=hidden,-ffp-contract=off"]  # fmt: skip
+# Fibers jump from stack to stack, which _FORTIFY_SOURCE takes for an error.
+EMULATION_FLAGS = ["-std=c++17", "-Og", "-fPIC", "-shared", "-ffp-contract=off", "-fwrapv",
+                   "-fvisibility=hidden", "-U_FORTIFY_SOURCE", "-DHIPRESS_CUDA_EMULATION",
+                   "-x", "c++"]  # fmt: skip
 
 
 def nvcc() -> str | None:
@@ -35,7 +37,7 @@ def build(program: Program, emulate: bool = False, arch: str | None = None) -> P
     """Compiles an optimised program, unless the cache has it.
 
     :param emulate: for a CPU that plays the GPU (slow: for tests) instead of a GPU
-    :param arch: as sm_90 or native, for that GPU alone; None: for all of ARCHITECTURES and later ones
+    :param arch: as sm_90 or native, for that GPU; None: for all of ARCHITECTURES and later ones
     :returns: path of the shared library
     :raises BuildError: if the compiler is missing or fails
     """
@@ -44,7 +46,7 @@ def build(program: Program, emulate: bool = False, arch: str | None = None) -> P
         found = shutil.which(compiler.split()[0])
         if found is None:
             raise BuildError(f"there is no C++ compiler {compiler}; install g++ or set CXX")
-        command = [*compiler.split(), *_GXX]
+        command = [*compiler.split(), *EMULATION_FLAGS]
     else:
         found = nvcc()
         if found is None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from hipress.compll.backends.cuda_expr import FIELD, FIELD_BYTES
+from hipress.compll.backends.cuda_expr import FIELD, FIELD_BYTES, TYPES
 from hipress.compll.frontend.errors import CompileError
 from hipress.compll.ir.ir import Instr, Loop, node_reads, node_writes
 
@@ -93,7 +93,8 @@ class VectorWriter:
         # The value with `at` smaller ones is the (size - at)-th largest: no need to sort.
         selection = self.select(
             source, owner.function.vectors[name].size,
-            lambda: f"{owner.size(name)} - Clip({owner.value(instr.args[0])}, {owner.size(name)} - 1)",
+            lambda: f"{owner.size(name)} - Clip({owner.value(instr.args[0])}, "
+                    f"{owner.size(name)} - 1)",
         )  # fmt: skip
         owner.define(
             instr, f"{owner.size(name)} > 0 ? FromOrdered({selection}.prefix) : 0.0f"
@@ -238,7 +239,7 @@ class VectorWriter:
         for kind, what in instr.attrs["fields"]:
             if kind == "vector" and what not in owner.placed:
                 self.copy(what)
-        used = [arg for arg in instr.args]
+        used = list(instr.args)
         used += [owner.function.vectors[w].size for k, w in instr.attrs["fields"] if k == "vector"]
         late = not all(owner.known_before(number) for number in used)
         lines = ["int64_t offset = 0;"]
@@ -267,7 +268,7 @@ class VectorWriter:
                 f"(call.payload + {owner.place(name)})[j] = {source}; }});"
             )
             return
-        c_type = {"f32": "float", "i32": "int32_t", "u32": "uint32_t"}[vector.elem]
+        c_type = TYPES[vector.elem]
         step.body.append(
             f"ForEach(team, {owner.size(name)}, [&](int64_t j) {{ Write<{c_type}>(call.payload + "
             f"{owner.place(name)}, j, {owner.memory(name)}[j]); }});"

@@ -36,7 +36,7 @@ FLAGS = {
                "-mpopcnt"],
 }  # fmt: skip
 # Contracted multiply-adds would change bits from one machine to the next; ints wrap around.
-_COMMON = ["-std=c++17", "-O2", "-fPIC", "-shared", "-ffp-contract=off", "-fwrapv",
+COMMON_FLAGS = ["-std=c++17", "-O2", "-fPIC", "-shared", "-ffp-contract=off", "-fwrapv",
            "-fno-math-errno", "-fno-trapping-math", "-Wno-psabi", "-pthread"]  # fmt: skip
 
 
@@ -104,7 +104,7 @@ def compile_cached(name: str, source: str, flags: list[str], depends: Sequence[P
     found = shutil.which(compiler.split()[0])
     if found is None:
         raise BuildError(f"there is no C++ compiler {compiler}; install g++ or set CXX")
-    command = [*compiler.split(), *_COMMON]
+    command = [*compiler.split(), *COMMON_FLAGS]
     digest = hashlib.sha256(" ".join([*command, *flags]).encode())
     stamp = os.stat(os.path.realpath(found))
     digest.update(f"{stamp.st_size} {stamp.st_mtime_ns}".encode())
@@ -134,17 +134,26 @@ def _compile(command: list[str], flags: list[str], source: str, target: Path) ->
 
 class _EncodeCall(Structure):
     _fields_ = [
-        ("gradient", c_void_p), ("n", c_int64), ("params", POINTER(c_double)),
-        ("states", POINTER(c_void_p)), ("step", c_uint64), ("stream", c_uint32),
-        ("threads", c_int), ("payload", c_void_p),
+        ("gradient", c_void_p), ("gradient_type", c_int), ("n", c_int64),
+        ("params", POINTER(c_double)), ("states", POINTER(c_void_p)), ("lazy", c_int),
+        ("lazy_values", c_void_p), ("step", c_uint64), ("stream", c_uint32), ("threads", c_int),
+        ("parallel", c_void_p), ("payload", c_void_p),
     ]  # fmt: skip
 
 
 class _DecodeCall(Structure):
     _fields_ = [
-        ("payload", c_void_p), ("bytes", c_int64), ("n", c_int64), ("params", POINTER(c_double)),
-        ("out", c_void_p), ("add", c_int), ("check_only", c_int), ("threads", c_int),
+        ("payloads", POINTER(c_void_p)), ("bytes", POINTER(c_int64)), ("count", c_int64),
+        ("n", c_int64), ("params", POINTER(c_double)), ("out", c_void_p), ("out_type", c_int),
+        ("add", c_int), ("check_only", c_int), ("threads", c_int), ("parallel", c_void_p),
         ("error", c_void_p), ("error_size", c_int),
+    ]  # fmt: skip
+
+
+class _SettleCall(Structure):
+    _fields_ = [
+        ("states", POINTER(c_void_p)), ("lazy_values", c_void_p), ("n", c_int64),
+        ("threads", c_int), ("parallel", c_void_p),
     ]  # fmt: skip
 
 
@@ -152,11 +161,13 @@ class _Algorithm(Structure):
     _fields_ = [
         ("abi_version", c_uint32), ("name", c_char_p), ("spec", c_char_p), ("summary", c_char_p),
         ("num_params", c_int), ("params", c_void_p), ("num_states", c_int),
-        ("states", POINTER(c_char_p)), ("residual", c_int), ("fixed_size", c_int),
+        ("states", POINTER(c_char_p)), ("residual", c_int),
+        ("fixed_size", c_int),
         ("granularity", ctypes.CFUNCTYPE(c_int64, POINTER(c_double))),
         ("max_bytes", ctypes.CFUNCTYPE(c_int64, c_int64, POINTER(c_double))),
         ("encode", ctypes.CFUNCTYPE(c_int64, POINTER(_EncodeCall))),
         ("decode", ctypes.CFUNCTYPE(c_int, POINTER(_DecodeCall))),
+        ("settle", ctypes.CFUNCTYPE(None, POINTER(_SettleCall))), ("dense", c_int),
         ("for_sum", c_void_p),
     ]  # fmt: skip
 
@@ -198,34 +209,47 @@ class Compiled:
         gradient = np.ascontiguousarray(gradient, np.float32)
         states = fill_states(self.program, states, gradient.size)
         pointers = [states[name].ctypes.data for name in self.program.states]
+        pointers = (c_void_p * max(len(pointers), 1))(*pointers)
+        lazy_values = np.zeros(8, np.float32)
         payload = np.zeros(self.max_bytes(gradient.size) + 64, np.uint8)
         payload[-64:] = 0xA5
         call = _EncodeCall(
-            gradient.ctypes.data, gradient.size, self._values,
-            (c_void_p * max(len(pointers), 1))(*pointers), step, stream, self.threads,
-            payload.ctypes.data,
+            gradient.ctypes.data, 0, gradient.size, self._values, pointers, 0,
+            lazy_values.ctypes.data, step, stream, self.threads, None, payload.ctypes.data,
         )  # fmt: skip
         written = self.algorithm.encode(ctypes.byref(call))
+        if call.lazy:
+            self.algorithm.settle(
+                ctypes.byref(
+                    _SettleCall(pointers, lazy_values.ctypes.data, gradient.size, self.threads)
+                )
+            )
         if written < 0 or written > payload.size - 64 or (payload[-64:] != 0xA5).any():
             raise AssertionError(f"encode wrote {written} bytes, or beyond its buffer")
         return payload[:written].tobytes()
 
     def decode(self, payload: bytes, n: int) -> np.ndarray:
         """float32[n]. :raises PayloadError: for a malformed payload"""
+        return self.decode_sum([payload], n)
+
+    def decode_sum(self, payloads: list[bytes], n: int) -> np.ndarray:
+        """float32[n], as Interpreter.decode_sum."""
         out = np.full(n, np.nan, np.float32)
-        self._decode(payload, out, add=False)
+        self._decode(payloads, out, add=False)
         return out
 
     def decode_add(self, payload: bytes, total: np.ndarray) -> None:
         """total += decoded, in place, for float32[n]."""
-        self._decode(payload, total, add=True)
+        self._decode([payload], total, add=True)
 
-    def _decode(self, payload: bytes, out: np.ndarray, add: bool) -> None:
-        data = np.frombuffer(payload, np.uint8)
+    def _decode(self, payloads: list[bytes], out: np.ndarray, add: bool) -> None:
+        data = [np.frombuffer(payload, np.uint8) for payload in payloads]
         error = ctypes.create_string_buffer(300)
         call = _DecodeCall(
-            data.ctypes.data, data.size, out.size, self._values, out.ctypes.data, int(add), 0,
-            self.threads, ctypes.addressof(error), len(error),
+            (c_void_p * len(data))(*(part.ctypes.data for part in data)),
+            (c_int64 * len(data))(*(part.size for part in data)), len(data), out.size,
+            self._values, out.ctypes.data, 0, int(add), 0, self.threads, None,
+            ctypes.addressof(error), len(error),
         )  # fmt: skip
         if self.algorithm.decode(ctypes.byref(call)) != 0:
             raise PayloadError(f"the payload {error.value.decode()}")

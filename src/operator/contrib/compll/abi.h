@@ -11,6 +11,8 @@
 #include <stdint.h>
 
 #define COMPLL_ABI_VERSION 2u
+/// At most this many numbers belong to a lazy state.
+#define COMPLL_MAX_LAZY 8
 
 extern "C" {
 
@@ -29,28 +31,51 @@ struct CompllParam {
   int64_t multiple;         ///< an integer must be a multiple of this
 };
 
+/// Element types of gradients and of decoded values.
+enum CompllType { COMPLL_FLOAT32 = 0, COMPLL_FLOAT16 = 1, COMPLL_BFLOAT16 = 2 };
+
+/// Runs task(context, i) for each i < count, perhaps at once, and returns when all are done.
+typedef void (*CompllParallel)(int64_t count, void (*task)(void* context, int64_t i),
+                               void* context);
+
 struct CompllEncodeCall {
-  const float* gradient;   ///< float32[n]
+  const void* gradient;    ///< n elements of gradient_type
+  int gradient_type;
   int64_t n;
   const double* params;    ///< one for each parameter, in order, within their bounds
   float* const* states;    ///< float32[n] for each state, zeros at first, updated
+  int lazy;                ///< in, out: the states are lazy, see CompllAlgorithm::settle
+  float* lazy_values;      ///< in, out: COMPLL_MAX_LAZY numbers that belong to lazy states
   uint64_t step;           ///< encodes of these states so far
   uint32_t stream;         ///< tells apart places that share a seed
   int threads;             ///< at least 1; changes no result
+  CompllParallel parallel; ///< null: threads are started for the call
   uint8_t* payload;        ///< max_bytes(n, params) bytes
 };
 
+/// Decodes the sum of `count` >= 1 payloads: their merge, in their order.
 struct CompllDecodeCall {
-  const uint8_t* payload;
-  int64_t bytes;
+  const uint8_t* const* payloads;
+  const int64_t* bytes;
+  int64_t count;
   int64_t n;
   const double* params;
-  float* out;              ///< float32[n]
-  int add;                 ///< out += decoded, instead of out = decoded
-  int check_only;          ///< looks at the payload, writes nothing
+  void* out;               ///< n elements of out_type
+  int out_type;            ///< COMPLL_FLOAT32 unless the algorithm is `dense`
+  int add;                 ///< out += the sum, instead of out = the sum; float32 only
+  int check_only;          ///< looks at the payloads, writes nothing
   int threads;
+  CompllParallel parallel;
   char* error;             ///< a sentence, if decode returns -1
   int error_size;
+};
+
+struct CompllSettleCall {
+  float* const* states;
+  const float* lazy_values;
+  int64_t n;
+  int threads;
+  CompllParallel parallel;
 };
 
 struct CompllAlgorithm {
@@ -66,8 +91,13 @@ struct CompllAlgorithm {
   int fixed_size;          ///< every payload of n elements has max_bytes(n) bytes
   int64_t (*granularity)(const double* params);  ///< cut partitions at multiples of this
   int64_t (*max_bytes)(int64_t n, const double* params);
-  int64_t (*encode)(const CompllEncodeCall* call);  ///< bytes written; null: no encoder
+  int64_t (*encode)(CompllEncodeCall* call);    ///< bytes written; null: no encoder
   int (*decode)(const CompllDecodeCall* call);  ///< 0, or -1: malformed payload; null: none
+  /// Makes lazy states plain. An encoder may leave x = gradient + residual in a state and save the
+  /// numbers that make the residual of it, which the next encode does on the fly: one pass over
+  /// memory fewer, the same bits. Null: states are never lazy.
+  void (*settle)(const CompllSettleCall* call);
+  int dense;               ///< decode writes every element, and float16 and bfloat16, too
   /// Parameters for the sum of `count` payloads; the caller checks their bounds.
   void (*for_sum)(const double* params, int64_t count, double* out);
 };

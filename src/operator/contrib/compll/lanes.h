@@ -3,7 +3,7 @@
  * \brief Vectors of floats and ints as generated code uses them, in GCC's vector extension, as wide
  *        as the instruction set that the file is compiled for.
  *
- * A bool in lanes is an I of 0 or -1. Every function has a scalar overload of the same meaning, so
+ * A bool in lanes is an M, see masks.h. Every function has a scalar overload of the same meaning, so
  * that a combiner works on both. Results equal the NumPy interpreter's bit for bit.
  */
 #ifndef HIPRESS_OPERATOR_CONTRIB_COMPLL_LANES_H_
@@ -48,11 +48,17 @@ constexpr int kSums = kSumLanes / kLanes;
 constexpr int64_t kBlock = 4096;
 
 #define COMPLL_INLINE inline __attribute__((always_inline))
+/// Before loops over the vectors of a tile: unrolled, small arrays of vectors become registers. With
+/// the many narrow vectors of a baseline CPU there are no such registers, only more to compile.
+#if defined(COMPLL_AVX512) || defined(COMPLL_AVX2)
+#define COMPLL_UNROLL _Pragma("GCC unroll 16")
+#else
+#define COMPLL_UNROLL
+#endif
 
 COMPLL_INLINE F Set(float value) { return F{} + value; }
 COMPLL_INLINE I Set(int32_t value) { return I{} + value; }
 COMPLL_INLINE U Set(uint32_t value) { return U{} + value; }
-COMPLL_INLINE I Set(bool value) { return I{} - static_cast<int32_t>(value); }
 
 /// A constant of the type of the first argument, for combiners.
 COMPLL_INLINE F Like(F, float value) { return Set(value); }
@@ -68,16 +74,37 @@ COMPLL_INLINE F FromBits(U x) { return reinterpret_cast<F>(x); }
 COMPLL_INLINE uint32_t BitsU(float x) { return BitsOf(x); }
 COMPLL_INLINE float FromBits(uint32_t x) { return FloatOf(x); }
 
-COMPLL_INLINE F Select(I mask, F yes, F no) { return mask ? yes : no; }
-COMPLL_INLINE I Select(I mask, I yes, I no) { return mask ? yes : no; }
-COMPLL_INLINE U Select(I mask, U yes, U no) { return mask ? yes : no; }
-template <typename T>
-COMPLL_INLINE T Select(bool mask, T yes, T no) {
-  return mask ? yes : no;
-}
+}  // namespace
+}  // namespace compll
+}  // namespace hipress
 
-COMPLL_INLINE I Not(I mask) { return ~mask; }
-COMPLL_INLINE bool Not(bool mask) { return !mask; }
+#include "operator/contrib/compll/masks.h"
+
+namespace hipress {
+namespace compll {
+namespace {
+
+/// The first if it is larger (smaller), else the second: what max (min) instructions do.
+COMPLL_INLINE F Larger(F a, F b) {
+#if defined(COMPLL_AVX512)
+  return _mm512_max_ps(a, b);
+#elif defined(COMPLL_AVX2)
+  return _mm256_max_ps(a, b);
+#else
+  return Select(a > b, a, b);
+#endif
+}
+COMPLL_INLINE F Smaller(F a, F b) {
+#if defined(COMPLL_AVX512)
+  return _mm512_min_ps(a, b);
+#elif defined(COMPLL_AVX2)
+  return _mm256_min_ps(a, b);
+#else
+  return Select(a < b, a, b);
+#endif
+}
+COMPLL_INLINE float Larger(float a, float b) { return a > b ? a : b; }
+COMPLL_INLINE float Smaller(float a, float b) { return a < b ? a : b; }
 
 COMPLL_INLINE F Abs(F x) { return FromBits(BitsU(x) & 0x7fffffffu); }
 COMPLL_INLINE float Abs(float x) { return __builtin_fabsf(x); }
@@ -105,7 +132,7 @@ COMPLL_INLINE F Floor(F x) {
   return _mm256_floor_ps(x);
 #else
   // From 2^23 on every float is whole. The sign is x's own: floor(-0.0) is -0.0.
-  const I small = Abs(x) < 8388608.0f;
+  const M small = Abs(x) < 8388608.0f;
   F whole = __builtin_convertvector(__builtin_convertvector(Select(small, x, F{}), I), F);
   whole -= Select(whole > x, Set(1.0f), F{});
   whole = FromBits((BitsU(whole) & 0x7fffffffu) | (BitsU(x) & 0x80000000u));
@@ -118,23 +145,25 @@ COMPLL_INLINE F Ceil(F x) { return -Floor(-x); }
 COMPLL_INLINE float Ceil(float x) { return __builtin_ceilf(x); }
 COMPLL_INLINE double Ceil(double x) { return __builtin_ceil(x); }
 
-COMPLL_INLINE I IsFinite(F x) { return (BitsI(x) & 0x7f800000) != 0x7f800000; }
-COMPLL_INLINE bool IsFinite(float x) { return (BitsOf(x) & 0x7f800000u) != 0x7f800000u; }
-COMPLL_INLINE I IsNan(F x) { return x != x; }
-COMPLL_INLINE bool IsNan(float x) { return x != x; }
-
 // Conversions: what does not fit saturates, NaN is 0 --------------------
 
 COMPLL_INLINE I ToI32(F x) {
-  const F low = Set(-2147483648.0f), high = Set(2147483520.0f);
+  const F high = Set(2147483520.0f);
+#if defined(COMPLL_AVX512)
+  const M number = _mm512_cmp_ps_mask(x, x, _CMP_ORD_Q);
+  // What is below the least int converts to it.
+  return reinterpret_cast<I>(_mm512_cvttps_epi32(_mm512_maskz_min_ps(number, x, high)));
+#else
+  const F low = Set(-2147483648.0f);
   x = Select(x == x, x, F{});
   x = Select(x < low, low, x);
   return __builtin_convertvector(Select(x > high, high, x), I);
+#endif
 }
 COMPLL_INLINE U ToU32(F x) {
   const F high = Set(4294967040.0f);
-  x = Select(x > 0.0f, x, F{});
-  return __builtin_convertvector(Select(x > high, high, x), U);
+  x = Select(Gt(x, F{}), x, F{});
+  return __builtin_convertvector(Select(Gt(x, high), high, x), U);
 }
 COMPLL_INLINE int32_t ToI32(float x) {
   x = x == x ? x : 0;
@@ -162,8 +191,13 @@ COMPLL_INLINE float ToF32(T x) {
 /// A float as a code of `bits` bits: clamped to 0 .. 2^bits - 1, then cut off.
 COMPLL_INLINE I Saturate(F x, int bits) {
   const F top = Set(static_cast<float>((1 << bits) - 1));
+#if defined(COMPLL_AVX512)
+  // The second operand is the result if one is NaN.
+  return reinterpret_cast<I>(_mm512_cvttps_epi32(_mm512_min_ps(_mm512_max_ps(x, F{}), top)));
+#else
   x = Select(x > 0.0f, x, F{});
   return __builtin_convertvector(Select(x < top, x, top), I);
+#endif
 }
 COMPLL_INLINE int64_t Saturate(float x, int bits) {
   const float top = static_cast<float>((1 << bits) - 1);
@@ -213,12 +247,6 @@ COMPLL_INLINE int64_t Shr(int64_t a, int64_t b) { return a >> (b & 63); }
 
 // Memory ------------------------------------------------------------------
 
-/// The lanes below `left`.
-COMPLL_INLINE I Valid(int left) {
-  I lane;
-  for (int l = 0; l < kLanes; ++l) lane[l] = l;
-  return lane < left;
-}
 COMPLL_INLINE I Lanes(int64_t first) {
   I lane;
   for (int l = 0; l < kLanes; ++l) lane[l] = l;
@@ -254,22 +282,54 @@ template <bool kTail>
 COMPLL_INLINE U Load(const uint32_t* data, int64_t i, int left) {
   return LoadAs<kTail, U>(data, i, left);
 }
+using HalfBits = uint16_t __attribute__((vector_size(2 * kLanes)));
+COMPLL_INLINE F Widen(HalfBits halves, Float16) {
+#if defined(COMPLL_AVX512)
+  return _mm512_cvtph_ps(reinterpret_cast<__m256i>(halves));
+#elif defined(COMPLL_AVX2)
+  return _mm256_cvtph_ps(reinterpret_cast<__m128i>(halves));
+#else
+  F value;
+  for (int l = 0; l < kLanes; ++l) value[l] = ToFloat(Float16{halves[l]});
+  return value;
+#endif
+}
+COMPLL_INLINE F Widen(HalfBits halves, BFloat16) {
+#if defined(COMPLL_AVX512)
+  const U wide = reinterpret_cast<U>(_mm512_cvtepu16_epi32(reinterpret_cast<__m256i>(halves)));
+#elif defined(COMPLL_AVX2)
+  const U wide = reinterpret_cast<U>(_mm256_cvtepu16_epi32(reinterpret_cast<__m128i>(halves)));
+#else
+  const U wide = __builtin_convertvector(halves, U);
+#endif
+  return FromBits(wide << 16);
+}
+COMPLL_INLINE HalfBits Narrow(F value, Float16) {
+#if defined(COMPLL_AVX512)
+  return reinterpret_cast<HalfBits>(_mm512_cvtps_ph(value, _MM_FROUND_TO_NEAREST_INT));
+#elif defined(COMPLL_AVX2)
+  return reinterpret_cast<HalfBits>(_mm256_cvtps_ph(value, _MM_FROUND_TO_NEAREST_INT));
+#else
+  HalfBits halves;
+  for (int l = 0; l < kLanes; ++l) {
+    Float16 half;
+    FromFloat(value[l], &half);
+    std::memcpy(reinterpret_cast<uint16_t*>(&halves) + l, &half, sizeof(half));
+  }
+  return halves;
+#endif
+}
+COMPLL_INLINE HalfBits Narrow(F value, BFloat16) {
+  const U bits = BitsU(value), high = bits >> 16;
+  const U rounded = (bits + 0x7fffu + (high & 1u)) >> 16;
+  return __builtin_convertvector(Select(IsNan(value), high | 0x40u, rounded), HalfBits);
+}
+
 template <bool kTail, typename H>
 COMPLL_INLINE F LoadHalf(const H* data, int64_t i, int left) {
-  H halves[kLanes] = {};
-  std::memcpy(halves, data + i, sizeof(H) * Count<kTail>(left));
-  F value;
-#if defined(COMPLL_AVX512) || defined(COMPLL_AVX2)
-  if (sizeof(H) == sizeof(Float16) && std::is_same<H, Float16>::value) {
-#if defined(COMPLL_AVX512)
-    return _mm512_cvtph_ps(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(halves)));
-#else
-    return _mm256_cvtph_ps(_mm_loadu_si128(reinterpret_cast<const __m128i*>(halves)));
-#endif
-  }
-#endif
-  for (int l = 0; l < kLanes; ++l) value[l] = ToFloat(halves[l]);
-  return value;
+  HalfBits halves = {};
+  std::memcpy(&halves, data + i, sizeof(H) * Count<kTail>(left));
+  return Widen(halves, H());
 }
 template <bool kTail>
 COMPLL_INLINE F Load(const Float16* data, int64_t i, int left) {
@@ -281,11 +341,15 @@ COMPLL_INLINE F Load(const BFloat16* data, int64_t i, int left) {
 }
 template <bool kTail>
 COMPLL_INLINE I Load(const uint16_t* data, int64_t i, int left) {
-  uint16_t halves[kLanes] = {};
-  std::memcpy(halves, data + i, sizeof(uint16_t) * Count<kTail>(left));
-  I value;
-  for (int l = 0; l < kLanes; ++l) value[l] = halves[l];
-  return value;
+  HalfBits halves = {};
+  std::memcpy(&halves, data + i, sizeof(uint16_t) * Count<kTail>(left));
+#if defined(COMPLL_AVX512)
+  return reinterpret_cast<I>(_mm512_cvtepu16_epi32(reinterpret_cast<__m256i>(halves)));
+#elif defined(COMPLL_AVX2)
+  return reinterpret_cast<I>(_mm256_cvtepu16_epi32(reinterpret_cast<__m128i>(halves)));
+#else
+  return __builtin_convertvector(__builtin_convertvector(halves, U), I);
+#endif
 }
 
 template <bool kTail, typename T, typename V>
@@ -310,25 +374,7 @@ COMPLL_INLINE void Store(uint32_t* data, int64_t i, int left, U value) {
 }
 template <bool kTail, typename H>
 COMPLL_INLINE void StoreHalf(H* data, int64_t i, int left, F value) {
-  struct {
-    H of[kLanes];
-  } halves;
-  bool done = false;
-#if defined(COMPLL_AVX512) || defined(COMPLL_AVX2)
-  if (std::is_same<H, Float16>::value) {
-    done = true;
-#if defined(COMPLL_AVX512)
-    const __m256i packed = _mm512_cvtps_ph(value, _MM_FROUND_TO_NEAREST_INT);
-#else
-    const __m128i packed = _mm256_cvtps_ph(value, _MM_FROUND_TO_NEAREST_INT);
-#endif
-    std::memcpy(&halves, &packed, sizeof(halves));
-  }
-#endif
-  if (!done) {
-    for (int l = 0; l < kLanes; ++l) FromFloat(value[l], &halves.of[l]);
-  }
-  Put<kTail>(data, i, left, halves);
+  Put<kTail>(data, i, left, Narrow(value, H()));
 }
 template <bool kTail>
 COMPLL_INLINE void Store(Float16* data, int64_t i, int left, F value) {
@@ -340,22 +386,25 @@ COMPLL_INLINE void Store(BFloat16* data, int64_t i, int left, F value) {
 }
 template <bool kTail>
 COMPLL_INLINE void Store(uint16_t* data, int64_t i, int left, I value) {
-  struct {
-    uint16_t of[kLanes];
-  } halves;
-  for (int l = 0; l < kLanes; ++l) halves.of[l] = static_cast<uint16_t>(value[l]);
-  Put<kTail>(data, i, left, halves);
+  Put<kTail>(data, i, left, __builtin_convertvector(value, HalfBits));
 }
 
 /// data[index[l]] for each lane, clamped into the vector; 0 from an empty one.
 template <typename V, typename T>
 COMPLL_INLINE V Gather(const T* data, int64_t size, I index) {
   V value = V{};
-  for (int l = 0; l < kLanes; ++l) {
-    const int64_t at = index[l] < 0 ? 0 : (index[l] >= size ? size - 1 : index[l]);
-    if (size > 0) value[l] = data[at];
-  }
+  if (size <= 0) return value;
+  const I last = Set(static_cast<int32_t>(size > INT32_MAX ? INT32_MAX : size - 1));
+  index = Select(Lt(index, I{}), I{}, Select(Gt(index, last), last, index));
+#if defined(COMPLL_AVX512)
+  return reinterpret_cast<V>(_mm512_i32gather_epi32(reinterpret_cast<__m512i>(index), data, 4));
+#elif defined(COMPLL_AVX2)
+  return reinterpret_cast<V>(_mm256_i32gather_epi32(reinterpret_cast<const int*>(data),
+                                                    reinterpret_cast<__m256i>(index), 4));
+#else
+  for (int l = 0; l < kLanes; ++l) value[l] = data[index[l]];
   return value;
+#endif
 }
 
 /// lane j takes in lane j + 16, + 8, + 4, + 2, + 1.

@@ -1,6 +1,8 @@
 /*!
  * \file packing.h
- * \brief Codes of 1 to 8 bits: 64 of them at once, as bytes, to and from 8 * bits bytes.
+ * \brief Codes of 1 to 8 bits: tiles of 64, in lanes, to and from 8 * bits bytes.
+ *
+ * kMsb: the first code is in the highest bits of a byte, not in the lowest.
  */
 #ifndef HIPRESS_OPERATOR_CONTRIB_COMPLL_PACKING_H_
 #define HIPRESS_OPERATOR_CONTRIB_COMPLL_PACKING_H_
@@ -10,6 +12,12 @@
 namespace hipress {
 namespace compll {
 namespace {
+
+/// Bytes of `count` codes, padded to a multiple of `multiple` codes and to a byte.
+COMPLL_INLINE int64_t PackedBytes(int64_t count, int bits, int64_t multiple) {
+  const int64_t padded = (count + multiple - 1) / multiple * multiple;
+  return (padded * bits + 7) / 8;
+}
 
 COMPLL_INLINE uint64_t LowBits(int bits) {
   return ((uint64_t(1) << bits) - 1) * 0x0101010101010101u;
@@ -37,54 +45,114 @@ COMPLL_INLINE uint64_t Split(uint64_t joined, int bits) {
 #endif
 }
 
-/// Writes 8 * kBits bytes. kMsb: the first code is in the highest bits of the first byte.
 template <bool kMsb>
-COMPLL_INLINE void PackTile(const uint8_t* codes, int bits, uint8_t* out) {
-  if (bits == 8) {
-    std::memcpy(out, codes, kTile);
+COMPLL_INLINE uint64_t JoinGroup(uint64_t codes, int bits) {
+  if (!kMsb) return Join(codes, bits);
+  return __builtin_bswap64(Join(__builtin_bswap64(codes), bits) << (64 - 8 * bits));
+}
+template <bool kMsb>
+COMPLL_INLINE uint64_t SplitGroup(uint64_t joined, int bits) {
+  if (!kMsb) return Split(joined, bits);
+  return __builtin_bswap64(Split(__builtin_bswap64(joined) >> (64 - 8 * bits), bits));
+}
+
+/// Mirrors each byte.
+COMPLL_INLINE uint64_t ReverseInBytes(uint64_t bits) {
+  bits = (bits >> 1 & 0x5555555555555555u) | (bits & 0x5555555555555555u) << 1;
+  bits = (bits >> 2 & 0x3333333333333333u) | (bits & 0x3333333333333333u) << 2;
+  return (bits >> 4 & 0x0f0f0f0f0f0f0f0fu) | (bits & 0x0f0f0f0f0f0f0f0fu) << 4;
+}
+
+// Packing ------------------------------------------------------------------
+
+#if defined(COMPLL_AVX512)
+/// The low bytes of 64 lanes, in order.
+COMPLL_INLINE __m512i TileBytes(const I* codes) {
+  auto raw = [&](int v) { return reinterpret_cast<__m512i>(codes[v]); };
+  const __m512i pairs[2] = {_mm512_packs_epi32(raw(0), raw(1)), _mm512_packs_epi32(raw(2), raw(3))};
+  return _mm512_permutexvar_epi32(
+      _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15),
+      _mm512_packus_epi16(pairs[0], pairs[1]));
+}
+#elif defined(COMPLL_AVX2)
+COMPLL_INLINE __m256i TileBytes(const I* codes) {
+  auto raw = [&](int v) { return reinterpret_cast<__m256i>(codes[v]); };
+  const __m256i pairs[2] = {_mm256_packs_epi32(raw(0), raw(1)), _mm256_packs_epi32(raw(2), raw(3))};
+  return _mm256_permutevar8x32_epi32(_mm256_packus_epi16(pairs[0], pairs[1]),
+                                     _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7));
+}
+/// The lowest byte of each 32-bit lane.
+COMPLL_INLINE uint64_t LowBytes(__m256i lanes) {
+  const __m256i first = _mm256_shuffle_epi8(lanes, _mm256_set1_epi32(0x0c080400));
+  return static_cast<uint32_t>(_mm256_extract_epi32(first, 0)) |
+         static_cast<uint64_t>(static_cast<uint32_t>(_mm256_extract_epi32(first, 4))) << 32;
+}
+#endif
+
+/// Writes 64 codes, each below 2^bits, as 8 * bits bytes.
+template <bool kMsb>
+COMPLL_INLINE void PackTile(const I* codes, int bits, uint8_t* out) {
+  if (bits == 1) {
+    M masks[kVectors];
+    COMPLL_UNROLL
+    for (int v = 0; v < kVectors; ++v) masks[v] = Ne(codes[v], I{});
+    uint64_t word = JoinMasks(masks);
+    if (kMsb) word = ReverseInBytes(word);
+    std::memcpy(out, &word, sizeof(word));
     return;
   }
+  alignas(64) uint8_t bytes[kTile];
+#if defined(COMPLL_AVX512)
+  const __m512i tile = TileBytes(codes);
+  if (bits == 2) {
+    const __m512i pairs = _mm512_maddubs_epi16(tile, _mm512_set1_epi32(kMsb ? 0x01041040 : 0x40100401));
+    const __m512i fours = _mm512_madd_epi16(pairs, _mm512_set1_epi16(1));
+    _mm_storeu_si128(reinterpret_cast<__m128i*>(out), _mm512_cvtepi32_epi8(fours));
+    return;
+  }
+  if (bits == 4) {
+    const __m512i pairs = _mm512_maddubs_epi16(tile, _mm512_set1_epi16(kMsb ? 0x0110 : 0x1001));
+    _mm256_storeu_si256(reinterpret_cast<__m256i*>(out), _mm512_cvtepi16_epi8(pairs));
+    return;
+  }
+  _mm512_storeu_si512(bits == 8 ? out : bytes, tile);
+#elif defined(COMPLL_AVX2)
+  COMPLL_UNROLL
+  for (int half = 0; half < 2; ++half) {
+    const __m256i tile = TileBytes(codes + 4 * half);
+    if (bits == 2) {
+      const __m256i pairs = _mm256_maddubs_epi16(tile, _mm256_set1_epi32(kMsb ? 0x01041040 : 0x40100401));
+      const uint64_t word = LowBytes(_mm256_madd_epi16(pairs, _mm256_set1_epi16(1)));
+      std::memcpy(out + 8 * half, &word, sizeof(word));
+    } else if (bits == 4) {
+      const __m256i pairs = _mm256_maddubs_epi16(tile, _mm256_set1_epi16(kMsb ? 0x0110 : 0x1001));
+      const __m256i packed = _mm256_permute4x64_epi64(_mm256_packus_epi16(pairs, pairs), 0x08);
+      _mm_storeu_si128(reinterpret_cast<__m128i*>(out + 16 * half), _mm256_castsi256_si128(packed));
+    } else {
+      _mm256_storeu_si256(reinterpret_cast<__m256i*>((bits == 8 ? out : bytes) + 32 * half), tile);
+    }
+  }
+  if (bits == 2 || bits == 4) return;
+#else
+  for (int v = 0; v < kVectors; ++v) {
+    const Bytes part = __builtin_convertvector(codes[v], Bytes);
+    std::memcpy((bits == 8 ? out : bytes) + v * kLanes, &part, sizeof(part));
+  }
+#endif
+  if (bits == 8) return;
+  COMPLL_UNROLL
   for (int g = 0; g < 8; ++g) {
     uint64_t word;
-    std::memcpy(&word, codes + 8 * g, 8);
-    if (kMsb) {
-      word = __builtin_bswap64(Join(__builtin_bswap64(word), bits) << (64 - 8 * bits));
-    } else {
-      word = Join(word, bits);
-    }
-    std::memcpy(out + bits * g, &word, bits);
+    std::memcpy(&word, bytes + 8 * g, 8);
+    word = JoinGroup<kMsb>(word, bits);
+    // Whole words as long as they stay in the tile: the next one overwrites what is too much.
+    std::memcpy(out + bits * g, &word, bits * g + 8 <= 8 * bits ? 8 : bits);
   }
-}
-
-/// Reads 8 * bits bytes.
-template <bool kMsb>
-COMPLL_INLINE void UnpackTile(const uint8_t* in, int bits, uint8_t* codes) {
-  if (bits == 8) {
-    std::memcpy(codes, in, kTile);
-    return;
-  }
-  for (int g = 0; g < 8; ++g) {
-    uint64_t word = 0;
-    std::memcpy(&word, in + bits * g, bits);
-    if (kMsb) {
-      word = __builtin_bswap64(Split(__builtin_bswap64(word) >> (64 - 8 * bits), bits));
-    } else {
-      word = Split(word, bits);
-    }
-    std::memcpy(codes + 8 * g, &word, 8);
-  }
-}
-
-/// Bytes of `count` codes, padded to a multiple of `multiple` codes and to a byte.
-COMPLL_INLINE int64_t PackedBytes(int64_t count, int bits, int64_t multiple) {
-  const int64_t padded = (count + multiple - 1) / multiple * multiple;
-  return (padded * bits + 7) / 8;
 }
 
 /// Writes tile `i` of a packed vector; a tail's codes beyond the vector must be 0.
 template <bool kTail, bool kMsb>
-COMPLL_INLINE void StoreTile(const uint8_t* codes, int bits, uint8_t* vector, int64_t i,
-                             int64_t bytes) {
+COMPLL_INLINE void StoreTile(const I* codes, int bits, uint8_t* vector, int64_t i, int64_t bytes) {
   const int64_t at = i / 8 * bits;
   if (!kTail) {
     PackTile<kMsb>(codes, bits, vector + at);
@@ -92,34 +160,156 @@ COMPLL_INLINE void StoreTile(const uint8_t* codes, int bits, uint8_t* vector, in
     uint8_t packed[kTile];
     PackTile<kMsb>(codes, bits, packed);
     const int64_t left = bytes - at;
-    std::memcpy(vector + at, packed, left < kTile ? left : kTile);
+    std::memcpy(vector + at, packed, left < 8 * bits ? left : 8 * bits);
   }
 }
 
+/// The same for codes of one bit that are masks.
 template <bool kTail, bool kMsb>
-COMPLL_INLINE void LoadTile(const uint8_t* vector, int bits, int64_t i, int64_t bytes,
-                            uint8_t* codes) {
-  const int64_t at = i / 8 * bits;
-  if (!kTail) {
-    UnpackTile<kMsb>(vector + at, bits, codes);
-  } else {
-    uint8_t packed[kTile] = {};
-    const int64_t left = bytes - at;
-    std::memcpy(packed, vector + at, left < kTile ? left : kTile);
-    UnpackTile<kMsb>(packed, bits, codes);
-  }
+COMPLL_INLINE void StoreMasks(const M* masks, uint8_t* vector, int64_t i, int64_t bytes) {
+  uint64_t word = JoinMasks(masks);
+  if (kMsb) word = ReverseInBytes(word);
+  const int64_t left = kTail ? bytes - i / 8 : 8;
+  std::memcpy(vector + i / 8, &word, left < 8 ? left : 8);
 }
 
-/// Codes of one vector of lanes into, and out of, a tile's bytes.
-COMPLL_INLINE void PutCodes(uint8_t* codes, int v, I value) {
-  const Bytes bytes = __builtin_convertvector(value, Bytes);
-  std::memcpy(codes + v * kLanes, &bytes, sizeof(bytes));
+// Unpacking ------------------------------------------------------------------
+
+/// Where GetCodes finds the codes of tile `i`: in the vector itself, or in `scratch`.
+template <bool kTail, bool kMsb>
+COMPLL_INLINE const uint8_t* FindTile(const uint8_t* vector, int bits, int64_t i, int64_t bytes,
+                                      uint8_t* scratch) {
+  const uint8_t* packed = vector + i / 8 * bits;
+#if !defined(COMPLL_AVX512) && !defined(COMPLL_AVX2)
+  uint8_t whole[kTile];
+#else
+  uint8_t* const whole = scratch;
+#endif
+  if (kTail) {
+    const int64_t left = bytes - i / 8 * bits;
+    std::memset(whole, 0, kTile);
+    std::memcpy(whole, packed, left < 8 * bits ? left : 8 * bits);
+    packed = whole;
+  }
+#if !defined(COMPLL_AVX512) && !defined(COMPLL_AVX2)
+  if (bits == 8) {
+    std::memcpy(scratch, packed, kTile);
+    return scratch;
+  }
+  for (int g = 0; g < 8; ++g) {
+    uint64_t word = 0;
+    std::memcpy(&word, packed + bits * g, bits);
+    word = SplitGroup<kMsb>(word, bits);
+    std::memcpy(scratch + 8 * g, &word, 8);
+  }
+  return scratch;
+#else
+  return packed;
+#endif
 }
-COMPLL_INLINE I GetCodes(const uint8_t* codes, int v) {
-  Bytes bytes;
-  std::memcpy(&bytes, codes + v * kLanes, sizeof(bytes));
-  return __builtin_convertvector(bytes, I);
+
+template <bool kMsb>
+COMPLL_INLINE uint64_t LoadGroup(const uint8_t* in, int bits) {
+  uint64_t word = 0;
+  std::memcpy(&word, in, bits);
+  return SplitGroup<kMsb>(word, bits);
 }
+
+/// Codes v * kLanes on of a tile.
+template <bool kMsb>
+COMPLL_INLINE I GetCodes(const uint8_t* tile, int bits, int v) {
+#if defined(COMPLL_AVX512)
+  __m128i bytes;
+  if (bits == 1) {
+    uint16_t word;
+    std::memcpy(&word, tile + 2 * v, sizeof(word));
+    return Ones(static_cast<M>(kMsb ? ReverseInBytes(word) : word));
+  }
+  if (bits == 2) {
+    int word;
+    std::memcpy(&word, tile + 4 * v, sizeof(word));
+    const __m512i shifts =
+        kMsb ? _mm512_setr_epi32(6, 4, 2, 0, 14, 12, 10, 8, 22, 20, 18, 16, 30, 28, 26, 24)
+             : _mm512_setr_epi32(0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30);
+    return reinterpret_cast<I>(_mm512_srlv_epi32(_mm512_set1_epi32(word), shifts)) & 3;
+  }
+  if (bits == 4) {
+    bytes = _mm_loadl_epi64(reinterpret_cast<const __m128i*>(tile + 8 * v));
+    const __m512i twice = _mm512_cvtepu8_epi32(_mm_unpacklo_epi8(bytes, bytes));
+    const __m512i shifts = _mm512_set1_epi64(kMsb ? 4 : int64_t(4) << 32);
+    return reinterpret_cast<I>(_mm512_srlv_epi32(twice, shifts)) & 15;
+  }
+  if (bits == 8) {
+    bytes = _mm_loadu_si128(reinterpret_cast<const __m128i*>(tile + 16 * v));
+  } else {
+    bytes = _mm_set_epi64x(
+        static_cast<long long>(LoadGroup<kMsb>(tile + bits * (2 * v + 1), bits)),
+        static_cast<long long>(LoadGroup<kMsb>(tile + bits * 2 * v, bits)));
+  }
+  return reinterpret_cast<I>(_mm512_cvtepu8_epi32(bytes));
+#elif defined(COMPLL_AVX2)
+  if (bits == 2) {
+    uint16_t word;
+    std::memcpy(&word, tile + 2 * v, sizeof(word));
+    const __m256i shifts = kMsb ? _mm256_setr_epi32(6, 4, 2, 0, 14, 12, 10, 8)
+                                : _mm256_setr_epi32(0, 2, 4, 6, 8, 10, 12, 14);
+    return reinterpret_cast<I>(_mm256_srlv_epi32(_mm256_set1_epi32(word), shifts)) & 3;
+  }
+  if (bits == 4) {
+    int word;
+    std::memcpy(&word, tile + 4 * v, sizeof(word));
+    const __m256i shifts = kMsb ? _mm256_setr_epi32(4, 0, 12, 8, 20, 16, 28, 24)
+                                : _mm256_setr_epi32(0, 4, 8, 12, 16, 20, 24, 28);
+    return reinterpret_cast<I>(_mm256_srlv_epi32(_mm256_set1_epi32(word), shifts)) & 15;
+  }
+  const __m128i bytes =
+      bits == 8 ? _mm_loadl_epi64(reinterpret_cast<const __m128i*>(tile + 8 * v))
+                : _mm_cvtsi64_si128(static_cast<long long>(LoadGroup<kMsb>(tile + bits * v, bits)));
+  return reinterpret_cast<I>(_mm256_cvtepu8_epi32(bytes));
+#else
+  Bytes part;
+  std::memcpy(&part, tile + v * kLanes, sizeof(part));
+  return __builtin_convertvector(part, I);
+#endif
+}
+
+/// Codes of one bit as masks: 64 of them, the first lowest, for MaskOf.
+template <bool kTail, bool kMsb>
+COMPLL_INLINE uint64_t LoadBits(const uint8_t* vector, int64_t i, int64_t bytes) {
+  uint64_t word = 0;
+  const int64_t left = kTail ? bytes - i / 8 : 8;
+  std::memcpy(&word, vector + i / 8, left < 8 ? left : 8);
+  return kMsb ? ReverseInBytes(word) : word;
+}
+
+// Small functions of a code as tables ------------------------------------------------------------
+
+/// Codes of up to this many bits index a table of one vector.
+#if defined(COMPLL_AVX512)
+constexpr int kTableBits = 4;
+COMPLL_INLINE F Lookup(F table, I code) {
+  return _mm512_permutexvar_ps(reinterpret_cast<__m512i>(code), table);
+}
+COMPLL_INLINE I Lookup(I table, I code) {
+  return reinterpret_cast<I>(_mm512_permutexvar_epi32(reinterpret_cast<__m512i>(code),
+                                                      reinterpret_cast<__m512i>(table)));
+}
+#elif defined(COMPLL_AVX2)
+constexpr int kTableBits = 3;
+COMPLL_INLINE F Lookup(F table, I code) {
+  return _mm256_permutevar8x32_ps(table, reinterpret_cast<__m256i>(code));
+}
+COMPLL_INLINE I Lookup(I table, I code) {
+  return reinterpret_cast<I>(_mm256_permutevar8x32_epi32(reinterpret_cast<__m256i>(table),
+                                                         reinterpret_cast<__m256i>(code)));
+}
+#else
+constexpr int kTableBits = 0;
+template <typename V>
+COMPLL_INLINE V Lookup(V table, I) {
+  return table;
+}
+#endif
 
 }  // namespace
 }  // namespace compll

@@ -1,8 +1,7 @@
 /*!
  * \file runtime.h
- * \brief What generated code calls: scratch memory, blocks on threads, payload fields, sparse
- *        operations. Included once for each algorithm and instruction set, hence the unnamed
- *        namespace.
+ * \brief What generated code calls: scratch memory, blocks on threads, gradients, payload fields.
+ *        Included once for each algorithm and instruction set, hence the unnamed namespace.
  */
 #ifndef HIPRESS_OPERATOR_CONTRIB_COMPLL_RUNTIME_H_
 #define HIPRESS_OPERATOR_CONTRIB_COMPLL_RUNTIME_H_
@@ -67,23 +66,98 @@ class Arena {
   size_t next_;
 };
 
-/// work(block, begin, end) for all blocks of `size` elements in [0, n); blocks are independent.
-template <typename Work>
-inline void ForBlocks(int threads, int64_t n, int64_t size, const Work& work) {
+constexpr int kMaxWorkers = 64;
+
+/*!
+ * \brief work(block, begin, end, worker) for all blocks of `size` elements in [0, n).
+ *
+ * Blocks are independent. A worker, from 0 to kMaxWorkers - 1, takes neighbouring blocks in order.
+ */
+template <typename Call, typename Work>
+inline void ForBlocks(const Call& call, int64_t n, int64_t size, const Work& work) {
   const int64_t blocks = (n + size - 1) / size;
-  auto run = [&](int64_t first, int64_t last) {
-    for (int64_t block = first; block < last; ++block) {
-      work(block, block * size, std::min(n, (block + 1) * size));
+  // Fewer elements than that are done before another thread wakes up.
+  const int64_t workers =
+      std::min(std::min<int64_t>({call.threads, kMaxWorkers, n / 16384}), blocks);
+  auto run = [&](int64_t worker, int64_t count) {
+    const int64_t last = blocks * (worker + 1) / count;
+    for (int64_t block = blocks * worker / count; block < last; ++block) {
+      work(block, block * size, std::min(n, (block + 1) * size), static_cast<int>(worker));
     }
   };
-  const int64_t most = std::min<int64_t>(threads, blocks / 16);
-  if (most <= 1) return run(0, blocks);
-  std::vector<std::thread> others;
-  for (int64_t t = 1; t < most; ++t) {
-    others.emplace_back(run, blocks * t / most, blocks * (t + 1) / most);
+  if (workers <= 1) return run(0, 1);
+  if (call.parallel != nullptr) {
+    auto task = [&](int64_t worker) { run(worker, workers); };
+    using Task = decltype(task);
+    return call.parallel(
+        workers, [](void* context, int64_t i) { (*static_cast<Task*>(context))(i); }, &task);
   }
-  run(0, blocks / most);
+  std::vector<std::thread> others;
+  for (int64_t w = 1; w < workers; ++w) others.emplace_back(run, w, workers);
+  run(0, workers);
   for (std::thread& thread : others) thread.join();
+}
+
+/// tile(is it a tail, i, elements from i on) for all tiles of [begin, end).
+#define COMPLL_TILES(tile, begin, end)                                            \
+  do {                                                                            \
+    int64_t i = begin;                                                            \
+    for (; i + kTile <= end; i += kTile) tile(std::false_type(), i, kTile);       \
+    if (i < end) tile(std::true_type(), i, static_cast<int>(end - i));            \
+  } while (false)
+
+// Gradients ------------------------------------------------------------------
+
+/// Elements i to i + 63 (a tail has `rem`) as float32: in place, or converted into `scratch`.
+template <bool kTail>
+COMPLL_INLINE const float* GradientTile(const CompllEncodeCall& call, int64_t i, int rem,
+                                        float* scratch) {
+  if (__builtin_expect(call.gradient_type == COMPLL_FLOAT32, 1)) {
+    return static_cast<const float*>(call.gradient) + i;
+  }
+  for (int v = 0; v < kVectors; ++v) {
+    const int left = rem - v * kLanes;
+    if (kTail && left <= 0) break;
+    const int64_t at = i + v * kLanes;
+    const F value = call.gradient_type == COMPLL_FLOAT16
+                        ? Load<kTail>(static_cast<const Float16*>(call.gradient), at, left)
+                        : Load<kTail>(static_cast<const BFloat16*>(call.gradient), at, left);
+    std::memcpy(scratch + v * kLanes, &value, sizeof(value));
+  }
+  return scratch;
+}
+
+/// Writes a tile of decoded values in the type that is wanted.
+template <bool kTail>
+COMPLL_INLINE void StoreOut(const CompllDecodeCall& call, int64_t i, int rem, const F* values) {
+  COMPLL_UNROLL
+  for (int v = 0; v < kVectors; ++v) {
+    const int left = rem - v * kLanes;
+    if (kTail && left <= 0) break;
+    const int64_t at = i + v * kLanes;
+    if (__builtin_expect(call.out_type == COMPLL_FLOAT32, 1)) {
+      Store<kTail>(static_cast<float*>(call.out), at, left, values[v]);
+    } else if (call.out_type == COMPLL_FLOAT16) {
+      Store<kTail>(static_cast<Float16*>(call.out), at, left, values[v]);
+    } else {
+      Store<kTail>(static_cast<BFloat16*>(call.out), at, left, values[v]);
+    }
+  }
+}
+
+/// gradient[index[l]] for each lane, clamped into the gradient.
+COMPLL_INLINE F GatherGradient(const CompllEncodeCall& call, I index) {
+  if (call.gradient_type == COMPLL_FLOAT32) {
+    return Gather<F>(static_cast<const float*>(call.gradient), call.n, index);
+  }
+  F value = F{};
+  for (int l = 0; l < kLanes && call.n > 0; ++l) {
+    const int64_t at = index[l] < 0 ? 0 : (index[l] >= call.n ? call.n - 1 : index[l]);
+    uint16_t bits;
+    std::memcpy(&bits, static_cast<const uint16_t*>(call.gradient) + at, sizeof(bits));
+    value[l] = call.gradient_type == COMPLL_FLOAT16 ? ToFloat(Float16{bits}) : ToFloat(BFloat16{bits});
+  }
+  return value;
 }
 
 // Payloads ------------------------------------------------------------------
@@ -98,9 +172,20 @@ inline int Fail(const CompllDecodeCall& call, const char* format, ...) {
   return -1;
 }
 
+/// One payload of a call, as a decoder sees it that adds one after the other.
+struct DecodePart {
+  const uint8_t* payload;
+  int64_t bytes;
+  float* out;
+  bool add;
+};
+inline DecodePart PartOf(const CompllDecodeCall& call, int64_t k) {
+  return {call.payloads[k], call.bytes[k], static_cast<float*>(call.out), call.add != 0 || k > 0};
+}
+
 /// True if `size` more bytes lie at `offset`; sizes come from the payload, so nothing may overflow.
-inline bool Have(const CompllDecodeCall& call, int64_t offset, int64_t size) {
-  return size >= 0 && size <= call.bytes - offset;
+inline bool Have(int64_t bytes, int64_t offset, int64_t size) {
+  return size >= 0 && size <= bytes - offset;
 }
 
 template <typename T>
@@ -113,106 +198,6 @@ inline T ReadField(const uint8_t* at) {
 template <typename T>
 inline void WriteField(uint8_t* at, T value) {
   std::memcpy(at, &value, sizeof(value));
-}
-
-/// True if indices ascend and lie in [0, n).
-template <typename T>
-inline bool ValidIndices(const T* index, int64_t size, int64_t n) {
-  int64_t last = -1;
-  for (int64_t j = 0; j < size; ++j) {
-    T value;
-    std::memcpy(&value, index + j, sizeof(T));
-    const int64_t at = static_cast<int64_t>(value);
-    if (at <= last || at >= n) return false;
-    last = at;
-  }
-  return true;
-}
-
-// Sparse operations ------------------------------------------------------------------
-
-/// Order of floats as unsigned numbers: -NaN < -Inf < ... < -0 < +0 < ... < Inf < NaN.
-inline uint32_t Ordered(float value) {
-  const uint32_t bits = BitsOf(value);
-  return bits >> 31 ? ~bits : bits | 0x80000000u;
-}
-
-/// Indices of the bits that are set among n, ascending; returns their number.
-inline int64_t Compact(const uint8_t* mask, int64_t n, int32_t* out) {
-  int64_t found = 0;
-  for (int64_t i = 0; i < n; i += 64) {
-    uint64_t word = 0;
-    std::memcpy(&word, mask + i / 8, static_cast<size_t>(std::min<int64_t>(8, (n - i + 7) / 8)));
-    for (; word != 0; word &= word - 1) {
-      out[found++] = static_cast<int32_t>(i + __builtin_ctzll(word));
-    }
-  }
-  return found;
-}
-
-inline int64_t CountBits(const uint8_t* mask, int64_t n) {
-  int64_t count = 0;
-  for (int64_t i = 0; i < n; i += 64) {
-    uint64_t word = 0;
-    std::memcpy(&word, mask + i / 8, static_cast<size_t>(std::min<int64_t>(8, (n - i + 7) / 8)));
-    count += __builtin_popcountll(word);
-  }
-  return count;
-}
-
-/// Indices of the k largest of n values, ascending; of equal ones the first. 0 <= k <= n.
-inline void TopK(const float* values, int64_t n, int64_t k, int32_t* out) {
-  if (k == 0) return;
-  // The key's upper bits find the bucket that holds the k-th largest; only that one is sorted.
-  constexpr int kShift = 20;
-  std::vector<int64_t> counts(size_t(1) << (32 - kShift));
-  for (int64_t i = 0; i < n; ++i) ++counts[Ordered(values[i]) >> kShift];
-  int64_t above = 0;
-  uint32_t bucket = static_cast<uint32_t>(counts.size()) - 1;
-  while (above + counts[bucket] < k) above += counts[bucket--];
-  std::vector<uint64_t> ties;
-  ties.reserve(static_cast<size_t>(counts[bucket]));
-  int64_t found = 0;
-  for (int64_t i = 0; i < n; ++i) {
-    const uint32_t key = Ordered(values[i]);
-    if (key >> kShift > bucket) {
-      out[found++] = static_cast<int32_t>(i);
-    } else if (key >> kShift == bucket) {
-      ties.push_back(uint64_t(~key) << 32 | static_cast<uint32_t>(i));
-    }
-  }
-  const auto last = ties.begin() + (k - found);
-  if (last != ties.end()) std::nth_element(ties.begin(), last, ties.end());
-  for (auto tie = ties.begin(); tie != last; ++tie) {
-    out[found++] = static_cast<int32_t>(*tie & 0xffffffffu);
-  }
-  std::sort(out, out + k);
-}
-
-inline void Sort(const float* values, int64_t n, float* out) {
-  std::copy(values, values + n, out);
-  std::sort(out, out + n, [](float a, float b) { return Ordered(a) < Ordered(b); });
-}
-
-inline int64_t Clip(int64_t k, int64_t n) {
-  return std::min(std::max<int64_t>(k, 0), std::max<int64_t>(n, 0));
-}
-
-/// One random index of each of k parts of range(n).
-inline void Strata(int64_t n, int64_t k, const PhiloxKey& key, uint32_t site, int32_t* out) {
-  alignas(64) uint32_t words[kTile];
-  for (int64_t j = 0; j < k; ++j) {
-    if (j % kTile == 0) RandomTile(key, site, j / kTile, words);
-    const int64_t low = j * n / k, high = (j + 1) * n / k;
-    const int64_t word = words[j % kTile];
-    out[j] = static_cast<int32_t>(low + (word * (high - low) >> 32));
-  }
-}
-
-template <typename T>
-inline T Element(const T* values, int64_t size, int64_t at) {
-  if (size == 0) return T(0);
-  return values[std::min(std::max<int64_t>(at, 0), size - 1)];
 }
 
 }  // namespace

@@ -65,6 +65,11 @@ struct CompllCudaAlgorithm {
                       void* stream);
   int (*decode_batch)(const CompllCudaDecode* calls, int count, const double* params, int add,
                       void* stream);
+  /// The sum of `count` payloads, as CompLL defines their merge (ir/merge.py): the calls lie in
+  /// *host* memory and have the same n and out. If any status is not 0, out holds no sum. A decoder
+  /// of one dense pass reads kMany payloads in a launch, and writes the sum once.
+  int (*decode_sum)(const CompllCudaDecode* calls, int count, const double* params, int shape,
+                    void* stream);
   /// Of a status: a text with at most one %lld; null for an unknown number.
   const char* (*sentence)(int64_t status);
 };
@@ -78,6 +83,7 @@ enum {
   COMPLL_CUDA_NO_ROOM = -2,
   COMPLL_CUDA_UNALIGNED = -3,
   COMPLL_CUDA_MISSING = -4,
+  COMPLL_CUDA_MISMATCH = -5,
 };
 
 }  // extern "C"

@@ -20,7 +20,8 @@ COMPLL_EXPORT const char* hipress_cuda_error(int error) {
     case COMPLL_CUDA_NO_ROOM: return "the payload's memory is smaller than max_bytes";
     case COMPLL_CUDA_UNALIGNED:
       return "a pointer is not aligned (gradients, states and payloads to 4 bytes, a workspace to 16)";
-    case COMPLL_CUDA_MISSING: return "a pointer is null";
+    case COMPLL_CUDA_MISSING: return "a pointer is null, or a list is empty";
+    case COMPLL_CUDA_MISMATCH: return "the payloads of a sum must share n and out";
     default: return cudaGetErrorString(static_cast<cudaError_t>(error));
   }
 }

@@ -27,7 +27,7 @@
 #define __global__
 #define __device__
 #define __host__
-#define __forceinline__ inline __attribute__((always_inline))
+#define __forceinline__ inline
 #define __launch_bounds__(...)
 
 struct dim3 {

@@ -28,8 +28,27 @@ struct Params {
 /// Gradients of at most this many elements are one block's work: one launch instead of several.
 constexpr int64_t kOneBlock = 8192;
 
+/// How payloads are merged: each added to the sum; all in one pass, as floats or as integer levels.
+enum Merge { kOneByOne, kFloats, kLevels };
+
+/// Payloads that are merged in one launch.
+constexpr int kMany = 16;
+template <class Values>
+struct ManyJob {
+  CompllCudaDecode calls[kMany];
+  Values params;
+  int count;
+  bool add;   ///< out is a sum of earlier ones: of levels, if there are levels
+  bool more;  ///< others follow: levels stay levels
+};
+
+template <class Coder>
+__global__ void __launch_bounds__(kThreads, 4) SumKernel(typename Coder::SumJob job) {
+  Coder::Sum(GridTeam(), job);
+}
+
 template <class Coder, int kStep>
-__global__ void __launch_bounds__(kThreads) StepKernel(typename Coder::Job job) {
+__global__ void __launch_bounds__(kThreads, 4) StepKernel(typename Coder::Job job) {
   COMPLL_SHARED(Shared, shared);
   Coder::template Step<kStep>(GridTeam(), shared, job);
 }
@@ -156,6 +175,36 @@ inline int RunBatch(const typename Coder::Call* calls, int count, const double* 
   if (calls == nullptr) return COMPLL_CUDA_MISSING;
   const typename Coder::Job job = MakeJob<Coder>({}, params, add);
   return LaunchBlocks<Coder>(calls, count, job, step, static_cast<cudaStream_t>(stream));
+}
+
+/// The sum of the payloads of several calls, which lie in host memory.
+template <class Coder>
+inline int RunSum(const CompllCudaDecode* calls, int count, const double* params, int shape,
+                  void* where) {
+  if (calls == nullptr || count <= 0) return COMPLL_CUDA_MISSING;
+  for (int c = 0; c < count; ++c) {
+    if (const int wrong = CheckCall(calls[c], 0)) return wrong;
+    if (calls[c].n != calls[0].n || calls[c].out != calls[0].out) return COMPLL_CUDA_MISMATCH;
+  }
+  if constexpr (Coder::kMerge == kOneByOne) {
+    for (int c = 0; c < count; ++c) {
+      if (const int wrong = Run<Coder>(calls[c], params, c > 0, shape, where)) return wrong;
+    }
+  } else {
+    typename Coder::SumJob job = {};
+    memcpy(&job.params, params, sizeof(job.params));
+    for (int first = 0; first < count; first += kMany) {
+      job.count = count - first < kMany ? count - first : kMany;
+      job.add = first > 0;
+      job.more = first + kMany < count;
+      for (int c = 0; c < job.count; ++c) job.calls[c] = calls[first + c];
+      const cudaError_t error = Launch<typename Coder::SumJob>(
+          SumKernel<Coder>, GridSize(Blocks(calls[0].n, 8192)), static_cast<cudaStream_t>(where),
+          job);
+      if (error != cudaSuccess) return error;
+    }
+  }
+  return 0;
 }
 
 }  // namespace

@@ -44,13 +44,8 @@ COMPLL_UNROLL
   }
 }
 
-/*!
- * \brief Writes a tile of a packed vector.
- * \param codes of the elements first + 32 * r + lane; 0 beyond the vector
- * \param bytes of the whole vector: nothing is written beyond
- */
 template <int kBits, bool kMsb>
-COMPLL_DEVICE void PackRows(Shared& shared, const int32_t* codes, uint8_t* vector, int64_t first,
+COMPLL_DEVICE void PackRowsOf(Shared& shared, const int32_t* codes, uint8_t* vector, int64_t first,
                             int64_t bytes) {
   const int lane = Lane();
   if (kBits == 1) {
@@ -84,17 +79,58 @@ COMPLL_UNROLL
   __syncwarp();
 }
 
-/// Code i of a packed vector.
-template <int kBits, bool kMsb>
-COMPLL_DEVICE int32_t UnpackOne(const uint8_t* vector, int64_t i) {
-  constexpr uint32_t kMask = (1u << kBits) - 1;
-  const int64_t bit = i * kBits;
+/*!
+ * \brief Writes a tile of a packed vector.
+ * \param bits of a code; all lanes branch alike, so that one kernel serves every width
+ * \param codes of the elements first + 32 * r + lane; 0 beyond the vector
+ * \param bytes of the whole vector: nothing is written beyond
+ */
+template <bool kMsb>
+COMPLL_DEVICE void PackRows(Shared& shared, int bits, const int32_t* codes, uint8_t* vector,
+                            int64_t first, int64_t bytes) {
+  switch (bits) {
+    case 1: return PackRowsOf<1, kMsb>(shared, codes, vector, first, bytes);
+    case 2: return PackRowsOf<2, kMsb>(shared, codes, vector, first, bytes);
+    case 3: return PackRowsOf<3, kMsb>(shared, codes, vector, first, bytes);
+    case 4: return PackRowsOf<4, kMsb>(shared, codes, vector, first, bytes);
+    case 5: return PackRowsOf<5, kMsb>(shared, codes, vector, first, bytes);
+    case 6: return PackRowsOf<6, kMsb>(shared, codes, vector, first, bytes);
+    case 7: return PackRowsOf<7, kMsb>(shared, codes, vector, first, bytes);
+    default: return PackRowsOf<8, kMsb>(shared, codes, vector, first, bytes);
+  }
+}
+
+/// The codes of a tile of a packed vector that has `bytes`; `first` is a multiple of 64.
+struct Codes {
+  const uint8_t* data;
+  int last;  ///< byte of the vector that may be read
+  COMPLL_DEVICE Codes(const uint8_t* vector, int bits, int64_t first, int64_t bytes)
+      : data(vector + first / 8 * bits),
+        last(static_cast<int>(Least(bytes - first / 8 * bits - 1, kTile))) {}
+  COMPLL_DEVICE Codes(const uint8_t* at, int more) : data(at), last(more) {}
+
+  /// Code i of the tile.
+  template <bool kMsb>
+  COMPLL_DEVICE int32_t Get(int bits, int i) const {
+    return At<kMsb>(bits, i * bits);
+  }
+  template <bool kMsb>
+  COMPLL_DEVICE int32_t At(int bits, int bit) const {
+    const int at = bit >> 3, shift = bit & 7;
+    uint32_t value = data[at], next = 0;
+    constexpr int kWithinBytes = 1 << 1 | 1 << 2 | 1 << 4 | 1 << 8;
+    if (!(kWithinBytes >> bits & 1)) next = data[at < last ? at + 1 : last];
+    value = kMsb ? value << 8 | next : value | next << 8;
+    return static_cast<int32_t>(value >> (kMsb ? 16 - bits - shift : shift) & ((1u << bits) - 1));
+  }
+};
+
+/// Code i of a packed vector, wherever it is.
+template <bool kMsb>
+COMPLL_DEVICE int32_t UnpackOne(int bits, const uint8_t* vector, int64_t i) {
+  const int64_t bit = i * bits;
   const int shift = static_cast<int>(bit & 7);
-  uint32_t value = vector[bit >> 3];
-  if (8 % kBits == 0) return value >> (kMsb ? 8 - kBits - shift : shift) & kMask;
-  const uint32_t next = shift + kBits > 8 ? vector[(bit >> 3) + 1] : 0;
-  value = kMsb ? value << 8 | next : value | next << 8;
-  return value >> (kMsb ? 16 - kBits - shift : shift) & kMask;
+  return Codes(vector + (bit >> 3), shift + bits > 8 ? 1 : 0).template At<kMsb>(bits, shift);
 }
 
 }  // namespace

@@ -89,7 +89,7 @@ class Reader {
 
 /// True in a thread that finds indices out of order, or out of [0, n).
 template <class Team, typename T>
-COMPLL_DEVICE bool BadIndices(const Team& team, const uint8_t* index, int64_t size, int64_t n, T) {
+COMPLL_DEVICE bool BadIndices(const Team& team, const void* index, int64_t size, int64_t n, T) {
   bool bad = false;
   ForEach(team, size, [&](int64_t j) {
     const int64_t at = static_cast<int64_t>(Read<T>(index, j));

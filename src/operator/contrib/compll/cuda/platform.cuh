@@ -11,10 +11,12 @@
 #define COMPLL_SHARED(type, name) \
   type& name = *static_cast<type*>(::hipress::emulation::Machine::Get().Shared(sizeof(type)))
 #define COMPLL_UNROLL
+#define COMPLL_NOINLINE
 #else
 #include <cuda_runtime.h>
 #define COMPLL_SHARED(type, name) __shared__ type name
 #define COMPLL_UNROLL _Pragma("unroll")
+#define COMPLL_NOINLINE __noinline__
 #endif
 
 #include <stdint.h>
@@ -25,6 +27,8 @@
 #include <type_traits>
 
 #define COMPLL_DEVICE __device__ __forceinline__
+/// For what a kernel does once: compiled once, not wherever it is called.
+#define COMPLL_OUTLINE static __device__ COMPLL_NOINLINE
 #define COMPLL_BOTH __host__ __device__ __forceinline__
 
 namespace hipress {

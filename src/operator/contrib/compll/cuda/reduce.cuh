@@ -42,7 +42,7 @@ COMPLL_DEVICE T SumBlock(Shared& shared, T value) {
   return total;
 }
 
-COMPLL_DEVICE int64_t JoinCounts(Shared& shared, const int64_t* parts, int64_t size) {
+COMPLL_OUTLINE int64_t JoinCounts(Shared& shared, const int64_t* parts, int64_t size) {
   int64_t sum = 0;
   for (int64_t i = threadIdx.x; i < size; i += kThreads) sum += parts[i];
   return SumBlock(shared, sum);
@@ -54,7 +54,7 @@ COMPLL_DEVICE int64_t JoinCounts(Shared& shared, const int64_t* parts, int64_t s
  * If all sums of these numbers, in whatever order, are multiples of one power of two and less than
  * 2^53 of it, no addition rounds: then threads share the work. Else one warp adds them in order.
  */
-COMPLL_DEVICE double JoinSum(Shared& shared, const float* parts, int64_t size) {
+COMPLL_OUTLINE double JoinSum(Shared& shared, const float* parts, int64_t size) {
   double sum = 0;
   int highest = 0, lowest = 1 << 20;  // exponents of the largest and of the smallest bit
   for (int64_t i = threadIdx.x; i < size; i += kThreads) {
@@ -114,7 +114,7 @@ struct Smaller {
 
 /// The result of one warp for all threads of the block.
 template <typename T, typename P, class Combine>
-COMPLL_DEVICE T JoinByWarp(Shared& shared, const P* parts, int64_t size, T start,
+COMPLL_OUTLINE T JoinByWarp(Shared& shared, const P* parts, int64_t size, T start,
                            const Combine& combine) {
   static_assert(sizeof(T) <= sizeof(shared.scan[0]), "at most 8 bytes");
   __syncthreads();
@@ -131,7 +131,7 @@ COMPLL_DEVICE T JoinByWarp(Shared& shared, const P* parts, int64_t size, T start
 
 /// The largest or smallest in order. The order matters only for NaN and for zeros' signs.
 template <class Combine>
-COMPLL_DEVICE float JoinExtreme(Shared& shared, const float* parts, int64_t size,
+COMPLL_OUTLINE float JoinExtreme(Shared& shared, const float* parts, int64_t size,
                                 const Combine& combine) {
   float best = Combine::Start();
   bool nan = false;

@@ -157,9 +157,10 @@ struct Bucket {
         left(static_cast<uint32_t>(bucket) -
              static_cast<uint32_t>(first) % static_cast<uint32_t>(bucket)),
         size(static_cast<uint32_t>(bucket)) {}
-  COMPLL_BOTH void NextRow() {
+  /// `more`: the next row begins before the end; the bucket of the last one stays.
+  COMPLL_BOTH void NextRow(bool more) {
     left -= 32;
-    if (left == 0) left = size, ++index;
+    if (left == 0 && more) left = size, ++index;
   }
 };
 

@@ -94,7 +94,7 @@ COMPLL_DEVICE void CountDigit(const Team& team, Shared& shared, const float* val
 
 /// After CountDigit, in the last block: which digit the k-th largest key has.
 template <int kDigit>
-COMPLL_DEVICE void PickDigit(Shared& shared, int64_t k, Selection* state) {
+COMPLL_OUTLINE void PickDigit(Shared& shared, int64_t k, Selection* state) {
   constexpr int kEach = kBins / kThreads;
   const int64_t left = kDigit == 0 ? k : state->left;
   __syncthreads();

@@ -120,7 +120,7 @@ COMPLL_UNROLL
 
 /// Turns counts[size] into the sums of what lies before each; returns the sum of all. All threads.
 template <typename T>
-COMPLL_DEVICE int64_t ScanArray(Shared& shared, T* counts, int64_t size) {
+COMPLL_OUTLINE int64_t ScanArray(Shared& shared, T* counts, int64_t size) {
   const int64_t each = Blocks(size, kThreads);
   const int64_t begin = Least(each * threadIdx.x, size), end = Least(begin + each, size);
   int64_t sum = 0, total = 0;

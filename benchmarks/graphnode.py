@@ -1,0 +1,96 @@
+"""One worker of a measured job of the plain node API: synchronises a model's gradients.
+
+It plays a training step: gradients become ready from the last layer to the first, `--backward`
+seconds in all, and the next forward pass, `--forward` seconds in all, uses a layer's result when it
+has come. Compute is played by sleeping, as for a GPU: it takes no core from the codecs.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+import time
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+
+import numpy as np
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--sizes", required=True, help="JSON list: elements of each gradient")
+    parser.add_argument("--compute", default="", help="JSON list: each gradient's share of it")
+    parser.add_argument("--compression", default="{}", help="JSON for set_gradient_compression")
+    parser.add_argument("--backward", type=float, default=0.0)
+    parser.add_argument("--forward", type=float, default=0.0)
+    parser.add_argument("--after-backward", action="store_true", help="begin when all are ready")
+    parser.add_argument("--no-priority", action="store_true")
+    parser.add_argument("--warmup", type=int, default=3)
+    parser.add_argument("--iterations", type=int, default=10)
+    args = parser.parse_args()
+
+    from hipress.node import Node
+    from jobs import report
+
+    node = Node()
+    if node.role != "worker":
+        node.serve()
+        return
+    sizes = json.loads(args.sizes)
+    shares = np.array(json.loads(args.compute) if args.compute else sizes, np.float64)
+    shares /= shares.sum()
+    node.set_gradient_compression(json.loads(args.compression))
+    gradients, outs = [], []
+    for key, size in enumerate(sizes):
+        random = np.random.default_rng([node.rank, key])
+        gradients.append(random.standard_normal(size, dtype=np.float32))
+        outs.append(np.zeros(size, np.float32))
+        node.init_array(key, outs[key])
+
+    def start(key: int):
+        priority = 0 if args.no_priority else -key
+        return node.pushpull(key, gradients[key], outs[key], priority=priority)
+
+    def sleep(until: float) -> float:
+        time.sleep(max(0.0, until - time.perf_counter()))
+        return until
+
+    def step() -> None:
+        waits = {}
+        now = time.perf_counter()
+        for key in reversed(range(len(sizes))):
+            now = sleep(now + args.backward * shares[key])
+            if not args.after_backward:
+                waits[key] = start(key)
+        if args.after_backward:
+            waits = {key: start(key) for key in reversed(range(len(sizes)))}
+        for key in range(len(sizes)):
+            waits[key].wait(120)
+            if args.forward:
+                sleep(time.perf_counter() + args.forward * shares[key])
+
+    seconds, before = [], {}
+    for iteration in range(args.warmup + args.iterations):
+        if iteration == args.warmup:
+            before, cpu = node.stats(), sum(os.times()[:2])
+        node.barrier()
+        began = time.perf_counter()
+        step()
+        seconds.append(time.perf_counter() - began)
+    after = node.stats()
+    cpu = sum(os.times()[:2]) - cpu
+    report(
+        rank=node.rank,
+        seconds=seconds[args.warmup :],
+        stats={name: after[name] - before[name] for name in after},
+        cpu=cpu / args.iterations,
+    )
+    node.barrier()
+    node.stop()
+
+
+if __name__ == "__main__":
+    main()

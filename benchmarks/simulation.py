@@ -1,0 +1,137 @@
+"""The simulator against reality: predicted beside measured step times in shaped networks.
+
+`hipress profile` measures two nodes; from that profile the simulator predicts steps of 2, 4 and 8
+nodes, with parameter servers (one beside each worker) and as a ring, uncompressed and with two
+codecs. Each is then measured: real processes in network namespaces, whose links carry `--rate`.
+Needs root. All nodes share this machine's processors, which the simulation knows.
+
+    python benchmarks/simulation.py --rate 50mbit
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import tempfile
+from pathlib import Path
+
+from rich.console import Console
+from rich.table import Table
+
+import jobs
+import netns
+
+sys.path.insert(0, str(jobs.ROOT / "python"))
+
+from hipress.secopa import profiles  # noqa: E402
+from hipress.secopa.cluster import Costs  # noqa: E402
+from hipress.simulator.models import Layer, Model  # noqa: E402
+from hipress.simulator.step import Options, simulate  # noqa: E402
+
+HERE = Path(__file__).resolve().parent
+# A model of large and small gradients, 4.2 M float32 elements.
+SIZES = {
+    **{f"conv{i}": 64_000 for i in range(8)},
+    **{f"bias{i}": 512 for i in range(8)},
+    **{f"middle{i}": 300_000 for i in range(4)},
+    "dense0": 2_000_000,
+    "dense1": 500_000,
+}
+TYPES = {"none": {}, "tbq": {"threshold": 0.5}, "onebit": {}}
+# A short queue and a small bucket: what is sent after a pause must not go faster than the rate.
+SHAPE = {"burst": "64kb", "latency": "200ms", "verify": False}
+
+
+def measure_profile(rate: str, folder: Path) -> Path:
+    """Runs `hipress profile` on two nodes."""
+    path = folder / "profile.json"
+    command = [sys.executable, "-m", "hipress", "profile", "--output", str(path)]
+    for name in TYPES:
+        if name != "none":
+            params = ",".join(f"{k}={v}" for k, v in TYPES[name].items())
+            command += ["--type", f"{name}:{params}" if params else name]
+    command += ["--largest", str(1 << 20)]
+    with netns.ShapedNetwork(2, rate=rate, **SHAPE) as network:
+        jobs.run_kvstore_job(command, 2, 0, True, network, timeout=300, all_roles=True)
+    return path
+
+
+def measured_seconds(
+    network: netns.ShapedNetwork, topology: str, kind: str, iterations: int
+) -> float:
+    """Seconds of the fastest of some steps: others may use this machine, too."""
+    params = {"type": kind, "topology": topology, "min_size": 0, **TYPES[kind]}
+    command = [sys.executable, str(HERE / "stepnode.py"), "--sizes", json.dumps(SIZES)]
+    if kind == "none":  # takes long, and depends on the network alone
+        iterations = min(iterations, 3)
+    command += ["--params", json.dumps(params), "--iterations", str(iterations), "--warmup", "1"]
+    servers = network.nodes if topology == "ps" else 0
+    found = jobs.run_kvstore_job(
+        command, network.nodes, servers, True, network, timeout=180, all_roles=True
+    )
+    return min(jobs.iteration_seconds(found))
+
+
+def predicted_seconds(profile: Path, topology: str, kind: str, nodes: int) -> float:
+    """What the simulator says of the same step: all gradients are there at once."""
+    loaded = profiles.load(profile)
+    costs = loaded.costs(kind)
+    layers = tuple(Layer(name, size) for name, size in SIZES.items())
+    zeros = (0.0,) * len(layers)
+    model = Model("benchmark", "", 1, layers, zeros, zeros)
+    options = Options(topology, nodes, symmetric=False)
+    return simulate(model, Costs(costs.plain, costs.compressed), loaded.cluster(), options).seconds
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--rate", default="50mbit")
+    parser.add_argument("--nodes", type=int, nargs="*", default=[2, 4, 8])
+    parser.add_argument("--topologies", nargs="*", default=["ps", "ring"])
+    parser.add_argument("--iterations", type=int, default=10)
+    parser.add_argument("--profile", type=Path, help="use this one instead of measuring")
+    parser.add_argument("--keep-profile", type=Path, help="write the measured profile here")
+    parser.add_argument("--quick", action="store_true")
+    args = parser.parse_args()
+    jobs.clean_up_when_terminated()
+    reason = netns.available()
+    if reason:
+        sys.exit(f"this benchmark needs a shaped network: {reason}")
+    if args.quick:
+        args.nodes, args.iterations = [2, 4], 3
+    console = Console(width=110)
+    table = Table(title=f"one step, {args.rate} links: predicted from a profile of two nodes")
+    for name in ("topology", "nodes", "codec", "measured ms", "predicted ms", "predicted/measured"):
+        table.add_column(name, justify="left" if name in ("topology", "codec") else "right")
+    rows = []
+    with tempfile.TemporaryDirectory(prefix="hipress-simulation-") as folder:
+        profile = args.profile or measure_profile(args.rate, Path(folder))
+        if args.keep_profile:
+            args.keep_profile.write_text(profile.read_text())
+        for nodes in args.nodes:
+            with netns.ShapedNetwork(nodes, rate=args.rate, **SHAPE) as network:
+                for topology in args.topologies:
+                    for kind in TYPES:
+                        real = measured_seconds(network, topology, kind, args.iterations)
+                        guess = predicted_seconds(profile, topology, kind, nodes)
+                        rows.append((topology, nodes, kind, real, guess, guess / real))
+                        cells = [topology, str(nodes), kind, f"{1e3 * real:.1f}"]
+                        table.add_row(*cells, f"{1e3 * guess:.1f}", f"{guess / real:.2f}")
+                        line = f"{topology} {nodes} {kind}: {guess / real:.2f}"
+                        print(line, file=sys.stderr, flush=True)
+        result = {
+            "machine": jobs.machine(),
+            "rate": args.rate,
+            "profile": json.loads(profile.read_text()),
+            "rows": rows,
+        }
+    console.print(table)
+    worst = max(max(row[5], 1 / row[5]) for row in rows)
+    console.print(f"largest deviation: {worst - 1:.0%}")
+    jobs.RESULTS.mkdir(parents=True, exist_ok=True)
+    (jobs.RESULTS / "simulation.json").write_text(json.dumps(result, indent=1))
+
+
+if __name__ == "__main__":
+    main()

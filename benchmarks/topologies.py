@@ -1,0 +1,341 @@
+"""Synchronising vgg19's gradients over every topology on a slow network, beside Gloo's all-reduce.
+
+4 nodes in network namespaces whose links carry 1 Gbit/s (needs root); the gradients of vgg19, 575
+MB, scaled down ten times. Two parts:
+
+- **limits**: time of a step against the larger of two bounds that are computed from the task
+  graphs: *wire*, the bytes that the busiest link carries, at the rate measured on it; and *codec*,
+  what encodes, merges and decodes of all nodes cost, by their speed measured here, on these cores.
+- **overlap**: a training step is played, backward and forward pass of a GPU by sleeping. *Exposed*
+  is what the step takes beyond them: with everything on (overlap with backward, partitions in a
+  pipeline, first layers first), and with these switched off.
+
+Variants take turns, `--rounds` times. Gloo's all-reduce runs in the same rounds.
+
+    python benchmarks/topologies.py --torch-python .venv-torch/bin/python
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import re
+import statistics
+import sys
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from rich.console import Console
+from rich.table import Table
+
+import jobs
+import netns
+
+sys.path.insert(0, str(jobs.ROOT / "python"))
+
+from hipress import Compressor, _lib  # noqa: E402
+from hipress.casync import TOPOLOGIES, Op, build  # noqa: E402
+from hipress.casync.graph import GRADIENT, PLAIN, Role  # noqa: E402
+
+HERE = Path(__file__).resolve().parent
+NODES = 4
+CONVOLUTIONS = [1728, 36864, 73728, 147456, 294912, *[589824] * 3, 1179648, *[2359296] * 7]
+CHANNELS = [64] * 2 + [128] * 2 + [256] * 4 + [512] * 8
+DENSE = [(102760448, 4096), (16777216, 4096), (4096000, 1000)]
+WITHIN = 1.3  # of the larger bound
+
+
+def vgg19(scale: int) -> tuple[list[int], list[float]]:
+    """Elements of each gradient in layer order, large ones divided by `scale`; and each one's share
+    of the time to compute it: convolutions take nearly all, equally, dense layers 1% each."""
+    sizes, shares = [], []
+    layers = [(*layer, 1.0) for layer in zip(CONVOLUTIONS, CHANNELS, strict=True)]
+    layers += [(*layer, 0.16) for layer in DENSE]
+    for weight, bias, share in layers:
+        sizes += [max(1, weight // scale), bias]
+        shares += [share, 0.0]
+    return sizes, shares
+
+
+@dataclass
+class Variant:
+    """One row."""
+
+    name: str
+    topology: str = ""
+    compression: dict[str, Any] = field(default_factory=dict)
+    env: dict[str, str] = field(default_factory=dict)
+    flags: list[str] = field(default_factory=list)
+    seconds: list[float] = field(default_factory=list)
+    cpu: float = 0.0
+    error: str = ""
+
+    @property
+    def median(self) -> float:
+        """Seconds; NaN if nothing was measured."""
+        return statistics.median(self.seconds) if self.seconds else float("nan")
+
+    def run(self, args: argparse.Namespace, sizes: list[int], network) -> None:
+        """One round."""
+        count = ["--warmup", "2", "--iterations", str(args.iterations)]
+        try:
+            if not self.topology:
+                command = [str(args.torch_python), str(HERE / "gloonode.py"), *count]
+                command += ["--elements", str(sum(sizes)), *self.flags]
+                found = jobs.run_torch_job(command, NODES, network)
+            else:
+                command = [sys.executable, str(HERE / "graphnode.py"), *count]
+                command += ["--sizes", json.dumps(sizes), *self.flags]
+                command += ["--compression", json.dumps(self.compression)]
+                servers = NODES if TOPOLOGIES[self.topology].servers else 0
+                env = {"HIPRESS_TLS": "off", "HIPRESS_TOPOLOGY": self.topology, **self.env}
+                found = jobs.run_kvstore_job(command, NODES, servers, True, network, env)
+                self.cpu = sum(worker["cpu"] for worker in found)
+        except jobs.JobError as error:
+            self.error = str(error)
+            return
+        self.seconds += jobs.iteration_seconds(found)
+
+
+class Speed:
+    """Seconds per element of a codec's operations, one thread, on partitions out of memory."""
+
+    def __init__(self, compression: dict[str, Any], elements: int = 256 * 1024) -> None:
+        params = dict(compression)
+        self._type = params.pop("type", "none")
+        for name in ("pull", "min_size"):
+            params.pop(name, None)
+        self._n = elements
+        count = 32
+        random = np.random.default_rng(0)
+        data = random.standard_normal((count, elements), dtype=np.float32)
+        codecs = [Compressor(self._type, **params) for _ in range(count)]
+        if self._type == "none":
+            self.encode = self.decode = 0.0  # no pass of its own
+            payloads = [row.tobytes() for row in data]
+        else:
+            self.encode = self._best(lambda i: codecs[i].encode(data[i]), count)
+            payloads = [codec.encode(row) for codec, row in zip(codecs, data, strict=True)]
+            self.decode = self._best(lambda i: self._decode(codecs[i], payloads[i], data[i]), count)
+        views = [np.frombuffer(payload, np.uint8) for payload in payloads]
+        self.merge = {
+            k: self._best(lambda i, k=k: self._merge(codecs[0], views[i : i + k], data[i]), 24)
+            for k in (1, 2, 4)
+        }
+        self.add = self._best(lambda i: np.add(data[i], data[i - 1], out=data[i]), count)
+
+    def _best(self, call, count: int) -> float:
+        best = float("inf")
+        for _ in range(5):
+            began = time.perf_counter()
+            for i in range(count):
+                call(i)
+            best = min(best, time.perf_counter() - began)
+        return best / count / self._n
+
+    def _decode(self, codec, payload, out) -> None:
+        data = np.frombuffer(payload, np.uint8)
+        _lib.check_call(
+            _lib.lib.HipressCodecDecode(
+                codec._handle, data.ctypes.data, data.size, self._n, 0, out.ctypes.data
+            )
+        )
+
+    def _merge(self, codec, views, out) -> None:
+        import ctypes
+
+        addresses = (ctypes.c_void_p * len(views))(*(view.ctypes.data for view in views))
+        sizes = (ctypes.c_int64 * len(views))(*(view.size for view in views))
+        _lib.check_call(
+            _lib.lib.HipressCodecDecodeSum(
+                codec._handle, len(views), addresses, sizes, self._n, 0, out.ctypes.data
+            )
+        )
+
+
+def bounds(variant: Variant, sizes: list[int], speed: Speed, bits: float) -> tuple[float, float]:
+    """Seconds that the busiest link needs, and that the codecs of all nodes need on these cores."""
+    params = {k: v for k, v in variant.compression.items() if k not in ("type", "pull", "min_size")}
+    codec = Compressor(variant.compression.get("type", "none"), **params)
+    sent, received, compute = [0.0] * NODES, [0.0] * NODES, 0.0
+    for key, size in enumerate(sizes):
+        servers = NODES if TOPOLOGIES[variant.topology].servers else 0
+        graph = build(variant.topology, size, NODES, servers, home=key)
+        compressed = size >= 1024
+
+        def bytes_of(count: int, compressed=compressed) -> int:
+            return codec.max_bytes(count) if compressed else 4 * count
+
+        for node, tasks in graph.tasks.items():
+            for task in tasks:
+                count = graph.partitions[task.partition].count
+                if task.op == Op.SEND and task.peer.rank != node.rank:
+                    sent[node.rank] += bytes_of(count) + 64
+                    received[task.peer.rank] += bytes_of(count) + 64
+                elif task.op == Op.ENCODE and task.terms != PLAIN and compressed:
+                    compute += count * speed.encode
+                elif task.op == Op.DECODE and node.role == Role.WORKER and compressed:
+                    compute += count * speed.decode
+                elif task.op == Op.MERGE and GRADIENT in task.inputs:
+                    others = len(task.inputs) - 1
+                    compute += count * (others * speed.merge[1] + others * speed.add)
+                elif task.op == Op.MERGE:
+                    compute += count * speed.merge[4] * len(task.inputs) / 4
+    return max(*sent, *received) * 8 / bits, compute / (os.cpu_count() or 1)
+
+
+def limits(args: argparse.Namespace) -> list[Variant]:
+    """Rows of the first part."""
+    tbq, onebit = {"type": "tbq", "threshold": 0.5}, {"type": "onebit"}
+    rows = [Variant(f"{t} {name}", t, codec)
+            for t in ("ps", "ring", "colocated")
+            for name, codec in (("none", {}), ("tbq", tbq), ("onebit", onebit))]
+    rows += [Variant(f"{t} tbq", t, tbq) for t in ("tree", "butterfly", "star")]
+    rows += [Variant(f"{t} bf16", t, {"type": "bf16"}) for t in ("ps", "ring", "colocated")]
+    rows += [Variant("ring tbq, TLS", "ring", tbq, {"HIPRESS_TLS": "on"})]
+    rows += [Variant("Gloo float32", flags=["--dtype", "float32"]),
+             Variant("Gloo bfloat16", flags=["--dtype", "bfloat16"])]
+    return [row for row in rows if re.search(args.only, row.name)]
+
+
+def overlap(args: argparse.Namespace, shares: list[float]) -> list[Variant]:
+    """Rows of the second part."""
+    tbq = {"type": "tbq", "threshold": 0.5}
+    played = ["--compute", json.dumps(shares), "--backward", str(args.backward),
+              "--forward", str(args.forward)]
+    names = ("HIPRESS_PARTITION_ELEMENTS", "MXNET_KVSTORE_BIGARRAY_BOUND")
+    whole = dict.fromkeys(names, "1000000000")
+    off = ["--no-priority", "--after-backward"]
+    rows = []
+    for topology in ("ring", "ps", "colocated"):
+        for name, codec in (("tbq", tbq), ("none", {})):
+            title = f"{topology} {name}"
+            rows += [
+                Variant(f"{title}: all on", topology, codec, flags=played),
+                Variant(f"{title}: no priority", topology, codec, flags=[*played, "--no-priority"]),
+                Variant(f"{title}: not overlapped", topology, codec, flags=[*played, *off]),
+                Variant(f"{title}: all off", topology, codec, whole, [*played, *off]),
+            ]
+    return [row for row in rows if re.search(args.only, row.name)]
+
+
+def turns(rows: list[Variant], args, sizes, network, console: Console) -> None:
+    """Runs all rows in turns."""
+    for round_ in range(args.rounds):
+        for row in rows:
+            if not row.error:
+                console.print(f"[dim]round {round_ + 1}/{args.rounds}: {row.name}[/]")
+                row.run(args, sizes, network)
+            if row.error:
+                console.print(f"[red]{row.name}:[/] {row.error}", markup=True, highlight=False)
+
+
+def show_limits(rows: list[Variant], sizes, bits: float, console: Console) -> list[dict[str, Any]]:
+    """Prints the first part; returns it for the record."""
+    gloo = {row.name: row.median for row in rows if not row.topology}
+    title = (f"{sum(sizes) * 4 / 1e6:.1f} MB of gradients in {len(sizes)} keys, {NODES} nodes at "
+             f"{bits / 1e6:.0f} Mbit/s")  # fmt: skip
+    out = Table(title=title, title_justify="left")
+    out.add_column("")
+    for head in ("median ms", "min ms", "wire ms", "codec ms", "x the larger", *(
+            f"x faster than {name}" for name in gloo)):
+        out.add_column(head, justify="right")
+    found, speeds = [], {}
+    for row in rows:
+        if not row.seconds:
+            continue
+        wire = codec = float("nan")
+        if row.topology:
+            kind = json.dumps(row.compression)
+            speed = speeds[kind] = speeds.get(kind) or Speed(row.compression)
+            wire, codec = bounds(row, sizes, speed, bits)
+        ratio = row.median / max(wire, codec)
+        values = [row.median * 1e3, min(row.seconds) * 1e3, wire * 1e3, codec * 1e3, ratio]
+        ratios = [peer / row.median for peer in gloo.values()]
+        out.add_row(row.name, *(f"{v:.1f}" if v == v else "" for v in values[:4]),
+                    *(f"{v:.2f}" if v == v else "" for v in [ratio, *ratios]))
+        found.append({"name": row.name, "ms": [round(s * 1e3, 2) for s in row.seconds],
+                      "wire_ms": wire * 1e3, "codec_ms": codec * 1e3, "times_larger_bound": ratio})
+        if row.name in ("ring tbq", "ps tbq"):
+            mark = "[green]holds[/]" if ratio <= WITHIN else "[red]missed[/]"
+            console.print(f"{mark}: {row.name} takes {ratio:.2f}x the larger bound (goal {WITHIN})")
+    console.print(out)
+    return found
+
+
+def show_overlap(rows: list[Variant], args, console: Console) -> list[dict[str, Any]]:
+    """Prints the second part; returns it for the record."""
+    compute = args.backward + args.forward
+    title = (f"exposed communication, ms, beside {args.backward * 1e3:.0f} ms of backward and "
+             f"{args.forward * 1e3:.0f} ms of forward pass")  # fmt: skip
+    out = Table(title=title, title_justify="left")
+    for head in ("", "median step", "exposed"):
+        out.add_column(head, justify="right" if head else "left")
+    found = []
+    exposed = {row.name: row.median - compute for row in rows}
+    for row in rows:
+        if row.seconds:
+            out.add_row(row.name, f"{row.median * 1e3:.1f}", f"{exposed[row.name] * 1e3:.1f}")
+            found.append({"name": row.name, "ms": [round(s * 1e3, 2) for s in row.seconds],
+                          "exposed_ms": exposed[row.name] * 1e3})
+    console.print(out)
+    for name, value in exposed.items():
+        title, _, kind = name.partition(": ")
+        off = exposed.get(f"{title}: all off", float("nan"))
+        if kind == "all on" and off == off:
+            mark = "[green]holds[/]" if value <= off / 2 else "[red]missed[/]"
+            console.print(f"{mark}: {title}: {value * 1e3:.1f} ms exposed, {off * 1e3:.1f} ms with "
+                          f"all off: {off / value:.1f}x less (goal 2)")
+    return found
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--part", choices=["limits", "overlap", "both"], default="both")
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--iterations", type=int, default=7)
+    parser.add_argument("--scale", type=int, default=10, help="gradients are divided by this")
+    parser.add_argument("--backward", type=float, default=0.2, help="seconds")
+    parser.add_argument("--forward", type=float, default=0.1, help="seconds")
+    parser.add_argument("--only", default="", help="regular expression of variants' names")
+    parser.add_argument("--torch-python", type=Path, default=jobs.TORCH_PYTHON)
+    parser.add_argument("--results", type=Path, default=jobs.RESULTS, help="folder")
+    args = parser.parse_args()
+    jobs.clean_up_when_terminated()
+    console = Console(width=None if sys.stdout.isatty() else 140)
+    reason = netns.available()
+    if reason:
+        console.print(f"[yellow]skipped: {reason}[/]")
+        return 0
+    sizes, shares = vgg19(args.scale)
+    machine = jobs.machine()
+    record: dict[str, Any] = {"machine": machine, "sizes": sizes}
+    rows: list[Variant] = []
+    with netns.ShapedNetwork(NODES) as network:
+        bits = network.measured_bits_per_second
+        if args.part != "overlap":
+            first = limits(args)
+            if not args.torch_python.exists():
+                console.print(f"[yellow]no Gloo: there is no {args.torch_python}[/]")
+                first = [row for row in first if row.topology]
+            turns(first, args, sizes, network, console)
+            record["limits"] = show_limits(first, sizes, bits, console)
+            rows += first
+        if args.part != "limits":
+            second = overlap(args, shares)
+            turns(second, args, sizes, network, console)
+            record["overlap"] = show_overlap(second, args, console)
+            rows += second
+    args.results.mkdir(parents=True, exist_ok=True)
+    path = args.results / "topologies.json"
+    path.write_text(json.dumps(record, indent=1) + "\n")
+    console.print(f"saved {path}")
+    return 1 if any(row.error for row in rows) else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,177 @@
+"""C++ of a decoder that writes every element in one loop: any number of payloads in one pass.
+
+The scalars of each payload are parsed first. Then each tile is summed over all payloads in
+registers, in their order, and written once. See ir/merge.py for what the sum is.
+"""
+
+from __future__ import annotations
+
+from hipress.compll.backends.cpp_expr import LANE, SCALAR
+from hipress.compll.backends.cpp_function import FunctionWriter, indent
+from hipress.compll.backends.cpp_loop import UNROLL, LoopWriter
+from hipress.compll.ir.ir import Function, Instr, Loop, Program
+from hipress.compll.ir.merge import integer_levels
+from hipress.compll.passes.slices import backward
+
+
+def is_dense(function: Function) -> bool:
+    """True if a decoder is one loop that writes the output, from fields alone."""
+    loops = [node for node in function.body if isinstance(node, Loop)]
+    if len(loops) != 1 or loops[0].results or loops[0].domain.op != "n":
+        return False
+    if any(isinstance(node, Instr) and node.op == "scatter" for node in function.body):
+        return False
+    stores = [instr for instr in loops[0].body if instr.op in ("store", "bucket_reduce")]
+    loads = {name for instr in loops[0].body if instr.op != "store" for name in instr.vec}
+    return len(stores) == 1 and all(function.vectors[name].kind == "field" for name in loads)
+
+
+class DenseDecoder(FunctionWriter):
+    """Writes the parts of a dense decoder; read `members` after loop_lines()."""
+
+    def __init__(self, program: Program, function: Function) -> None:
+        super().__init__(program, function)
+        self.members: dict[str, str] = {}
+        self.parsing = True
+
+    def loop_lines(self) -> list[str]:
+        """The pass over all tiles; what it needs of a payload becomes a member of Fields."""
+        self.parsing = False
+        loop = next(node for node in self.function.body if isinstance(node, Loop))
+        lines = DecodeLoopWriter(self, loop, 0).lines()
+        self.parsing = True
+        return lines
+
+    def parse_lines(self) -> list[str]:
+        """Reads and checks one payload into Fields."""
+        for node in self.function.body:
+            if isinstance(node, Instr):
+                self.instr(node)
+                self.known.add(node.id)
+        return [*self.lines, *(f"fields->{name} = {name};" for name in self.members)]
+
+    def struct(self) -> list[str]:
+        members = [f"{c_type} {name};" for name, c_type in self.members.items()]
+        return ["/// What is needed of one payload.", "struct Fields {", *indent(members), "};", ""]
+
+    def value(self, instr: Instr) -> str:
+        name = super().value(instr)
+        if self.parsing or instr.op in ("const", "n", "param"):
+            return name
+        self.members[name] = SCALAR[instr.type]
+        return f"fields.{name}"
+
+    def memory(self, name: str) -> str:
+        if self.parsing:
+            return super().memory(name)
+        self.members[f"m_{name}"] = f"const {self.c_type(name)}*"
+        return f"fields.m_{name}"
+
+
+class DecodeLoopWriter(LoopWriter):
+    """The loop of a dense decoder, with sums in registers."""
+
+    def write_body(self) -> None:
+        store = next(instr for instr in self.loop.body if instr.op == "store")
+        self.levels = integer_levels(self.owner.function)
+        self.result = store.args[0] if self.levels is None else self.levels.level
+        self.lane = LANE[self.result.type]
+        part = backward(self.result, self.loop.body)
+        load = self.code_load(part)
+        if load is not None:
+            value = self.by_table(load, part)
+        else:
+            for instr in part:
+                self.instr(instr)
+            value = self.value(self.result)
+        self.tile.append(f"total[v] = kFirst ? {value} : total[v] + {value};")
+
+    def code_load(self, part: list[Instr]) -> Instr | None:
+        """The load of the codes that alone decide an element's value, if they are of few bits."""
+        elements = ("load", "load_at", "bucket_load", "index", "random", "random16")
+        found = [instr for instr in part if instr.op in elements]
+        if len(found) != 1 or found[0].op != "load" or found[0] is part[-1]:
+            return None
+        vector = self.owner.function.vectors[found[0].vec[0]]
+        return found[0] if vector.packed and vector.bits not in (5, 6, 7, 8) else None
+
+    def by_table(self, load: Instr, part: list[Instr]) -> str:
+        """A value that is looked up by the code: all values are computed at once."""
+        name = load.vec[0]
+        bits = self.owner.function.vectors[name].bits
+        outer, self.tile, self.in_table = self.tile, [], True
+        code = self.value(load)
+        for instr in part:
+            if instr is not load:
+                self.instr(instr)
+        body, self.tile, self.in_table = self.tile, outer, False
+        self.before += [
+            f"auto value_of = [&](I {code}) __attribute__((always_inline)) {{",
+            *indent(body),
+            f"  return {self.value(self.result)};",
+            "};",
+            f"constexpr int kBits = {bits};",
+            f"const {self.lane} zero = value_of(I{{}}), one = value_of(Set(int32_t(1))), "
+            "table = value_of(Lanes(0));",
+            "(void)zero, (void)one, (void)table;",
+            f"const uint64_t word = kBits == 1 ? LoadBits<kTail, {self.msb(name)}>("
+            f"{self.owner.memory(name)}, i, {self.owner.packed_size(name)}) : 0;",
+            "(void)word;",
+        ]
+        tile = self.code_tile(name)
+        self.tile += [
+            f"{self.lane} value;",
+            "if constexpr (kBits == 1) {",
+            "  value = Select(MaskOf(word, v), one, zero);",
+            "} else if constexpr (kBits <= kTableBits) {",
+            f"  value = Lookup(table, GetCodes<{self.msb(name)}>({tile}, kBits, v));",
+            "} else {",
+            f"  value = value_of(GetCodes<{self.msb(name)}>({tile}, kBits, v));",
+            "}",
+        ]
+        return "value"
+
+    def section(self) -> list[str]:
+        lane, sum_ = self.lane, "total" if self.levels is None else "sum"
+        load = "Load<kTail>(static_cast<const float*>(call.out), i + v * kLanes, rem - v * kLanes)"
+        each = [UNROLL, "for (int v = 0; v < kVectors; ++v)"]
+        if self.levels is None:
+            start = [
+                "if (call.add) {",
+                *indent([each[0], f"{each[1]} total[v] = {load};"]),
+                "  add_part(tail, std::false_type(), all[0], i, rem, total);",
+                "} else {",
+                "  add_part(tail, std::true_type(), all[0], i, rem, total);",
+                "}",
+            ]
+            finish = []
+        else:
+            unit = self.owner.value(self.levels.unit).replace("fields.", "all[0].")
+            start = ["add_part(tail, std::true_type(), all[0], i, rem, total);"]
+            finish = [
+                "F sum[kVectors];",
+                each[0], f"{each[1]} sum[v] = Set({unit}) * ToF32(total[v]);",
+                "if (call.add) {",
+                *indent([each[0], f"{each[1]} sum[v] = {load} + sum[v];"]),
+                "}",
+            ]  # fmt: skip
+        return [
+            "auto add_part = [&](auto tail, auto first, const Fields& fields, int64_t i, int rem, "
+            f"{lane}* total) __attribute__((always_inline)) {{",
+            "  constexpr bool kTail = decltype(tail)::value, kFirst = decltype(first)::value;",
+            *indent([*self.prologue, *self.before]),
+            *indent(self.vectors()),
+            "  (void)fields;",
+            "};",
+            "auto tile = [&](auto tail, int64_t i, int rem) __attribute__((always_inline)) {",
+            "  constexpr bool kTail = decltype(tail)::value;",
+            f"  {lane} total[kVectors] = {{}};",
+            *indent(start),
+            "  for (int64_t k = 1; k < call.count; ++k) {",
+            "    add_part(tail, std::false_type(), all[k], i, rem, total);",
+            "  }",
+            *indent(finish),
+            f"  StoreOut<kTail>(call, i, rem, {sum_});",
+            "};",
+            "COMPLL_TILES(tile, begin, end);",
+        ]

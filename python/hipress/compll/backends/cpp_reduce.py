@@ -1,0 +1,89 @@
+"""C++ of the reductions in a loop: 32 lanes in each block, folded, joined in the blocks' order."""
+
+from __future__ import annotations
+
+from hipress.compll.backends.cpp_expr import LANE, SCALAR, expression, literal
+from hipress.compll.ir.ir import Block, Instr
+
+
+class ReductionWriter:
+    """Part of LoopWriter."""
+
+    def partials(self, instr: Instr) -> None:
+        number, c_type = self.owner.number(instr), _partial_type(instr)
+        self.setup.append(
+            f"{c_type}* part{number} = arena.Get<{c_type}>(({self.domain} + kBlock - 1) / kBlock);"
+        )
+
+    def reduce(self, instr: Instr) -> None:
+        number, function = self.owner.number(instr), instr.attrs["fn"]
+        element = instr.args[1] if instr.op == "bucket_reduce" else instr.args[0]
+        value, sums = self.value(element), f"sums{number}"
+        lane_type, scalar = LANE[element.type], SCALAR[element.type]
+        start = self.start(instr, function)
+        self.prologue += [
+            *combiner(function, f"combine{number}"),
+            f"{lane_type} {sums}[kSums];",
+            f"for (int s = 0; s < kSums; ++s) {sums}[s] = Set({scalar}({start}));",
+        ]
+        at = f"{sums}[v % kSums]"
+        update = f"combine{number}({at}, {value})"
+        self.tile.append(f"{at} = kTail ? Select(Valid(left), {update}, {at}) : {update};")
+        folded = f"FoldLanes<{scalar}>({sums}, combine{number})"
+        if instr.op == "bucket_reduce":
+            self.finish.append(f"{self.owner.memory(instr.vec[0])}[block] = {folded};")
+            return
+        self.finish.append(f"part{number}[block] = {folded};")
+        result, c_type = self.owner.value(instr), SCALAR[instr.type]
+        domain = self.domain
+        if self.loop.guard is not None:
+            domain = f"({self.owner.value(self.loop.guard)} ? {domain} : 0)"
+        loop = f"for (int64_t b = 0; b < ({domain} + kBlock - 1) / kBlock; ++b) "
+        if function == "sum":
+            self.epilogue += [
+                f"{c_type} {result} = 0;",
+                f"{loop}{result} += static_cast<{c_type}>(part{number}[b]);",
+            ]
+        else:
+            self.epilogue += [
+                *combiner(function, f"join{number}"),
+                f"{c_type} {result} = {start};",
+                f"{loop}{result} = join{number}({result}, part{number}[b]);",
+            ]
+
+    def start(self, instr: Instr, function: object) -> str:
+        if function == "sum":
+            return "0"
+        if isinstance(function, Block):
+            start = instr.args[1]
+            if start.id in self.inside:
+                return literal(start.attrs["value"], start.type)
+            return self.owner.value(start)
+        return literal(float("-inf") if function == "max" else float("inf"), "f32")
+
+
+def _partial_type(instr: Instr) -> str:
+    if instr.attrs["fn"] == "sum":
+        return "float" if instr.type == "f64" else "int64_t"
+    return SCALAR[instr.type]
+
+
+def combiner(function: object, name: str) -> list[str]:
+    """A C++ lambda of two values, which may be lanes or scalars."""
+    if function == "sum":
+        body = ["return a + b;"]
+    elif not isinstance(function, Block):
+        body = [f"return {'Larger' if function == 'max' else 'Smaller'}(a, b);"]
+    else:
+        names = {param.id: "ab"[k] for k, param in enumerate(function.params)}
+        body = []
+        for instr in function.body:
+            args = [names[arg.id] for arg in instr.args]
+            names[instr.id] = f"c{len(names)}"
+            if instr.op == "const":
+                text = f"Like(a, {literal(instr.attrs['value'], instr.type)})"
+            else:
+                text = expression(instr, args, lane=True)
+            body.append(f"const auto {names[instr.id]} = {text};")
+        body.append(f"return {names[function.result.id]};")
+    return [f"auto {name} = [](auto a, auto b) {{ {' '.join(body)} }};"]

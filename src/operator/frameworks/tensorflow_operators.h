@@ -1,0 +1,176 @@
+/*!
+ * \file tensorflow_operators.h
+ * \brief A codec as operators of TensorFlow, for code that CompLL generates.
+ *
+ *   encode_<type>(gradient, <states>..., step, <parameters>, stream=0)
+ *       -> payload, [size,] <new states>..., new_step
+ *   decode_<type>(payload[, size], n, T, <parameters>) -> gradient
+ *   decode_sum_<type>(payloads, [sizes,] n, <parameters>) -> float32 sum
+ *
+ * TensorFlow's operators have no effects: states go in and come out, and are updated in the memory
+ * of the inputs where nobody else uses it.
+ */
+#ifndef HIPRESS_OPERATOR_FRAMEWORKS_TENSORFLOW_OPERATORS_H_
+#define HIPRESS_OPERATOR_FRAMEWORKS_TENSORFLOW_OPERATORS_H_
+
+#include <charconv>
+#include <cstring>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "operator/frameworks/codec_client.h"
+#include "tensorflow/core/framework/op.h"
+#include "tensorflow/core/framework/op_kernel.h"
+#include "tensorflow/core/framework/shape_inference.h"
+
+namespace hipress {
+namespace tensorflow_ops {
+
+namespace tf = ::tensorflow;
+using client::Codec;
+
+/// A parameter of a codec, as an attribute.
+struct Param {
+  const char* name;
+  bool is_float;
+};
+
+inline int Flag(tf::DataType type) {
+  return type == tf::DT_FLOAT ? 0 : type == tf::DT_HALF ? 2 : 12;
+}
+
+/// `Name` has `static const char* Type()` and `static std::vector<Param> Params()`.
+template <typename Name>
+class Kernel : public tf::OpKernel {
+ public:
+  explicit Kernel(tf::OpKernelConstruction* context) : tf::OpKernel(context) {
+    std::map<std::string, std::string> params;
+    for (const Param& param : Name::Params()) {
+      if (param.is_float) {
+        float value = 0;
+        OP_REQUIRES_OK(context, context->GetAttr(param.name, &value));
+        char text[32];
+        params[param.name] = std::string(text, std::to_chars(text, text + sizeof(text), value).ptr);
+      } else {
+        int64_t value = 0;
+        OP_REQUIRES_OK(context, context->GetAttr(param.name, &value));
+        params[param.name] = std::to_string(value);
+      }
+    }
+    try {
+      codec_ = &Codec::Get(Name::Type(), params);
+    } catch (const std::exception& error) {
+      context->CtxFailure(tf::errors::InvalidArgument(error.what()));
+    }
+  }
+
+ protected:
+  /// Runs `work`; what it throws becomes the step's error.
+  template <typename Work>
+  void Guard(tf::OpKernelContext* context, Work work) {
+    try {
+      work();
+    } catch (const std::exception& error) {
+      context->CtxFailure(tf::errors::InvalidArgument(error.what()));
+    }
+  }
+
+  const Codec* codec_ = nullptr;
+};
+
+template <typename Name>
+class Encode : public Kernel<Name> {
+ public:
+  explicit Encode(tf::OpKernelConstruction* context) : Kernel<Name>(context) {
+    if (context->HasAttr("stream")) {
+      OP_REQUIRES_OK(context, context->GetAttr("stream", &stream_));
+    }
+  }
+
+  void Compute(tf::OpKernelContext* context) override {
+    const Codec& codec = *this->codec_;
+    const tf::Tensor& gradient = context->input(0);
+    const int64_t n = gradient.NumElements();
+    const int flag = Flag(gradient.dtype()), count = codec.NumStates();
+    const int head = codec.about().fixed_size ? 1 : 2;
+    tf::Tensor *payload = nullptr, *size = nullptr;
+    int64_t limit = 0;
+    this->Guard(context, [&] { limit = codec.MaxBytes(n, flag); });
+    OP_REQUIRES_OK(context, context->status());
+    OP_REQUIRES_OK(context, context->allocate_output(0, {limit}, &payload));
+    if (head == 2) OP_REQUIRES_OK(context, context->allocate_output(1, {1}, &size));
+    std::vector<float*> states;
+    int64_t* step = nullptr;
+    for (int s = 0; s < count; ++s) {
+      const bool is_step = s == count - 1;
+      const tf::Tensor& old = context->input(1 + s);
+      OP_REQUIRES(context, old.NumElements() == (is_step ? 1 : n),
+                  tf::errors::InvalidArgument("a state of ", Name::Type(), " has ",
+                                              old.NumElements(), " elements, the gradient ", n));
+      tf::Tensor* state = nullptr;
+      OP_REQUIRES_OK(context, context->forward_input_or_allocate_output({1 + s}, head + s,
+                                                                        old.shape(), &state));
+      if (!state->SharesBufferWith(old)) {
+        std::memcpy(const_cast<char*>(state->tensor_data().data()), old.tensor_data().data(),
+                    old.TotalBytes());
+      }
+      if (is_step) {
+        step = reinterpret_cast<int64_t*>(state->flat<int64_t>().data());
+      } else {
+        states.push_back(state->flat<float>().data());
+      }
+    }
+    this->Guard(context, [&] {
+      const int64_t bytes = codec.Encode(gradient.tensor_data().data(), n, flag, states, step,
+                                         static_cast<uint32_t>(stream_),
+                                         payload->flat<uint8_t>().data());
+      if (size != nullptr) size->flat<int64_t>()(0) = bytes;
+    });
+  }
+
+ private:
+  int64_t stream_ = 0;
+};
+
+/// Of one payload, or (kSum) of a list of them.
+template <typename Name, bool kSum>
+class Decode : public Kernel<Name> {
+ public:
+  using Kernel<Name>::Kernel;
+
+  void Compute(tf::OpKernelContext* context) override {
+    const Codec& codec = *this->codec_;
+    const int inputs = context->num_inputs() - 1;
+    const int count = codec.about().fixed_size ? inputs : inputs / 2;
+    const int64_t n = context->input(inputs).template flat<int64_t>()(0);
+    OP_REQUIRES(context, n >= 0,
+                tf::errors::InvalidArgument("an element count must be 0 or more, not ", n));
+    tf::Tensor* out = nullptr;
+    OP_REQUIRES_OK(context, context->allocate_output(0, {n}, &out));
+    this->Guard(context, [&] {
+      std::vector<const void*> payloads;
+      std::vector<int64_t> bytes;
+      for (int k = 0; k < count; ++k) {
+        const tf::Tensor& payload = context->input(k);
+        payloads.push_back(payload.tensor_data().data());
+        bytes.push_back(payload.NumElements());
+        if (count != inputs) {
+          bytes.back() = client::CheckedBytes(
+              context->input(count + k).template flat<int64_t>()(0), bytes.back());
+        }
+      }
+      if (kSum) {
+        codec.DecodeSum(payloads, bytes, n, out->flat<float>().data());
+      } else {
+        codec.Decode(payloads[0], bytes[0], n, Flag(out->dtype()),
+                     const_cast<char*>(out->tensor_data().data()));
+      }
+    });
+  }
+};
+
+}  // namespace tensorflow_ops
+}  // namespace hipress
+
+#endif  // HIPRESS_OPERATOR_FRAMEWORKS_TENSORFLOW_OPERATORS_H_

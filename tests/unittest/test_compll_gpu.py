@@ -1,0 +1,143 @@
+"""The CUDA backend on a GPU: bits, batches, compute-sanitizer. Skipped where there is no GPU.
+
+On a GPU every NaN that arithmetic makes is 0x7fffffff, so NaNs are compared as NaNs.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from compll_helpers import SIZES, SPECS, gradient, program, same_bits
+from hipress import compll
+from hipress.compll.build_specs import identifier
+from hipress.compll.cuda import CudaError, HostCoder, Library
+from test_compll_codegen import VARIANTS, special
+
+LIBRARY = Path(__file__).resolve().parents[2] / "build/libhipress_cuda.so"
+
+
+@cache
+def why_not() -> str:
+    if not LIBRARY.exists():
+        return "there is no build/libhipress_cuda.so: no nvcc, or HIPRESS_CUDA=off"
+    try:
+        Library(LIBRARY)
+    except CudaError as error:
+        return str(error)
+    return ""
+
+
+pytestmark = pytest.mark.skipif(bool(why_not()), reason=why_not())
+
+
+def coder(name: str, shape: str = "auto", **params) -> HostCoder:
+    entry = f"hipress_compll_cuda_{identifier(program(name).name)}"
+    return HostCoder(program(name), shape, library=LIBRARY, entry=entry, **params)
+
+
+def check_equal(one, two: HostCoder, n: int, inputs: list[np.ndarray]) -> None:
+    states: tuple[dict, dict] = ({}, {})
+    payloads = []
+    for step, x in enumerate(inputs):
+        payloads.append(one.encode(x, states[0], step, stream=3))
+        assert two.encode(x, states[1], step, stream=3) == payloads[-1]
+        for name in states[0]:
+            assert same_bits(states[1][name], states[0][name]), name
+        assert same_bits(two.decode(payloads[-1], n), one.decode(payloads[-1], n))
+        totals = [gradient(n, 9), gradient(n, 9)]
+        one.decode_add(payloads[-1], totals[0])
+        two.decode_add(payloads[-1], totals[1])
+        assert same_bits(totals[1], totals[0])
+    assert same_bits(two.decode_sum(payloads, n), one.decode_sum(payloads, n))
+
+
+@pytest.mark.parametrize("shape", ["grid", "block"])
+@pytest.mark.parametrize("name", SPECS)
+def test_a_gpu_equals_the_interpreter(name, shape):
+    one, two = compll.Interpreter(program(name)), coder(name, shape)
+    for n in SIZES:
+        check_equal(one, two, n, [gradient(n, k, scale) for k, scale in enumerate((1, 0.05, 100))])
+    check_equal(one, two, 1000, [special(1000), gradient(1000, 3, 1e-40)])
+
+
+@pytest.mark.parametrize("name", SPECS)
+def test_a_large_gradient_equals_the_interpreter(name):
+    n = 1 << 24
+    check_equal(compll.Interpreter(program(name)), coder(name), n, [gradient(n)])
+
+
+@pytest.mark.parametrize(
+    ("name", "params"), [(name, params) for name, many in VARIANTS.items() for params in many],
+    ids=lambda value: str(value),
+)  # fmt: skip
+def test_parameters_on_a_gpu(name, params):
+    one, two = compll.Interpreter(program(name), **params), coder(name, **params)
+    for n in (1, 100, 20000):
+        check_equal(one, two, n, [gradient(n, k) for k in range(2)])
+
+
+@pytest.mark.parametrize("name", SPECS)
+def test_nan_and_inf_on_a_gpu(name):
+    one, two = compll.Interpreter(program(name)), coder(name)
+    for value in (np.nan, np.inf, -np.inf):
+        x = gradient(9000)
+        x[::100] = value
+        states: tuple[dict, dict] = ({}, {})
+        expected = one.decode(one.encode(x, states[0]), 9000)
+        np.testing.assert_array_equal(two.decode(two.encode(x, states[1]), 9000), expected)
+        for name_ in states[0]:
+            np.testing.assert_array_equal(states[1][name_], states[0][name_])
+
+
+def test_a_batch_on_a_gpu_is_one_launch():
+    one, two = compll.Interpreter(program("dgc")), coder("dgc")
+    inputs = [gradient(int(n), k) for k, n in enumerate(np.linspace(0, 60_000, 200))]
+    states: tuple[list, list] = ([{} for _ in inputs], [{} for _ in inputs])
+    before = two.library.launches
+    payloads = two.encode_many(inputs, states[1])
+    assert two.library.launches == before + 1
+    for x, payload, state in zip(inputs, payloads, states[0]):
+        assert payload == one.encode(x, state)
+
+
+SANITIZED = """
+import sys
+sys.path[:0] = sys.argv[2:]
+from test_compll_gpu import coder, gradient
+name = sys.argv[1]
+for shape in ("grid", "block"):
+    two = coder(name, shape)
+    for n in (1, 1000, 65537):
+        states = {}
+        for step in range(2):
+            payload = two.encode(gradient(n, step), states, step)
+        two.decode_sum([payload, payload], n)
+        for bad in (payload[:-1], b"", bytes(len(payload)), b"\\xff" * len(payload)):
+            try:
+                two.decode(bad, n)
+            except ValueError:
+                pass
+"""
+
+
+@pytest.mark.parametrize("tool", ["memcheck", "racecheck", "initcheck", "synccheck"])
+@pytest.mark.parametrize("name", ["dgc", "terngrad", "maxmin", "onebit", "topk"])
+def test_compute_sanitizer_finds_nothing(name, tool):
+    sanitizer = shutil.which("compute-sanitizer") or shutil.which(
+        "/usr/local/cuda/bin/compute-sanitizer"
+    )
+    if sanitizer is None:
+        pytest.skip("there is no compute-sanitizer")
+    command = [sanitizer, "--tool", tool, "--error-exitcode", "9", sys.executable, "-c", SANITIZED,
+               name, *sys.path]  # fmt: skip
+    result = subprocess.run(command, env=os.environ, capture_output=True, text=True, timeout=170,
+                            check=False)  # fmt: skip
+    assert result.returncode == 0, result.stdout[-3000:] + result.stderr[-3000:]
