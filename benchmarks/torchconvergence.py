@@ -18,6 +18,7 @@ from typing import Any
 
 import jobs
 
+PASSED = ["steps", "width", "layers", "min_size", "optimizer", "learning_rate", "warmup_steps"]
 METHODS = {
     "none": [],
     "onebit": ["--compression", "onebit"],
@@ -35,6 +36,9 @@ def main() -> None:
     parser.add_argument("--width", type=int, default=128)
     parser.add_argument("--layers", type=int, default=2)
     parser.add_argument("--min-size", type=int, default=4096)
+    parser.add_argument("--optimizer", choices=["adam", "sgd"], default="adam")
+    parser.add_argument("--learning-rate", type=float, default=2e-3)
+    parser.add_argument("--warmup-steps", type=int, default=0)
     parser.add_argument("--node", action="store_true", help=argparse.SUPPRESS)
     args = parser.parse_args()
     if args.node:
@@ -45,7 +49,7 @@ def main() -> None:
     found: dict[str, Any] = {"machine": jobs.machine(), "curves": {}}
     for model in args.models:
         command = [sys.executable, __file__, "--node", "--models", model]
-        for name in ("seeds", "steps", "width", "layers", "min_size"):
+        for name in ("seeds", *PASSED):
             command += [f"--{name.replace('_', '-')}", str(getattr(args, name))]
         lines = jobs.run_torch_job(command, args.ranks, timeout=7200)
         curves: dict[str, list] = {name: [] for name in METHODS}
@@ -68,9 +72,9 @@ def run_node(args: argparse.Namespace) -> None:
     dist.init_process_group("gloo")
     for name, options in METHODS.items():
         for seed in range(args.seeds):
-            given = ["--model", args.models[0], "--seed", str(seed), "--steps", str(args.steps)]
-            given += ["--width", str(args.width), "--layers", str(args.layers)]
-            given += ["--min-size", str(args.min_size), *options]
+            given = ["--model", args.models[0], "--seed", str(seed), *options]
+            for passed in PASSED:
+                given += [f"--{passed.replace('_', '-')}", str(getattr(args, passed))]
             curve: list[dict] = []
 
             def report(step: int, loss: torch.Tensor, curve: list = curve, **more: float) -> None:

@@ -52,12 +52,17 @@ def make(name: str, vocabulary: int, width: int, layers: int) -> torch.nn.Module
 
 def arguments(given: list[str] | None = None) -> argparse.Namespace:
     parser = common.parser(
-        __doc__.splitlines()[0], steps=400, batch_size=8, learning_rate=2e-3, optimizer="adam"
+        __doc__.splitlines()[0], steps=400, batch_size=8, learning_rate=None, optimizer=None
     )
     parser.add_argument("--model", choices=["lstm", "gpt"], default="gpt")
     parser.add_argument("--width", type=int, default=192, help="for gpt a multiple of 32")
     parser.add_argument("--layers", type=int, default=4, help="of gpt")
-    return parser.parse_args(given)
+    args = parser.parse_args(given)
+    # Adam's steps do not depend on a gradient's size, which suits neither onebit nor dgc.
+    args.optimizer = args.optimizer or ("sgd" if args.model == "lstm" else "adam")
+    if args.learning_rate is None:
+        args.learning_rate = 0.3 if args.optimizer == "sgd" else 2e-3
+    return args
 
 
 def train(args: argparse.Namespace, report: Callable[..., None]) -> None:
@@ -74,7 +79,9 @@ def train(args: argparse.Namespace, report: Callable[..., None]) -> None:
         optimizer.zero_grad()
         loss = loss_of(model, text.batch(args.batch_size, generator))
         loss.backward()
-        torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+        if not args.compression:
+            # What compression delays comes in larger lumps: to clip those would lose it for good.
+            torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
         optimizer.step()
         report(step, loss)
     with torch.no_grad():
