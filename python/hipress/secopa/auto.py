@@ -25,7 +25,9 @@ if TYPE_CHECKING:
 SIZES = (1 << 10, 1 << 13, 1 << 16, 1 << 18, 1 << 20)
 """Elements of the gradients that are timed."""
 AT_ONCE = 4
-"""Gradients of a size under way together."""
+TOGETHER = 1 << 17
+"""Gradients of a size under way together: so many at least, and so many elements in all. Small ones
+share a link with others in training; one alone would pass in a burst."""
 ROUNDS = 4
 """Times that each is pushed; the first does not count, the least of the others does."""
 GAIN = 0.97
@@ -60,7 +62,7 @@ class AutoPlan:
         self._node = node
         random = np.random.default_rng(node.rank)
         self._gradient = 0.01 * random.standard_normal(SIZES[-1], dtype=np.float32)
-        self._outs = [np.empty(SIZES[-1], np.float32) for _ in range(AT_ONCE)]
+        self._out = np.empty(AT_ONCE * SIZES[-1], np.float32)
         self._keys: dict[int, list[int]] = {}
         self._next = FIRST_KEY
         self._talk = self._new(2 * len(SIZES), "agreement")
@@ -96,19 +98,20 @@ class AutoPlan:
             return plain
         if node.rank == 0:
             _log.info("plan auto: %s pays from %d elements on", params.get("type"), least)
-        return {**params, "min_size": max(least, int(params.get("min_size", 1024)))}
+        return {**params, "min_size": max(least, int(params.get("min_size", 0)))}
 
     def _seconds(self, size: int) -> float:
         node = self._node
         if size not in self._keys:
-            self._keys[size] = [self._new(size, f"{size}/{i}") for i in range(AT_ONCE)]
+            count = max(AT_ONCE, TOGETHER // size)
+            self._keys[size] = [self._new(size, f"{size}/{i}") for i in range(count)]
         found = []
         for _ in range(ROUNDS):
             node.barrier()
             start = time.perf_counter()
             pending = [
-                node.pushpull(key, self._gradient[:size], out[:size])
-                for key, out in zip(self._keys[size], self._outs)
+                node.pushpull(key, self._gradient[:size], self._out[i * size : (i + 1) * size])
+                for i, key in enumerate(self._keys[size])
             ]
             for operation in pending:
                 operation.wait(TIMEOUT)
