@@ -35,18 +35,21 @@ class Pool {
       return;
     }
     while (static_cast<int64_t>(workers_) < count - 1) {
-      std::thread(&Pool::Work, this, workers_++).detach();
+      std::thread(&Pool::Work, this).detach();
+      ++workers_;
     }
     {
       std::lock_guard<std::mutex> lock(mutex_);
       task_ = task;
       context_ = context;
       count_ = count;
-      left_.store(count - 1, std::memory_order_relaxed);
+      next_ = 0;
+      left_.store(count, std::memory_order_relaxed);
       round_.fetch_add(1, std::memory_order_release);
     }
     wake_.notify_all();
-    task(context, 0);
+    // Whoever is there takes the next task, so that a worker that comes late delays nobody.
+    DoTasks();
     for (int spins = 0; left_.load(std::memory_order_acquire) != 0; ++spins) {
       if (spins < 4096) {
         Pause();
@@ -57,19 +60,27 @@ class Pool {
   }
 
  private:
-  void Work(int64_t worker) {
-    uint64_t seen = 0;
+  void Work() {
     while (true) {
+      const uint64_t seen = round_.load(std::memory_order_acquire);
+      DoTasks();
       AwaitRound(seen);
-      int64_t count;
+    }
+  }
+
+  void DoTasks() {
+    while (true) {
+      Task task;
+      void* context;
+      int64_t i;
       {
-        // A worker may miss rounds that had no task for it.
         std::lock_guard<std::mutex> lock(mutex_);
-        seen = round_.load(std::memory_order_relaxed);
-        count = count_;
+        if (next_ >= count_) return;
+        i = next_++;
+        task = task_;
+        context = context_;
       }
-      if (worker + 1 >= count) continue;
-      task_(context_, worker + 1);
+      task(context, i);
       left_.fetch_sub(1, std::memory_order_acq_rel);
     }
   }
@@ -93,10 +104,10 @@ class Pool {
   std::mutex mutex_;
   std::condition_variable wake_;
   std::atomic<uint64_t> round_{0};
-  std::atomic<int64_t> left_{0};  ///< tasks of this round that workers have not done yet
+  std::atomic<int64_t> left_{0};  ///< tasks of this round that are not done yet
   Task task_ = nullptr;
   void* context_ = nullptr;
-  int64_t count_ = 0;
+  int64_t count_ = 0, next_ = 0;  ///< tasks of this round, and the first that nobody has taken
 };
 
 }  // namespace
