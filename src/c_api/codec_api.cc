@@ -25,7 +25,7 @@ struct HipressCodec {
     for (const std::string& text : state_names) names.push_back(text.c_str());
   }
 
-  CodecPtr codec;  ///< HipressCodecSetThreads may replace it by an equal one
+  CodecPtr codec;  // HipressCodecSetThreads changes it, and neither name nor parameters
   hipress::CodecState state;
   const std::string name, config;
   const std::vector<std::string> state_names;
