@@ -47,7 +47,8 @@ def seconds(
 ) -> float:
     """Of the fastest step."""
     command = [sys.executable, str(HERE / "stepnode.py"), "--sizes", json.dumps(gradients)]
-    command += ["--params", json.dumps({**params, "topology": topology}), "--iterations", "8"]
+    command += ["--params", json.dumps({**params, "topology": topology}), "--iterations", "4"]
+    command += ["--warmup", "1"]
     found = jobs.run_kvstore_job(
         command, network.nodes, 0, True, network, timeout=180, all_roles=True
     )
@@ -57,6 +58,7 @@ def seconds(
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--rates", nargs="*", default=["100mbit", "1gbit"])
+    parser.add_argument("--models", nargs="*", default=list(sizes()))
     parser.add_argument("--nodes", type=int, default=4)
     parser.add_argument("--topology", default="colocated")
     parser.add_argument("--rounds", type=int, default=2)
@@ -74,7 +76,8 @@ def main() -> None:
     rows = []
     for rate in args.rates:
         with netns.ShapedNetwork(args.nodes, rate=rate, verify=False) as network:
-            for model, gradients in sizes().items():
+            for model in args.models:
+                gradients = sizes()[model]
                 best = dict.fromkeys(VARIANTS, float("inf"))
                 for _ in range(args.rounds):
                     for name, params in VARIANTS.items():

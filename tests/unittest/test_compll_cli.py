@@ -22,7 +22,7 @@ ENV = {**os.environ, "PYTHONPATH": PATH}
 
 def run(*command: object, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        list(map(str, command)), env=ENV, cwd=cwd, capture_output=True, text=True, timeout=150,
+        list(map(str, command)), env=ENV, cwd=cwd, capture_output=True, text=True, timeout=170,
         check=False,
     )  # fmt: skip
 
@@ -188,3 +188,9 @@ def test_it_shows_the_ir_and_checks_an_algorithm():
     result = compll_command("check", compll.SPECS / "tbq.cll", "-n", "1000")
     assert result.returncode == 0, result.stdout + result.stderr
     assert "GB/s" in result.stdout and "NO" not in result.stdout
+
+
+def test_the_cuda_target_is_source_for_nvcc(tmp_path):
+    result = compll_command(compll.SPECS / "onebit.cll", "-b", "--target", "cuda", "-o", tmp_path)
+    assert result.returncode == 0, result.stderr
+    assert "compll/cuda/launch.cuh" in (tmp_path / "onebit.cu").read_text()

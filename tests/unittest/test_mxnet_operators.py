@@ -203,7 +203,7 @@ def test_without_the_built_library_it_is_compiled_on_first_use(tmp_path):
         "PYTHONPATH": os.pathsep.join(sys.path),
     }
     result = subprocess.run([sys.executable, "-c", program], env=env, capture_output=True,
-                            text=True, timeout=120, check=False)  # fmt: skip
+                            text=True, timeout=170, check=False)  # fmt: skip
     assert result.returncode == 0, result.stderr
     assert result.stdout.strip() == str([0, 60] * 3)
     assert list((tmp_path / "cache").glob("hipress_mxnet_ops-*.so"))

@@ -28,6 +28,6 @@ def test_an_example_runs(needs, example, check):
     path = os.pathsep.join([str(ROOT / "python"), os.environ.get("PYTHONPATH", "")])
     result = subprocess.run(
         [sys.executable, "-c", example + check], env={**os.environ, "PYTHONPATH": path},
-        capture_output=True, text=True, timeout=120, check=False,
+        capture_output=True, text=True, timeout=170, check=False,
     )  # fmt: skip
     assert result.returncode == 0, result.stderr

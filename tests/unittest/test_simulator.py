@@ -48,6 +48,19 @@ def test_two_senders_to_one_receiver_wait_for_each_other():
     assert result.bytes == 2e6
 
 
+def test_a_shaped_link_lets_a_burst_pass_after_a_pause():
+    tasks = Tasks()
+    shaped = replace(CLUSTER, burst=1e6)
+    ends = []
+    for at in (0.0, 0.0, 1.0):  # 2 MB each: the first and the last find a full bucket
+        send = tasks.send(0, 2e6, len(ends))
+        tasks.start(at, send)
+        ends.append(tasks.recv(1, 0))
+        tasks.join(send, ends[-1])
+    result = engine.run(tasks, shaped, 2)
+    assert [result.end[t] for t in ends] == pytest.approx([2e-3, 4e-3, 1.002])
+
+
 def test_the_urgent_task_goes_first_and_a_free_thread_takes_it_at_once():
     tasks = Tasks()
     first = tasks.compute(0, 1.0, 5)
@@ -110,7 +123,7 @@ def test_one_host_for_all_takes_as_long_as_the_graph_of_all(topology, nodes, cod
     whole, one = both
     assert one.symmetric and not whole.symmetric
     assert one.bytes_per_host == pytest.approx(whole.bytes_per_host, rel=0.01)
-    # Co-located hosts of the graph begin with the same server, which costs them a few messages.
+    # Servers' inputs come one after the other in the one, in the other not quite.
     assert one.seconds == pytest.approx(whole.seconds, rel=0.02 if topology == "ring" else 0.2)
 
 

@@ -113,7 +113,7 @@ def generate_code(
             files.update(emit.wrapper(program, framework.value))
         if registration:
             files.update(emit.registration(program, framework.value))
-    except (CompileError, BuildError, OSError) as error:
+    except (CompileError, BuildError, ImportError, OSError) as error:
         _fail(error)
     folder = output or Path("output") / identifier(program.name)
     for name, content in files.items():

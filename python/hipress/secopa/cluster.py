@@ -23,6 +23,8 @@ class Cluster:
     """Seconds from the sender's first byte to the receiver's; more messages may be under way."""
     message: float = 5e-6
     """Seconds that a message takes of its sender's link whatever its size."""
+    burst: float = 0.0
+    """Bytes that pass at once after a pause, before ``bandwidth`` holds: shaped links do so."""
     buffer: float = 4 << 20
     """Bytes that a host hands to its link ahead, in the order in which they come; only what waits
     behind them goes by priority. The transport asks the kernel for 4 MiB."""

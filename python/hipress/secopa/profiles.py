@@ -66,6 +66,7 @@ class MeasuredProfile:
         return Cluster(
             bandwidth=bandwidth,
             latency=self.send.o,
+            burst=max(0.0, -self.send.b) * bandwidth,
             message=min(self.message, self.send.o),
             threads=self.threads,
             task=self.task,

@@ -102,6 +102,25 @@ class Result:
     """(host, lane, start, end, task), if a timeline was asked for."""
 
 
+class _Link:
+    """One direction of a host's link: a token bucket, as shapers of links are."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        self._bandwidth, self._burst = cluster.bandwidth, cluster.burst
+        self._tokens, self._at = cluster.burst, 0.0
+
+    def take(self, size: float, now: float) -> float:
+        """Seconds that ``size`` bytes take, from ``now`` on."""
+        if not self._burst:
+            return size / self._bandwidth
+        idle = max(0.0, now - self._at)
+        tokens = min(self._burst, self._tokens + idle * self._bandwidth)
+        free = min(tokens, size)
+        seconds = (size - free) / self._bandwidth
+        self._tokens, self._at = tokens - free, now + seconds
+        return seconds
+
+
 class Deadlock(RuntimeError):
     """Tasks wait for each other."""
 
@@ -116,7 +135,7 @@ def run(tasks: Tasks, cluster: Cluster, hosts: int, record: bool = False) -> Res
     kind, host, cost, priority = tasks.kind, tasks.host, tasks.cost, tasks.priority
     consumers, target, copies = tasks.consumers, tasks.target, tasks.copies
     missing = list(tasks.missing)
-    bandwidth, latency, per_message = cluster.bandwidth, cluster.latency, cluster.message
+    latency, per_message = cluster.latency, cluster.message
     count = len(kind)
     end = [-1.0] * count
     pools = 1 if cluster.shared_hosts else hosts
@@ -128,6 +147,8 @@ def run(tasks: Tasks, cluster: Cluster, hosts: int, record: bool = False) -> Res
     handed: list[deque[int]] = [deque() for _ in range(hosts)]
     buffered, buffer = [0.0] * hosts, cluster.buffer
     link_free = [0.0] * hosts
+    out_links = [_Link(cluster) for _ in range(hosts)]
+    in_links = [_Link(cluster) for _ in range(hosts)]
     compute_busy, send_busy, receive_busy = [0.0] * hosts, [0.0] * hosts, [0.0] * hosts
     spans: list[tuple[int, str, float, float, int]] = []
     moved, messages, sequence = 0.0, 0, 0
@@ -147,12 +168,13 @@ def run(tasks: Tasks, cluster: Cluster, hosts: int, record: bool = False) -> Res
         sending[h] = True
         task = handed[h].popleft()
         n, size = copies[task], cost[task]
-        wire = n * size / bandwidth
+        wire = out_links[h].take(n * size, now)
         done = now + wire + n * per_message
         push(heap, (done, sequence, _SENT, task))
         goal = target[task]
         to = host[goal]
         begin = max(link_free[to], now + latency)
+        wire = in_links[to].take(n * size, begin)
         arrived = max(begin + wire, done + latency)
         link_free[to] = begin + wire
         push(heap, (arrived, sequence + 1, _ARRIVED, goal))

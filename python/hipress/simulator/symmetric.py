@@ -160,8 +160,8 @@ def colocated(
     """A server beside each of ``nodes`` workers; every gradient has a part on each server.
 
     A host encodes and sends the parts of the N - 1 other servers, keeps its own; as a server it
-    merges N payloads, encodes the sum, sends it N - 1 times. Hosts are assumed to begin with
-    different servers, so that a server's inputs come one after the other, not all at once.
+    merges N payloads, encodes the sum, sends it N - 1 times. Hosts begin with different servers, so
+    that a server's inputs come one after the other, not all at once.
     """
     tasks = Tasks()
     outputs: list[list[int]] = []

@@ -12,9 +12,11 @@ if TYPE_CHECKING:
     from hipress.compll.ir.merge import Levels
 
 _ROWS = "for (int r = 0; r < kRows; ++r) {"
-_PLACE = "const int64_t at = first + 32 * r + lane;"
+# Places are relative to the tile, in 32 bits: a GPU computes with 64 at half the speed.
+_PLACE = "const int at = 32 * r + lane;"
 # Loads have no branches, so that they are issued together: beyond the end they see the last one.
-_FROM = f"{_PLACE} const int64_t from = at < end ? at : end - 1; (void)from;"
+_FROM = f"{_PLACE} const int from = at < left ? at : left - 1; (void)from;"
+_LEFT = "const int left = static_cast<int>(Least(end - first, kTile));"
 
 
 class LoopWriter:
@@ -58,12 +60,13 @@ class LoopWriter:
             "  const int lane = Lane();",
             *_indent(self.unit),
             "  for (int64_t first = begin; first < end; first += kTile) {",
+            f"    {_LEFT}",
             *_indent(self.tile, 2),
             *(_indent(loads, 2) if self.loads else []),
             "COMPLL_UNROLL",
             f"    {_ROWS}",
             f"      {_PLACE}",
-            "      const bool in = at < end;",
+            "      const bool in = at < left;",
             *_indent(self.row, 3),
             *_indent(self.row_end, 3),
             "      (void)in;",
@@ -81,7 +84,7 @@ class LoopWriter:
             self._instr(instr)
         loads = ["COMPLL_UNROLL", _ROWS, f"  {_FROM}", *_indent(self.loads), "}"]
         c_type, levels = ("int32_t", True) if self.terms is not None else ("float", False)
-        old = "static_cast<int32_t>(BitsU(out[from]))" if levels else "out[from]"
+        old = "static_cast<int32_t>(BitsU(sums[from]))" if levels else "sums[from]"
         result = "sum[r]"
         if levels:
             result = ("job.more ? FromBits(static_cast<uint32_t>(sum[r])) : "
@@ -90,6 +93,8 @@ class LoopWriter:
             "ForUnits(team, n, 1024, [&](int64_t, int64_t begin, int64_t end) {",
             "  const int lane = Lane();",
             "  for (int64_t first = begin; first < end; first += kTile) {",
+            f"    {_LEFT}",
+            "    float* const sums = out + first;",
             f"    {c_type} sum[kRows] = {{}};",
             *(["    float unit = 0;"] if levels else []),
             "    if (job.add) {",
@@ -108,7 +113,7 @@ class LoopWriter:
             "COMPLL_UNROLL",
             f"      {_ROWS}",
             f"        {_PLACE}",
-            "        const bool in = at < end;",
+            "        const bool in = at < left;",
             *_indent([*self.row, *self.row_end], 4),
             "        (void)in;",
             "      }",
@@ -116,7 +121,7 @@ class LoopWriter:
             "COMPLL_UNROLL",
             f"    {_ROWS}",
             f"      {_PLACE}",
-            f"      if (at < end) out[at] = {result};",
+            f"      if (at < left) sums[at] = {result};",
             "    }",
             "  }",
             "});",
@@ -138,7 +143,7 @@ class LoopWriter:
         if op == "const":
             text = literal(instr.attrs["value"], instr.type)
         elif op == "index":
-            text = "static_cast<int32_t>(at)"
+            text = "static_cast<int32_t>(first) + at"
         elif op in ("random", "random16"):
             text = self._random(instr)
         elif op == "load":
@@ -162,7 +167,7 @@ class LoopWriter:
 
     def _load(self, instr: Instr) -> str:
         name = instr.vec[0]
-        text = self.owner.get(name, "at")
+        text = self._element(name, "at")
         zero = literal(0, instr.type)
         if name in self.stored:  # what this thread has just written, rounded
             return f"in ? {text} : {zero}"
@@ -175,14 +180,24 @@ class LoopWriter:
         """A load before all computation: of codes relative to the tile."""
         vector = self.owner.function.vectors[name]
         if not vector.packed:
-            return self.owner.get(name, "from")
+            return self._element(name, "from")
         bits, number = width(vector.bits), self.owner.number(instr)
         msb = "true" if vector.order == "msb" else "false"
         self.tile.append(
             f"const Codes codes{number}({self.owner.memory(name)}, {bits}, first, "
             f"{self.owner.bytes_of(name)});"
         )
-        return f"codes{number}.Get<{msb}>({bits}, static_cast<int>(from - first))"
+        return f"codes{number}.Get<{msb}>({bits}, from)"
+
+    def _element(self, name: str, at: str) -> str:
+        """An element of the tile, to read or to write."""
+        if not self.owner.aligned(name):
+            return self.owner.get(name, f"first + {at}")
+        pointer = f"tile_{self.owner.plain(name)}"
+        line = f"auto* const {pointer} = {self.owner.memory(name)} + first;"
+        if line not in self.tile:
+            self.tile.append(line)
+        return f"{pointer}[{at}]"
 
     def _load_at(self, instr: Instr) -> str:
         name, at = instr.vec[0], self._value(instr.args[0])
@@ -196,7 +211,7 @@ class LoopWriter:
         line = f"Bucket {at}(first, {bucket});"
         if line not in self.tile:
             self.tile.append(line)
-            self.row_end.append(f"{at}.NextRow(first + 32 * (r + 1) < end);")
+            self.row_end.append(f"{at}.NextRow(32 * (r + 1) < left);")
         return self.owner.get(instr.vec[0], f"{at}.index")
 
     def _store(self, instr: Instr) -> None:
@@ -221,11 +236,14 @@ class LoopWriter:
             self.row.append(f"sum[r] = p == 0 && !job.add ? {value} : {zero}{value});")
             return
         if vector.kind == "output":
-            old = f"    {_FROM} old[r] = {self.owner.get(name, 'from')};"
+            old = f"    {_FROM} old[r] = {self._element(name, 'from')};"
             self.tile += ["float old[kRows] = {};", "if (add) {", "COMPLL_UNROLL", f"  {_ROWS}",
                           old, "  }", "}"]  # fmt: skip
             value = f"add ? old[r] + {value} : {value}"
-        self.row.append(f"if (in) {self.owner.put(name, 'at', value)};")
+        if self.owner.aligned(name):
+            self.row.append(f"if (in) {self._element(name, 'at')} = {value};")
+        else:
+            self.row.append(f"if (in) {self.owner.put(name, 'first + at', value)};")
 
     # Reductions ----------------------------------------------------------------------
 
