@@ -100,6 +100,27 @@ for extra in sys.argv[1:]:
 PY
 }
 
+# Puts the package's commands (hipress, compll, ...) into .venv/bin, as an installation would.
+write_commands() {
+  .venv/bin/python - <<'PY'
+import pathlib
+try:
+    import tomllib
+except ImportError:
+    from pip._vendor import tomli as tomllib
+here = pathlib.Path.cwd()
+scripts = tomllib.loads((here / "pyproject.toml").read_text())["project"]["scripts"]
+for name, entry in scripts.items():
+    module, function = entry.split(":")
+    command = here / ".venv" / "bin" / name
+    command.write_text(
+        f"#!{here}/.venv/bin/python\n"
+        f"import sys\n\nfrom {module} import {function}\n\nsys.exit({function}())\n"
+    )
+    command.chmod(0o755)
+PY
+}
+
 make_venv() {
   [[ -x .venv/bin/python ]] || "$PYTHON" -m venv --clear .venv
   # Pinned, so that what the documentation says of torch's own hooks stays true.
@@ -109,6 +130,7 @@ make_venv() {
   local site
   site=$(.venv/bin/python -c 'import sysconfig; print(sysconfig.get_paths()["purelib"])')
   printf '%s\n' "$PWD/python" >"$site/hipress-source-tree.pth"
+  write_commands
   .venv/bin/python -c 'import mxnet, sklearn, matplotlib, torch'
 }
 

@@ -41,12 +41,11 @@ class CodecInfo(NamedTuple):
     """A line per parameter: name, type, default, allowed values, meaning."""
 
     def typed_params(self) -> list[Param]:
-        """The parameters with types and defaults; without the digest that nodes compare."""
+        """The parameters with types and defaults."""
         found = []
         for name, kind, default in _PARAM.findall(self.doc):
             number = float if kind == "float" else int
-            if name != "spec":
-                found.append(Param(name, kind, number(default) if default else None))
+            found.append(Param(name, kind, number(default) if default else None))
         return found
 
 

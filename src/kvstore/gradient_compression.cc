@@ -54,6 +54,7 @@ void CheckNames(const std::string& type, const ParamList& codec_params) {
   for (const CodecInfo& info : Codecs()) {
     if (info.name != type) continue;
     for (const auto& pair : codec_params) {
+      if (pair.first == kSpecParam) continue;
       const auto& known = info.params;
       if (std::find(known.begin(), known.end(), pair.first) != known.end()) continue;
       std::string names;

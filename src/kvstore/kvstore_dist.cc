@@ -329,8 +329,10 @@ CodecPtr KVStoreDist::CodecToEncode(const Flow& flow, const Task& task, const Va
   if (total && compression->pull() == GradientCompression::Pull::kNone) {
     return configs_.Intern(IdentityCodec());  // what all workers are about to decode
   }
-  return configs_.ForSumOf(configs_.Intern(compression->ForKey(size_t(flow.elements()))),
-                           task.terms);
+  const CodecPtr codec = configs_.Intern(compression->ForKey(size_t(flow.elements())));
+  // A sum's codec differs even for one term: momentum, say, is of gradients only.
+  const bool gradient = task.inputs.front() == Program::kGradient;
+  return gradient ? codec : configs_.ForSumOf(codec, task.terms);
 }
 
 void KVStoreDist::SendValue(const Flow& flow, const Task& task, const Value& value,

@@ -231,5 +231,5 @@ def test_parameters_have_types_and_defaults():
     assert "spec" not in params
     for info in hipress.codecs().values():
         given = {p.name: p.default for p in info.typed_params()}
-        assert set(given) == set(info.params) - {"spec"}
+        assert set(given) == set(info.params)
         assert hipress.Compressor(info.name, **given).config == hipress.Compressor(info.name).config

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import subprocess
 import sys
 from pathlib import Path
 
@@ -36,6 +37,16 @@ def test_example_runs_on_two_workers(tmp_path: Path, text: str, printed: str):
         assert all(0 < value < 4e6 for value in values)
 
 
+def test_pytorch_example_runs_on_two_ranks(tmp_path: Path):
+    pytest.importorskip("torch")
+    (tmp_path / "train.py").write_text(example("hipress.torch.compress("))
+    command = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2", "train.py"]
+    done = subprocess.run([sys.executable, *command], cwd=tmp_path, capture_output=True, text=True,
+                          timeout=150)
+    assert done.returncode == 0, done.stderr
+    assert len(re.findall(r"^loss \d", done.stdout, re.MULTILINE)) == 2
+
+
 def test_options_are_the_launchers():
     from hipress.launcher.cli import make_parser
 
@@ -51,5 +62,5 @@ def test_links_and_make_targets_exist():
         assert (ROOT / target).exists(), target
     makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
     for target in re.findall(r"`?\bmake ([a-z]+)\b", README):
-        if target in ("demo", "test", "bench"):
+        if target in ("demo", "test", "bench", "cuda"):
             assert re.search(rf"^{target}:", makefile, re.MULTILINE)

@@ -46,7 +46,7 @@ n = 9_000
 sizes = {0: n, 1: 700}
 for type, params in (
     ("none", {}), ("2bit", {"threshold": 0.75}), ("1bit", {}), ("onebit", {}), ("topk", {}),
-    ("tbq", {}),
+    ("tbq", {}), ("dgc", {"ratio": 0.05}),
 ):
     keys = {}
     for size in sizes.values():

@@ -6,7 +6,7 @@ import pytest
 import hipress
 from hipress.casync import TOPOLOGIES, Op, build
 from hipress.casync.check import GraphError, check
-from hipress.casync.graph import PLAIN, Role, worker
+from hipress.casync.graph import GRADIENT, PLAIN, Role, worker
 from hipress.casync.reference import Reference, compression
 
 SERVERLESS = [name for name, topology in TOPOLOGIES.items() if not topology.servers]
@@ -127,6 +127,18 @@ def test_all_nodes_end_bit_identical_with_every_codec(topology, codec):
             assert np.isfinite(first).all()
             for out in outputs.values():
                 assert out.tobytes() == first.tobytes()
+
+
+@pytest.mark.parametrize("topology", ["ps", "colocated", "ring"])
+@pytest.mark.parametrize("num_workers", [1, 3])
+def test_gradients_have_momentum_and_sums_have_none(topology, num_workers):
+    graph = build(topology, 1000, num_workers, num_servers=1)
+    make = compression("dgc", momentum=0.75)
+    for node, tasks in graph.tasks.items():
+        for task in tasks:
+            if task.op == Op.ENCODE:
+                momentum = 0.75 if task.inputs == (GRADIENT,) else 0
+                assert f"momentum={momentum} " in make(node, task).config + " "
 
 
 @pytest.mark.parametrize("topology", TOPOLOGIES)

@@ -26,7 +26,10 @@ def compression(type: str, **params: object) -> Callable[[Node, Task], Compresso
     base = Compressor(type, **params)
 
     def make(_node: Node, task: Task) -> Compressor | None:
-        return None if task.terms == PLAIN else base.for_sum_of(task.terms)
+        if task.terms == PLAIN:
+            return None
+        own = task.inputs == (GRADIENT,)  # a sum's codec differs: dgc's has no momentum
+        return Compressor(type, **params) if own else base.for_sum_of(task.terms)
 
     return make
 

@@ -128,6 +128,10 @@ class Codec {
 
 using CodecPtr = std::shared_ptr<const Codec>;
 
+/// Not a user's parameter: Config() of a generated codec has the digest of its algorithm under this
+/// name, so that nodes with different texts of one algorithm do not understand each other wrongly.
+constexpr char kSpecParam[] = "spec";
+
 /// What the registry knows about a codec, for messages and `hipress codecs`.
 struct CodecInfo {
   std::string name;

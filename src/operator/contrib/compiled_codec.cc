@@ -17,8 +17,6 @@
 namespace hipress {
 namespace {
 
-/// The name under which a configuration carries the algorithm's digest.
-constexpr char kSpec[] = "spec";
 constexpr size_t kMaxElements = std::numeric_limits<int32_t>::max();
 
 bool IsFloat(const CompllParam& param) { return std::strcmp(param.type, "float") == 0; }
@@ -85,7 +83,7 @@ class CompiledCodec : public Codec {
   std::string Name() const override { return algorithm_->name; }
 
   std::string Config() const override {
-    std::string text = "type=" + Name() + " " + kSpec + "=" + algorithm_->spec;
+    std::string text = "type=" + Name() + " " + kSpecParam + "=" + algorithm_->spec;
     for (int p = 0; p < algorithm_->num_params; ++p) {
       const CompllParam& param = algorithm_->params[p];
       text += " " + std::string(param.name) + "=" + ValueText(param, params_[p]);
@@ -267,7 +265,7 @@ CodecPtr Make(const CompllAlgorithm* algorithm, const ParamList& pairs) {
   std::vector<double> values(static_cast<size_t>(algorithm->num_params));
   std::vector<bool> given(values.size());
   for (const auto& pair : pairs) {
-    if (pair.first == kSpec) {
+    if (pair.first == kSpecParam) {
       if (pair.second == algorithm->spec) continue;
       throw Error(whose + " was compiled from another text elsewhere (spec " + pair.second +
                   ") than here (" + algorithm->spec + "); give every node the same file");
@@ -314,9 +312,6 @@ CodecInfo Describe(const CompllAlgorithm& algorithm,
     if (*param.doc != '\0') info.param_doc += ": " + std::string(param.doc);
     info.param_doc += "\n";
   }
-  info.params.push_back(kSpec);
-  info.param_doc += "spec (string, default=" + std::string(algorithm.spec) +
-                    "): the digest of the algorithm's text, which nodes compare\n";
   info.make = [choose](const ParamList& params) { return Make(choose(), params); };
   return info;
 }
