@@ -2,9 +2,11 @@
 
 import hashlib
 import itertools
+from pathlib import Path
 
 import numpy as np
 
+from hipress import compll
 from torch_cluster import run_ranks, torch
 
 SIZES = [40_001, 5]
@@ -150,6 +152,6 @@ def test_every_codec_topology_dtype_and_world_size_equals_the_reference():
 
 
 def test_the_list_of_codecs_is_complete():
-    import hipress
-
-    assert set(CODECS) == set(hipress.codecs())
+    # Not hipress.codecs(): other tests load algorithms of their own.
+    specs = Path(compll.__file__).parent / "specs"
+    assert set(CODECS) == {"none"} | {path.stem for path in specs.glob("*.cll")}
