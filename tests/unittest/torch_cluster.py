@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import datetime
+import faulthandler
 import multiprocessing
 import os
+import signal
 import socket
 import sys
 import time
@@ -61,6 +63,10 @@ def run_ranks(
             assert time.monotonic() < deadline, f"ranks {late} are not done after {timeout} s"
             time.sleep(0.01)
     finally:
+        for rank, process in enumerate(ranks):
+            if rank not in found and process.is_alive():
+                os.kill(process.pid, signal.SIGUSR1)  # prints where it is
+                time.sleep(0.5)
         for process in ranks:
             process.kill()
             process.join()
@@ -83,6 +89,7 @@ def _run(function, rank, world_size, port, queue, args, join) -> None:
         GLOO_SOCKET_IFNAME="lo",
         OMP_NUM_THREADS="1",
     )
+    faulthandler.register(signal.SIGUSR1)
     torch.set_num_threads(1)
     torch.manual_seed(0)
     import torch.distributed as dist
@@ -95,5 +102,5 @@ def _run(function, rank, world_size, port, queue, args, join) -> None:
         traceback.print_exc()
         value = f"{type(error).__name__}: {error}"
     queue.put((rank, value))
-    time.sleep(0.2 if world_size > 1 else 0)  # or another rank, not done, would see it die
+    time.sleep(300)  # until it is killed: another rank, not done, would see it die
     os._exit(0)
