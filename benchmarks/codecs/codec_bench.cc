@@ -39,7 +39,7 @@ double BestSeconds(const std::function<void()>& run) {
   return best;
 }
 
-/// Normal values, no two payloads' the same.
+/// Normal values, no two payloads' the same; in huge pages, which NumPy gives the peers, too.
 Buffer Gradient(size_t n, unsigned seed) {
   static const std::vector<float> values = [] {
     std::vector<float> all(size_t(16) << 20);
@@ -48,7 +48,7 @@ Buffer Gradient(size_t n, unsigned seed) {
     for (float& value : all) value = normal(random);
     return all;
   }();
-  Buffer buffer = AllocateBuffer(n * 4);
+  Buffer buffer = AllocateState(n * 4);
   for (size_t i = 0; i < n; ++i) buffer.as<float>()[i] = values[(i + seed * 100003) % values.size()];
   return buffer;
 }
@@ -103,7 +103,7 @@ void BenchmarkCodec(const Case& what, size_t n, int threads) {
   }
   const char* table = ActiveKernels().name;
   constexpr size_t kCount = 8;
-  Buffer gradient = Gradient(n, 1), out = AllocateBuffer(n * 4);
+  Buffer gradient = Gradient(n, 1), out = AllocateState(n * 4);
   std::vector<Buffer> payloads;
   std::vector<Payload> received;
   for (size_t k = 0; k < kCount; ++k) {
@@ -129,7 +129,7 @@ void BenchmarkCodec(const Case& what, size_t n, int threads) {
 
 /// The loops one writes first, for comparison: 2bit as MXNet's CPU kernel does it, element by element.
 void BenchmarkNaive(size_t n) {
-  Buffer gradient = Gradient(n, 1), residual = Gradient(n, 2), out = AllocateBuffer(n * 4);
+  Buffer gradient = Gradient(n, 1), residual = Gradient(n, 2), out = AllocateState(n * 4);
   std::vector<uint8_t> payload((n + 15) / 16 * 4);
   Report("naive loop", 1, "2bit", "encode", n, 12.25, [&] {
     const float* g = gradient.as<float>();
@@ -178,7 +178,7 @@ int main(int argc, char** argv) {
   if (argc > 1) seconds_per_measurement = std::atof(argv[1]);
   const bool all = argc > 2 && std::strcmp(argv[2], "all") == 0;
   for (const size_t n : {size_t(64) << 10, size_t(16) << 20}) {
-    Buffer from = Gradient(n, 1), to = AllocateBuffer(n * 4);
+    Buffer from = Gradient(n, 1), to = AllocateState(n * 4);
     const Kernels& best = ActiveKernels();
     for (const char* name : {"baseline", "avx2", "avx512"}) {
       const Kernels* kernels = FindKernels(name);
