@@ -116,7 +116,7 @@ def test_another_number_of_ranks_gets_what_was_left(world_size, topology):
 
 
 ELASTIC = """
-import os, sys
+import os, sys, time
 sys.path.insert(0, sys.argv[2])
 import torch, torch.distributed as dist, torch.distributed.checkpoint as dcp
 from test_torch_ddp import network, wrap
@@ -143,6 +143,7 @@ for step in range(compression.step, 4):
 if rank == 0:
     torch.save(bits(model), folder + "/" + sys.argv[3])
 dist.barrier()
+time.sleep(1)  # the other rank may still wait for the barrier's last message
 os._exit(0)
 """
 
