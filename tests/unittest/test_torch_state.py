@@ -158,7 +158,7 @@ def test_an_elastic_restart_goes_on(tmp_path):
     script = tmp_path / "train.py"
     script.write_text(ELASTIC)
     command = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2"]
-    # More than one: a restarted rank may find the address of a peer that has just died (torch 2.13).
+    # More than one: a restarted rank may find the address of a peer that has just died.
     command += ["--max-restarts=8", "--monitor-interval=0.1"]
     command += [str(script), str(tmp_path), str(ROOT / "tests" / "unittest"), "bits"]
     path = os.pathsep.join([str(ROOT / "python"), os.environ.get("PYTHONPATH", "")])
