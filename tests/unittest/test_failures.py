@@ -9,51 +9,18 @@ import time
 import pytest
 
 from cluster import Cluster, run_cluster, worker_outputs
+from programs import TRAIN_UNTIL_FAILURE, check_that_survivors_name_the_dead
 
 SERVER = (sys.executable, "-c", "from hipress.node import Node; Node().serve()")
-
-LOOP = """
-import time
-import numpy as np
-from hipress.node import HipressError, Node
-
-node = Node()
-try:
-    node.init_array(0, np.zeros(100_000, np.float32))
-    node.set_gradient_compression({"type": "2bit"})
-    x = np.ones(100_000, np.float32)
-    print("running", flush=True)
-    while True:
-        node.pushpull(0, x, np.zeros_like(x)).wait(30)
-except HipressError as error:
-    print(f"failed at {time.time()}: {error}", flush=True)
-    node.abort()
-"""
 
 
 @pytest.mark.parametrize("victim", ["worker 1", "server 0", "scheduler"])
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGSTOP], ids=["killed", "stopped"])
 def test_a_death_is_an_error_that_names_the_dead(victim, number):
-    with Cluster(LOOP, workers=3, servers=2, server_command=SERVER) as cluster:
-        for rank in range(3):
-            cluster.wait_for(f"worker {rank}", "running")
-        time.sleep(random.uniform(0, 0.5))
-        cluster.signal(victim, number)
-        killed = time.time()
-        deadline = time.monotonic() + 15
-        while set(cluster.running()) - {victim} and time.monotonic() < deadline:
-            time.sleep(0.02)
-        survivors = set(cluster.running()) - {victim}
-        assert not survivors, f"still running: {survivors}\n{cluster.report()}"
-        name = "the scheduler" if victim == "scheduler" else victim
-        for rank in range(3):
-            if f"worker {rank}" == victim:
-                continue
-            output = cluster.output(f"worker {rank}")
-            line = next(x for x in output.splitlines() if x.startswith("failed at"))
-            seconds = float(line.split()[2].rstrip(":")) - killed
-            assert name in line, line
-            assert seconds < 10, f"worker {rank} noticed after {seconds:.1f} s"
+    with Cluster(
+        TRAIN_UNTIL_FAILURE, workers=3, servers=2, server_command=SERVER
+    ) as cluster:
+        check_that_survivors_name_the_dead(cluster, 3, victim, number)
 
 
 def test_a_worker_that_leaves_early_is_named():

@@ -5,6 +5,7 @@ import sys
 import pytest
 
 from cluster import run_cluster, worker_outputs
+from programs import CHANGE_COMPRESSION
 
 SERVER = (sys.executable, "-c", "from hipress.node import Node; Node().serve()")
 
@@ -133,23 +134,7 @@ def test_compression_can_change_in_mid_training_and_nothing_is_lost():
     # Workers switch at different iterations, so servers merge payloads of different codecs. In the
     # end, uncompressed, everything that residuals held back has arrived.
     run(
-        """
-n = 5000
-node.init_array(0, np.zeros(n, np.float32))
-plan = {0: {"type": "2bit", "threshold": 1.5}, 5 + rank: {"type": "onebit"},
-        10 + rank: {"type": "2bit", "threshold": 0.25}, 15 + rank: {"type": "none"}}
-received = np.zeros(n)
-pushed = np.zeros(n)
-for iteration in range(25):
-    if iteration in plan:
-        node.set_gradient_compression({**plan[iteration], "min_size": 0})
-    out = np.zeros(n, np.float32)
-    node.push(0, gradient(n, iteration, rank)).wait(20)
-    node.pull(0, out).wait(20)
-    received += out
-    pushed += sum(gradients(n, iteration))
-np.testing.assert_allclose(received, pushed, atol=1e-3)
-""",
+        CHANGE_COMPRESSION,
         workers=3,
         env={"MXNET_KVSTORE_BIGARRAY_BOUND": "1000", "HIPRESS_PARTITION_ELEMENTS": "1024"},
     )

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-import random
 import signal
 import sys
-import time
 
 import pytest
 
 from cluster import Cluster, run_cluster, worker_outputs
+from programs import (
+    CHANGE_COMPRESSION,
+    TRAIN_UNTIL_FAILURE,
+    check_that_survivors_name_the_dead,
+)
 
 HEAD = """
 import sys
@@ -158,23 +161,7 @@ for params in ({"type": "none"}, {"type": "2bit", "threshold": 0.5, "min_size": 
 def test_compression_can_change_in_mid_training_and_nothing_is_lost():
     # Workers switch at different iterations, so a ring's hops use different codecs.
     run(
-        """
-n = 5000
-node.init_array(0, np.zeros(n, np.float32))
-plan = {0: {"type": "2bit", "threshold": 1.5}, 5 + rank: {"type": "onebit"},
-        10 + rank: {"type": "2bit", "threshold": 0.25}, 15 + rank: {"type": "none"}}
-received = np.zeros(n)
-pushed = np.zeros(n)
-for iteration in range(25):
-    if iteration in plan:
-        node.set_gradient_compression({**plan[iteration], "min_size": 0})
-    out = np.zeros(n, np.float32)
-    node.push(0, gradient(n, iteration, rank)).wait(20)
-    node.pull(0, out).wait(20)
-    received += out
-    pushed += sum(gradients(n, iteration))
-np.testing.assert_allclose(received, pushed, atol=1e-3)
-""",
+        CHANGE_COMPRESSION,
         3,
         "ring",
         env={"HIPRESS_PARTITION_ELEMENTS": "1024"},
@@ -274,25 +261,6 @@ for key, expected in enumerate([0.5, 0.625, 0.5]):
     )
 
 
-LOOP = """
-import time
-import numpy as np
-from hipress.node import HipressError, Node
-
-node = Node()
-try:
-    node.init_array(0, np.zeros(100_000, np.float32))
-    node.set_gradient_compression({"type": "2bit"})
-    x = np.ones(100_000, np.float32)
-    print("running", flush=True)
-    while True:
-        node.pushpull(0, x, np.zeros_like(x)).wait(30)
-except HipressError as error:
-    print(f"failed at {time.time()}: {error}", flush=True)
-    node.abort()
-"""
-
-
 @pytest.mark.parametrize(
     ("topology", "victim", "number"),
     [
@@ -304,22 +272,9 @@ except HipressError as error:
     ],
 )
 def test_every_survivor_names_the_dead(topology, victim, number):
-    with Cluster(LOOP, workers=4, servers=0, env={"HIPRESS_TOPOLOGY": topology}) as cluster:
-        survivors = [f"worker {rank}" for rank in range(4) if f"worker {rank}" != victim]
-        for name in survivors:
-            cluster.wait_for(name, "running")
-        time.sleep(random.uniform(0, 0.5))
-        cluster.signal(victim, number)
-        killed = time.time()
-        deadline = time.monotonic() + 15
-        while set(cluster.running()) - {victim} and time.monotonic() < deadline:
-            time.sleep(0.02)
-        assert not set(cluster.running()) - {victim}, cluster.report()
-        for name in survivors:
-            output = cluster.output(name)
-            line = next(x for x in output.splitlines() if x.startswith("failed at"))
-            assert ("the scheduler" if victim == "scheduler" else victim) in line, line
-            assert float(line.split()[2].rstrip(":")) - killed < 10, line
+    env = {"HIPRESS_TOPOLOGY": topology}
+    with Cluster(TRAIN_UNTIL_FAILURE, workers=4, servers=0, env=env) as cluster:
+        check_that_survivors_name_the_dead(cluster, 4, victim, number)
 
 
 def wait_in_vain(behaviour: str, workers: int, topology: str, env: dict) -> list[str]:

@@ -102,6 +102,12 @@ class Task:
     step: int = 0
     terms: int = 1
 
+    @property
+    def of_gradient(self) -> bool:
+        """Whether an ENCODE encodes the node's own gradient. A sum goes by the codec's form for
+        sums, one of a single term, too: dgc's has no momentum, for the gradients had it already."""
+        return self.inputs == (GRADIENT,)
+
 
 @dataclass
 class Graph:

@@ -28,8 +28,7 @@ def compression(type: str, **params: object) -> Callable[[Node, Task], Compresso
     def make(_node: Node, task: Task) -> Compressor | None:
         if task.terms == PLAIN:
             return None
-        own = task.inputs == (GRADIENT,)  # a sum's codec differs: dgc's has no momentum
-        return Compressor(type, **params) if own else base.for_sum_of(task.terms)
+        return Compressor(type, **params) if task.of_gradient else base.for_sum_of(task.terms)
 
     return make
 

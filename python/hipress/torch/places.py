@@ -36,7 +36,7 @@ class Codecs:
         """
         if task.terms == casync.PLAIN:
             return PLAIN
-        if task.inputs == (casync.GRADIENT,):
+        if task.of_gradient:
             return OWN
         return 1 if final and self.average else task.terms
 
