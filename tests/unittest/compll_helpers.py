@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 
@@ -39,3 +40,30 @@ def gradient(n: int, seed: int = 0, scale: float = 1.0) -> np.ndarray:
 
 def same_bits(left: np.ndarray, right: np.ndarray) -> bool:
     return left.dtype == right.dtype and left.tobytes() == right.tobytes()
+
+
+def check_equal(
+    one, two, n: int, inputs: list[np.ndarray], before: Callable[[int], object] = lambda step: None
+) -> list[bytes]:
+    """Compares payloads, states, decoded values and sums of two coders over some steps.
+
+    :param before: called with each step's number
+    :returns: the payloads
+    """
+    states: tuple[dict, dict] = ({}, {})
+    payloads = []
+    for step, x in enumerate(inputs):
+        before(step)
+        payload = one.encode(x, states[0], step, stream=3)
+        assert two.encode(x, states[1], step, stream=3) == payload
+        assert len(payload) <= two.max_bytes(n)
+        assert len(payload) == two.max_bytes(n) or not two.fixed_size
+        for name in states[0]:
+            assert same_bits(states[1][name], states[0][name]), name
+        assert same_bits(two.decode(payload, n), one.decode(payload, n))
+        totals = [gradient(n, 9), gradient(n, 9)]
+        one.decode_add(payload, totals[0])
+        two.decode_add(payload, totals[1])
+        assert same_bits(*totals)
+        payloads.append(payload)
+    return payloads

@@ -5,7 +5,17 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from compll_helpers import ISAS, SIZES, SPECS, from_text, gradient, program, same_bits, seed_program
+from compll_helpers import (
+    ISAS,
+    SIZES,
+    SPECS,
+    check_equal,
+    from_text,
+    gradient,
+    program,
+    same_bits,
+    seed_program,
+)
 from hipress import compll
 from hipress.compll.backends import philox
 from hipress.compll.backends.packing import pack, unpack
@@ -29,23 +39,6 @@ def special(n: int) -> np.ndarray:
     """Zeros, denormals, huge values, ties; no NaN."""
     values = np.array([0, -0.0, 1e-45, -1e-40, 3e38, -3e38, 0.5, -0.5, 1, 1], np.float32)
     return np.resize(values, n)
-
-
-def check_equal(one, two, n: int, inputs: list[np.ndarray]) -> None:
-    """Payloads, states, decoded values and sums of two coders over some steps."""
-    states: tuple[dict, dict] = ({}, {})
-    for step, x in enumerate(inputs):
-        payload = one.encode(x, states[0], step, stream=3)
-        assert payload == two.encode(x, states[1], step, stream=3)
-        assert len(payload) <= two.max_bytes(n)
-        assert len(payload) == two.max_bytes(n) or not two.fixed_size
-        for name in states[0]:
-            assert same_bits(states[0][name], states[1][name]), name
-        assert same_bits(one.decode(payload, n), two.decode(payload, n))
-        totals = [gradient(n, 9), gradient(n, 9)]
-        one.decode_add(payload, totals[0])
-        two.decode_add(payload, totals[1])
-        assert same_bits(*totals)
 
 
 @pytest.mark.parametrize(("name", "params"), CASES, ids=lambda value: str(value))

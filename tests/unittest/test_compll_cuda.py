@@ -16,6 +16,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import compll_helpers
 from compll_helpers import SIZES, SPECS, from_text, gradient, program, same_bits, seed_program
 from hipress import compll
 from hipress.compll.backends import cuda, cuda_native
@@ -35,20 +36,12 @@ def coder(name: str, shape: str = "auto", **params) -> HostCoder:
 
 
 def check_equal(one, two: HostCoder, n: int, inputs: list[np.ndarray]) -> None:
-    """Payloads, states, decoded values and sums of two coders over some steps."""
-    states: tuple[dict, dict] = ({}, {})
-    for step, x in enumerate(inputs):
+    """As compll_helpers.check_equal, each step in another order of threads and blocks."""
+
+    def shuffle(step: int) -> None:
         two.library.emulate(seed=1 + 1000 * n + step, processors=1 + (n + step) % 4)
-        payload = one.encode(x, states[0], step, stream=3)
-        assert two.encode(x, states[1], step, stream=3) == payload
-        assert len(payload) == two.max_bytes(n) or not two.fixed_size
-        for name in states[0]:
-            assert same_bits(states[1][name], states[0][name]), name
-        assert same_bits(two.decode(payload, n), one.decode(payload, n))
-        totals = [gradient(n, 9), gradient(n, 9)]
-        one.decode_add(payload, totals[0])
-        two.decode_add(payload, totals[1])
-        assert same_bits(totals[1], totals[0])
+
+    compll_helpers.check_equal(one, two, n, inputs, shuffle)
 
 
 def with_values(n: int, values: list[float]) -> np.ndarray:

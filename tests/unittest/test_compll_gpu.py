@@ -15,6 +15,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import compll_helpers
 from compll_helpers import SIZES, SPECS, gradient, program, same_bits
 from hipress import compll
 from hipress.compll.build_specs import identifier
@@ -44,18 +45,7 @@ def coder(name: str, shape: str = "auto", **params) -> HostCoder:
 
 
 def check_equal(one, two: HostCoder, n: int, inputs: list[np.ndarray]) -> None:
-    states: tuple[dict, dict] = ({}, {})
-    payloads = []
-    for step, x in enumerate(inputs):
-        payloads.append(one.encode(x, states[0], step, stream=3))
-        assert two.encode(x, states[1], step, stream=3) == payloads[-1]
-        for name in states[0]:
-            assert same_bits(states[1][name], states[0][name]), name
-        assert same_bits(two.decode(payloads[-1], n), one.decode(payloads[-1], n))
-        totals = [gradient(n, 9), gradient(n, 9)]
-        one.decode_add(payloads[-1], totals[0])
-        two.decode_add(payloads[-1], totals[1])
-        assert same_bits(totals[1], totals[0])
+    payloads = compll_helpers.check_equal(one, two, n, inputs)
     assert same_bits(two.decode_sum(payloads, n), one.decode_sum(payloads, n))
 
 
