@@ -28,6 +28,7 @@ def main() -> None:
     parser.add_argument("--forward", type=float, default=0.0)
     parser.add_argument("--after-backward", action="store_true", help="begin when all are ready")
     parser.add_argument("--no-priority", action="store_true")
+    parser.add_argument("--servers-cpu", action="store_true", help="ask servers that run this, too")
     parser.add_argument("--warmup", type=int, default=3)
     parser.add_argument("--iterations", type=int, default=10)
     args = parser.parse_args()
@@ -36,6 +37,9 @@ def main() -> None:
     from jobs import report
 
     node = Node()
+    if node.role == "server":
+        node.serve(lambda worker, head, body: repr(sum(os.times()[:2])).encode())
+        return
     if node.role != "worker":
         node.serve()
         return
@@ -55,7 +59,9 @@ def main() -> None:
         return node.pushpull(key, gradients[key], outs[key], priority=priority)
 
     def sleep(until: float) -> float:
-        time.sleep(max(0.0, until - time.perf_counter()))
+        pause = until - time.perf_counter()
+        if pause > 0:
+            time.sleep(pause)
         return until
 
     def step() -> None:
@@ -72,21 +78,29 @@ def main() -> None:
             if args.forward:
                 sleep(time.perf_counter() + args.forward * shares[key])
 
+    def servers_cpu() -> float:
+        """Seconds that servers have computed so far; worker 0 speaks for all."""
+        if node.rank > 0 or not args.servers_cpu:
+            return 0.0
+        return sum(float(node.command(i, 0, b"cpu")) for i in range(node.num_servers))
+
     seconds, before = [], {}
     for iteration in range(args.warmup + args.iterations):
         if iteration == args.warmup:
-            before, cpu = node.stats(), sum(os.times()[:2])
+            before, cpu, theirs = node.stats(), sum(os.times()[:2]), servers_cpu()
         node.barrier()
         began = time.perf_counter()
         step()
         seconds.append(time.perf_counter() - began)
     after = node.stats()
     cpu = sum(os.times()[:2]) - cpu
+    theirs = servers_cpu() - theirs
     report(
         rank=node.rank,
         seconds=seconds[args.warmup :],
         stats={name: after[name] - before[name] for name in after},
         cpu=cpu / args.iterations,
+        servers_cpu=theirs / args.iterations,
     )
     node.barrier()
     node.stop()

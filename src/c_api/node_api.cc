@@ -149,6 +149,7 @@ int HipressStats(HipressNodeHandle node, const char** json) {
   add("data_bytes_received", van.data_bytes_received);
   add("messages_sent", van.messages_sent);
   add("messages_received", van.messages_received);
+  add("writes", van.writes);
   add("lent_bytes", van.lent_bytes);
   add("refused_connections", van.refused_connections);
   add("refused_messages", van.refused_messages);

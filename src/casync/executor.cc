@@ -2,6 +2,9 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <utility>
+
+#include "common/batch.h"
 
 namespace hipress {
 namespace {
@@ -30,25 +33,82 @@ Executor::~Executor() {
   for (std::thread& thread : threads_) thread.join();
 }
 
-void Executor::Submit(int priority, std::function<void()> work) {
+Executor::Held& Executor::MyHeld() {
+  thread_local Held held;
+  return held;
+}
+
+void Executor::Submit(int priority, std::function<void()> work, int64_t elements) {
+  Held& held = MyHeld();
+  if (Batch::Open() && (held.owner == this || held.owner == nullptr)) {
+    if (held.owner == nullptr) {
+      held.owner = this;
+      Batch::AtEnd([this] { Release(); });
+    }
+    held.items.push_back({priority, 0, elements, std::move(work)});
+    return;
+  }
+  Item item{priority, 0, elements, std::move(work)};
+  std::lock_guard<std::mutex> lock(mutex_);
+  Add(&item);
+  Wake();
+}
+
+void Executor::Release() {
+  Held& held = MyHeld();
   {
     std::lock_guard<std::mutex> lock(mutex_);
-    if (stop_) return;
-    queue_.push({priority, sequence_++, std::move(work)});
+    for (Item& item : held.items) Add(&item);
+    Wake();
   }
-  ready_.notify_one();
+  held.owner = nullptr;
+  held.items.clear();
+}
+
+void Executor::Add(Item* item) {
+  if (stop_) return;
+  item->sequence = sequence_++;
+  queued_elements_ += item->elements;
+  queue_.push(std::move(*item));
+}
+
+void Executor::Wake() {
+  const int64_t jobs = (queued_elements_ + kJobElements - 1) / kJobElements;
+  for (; waking_ < std::min(idle_, jobs); ++waking_) ready_.notify_one();
+}
+
+void Executor::TakeJob(std::vector<Item>* job) {
+  int64_t elements = 0;
+  do {
+    elements += queue_.top().elements;
+    job->push_back(std::move(const_cast<Item&>(queue_.top())));
+    queue_.pop();
+  } while (!queue_.empty() && elements + queue_.top().elements <= kJobElements);
+  queued_elements_ -= elements;
 }
 
 void Executor::Loop() {
+  std::vector<Item> job;
   std::unique_lock<std::mutex> lock(mutex_);
   while (true) {
-    ready_.wait(lock, [this] { return stop_ || !queue_.empty(); });
+    while (queue_.empty() && !stop_) {
+      ++idle_;
+      ready_.wait(lock);
+      --idle_;
+      if (waking_ > 0) --waking_;
+    }
     if (stop_) return;
-    std::function<void()> work = std::move(const_cast<Item&>(queue_.top()).work);
-    queue_.pop();
+    TakeJob(&job);
+    Wake();
     lock.unlock();
-    work();
-    work = nullptr;  // what it holds must not outlive it until the next item comes
+    {
+      Batch batch;
+      for (Item& item : job) {
+        item.work();
+        item.work = nullptr;  // what it holds must not outlive it until the next job comes
+      }
+      job.clear();
+    }
     lock.lock();
   }
 }

@@ -1,6 +1,9 @@
 /*!
  * \file executor.h
  * \brief The compute threads of a node: a ready queue ordered by priority.
+ *
+ * Small tasks that are ready together are one job of a thread: it takes several from the queue at
+ * once, runs them in their order and then sets off in one go what they lead to (common/batch.h).
  */
 #ifndef HIPRESS_CASYNC_EXECUTOR_H_
 #define HIPRESS_CASYNC_EXECUTOR_H_
@@ -17,29 +20,53 @@ namespace hipress {
 
 class Executor {
  public:
+  /// Elements that one job goes through at most, unless it is one task: a partition of a large
+  /// gradient (PARTITION_ELEMENTS in python/hipress/casync/graph.py), so that an urgent task waits no
+  /// longer for small ones than for a large one.
+  static constexpr int64_t kJobElements = 256 << 10;
+
   /// \param threads 0: HIPRESS_NUM_THREADS, or else the number of cores, at most 4
   explicit Executor(int threads = 0);
   /// Work that has not started is dropped; work that has is waited for.
   ~Executor();
 
   /// Runs `work` on some thread; higher priority first, in order of submission among equals.
-  void Submit(int priority, std::function<void()> work);
+  /// \param elements that it goes through: how long it takes. Such of unknown length run alone
+  void Submit(int priority, std::function<void()> work, int64_t elements = kJobElements);
 
  private:
   struct Item {
     int priority;
     uint64_t sequence;
+    int64_t elements;
     std::function<void()> work;
     bool operator<(const Item& o) const {
       return priority != o.priority ? priority < o.priority : sequence > o.sequence;
     }
   };
+  /// What a batch of this thread has submitted, and to whom.
+  struct Held {
+    Executor* owner = nullptr;
+    std::vector<Item> items;
+  };
+  static Held& MyHeld();
+  void Release();
   void Loop();
+  // Under the lock.
+  /// Leaves the item alone if there is nobody to run it: its end may need locks.
+  void Add(Item* item);
+  /// Takes the next job's items off the queue.
+  void TakeJob(std::vector<Item>* job);
+  /// Wakes as many threads as there are jobs, not counting those that are on their way.
+  void Wake();
 
   std::mutex mutex_;
   std::condition_variable ready_;
   std::priority_queue<Item> queue_;
   uint64_t sequence_ = 0;
+  int64_t queued_elements_ = 0;
+  int64_t idle_ = 0;    ///< threads that wait
+  int64_t waking_ = 0;  ///< of these, told to wake up
   bool stop_ = false;
   std::vector<std::thread> threads_;
 };

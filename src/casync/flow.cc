@@ -192,7 +192,9 @@ void Flow::TryStart(const InstancePtr& instance, int t, Effects* effects) {
     Complete(instance, t, std::move(sum), effects);
   } else {
     effects->actions.push_back([self, instance, t] {
-      self->executor_->Submit(instance->priority, [self, instance, t] { self->Run(instance, t); });
+      const Task& task = self->program_->tasks()[t];
+      self->executor_->Submit(instance->priority, [self, instance, t] { self->Run(instance, t); },
+                              self->WorkOf(task));
     });
   }
 }
@@ -233,6 +235,11 @@ void Flow::Complete(const InstancePtr& instance, int t, Value value, Effects* ef
   const size_t next = instance->iteration + 1 - live_.front()->iteration;
   if (next < live_.size()) TryStart(live_[next], t, effects);
   if (instance->left == 0) Retire(effects);
+}
+
+/// Elements that a task goes through: of its partition, by each input.
+int64_t Flow::WorkOf(const Task& task) const {
+  return program_->partitions()[task.partition].count * int64_t(task.inputs.size());
 }
 
 void Flow::Retire(Effects* effects) {

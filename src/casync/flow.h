@@ -135,6 +135,7 @@ class Flow : public std::enable_shared_from_this<Flow> {
   void Complete(const InstancePtr& instance, int task, Value value, Effects* effects);
   void DropOutput(const InstancePtr& instance, Effects* effects);
   void Retire(Effects* effects);
+  int64_t WorkOf(const Task& task) const;
   int CheckedRecv(NodeId from, const MessageHeader& header) const;
 
   // Without the lock, on a compute thread.

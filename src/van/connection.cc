@@ -6,6 +6,7 @@
 #include <climits>
 #include <cstring>
 
+#include "common/batch.h"
 #include "common/log.h"
 #include "van/framing.h"
 
@@ -126,6 +127,7 @@ void Connection::OnReadable() {
 }
 
 void Connection::Accept(size_t n) {
+  Batch batch;  // of all messages that one read has brought
   try {
     if (in_message_) {
       const size_t direct = std::min(n, std::min(body_ - got_, kReadPiece));

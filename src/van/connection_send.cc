@@ -10,6 +10,7 @@
 #include <cstring>
 #include <utility>
 
+#include "common/batch.h"
 #include "van/connection.h"
 #include "van/framing.h"
 
@@ -47,7 +48,9 @@ void Connection::Send(Message message, int priority, Van::SendDone done) {
       done = nullptr;
     }
   }
-  if (idle) ScheduleFlush();
+  if (idle) {  // once for all messages of a batch
+    Batch::AtEnd([self = shared_from_this()] { self->ScheduleFlush(); });
+  }
   if (done) asio::post(socket_.get_executor(), [done = std::move(done)] { done(false); });
 }
 
@@ -90,6 +93,7 @@ void Connection::Flush() {
     }
     if (n <= 0) return ReadFailed(n);
     last_sent_ = steady_clock::now();
+    counters_.writes.fetch_add(1, std::memory_order_relaxed);
     Advance(static_cast<size_t>(n));
     turn += static_cast<size_t>(n);
     if (turn >= kTurn) return ScheduleFlush();

@@ -52,6 +52,7 @@ struct VanCounters {
   std::atomic<uint64_t> data_bytes_received{0};
   std::atomic<uint64_t> messages_sent{0};
   std::atomic<uint64_t> messages_received{0};
+  std::atomic<uint64_t> writes{0};  ///< to the kernel; one carries all messages that are ready
   std::atomic<uint64_t> lent_bytes{0};  ///< of bytes_sent: read by a peer where they lay, not sent
   std::atomic<uint64_t> refused_connections{0};  ///< strangers, wrong secrets, garbage
   std::atomic<uint64_t> refused_messages{0};     ///< corrupt, malformed or out of place

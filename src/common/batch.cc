@@ -1,0 +1,41 @@
+#include "common/batch.h"
+
+#include <utility>
+#include <vector>
+
+namespace hipress {
+namespace {
+
+struct State {
+  int depth = 0;
+  std::vector<std::function<void()>> actions;
+};
+
+State& Mine() {
+  thread_local State state;
+  return state;
+}
+
+}  // namespace
+
+Batch::Batch() { ++Mine().depth; }
+
+Batch::~Batch() {
+  State& state = Mine();
+  if (--state.depth > 0) return;
+  // By index: an action may, outside any batch now, lead to a batch of its own.
+  std::vector<std::function<void()>> actions = std::exchange(state.actions, {});
+  for (auto& action : actions) action();
+  actions.clear();
+  if (state.actions.empty()) state.actions = std::move(actions);  // keeps the memory
+}
+
+void Batch::AtEnd(std::function<void()> action) {
+  State& state = Mine();
+  if (state.depth == 0) return action();
+  state.actions.push_back(std::move(action));
+}
+
+bool Batch::Open() { return Mine().depth > 0; }
+
+}  // namespace hipress

@@ -1,0 +1,118 @@
+// What is ready together goes together: tasks of an executor, messages of a connection.
+#include "common/batch.h"
+
+#include <atomic>
+#include <set>
+
+#include "casync/executor.h"
+#include "van/van.h"
+#include "van_testing.h"
+
+namespace hipress {
+namespace {
+
+using namespace testing;  // NOLINT
+
+TEST(Batch, PutsOffToItsEndInOrderAndDoesAtOnceWithoutOne) {
+  std::vector<int> done;
+  {
+    Batch batch;
+    Batch::AtEnd([&] { done.push_back(1); });
+    {
+      Batch inner;  // part of the outer one
+      Batch::AtEnd([&] {
+        done.push_back(2);
+        Batch::AtEnd([&] { done.push_back(3); });  // no batch any more
+      });
+    }
+    EXPECT_TRUE(done.empty());
+  }
+  EXPECT_EQ(done, (std::vector<int>{1, 2, 3}));
+  Batch::AtEnd([&] { done.push_back(4); });
+  EXPECT_EQ(done.size(), 4u);
+}
+
+/// Jobs that tasks of these sizes and priorities are run in, of an executor with one thread.
+std::vector<std::vector<int>> JobsOf(const std::vector<std::pair<int, int64_t>>& tasks) {
+  std::vector<std::vector<int>> jobs(1);
+  Waitable waitable;
+  size_t ran = 0;
+  Executor executor(1);
+  {
+    Batch together;
+    for (size_t i = 0; i < tasks.size(); ++i) {
+      executor.Submit(tasks[i].first, [&, i] {
+        waitable.Do([&] {
+          jobs.back().push_back(int(i));
+          ++ran;
+        });
+        // The first of a job sees to its end: there, the next job's list begins.
+        if (jobs.back().size() == 1) Batch::AtEnd([&] { waitable.Do([&] { jobs.emplace_back(); }); });
+      }, tasks[i].second);
+    }
+    EXPECT_EQ(ran, 0u);
+  }
+  EXPECT_TRUE(waitable.Await([&] { return ran == tasks.size() && jobs.back().empty(); }));
+  jobs.pop_back();
+  return jobs;
+}
+
+TEST(Executor, SmallTasksAreOneJobInTheirOrder) {
+  const int64_t small = Executor::kJobElements / 8;
+  EXPECT_EQ(JobsOf({{0, small}, {2, small}, {1, small}, {2, small}}),
+            (std::vector<std::vector<int>>{{1, 3, 2, 0}}));
+}
+
+TEST(Executor, AJobIsNoLongerThanALargeTask) {
+  const int64_t full = Executor::kJobElements;
+  EXPECT_EQ(JobsOf({{0, full / 2}, {0, full / 2}, {0, 1}, {0, full}, {0, 2 * full}, {0, 1}, {0, 1}}),
+            (std::vector<std::vector<int>>{{0, 1}, {2}, {3}, {4}, {5, 6}}));
+}
+
+TEST(Executor, RunsEverythingThatManyThreadsSubmit) {
+  Waitable waitable;
+  int ran = 0;
+  Executor executor(3);
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 4; ++t) {
+    threads.emplace_back([&, t] {
+      for (int i = 0; i < 500; ++i) {
+        Batch batch;
+        for (int j = 0; j < t; ++j) {
+          executor.Submit(j, [&] { waitable.Do([&] { ++ran; }); }, 1 + (i % 5) * Executor::kJobElements / 4);
+        }
+      }
+    });
+  }
+  for (auto& thread : threads) thread.join();
+  EXPECT_TRUE(waitable.Await([&] { return ran == 500 * (1 + 2 + 3); }));
+}
+
+TEST(Van, MessagesOfABatchLeaveInOneWriteAndArriveInTheirOrder) {
+  VanOptions options;
+  options.tls = "off";
+  Recorder at_server, at_worker;
+  auto server = MakeTcpVan(options), worker = MakeTcpVan(options);
+  const std::string address = server->Start(Server(0), "127.0.0.1", 0, &at_server);
+  worker->Start(Worker(0), "127.0.0.1", 0, &at_worker);
+  worker->Connect(Server(0), address, In(seconds(10)));
+  const uint64_t before = worker->counters().writes;
+  constexpr int kMessages = 200;
+  {
+    Batch batch;
+    for (int i = 0; i < kMessages; ++i) {
+      worker->Send(Server(0), Text(MessageKind::kCommand, "small", i), /*priority=*/i % 2);
+    }
+  }
+  ASSERT_TRUE(at_server.AwaitMessages(kMessages));
+  EXPECT_LE(worker->counters().writes - before, 3u);  // one, and a heartbeat perhaps
+  for (int i = 0; i < kMessages; ++i) {
+    const uint64_t key = 2 * uint64_t(i % (kMessages / 2)) + (i < kMessages / 2 ? 1 : 0);
+    EXPECT_EQ(at_server.messages[i].second.header.key, key);
+  }
+  worker->Stop(milliseconds(500));
+  server->Stop(milliseconds(500));
+}
+
+}  // namespace
+}  // namespace hipress
