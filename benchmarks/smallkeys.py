@@ -66,7 +66,7 @@ def main() -> None:
     if args.quick:
         args.rounds, args.iterations = 1, 8
     many, one = [args.elements] * args.keys, [args.elements * args.keys]
-    title = f"a step of {args.keys} x {args.elements} elements against one gradient, {args.nodes} nodes"
+    title = f"{args.keys} gradients of {args.elements} elements beside one, {args.nodes} nodes"
     table = Table(title=title, title_justify="left")
     for name in ("", "CPU ms: many", "one", "ratio", "ms: many", "one", "ratio", "messages",
                  "writes"):

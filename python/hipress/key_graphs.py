@@ -30,6 +30,8 @@ class KeyGraphs:
         self._wish = os.environ.get("HIPRESS_TOPOLOGY") or AUTO
         self._devices_per_host = _number("HIPRESS_DEVICES_PER_HOST", 0)
         self._plan: dict[str, plans.Decision] = {}
+        self.partition_elements = _number("HIPRESS_PARTITION_ELEMENTS", PARTITION_ELEMENTS)
+        """About the most elements of a part, for keys that a plan does not cut."""
         self._next_home = 0
         self.in_use = False
         """Whether a key is initialised: the topology is settled then."""
@@ -112,7 +114,7 @@ class KeyGraphs:
             n,
             self._num_workers,
             self._num_servers,
-            partition_elements=_number("HIPRESS_PARTITION_ELEMENTS", PARTITION_ELEMENTS),
+            partition_elements=self.partition_elements,
             bigarray_bound=_number("MXNET_KVSTORE_BIGARRAY_BOUND", BIGARRAY_BOUND),
             devices_per_host=max(1, self._devices_per_host),
             **options,

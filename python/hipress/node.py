@@ -227,6 +227,7 @@ class Node:
 
     def push(self, key: int, gradient: np.ndarray, priority: int = 0) -> Pending:
         """Pushes; ``gradient`` must not change until the result's ``wait`` returns."""
+        self.before_push(key)
         return self._start(lib.HipressPush, key, priority, gradient)
 
     def pull(self, key: int, out: np.ndarray, priority: int = 0) -> Pending:
@@ -238,6 +239,7 @@ class Node:
     ) -> Pending:
         """Pushes ``gradient`` and pulls into ``out`` (``gradient`` itself by default)."""
         out = gradient if out is None else out
+        self.before_push(key)
         return self._start(lib.HipressPushPull, key, priority, gradient, out)
 
     def _start(self, function, key: int, priority: int, *arrays: np.ndarray) -> Pending:
@@ -276,8 +278,9 @@ class Node:
 
         ``topology``, ``devices_per_host`` and ``plan`` (a file) among them hold for keys that are
         initialised later. With ``plan="auto"`` all workers call this together and find out by some
-        seconds of measuring from which size on compression pays (:mod:`hipress.secopa.auto`); doing
-        so again later revises the answer.
+        seconds of measuring from which size on compression pays, and how to cut gradients; they
+        check that again as they push, for which all must push their keys in the same order
+        (:mod:`hipress.secopa.auto`).
 
         :raises HipressError: a sentence that lists what is allowed
         """
@@ -285,9 +288,28 @@ class Node:
             params = {k: v for k, v in params.items() if k != "plan"}
             self._compress(params)  # whatever is wrong with them is said at once
             if self._auto is None:
-                self._auto = AutoPlan(self)
-            params = self._auto.decide(params, self._compress)
+                chosen = os.environ.get("HIPRESS_PARTITION_ELEMENTS")
+                self._auto = AutoPlan(self, self._compress, None if chosen else self._cut)
+            self._auto.decide(params)
+            return
+        if self._auto is not None:
+            self._auto.stop()
         self._compress(params)
+
+    def _cut(self, elements: int) -> None:
+        self._graphs.partition_elements = elements
+
+    def before_push(self, key: int, settle: Callable[[], None] | None = None) -> None:
+        """Front ends that push through :attr:`handle` call this before each push, in its order.
+
+        With ``plan="auto"`` it now and then, the same time on all workers, finds out whether the
+        plan still holds.
+
+        :param settle: blocks until all that was pushed and pulled is over; else :meth:`wait_all`
+        :raises HipressError: if a node fails meanwhile
+        """
+        if self._auto is not None:
+            self._auto.before_push(key, settle or self.wait_all)
 
     def _compress(self, params: dict[str, object]) -> None:
         topology = {"topology": str(params["topology"]).lower()} if "topology" in params else {}

@@ -122,6 +122,7 @@ class KVStore(MXNetKVStore):
         """
         for user_key, arrays in group(key, value):
             entry = self._keys.get(user_key, "push")
+            self._node.before_push(entry.number, self._settle)
             self._check_optimizer()
             if entry.sparse:
                 self._job.sparse.push(entry, arrays, priority)
@@ -158,6 +159,7 @@ class KVStore(MXNetKVStore):
         outs = values if out is None else group(key, out)
         for (user_key, pushed), (_, pulled) in zip(values, outs):
             entry = self._keys.get(user_key, "push")
+            self._node.before_push(entry.number, self._settle)
             self._check_optimizer()
             if entry.sparse:
                 raise MXNetError(
@@ -254,8 +256,7 @@ class KVStore(MXNetKVStore):
 
         :param dump_optimizer: save the optimizer itself, too
         """
-        mx.nd.waitall()
-        self._node.wait_all()
+        self._settle()
         if self._node.serverless:
             states = [self._local_optimizer().states(dump_optimizer)]
         else:
@@ -297,6 +298,11 @@ class KVStore(MXNetKVStore):
         if self._local is None:
             raise MXNetError("this store has no optimizer: call set_optimizer first")
         return self._local
+
+    def _settle(self) -> None:
+        """Blocks until all that was pushed and pulled is over."""
+        mx.nd.waitall()
+        self._node.wait_all()
 
     # ---- The job ---------------------------------------------------------------------------------
 

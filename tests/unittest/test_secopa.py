@@ -284,3 +284,67 @@ def test_a_job_plans_by_itself_and_all_workers_agree():
     ]
     assert len(set(lines)) == 1
     assert "'type': 'none'" in lines[0] or "'min_size'" in lines[0]
+
+
+DRIFTING = """
+import logging, sys
+import numpy as np
+from hipress.node import Node
+from hipress.secopa import auto
+
+logging.basicConfig(stream=sys.stdout, format="log: %(message)s", level=logging.WARNING)
+node = Node()
+link = {"bytes_per_second": 1e7}  # slow: tbq pays; later fast: it does not
+
+def seconds(self, size, wish, parts=0):
+    # What would be measured on that link, a bit different on each worker.
+    self._compress(wish)
+    bytes_ = 4 * size / (16 if wish["type"] == "tbq" else 1)
+    codec = 1e-3 + 1e-9 * size if wish["type"] == "tbq" else 0
+    noise = 1 + 0.02 * node.rank
+    return noise * (1e-5 + bytes_ / link["bytes_per_second"] + codec)
+
+auto.AutoPlan._seconds = seconds
+auto.FIRST_CHECK = auto.LAST_CHECK = 4
+real, plans = node._compress, []
+node._compress = lambda params: (plans.append((step, params)), real(params))[1]
+step = -1
+node.set_gradient_compression({"type": "tbq", "threshold": 0.5, "plan": "auto", **TOPOLOGY})
+N = 100_000
+for key in range(2):
+    node.init_array(key, np.zeros(N, np.float32))
+random = np.random.default_rng(7)  # the same numbers on all workers; multiples of 1/64
+gradients = [random.integers(-64, 65, N).astype(np.float32) / 64 for _ in range(2)]
+totals = [np.zeros(N), np.zeros(N)]
+kinds = []
+for step in range(20):
+    if step == 7:
+        link["bytes_per_second"] = 1e12
+    out = [np.empty(N, np.float32) for _ in gradients]
+    before = node.stats()["pushed_bytes"]
+    pending = [node.pushpull(k, gradients[k], out[k], priority=-k) for k in range(2)]
+    for operation in pending:
+        operation.wait(30)
+    node.wait_all()
+    for k in range(2):
+        totals[k] += out[k]
+    kinds.append(node._auto._chosen["type"])
+# Whatever was left out while gradients were compressed has come with the later ones.
+for k in range(2):
+    assert (totals[k] == 20 * node.num_workers * gradients[k].astype(np.float64)).all(), k
+print("kinds", kinds)
+node.stop()
+"""
+
+
+@pytest.mark.parametrize("topology", ["ps", "colocated", "ring"])
+def test_a_plan_is_revised_at_one_step_when_times_drift_and_loses_nothing(topology):
+    body = DRIFTING.replace("**TOPOLOGY", f"'topology': {topology!r}")
+    results = run_cluster(body, workers=3, servers=2 if topology == "ps" else 0, timeout=90)
+    texts = worker_outputs(results)
+    lines = [next(li for li in text.splitlines() if li.startswith("kinds")) for text in texts]
+    assert len(set(lines)) == 1
+    # The link is faster from step 7 on; the check before step 8 finds out.
+    assert lines[0] == f"kinds {['tbq'] * 8 + ['none'] * 12}"
+    said = [line for text in texts for line in text.splitlines() if "to compress nothing" in line]
+    assert len(said) == 1 and "at step 8" in said[0]

@@ -1,22 +1,28 @@
-"""``plan: 'auto'``: a job finds out by itself from which size on compression pays.
+"""``plan: 'auto'``: a job finds out by itself what to compress and how to cut it.
 
 All workers together push gradients of a few sizes over the job's own topology, uncompressed and
 compressed, several at once as in training, and time them. They add up what they measured (the
 logarithms, so that no slow worker outweighs the others), worker 0 fits a curve to each and finds
 the least size at which compression is faster; all take its answer. A gradient of fewer elements
-goes uncompressed. If compression pays at no size, nothing is compressed.
+goes uncompressed. If compression pays at no size, nothing is compressed. In the same way they find
+how large the parts of a large gradient should be; that holds for keys that are initialised later.
+
+The measured times are what the plan predicts from. Every so many steps the workers, before the
+step begins and when all before it is over, time one size again. Where that differs by more than
+DRIFT they measure all anew, and the answer holds from this step on, on all of them. Whoever keeps a
+residual for a gradient that goes uncompressed from now on adds it to the next one.
 """
 
 from __future__ import annotations
 
 import logging
-import math
 import time
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from hipress.casync.graph import PARTITION_ELEMENTS
 from hipress.secopa.curve import Curve, fit
 
 if TYPE_CHECKING:
@@ -34,6 +40,20 @@ GAIN = 0.97
 """Compression must take at most this part of the uncompressed time."""
 LARGEST = 1 << 30
 """Elements up to which the curves are compared."""
+PARTS = (1 << 16, 1 << 17, 1 << 19)
+"""Elements of a part that are tried beside the topology's own, 1 << 18."""
+PARTS_SIZE = 1 << 20
+"""Elements of the gradients that are cut into them."""
+PARTS_SECONDS = 0.5
+"""Where these take longer, links are busy all the time however they are cut: nothing is tried."""
+CLEARLY = 0.93
+"""Another cut must take at most this part of the own one's time."""
+DRIFT = 1.5
+"""Times may differ by this factor from those that the plan was made from."""
+PROBE = 2
+"""Which of SIZES is timed again."""
+FIRST_CHECK, LAST_CHECK = 16, 1024
+"""Steps until it is, the first time; twice as many, up to the latter, if nothing has changed."""
 TIMEOUT = 120.0
 FIRST_KEY = 1 << 62
 """Keys from here on are these; front ends count theirs from 0."""
@@ -56,84 +76,177 @@ def threshold(raw: Curve, compressed: Curve) -> int | None:
 
 
 class AutoPlan:
-    """Measures on a node that has just joined; every method is collective."""
+    """Measures between the steps of a node's training; every method is collective.
 
-    def __init__(self, node: Node) -> None:
+    :param settle: blocks until all that this worker has pushed and pulled is over
+    :param compress: sets compression parameters
+    :param cut: sets the elements of a part, for keys that are initialised later
+    """
+
+    def __init__(
+        self,
+        node: Node,
+        compress: Callable[[dict[str, object]], None],
+        cut: Callable[[int], None] | None,
+    ) -> None:
         self._node = node
+        self._compress = compress
+        self._cut = cut
         random = np.random.default_rng(node.rank)
         self._gradient = 0.01 * random.standard_normal(SIZES[-1], dtype=np.float32)
         self._out = np.empty(AT_ONCE * SIZES[-1], np.float32)
-        self._keys: dict[int, list[int]] = {}
+        self._keys: dict[tuple[int, int], list[int]] = {}
         self._next = FIRST_KEY
         self._talk = self._new(2 * len(SIZES), "agreement")
+        self._wish: dict[str, object] = {}
+        self._times = np.empty(0)
+        self._watching = False
+        self._first: int | None = None  # of a step
 
     def _new(self, size: int, name: str) -> int:
         key, self._next = self._next, self._next + 1
         self._node.init_array(key, np.zeros(size, np.float32), f"hipress/auto/{name}")
         return key
 
-    def decide(
-        self, params: Mapping[str, object], compress: Callable[[dict[str, object]], None]
-    ) -> dict[str, object]:
-        """``params`` with the min_size that pays, or type none.
+    def decide(self, params: Mapping[str, object]) -> dict[str, object]:
+        """Measures, sets the parameters that pay, and watches over them from now on.
 
-        :param compress: sets compression parameters
+        Returns them: ``params`` with the min_size that pays, or type none.
+
         :raises HipressError: if a node fails meanwhile
         """
-        node = self._node
-        plain = {"type": "none", **_travel(params)}
-        times = []
-        for wish in (plain, {**params, "min_size": 0}):
-            compress(wish)
-            times.append([self._seconds(size) for size in SIZES])
-        compress(plain)
-        agreed = self._sum(np.log(np.array(times, np.float64)).ravel()) / node.num_workers
-        least = self._from_worker_0(np.exp(agreed).reshape(2, -1))
-        if least is None:
-            if node.rank == 0:
-                _log.warning(
-                    "plan auto: compression with %s gains nothing here: nothing is compressed",
-                    params.get("type"),
-                )
-            return plain
-        if node.rank == 0:
-            _log.info("plan auto: %s pays from %d elements on", params.get("type"), least)
-        return {**params, "min_size": max(least, int(params.get("min_size", 0)))}
+        self._wish = dict(params)
+        chosen = self._decide()
+        self._watching = True
+        self._first, self._steps = None, 0
+        self._interval = self._next_check = FIRST_CHECK
+        return chosen
 
-    def _seconds(self, size: int) -> float:
+    def stop(self) -> None:
+        """Does not watch any more."""
+        self._watching = False
+
+    def before_push(self, key: int, settle: Callable[[], None]) -> None:
+        """Checks the plan if a step begins with this push of ``key`` and it is time to."""
+        if not self._watching or key >= FIRST_KEY:
+            return
+        if self._first is None:
+            self._first = key
+        if key != self._first:
+            return
+        if self._steps >= self._next_check:
+            settle()
+            self._check()
+        self._steps += 1
+
+    def _check(self) -> None:
+        """Times PROBE again, and plans anew if that has changed."""
+        now = self._agree([[self._seconds(SIZES[PROBE], wish)] for wish in self._variants()])
+        self._compress(self._chosen)
+        then = self._times[:, PROBE]
+        drift = float(np.exp(np.abs(np.log(now[:, 0] / then)).max()))
+        # The sum has the same bits on all workers, but their logarithms may not: worker 0 decides.
+        drifted = self._from_worker_0(drift > DRIFT)
+        self._interval = FIRST_CHECK if drifted else min(2 * self._interval, LAST_CHECK)
+        self._next_check = self._steps + self._interval
+        if drifted:
+            before = self._chosen
+            chosen = self._decide()
+            if self._node.rank == 0:
+                _log.warning(
+                    "plan auto: at step %d, %d elements take %.4g s uncompressed and %.4g s "
+                    "compressed, not %.4g s and %.4g s as planned with: %s",
+                    self._steps, SIZES[PROBE], *now[:, 0], *then,
+                    "the plan stays" if chosen == before else f"the plan is now {_brief(chosen)}",
+                )  # fmt: skip
+
+    def _variants(self) -> tuple[dict[str, object], dict[str, object]]:
+        return {"type": "none", **_travel(self._wish)}, {**self._wish, "min_size": 0}
+
+    def _decide(self) -> dict[str, object]:
+        wish = self._wish
+        variants = self._variants()
+        self._times = self._agree([[self._seconds(size, v) for size in SIZES] for v in variants])
+        least = 0
+        if self._node.rank == 0:
+            raw, compressed = (fit(SIZES, row).curve for row in self._times)
+            least = threshold(raw, compressed) or 0
+        least = self._from_worker_0(least)  # another machine's arithmetic may round otherwise
+        chosen = variants[0]
+        if least > 0:
+            chosen = {**wish, "min_size": max(least, int(wish.get("min_size", 0)))}
+        if self._node.rank == 0 and least == 0:
+            _log.warning(
+                "plan auto: compression with %s gains nothing here: nothing is compressed",
+                wish.get("type"),
+            )
+        elif self._node.rank == 0:
+            _log.info("plan auto: %s pays from %d elements on", wish.get("type"), least)
+        if self._cut is not None:
+            self._choose_parts(variants[1 if 0 < least <= PARTS_SIZE else 0])
+        self._chosen = chosen
+        self._compress(chosen)
+        return chosen
+
+    def _choose_parts(self, wish: dict[str, object]) -> None:
+        """Sets the elements of a part that is fastest, if it clearly is."""
+        row = self._times[int("min_size" in wish)]
+        if self._from_worker_0(row[SIZES.index(PARTS_SIZE)] > PARTS_SECONDS):
+            return
+        choices = (PARTITION_ELEMENTS, *PARTS)
+        times = self._agree([[self._seconds(PARTS_SIZE, wish, parts) for parts in choices]])[0]
+        best = int(np.argmin(times))
+        parts = choices[best] if times[best] < CLEARLY * times[0] else choices[0]
+        parts = self._from_worker_0(parts)
+        if self._node.rank == 0:
+            _log.info("plan auto: gradients are cut into parts of about %d elements", parts)
+        self._cut(parts)
+
+    def _seconds(self, size: int, wish: dict[str, object], parts: int = 0) -> float:
+        """Of gradients of ``size`` elements, in ``parts`` of so many elements if not 0."""
         node = self._node
-        if size not in self._keys:
+        self._compress(wish)
+        if (size, parts) not in self._keys:
+            if self._cut is not None:
+                self._cut(parts or PARTITION_ELEMENTS)
             count = max(AT_ONCE, TOGETHER // size)
-            self._keys[size] = [self._new(size, f"{size}/{i}") for i in range(count)]
+            self._keys[size, parts] = [self._new(size, f"{size}/{parts}/{i}") for i in range(count)]
         found = []
         for _ in range(ROUNDS):
             node.barrier()
             start = time.perf_counter()
             pending = [
                 node.pushpull(key, self._gradient[:size], self._out[i * size : (i + 1) * size])
-                for i, key in enumerate(self._keys[size])
+                for i, key in enumerate(self._keys[size, parts])
             ]
             for operation in pending:
                 operation.wait(TIMEOUT)
             found.append(time.perf_counter() - start)
         return min(found[1:])
 
+    def _agree(self, seconds: list[list[float]]) -> np.ndarray:
+        """The workers' geometric means."""
+        self._compress(self._variants()[0])
+        array = np.array(seconds, np.float64)
+        means = self._sum(np.log(array).ravel()) / self._node.num_workers
+        return np.exp(means).reshape(array.shape)
+
     def _sum(self, values: np.ndarray) -> np.ndarray:
         """The sum over all workers: the same bits on each."""
-        array = values.astype(np.float32)
+        array = np.zeros(2 * len(SIZES), np.float32)
+        array[: values.size] = values
         self._node.pushpull(self._talk, array).wait(TIMEOUT)
-        return array
+        return array[: values.size]
 
-    def _from_worker_0(self, times: np.ndarray) -> int | None:
-        """Worker 0's conclusion, on all: another machine's arithmetic may round otherwise."""
-        message = np.zeros(2 * len(SIZES))
-        if self._node.rank == 0:
-            raw, compressed = (fit(SIZES, row).curve for row in times)
-            least = threshold(raw, compressed)
-            # A power of two times a number of two bits: exact as float32.
-            message[0] = 0 if least is None else least
-        answer = self._sum(message)[0]
-        return int(answer) if answer > 0 and math.isfinite(answer) else None
+    def _from_worker_0(self, number: int) -> int:
+        """Worker 0's, on all: a power of two times a number of two bits, exact as float32."""
+        return int(self._sum(np.array([number if self._node.rank == 0 else 0]))[0])
+
+
+def _brief(params: Mapping[str, object]) -> str:
+    if params.get("type") == "none":
+        return "to compress nothing"
+    return f"{params.get('type')} from {params['min_size']} elements on"
 
 
 def _travel(params: Mapping[str, object]) -> dict[str, object]:
