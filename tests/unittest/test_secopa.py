@@ -296,11 +296,10 @@ logging.basicConfig(stream=sys.stdout, format="log: %(message)s", level=logging.
 node = Node()
 link = {"bytes_per_second": 1e7}  # slow: tbq pays; later fast: it does not
 
-def seconds(self, size, wish, parts=0):
+def seconds(self, case):
     # What would be measured on that link, a bit different on each worker.
-    self._compress(wish)
-    bytes_ = 4 * size / (16 if wish["type"] == "tbq" else 1)
-    codec = 1e-3 + 1e-9 * size if wish["type"] == "tbq" else 0
+    bytes_ = 4 * case.size / (16 if case.compressed else 1)
+    codec = 1e-3 + 1e-9 * case.size if case.compressed else 0
     noise = 1 + 0.02 * node.rank
     return noise * (1e-5 + bytes_ / link["bytes_per_second"] + codec)
 

@@ -17,7 +17,8 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -35,18 +36,17 @@ TOGETHER = 1 << 17
 """Gradients of a size under way together: so many at least, and so many elements in all. Small ones
 share a link with others in training; one alone would pass in a burst."""
 ROUNDS = 4
-"""Times that each is pushed; the first does not count, the least of the others does."""
+"""Times that each is pushed, in turns; the first does not count, the least of the others does."""
 GAIN = 0.97
 """Compression must take at most this part of the uncompressed time."""
 LARGEST = 1 << 30
 """Elements up to which the curves are compared."""
 PARTS = (1 << 16, 1 << 17, 1 << 19)
 """Elements of a part that are tried beside the topology's own, 1 << 18."""
-PARTS_SIZE = 1 << 20
-"""Elements of the gradients that are cut into them."""
 PARTS_SECONDS = 0.5
-"""Where these take longer, links are busy all the time however they are cut: nothing is tried."""
-CLEARLY = 0.93
+"""Where gradients of the largest of SIZES take longer, links are busy however they are cut: nothing
+is tried."""
+CLEARLY = 0.9
 """Another cut must take at most this part of the own one's time."""
 DRIFT = 1.5
 """Times may differ by this factor from those that the plan was made from."""
@@ -75,6 +75,18 @@ def threshold(raw: Curve, compressed: Curve) -> int | None:
     return least
 
 
+@dataclass(frozen=True)
+class Case:
+    """Gradients that are timed."""
+
+    size: int
+    compressed: bool
+    parts: int = PARTITION_ELEMENTS
+
+    def __str__(self) -> str:
+        return f"{self.size}/{'y' if self.compressed else 'n'}/{self.parts}"
+
+
 class AutoPlan:
     """Measures between the steps of a node's training; every method is collective.
 
@@ -95,7 +107,7 @@ class AutoPlan:
         random = np.random.default_rng(node.rank)
         self._gradient = 0.01 * random.standard_normal(SIZES[-1], dtype=np.float32)
         self._out = np.empty(AT_ONCE * SIZES[-1], np.float32)
-        self._keys: dict[tuple[int, int], list[int]] = {}
+        self._keys: dict[Case, list[int]] = {}
         self._next = FIRST_KEY
         self._talk = self._new(2 * len(SIZES), "agreement")
         self._wish: dict[str, object] = {}
@@ -141,10 +153,10 @@ class AutoPlan:
 
     def _check(self) -> None:
         """Times PROBE again, and plans anew if that has changed."""
-        now = self._agree([[self._seconds(SIZES[PROBE], wish)] for wish in self._variants()])
+        now = self._timed([Case(SIZES[PROBE], compressed) for compressed in (False, True)])
         self._compress(self._chosen)
         then = self._times[:, PROBE]
-        drift = float(np.exp(np.abs(np.log(now[:, 0] / then)).max()))
+        drift = float(np.exp(np.abs(np.log(now / then)).max()))
         # The sum has the same bits on all workers, but their logarithms may not: worker 0 decides.
         drifted = self._from_worker_0(drift > DRIFT)
         self._interval = FIRST_CHECK if drifted else min(2 * self._interval, LAST_CHECK)
@@ -156,7 +168,7 @@ class AutoPlan:
                 _log.warning(
                     "plan auto: at step %d, %d elements take %.4g s uncompressed and %.4g s "
                     "compressed, not %.4g s and %.4g s as planned with: %s",
-                    self._steps, SIZES[PROBE], *now[:, 0], *then,
+                    self._steps, SIZES[PROBE], *now, *then,
                     "the plan stays" if chosen == before else f"the plan is now {_brief(chosen)}",
                 )  # fmt: skip
 
@@ -165,14 +177,14 @@ class AutoPlan:
 
     def _decide(self) -> dict[str, object]:
         wish = self._wish
-        variants = self._variants()
-        self._times = self._agree([[self._seconds(size, v) for size in SIZES] for v in variants])
+        cases = [[Case(size, compressed) for compressed in (False, True)] for size in SIZES]
+        self._times = np.array([self._timed(pair) for pair in cases]).T
         least = 0
         if self._node.rank == 0:
             raw, compressed = (fit(SIZES, row).curve for row in self._times)
             least = threshold(raw, compressed) or 0
         least = self._from_worker_0(least)  # another machine's arithmetic may round otherwise
-        chosen = variants[0]
+        chosen = self._variants()[0]
         if least > 0:
             chosen = {**wish, "min_size": max(least, int(wish.get("min_size", 0)))}
         if self._node.rank == 0 and least == 0:
@@ -183,53 +195,52 @@ class AutoPlan:
         elif self._node.rank == 0:
             _log.info("plan auto: %s pays from %d elements on", wish.get("type"), least)
         if self._cut is not None:
-            self._choose_parts(variants[1 if 0 < least <= PARTS_SIZE else 0])
+            self._choose_parts(compressed=0 < least <= SIZES[-1])
         self._chosen = chosen
         self._compress(chosen)
         return chosen
 
-    def _choose_parts(self, wish: dict[str, object]) -> None:
+    def _choose_parts(self, compressed: bool) -> None:
         """Sets the elements of a part that is fastest, if it clearly is."""
-        row = self._times[int("min_size" in wish)]
-        if self._from_worker_0(row[SIZES.index(PARTS_SIZE)] > PARTS_SECONDS):
-            return
-        choices = (PARTITION_ELEMENTS, *PARTS)
-        times = self._agree([[self._seconds(PARTS_SIZE, wish, parts) for parts in choices]])[0]
-        best = int(np.argmin(times))
-        parts = choices[best] if times[best] < CLEARLY * times[0] else choices[0]
-        parts = self._from_worker_0(parts)
+        best = PARTITION_ELEMENTS
+        if self._from_worker_0(self._times[int(compressed), -1] < PARTS_SECONDS):
+            choices = (PARTITION_ELEMENTS, *PARTS)
+            times = self._timed([Case(SIZES[-1], compressed, parts) for parts in choices])
+            if times.min() < CLEARLY * times[0]:
+                best = choices[int(np.argmin(times))]
+            best = self._from_worker_0(best)
         if self._node.rank == 0:
-            _log.info("plan auto: gradients are cut into parts of about %d elements", parts)
-        self._cut(parts)
+            _log.info("plan auto: gradients are cut into parts of about %d elements", best)
+        self._cut(best)
 
-    def _seconds(self, size: int, wish: dict[str, object], parts: int = 0) -> float:
-        """Of gradients of ``size`` elements, in ``parts`` of so many elements if not 0."""
-        node = self._node
-        self._compress(wish)
-        if (size, parts) not in self._keys:
-            if self._cut is not None:
-                self._cut(parts or PARTITION_ELEMENTS)
-            count = max(AT_ONCE, TOGETHER // size)
-            self._keys[size, parts] = [self._new(size, f"{size}/{parts}/{i}") for i in range(count)]
-        found = []
-        for _ in range(ROUNDS):
-            node.barrier()
-            start = time.perf_counter()
-            pending = [
-                node.pushpull(key, self._gradient[:size], self._out[i * size : (i + 1) * size])
-                for i, key in enumerate(self._keys[size, parts])
-            ]
-            for operation in pending:
-                operation.wait(TIMEOUT)
-            found.append(time.perf_counter() - start)
-        return min(found[1:])
+    def _timed(self, cases: Sequence[Case]) -> np.ndarray:
+        """The workers' geometric means of each case's least seconds.
 
-    def _agree(self, seconds: list[list[float]]) -> np.ndarray:
-        """The workers' geometric means."""
+        Cases take turns, so that what slows the machine down for a while slows all of them down.
+        """
+        found = [[self._seconds(case) for case in cases] for _ in range(ROUNDS)]
         self._compress(self._variants()[0])
-        array = np.array(seconds, np.float64)
-        means = self._sum(np.log(array).ravel()) / self._node.num_workers
-        return np.exp(means).reshape(array.shape)
+        least = np.min(np.array(found[1:], np.float64), axis=0)
+        return np.exp(self._sum(np.log(least)) / self._node.num_workers)
+
+    def _seconds(self, case: Case) -> float:
+        """Of one round."""
+        node, size = self._node, case.size
+        self._compress(self._variants()[case.compressed])
+        if case not in self._keys:
+            if self._cut is not None:
+                self._cut(case.parts)
+            count = max(AT_ONCE, TOGETHER // size)
+            self._keys[case] = [self._new(size, f"{case}/{i}") for i in range(count)]
+        node.barrier()
+        start = time.perf_counter()
+        pending = [
+            node.pushpull(key, self._gradient[:size], self._out[i * size : (i + 1) * size])
+            for i, key in enumerate(self._keys[case])
+        ]
+        for operation in pending:
+            operation.wait(TIMEOUT)
+        return time.perf_counter() - start
 
     def _sum(self, values: np.ndarray) -> np.ndarray:
         """The sum over all workers: the same bits on each."""
