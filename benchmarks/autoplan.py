@@ -65,9 +65,7 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true")
     args = parser.parse_args()
     jobs.clean_up_when_terminated()
-    reason = netns.available()
-    if reason:
-        sys.exit(f"this benchmark needs a shaped network: {reason}")
+    netns.require()
     if args.quick:
         args.rates, args.rounds = args.rates[:1], 1
     table = Table(title=f"one step in ms, {args.nodes} nodes, topology {args.topology}")

@@ -66,6 +66,13 @@ def available() -> str:
     return ""
 
 
+def require() -> None:
+    """Ends the program with a sentence if namespaces cannot be made here."""
+    reason = available()
+    if reason:
+        sys.exit(f"this benchmark needs a shaped network: {reason}")
+
+
 def _run(*command: str, check: bool = True) -> str:
     try:
         done = subprocess.run(

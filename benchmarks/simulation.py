@@ -95,9 +95,7 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true")
     args = parser.parse_args()
     jobs.clean_up_when_terminated()
-    reason = netns.available()
-    if reason:
-        sys.exit(f"this benchmark needs a shaped network: {reason}")
+    netns.require()
     if args.quick:
         args.nodes, args.iterations = [2, 4], 3
     console = Console(width=110)

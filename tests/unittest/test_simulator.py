@@ -231,3 +231,15 @@ def test_the_command_predicts_and_writes_a_timeline(tmp_path):
     assert bad.returncode == 1 and "there is no topology 'mesh'" in bad.stderr
     many = hipress("simulate", "--model", "vgg19", "--nodes", "4096", "--topology", "tree")
     assert many.returncode == 1 and "too many for the whole graph" in many.stderr
+
+
+@pytest.mark.parametrize(("shared", "expected"), [(False, 1e-9), (True, 4.0)])
+def test_nodes_of_one_machine_share_processors_for_messages_too(shared, expected):
+    # Four hosts send to the next, each on a link of its own; the machine has one processor.
+    tasks = Tasks()
+    for host in range(4):
+        send = tasks.send(host, 1.0, 0)
+        tasks.join(send, tasks.recv((host + 1) % 4, 0))
+    cluster = replace(CLUSTER, bandwidth=1e9, latency=0.0, handling=1.0, shared_hosts=shared)
+    ends = engine.run(tasks, cluster, 4).end
+    assert max(ends) == pytest.approx(expected, rel=1e-6)

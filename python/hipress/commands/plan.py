@@ -7,7 +7,7 @@ from typing import Annotated, Optional
 
 import typer
 
-from hipress.commands import fail
+from hipress.commands import fail, options
 
 _OUTPUT = Path("SeCoPaPlan.txt")
 
@@ -19,15 +19,9 @@ def command(
         Optional[Path],  # noqa: UP045 (Python 3.9)
         typer.Option("--input", help="the gradients, lines of name,size (float32 elements)"),
     ] = None,
-    model: Annotated[
-        str, typer.Option("--model", help="a known model instead of an input file")
-    ] = "",
-    profile: Annotated[
-        str, typer.Option("--profile", help="sosp21, or a file that `hipress profile` wrote")
-    ] = "sosp21",
-    type: Annotated[
-        str, typer.Option("--type", help="compression type, of those in the profile")
-    ] = "",
+    model: options.Model = "",
+    profile: options.Profile = "sosp21",
+    type: options.Type = "",
     ratio: Annotated[
         Optional[float],  # noqa: UP045 (Python 3.9)
         typer.Option("--ratio", help="compressed / raw size, instead of the profile's"),

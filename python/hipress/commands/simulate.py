@@ -10,7 +10,7 @@ from typing import Annotated, Optional
 
 import typer
 
-from hipress.commands import fail
+from hipress.commands import fail, options
 
 _Path = Optional[Path]  # noqa: UP045 (Python 3.9)
 _Float = Optional[float]  # noqa: UP045
@@ -18,9 +18,7 @@ _Int = Optional[int]  # noqa: UP045
 
 
 def command(
-    model: Annotated[
-        str, typer.Option("--model", help="a known model, or a file of name,size lines")
-    ],
+    model: options.Model,
     nodes: Annotated[int, typer.Option("--nodes", min=1, help="hosts that train")],
     topology: Annotated[
         str, typer.Option("--topology", help="ps, colocated, ring, tree, butterfly, star ...")
@@ -29,12 +27,8 @@ def command(
         int, typer.Option("--servers", help="ps: hosts that only serve; 0: beside the workers")
     ] = 0,
     devices: Annotated[int, typer.Option("--devices", min=1, help="devices per host")] = 1,
-    profile: Annotated[
-        str, typer.Option("--profile", help="sosp21, or a file that `hipress profile` wrote")
-    ] = "sosp21",
-    type: Annotated[
-        str, typer.Option("--type", help="compression type in the profile; none: uncompressed")
-    ] = "",
+    profile: options.Profile = "sosp21",
+    type: options.Type = "",
     plan: Annotated[
         str, typer.Option("--plan", help="a plan's file, or `auto` to make one; else none")
     ] = "",
@@ -81,7 +75,7 @@ def command(
         if threads:
             changes["threads"] = threads
         cluster = replace(scene.cluster, **changes)
-        options = Options(
+        how = Options(
             topology,
             nodes,
             servers,
@@ -90,9 +84,9 @@ def command(
             overlap_forward,
             record=timeline is not None,
         )
-        step = simulate(net, scene.costs, cluster, options, scene.plan)
+        step = simulate(net, scene.costs, cluster, how, scene.plan)
         plain = replace(scene.costs, compressed=scene.costs.plain)
-        raw = simulate(net, plain, cluster, replace(options, record=False))
+        raw = simulate(net, plain, cluster, replace(how, record=False))
     except ValueError as error:
         fail(error)
     values = {

@@ -34,6 +34,9 @@ class Cluster:
     """Tasks that a host computes at a time (a whole number, to simulate)."""
     task: float = 5e-6
     """Seconds of processor that any task takes beside its codec."""
+    handling: float = 0.0
+    """Seconds of processor that a message takes of its sender and receiver together. Hosts apart do
+    that beside codecs; it matters where they share processors."""
     shared_hosts: bool = False
     """All nodes are on one machine, whose ``threads`` they share (namespaces, containers)."""
     devices: int = 1

@@ -93,7 +93,11 @@ class _Trace:
             "shared_host": shared,
             "threads": cores if shared else threads,
             "task": task,
-            "network": {"send": _curve(send.fit("send", fit_link)), "message": self._message()},
+            "network": {
+                "send": _curve(send.fit("send", fit_link)),
+                "message": self._message(),
+                "handling": self._handling(task),
+            },
             "codecs": codecs,
             "samples": samples,
             "check": self._checks(types),
@@ -173,6 +177,15 @@ class _Trace:
         if not spans:
             raise FittingError("the timeline has no burst of small messages")
         return statistics.median(spans)
+
+    def _handling(self, task: float) -> float:
+        """Seconds of processor that a message takes of its two nodes, tasks aside."""
+        start = "colocated/busy/"
+        busy = next((int(k[len(start) :]) / 1e9 for k in self._events if k.startswith(start)), 0.0)
+        n = self._workers
+        messages, tasks = 2 * (n - 1), 3 * n - 1  # of each gradient of the burst
+        gradients = sum(key.startswith("ring/burst/") for key in self._events)
+        return max(0.0, busy / max(gradients, 1) - tasks * task) / messages
 
     def _checks(self, types: Mapping[str, object]) -> dict[str, dict[str, float]]:
         """Measured seconds of a large gradient on all nodes at once, by codec."""

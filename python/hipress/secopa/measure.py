@@ -106,17 +106,26 @@ class _Worker:
         return bool(votes[0] > 0.5)
 
     def burst(self) -> None:
-        """Pushes many small gradients at once."""
+        """Pushes many small gradients at once, and names a key after the nanoseconds for which
+        they kept the processors of all workers busy."""
         keys = [self._new(f"ring/burst/{i}", BURST_SIZE) for i in range(BURST)]
         outs = [np.empty(BURST_SIZE, np.float32) for _ in keys]
+        busy = []
         for _ in range(REPEATS):
             self._node.barrier()
+            began = time.process_time()
             pending = [
                 self._node.pushpull(key, self._gradient[:BURST_SIZE], out)
                 for key, out in zip(keys, outs)
             ]
             for operation in pending:
                 operation.wait(TIMEOUT)
+            self._node.barrier()  # now all that others needed of this worker is done, too
+            busy.append(time.process_time() - began)
+        total = np.zeros(64, np.float32)
+        total[0] = np.median(busy[1:]) * 1e9
+        self._node.pushpull(self._talk, total).wait(TIMEOUT)
+        self.measure(f"colocated/busy/{int(total[0])}", 64)
 
     def tell_place(self) -> None:
         """Names a key after this machine's place: which workers share a kernel, and its cores.

@@ -8,7 +8,8 @@ A measured profile is a JSON file that `hipress profile` writes::
     threads     codec threads of a node; of the machine, if it is shared
     task        seconds from a task's end to the begin of the next one that depends on it
     network     send: curve, seconds of one message by bytes, one way, from task to task;
-                message: seconds between small messages of one node that follow each other
+                message: seconds between small messages of one node that follow each other;
+                handling: seconds of processor that one takes of both its nodes
     codecs      per type: params, bytes_per_element, fixed_bytes, and curves in seconds: encode,
                 decode, add (payload and own gradient) by elements, merge by elements x payloads
     samples     what the curves were fitted to: [size, median seconds, times measured]
@@ -49,6 +50,7 @@ class MeasuredProfile:
     message: float
     codecs: dict[str, Codec]
     task: float = 5e-6
+    handling: float = 0.0
     shared_host: bool = False
     poor: list[str] = field(default_factory=list)
     """Names of curves that fit badly."""
@@ -70,6 +72,7 @@ class MeasuredProfile:
             message=min(self.message, self.send.o),
             threads=self.threads,
             task=self.task,
+            handling=self.handling,
             shared_hosts=self.shared_host,
         )
 
@@ -131,6 +134,7 @@ def _measured(values: dict) -> MeasuredProfile:
         send=curve(values["network"]["send"], "send"),
         message=values["network"]["message"],
         task=values["task"],
+        handling=values["network"].get("handling", 0.0),
         shared_host=values["shared_host"],
         codecs=codecs,
         poor=poor,

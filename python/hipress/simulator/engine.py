@@ -4,7 +4,8 @@ A task computes (on one of its host's threads, most urgent first), sends (on its
 the link's buffer holds in its order, the rest most urgent first), or receives. A message takes its
 sender's link for ``message + bytes / bandwidth``, and its receiver's for ``bytes / bandwidth``,
 from ``latency`` after the sender began or from when the receiver's link is free; that is how
-many-to-one traffic queues up. Between nodes of one host it takes neither.
+many-to-one traffic queues up. Between nodes of one host it takes neither. Where all hosts share
+their processors, each message takes ``handling`` of them when it has arrived.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ class Tasks:
     cost: list[float] = field(default_factory=list)
     """Seconds of a computation, bytes of a message."""
     priority: list[int] = field(default_factory=list)
-    """The least goes first."""
+    """The least goes first; none is negative."""
     missing: list[int] = field(default_factory=list)
     consumers: list[list[int]] = field(default_factory=list)
     target: list[int] = field(default_factory=list)
@@ -136,6 +137,7 @@ def run(tasks: Tasks, cluster: Cluster, hosts: int, record: bool = False) -> Res
     consumers, target, copies = tasks.consumers, tasks.target, tasks.copies
     missing = list(tasks.missing)
     latency, per_message = cluster.latency, cluster.message
+    handling = cluster.handling if cluster.shared_hosts else 0.0
     count = len(kind)
     end = [-1.0] * count
     pools = 1 if cluster.shared_hosts else hosts
@@ -192,7 +194,7 @@ def run(tasks: Tasks, cluster: Cluster, hosts: int, record: bool = False) -> Res
         while free[pool] and waiting[pool]:
             _, _, task = pop(waiting[pool])
             thread = free[pool].pop()
-            seconds = cost[task] + cluster.task
+            seconds = handling if kind[task] == RECV else cost[task] + cluster.task
             push(heap, (now + seconds, sequence, _COMPUTED, task | thread << 40))
             sequence += 1
             compute_busy[host[task]] += seconds
@@ -243,6 +245,12 @@ def run(tasks: Tasks, cluster: Cluster, hosts: int, record: bool = False) -> Res
             missing[task] -= 1
             if missing[task] == 0:
                 ready.append(task)
+            continue
+        if code == _ARRIVED and handling and kind[task] == RECV:
+            # Not the codecs' threads do that: it goes before what waits for those.
+            push(waiting[0], (-1, order, task))
+            order += 1
+            begin_compute(0, now)
             continue
         if code == _COMPUTED:
             thread, task = task >> 40, task & (1 << 40) - 1
