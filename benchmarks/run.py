@@ -33,12 +33,14 @@ def main() -> int:
     commands.append([HERE / "accuracy.py", *seeds])
     small = ["--quick"] if quick else []
     commands.append([HERE / "paper_simulation.py", *small])
+    commands.append([HERE / "smallkeys.py", *small])
     if netns.available():
-        print(f"no time_to_accuracy.py, simulation.py, autoplan.py: {netns.available()}")
+        print(f"no benchmarks of shaped networks: {netns.available()}")
     else:
         commands.append([HERE / "time_to_accuracy.py", *seeds])
         commands.append([HERE / "simulation.py", *small])
         commands.append([HERE / "autoplan.py", *small])
+        commands.append([HERE / "topologies.py", *rounds])
         for model in ("vgg", "gpt"):
             commands.append([HERE / "torchtraining.py", "--model", model, "--rates", "100mbit",
                              "1gbit", "10gbit", *(["--steps", "3"] if quick else [])])  # fmt: skip

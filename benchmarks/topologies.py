@@ -12,12 +12,13 @@ MB, scaled down ten times. Two parts:
 
 Variants take turns, `--rounds` times. Gloo's all-reduce runs in the same rounds.
 
-    python benchmarks/topologies.py --torch-python .venv-torch/bin/python
+    python benchmarks/topologies.py --part limits --only "^(ring|ps) "
 """
 
 from __future__ import annotations
 
 import argparse
+import importlib.util
 import json
 import os
 import re
@@ -84,7 +85,7 @@ class Variant:
         count = ["--warmup", "2", "--iterations", str(args.iterations)]
         try:
             if not self.topology:
-                command = [str(args.torch_python), str(HERE / "gloonode.py"), *count]
+                command = [sys.executable, str(HERE / "gloonode.py"), *count]
                 command += ["--elements", str(sum(sizes)), *self.flags]
                 found = jobs.run_torch_job(command, NODES, network)
             else:
@@ -302,7 +303,6 @@ def main() -> int:
     parser.add_argument("--backward", type=float, default=0.2, help="seconds")
     parser.add_argument("--forward", type=float, default=0.1, help="seconds")
     parser.add_argument("--only", default="", help="regular expression of variants' names")
-    parser.add_argument("--torch-python", type=Path, default=jobs.TORCH_PYTHON)
     parser.add_argument("--results", type=Path, default=jobs.RESULTS, help="folder")
     args = parser.parse_args()
     jobs.clean_up_when_terminated()
@@ -319,8 +319,8 @@ def main() -> int:
         bits = network.measured_bits_per_second
         if args.part != "overlap":
             first = limits(args)
-            if not args.torch_python.exists():
-                console.print(f"[yellow]no Gloo: there is no {args.torch_python}[/]")
+            if importlib.util.find_spec("torch") is None:
+                console.print("[yellow]no Gloo: torch is not installed[/]")
                 first = [row for row in first if row.topology]
             turns(first, args, sizes, network, console)
             record["limits"] = show_limits(first, sizes, bits, console)
