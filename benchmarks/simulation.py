@@ -89,6 +89,7 @@ def main() -> None:
     parser.add_argument("--rate", default="50mbit")
     parser.add_argument("--nodes", type=int, nargs="*", default=[2, 4, 8])
     parser.add_argument("--topologies", nargs="*", default=["ps", "ring"])
+    parser.add_argument("--types", nargs="*", default=list(TYPES), choices=list(TYPES))
     parser.add_argument("--iterations", type=int, default=10)
     parser.add_argument("--profile", type=Path, help="use this one instead of measuring")
     parser.add_argument("--keep-profile", type=Path, help="write the measured profile here")
@@ -110,7 +111,7 @@ def main() -> None:
         for nodes in args.nodes:
             with netns.ShapedNetwork(nodes, rate=args.rate, **SHAPE) as network:
                 for topology in args.topologies:
-                    for kind in TYPES:
+                    for kind in args.types:
                         real = measured_seconds(network, topology, kind, args.iterations)
                         guess = predicted_seconds(profile, topology, kind, nodes)
                         rows.append((topology, nodes, kind, real, guess, guess / real))
