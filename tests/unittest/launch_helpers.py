@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -30,6 +32,9 @@ signal.signal(signal.SIGTERM, signal.SIG_IGN)
 print("ready", flush=True)
 time.sleep(300)
 """
+
+#: Prints a process's environment and working directory, for reports().
+REPORT = "import json, os; print(json.dumps(dict(os.environ, cwd=os.getcwd())))"
 
 
 def python(code: str) -> list[str]:
@@ -183,3 +188,28 @@ class Sshd:
         if self.process is not None:
             self.process.terminate()
             self.process.wait(timeout=10.0)
+
+
+def reports(launch: Launch) -> dict[str, dict[str, str]]:
+    """Environment of each process, by its prefix, from a job that ran REPORT."""
+    found = {}
+    for line in launch.out.splitlines():
+        match = re.fullmatch(r"\[([a-z]+(?: \d+)?)\] (\{.*\})", line)
+        assert match, line
+        found[match[1]] = json.loads(match[2])
+    return found
+
+
+def check_roles(seen: dict[str, dict[str, str]], workers: int, servers: int) -> None:
+    """Every role is there once, with what it needs to find the others."""
+    names = ["scheduler", *(f"server {i}" for i in range(servers)),
+             *(f"worker {i}" for i in range(workers))]
+    assert sorted(seen) == sorted(names)
+    for name, env in seen.items():
+        role, _, index = name.partition(" ")
+        assert env["DMLC_ROLE"] == role
+        assert env.get("DMLC_WORKER_ID") == (index if role == "worker" else None)
+        assert env.get("DMLC_SERVER_ID") == (index if role == "server" else None)
+        assert (env["DMLC_NUM_WORKER"], env["DMLC_NUM_SERVER"]) == (str(workers), str(servers))
+    for key in ("DMLC_PS_ROOT_URI", "DMLC_PS_ROOT_PORT", "HIPRESS_SECRET"):
+        assert len({env[key] for env in seen.values()}) == 1

@@ -1,8 +1,7 @@
-"""tools/launch.py on other hosts: host files, ssh, mpirun, srun."""
+"""tools/launch.py on other hosts: host files and ssh."""
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import shutil
@@ -13,39 +12,20 @@ from pathlib import Path
 
 import pytest
 
-from hipress.launcher import mpi
 from hipress.launcher.errors import LaunchError
 from hipress.launcher.hostfile import Host, place, read_hostfile
-from hipress.launcher.job import Job
-from launch_helpers import MARK, STUBBORN, Sshd, launched, marked, python, run
-
-REPORT = "import json, os; print(json.dumps(dict(os.environ, cwd=os.getcwd())))"
-
-
-def reports(launch) -> dict[str, dict[str, str]]:
-    """Environment of each process, by its prefix."""
-    found = {}
-    for line in launch.out.splitlines():
-        match = re.fullmatch(r"\[([a-z]+(?: \d+)?)\] (\{.*\})", line)
-        assert match, line
-        found[match[1]] = json.loads(match[2])
-    return found
-
-
-def check_roles(seen: dict[str, dict[str, str]], workers: int, servers: int) -> None:
-    """Every role is there once, with what it needs to find the others."""
-    names = ["scheduler", *(f"server {i}" for i in range(servers)),
-             *(f"worker {i}" for i in range(workers))]
-    assert sorted(seen) == sorted(names)
-    for name, env in seen.items():
-        role, _, index = name.partition(" ")
-        assert env["DMLC_ROLE"] == role
-        assert env.get("DMLC_WORKER_ID") == (index if role == "worker" else None)
-        assert env.get("DMLC_SERVER_ID") == (index if role == "server" else None)
-        assert (env["DMLC_NUM_WORKER"], env["DMLC_NUM_SERVER"]) == (str(workers), str(servers))
-    for key in ("DMLC_PS_ROOT_URI", "DMLC_PS_ROOT_PORT", "HIPRESS_SECRET"):
-        assert len({env[key] for env in seen.values()}) == 1
-
+from launch_helpers import (
+    MARK,
+    REPORT,
+    STUBBORN,
+    Sshd,
+    check_roles,
+    launched,
+    marked,
+    python,
+    reports,
+    run,
+)
 
 # Host files
 
@@ -239,151 +219,6 @@ def test_supervisor_needs_nothing_but_an_old_python():
                for name in node.names}
     assert modules <= sys.stdlib_module_names
     assert not [node for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)]
-
-
-# mpirun and srun
-
-
-FAKE = """#!{python}
-# Starts the ranks as {kind} would, tells what it was called with, ends all when one fails.
-import json, os, subprocess, sys, time
-if "--version" in sys.argv:
-    print({version!r})
-    sys.exit(0)
-args = sys.argv[1:]
-program = args.index({program!r})
-hosts = None
-if os.environ.get("SLURM_HOSTFILE"):
-    hosts = open(os.environ["SLURM_HOSTFILE"]).read().split()
-with open({record!r}, "w") as file:
-    json.dump({{"args": args[:program], "all": args, "hosts": hosts}}, file)
-number = int([a for a in args if a.isdigit() or a.startswith("--ntasks=")][0].split("=")[-1])
-ranks = [subprocess.Popen(args[program:], env=dict(os.environ, {variable}=str(rank)))
-         for rank in range(number)]
-status = 0
-while ranks:
-    for rank in list(ranks):
-        if rank.poll() is not None:
-            ranks.remove(rank)
-            status = status or rank.returncode
-            if status:
-                for other in ranks:
-                    other.terminate()
-    time.sleep(0.01)
-sys.exit(status)
-"""
-
-
-@pytest.fixture
-def fake(tmp_path, monkeypatch):
-    """Puts a fake mpirun or srun onto PATH; returns what reads its record."""
-
-    def make(kind: str):
-        version, variable, name = {
-            "openmpi": ("mpirun (Open MPI) 4.1.4", "OMPI_COMM_WORLD_RANK", "mpirun"),
-            "hydra": ("HYDRA build details:\n    Version: 4.0.2", "PMI_RANK", "mpirun"),
-            "slurm": ("slurm 22.05.8", "SLURM_PROCID", "srun"),
-            "other": ("some other MPI 1.0", "RANK", "mpirun"),
-        }[kind]
-        record = tmp_path / "record.json"
-        path = tmp_path / "bin" / name
-        path.parent.mkdir()
-        path.write_text(FAKE.format(python=sys.executable, kind=kind, version=version,
-                                    program=sys.executable, record=str(record), variable=variable))
-        path.chmod(0o755)
-        monkeypatch.setenv("PATH", f"{path.parent}{os.pathsep}{os.environ['PATH']}")
-        return lambda: json.loads(record.read_text())
-
-    return make
-
-
-LAUNCHER_OF = {"openmpi": "mpi", "hydra": "mpi", "slurm": "slurm"}
-
-
-@pytest.mark.parametrize("kind", ["openmpi", "hydra", "slurm"])
-def test_mpirun_and_srun_run_every_role(fake, tmp_path, kind):
-    record = fake(kind)
-    hosts = tmp_path / "hosts"
-    hosts.write_text("127.0.0.1 slots=1\nlocalhost slots=2\n")
-    launch = run(["-n", "3", "-s", "2", "--launcher", LAUNCHER_OF[kind], "-H", str(hosts),
-                  "--env-worker", "T_WORKER:yes", *python(REPORT)])
-    assert launch.process.returncode == 0, launch.err
-    seen = reports(launch)
-    check_roles(seen, 3, 2)
-    assert "T_WORKER" not in seen["server 0"] and seen["worker 2"]["T_WORKER"] == "yes"
-    called = record()
-    secret = seen["worker 0"]["HIPRESS_SECRET"]
-    assert all(secret not in argument for argument in called["all"])
-    arguments = " ".join(called["args"])
-    if kind == "openmpi":
-        assert arguments == ("-np 5 --map-by slot:OVERSUBSCRIBE --bind-to none "
-                             "-x HIPRESS_LAUNCH_TABLE --host 127.0.0.1:2,localhost:3")
-    elif kind == "hydra":
-        assert arguments == "-genvall -n 5 -hosts 127.0.0.1:2,localhost:3"
-    else:
-        assert arguments.startswith("--ntasks=5 --export=ALL ")
-        assert "--nodelist=127.0.0.1,localhost --nodes=2 --distribution=arbitrary" in arguments
-        assert called["hosts"] == ["127.0.0.1"] * 2 + ["localhost"] * 3
-
-
-@pytest.mark.parametrize("kind", ["openmpi", "hydra", "slurm"])
-@pytest.mark.parametrize(("then", "status", "text"), [
-    ("sys.exit(4)", 4, "worker 1 exited with status 4 after "),
-    ("os.kill(os.getpid(), 9)", 137, "worker 1 was killed by SIGKILL (signal 9) after "),
-])
-def test_mpirun_and_srun_name_the_dead(fake, kind, then, status, text):
-    fake(kind)
-    code = (f"import os, sys, time\nif os.environ.get('DMLC_WORKER_ID') == '1': {then}\n"
-            f"time.sleep(60)")
-    launch = run(["-n", "2", "-s", "1", "--launcher", LAUNCHER_OF[kind], *python(code)])
-    assert launch.process.returncode == status
-    assert f"hipress-launch: {text}" in launch.err
-
-
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
-def test_mpirun_leaves_nothing(fake, number):
-    fake("openmpi")
-    with launched(["-n", "1", "-s", "1", "--launcher", "mpi", "--grace", "0.5",
-                   *python(STUBBORN)]) as launch:
-        launch.read_lines(3, "ready")
-        launch.process.send_signal(number)
-        launch.finish(20.0)
-        launch.gone(5.0)
-
-
-def test_unknown_or_missing_mpirun(fake, monkeypatch, tmp_path):
-    fake("other")
-    launch = run(["-n", "1", "--launcher", "mpi", "true"])
-    assert launch.process.returncode == 2
-    assert "is neither Open MPI's nor MPICH's (Hydra); its --version says 'some other MPI 1.0'" \
-        in launch.err
-    monkeypatch.setenv("PATH", str(tmp_path / "empty"))
-    for launcher, name in (("mpi", "mpirun"), ("slurm", "srun")):
-        launch = run(["-n", "1", "--launcher", launcher, "true"])
-        assert launch.process.returncode == 2
-        assert launch.err == (f"hipress-launch: --launcher {launcher} needs {name}, which is not "
-                              f"on PATH here\n")
-
-
-def test_ranks_are_numbered_host_by_host():
-    job = Job(num_workers=3, num_servers=2, command=["true"])
-    order = mpi.ranks_by_host(job, [Host("b"), Host("a", slots=2)])
-    assert [(str(rank), host) for rank, host in order] == [
-        ("server 0", "b"), ("worker 0", "b"),
-        ("server 1", "a"), ("worker 1", "a"), ("worker 2", "a")]
-    assert [host for _, host in mpi.ranks_by_host(job, [])] == [""] * 5
-
-
-@pytest.mark.skipif(shutil.which("mpirun") is None, reason="no mpirun is installed")
-def test_real_mpirun():
-    env = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
-    launch = run(["-n", "2", "-s", "2", "--launcher", "mpi", *python(REPORT)], env=env)
-    assert launch.process.returncode == 0, launch.err
-    check_roles(reports(launch), 2, 2)
-    code = "import os, time\nif os.environ.get('DMLC_WORKER_ID') == '1': os._exit(6)\ntime.sleep(9)"
-    launch = run(["-n", "2", "-s", "1", "--launcher", "mpi", *python(code)], env=env)
-    assert launch.process.returncode == 6
-    assert "hipress-launch: worker 1 exited with status 6 after " in launch.err
 
 
 def test_ssh_client_is_what_the_option_says(tmp_path):

@@ -6,9 +6,10 @@ from test_torch_ddp import MIN_SIZE, Branches, expect, loss_of, mean_gradients, 
 from torch_cluster import run_ranks, torch
 
 
-def horovod_script(rank, world_size, passes):
+def horovod_script(rank, world_size, passes, bucket_bytes):
     import hipress.torch as hvd
 
+    hvd.optimizer.BUCKET_BYTES = bucket_bytes
     model = network(seed=rank)
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1 * (rank + 1), momentum=0.9)
     optimizer = hvd.DistributedOptimizer(
@@ -47,8 +48,8 @@ def horovod_script(rank, world_size, passes):
 
 
 def test_a_script_in_horovods_shape():
-    for passes in (1, 2):
-        succeed(run_ranks(horovod_script, 2, 2, passes))
+    for passes, bucket_bytes in ((1, 1), (1, 200_000), (2, 25 << 20)):
+        succeed(run_ranks(horovod_script, 2, 2, passes, bucket_bytes))
 
 
 def other_order(rank):
@@ -75,6 +76,26 @@ def other_order(rank):
     assert "'average' or 'sum'" in problems[0] and "nonsense" in problems[1]
     assert "lacks 4 of the optimizer's parameters" in problems[2]
     return [p.detach().numpy().tobytes() for p in model.parameters()]
+
+
+def with_a_plan(rank):
+    """What is compressed, and how many collective operations a step is."""
+    import hipress.torch as hvd
+    from hipress.secopa.plan import Decision
+
+    model = network()
+    optimizer = hvd.DistributedOptimizer(
+        torch.optim.SGD(model.parameters(), lr=0.1), model.named_parameters(), "onebit",
+        min_size=MIN_SIZE, plan={"0.weight": Decision(False, 1), "2.bias": Decision(True, 1)},
+    )  # fmt: skip
+    loss_of(model, rank, 0).backward()
+    optimizer.step()
+    return sorted({name for name, _ in optimizer.compression.places.made}), len(optimizer._buckets)
+
+
+def test_a_plan_decides_for_the_gradients_that_it_names():
+    compressed, buckets = succeed(run_ranks(with_a_plan, 2))[0]
+    assert compressed == ["2.bias", "2.weight", "4.weight"] and buckets == 1
 
 
 def test_ranks_may_differ_in_what_they_compute():

@@ -21,16 +21,17 @@ def build(graph: Graph, num_workers: int, home: int) -> None:
     exchange(graph, num_workers, owners)
 
 
-def exchange(graph: Graph, num_workers: int, owners: list[int]) -> None:
+def exchange(graph: Graph, num_workers: int, owners: list[int], spread: bool = True) -> None:
     """Adds the tasks: every worker sends each partition to its owner, one of them, and back.
 
-    Workers begin with different owners, each with the one to its right, so that they do not all
-    send to the same one at the same time.
+    :param spread: each worker begins with the owner to its right, and each owner answers the worker
+        to its right first, so that not all send to the same one at the same time; what that buys,
+        and that no coordinator could buy more, is what ``benchmarks/collisions.py`` prints
     """
     sent: dict[tuple[int, int], int] = {}
     for rank in range(num_workers):
         def turn(p: int, rank: int = rank) -> tuple[int, int]:
-            return p // num_workers, (owners[p] - rank - 1) % num_workers
+            return (p // num_workers, (owners[p] - rank - 1) % num_workers) if spread else (p, 0)
 
         for p in sorted(range(len(owners)), key=turn):
             sent[rank, p] = graph.add(worker(rank), Op.ENCODE, p, GRADIENT)
@@ -38,7 +39,8 @@ def exchange(graph: Graph, num_workers: int, owners: list[int]) -> None:
                 graph.add(worker(rank), Op.SEND, p, sent[rank, p], peer=worker(owners[p]))
     for p, owner in enumerate(owners):
         at = worker(owner)
-        others = [rank for rank in range(num_workers) if rank != owner]
+        others = [(owner + i) % num_workers for i in range(1, num_workers)]
+        others = others if spread else sorted(others)
         payloads = {rank: graph.add(at, Op.RECV, p, peer=worker(rank)) for rank in others}
         payloads[owner] = sent[owner, p]
         total = graph.add(at, Op.MERGE, p, *(payloads[rank] for rank in sorted(payloads)))

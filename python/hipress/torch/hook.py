@@ -10,8 +10,9 @@ import torch.distributed as dist
 from torch.nn.parallel import DistributedDataParallel
 
 from hipress.secopa.plan import Decision
+from hipress.torch import auto
 from hipress.torch.engine import Engine, HipressError
-from hipress.torch.settings import MIN_SIZE, Settings, agree, check_parameters
+from hipress.torch.settings import AUTO, MIN_SIZE, Settings, agree, check_parameters
 from hipress.torch.synchronizer import Synchronizer, group_timeout
 
 
@@ -42,7 +43,8 @@ def compress(
         falls from 1/4 to ``ratio``
     :param devices_per_host: for "hierarchical": ranks on each host, which have consecutive numbers
     :param plan: a file that ``hipress plan`` wrote: which gradients to compress, and into how many
-        parts to cut them; what it does not name goes by min_size
+        parts to cut them; what it does not name goes by min_size. "auto": the ranks measure now,
+        for some seconds, from which size on (min_size or more) compression pays on this network
     :param timeout: seconds to wait for another rank; default: the process group's timeout
     :param params: the codec's own parameters
     :raises ValueError: on every rank, if any rank's model or setting is wrong or they differ
@@ -77,9 +79,10 @@ def compress(
         },
         problem,
     )
-    compression = Compression(
-        settings, Engine(group, timeout or group_timeout(group)), group, parameters
-    )
+    engine = Engine(group, timeout or group_timeout(group))
+    if settings.plan == AUTO:
+        auto.choose(settings, engine, group)
+    compression = Compression(settings, engine, group, parameters)
     model.register_comm_hook(compression, _hook)
     return compression
 

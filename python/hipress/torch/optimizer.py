@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Mapping
 from typing import Any
 
 import torch
 import torch.distributed as dist
 
+from hipress.secopa.plan import Decision
+from hipress.torch import auto
 from hipress.torch.engine import Engine
-from hipress.torch.settings import MIN_SIZE, Settings, agree, check_parameters
+from hipress.torch.settings import AUTO, MIN_SIZE, Settings, agree, check_parameters
 from hipress.torch.synchronizer import Synchronizer, group_timeout
+
+BUCKET_BYTES = 25 << 20
+"""Of gradients that travel together, at most, unless one alone has more."""
 
 
 class DistributedOptimizer:
@@ -21,15 +27,15 @@ class DistributedOptimizer:
     ...     optimizer, named_parameters=model.named_parameters(), compression="onebit")
     >>> hipress.torch.broadcast_parameters(model.state_dict(), root_rank=0)
 
-    A gradient is on its way as soon as the backward pass has it; ``step()`` waits for all. Every
-    other attribute is the wrapped optimizer's.
+    Gradients travel in buckets of 25 MB, as in DDP, each as soon as the backward pass has all of
+    it; ``step()`` waits for them. Every other attribute is the wrapped optimizer's.
 
     :param named_parameters: as of ``model.named_parameters()``; all that the optimizer has
     :param compression: a codec's name, or a mapping with its name as "type" and its parameters
     :param backward_passes_per_step: gradients of so many backward passes are added up first
     :param op: "average" or "sum"
     :param group: process group; default: all ranks
-    :param topology, min_size, timeout: see :func:`hipress.torch.compress`
+    :param topology, min_size, plan, timeout: see :func:`hipress.torch.compress`
     :raises ValueError: on every rank, if any rank's setting is wrong or they differ
     """
 
@@ -44,6 +50,7 @@ class DistributedOptimizer:
         group: dist.ProcessGroup | None = None,
         topology: str = "ps",
         min_size: int = MIN_SIZE,
+        plan: str | os.PathLike[str] | Mapping[str, Decision] | None = None,
         timeout: float | None = None,
     ) -> None:
         group = group or dist.group.WORLD
@@ -52,7 +59,7 @@ class DistributedOptimizer:
         try:
             wanted = {"type": compression} if isinstance(compression, str) else dict(compression)
             type = wanted.pop("type", "none")
-            settings = Settings(type, wanted, topology, min_size)
+            settings = Settings(type, wanted, topology, min_size, plan=plan)
             _check(optimizer, named, backward_passes_per_step, op)
             check_parameters(named, settings)
         except (ValueError, TypeError) as error:
@@ -62,13 +69,15 @@ class DistributedOptimizer:
         agree(group, {**described, "model": model, "op": op}, problem)
         self._optimizer, self._passes = optimizer, backward_passes_per_step
         engine = Engine(group, timeout or group_timeout(group))
+        if settings.plan == AUTO:
+            auto.choose(settings, engine, group)
         sizes = {name: p.numel() for name, p in named}
         self.compression = Synchronizer(settings, engine, group, sizes, average=op == "average")
         # The last layer's gradients come first. All ranks send in this order, whatever their own.
-        self._order = list(reversed(named))
+        self._buckets = _buckets(list(reversed(named)))
         self._left = {name: backward_passes_per_step for name, _ in named}
         self._next = 0
-        self._waiting: list[tuple[torch.nn.Parameter, torch.Tensor, torch.futures.Future]] = []
+        self._waiting: list[tuple[_Bucket, torch.futures.Future]] = []
         for name, parameter in named:
             parameter.register_post_accumulate_grad_hook(self._ready(name))
 
@@ -78,36 +87,34 @@ class DistributedOptimizer:
     def _ready(self, name: str):
         def hook(parameter: torch.Tensor) -> None:
             self._left[name] -= 1
-            while self._next < len(self._order) and not self._left[self._order[self._next][0]]:
+            while self._next < len(self._buckets):
+                if any(self._left[name] for name, _ in self._buckets[self._next].named):
+                    break
                 self._start()
 
         return hook
 
     def _start(self) -> None:
-        name, parameter = self._order[self._next]
+        bucket = self._buckets[self._next]
+        what = f"bucket {self._next}"
         self._next += 1
-        if parameter.grad is None:  # unused in this rank's forward pass
-            parameter.grad = torch.zeros_like(parameter)
-        flat = parameter.grad.detach().contiguous().view(-1)
         future: torch.futures.Future = torch.futures.Future()
-        entry = ((name, 0, flat.numel()),)
-        self.compression.synchronize(flat, entry, "gradient", future)
-        self._waiting.append((parameter, flat, future))
+        self.compression.synchronize(bucket.collect(), bucket.entries, what, future)
+        self._waiting.append((bucket, future))
 
     def synchronize(self) -> None:
         """Waits until all gradients are averaged, e.g. to clip them before ``step()``.
 
         :raises HipressError: if a rank has died or is silent
         """
-        while self._next < len(self._order):
+        while self._next < len(self._buckets):
             self._start()
         waiting, self._waiting = self._waiting, []
         if not waiting:
             return
-        for parameter, flat, future in waiting:
+        for bucket, future in waiting:
             future.wait()
-            if flat.data_ptr() != parameter.grad.data_ptr():
-                parameter.grad.copy_(flat.view_as(parameter.grad))
+            bucket.distribute()
         self.compression.step += 1
         self._synchronized = True
 
@@ -129,6 +136,52 @@ class DistributedOptimizer:
                 "way: call step() or synchronize() first"
             )
         self._optimizer.zero_grad(set_to_none)
+
+
+class _Bucket:
+    """Gradients of one dtype that travel together."""
+
+    def __init__(self, named: list[tuple[str, torch.nn.Parameter]]) -> None:
+        self.named = named
+        entries, at = [], 0
+        for name, parameter in named:
+            entries.append((name, at, parameter.numel()))
+            at += parameter.numel()
+        self.entries = tuple(entries)
+        self._flat: torch.Tensor | None = None
+
+    def collect(self) -> torch.Tensor:
+        """The gradients in one flat tensor: a gradient alone where it lies, if it is contiguous."""
+        for _, parameter in self.named:
+            if parameter.grad is None:  # unused in this rank's forward pass
+                parameter.grad = torch.zeros_like(parameter)
+        gradients = [parameter.grad.detach().reshape(-1) for _, parameter in self.named]
+        if len(gradients) == 1:
+            self._flat = gradients[0]
+        elif self._flat is None:
+            self._flat = torch.cat(gradients)
+        else:
+            torch.cat(gradients, out=self._flat)
+        return self._flat
+
+    def distribute(self) -> None:
+        """Copies the flat tensor's values to where the gradients are."""
+        for (_, at, count), (_, parameter) in zip(self.entries, self.named):
+            values = self._flat[at : at + count]
+            if values.data_ptr() != parameter.grad.data_ptr():
+                parameter.grad.copy_(values.view_as(parameter.grad))
+
+
+def _buckets(named: list[tuple[str, torch.nn.Parameter]]) -> list[_Bucket]:
+    found, bucket, size = [], [], 0
+    for name, parameter in named:
+        more = parameter.numel() * parameter.element_size()
+        if bucket and (size + more > BUCKET_BYTES or parameter.dtype != bucket[0][1].dtype):
+            found.append(_Bucket(bucket))
+            bucket, size = [], 0
+        bucket.append((name, parameter))
+        size += more
+    return found + ([_Bucket(bucket)] if bucket else [])
 
 
 def _check(optimizer: torch.optim.Optimizer, named: list, passes: int, op: str) -> None:

@@ -19,6 +19,9 @@ from hipress.torch.plan import FLAGS
 MIN_SIZE = 16 * 1024
 """Gradients of fewer elements go uncompressed, all in one all-reduce: 64 KiB of float32."""
 
+AUTO = "auto"
+"""The plan that is measured before the first step."""
+
 ALIASES = {"ps": "colocated"}
 """A process group has no servers of its own, so "ps" means that its workers are the servers."""
 
@@ -31,7 +34,8 @@ class Settings:
     :param params: its parameters
     :param warmup_steps: steps in which gradients go uncompressed; a codec with a warm-up of its own
         (dgc) compresses in them too, less at first
-    :param plan: decisions by gradient, or a file of them; for those gradients instead of min_size
+    :param plan: decisions by gradient, or a file of them; for those gradients instead of min_size;
+        or "auto": min_size is to be measured, see :mod:`hipress.torch.auto`
     :raises ValueError: for a name or value that is not allowed
     """
 
@@ -58,7 +62,7 @@ class Settings:
         self.config = Compressor(self.type, **self.params).config
         self.topology = topologies.named(ALIASES.get(self.topology, self.topology))
 
-        if self.plan is None:
+        if self.plan is None or self.plan == AUTO:
             self.decisions: Mapping[str, Decision] = {}
         else:
             self.decisions = self.plan if isinstance(self.plan, Mapping) else load(self.plan)
@@ -84,7 +88,7 @@ class Settings:
             "min_size": str(self.min_size),
             "warmup_steps": str(self.warmup_steps),
             "devices_per_host": str(self.devices_per_host),
-            "plan": "; ".join(f"{n} {d}" for n, d in self.decisions.items()),
+            "plan": "; ".join(f"{n} {d}" for n, d in self.decisions.items()) or str(self.plan),
         }
 
 

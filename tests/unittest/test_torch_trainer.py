@@ -1,0 +1,74 @@
+"""Hugging Face's Trainer with compressed gradients, and its checkpoints."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+from pathlib import Path
+
+import pytest
+
+from test_torch_ddp import succeed
+from test_torch_examples import ROOT, script
+from torch_cluster import run_ranks, torch
+
+pytest.importorskip("transformers", reason="needs Hugging Face's transformers")
+pytest.importorskip("accelerate", reason="needs Hugging Face's accelerate")
+
+
+class Regression(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.weight = torch.nn.Parameter(torch.zeros(3000))
+
+    def forward(self, x, y):
+        return {"loss": ((x @ self.weight - y) ** 2).mean()}
+
+
+def train(rank, folder, resume, steps=4):
+    """Returns the weight's bits and the training's step as the compression counts it."""
+    from transformers import Trainer, TrainingArguments
+
+    from hipress.torch.huggingface import compress_trainer
+
+    generator = torch.Generator().manual_seed(3)
+    data = [{"x": torch.randn(3000, generator=generator), "y": 1.0} for _ in range(32)]
+    model = Regression()
+    args = TrainingArguments(
+        folder, max_steps=steps, save_steps=2, per_device_train_batch_size=2, learning_rate=1e-4,
+        optim="sgd", max_grad_norm=0, use_cpu=True, report_to="none", disable_tqdm=True,
+        ddp_find_unused_parameters=False,
+    )  # fmt: skip
+    trainer = Trainer(model=model, args=args, train_dataset=data)
+    callback = compress_trainer(trainer, "onebit", min_size=16)
+    trainer.train(resume_from_checkpoint=resume)
+    return model.weight.detach().numpy().tobytes(), callback.compression.step
+
+
+def test_a_resumed_training_has_the_same_bits(tmp_path):
+    straight = succeed(run_ranks(train, 2, str(tmp_path / "a"), None, join=False))
+    assert straight[0] == straight[1]
+    assert straight[0][0] != bytes(12000) and straight[0][1] == 4
+    kept = tmp_path / "b" / "checkpoint-2"
+    shutil.copytree(tmp_path / "a" / "checkpoint-2", kept)
+    resumed = succeed(run_ranks(train, 2, str(tmp_path / "b"), str(kept), join=False))
+    assert resumed == straight
+    # Without the residuals it is another training: so the comparison above means something.
+    lost = tmp_path / "c" / "checkpoint-2"
+    shutil.copytree(tmp_path / "a" / "checkpoint-2", lost)
+    shutil.rmtree(lost / "hipress")
+    without = succeed(run_ranks(train, 2, str(tmp_path / "c"), str(lost), join=False))
+    assert without[0] == without[1] and without[0] != straight[0]
+
+
+def test_the_example(tmp_path):
+    path = str(ROOT / "examples" / "torch" / "trainer_text.py")
+    arguments = ["--steps", "20", "--width", "32", "--output", str(tmp_path)]
+    first, second = run_ranks(script, 2, path, arguments, join=False, timeout=120)
+    losses = re.findall(r"'loss': '([\d.]+)'", first)
+    assert float(losses[0]) < 4.6, first  # the logarithm of the number of characters
+    assert second == ""
+    assert (Path(tmp_path) / "checkpoint-20" / "hipress").is_dir()
+    state = json.loads((Path(tmp_path) / "checkpoint-20" / "trainer_state.json").read_text())
+    assert state["global_step"] == 20
