@@ -51,7 +51,8 @@ add_custom_command(
   DEPENDS ${cuda_specs} ${compll_compiler}
   COMMENT "CompLL: generating the built-in codecs for CUDA"
   VERBATIM)
-file(GLOB cuda_headers CONFIGURE_DEPENDS src/operator/contrib/compll/cuda/*)
+file(GLOB cuda_headers CONFIGURE_DEPENDS src/operator/contrib/compll/cuda/*
+  src/operator/contrib/half.h src/operator/contrib/compll/convert.h)
 # -fmad=false: contracted multiply-adds would give other bits than the CPU's.
 set(cuda_flags -std=c++17 -O2 -fmad=false --expt-relaxed-constexpr
   -Xcompiler=-fPIC,-fvisibility=hidden,-ffp-contract=off)
@@ -62,7 +63,7 @@ foreach(source ${cuda_sources})
     OUTPUT ${object}
     COMMAND ${HIPRESS_NVCC} ${cuda_flags} "-gencode=arch=compute_75,code=[${cuda_codes}]"
       -I${CMAKE_CURRENT_SOURCE_DIR}/src -c ${source} -o ${object}
-    DEPENDS ${source} ${cuda_headers} ${CMAKE_CURRENT_SOURCE_DIR}/src/operator/contrib/half.h
+    DEPENDS ${source} ${cuda_headers}
     VERBATIM)
   list(APPEND cuda_objects ${object})
 endforeach()

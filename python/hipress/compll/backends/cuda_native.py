@@ -62,11 +62,11 @@ def build(program: Program, emulate: bool = False, arch: str | None = None) -> P
     source = generate(program)
     folder = include / "operator/contrib/compll/cuda"
     headers = sorted([*folder.glob("*.h"), *folder.glob("*.cuh")])
+    headers += [include / "operator/contrib" / name for name in ("half.h", "compll/convert.h")]
     stamp = os.stat(os.path.realpath(found))
     digest = hashlib.sha256(" ".join(command).encode())
     digest.update(f"{stamp.st_size} {stamp.st_mtime_ns}".encode())
-    for part in (source, *(header.read_text() for header in headers),
-                 (include / "operator/contrib/half.h").read_text()):  # fmt: skip
+    for part in (source, *(header.read_text() for header in headers)):
         digest.update(part.encode())
     kind = "emulated" if emulate else "cuda"
     library = cache_directory() / f"{program.name}-{kind}-{digest.hexdigest()[:24]}.so"

@@ -6,6 +6,7 @@
 #ifndef HIPRESS_OPERATOR_CONTRIB_COMPLL_CUDA_SCALAR_CUH_
 #define HIPRESS_OPERATOR_CONTRIB_COMPLL_CUDA_SCALAR_CUH_
 
+#include "operator/contrib/compll/convert.h"
 #include "operator/contrib/compll/cuda/platform.cuh"
 #include "operator/contrib/half.h"
 
@@ -61,24 +62,6 @@ COMPLL_BOTH bool IsNan(double x) { return x != x; }
 COMPLL_BOTH bool IsFinite(float x) { return (BitsU(x) & 0x7f800000u) != 0x7f800000u; }
 COMPLL_BOTH bool IsFinite(double x) { return x - x == 0; }
 
-// Conversions: what does not fit saturates, NaN is 0 --------------------
-
-COMPLL_BOTH int32_t ToI32(float x) {
-  x = x == x ? x : 0;
-  x = x < -2147483648.0f ? -2147483648.0f : x;
-  return static_cast<int32_t>(x > 2147483520.0f ? 2147483520.0f : x);
-}
-COMPLL_BOTH uint32_t ToU32(float x) {
-  x = x > 0 ? x : 0;
-  return static_cast<uint32_t>(x > 4294967040.0f ? 4294967040.0f : x);
-}
-template <typename T>
-COMPLL_BOTH int64_t ToI64(T x) {
-  x = x == x ? x : 0;
-  x = x < T(-9223372036854775808.0) ? T(-9223372036854775808.0) : x;
-  const T high = T(9223372036854775808.0 - 549755813888.0);
-  return static_cast<int64_t>(x > high ? high : x);
-}
 /// A float as a code of `bits` bits: clamped to 0 .. 2^bits - 1, then cut off.
 COMPLL_BOTH int32_t Saturate(float x, int bits) {
   const float top = static_cast<float>((1 << bits) - 1);

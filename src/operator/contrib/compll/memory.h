@@ -1,0 +1,187 @@
+/*!
+ * \file memory.h
+ * \brief Vectors from and to memory, whatever the alignment; half precision; gathers. Part of lanes.h.
+ */
+#ifndef HIPRESS_OPERATOR_CONTRIB_COMPLL_MEMORY_H_
+#define HIPRESS_OPERATOR_CONTRIB_COMPLL_MEMORY_H_
+
+namespace hipress {
+namespace compll {
+namespace {
+
+COMPLL_INLINE I Lanes(int64_t first) {
+  I lane;
+  for (int l = 0; l < kLanes; ++l) lane[l] = l;
+  return lane + static_cast<int32_t>(first);
+}
+
+/// Lanes that exist.
+template <bool kTail>
+COMPLL_INLINE size_t Count(int left) {
+  return static_cast<size_t>(kTail && left < kLanes ? (left > 0 ? left : 0) : kLanes);
+}
+
+/// V of T[i .. i + kLanes), of which a tail has only `left`: the others are 0.
+template <bool kTail, typename V, typename T>
+COMPLL_INLINE V LoadAs(const T* data, int64_t i, int left) {
+  V value = V{};
+  if (kTail && left < kLanes) {
+    std::memcpy(&value, data + i, sizeof(T) * (left > 0 ? left : 0));
+  } else {
+    std::memcpy(&value, data + i, sizeof(T) * kLanes);
+  }
+  return value;
+}
+template <bool kTail>
+COMPLL_INLINE F Load(const float* data, int64_t i, int left) {
+  return LoadAs<kTail, F>(data, i, left);
+}
+template <bool kTail>
+COMPLL_INLINE I Load(const int32_t* data, int64_t i, int left) {
+  return LoadAs<kTail, I>(data, i, left);
+}
+template <bool kTail>
+COMPLL_INLINE U Load(const uint32_t* data, int64_t i, int left) {
+  return LoadAs<kTail, U>(data, i, left);
+}
+using HalfBits = uint16_t __attribute__((vector_size(2 * kLanes)));
+COMPLL_INLINE F Widen(HalfBits halves, Float16) {
+#if defined(COMPLL_AVX512)
+  return _mm512_cvtph_ps(reinterpret_cast<__m256i>(halves));
+#elif defined(COMPLL_AVX2)
+  return _mm256_cvtph_ps(reinterpret_cast<__m128i>(halves));
+#else
+  F value;
+  for (int l = 0; l < kLanes; ++l) value[l] = ToFloat(Float16{halves[l]});
+  return value;
+#endif
+}
+COMPLL_INLINE F Widen(HalfBits halves, BFloat16) {
+#if defined(COMPLL_AVX512)
+  const U wide = reinterpret_cast<U>(_mm512_cvtepu16_epi32(reinterpret_cast<__m256i>(halves)));
+#elif defined(COMPLL_AVX2)
+  const U wide = reinterpret_cast<U>(_mm256_cvtepu16_epi32(reinterpret_cast<__m128i>(halves)));
+#else
+  const U wide = __builtin_convertvector(halves, U);
+#endif
+  return FromBits(wide << 16);
+}
+COMPLL_INLINE HalfBits Narrow(F value, Float16) {
+#if defined(COMPLL_AVX512)
+  return reinterpret_cast<HalfBits>(_mm512_cvtps_ph(value, _MM_FROUND_TO_NEAREST_INT));
+#elif defined(COMPLL_AVX2)
+  return reinterpret_cast<HalfBits>(_mm256_cvtps_ph(value, _MM_FROUND_TO_NEAREST_INT));
+#else
+  HalfBits halves;
+  for (int l = 0; l < kLanes; ++l) {
+    Float16 half;
+    FromFloat(value[l], &half);
+    std::memcpy(reinterpret_cast<uint16_t*>(&halves) + l, &half, sizeof(half));
+  }
+  return halves;
+#endif
+}
+COMPLL_INLINE HalfBits Narrow(F value, BFloat16) {
+  const U bits = BitsU(value), high = bits >> 16;
+  const U rounded = (bits + 0x7fffu + (high & 1u)) >> 16;
+  return __builtin_convertvector(Select(IsNan(value), high | 0x40u, rounded), HalfBits);
+}
+
+template <bool kTail, typename H>
+COMPLL_INLINE F LoadHalf(const H* data, int64_t i, int left) {
+  HalfBits halves = {};
+  std::memcpy(&halves, data + i, sizeof(H) * Count<kTail>(left));
+  return Widen(halves, H());
+}
+template <bool kTail>
+COMPLL_INLINE F Load(const Float16* data, int64_t i, int left) {
+  return LoadHalf<kTail>(data, i, left);
+}
+template <bool kTail>
+COMPLL_INLINE F Load(const BFloat16* data, int64_t i, int left) {
+  return LoadHalf<kTail>(data, i, left);
+}
+template <bool kTail>
+COMPLL_INLINE I Load(const uint16_t* data, int64_t i, int left) {
+  HalfBits halves = {};
+  std::memcpy(&halves, data + i, sizeof(uint16_t) * Count<kTail>(left));
+#if defined(COMPLL_AVX512)
+  return reinterpret_cast<I>(_mm512_cvtepu16_epi32(reinterpret_cast<__m256i>(halves)));
+#elif defined(COMPLL_AVX2)
+  return reinterpret_cast<I>(_mm256_cvtepu16_epi32(reinterpret_cast<__m128i>(halves)));
+#else
+  return __builtin_convertvector(__builtin_convertvector(halves, U), I);
+#endif
+}
+
+template <bool kTail, typename T, typename V>
+COMPLL_INLINE void Put(T* data, int64_t i, int left, V value) {
+  if (kTail && left < kLanes) {
+    if (left > 0) std::memcpy(data + i, &value, sizeof(T) * left);
+  } else {
+    std::memcpy(data + i, &value, sizeof(T) * kLanes);
+  }
+}
+template <bool kTail>
+COMPLL_INLINE void Store(float* data, int64_t i, int left, F value) {
+  Put<kTail>(data, i, left, value);
+}
+template <bool kTail>
+COMPLL_INLINE void Store(int32_t* data, int64_t i, int left, I value) {
+  Put<kTail>(data, i, left, value);
+}
+template <bool kTail>
+COMPLL_INLINE void Store(uint32_t* data, int64_t i, int left, U value) {
+  Put<kTail>(data, i, left, value);
+}
+template <bool kTail, typename H>
+COMPLL_INLINE void StoreHalf(H* data, int64_t i, int left, F value) {
+  Put<kTail>(data, i, left, Narrow(value, H()));
+}
+template <bool kTail>
+COMPLL_INLINE void Store(Float16* data, int64_t i, int left, F value) {
+  StoreHalf<kTail>(data, i, left, value);
+}
+template <bool kTail>
+COMPLL_INLINE void Store(BFloat16* data, int64_t i, int left, F value) {
+  StoreHalf<kTail>(data, i, left, value);
+}
+template <bool kTail>
+COMPLL_INLINE void Store(uint16_t* data, int64_t i, int left, I value) {
+  Put<kTail>(data, i, left, __builtin_convertvector(value, HalfBits));
+}
+
+/// data[index[l]] for each lane, clamped into the vector; 0 from an empty one.
+template <typename V, typename T>
+COMPLL_INLINE V Gather(const T* data, int64_t size, I index) {
+  V value = V{};
+  if (size <= 0) return value;
+  const I last = Set(static_cast<int32_t>(size > INT32_MAX ? INT32_MAX : size - 1));
+  index = Select(Lt(index, I{}), I{}, Select(Gt(index, last), last, index));
+#if defined(COMPLL_AVX512)
+  return reinterpret_cast<V>(_mm512_i32gather_epi32(reinterpret_cast<__m512i>(index), data, 4));
+#elif defined(COMPLL_AVX2)
+  return reinterpret_cast<V>(_mm256_i32gather_epi32(reinterpret_cast<const int*>(data),
+                                                    reinterpret_cast<__m256i>(index), 4));
+#else
+  for (int l = 0; l < kLanes; ++l) value[l] = data[index[l]];
+  return value;
+#endif
+}
+
+/// lane j takes in lane j + 16, + 8, + 4, + 2, + 1.
+template <typename T, typename V, typename Combine>
+COMPLL_INLINE T FoldLanes(const V* sums, Combine combine) {
+  T lanes[kSumLanes];
+  std::memcpy(lanes, sums, sizeof(lanes));
+  for (int width = kSumLanes / 2; width > 0; width /= 2) {
+    for (int l = 0; l < width; ++l) lanes[l] = combine(lanes[l], lanes[l + width]);
+  }
+  return lanes[0];
+}
+
+}  // namespace
+}  // namespace compll
+}  // namespace hipress
+
+#endif  // HIPRESS_OPERATOR_CONTRIB_COMPLL_MEMORY_H_
