@@ -56,10 +56,13 @@ class Job:
     Args:
         network: the nodes to run on; None for this machine's loopback.
         timeout: seconds until the whole job is killed and JobError raised.
+        priority: the processes go before all others of this machine (Linux, root): on a machine
+            with other work, as near as one gets to a machine without.
     """
 
     network: netns.ShapedNetwork | None = None
     timeout: float = 120.0
+    priority: bool = False
     processes: list[Process] = field(default_factory=list)
 
     def __enter__(self) -> Job:
@@ -87,6 +90,13 @@ class Job:
             popen = self.network.popen(node, command, **keywords)
         else:
             popen = subprocess.Popen(command, **keywords)
+        if self.priority:
+            # The kernel shares the processors between sessions (autogroups), then inside each.
+            group = Path(f"/proc/{popen.pid}/autogroup")
+            if group.exists():
+                group.write_text("-20")
+            else:
+                os.setpriority(os.PRIO_PROCESS, popen.pid, -20)
         self.processes.append(Process(name, popen, log))
 
     def results(self) -> list[dict[str, Any]]:
@@ -236,9 +246,10 @@ def run_torch_job(
     num_workers: int,
     network: netns.ShapedNetwork | None = None,
     timeout: float = 120.0,
+    priority: bool = False,
 ) -> list[dict[str, Any]]:
     """Runs `command` as the ranks of a torch.distributed job on Gloo; returns their reports."""
-    with Job(network, timeout) as job:
+    with Job(network, timeout, priority) as job:
         start_torch(job, command, num_workers, network)
         return job.results()
 
@@ -248,9 +259,10 @@ def torch_output(
     num_workers: int,
     network: netns.ShapedNetwork | None = None,
     timeout: float = 120.0,
+    priority: bool = False,
 ) -> str:
     """The same, but returns what rank 0 printed."""
-    with Job(network, timeout) as job:
+    with Job(network, timeout, priority) as job:
         start_torch(job, command, num_workers, network)
         job.results()
         return job.processes[0].text()
@@ -266,6 +278,9 @@ def start_torch(
         "WORLD_SIZE": str(num_workers),
         "GLOO_SOCKET_IFNAME": "eth0" if network else "lo",
         "TP_SOCKET_IFNAME": "eth0" if network else "lo",
+        # Else glibc gives large tensors back to the kernel and gets them again, empty, every step.
+        "MALLOC_MMAP_THRESHOLD_": str(1 << 32),
+        "MALLOC_TRIM_THRESHOLD_": str(1 << 32),
     }
     for rank in range(num_workers):
         node = rank % network.nodes if network else 0

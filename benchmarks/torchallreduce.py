@@ -21,6 +21,7 @@ def main() -> None:
     parser.add_argument("--compression", nargs="+", default=["onebit", "maxmin"])
     parser.add_argument("--largest", default="64M")
     parser.add_argument("--iterations", type=int, default=5)
+    parser.add_argument("--priority", action="store_true", help="before this machine's other work")
     args = parser.parse_args()
     jobs.clean_up_when_terminated()
     print(jobs.machine())
@@ -31,7 +32,8 @@ def main() -> None:
                 command += ["-e", args.largest, "-f", "4", "-n", str(args.iterations), "-w", "2"]
                 command += ["-c", type]
                 print(f"\n{rate}")
-                print(jobs.torch_output(command, args.nodes, network, timeout=300), flush=True)
+                found = jobs.torch_output(command, args.nodes, network, 300, args.priority)
+                print(found, flush=True)
 
 
 if __name__ == "__main__":

@@ -24,6 +24,8 @@ def main() -> None:
     parser.add_argument("--methods", required=True, help="separated by blanks")
     parser.add_argument("--steps", type=int, default=8)
     parser.add_argument("--warmup", type=int, default=3, help="steps before those counted")
+    parser.add_argument("--batch-size", type=int, default=1)
+    parser.add_argument("--context", type=int, default=16)
     parser.add_argument("--seed", type=int, default=0)
     args = parser.parse_args()
 
@@ -45,7 +47,7 @@ def run(method: str, args: argparse.Namespace) -> dict:
 
     rank = dist.get_rank()
     torch.manual_seed(args.seed)
-    model, loss_of, optimizer = workload(args.model, 1000 * args.seed + rank)
+    model, loss_of, optimizer = workload(args, 1000 * args.seed + rank)
     parameters = sum(p.numel() for p in model.parameters())
     # PowerSGD waits for itself when there are several buckets.
     size = 2000 if method.startswith("powersgd") else 25
@@ -72,19 +74,24 @@ def run(method: str, args: argparse.Namespace) -> dict:
     }
 
 
-def workload(name: str, seed: int):
+def workload(args: argparse.Namespace, seed: int):
     """(model, its loss on the next batch, optimizer)."""
     import torch
     from torch.nn import functional as F
 
-    if name == "gpt":
+    if args.model == "gpt":
         import text
 
         data = text.Text()
         model = text.make("gpt", len(data.characters), width=512, layers=4)
         generator = torch.Generator().manual_seed(seed)
-        optimizer = torch.optim.AdamW(model.parameters(), lr=5e-4, betas=(0.9, 0.98))
-        return model, lambda ddp: text.loss_of(ddp, data.batch(1, generator)), optimizer
+        optimizer = torch.optim.AdamW(model.parameters(), lr=5e-4, betas=(0.9, 0.98), fused=True)
+
+        def loss_of(ddp):
+            characters = data.batch(args.batch_size, generator)
+            return text.loss_of(ddp, characters[:, : args.context + 1])
+
+        return model, loss_of, optimizer
 
     from images import Synthetic
     from models import vgg
@@ -93,10 +100,10 @@ def workload(name: str, seed: int):
     images = Synthetic(10, 32, seed)
 
     def loss_of(ddp):
-        x, labels = images.batch(4)
+        x, labels = images.batch(args.batch_size)
         return F.cross_entropy(ddp(x), labels)
 
-    return model, loss_of, torch.optim.SGD(model.parameters(), lr=0.02, momentum=0.9)
+    return model, loss_of, torch.optim.SGD(model.parameters(), lr=0.02, momentum=0.9, fused=True)
 
 
 def attach(ddp, method: str) -> None:

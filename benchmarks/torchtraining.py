@@ -34,12 +34,15 @@ def main() -> None:
     parser.add_argument("--nodes", type=int, default=4)
     parser.add_argument("--methods", default=METHODS)
     parser.add_argument("--steps", type=int, default=8)
+    parser.add_argument("--batch-size", type=int, default=1, help="images, or texts, per rank")
+    parser.add_argument("--context", type=int, default=16, help="characters of a text, 64 at most")
     parser.add_argument(
         "--target", type=int, default=0, metavar="STEPS",
         help="also the time to the loss of float32 after so many steps",
     )  # fmt: skip
     parser.add_argument("--output", default="torchtraining")
     parser.add_argument("--timeout", type=float, default=600)
+    parser.add_argument("--priority", action="store_true", help="before this machine's other work")
     args = parser.parse_args()
     jobs.clean_up_when_terminated()
     found: dict[str, Any] = {"machine": jobs.machine(), "model": args.model, "rates": {}}
@@ -66,7 +69,8 @@ def main() -> None:
 def measure(args: argparse.Namespace, network: ShapedNetwork, steps: int) -> dict[str, Any]:
     command = [sys.executable, str(jobs.ROOT / "benchmarks" / "torchnode.py")]
     command += ["--model", args.model, "--methods", args.methods, "--steps", str(steps)]
-    reports = jobs.run_torch_job(command, args.nodes, network, timeout=args.timeout)
+    command += ["--batch-size", str(args.batch_size), "--context", str(args.context)]
+    reports = jobs.run_torch_job(command, args.nodes, network, args.timeout, args.priority)
     rows: dict[str, Any] = {}
     for method in args.methods.split():
         of = [report for report in reports if report["method"] == method]

@@ -3,7 +3,8 @@
  * \brief Speed of every codec, on one thread and on two: GB/s of float32 gradient, and the memory
  *        traffic as a share of what memcpy moves in the same run. Prints one JSON object per line.
  *
- * Usage: codec_bench [seconds per measurement, default 0.3] [all: every instruction set]
+ * Usage: codec_bench [seconds per measurement, default 0.3] [all: every instruction set] [CODEC...]
+ * With names, only codecs of which the label has one of them.
  * run.py shows the result as a table, with NumPy and torch beside it.
  */
 #include <algorithm>
@@ -24,6 +25,13 @@ namespace {
 using namespace hipress;  // NOLINT(build/namespaces): a program of one file
 
 double seconds_per_measurement = 0.3;
+std::vector<std::string> wanted;  // parts of labels; none: all
+
+bool IsWanted(const std::string& label) {
+  return wanted.empty() || std::any_of(wanted.begin(), wanted.end(), [&](const std::string& part) {
+           return label.find(part) != std::string::npos;
+         });
+}
 
 /// Fastest of many runs: others share this machine, so the minimum is the honest time.
 double BestSeconds(const std::function<void()>& run) {
@@ -83,6 +91,7 @@ const Case kCases[] = {
     {"tbq", "tbq", {{"threshold", "0.5"}}, 12.25, 4.25},
     {"terngrad, 2 bits", "terngrad", {}, 8.25, 4.25},
     {"terngrad, 8 bits", "terngrad", {{"bitwidth", "8"}}, 9, 5},
+    {"terngrad, 8 bits, nearest", "terngrad", {{"bitwidth", "8"}, {"stochastic", "0"}}, 9, 5},
     {"maxmin, 4 bits", "maxmin", {}, 4.51, 4.51},
     {"maxmin, 8 bits", "maxmin", {{"bits", "8"}}, 5.01, 5.01},
     {"natural", "natural", {}, 5.125, 5.125},
@@ -177,6 +186,7 @@ void BenchmarkNaive(size_t n) {
 int main(int argc, char** argv) {
   if (argc > 1) seconds_per_measurement = std::atof(argv[1]);
   const bool all = argc > 2 && std::strcmp(argv[2], "all") == 0;
+  wanted.assign(argv + std::min(argc, all ? 3 : 2), argv + argc);
   for (const size_t n : {size_t(64) << 10, size_t(16) << 20}) {
     Buffer from = Gradient(n, 1), to = AllocateState(n * 4);
     const Kernels& best = ActiveKernels();
@@ -185,6 +195,7 @@ int main(int argc, char** argv) {
       if (kernels == nullptr || (!all && kernels != &best)) continue;
       SetActiveKernels(*kernels);
       for (const Case& what : kCases) {
+        if (!IsWanted(what.label)) continue;
         // Beside each codec, because others share this machine.
         copy_rate = n * 8 / BestSeconds([&] { std::memcpy(to.data, from.data, n * 4); });
         BenchmarkCodec(what, n, 1);
@@ -192,6 +203,6 @@ int main(int argc, char** argv) {
       }
     }
     SetActiveKernels(best);
-    BenchmarkNaive(n);
+    if (wanted.empty()) BenchmarkNaive(n);
   }
 }

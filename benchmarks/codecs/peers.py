@@ -116,7 +116,7 @@ def runs(elements: int) -> list[tuple[str, str, str, str, float | None, Callable
          lambda: grace_dgc(torch, x, 0.01)),
         ("hivemind's formula", "terngrad, 8 bits", "encode", "uniform 8 bit", 10,
          lambda: hivemind_uniform(torch, x)),
-        ("torch", "terngrad, 8 bits", "encode", "quantize_per_tensor, not random", 1,
+        ("torch", "terngrad, 8 bits, nearest", "encode", "quantize_per_tensor, range given", 1,
          lambda: torch.quantize_per_tensor(x, scale, 128, torch.quint8)),
         ("torch", "fp16", "encode", "copy to float16", 1, lambda: half["float16"].copy_(x)),
         ("torch", "bf16", "encode", "copy to bfloat16", 1, lambda: half["bfloat16"].copy_(x)),

@@ -28,8 +28,9 @@ def parser(description: str, **defaults: Any) -> argparse.ArgumentParser:
     add("--steps", type=int, default=defaults.get("steps", 100))
     add("--batch-size", type=int, default=defaults.get("batch_size", 16), help="per rank")
     add("--learning-rate", type=float, default=defaults.get("learning_rate", 0.1))
-    add("--optimizer", choices=["sgd", "adam"], default=defaults.get("optimizer", "sgd"))
-    add("--momentum", type=float, default=0.9, help="of SGD; with dgc, of dgc")
+    add("--optimizer", choices=["sgd", "adam", "frozen"], default=defaults.get("optimizer", "sgd"),
+        help="frozen: Adam whose denominators stay after the warm-up steps")  # fmt: skip
+    add("--momentum", type=float, default=0.9, help="of SGD")
     add("--seed", type=int, default=0)
     return parser
 
@@ -61,8 +62,7 @@ def distribute(model: torch.nn.Module, args: argparse.Namespace) -> DistributedD
     if args.compression:
         more = params(args)
         if args.compression == "dgc":
-            # Inside dgc momentum survives the delay of what is not sent yet; Adam has its own.
-            more.setdefault("momentum", args.momentum if args.optimizer == "sgd" else 0.0)
+            more.setdefault("momentum", 0.0)  # the optimizer's
         hipress.torch.compress(
             model, args.compression, topology=args.topology, min_size=args.min_size,
             warmup_steps=args.warmup_steps, **more,
@@ -70,12 +70,23 @@ def distribute(model: torch.nn.Module, args: argparse.Namespace) -> DistributedD
     return model
 
 
+def uncompressed(args: argparse.Namespace, step: int) -> bool:
+    """Whether gradients go uncompressed in this step."""
+    ramp = args.compression == "dgc" and "warmup" not in params(args)
+    return not args.compression or (step < args.warmup_steps and not ramp)
+
+
 def optimizer_of(model: torch.nn.Module, args: argparse.Namespace) -> torch.optim.Optimizer:
-    """SGD or Adam."""
+    """SGD, Adam, or Adam with a warm-up."""
+    parameters, rate = model.parameters(), args.learning_rate
     if args.optimizer == "adam":
-        return torch.optim.AdamW(model.parameters(), lr=args.learning_rate, betas=(0.9, 0.98))
-    momentum = 0.0 if args.compression == "dgc" else args.momentum
-    return torch.optim.SGD(model.parameters(), lr=args.learning_rate, momentum=momentum)
+        return torch.optim.AdamW(parameters, lr=rate, betas=(0.9, 0.98))
+    if args.optimizer == "frozen":
+        return hipress.torch.FrozenAdamW(
+            parameters, lr=rate, betas=(0.9, 0.98), freeze_step=args.warmup_steps
+        )
+    inside = args.compression == "dgc" and params(args).get("momentum")
+    return torch.optim.SGD(parameters, lr=rate, momentum=0.0 if inside else args.momentum)
 
 
 class Report:

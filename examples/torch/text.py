@@ -9,6 +9,7 @@ The text is what ``help()`` shows of Python's topics, some 700,000 characters in
 from __future__ import annotations
 
 import argparse
+import math
 from collections.abc import Callable
 
 import common
@@ -58,7 +59,6 @@ def arguments(given: list[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--width", type=int, default=192, help="for gpt a multiple of 32")
     parser.add_argument("--layers", type=int, default=4, help="of gpt")
     args = parser.parse_args(given)
-    # Adam's steps do not depend on a gradient's size, which suits neither onebit nor dgc.
     args.optimizer = args.optimizer or ("sgd" if args.model == "lstm" else "adam")
     if args.learning_rate is None:
         args.learning_rate = 0.3 if args.optimizer == "sgd" else 2e-3
@@ -74,12 +74,13 @@ def train(args: argparse.Namespace, report: Callable[..., None]) -> None:
     optimizer = common.optimizer_of(model, args)
     generator = torch.Generator().manual_seed(1000 * args.seed + dist.get_rank())
     for step in range(args.steps):
+        falling = 0.1 + 0.45 * (1 + math.cos(math.pi * step / args.steps))
         for group in optimizer.param_groups:
-            group["lr"] = args.learning_rate * min(1.0, (step + 1) / 50)
+            group["lr"] = args.learning_rate * min(1.0, (step + 1) / 50) * falling
         optimizer.zero_grad()
         loss = loss_of(model, text.batch(args.batch_size, generator))
         loss.backward()
-        if not args.compression:
+        if common.uncompressed(args, step):
             # What compression delays comes in larger lumps: to clip those would lose it for good.
             torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
         optimizer.step()

@@ -211,13 +211,44 @@ def test_maxmin_error_is_within_a_level(bits, stochastic):
     assert same_bits(codec.decode(codec.encode(constant), 300), constant)
 
 
-def test_topk_is_numpys():
-    x = gradient(10_000)
+@pytest.mark.parametrize("what", ["small", "large", "a misleading sample", "equal"])
+def test_topk_is_numpys(what):
+    n = 10_000 if what == "small" else 100_000
+    x = gradient(n)
+    if what == "a misleading sample":  # large where topk looks first, and hardly anywhere else
+        lines = (n // 16) // 64
+        start = np.arange(lines) * ((n - 64) // 16) // lines * 16
+        x[(start[:, None] + np.arange(16)).ravel()] *= 100
+        assert 16 * lines > 15 * n // 1000
+    elif what == "equal":
+        x = np.where(x > 1, np.float32(-3), np.float32(2))
     codec = hipress.Compressor("topk", ratio=0.01)
-    decoded = codec.decode(codec.encode(x), x.size)
-    largest = np.sort(np.argsort(-np.abs(x), kind="stable")[:100])
+    decoded = codec.decode(codec.encode(x), n)
+    largest = np.sort(np.argsort(-np.abs(x), kind="stable")[: n // 100])
     assert (np.flatnonzero(decoded) == largest).all()
     assert (decoded[largest] == x[largest]).all()
+
+
+@pytest.mark.parametrize("n", [2000, 65536, 300_000])
+def test_the_sample_of_dgc_loses_none_of_the_largest(n):
+    for seed in range(20):
+        x = gradient(n, seed)
+        codec = hipress.Compressor("dgc", ratio=0.001, seed=seed)
+        decoded = codec.decode(codec.encode(x), n)
+        k = -(-n // 1000)
+        largest = np.sort(np.argsort(-np.abs(x), kind="stable")[:k])
+        assert (np.flatnonzero(decoded) == largest).all()
+
+
+@pytest.mark.parametrize("name", ["1bit", "2bit", "tbq"])
+@pytest.mark.parametrize("count", [2, 127, 128, 200])
+def test_sums_of_levels_are_exact_whatever_their_number(name, count):
+    n = 1000
+    codec = hipress.Compressor(name, **{"scale" if name == "1bit" else "threshold": 0.5})
+    payloads = [codec.encode(np.full(n, 9, np.float32)) for _ in range(count // 2)]
+    payloads += [codec.encode(gradient(n, seed)) for seed in range(count - len(payloads))]
+    total = sum(codec.decode(payload, n) for payload in payloads)
+    assert same_bits(codec.decode_sum(payloads, n), total)
 
 
 def test_dgc_follows_the_paper():

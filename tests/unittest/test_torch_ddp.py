@@ -356,3 +356,38 @@ def test_a_rank_that_dies_is_an_error_on_the_others():
     for survivor in (results[0], results[2]):
         assert survivor.startswith("HipressError: bucket"), survivor
     assert any("rank 1, which has died" in text for text in results), results
+
+
+def give_up(rank, world_size, where):
+    from hipress.torch.plan import Plan
+
+    min_size = MIN_SIZE if where == "compressed" else 10**6
+    ddp, compression = wrap(network(), "onebit", timeout=50, min_size=min_size)
+    loss_of(ddp, rank, 0).backward()
+
+    def broken(*args):
+        raise MemoryError("no more memory")
+
+    if rank == 1 and where == "compressed":
+        Plan.compute = broken
+    elif rank == 1:
+        compression.hook = broken
+    try:
+        loss_of(ddp, rank, 1).backward()
+    except Exception as error:
+        if rank == 1 and where == "uncompressed":
+            compression.engine.fail(error, "bucket 0")
+        caught = f"{type(error).__name__}: {error}"
+        time.sleep(6)  # its connections stay
+        return caught
+    return "no error"
+
+
+@pytest.mark.parametrize("where", ["compressed", "uncompressed"])
+def test_a_rank_that_gives_up_but_lives_tells_the_others(where):
+    started = time.monotonic()
+    results = run_ranks(give_up, 3, 3, where)
+    assert time.monotonic() - started < 30  # of 50 that others would wait
+    for rank in (0, 2):
+        assert results[rank].startswith("HipressError: bucket"), results
+        assert "rank 1 gave up" in results[rank] and "no more memory" in results[rank], results

@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 from hipress.torch import backend
+from hipress.torch.adam import FrozenAdamW
 from hipress.torch.engine import HipressError
 from hipress.torch.fsdp import compress_fsdp
 from hipress.torch.hook import Compression, compress
@@ -20,6 +21,7 @@ from hipress.torch.state import load_checkpoint
 __all__ = [
     "Compression",
     "DistributedOptimizer",
+    "FrozenAdamW",
     "HipressError",
     "broadcast_optimizer_state",
     "broadcast_parameters",

@@ -89,18 +89,19 @@ class AllReduceBench:
             columns.append(self._columns(size, self._time(lambda w=wire: dist.all_reduce(w))))
         exact = gradient.to(torch.float32, copy=True)
         dist.all_reduce(exact)
-        synchronizer = Synchronizer(self._settings, self._engine, dist.group.WORLD, {}, False)
+        exact /= dist.get_world_size()
+        synchronizer = Synchronizer(self._settings, self._engine, dist.group.WORLD, {})
         result = gradient.clone()
 
-        def compressed() -> None:
-            result.copy_(gradient)
+        def compressed() -> None:  # in place, as the others; means, for sums would grow
             future: torch.futures.Future = torch.futures.Future()
             synchronizer.synchronize(result, ((f"{count}", 0, count),), "all-reduce", future)
             future.wait()
 
-        columns.append(self._columns(size, self._time(compressed)))
+        compressed()
         error = (result.float() - exact).abs().max() / exact.abs().max()
-        row = f"  {size:>10} {count:>11} {self._name:>8} {'sum':>5}"
+        columns.append(self._columns(size, self._time(compressed)))
+        row = f"  {size:>10} {count:>11} {self._name:>8} {'avg':>5}"
         return f"{row} {' '.join(columns)} {error:>8.1e}"
 
     def _time(self, run: Callable[[], object]) -> float:
@@ -134,7 +135,7 @@ def run(
     """
     wanted = list(sizes(parse_size(first), parse_size(last), factor))
     settings = Settings(type, params, topology, min_size=0)
-    os.environ.setdefault("OMP_NUM_THREADS", "1")
+    torch.set_num_threads(int(os.environ.get("OMP_NUM_THREADS", "1")))
     if "RANK" not in os.environ:
         raise ValueError(
             "this runs under torchrun: torchrun --nproc-per-node=4 -m hipress bench allreduce"

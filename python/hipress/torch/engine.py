@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import datetime
 import queue
 import threading
@@ -13,10 +14,17 @@ import torch
 import torch.distributed as dist
 from torch.distributed import distributed_c10d
 
+from hipress.torch.notice import Notice
 from hipress.torch.plan import Plan
 
 IN_FLIGHT = 4
 """Buckets that are synchronised at a time."""
+
+_NEVER_SENT = 1 << 30
+"""A tag that no message has."""
+
+_LOOK = 1.0
+"""Seconds between looks at whether another rank has given up, where no connection tells."""
 
 
 class HipressError(RuntimeError):
@@ -35,16 +43,18 @@ class Engine:
         self.rank, self.world_size = dist.get_rank(group), dist.get_world_size(group)
         self.timeout = timeout
         self._ranks = dist.get_process_group_ranks(group)
-        self._group = None
+        self._group = self._notice = None
         if self.world_size > 1:
             names: list = [None] * self.world_size
             dist.all_gather_object(names, uuid.uuid4().hex, group=group)
             store = dist.PrefixStore(f"hipress/{names[0]}", distributed_c10d._get_default_store())
+            self._notice = Notice(store, self.rank)
             self._group = dist.ProcessGroupGloo(
                 store, self.rank, self.world_size, datetime.timedelta(seconds=timeout)
             )
         self._tags = 0
         self.error: HipressError | None = None
+        self._failing = threading.Lock()
         self._jobs: queue.SimpleQueue = queue.SimpleQueue()
         self._threads: list[threading.Thread] = []
 
@@ -85,24 +95,49 @@ class Engine:
             raise self.fail(error, what) from error
 
     def fail(self, error: Exception, what: str) -> HipressError:
-        """Notes a failure, which ends all later steps, too; returns the first one."""
-        if not isinstance(error, HipressError):
-            error = HipressError(f"{what}: {error}")
-        self.error = self.error or error
+        """Notes a failure, which ends all later steps, here and on the other ranks; returns the
+        first one."""
+        with self._failing:
+            if self.error is None:
+                if not isinstance(error, HipressError):
+                    error = HipressError(f"{what}: {error}")
+                self.error = error
+                self._give_up()
         return self.error
+
+    def _give_up(self) -> None:
+        """Ends the others' waiting: leaves them word why, then closes all connections."""
+        if self._group is None:
+            return
+        self._notice.post(str(self.error))
+        nothing = torch.empty(1, dtype=torch.uint8)
+        for peer in set(range(self.world_size)) - {self.rank}:
+            # Gloo has no call that closes connections (abort does nothing), but closes those to
+            # all ranks when a wait takes too long; on one that is closed already it fails at once.
+            with contextlib.suppress(RuntimeError):
+                work = self._group.recv([nothing], peer, _NEVER_SENT)
+                work.wait(datetime.timedelta(milliseconds=1))
 
     def wait(self, work: dist.Work, what: str) -> None:
         """Waits for a collective operation that all ranks take part in.
 
-        :raises HipressError: if it fails, or takes longer than the timeout
+        :raises HipressError: if it fails, takes longer than the timeout, or another rank gives up
         """
-        try:
-            work.wait(datetime.timedelta(seconds=self.timeout))
-        except RuntimeError as error:
-            raise HipressError(
-                f"{what}: the all-reduce of what goes uncompressed failed; a rank has died or is "
-                f"more than {self.timeout:g} s behind ({str(error).splitlines()[0]})"
-            ) from error
+        deadline = time.monotonic() + self.timeout
+        while True:
+            left = max(deadline - time.monotonic(), 0.001)
+            try:
+                work.wait(datetime.timedelta(seconds=min(left, _LOOK)))
+                return
+            except RuntimeError as error:
+                told = self._notice.read() if self._notice else ""
+                if told:
+                    raise HipressError(f"{what}: {told}") from error
+                if work.is_completed() or left <= _LOOK:
+                    raise HipressError(
+                        f"{what}: the all-reduce of what goes uncompressed failed; a rank has died "
+                        f"or is more than {self.timeout:g} s behind ({str(error).splitlines()[0]})"
+                    ) from error
 
     def _run(self, plan: Plan, flat: torch.Tensor, tag: int, what: str) -> None:
         plan.begin(flat)
@@ -159,6 +194,9 @@ class Engine:
     def _lost(self, doing: str, peer: int, what: str, error: Exception) -> HipressError:
         if self.error:
             return self.error
+        told = self._notice.read()
+        if told:
+            return HipressError(f"{what}: {told}")
         return HipressError(
             f"{what}: could not {doing} rank {self._ranks[peer]}, which has died or given up "
             f"({str(error).splitlines()[0]})"

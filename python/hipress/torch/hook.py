@@ -40,7 +40,7 @@ def compress(
         steps, one neighbour to send to), "tree", "butterfly", "star" or "hierarchical"
     :param min_size: gradients of fewer elements go uncompressed
     :param warmup_steps: steps in which gradients go uncompressed; with dgc, in which its ratio
-        falls from 1/4 to ``ratio``
+        falls from 1/4 to ``ratio`` (with ``warmup=0`` dgc's, too, go uncompressed)
     :param devices_per_host: for "hierarchical": ranks on each host, which have consecutive numbers
     :param plan: a file that ``hipress plan`` wrote: which gradients to compress, and into how many
         parts to cut them; what it does not name goes by min_size. "auto": the ranks measure now,

@@ -33,7 +33,7 @@ class Settings:
     :param type: a codec's name, see :func:`hipress.codecs`
     :param params: its parameters
     :param warmup_steps: steps in which gradients go uncompressed; a codec with a warm-up of its own
-        (dgc) compresses in them too, less at first
+        (dgc) compresses in them too, less at first, unless params say how long its "warmup" is
     :param plan: decisions by gradient, or a file of them; for those gradients instead of min_size;
         or "auto": min_size is to be measured, see :mod:`hipress.torch.auto`
     :raises ValueError: for a name or value that is not allowed
@@ -56,9 +56,9 @@ class Settings:
             if not isinstance(value, int) or value < 0:
                 raise ValueError(f"{name} must be a whole number of 0 or more, not {value!r}")
         known = codecs()
-        if self.type in known and "warmup" in known[self.type].params and self.warmup_steps:
-            self.params.setdefault("warmup", self.warmup_steps)
-            self.warmup_steps = 0
+        own = self.type in known and "warmup" in known[self.type].params
+        if own and self.warmup_steps and "warmup" not in self.params:
+            self.params["warmup"], self.warmup_steps = self.warmup_steps, 0
         self.config = Compressor(self.type, **self.params).config
         self.topology = topologies.named(ALIASES.get(self.topology, self.topology))
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from hipress.compll.backends.cpp_decode import DenseDecoder, is_dense
 from hipress.compll.backends.cpp_expr import SCALAR, expression, literal
-from hipress.compll.backends.cpp_function import FunctionWriter, indent, quoted
+from hipress.compll.backends.cpp_function import FunctionWriter
 from hipress.compll.backends.cpp_lazy import lazy_plan
+from hipress.compll.backends.cpp_payload import indent, quoted
 from hipress.compll.backends.layout import Layout
 from hipress.compll.ir.ir import Block, Function, Instr, Param, Program
 
@@ -97,15 +98,15 @@ class ProgramWriter:
             *FunctionWriter(self.program, function, self.lazy).text(),
             "return offset;",
         ]
-        flags = ["true", "false"] if self.lazy is not None else []
+        variants = self.lazy.variants() if self.lazy is not None else None
         return [
-            *self.template("bool kLazy" if self.lazy is not None else ""),
+            *self.template("int kLazy" if self.lazy is not None else ""),
             "int64_t EncodeImpl(CompllEncodeCall& call) {",
             *indent(lines),
             "}",
             "",
             "int64_t Encode(CompllEncodeCall* call) {",
-            *indent(self.dispatch("EncodeImpl", "return -1;", "call->lazy", flags)),
+            *indent(self.dispatch("EncodeImpl", "return -1;", variants)),
             "}",
             "",
         ]
@@ -171,21 +172,24 @@ class ProgramWriter:
         ]
 
     def dispatch(
-        self, name: str, bad: str, flag: str = "", flags: list[str] | None = None,
+        self, name: str, bad: str, variants: list[tuple[str, str]] | None = None,
         left: list[Param] | None = None, chosen: tuple[str, ...] = (),
     ) -> list[str]:  # fmt: skip
-        """Calls the instantiation for the static parameters' values, and for a flag."""
+        """Calls the instantiation for the static parameters' values, and for a variant."""
         left = self.statics if left is None else left
         if left:
             position = self.program.params.index(left[0])
             lines = [f"switch (static_cast<int>(call->params[{position}])) {{"]
             for choice in left[0].choices:
-                inner = self.dispatch(name, bad, flag, flags, left[1:], (*chosen, str(choice)))
+                inner = self.dispatch(name, bad, variants, left[1:], (*chosen, str(choice)))
                 lines += [f"  case {choice}: {{", *indent(inner, 2), "  }"]
             return [*lines, "}", bad]
-        if flags:
-            yes, no = (f"{name}<{', '.join([*chosen, which])}>(*call)" for which in flags)
-            return [f"return {flag} ? {yes} : {no};"]
+        if variants:
+            return [
+                f"{f'if ({condition}) ' if condition else ''}"
+                f"return {name}<{', '.join([*chosen, which])}>(*call);"
+                for condition, which in variants
+            ]
         arguments = f"<{', '.join(chosen)}>" if chosen else ""
         return [f"return {name}{arguments}(*call);"]
 

@@ -7,8 +7,9 @@ registers, in their order, and written once. See ir/merge.py for what the sum is
 from __future__ import annotations
 
 from hipress.compll.backends.cpp_expr import LANE, SCALAR
-from hipress.compll.backends.cpp_function import FunctionWriter, indent
+from hipress.compll.backends.cpp_function import FunctionWriter
 from hipress.compll.backends.cpp_loop import UNROLL, LoopWriter
+from hipress.compll.backends.cpp_payload import indent
 from hipress.compll.ir.ir import Function, Instr, Loop, Program
 from hipress.compll.ir.merge import integer_levels
 from hipress.compll.passes.slices import backward
@@ -78,6 +79,7 @@ class DecodeLoopWriter(LoopWriter):
         self.lane = LANE[self.result.type]
         part = backward(self.result, self.loop.body)
         load = self.code_load(part)
+        self.bytes: tuple[str, int] | None = None
         if load is not None:
             value = self.by_table(load, part)
         else:
@@ -105,11 +107,17 @@ class DecodeLoopWriter(LoopWriter):
             if instr is not load:
                 self.instr(instr)
         body, self.tile, self.in_table = self.tile, outer, False
-        self.before += [
+        value_of = [
             f"auto value_of = [&](I {code}) __attribute__((always_inline)) {{",
             *indent(body),
             f"  return {self.value(self.result)};",
             "};",
+        ]
+        if self.levels is not None and bits in (1, 2) and not self.uniforms:
+            self.bytes = name, bits
+            self.value_of = value_of
+        self.before += [
+            *value_of,
             f"constexpr int kBits = {bits};",
             f"const {self.lane} zero = value_of(I{{}}), one = value_of(Set(int32_t(1))), "
             "table = value_of(Lanes(0));",
@@ -132,12 +140,13 @@ class DecodeLoopWriter(LoopWriter):
         return "value"
 
     def section(self) -> list[str]:
+        """One payload into float32 is by far the most frequent call: it gets code of its own."""
         lane, sum_ = self.lane, "total" if self.levels is None else "sum"
-        load = "Load<kTail>(static_cast<const float*>(call.out), i + v * kLanes, rem - v * kLanes)"
         each = [UNROLL, "for (int v = 0; v < kVectors; ++v)"]
+        load = "Load<kTail>(out, i + v * kLanes, rem - v * kLanes)"
         if self.levels is None:
             start = [
-                "if (call.add) {",
+                "if (!kAlone && add) {",
                 *indent([each[0], f"{each[1]} total[v] = {load};"]),
                 "  add_part(tail, std::false_type(), all[0], i, rem, total);",
                 "} else {",
@@ -151,11 +160,18 @@ class DecodeLoopWriter(LoopWriter):
             finish = [
                 "F sum[kVectors];",
                 each[0], f"{each[1]} sum[v] = Set({unit}) * ToF32(total[v]);",
-                "if (call.add) {",
+                "if (!kAlone && add) {",
                 *indent([each[0], f"{each[1]} sum[v] = {load} + sum[v];"]),
                 "}",
             ]  # fmt: skip
+        each_part = [
+            *start,
+            "for (int64_t k = 1; k < count; ++k) {",
+            "  add_part(tail, std::false_type(), parts[k], i, rem, total);",
+            "}",
+        ]
         return [
+            *self.byte_table(),
             "auto add_part = [&](auto tail, auto first, const Fields& fields, int64_t i, int rem, "
             f"{lane}* total) __attribute__((always_inline)) {{",
             "  constexpr bool kTail = decltype(tail)::value, kFirst = decltype(first)::value;",
@@ -163,15 +179,62 @@ class DecodeLoopWriter(LoopWriter):
             *indent(self.vectors()),
             "  (void)fields;",
             "};",
-            "auto tile = [&](auto tail, int64_t i, int rem) __attribute__((always_inline)) {",
-            "  constexpr bool kTail = decltype(tail)::value;",
-            f"  {lane} total[kVectors] = {{}};",
-            *indent(start),
-            "  for (int64_t k = 1; k < call.count; ++k) {",
-            "    add_part(tail, std::false_type(), all[k], i, rem, total);",
-            "  }",
-            *indent(finish),
-            f"  StoreOut<kTail>(call, i, rem, {sum_});",
+            "auto tiles = [&](auto alone) __attribute__((always_inline)) {",
+            "  constexpr bool kAlone = decltype(alone)::value;",
+            "  // Copies: stores might change what lies in memory.",
+            "  float* const out = static_cast<float*>(call.out);",
+            "  const bool add = call.add != 0;",
+            "  const int64_t count = kAlone ? 1 : call.count;",
+            "  const Fields one = all[0];",
+            "  const Fields* const parts = kAlone ? &one : all;",
+            "  (void)add;",
+            "  auto tile = [&](auto tail, int64_t i, int rem) __attribute__((always_inline)) {",
+            "    constexpr bool kTail = decltype(tail)::value;",
+            f"    {lane} total[kVectors] = {{}};",
+            *indent(self.by_bytes([line.replace("all[0]", "parts[0]") for line in each_part]), 2),
+            *indent([line.replace("all[0]", "parts[0]") for line in finish], 2),
+            "    if constexpr (kAlone) {",
+            f"      StoreFloats<kTail>(out, i, rem, {sum_});",
+            "    } else {",
+            f"      StoreOut<kTail>(call, i, rem, {sum_});",
+            "    }",
+            "  };",
+            "  COMPLL_TILES(tile, begin, end);",
             "};",
-            "COMPLL_TILES(tile, begin, end);",
+            "if (call.count == 1 && call.add == 0 && call.out_type == COMPLL_FLOAT32) {",
+            "  tiles(std::true_type());",
+            "} else {",
+            "  tiles(std::false_type());",
+            "}",
+        ]
+
+    def byte_table(self) -> list[str]:
+        """What summing levels as bytes needs to know, if it is possible."""
+        if self.bytes is None:
+            return []
+        return [
+            "const I levels = [&] {",
+            *indent(self.value_of),
+            "  return value_of(Lanes(0));",
+            "}();",
+            f"const bool bytes = call.count > 1 && FitBytes(levels, {self.bytes[1]}, call.count);",
+            "const Levels byte_table = LevelTable(levels);",
+            "(void)bytes, (void)byte_table;",
+        ]
+
+    def by_bytes(self, otherwise: list[str]) -> list[str]:
+        """The sum of the levels of a whole tile, in bytes where they fit."""
+        if self.bytes is None:
+            return otherwise
+        name, bits = self.bytes
+        memory = self.owner.memory(name).replace("fields.", "parts[k].")
+        load = f"ByteLevels<{bits}, {self.msb(name)}>({memory} + i / 8 * {bits}, byte_table)"
+        return [
+            "if (kByteLevels && !kAlone && !kTail && bytes) {",
+            f"  Levels sum_of_levels = {load.replace('parts[k]', 'parts[0]')};",
+            f"  for (int64_t k = 1; k < count; ++k) sum_of_levels = Add(sum_of_levels, {load});",
+            "  Widen(sum_of_levels, total);",
+            "} else {",
+            *indent(otherwise),
+            "}",
         ]

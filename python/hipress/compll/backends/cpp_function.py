@@ -7,6 +7,8 @@ import re
 from hipress.compll.backends.cpp_expr import SCALAR, expression, literal
 from hipress.compll.backends.cpp_lazy import LazyPlan
 from hipress.compll.backends.cpp_loop import BucketWriter, LoopWriter, blocks, bucket_of
+from hipress.compll.backends.cpp_payload import FIELD_BYTES, PayloadWriter, indent
+from hipress.compll.backends.cpp_rank import Ranking, RankingWriter, rankings
 from hipress.compll.ir.ir import (
     Function,
     Instr,
@@ -23,19 +25,11 @@ _STORAGE = {
     "f32": "float", "i32": "int32_t", "u32": "uint32_t", "u16": "uint16_t", "f16": "Float16",
     "bf16": "BFloat16",
 }  # fmt: skip
-_FIELD = {"u8": "uint8_t", "u16": "uint16_t", "u32": "uint32_t", "f32": "float"}
-_FIELD_BYTES = {"u8": 1, "u16": 2, "u32": 4, "f32": 4}
+
+_PLACED = {"f32", "u32", "f16", "bf16"}  # stored and loaded whatever the alignment
 
 
-def indent(lines: list[str], levels: int = 1) -> list[str]:
-    return [line if line.startswith("#") else "  " * levels + line for line in lines]
-
-
-def quoted(text: str) -> str:
-    return '"' + text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n") + '"'
-
-
-class FunctionWriter:
+class FunctionWriter(PayloadWriter, RankingWriter):
     """Writes one encode, or one decode of one payload.
 
     :param lazy: how the encoder leaves a state lazy, if it does
@@ -65,6 +59,7 @@ class FunctionWriter:
             if isinstance(node, Instr) and node.op == "sort" and self._readers(node.vec[0]) == 1
             and any(i.op == "element" and i.vec == node.vec[:1] for i in function.instrs())
         }  # fmt: skip
+        self.ranked: dict[str, Ranking] = rankings(function, lazy)
         self.index_checks = {
             node.vec[1] for node in function.body if isinstance(node, Instr)
             and node.op == "scatter" and function.vectors[node.vec[1]].kind == "field"
@@ -137,8 +132,9 @@ class FunctionWriter:
         """Writes a node, or several that are one pass; returns how many."""
         node = self.function.body[position]
         if isinstance(node, Instr):
-            self.instr(node)
-            self.known.add(node.id)
+            if node.id not in self.known:
+                self.instr(node)
+                self.known.add(node.id)
             return 1
         group = self._bucket_group(position)
         if group is not None:
@@ -200,7 +196,9 @@ class FunctionWriter:
             self.lines += self.lazy.save([self.value(instr) for instr in self.lazy.uniforms])
             return
         for name in sorted(node_writes(loop)):
-            if name not in self.pointers and name not in self.filters:
+            if name in self.ranked:
+                self.before_ranking(self.ranked[name])
+            elif name not in self.pointers and name not in self.filters:
                 self.allocate(name)
         lines = LoopWriter(self, loop, self.loops).lines()
         self.loops += 1
@@ -222,7 +220,7 @@ class FunctionWriter:
         c_type = self.c_type(name)
         offset = self.place(name)
         vector = self.function.vectors[name]
-        if offset is not None and (vector.packed or vector.elem == "f32"):
+        if offset is not None and (vector.packed or vector.elem in _PLACED):
             self.placed[name] = pointer
             place = f"reinterpret_cast<{c_type}*>({self.payload} + {offset})"
             self.lines.append(f"{c_type}* const {pointer} = {place};")
@@ -242,7 +240,7 @@ class FunctionWriter:
                     return None
                 parts.append(self.bytes_of(what))
             else:
-                parts.append(str(_FIELD_BYTES[kind]))
+                parts.append(str(FIELD_BYTES[kind]))
         return None
 
     def instr(self, instr: Instr) -> None:
@@ -333,66 +331,3 @@ class FunctionWriter:
             value = f"part.add ? {place} + {value} : {value}"
         loop = f"for (int64_t j = 0; j < {count}; ++j) {place} = {value};"
         self.lines.append(f"if (!call.check_only) {loop}" if output else loop)
-
-    # Payloads ----------------------------------------------------------------------
-
-    def do_emit(self, instr: Instr) -> None:
-        self.lines.append("int64_t offset = 0;")
-        for kind, what in instr.attrs["fields"]:
-            if kind != "vector":
-                c_type, value = _FIELD[kind], self.value(instr.args[what])
-                self.lines += [
-                    f"WriteField<{c_type}>({self.payload} + offset, "
-                    f"static_cast<{c_type}>({value}));",
-                    f"offset += {_FIELD_BYTES[kind]};",
-                ]
-                continue
-            size = self.bytes_of(what)
-            if what not in self.placed:
-                self.lines.append(
-                    f"std::memcpy({self.payload} + offset, {self.memory(what)}, "
-                    f"static_cast<size_t>({size}));"
-                )
-            self.lines.append(f"offset += {size};")
-
-    def do_field(self, instr: Instr) -> None:
-        elem = instr.attrs["elem"]
-        size = _FIELD_BYTES[elem]
-        self.lines.append(self.need(str(size)))
-        self.define(instr, f"ReadField<{_FIELD[elem]}>({self.payload} + offset)")
-        self.lines.append(f"offset += {size};")
-
-    def need(self, size: str) -> str:
-        return (
-            f"if (!Have(part.bytes, offset, {size})) return Fail(call, "
-            f'"must have at least %lld bytes", '
-            f"static_cast<long long>(offset + {size}));"
-        )
-
-    def do_field_vector(self, instr: Instr) -> None:
-        name = instr.vec[0]
-        c_type = self.c_type(name)
-        pointer = f"m_{name}"
-        self.pointers[name] = pointer
-        self.lines += [
-            self.need(f"({self.bytes_of(name)})"),
-            f"const {c_type}* const {pointer} = "
-            f"reinterpret_cast<const {c_type}*>({self.payload} + offset);",
-            f"offset += {self.bytes_of(name)};",
-        ]
-        if name in self.index_checks:
-            self.lines.append(
-                f"if (!ValidIndices({pointer}, {self.size(name)}, n)) return Fail(call, "
-                '"must have indices that ascend and are below %lld", static_cast<long long>(n));'
-            )
-
-    def do_end_of_payload(self, instr: Instr) -> None:
-        self.lines.append(
-            'if (offset != part.bytes) return Fail(call, "must have %lld bytes", '
-            "static_cast<long long>(offset));"
-        )
-
-    def do_require(self, instr: Instr) -> None:
-        message = quoted(instr.attrs["message"])
-        condition = self.value(instr.args[0])
-        self.lines.append(f'if (!{condition}) return Fail(call, "%s", {message});')

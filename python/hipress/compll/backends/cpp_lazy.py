@@ -35,8 +35,11 @@ class LazyPlan:
     result: Instr
     uniforms: list[Instr]
 
-    def lambda_(self, names: list[str]) -> list[str]:
-        """`settle`, a C++ lambda that makes the state of x; its uniforms have these names."""
+    def lambda_(self, names: list[str], usual: str = "false") -> list[str]:
+        """`settle`, a C++ lambda that makes the state of x; its uniforms have these names.
+
+        :param usual: a C++ constant: if it is true, so are the uniforms that are bools
+        """
         known = {instr.id: f"l{number}" for number, instr in enumerate(self.uniforms)}
         known[self.again.id] = "x"
         lines = [
@@ -52,6 +55,8 @@ class LazyPlan:
             ]  # fmt: skip
             known[instr.id] = f"y{len(known)}"
             text = expression(instr, args, lane=True)
+            if instr.op == "select" and any(instr.args[0] is one for one in self.uniforms):
+                text = f"{usual} ? {args[1]} : {text}"
             body.append(f"  const {LANE[instr.type]} {known[instr.id]} = {text};")
         return [
             *lines,
@@ -68,6 +73,16 @@ class LazyPlan:
             else f"call.lazy_values[{number}]"
             for number, instr in enumerate(self.uniforms)
         ]  # fmt: skip
+
+    def variants(self) -> list[tuple[str, str]]:
+        """Conditions on a call, and the template argument kLazy where they hold: first come."""
+        bools = [
+            f"call->lazy_values[{number}] != 0"
+            for number, instr in enumerate(self.uniforms)
+            if instr.type == "bool"
+        ]
+        usual = [(" && ".join(bools), "2")] if bools else []
+        return [("!call->lazy", "0"), *usual, ("", "1")]
 
     def save(self, values: list[str]) -> list[str]:
         return [

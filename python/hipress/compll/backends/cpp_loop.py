@@ -144,11 +144,24 @@ class LoopWriter(ReductionWriter):
     def random(self, instr: Instr) -> str:
         site, c_type = instr.attrs["site"], "uint32_t" if instr.op == "random" else "uint16_t"
         self.prologue.append(f"RandomSource<{c_type}> random{site};")
-        self.before.append(
-            f"const {c_type}* const words{site} = random{site}.Tile(key, {site}, i / kTile, "
-            "end - i);"
-        )
+        words = f"random{site}.Tile(key, {site}, i / kTile, end - i)"
+        if (condition := self.condition(instr)) is not None:
+            self.prologue.append(f"const bool drawn{site} = {condition};")
+            words = f"drawn{site} ? {words} : random{site}.Any()"
+        self.before.append(f"const {c_type}* const words{site} = {words};")
         return f"Load<false>(words{site}, v * kLanes, kLanes)"
+
+    def condition(self, instr: Instr) -> str | None:
+        """C++ of a number's only user's condition, the same for all elements, or None."""
+        users = [other for other in self.loop.body if instr in other.args]
+        if len(users) != 1 or users[0].op != "select" or users[0].args[2] is instr:
+            return None
+        condition = users[0].args[0]
+        if condition.id not in self.inside:
+            return self.owner.value(condition)
+        if condition.vec or any(a.id in self.inside and a.op != "const" for a in condition.args):
+            return None
+        return expression(condition, [self.owner.value(arg) for arg in condition.args], lane=False)
 
     # Memory ----------------------------------------------------------------------
 
@@ -164,7 +177,7 @@ class LoopWriter(ReductionWriter):
         lazy = self.owner.lazy
         if lazy is not None and name == lazy.state and self.loop is lazy.first:
             if "auto settle" not in "".join(self.prologue):
-                self.prologue += lazy.lambda_(lazy.saved())
+                self.prologue += lazy.lambda_(lazy.saved(), "kLazy == 2")
             text = f"Load<kTail>({memory}, at, left)"
             return f"kLazy ? settle({text}) : {text}"
         if not vector.packed:
@@ -226,6 +239,9 @@ class LoopWriter(ReductionWriter):
         if name in self.owner.filters:
             self.filter(instr)
             return
+        if name in self.owner.ranked and self.loop is self.owner.ranked[name].loop:
+            self.rank(instr)
+            return
         memory = self.owner.memory(name)
         if not vector.packed:
             value = self.value(instr.args[0])
@@ -271,6 +287,33 @@ class LoopWriter(ReductionWriter):
         self.finish.append(f"filter{number}.End(worker, found{number});")
         compact = self.owner.filters[store.vec[0]]
         self.epilogue += self.owner.filtered(compact, f"filter{number}")
+
+
+    def rank(self, store: Instr) -> None:
+        """Values that only topk reads: candidates are found here, in the same pass."""
+        number, value = self.number, self.value(store.args[0])
+        ranking = self.owner.ranked[store.vec[0]]
+        self.setup.append(f"Candidates candidates{number}(&arena, {self.domain});")
+        self.prologue += [
+            f"Candidate candidate{number} = candidates{number}.Begin(worker, begin);",
+            f"const U least{number} = Set(floor{self.owner.number(ranking.topk)});",
+        ]
+        self.before += [
+            f"U keys{number}[kVectors];", f"M large{number}[kVectors];",
+            *_cleared(f"large{number}", "Set(false)"),
+        ]  # fmt: skip
+        large = f"Ge(keys{number}[v], least{number})"
+        self.tile += [
+            f"keys{number}[v] = Ordered({value});",
+            f"large{number}[v] = kTail ? And(Valid(left), {large}) : {large};",
+        ]
+        self.after += [
+            f"const uint64_t bits{number} = JoinMasks(large{number});",
+            f"if (bits{number} != 0) candidate{number} = AppendCandidates(bits{number}, i, "
+            f"keys{number}, candidate{number});",
+        ]
+        self.finish.append(f"candidates{number}.End(worker, candidate{number});")
+        self.epilogue += self.owner.after_ranking(ranking, f"candidates{number}")
 
 
 def bucket_of(loop: Loop) -> Instr | None:

@@ -18,6 +18,9 @@ class ReductionWriter:
     def reduce(self, instr: Instr) -> None:
         number, function = self.owner.number(instr), instr.attrs["fn"]
         element = instr.args[1] if instr.op == "bucket_reduce" else instr.args[0]
+        if function == "sum" and (masks := self.counted(element)):
+            self.count(instr, masks)
+            return
         value, sums = self.value(element), f"sums{number}"
         lane_type, scalar = LANE[element.type], SCALAR[element.type]
         start = self.start(instr, function)
@@ -34,6 +37,30 @@ class ReductionWriter:
             self.finish.append(f"{self.owner.memory(instr.vec[0])}[block] = {folded};")
             return
         self.finish.append(f"part{number}[block] = {folded};")
+        self.join(instr, function)
+
+    def counted(self, element: Instr) -> str | None:
+        """The masks of a tile if they are collected for a store and `element` is 1 or 0 by them."""
+        if element.op != "cast" or element.args[0].type != "bool":
+            return None
+        stores = [i for i in self.loop.body if i.op == "store" and i.args[0] is element]
+        for store in stores:
+            vector = self.owner.function.vectors[store.vec[0]]
+            if vector.packed and vector.bits == 1 and store.vec[0] not in self.owner.filters:
+                return f"out_{store.vec[0]}"
+        return None
+
+    def count(self, instr: Instr, masks: str) -> None:
+        """A sum of ones: the bits that are stored anyway are counted."""
+        number = self.owner.number(instr)
+        self.prologue.append(f"int64_t count{number} = 0;")
+        self.after.append(f"count{number} += __builtin_popcountll(JoinMasks({masks}));")
+        self.finish.append(f"part{number}[block] = count{number};")
+        self.join(instr, "sum")
+
+    def join(self, instr: Instr, function: object) -> None:
+        """The blocks' results in order."""
+        number, start = self.owner.number(instr), self.start(instr, function)
         result, c_type = self.owner.value(instr), SCALAR[instr.type]
         domain = self.domain
         if self.loop.guard is not None:

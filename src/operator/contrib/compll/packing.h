@@ -311,6 +311,71 @@ COMPLL_INLINE V Lookup(V table, I) {
 }
 #endif
 
+// Sums of levels that fit into bytes ---------------------------------------------------------------
+
+#if defined(COMPLL_AVX512)
+constexpr bool kByteLevels = true;
+using Levels = __m512i;
+/// For ByteLevels: the levels of codes of one or two bits, from table[code].
+COMPLL_INLINE Levels LevelTable(I table) {
+  // A code of two bits is looked up where it lies in its half byte: in bits 0 and 1, or 2 and 3.
+  alignas(16) int8_t bytes[16] = {};
+  for (int code = 0; code < 4; ++code) {
+    bytes[code] = bytes[4 * code] = static_cast<int8_t>(table[code]);
+  }
+  return _mm512_broadcast_i32x4(_mm_load_si128(reinterpret_cast<const __m128i*>(bytes)));
+}
+/// The levels of a whole tile of codes, in order.
+template <int kBits, bool kMsb>
+COMPLL_INLINE Levels ByteLevels(const uint8_t* tile, Levels table) {
+  if (kBits == 1) {
+    uint64_t word;
+    std::memcpy(&word, tile, sizeof(word));
+    const __m512i code = _mm512_maskz_set1_epi8(kMsb ? ReverseInBytes(word) : word, 1);
+    return _mm512_shuffle_epi8(table, code);
+  }
+  const __m512i fours = _mm512_broadcast_i32x4(_mm_loadu_si128(reinterpret_cast<const __m128i*>(tile)));
+  const __m512i each = _mm512_shuffle_epi8(
+      fours, _mm512_setr_epi32(0x00000000, 0x01010101, 0x02020202, 0x03030303, 0x04040404,
+                               0x05050505, 0x06060606, 0x07070707, 0x08080808, 0x09090909,
+                               0x0a0a0a0a, 0x0b0b0b0b, 0x0c0c0c0c, 0x0d0d0d0d, 0x0e0e0e0e,
+                               0x0f0f0f0f));
+  const __m512i own = _mm512_and_si512(
+      each, _mm512_set1_epi32(static_cast<int>(kMsb ? 0x030c30c0u : 0xc0300c03u)));
+  const __m512i low = _mm512_and_si512(_mm512_or_si512(own, _mm512_srli_epi16(own, 4)),
+                                       _mm512_set1_epi8(15));
+  return _mm512_shuffle_epi8(table, low);
+}
+COMPLL_INLINE Levels Add(Levels a, Levels b) { return _mm512_add_epi8(a, b); }
+COMPLL_INLINE void Widen(Levels levels, I* total) {
+  alignas(64) int8_t bytes[kTile];
+  _mm512_store_si512(bytes, levels);
+  COMPLL_UNROLL
+  for (int v = 0; v < kVectors; ++v) {
+    const auto part = _mm_load_si128(reinterpret_cast<const __m128i*>(bytes + v * kLanes));
+    total[v] = reinterpret_cast<I>(_mm512_cvtepi8_epi32(part));
+  }
+}
+/// True if a sum of `count` levels always fits into a byte.
+COMPLL_INLINE bool FitBytes(I table, int bits, int64_t count) {
+  for (int code = 0; code < 1 << bits; ++code) {
+    if (table[code] > 127 / count || table[code] < -127 / count) return false;
+  }
+  return true;
+}
+#else
+constexpr bool kByteLevels = false;
+struct Levels {};
+COMPLL_INLINE Levels LevelTable(I) { return {}; }
+template <int kBits, bool kMsb>
+COMPLL_INLINE Levels ByteLevels(const uint8_t*, Levels table) {
+  return table;
+}
+COMPLL_INLINE Levels Add(Levels a, Levels) { return a; }
+COMPLL_INLINE void Widen(Levels, I*) {}
+COMPLL_INLINE bool FitBytes(I, int, int64_t) { return false; }
+#endif
+
 }  // namespace
 }  // namespace compll
 }  // namespace hipress

@@ -132,6 +132,8 @@ class RandomSource {
     }
     return reinterpret_cast<const T*>(words_) + (tile - begin_) * kTile;
   }
+  /// T[64] of anything, for a loop that does not look at it.
+  COMPLL_INLINE const T* Any() const { return reinterpret_cast<const T*>(words_); }
 
  private:
   /// Counters of a tile: one gives 128 bits.

@@ -127,6 +127,16 @@ COMPLL_INLINE const float* GradientTile(const CompllEncodeCall& call, int64_t i,
   return scratch;
 }
 
+template <bool kTail>
+COMPLL_INLINE void StoreFloats(float* out, int64_t i, int rem, const F* values) {
+  COMPLL_UNROLL
+  for (int v = 0; v < kVectors; ++v) {
+    const int left = rem - v * kLanes;
+    if (kTail && left <= 0) break;
+    Store<kTail>(out, i + v * kLanes, left, values[v]);
+  }
+}
+
 /// Writes a tile of decoded values in the type that is wanted.
 template <bool kTail>
 COMPLL_INLINE void StoreOut(const CompllDecodeCall& call, int64_t i, int rem, const F* values) {

@@ -97,24 +97,31 @@ inline int64_t CountBits(const uint8_t* mask, int64_t n) {
 /*!
  * \brief The rank-th smallest (from 0) of `count` keys, which are reordered.
  *
- * A histogram finds the bucket of 2048 that holds it; only that one is sorted out.
+ * A histogram finds the bucket that holds it; only that one is sorted out.
  */
-inline uint64_t NthKey(uint64_t* keys, int64_t count, int64_t rank) {
+template <typename Key>
+inline Key NthKey(Key* keys, int64_t count, int64_t rank) {
   constexpr int kBuckets = 2048;
-  uint64_t low = keys[0], high = keys[0];
+  if (count <= 256) {
+    std::nth_element(keys, keys + rank, keys + count);
+    return keys[rank];
+  }
+  const unsigned buckets = count < 16384 ? kBuckets / 8 : kBuckets;
+  Key low = keys[0], high = keys[0];
   for (int64_t j = 1; j < count; ++j) {
     low = std::min(low, keys[j]);
     high = std::max(high, keys[j]);
   }
   int shift = 0;
-  while ((high - low) >> shift >= kBuckets) ++shift;
-  int32_t counts[kBuckets] = {};
+  while ((high - low) >> shift >= buckets) ++shift;
+  int32_t counts[kBuckets];
+  std::fill_n(counts, buckets, 0);
   for (int64_t j = 0; j < count; ++j) ++counts[(keys[j] - low) >> shift];
-  uint64_t bucket = 0;
+  Key bucket = 0;
   while (rank >= counts[bucket]) rank -= counts[bucket++];
   int64_t inside = 0;
   for (int64_t j = 0; j < count; ++j) {
-    const uint64_t key = keys[j];
+    const Key key = keys[j];
     keys[inside] = key;
     inside += (key - low) >> shift == bucket;
   }
@@ -125,10 +132,10 @@ inline uint64_t NthKey(uint64_t* keys, int64_t count, int64_t rank) {
 /// sorted(values)[rank], the rank clamped into the vector; 0 of an empty one.
 inline float NthElement(const float* values, int64_t n, int64_t rank, Arena* arena) {
   if (n == 0) return 0;
-  uint64_t* keys = arena->Get<uint64_t>(n);
-  for (int64_t j = 0; j < n; ++j) keys[j] = uint64_t(Ordered(values[j])) << 32 | BitsOf(values[j]);
-  return FloatOf(static_cast<uint32_t>(
-      NthKey(keys, n, std::min(std::max<int64_t>(rank, 0), n - 1))));
+  uint32_t* keys = arena->Get<uint32_t>(n);
+  for (int64_t j = 0; j < n; ++j) keys[j] = Ordered(values[j]);
+  const uint32_t key = NthKey(keys, n, std::min(std::max<int64_t>(rank, 0), n - 1));
+  return FloatOf(key >> 31 ? key ^ 0x80000000u : ~key);
 }
 
 inline void Sort(const float* values, int64_t n, float* out) {
@@ -156,35 +163,44 @@ inline int64_t AtLeast(const float* values, int64_t n, uint32_t floor, int32_t* 
   return end - out;
 }
 
-/// A key that somewhat more than k of n values reach, if a sample of them does not mislead.
-inline uint32_t FloorForTopK(const float* values, int64_t n, int64_t k) {
-  constexpr int64_t kSample = 8192;
-  if (n < 4 * kSample || k > n / 4) return 0;
-  static thread_local uint64_t keys[kSample];
-  for (int64_t j = 0; j < kSample; ++j) {
-    // Lines of 16 elements, spread evenly.
-    const int64_t line = j / 16 * (n / 16) / (kSample / 16);
-    keys[j] = Ordered(values[line * 16 + j % 16]);
-  }
-  const double expected = static_cast<double>(k) / n * kSample;
+// The k largest: a sample says a key that somewhat more than k reach; of those the k-th is found. ----
+
+constexpr int kLine = 16;
+
+/// Lines of kLine elements to look at before looking at all of n; 0 if that does not pay.
+inline int64_t SampleLines(int64_t n, int64_t k) {
+  if (n < 2048 || k > n / 4) return 0;
+  return std::min<int64_t>(std::max<int64_t>(n / kLine / 64, 16), 512);
+}
+/// Where a line of the sample starts; a tile from there on is inside of n.
+inline int64_t LineStart(int64_t line, int64_t lines, int64_t n) {
+  return line * ((n - kTile) / kLine) / lines * kLine;
+}
+template <typename V>
+COMPLL_INLINE void PutKeys(uint32_t* keys, V values) {
+  const U ordered = Ordered(values);
+  std::memcpy(keys, &ordered, sizeof(ordered));
+}
+/// A key that somewhat more than k of n reach, if their sample does not mislead; 0 without a sample.
+inline uint32_t FloorOf(uint32_t* keys, int64_t lines, int64_t n, int64_t k) {
+  if (lines == 0) return 0;
+  const int64_t size = lines * kLine;
+  const double expected = static_cast<double>(k) / n * size;
   const int64_t rank = static_cast<int64_t>(expected + 3 * std::sqrt(expected) + 3);
-  return static_cast<uint32_t>(NthKey(keys, kSample, kSample - 1 - rank));
+  return NthKey(keys, size, std::max<int64_t>(size - 1 - rank, 0));
 }
 
-/// Indices of the k largest of n values, ascending; of equal ones the first. 0 <= k <= n.
-inline void TopK(const float* values, int64_t n, int64_t k, Arena* arena, int32_t* out) {
-  if (k == 0) return;
-  int32_t* index = arena->Get<int32_t>(n);
-  const uint32_t floor = FloorForTopK(values, n, k);
-  int64_t count = floor != 0 ? AtLeast(values, n, floor, index) : 0;
-  if (count < k) {
-    for (int64_t i = 0; i < n; ++i) index[i] = static_cast<int32_t>(i);
-    count = n;
+/// Of `count` elements (indices ascend) with these keys, the indices of the k largest, ascending; of
+/// equal ones the first. 0 <= k <= count.
+inline void SelectTop(const int32_t* index, const uint32_t* keys, int64_t count, int64_t k,
+                      Arena* arena, int32_t* out) {
+  if (k == count) {
+    std::copy(index, index + k, out);
+    return;
   }
+  if (k == 0) return;
   // Of large keys the smallest: ~key, then the index, so that the k-th says who belongs.
-  auto place = [&](int64_t j) {
-    return uint64_t(~Ordered(values[index[j]])) << 32 | static_cast<uint32_t>(index[j]);
-  };
+  auto place = [&](int64_t j) { return uint64_t(~keys[j]) << 32 | static_cast<uint32_t>(index[j]); };
   uint64_t* places = arena->Get<uint64_t>(count);
   for (int64_t j = 0; j < count; ++j) places[j] = place(j);
   const uint64_t last = NthKey(places, count, k - 1);
@@ -194,6 +210,80 @@ inline void TopK(const float* values, int64_t n, int64_t k, Arena* arena, int32_
     found += place(j) <= last;
   }
 }
+
+/// Indices of the k largest of n values, ascending; of equal ones the first. 0 <= k <= n.
+inline void TopK(const float* values, int64_t n, int64_t k, Arena* arena, int32_t* out) {
+  const int64_t lines = SampleLines(n, k);
+  uint32_t* sample = arena->Get<uint32_t>(lines * kLine);
+  for (int64_t line = 0; line < lines; ++line) {
+    const float* from = values + LineStart(line, lines, n);
+    for (int j = 0; j < kLine; ++j) sample[line * kLine + j] = Ordered(from[j]);
+  }
+  const uint32_t floor = FloorOf(sample, lines, n, k);
+  int32_t* index = arena->Get<int32_t>(n);
+  int64_t count = floor != 0 ? AtLeast(values, n, floor, index) : 0;
+  if (count < k) {
+    for (int64_t i = 0; i < n; ++i) index[i] = static_cast<int32_t>(i);
+    count = n;
+  }
+  uint32_t* keys = arena->Get<uint32_t>(count);
+  for (int64_t j = 0; j < count; ++j) keys[j] = Ordered(values[index[j]]);
+  SelectTop(index, keys, count, k, arena, out);
+}
+
+/// Where a worker writes the next element that is a candidate for the k largest.
+struct Candidate {
+  int32_t* index;
+  uint32_t* key;
+};
+COMPLL_INLINE Candidate AppendCandidates(uint64_t bits, int64_t i, const U* keys, Candidate out) {
+#if defined(COMPLL_AVX512)
+  COMPLL_UNROLL
+  for (int v = 0; v < kVectors; ++v) {
+    const M mask = MaskOf(bits, v);
+    const I index = Lanes(i + v * kLanes);
+    _mm512_storeu_si512(out.index,
+                        _mm512_maskz_compress_epi32(mask, reinterpret_cast<__m512i>(index)));
+    _mm512_storeu_si512(out.key,
+                        _mm512_maskz_compress_epi32(mask, reinterpret_cast<__m512i>(keys[v])));
+    const int count = __builtin_popcount(_cvtmask16_u32(mask));
+    out.index += count;
+    out.key += count;
+  }
+#else
+  uint32_t tile[kTile];
+  std::memcpy(tile, keys, sizeof(tile));
+  for (; bits != 0; bits &= bits - 1) {
+    const int place = __builtin_ctzll(bits);
+    *out.index++ = static_cast<int32_t>(i + place);
+    *out.key++ = tile[place];
+  }
+#endif
+  return out;
+}
+
+/// Candidates for the k largest, indices ascending, as Filter has indices.
+class Candidates {
+ public:
+  Candidates(Arena* arena, int64_t n) : index_(arena, n), key_(arena, n) {}
+  Candidate Begin(int worker, int64_t begin) {
+    return {index_.Begin(worker, begin),
+            reinterpret_cast<uint32_t*>(key_.Begin(worker, begin))};
+  }
+  void End(int worker, Candidate end) {
+    index_.End(worker, end.index);
+    key_.End(worker, reinterpret_cast<int32_t*>(end.key));
+  }
+  int64_t Join() {
+    key_.Join();
+    return index_.Join();
+  }
+  const int32_t* index() const { return index_.data(); }
+  const uint32_t* keys() const { return reinterpret_cast<const uint32_t*>(key_.data()); }
+
+ private:
+  Filter index_, key_;
+};
 
 inline int64_t Clip(int64_t k, int64_t n) {
   return std::min(std::max<int64_t>(k, 0), std::max<int64_t>(n, 0));
