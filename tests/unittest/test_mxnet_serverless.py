@@ -128,6 +128,21 @@ def test_gluon_trainer_ends_with_the_same_weights_on_every_worker():
     assert len(digests(outputs)) == 2, outputs  # one a mode, the same on all workers
 
 
+def test_a_trainers_plan_is_checked_while_it_trains():
+    patience = """
+import logging, sys
+from hipress.secopa import auto
+auto.FIRST_CHECK = auto.LAST_CHECK = 12
+auto.DRIFT = 1.0  # never twice the same: planned anew each time
+logging.basicConfig(stream=sys.stdout, level=logging.WARNING)
+"""
+    compression = {"type": "tbq", "threshold": 0.002, "plan": "auto", "topology": "ring"}
+    body = TRAINING.replace("UPDATE", "(False,)").replace("COMPRESSION", repr(compression))
+    outputs = run(patience + body)
+    assert len(digests(outputs)) == 1
+    assert any("at step 12" in out for out in outputs), outputs
+
+
 def test_colocated_equals_a_server_per_worker_bit_for_bit():
     outputs = []
     for servers, topology in ((0, "colocated"), (2, "ps")):
