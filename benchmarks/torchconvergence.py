@@ -1,6 +1,6 @@
 """The loss of the text examples with and without compression, three seeds, as a table and a plot.
 
-    python benchmarks/torchconvergence.py --steps 300 --ranks 2
+    python benchmarks/torchconvergence.py --models lstm --steps 4000
 
 Trains the models of examples/torch/text.py on this machine's loopback, one after the other in the
 same processes. Prints the loss on held-out text after the same number of steps; writes JSON and a
@@ -14,6 +14,7 @@ import json
 import os
 import statistics
 import sys
+from pathlib import Path
 from typing import Any
 
 import jobs
@@ -51,13 +52,20 @@ def main() -> None:
     parser.add_argument("--batch-size", type=int, default=4, help="per rank")
     parser.add_argument("--priority", action="store_true", help="before this machine's other work")
     parser.add_argument("--output", default="torchconvergence", help="the files' name")
+    parser.add_argument("--join", nargs="+", metavar="FILE", help="only plot runs written earlier")
     parser.add_argument("--node", action="store_true", help=argparse.SUPPRESS)
     args = parser.parse_args()
     if args.node:
         run_node(args)
         return
-    jobs.clean_up_when_terminated()
     jobs.RESULTS.mkdir(parents=True, exist_ok=True)
+    if args.join:
+        joined: dict[str, Any] = {}
+        for file in args.join:
+            joined.update(json.loads(Path(file).read_text())["curves"])
+        plot(joined, jobs.RESULTS / f"{args.output}.png")
+        return
+    jobs.clean_up_when_terminated()
     found: dict[str, Any] = {"machine": jobs.machine(), "curves": {}}
     for model in args.models:
         command = [sys.executable, __file__, "--node", "--models", model]
@@ -105,16 +113,19 @@ def run_node(args: argparse.Namespace) -> None:
 
 def show(args: argparse.Namespace, model: str, curves: dict[str, list]) -> None:
     print(f"\n{model}, loss on held-out text after {args.steps} steps on {args.ranks} ranks\n")
-    print("| compression | mean | worst seed against none |")
-    print("|---|---|---|")
+    print("| compression | mean | against none | worst seed against none |")
+    print("|---|---|---|---|")
     for name, runs in curves.items():
         losses = [run[-1]["test_loss"] for run in runs]
         plain = [run[-1]["test_loss"] for run in curves["none"]]
         worst = max(100 * (a / b - 1) for a, b in zip(losses, plain, strict=True))
-        print(f"| {name} | {statistics.fmean(losses):.4f} | {worst:+.2f}% |", flush=True)
+        mean = statistics.fmean(losses)
+        gap = 100 * (mean / statistics.fmean(plain) - 1)
+        print(f"| {name} | {mean:.4f} | {gap:+.2f}% | {worst:+.2f}% |", flush=True)
 
 
-def plot(curves: dict[str, dict[str, list]], path: Any) -> None:
+def plot(curves: dict[str, dict[str, list]], path: Path, smooth: int = 10) -> None:
+    """The training loss by step, the mean of ``smooth`` reports; one line per seed."""
     import matplotlib
 
     matplotlib.use("Agg")
@@ -124,14 +135,20 @@ def plot(curves: dict[str, dict[str, list]], path: Any) -> None:
     for axis, (model, methods) in zip(axes[0], curves.items(), strict=True):
         for color, (name, runs) in enumerate(methods.items()):
             for number, run in enumerate(runs):
+                losses = [line["loss"] for line in run]
+                mean = [
+                    statistics.fmean(losses[max(0, i + 1 - smooth) : i + 1])
+                    for i in range(len(losses))
+                ]
                 axis.plot(
-                    [line["step"] for line in run], [line["loss"] for line in run],
-                    color=f"C{color}", alpha=0.7, label=name if number == 0 else None,
+                    [line["step"] for line in run], mean, color=f"C{color}", alpha=0.7,
+                    linewidth=1, label=name if number == 0 else None,
                 )  # fmt: skip
         axis.set(title=model, xlabel="step", ylabel="training loss, nats a character")
+        axis.set_ylim(top=3.2)
         axis.legend()
     figure.tight_layout()
-    figure.savefig(path, dpi=110)
+    figure.savefig(path, dpi=80)
 
 
 if __name__ == "__main__":

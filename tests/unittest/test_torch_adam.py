@@ -95,3 +95,12 @@ def test_it_loads_the_state_of_adamw():
 def test_wrong_values_are_refused(options, sentence):
     with pytest.raises(ValueError, match=sentence):
         make(**options)
+
+
+def test_its_warm_up_is_uncompressed_also_with_dgc():
+    from hipress.torch.settings import Settings
+
+    ramp = Settings("dgc", {"ratio": 0.01}, warmup_steps=30)
+    assert (ramp.params["warmup"], ramp.warmup_steps) == (30, 0)
+    exact = Settings("dgc", {"ratio": 0.01, "warmup": 0}, warmup_steps=30)
+    assert (exact.params["warmup"], exact.warmup_steps) == (0, 30)

@@ -32,6 +32,7 @@ RESNET = ["--model", "resnet50", "--image-size", "32", "--classes", "10", "--bat
 RESNET += ["--steps", "1", "--compression", "fp16", "--topology", "ring"]
 TEXT = ["--steps", "3", "--width", "64", "--layers", "1", "--compression", "dgc"]
 TEXT += ["--param", "ratio=0.01"]
+FROZEN = ["--warmup-steps", "1", "--param", "warmup=0"]
 
 
 @pytest.mark.parametrize(
@@ -40,7 +41,7 @@ TEXT += ["--param", "ratio=0.01"]
         ("digits", ["--compression", "onebit", "--steps", "150"], 4),
         ("images", SMALL_VGG, 2),
         ("images", RESNET, 1),
-        ("text", ["--model", "gpt", *TEXT], 2),
+        ("text", ["--model", "gpt", "--optimizer", "frozen", *FROZEN, *TEXT], 2),
         ("text", ["--model", "lstm", *TEXT], 2),
     ],
 )
