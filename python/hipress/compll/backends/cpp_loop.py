@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from hipress.compll.backends.cpp_expr import LANE, expression
+from hipress.compll.backends.cpp_expr import LANE, SCALAR, expression
 from hipress.compll.backends.cpp_reduce import ReductionWriter
 from hipress.compll.ir.ir import Instr, Loop
 
@@ -227,10 +227,14 @@ class LoopWriter(ReductionWriter):
 
     def bucket_load(self, instr: Instr) -> str:
         memory = self.owner.memory(instr.vec[0])
+        block = "block" if self.bucket is not None else f"i / {self.owner.value(instr.args[0])}"
+        # A payload may begin at any address, and so may the vectors in it.
+        at = f"reinterpret_cast<const uint8_t*>({memory} + {block})"
+        value = f"Set(ReadField<{SCALAR[instr.type]}>({at}))"
         if self.bucket is None:
-            return f"Set({memory}[i / {self.owner.value(instr.args[0])}])"
+            return value
         name = f"bucket{self.owner.number(instr)}"
-        self.prologue.append(f"const {LANE[instr.type]} {name} = Set({memory}[block]);")
+        self.prologue.append(f"const {LANE[instr.type]} {name} = {value};")
         return name
 
     def store(self, instr: Instr) -> None:
