@@ -71,7 +71,7 @@ def main() -> None:
     table = Table(title=f"one step in ms, {args.nodes} nodes, topology {args.topology}")
     for name in ("model", "rate", *VARIANTS, "auto / better of both"):
         table.add_column(name, justify="left" if name == "model" else "right")
-    rows = []
+    machine, rows = jobs.machine(), []
     for rate in args.rates:
         with netns.ShapedNetwork(args.nodes, rate=rate, verify=False) as network:
             for model in args.models:
@@ -86,9 +86,7 @@ def main() -> None:
                 cells = [f"{1e3 * value:.1f}" for value in best.values()]
                 table.add_row(model, rate, *cells, f"{ratio:.2f}")
     Console(width=100).print(table)
-    jobs.RESULTS.mkdir(parents=True, exist_ok=True)
-    result = {"machine": jobs.machine(), "rows": rows}
-    (jobs.RESULTS / "autoplan.json").write_text(json.dumps(result, indent=1))
+    jobs.save("autoplan", {"machine": machine, "rows": rows})
 
 
 if __name__ == "__main__":

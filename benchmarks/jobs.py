@@ -169,6 +169,14 @@ def machine() -> dict[str, Any]:
     }
 
 
+def save(name: str, result: Mapping[str, Any]) -> Path:
+    """Writes a benchmark's results to RESULTS/name.json; returns the file."""
+    RESULTS.mkdir(parents=True, exist_ok=True)
+    path = RESULTS / f"{name}.json"
+    path.write_text(json.dumps(result, indent=1))
+    return path
+
+
 def iteration_seconds(reports: Sequence[Mapping[str, Any]]) -> list[float]:
     """Seconds of each iteration of a job: that of its slowest worker."""
     return [max(times) for times in zip(*(found["seconds"] for found in reports))]

@@ -12,7 +12,6 @@ assumptions, so only the order of magnitude can be expected to agree.
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -115,9 +114,8 @@ def main() -> None:
         cells = [f"{v:.1%}" if i in (5, 8) else f"{1e3 * v:.1f}" for i, v in enumerate(row) if i]
         table.add_row(name, *cells)
     console.print(table)
-    jobs.RESULTS.mkdir(parents=True, exist_ok=True)
     result = {"assumptions": ASSUMPTIONS, "rows": rows, "machine": jobs.machine()}
-    (jobs.RESULTS / "paper_simulation.json").write_text(json.dumps(result, indent=1))
+    jobs.save("paper_simulation", result)
 
 
 if __name__ == "__main__":

@@ -128,8 +128,7 @@ def main() -> None:
     console.print(table)
     worst = max(max(row[5], 1 / row[5]) for row in rows)
     console.print(f"largest deviation: {worst - 1:.0%}")
-    jobs.RESULTS.mkdir(parents=True, exist_ok=True)
-    (jobs.RESULTS / "simulation.json").write_text(json.dumps(result, indent=1))
+    jobs.save("simulation", result)
 
 
 if __name__ == "__main__":

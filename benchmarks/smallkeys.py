@@ -71,7 +71,7 @@ def main() -> None:
     for name in ("", "CPU ms: many", "one", "ratio", "ms: many", "one", "ratio", "messages",
                  "writes"):
         table.add_column(name, justify="right" if name else "left")
-    rows = []
+    machine, rows = jobs.machine(), []
     for topology in args.topologies:
         for codec in args.codecs:
             found: dict[str, list[dict[str, float]]] = {"many": [], "one": []}
@@ -90,9 +90,7 @@ def main() -> None:
             cells += [f"{a['messages']:.0f}", f"{a['writes']:.0f}"]
             table.add_row(*cells)
     Console(width=110).print(table)
-    jobs.RESULTS.mkdir(parents=True, exist_ok=True)
-    result = {"machine": jobs.machine(), "rows": rows}
-    (jobs.RESULTS / "smallkeys.json").write_text(json.dumps(result, indent=1))
+    jobs.save("smallkeys", {"machine": machine, "rows": rows})
 
 
 if __name__ == "__main__":

@@ -77,7 +77,7 @@ def main() -> None:
             curves[line["method"]].append(line["curve"])
         found["curves"][model] = curves
         show(args, model, curves)
-    (jobs.RESULTS / f"{args.output}.json").write_text(json.dumps(found, indent=1))
+    jobs.save(args.output, found)
     plot(found["curves"], jobs.RESULTS / f"{args.output}.png")
 
 

@@ -13,7 +13,6 @@ is that many steps of the median time. Prints tables; writes JSON to output/benc
 from __future__ import annotations
 
 import argparse
-import json
 import statistics
 import sys
 from typing import Any
@@ -60,9 +59,7 @@ def main() -> None:
         with ShapedNetwork(args.nodes, rate=rate, verify=False) as network:
             found["rates"][rate] = measure(args, network, args.steps)
         show(args, rate, found["rates"][rate], steps)
-    jobs.RESULTS.mkdir(parents=True, exist_ok=True)
-    path = jobs.RESULTS / f"{args.output}-{args.model}.json"
-    path.write_text(json.dumps(found, indent=1))
+    path = jobs.save(f"{args.output}-{args.model}", found)
     print(f"written to {path.relative_to(jobs.ROOT)}")
 
 
