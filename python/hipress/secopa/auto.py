@@ -90,7 +90,6 @@ class Case:
 class AutoPlan:
     """Measures between the steps of a node's training; every method is collective.
 
-    :param settle: blocks until all that this worker has pushed and pulled is over
     :param compress: sets compression parameters
     :param cut: sets the elements of a part, for keys that are initialised later
     """
@@ -139,7 +138,10 @@ class AutoPlan:
         self._watching = False
 
     def before_push(self, key: int, settle: Callable[[], None]) -> None:
-        """Checks the plan if a step begins with this push of ``key`` and it is time to."""
+        """Checks the plan if a step begins with this push of ``key`` and it is time to.
+
+        :param settle: blocks until all that this worker has pushed and pulled is over
+        """
         if not self._watching or key >= FIRST_KEY:
             return
         if self._first is None:

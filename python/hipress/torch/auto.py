@@ -16,29 +16,29 @@ from dataclasses import replace
 import torch
 import torch.distributed as dist
 
-from hipress.secopa.auto import GAIN, SIZES, threshold
+from hipress.secopa.auto import GAIN, ROUNDS, SIZES, TOGETHER, threshold
 from hipress.secopa.curve import fit
 from hipress.torch.engine import Engine
-from hipress.torch.settings import Settings
+from hipress.torch.settings import AUTO, Settings
 from hipress.torch.synchronizer import Synchronizer
 
 AT_LEAST = 2
-"""Gradients in a bucket, and more of the small ones, which come in crowds: up to TOGETHER."""
-TOGETHER = 1 << 17
-"""Elements."""
-ROUNDS = 4
-"""Times that each bucket is synchronised; the least counts, without the first."""
+"""Gradients in a bucket; of small ones, which come in crowds, as many as make TOGETHER."""
 NEVER = 1 << 62
 """A min_size that no gradient reaches."""
 _log = logging.getLogger("hipress")
 
 
 def choose(settings: Settings, engine: Engine, group: dist.ProcessGroup) -> None:
-    """Raises ``settings.min_size`` to where compression pays: it must save 3% of the time of an
-    uncompressed all-reduce. All ranks of the group call it together; it takes seconds.
+    """With plan AUTO, raises ``settings.min_size`` to where compression pays.
+
+    It must save 3% of the time of an uncompressed all-reduce. All ranks of the group call it
+    together; it takes seconds.
 
     :raises HipressError: if a rank dies or is silent meanwhile
     """
+    if settings.plan != AUTO:
+        return
     params = dict(settings.params)
     if "warmup" in params:  # what is sent in most steps, not in the first ones
         params["warmup"] = 0

@@ -12,7 +12,7 @@ from torch.nn.parallel import DistributedDataParallel
 from hipress.secopa.plan import Decision
 from hipress.torch import auto
 from hipress.torch.engine import Engine, HipressError
-from hipress.torch.settings import AUTO, MIN_SIZE, Settings, agree, check_parameters
+from hipress.torch.settings import MIN_SIZE, Settings, agree, check_parameters
 from hipress.torch.synchronizer import Synchronizer, group_timeout
 
 
@@ -80,8 +80,7 @@ def compress(
         problem,
     )
     engine = Engine(group, timeout or group_timeout(group))
-    if settings.plan == AUTO:
-        auto.choose(settings, engine, group)
+    auto.choose(settings, engine, group)
     compression = Compression(settings, engine, group, parameters)
     model.register_comm_hook(compression, _hook)
     return compression

@@ -12,7 +12,7 @@ import torch.distributed as dist
 from hipress.secopa.plan import Decision
 from hipress.torch import auto
 from hipress.torch.engine import Engine
-from hipress.torch.settings import AUTO, MIN_SIZE, Settings, agree, check_parameters
+from hipress.torch.settings import MIN_SIZE, Settings, agree, check_parameters
 from hipress.torch.synchronizer import Synchronizer, group_timeout
 
 BUCKET_BYTES = 25 << 20
@@ -69,8 +69,7 @@ class DistributedOptimizer:
         agree(group, {**described, "model": model, "op": op}, problem)
         self._optimizer, self._passes = optimizer, backward_passes_per_step
         engine = Engine(group, timeout or group_timeout(group))
-        if settings.plan == AUTO:
-            auto.choose(settings, engine, group)
+        auto.choose(settings, engine, group)
         sizes = {name: p.numel() for name, p in named}
         self.compression = Synchronizer(settings, engine, group, sizes, average=op == "average")
         # The last layer's gradients come first. All ranks send in this order, whatever their own.

@@ -88,7 +88,8 @@ class Settings:
             "min_size": str(self.min_size),
             "warmup_steps": str(self.warmup_steps),
             "devices_per_host": str(self.devices_per_host),
-            "plan": "; ".join(f"{n} {d}" for n, d in self.decisions.items()) or str(self.plan),
+            "plan": "; ".join(f"{n} {d}" for n, d in self.decisions.items())
+            or (AUTO if self.plan == AUTO else ""),
         }
 
 
