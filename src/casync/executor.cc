@@ -38,17 +38,17 @@ Executor::Held& Executor::MyHeld() {
   return held;
 }
 
-void Executor::Submit(int priority, std::function<void()> work, int64_t elements) {
+void Executor::Submit(int priority, std::function<void()> work, int64_t elements, bool next) {
   Held& held = MyHeld();
   if (Batch::Open() && (held.owner == this || held.owner == nullptr)) {
     if (held.owner == nullptr) {
       held.owner = this;
       Batch::AtEnd([this] { Release(); });
     }
-    held.items.push_back({priority, 0, elements, std::move(work)});
+    held.items.push_back({priority, 0, elements, std::move(work), next});
     return;
   }
-  Item item{priority, 0, elements, std::move(work)};
+  Item item{priority, 0, elements, std::move(work), next};
   std::lock_guard<std::mutex> lock(mutex_);
   Add(&item);
   Wake();

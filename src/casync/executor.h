@@ -32,7 +32,9 @@ class Executor {
 
   /// Runs `work` on some thread; higher priority first, in order of submission among equals.
   /// \param elements that it goes through: how long it takes. Such of unknown length run alone
-  void Submit(int priority, std::function<void()> work, int64_t elements = kJobElements);
+  /// \param next before its equals: what it reads has just been written, and the link waits for it
+  void Submit(int priority, std::function<void()> work, int64_t elements = kJobElements,
+              bool next = false);
 
  private:
   struct Item {
@@ -40,8 +42,10 @@ class Executor {
     uint64_t sequence;
     int64_t elements;
     std::function<void()> work;
+    bool next;
     bool operator<(const Item& o) const {
-      return priority != o.priority ? priority < o.priority : sequence > o.sequence;
+      if (priority != o.priority) return priority < o.priority;
+      return next != o.next ? o.next : sequence > o.sequence;
     }
   };
   /// What a batch of this thread has submitted, and to whom.

@@ -193,8 +193,10 @@ void Flow::TryStart(const InstancePtr& instance, int t, Effects* effects) {
   } else {
     effects->actions.push_back([self, instance, t] {
       const Task& task = self->program_->tasks()[t];
+      // A sum is encoded while it is in the cache, and others wait for the result.
+      const bool of_sum = task.op == Op::kEncode && task.inputs[0] != Program::kGradient;
       self->executor_->Submit(instance->priority, [self, instance, t] { self->Run(instance, t); },
-                              self->WorkOf(task));
+                              self->WorkOf(task), of_sum);
     });
   }
 }

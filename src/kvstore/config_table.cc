@@ -20,9 +20,13 @@ CodecPtr ConfigTable::Intern(const CodecPtr& codec) {
 
 CodecPtr ConfigTable::InternLocked(const CodecPtr& codec) {
   if (digests_.count(codec.get())) return codec;
+  if (codec == other_) return others_shared_;
   const uint64_t digest = Digest(codec->Config());
   auto it = codecs_.find(digest);
-  if (it != codecs_.end()) return it->second;
+  if (it != codecs_.end()) {
+    other_ = codec;
+    return others_shared_ = it->second;
+  }
   codecs_.emplace(digest, codec);
   digests_.emplace(codec.get(), digest);
   return codec;

@@ -47,6 +47,9 @@ class ConfigTable {
   mutable std::mutex mutex_;
   std::unordered_map<uint64_t, CodecPtr> codecs_;
   std::unordered_map<const Codec*, uint64_t> digests_;
+  /// The last codec that had a shared object other than itself, as this node's own has if a peer's
+  /// announcement came first. Its text takes longer to write than a small gradient to encode.
+  CodecPtr other_, others_shared_;
   std::map<std::pair<const Codec*, int>, CodecPtr> sums_;
   std::set<std::pair<NodeId, uint64_t>> announced_;
 };

@@ -16,6 +16,10 @@ namespace {
 using std::chrono::steady_clock;
 
 constexpr size_t kReadBuffer = 256 << 10;
+/// From this size on a payload is worth a read of its own, straight to its place: while such come,
+/// no more than a header and a small message are read ahead of them.
+constexpr size_t kLargePayload = 16 << 10;
+constexpr size_t kReadAhead = 4 << 10;
 /// One read of a large payload: small enough that its checksum finds the bytes in the cache.
 constexpr size_t kReadPiece = 256 << 10;
 /// Heartbeats overtake everything; goodbye waits for everything.
@@ -108,7 +112,8 @@ void Connection::OnReadable() {
         end_ -= begin_;
         begin_ = 0;
       }
-      pieces[count++] = {buffer_.data() + end_, buffer_.size() - end_};
+      const size_t room = buffer_.size() - end_;
+      pieces[count++] = {buffer_.data() + end_, large_ ? std::min(room, kReadAhead) : room};
     }
     for (int i = 0; i < count; ++i) asked += pieces[i].iov_len;
     const ssize_t n = stream_->Read(pieces, count);
@@ -173,6 +178,7 @@ void Connection::BeginMessage() {
   CheckHeader(header_, options_.max_payload_bytes);
   const bool lent = header_.placement == kLent;
   body_ = lent ? sizeof(LentPlace) : header_.payload_bytes;
+  large_ = body_ >= kLargePayload;
   const auto kind = static_cast<MessageKind>(header_.kind);
   if (IsOwn(kind)) {
     const size_t expected = kind == MessageKind::kArenaOffer ? sizeof(ArenaOffer) : 0;

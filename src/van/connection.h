@@ -107,6 +107,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   std::vector<uint8_t> buffer_;
   size_t begin_ = 0, end_ = 0;  ///< bytes of buffer_ not yet used
   bool in_message_ = false;
+  bool large_ = false;  ///< the last message was
   MessageHeader header_;
   Buffer payload_;
   size_t body_ = 0; ///< bytes that follow the header
