@@ -257,6 +257,45 @@ def test_the_threshold_is_where_the_curves_cross():
     assert auto.threshold(raw, raw) is None
 
 
+class Alone:
+    """A node that is its job's only one, as far as a plan asks."""
+
+    rank, num_workers, num_servers = 0, 1, 0
+
+    def init_array(self, key, value, name):
+        pass
+
+    def pushpull(self, key, array):
+        return self
+
+    def wait(self, timeout):
+        pass
+
+
+@pytest.mark.parametrize(
+    ("gains", "chosen"),
+    [
+        ([0.90] * 5, 1 << 19),
+        ([0.97] * 5, 1 << 18),  # too little
+        ([0.5, 1.01, 1.01, 1.01, 0.5], 1 << 18),  # twice by chance
+        ([0.90, 0.90, 1.30, 0.90, 0.90], 1 << 19),  # but for one bad moment
+    ],
+)
+def test_another_cut_must_gain_in_most_rounds(monkeypatch, gains, chosen):
+    rounds = iter([1.0, *gains])  # the first does not count
+
+    def seconds(self, case):
+        return 0.01 * (next(rounds) if case.parts == 1 << 19 else 1.0)
+
+    monkeypatch.setattr(auto.AutoPlan, "_seconds", seconds)
+    cuts = []
+    plan = auto.AutoPlan(Alone(), lambda params: None, cuts.append)
+    plan._wish = {"type": "tbq"}
+    plan._times = np.full((2, len(auto.SIZES)), 0.01)
+    plan._choose_parts(compressed=True)
+    assert cuts == [chosen]
+
+
 AUTO = """
 import numpy as np
 from hipress.node import Node

@@ -46,8 +46,14 @@ PARTS = (1 << 16, 1 << 17, 1 << 19)
 PARTS_SECONDS = 0.5
 """Where gradients of the largest of SIZES take longer, links are busy however they are cut: nothing
 is tried."""
-CLEARLY = 0.9
-"""Another cut must take at most this part of the own one's time."""
+PARTS_SIZE = 1 << 22
+"""Elements, at most, of the gradients that are cut up: enough for two parts for each worker or
+server, or several sizes of parts would come to the same cut."""
+PARTS_ROUNDS = 6
+"""As ROUNDS, for cuts, which differ by less."""
+CLEARLY = 0.95
+"""Another cut must take at most this part of the own one's time in most rounds, and gain something
+in three out of four: chance must not decide."""
 DRIFT = 1.5
 """Times may differ by this factor from those that the plan was made from."""
 PROBE = 2
@@ -104,8 +110,10 @@ class AutoPlan:
         self._compress = compress
         self._cut = cut
         random = np.random.default_rng(node.rank)
-        self._gradient = 0.01 * random.standard_normal(SIZES[-1], dtype=np.float32)
-        self._out = np.empty(AT_ONCE * SIZES[-1], np.float32)
+        nodes = max(node.num_workers, node.num_servers)
+        self._parts_size = max(SIZES[-1], min(2 * nodes * PARTITION_ELEMENTS, PARTS_SIZE))
+        self._gradient = 0.01 * random.standard_normal(self._parts_size, dtype=np.float32)
+        self._out = np.empty(max(AT_ONCE * SIZES[-1], 2 * self._parts_size), np.float32)
         self._keys: dict[Case, list[int]] = {}
         self._next = FIRST_KEY
         self._talk = self._new(2 * len(SIZES), "agreement")
@@ -207,23 +215,30 @@ class AutoPlan:
         best = PARTITION_ELEMENTS
         if self._from_worker_0(self._times[int(compressed), -1] < PARTS_SECONDS):
             choices = (PARTITION_ELEMENTS, *PARTS)
-            times = self._timed([Case(SIZES[-1], compressed, parts) for parts in choices])
-            if times.min() < CLEARLY * times[0]:
-                best = choices[int(np.argmin(times))]
-            best = self._from_worker_0(best)
+            cases = [Case(self._parts_size, compressed, parts) for parts in choices]
+            ratios = self._rounds(cases, PARTS_ROUNDS)
+            ratios = np.log(ratios / ratios[:, :1])
+            found = np.concatenate([np.median(ratios, axis=0), np.quantile(ratios, 0.75, axis=0)])
+            usual, bad = np.exp(self._sum(found) / self._node.num_workers).reshape(2, -1)
+            gains = np.where((usual <= CLEARLY) & (bad < 1), usual, 1.0)
+            best = self._from_worker_0(choices[int(np.argmin(gains))])
         if self._node.rank == 0:
             _log.info("plan auto: gradients are cut into parts of about %d elements", best)
         self._cut(best)
 
     def _timed(self, cases: Sequence[Case]) -> np.ndarray:
-        """The workers' geometric means of each case's least seconds.
+        """The workers' geometric means of each case's least seconds."""
+        least = np.min(self._rounds(cases, ROUNDS), axis=0)
+        return np.exp(self._sum(np.log(least)) / self._node.num_workers)
+
+    def _rounds(self, cases: Sequence[Case], rounds: int) -> np.ndarray:
+        """This worker's seconds: a row a round, but for the first, a column a case.
 
         Cases take turns, so that what slows the machine down for a while slows all of them down.
         """
-        found = [[self._seconds(case) for case in cases] for _ in range(ROUNDS)]
+        found = [[self._seconds(case) for case in cases] for _ in range(rounds)]
         self._compress(self._variants()[0])
-        least = np.min(np.array(found[1:], np.float64), axis=0)
-        return np.exp(self._sum(np.log(least)) / self._node.num_workers)
+        return np.array(found[1:], np.float64)
 
     def _seconds(self, case: Case) -> float:
         """Of one round."""
@@ -232,7 +247,7 @@ class AutoPlan:
         if case not in self._keys:
             if self._cut is not None:
                 self._cut(case.parts)
-            count = max(AT_ONCE, TOGETHER // size)
+            count = max(AT_ONCE if size <= SIZES[-1] else 2, TOGETHER // size)
             self._keys[case] = [self._new(size, f"{case}/{i}") for i in range(count)]
         node.barrier()
         start = time.perf_counter()
