@@ -26,6 +26,8 @@ typedef struct HipressCodec* HipressCodecHandle;
 
 /*! \brief error == NULL: done. Otherwise a sentence, valid during the call only. */
 typedef void (*HipressDone)(void* context, const char* error);
+/*! \brief The operations with these contexts are done; the array lives during the call only. */
+typedef void (*HipressDoneTogether)(void* const* contexts, int64_t count);
 
 HIPRESS_API const char* HipressGetLastError(void);
 HIPRESS_API const char* HipressVersion(void);
@@ -143,6 +145,13 @@ HIPRESS_API int HipressPull(HipressNodeHandle node, uint64_t key, void* out, int
 /*! \brief Push and pull in one; `out` may be `gradient`. `done` means that `out` is complete. */
 HIPRESS_API int HipressPushPull(HipressNodeHandle node, uint64_t key, const void* gradient, void* out,
                                 int64_t n, int dtype, int priority, HipressDone done, void* context);
+/*!
+ * \brief From now on, pushes and pulls with this `done` that end well are reported to `together`
+ *        instead: those of one batch of tasks in one call, for callers to whom calls are dear. They
+ *        may be reported after HipressWaitAll has returned. Failures still go to `done`.
+ */
+HIPRESS_API int HipressReportTogether(HipressNodeHandle node, HipressDone done,
+                                      HipressDoneTogether together);
 /*! \brief Gradient compression for all later pushes, from name=value pairs (type, min_size, ...). */
 HIPRESS_API int HipressSetGradientCompression(HipressNodeHandle node, int num, const char** keys,
                                               const char** vals);

@@ -21,6 +21,8 @@ from pathlib import Path
 
 Done = CFUNCTYPE(None, c_void_p, c_char_p)
 """HipressDone(context, error): error is None or a sentence."""
+DoneTogether = CFUNCTYPE(None, POINTER(c_void_p), c_int64)
+"""HipressDoneTogether(contexts, count)."""
 Updater = CFUNCTYPE(
     c_int, c_void_p, c_uint64, c_char_p, POINTER(c_float), POINTER(c_float), c_int64
 )
@@ -128,6 +130,7 @@ _SIGNATURES: dict[str, tuple] = {
         c_int,
         [_HANDLE, c_uint64, c_void_p, c_void_p, c_int64, c_int, c_int, Done, c_void_p],
     ),
+    "HipressReportTogether": (c_int, [_HANDLE, Done, DoneTogether]),
     "HipressSetGradientCompression": (c_int, [_HANDLE, c_int, _STRINGS, _STRINGS]),
     "HipressSetSync": (c_int, [_HANDLE, c_int]),
     "HipressCommand": (

@@ -10,7 +10,6 @@ import contextlib
 import ctypes
 import json
 import os
-import threading
 from collections.abc import Callable, Iterator
 from ctypes import byref, c_char_p, c_int, c_int64, c_uint32, c_void_p
 
@@ -21,7 +20,6 @@ from hipress._lib import (
     FLOAT32,
     POINTER,
     Controller,
-    Done,
     Updater,
     check_call,
     lib,
@@ -30,6 +28,7 @@ from hipress._lib import (
 from hipress.casync import Graph, flatten
 from hipress.casync.graph import Role, worker
 from hipress.key_graphs import AUTO, KeyGraphs
+from hipress.operations import Operations, Pending
 from hipress.secopa.auto import AutoPlan
 
 _FLAGS = {np.dtype(np.float32): FLOAT32, np.dtype(np.float16): FLOAT16}
@@ -37,31 +36,6 @@ _FLAGS = {np.dtype(np.float32): FLOAT32, np.dtype(np.float16): FLOAT16}
 
 class HipressError(RuntimeError):
     """The job failed, or a call was wrong; the message is a sentence for the user."""
-
-
-class Pending:
-    """The end of one push or pull."""
-
-    def __init__(self) -> None:
-        self._over = threading.Lock()  # held until then; an Event costs ten times as much
-        self._over.acquire()
-        self._error: str | None = None
-
-    def _done(self, error: str | None) -> None:
-        self._error = error
-        self._over.release()
-
-    def wait(self, timeout: float | None = None) -> None:
-        """Blocks until the operation is over, at most ``timeout`` seconds.
-
-        :raises HipressError: if it failed; the message names the node that died, if one did
-        :raises TimeoutError: after ``timeout``
-        """
-        if not self._over.acquire(timeout=-1 if timeout is None else timeout):
-            raise TimeoutError(f"the operation was not over after {timeout} s")
-        self._over.release()
-        if self._error is not None:
-            raise HipressError(self._error)
 
 
 class Node:
@@ -77,13 +51,13 @@ class Node:
         self._check(lib.HipressStart(byref(self._handle)))
         self._pid = os.getpid()
         self._updater = None
-        self._lock = threading.Lock()
-        self._operations: dict[int, tuple[Callable[[str | None], None], object]] = {}
-        self._next_operation = 1
-        self._on_done = Done(self._operation_done)
+        self._operations = Operations()
         self._auto: AutoPlan | None = None
 
         if self.role == "worker":
+            ends = self._operations
+            code = lib.HipressReportTogether(self._handle, ends.on_done, ends.on_done_together)
+            self._check(code)
             with self._sentences():
                 self._graphs = KeyGraphs(*self._group_size())
 
@@ -246,11 +220,8 @@ class Node:
         memory = [_memory(array) for array in arrays]
         if any(m[1:] != memory[0][1:] for m in memory):
             raise HipressError("gradient and output must have the same size and dtype")
-        pending = Pending()
-        with self._lock:
-            operation = self._next_operation
-            self._next_operation += 1
-            self._operations[operation] = (pending._done, arrays)  # keeps the arrays alive
+        pending = Pending(HipressError)
+        operation = self._operations.add(pending.done, arrays)  # keeps the arrays alive
         code = function(
             self._handle,
             key,
@@ -258,20 +229,13 @@ class Node:
             memory[0][1],
             memory[0][2],
             priority,
-            self._on_done,
+            self._operations.on_done,
             operation,
         )
         if code != 0:
-            with self._lock:
-                del self._operations[operation]
+            self._operations.forget(operation)
         self._check(code)
         return pending
-
-    def _operation_done(self, operation: int, error: bytes | None) -> None:
-        _keep_thread_state()
-        with self._lock:
-            done, _ = self._operations.pop(operation)
-        done(None if error is None else error.decode())
 
     def set_gradient_compression(self, params: dict[str, object]) -> None:
         """Compression of all later pushes, e.g. ``{"type": "2bit", "threshold": 0.5}``.
@@ -391,18 +355,6 @@ class Node:
                 return -1
 
         self._check(lib.HipressServe(self._handle, Controller(call), None))
-
-
-_thread = threading.local()
-
-
-def _keep_thread_state() -> None:
-    """Lets this native thread keep its Python state after the callback.
-
-    Otherwise each callback makes one and frees it, which takes longer than all else that it does.
-    """
-    if not hasattr(_thread, "kept"):
-        _thread.kept = ctypes.pythonapi.PyGILState_Ensure()
 
 
 def _sentence(error: BaseException) -> bytes:

@@ -7,6 +7,7 @@
 
 #include <memory>
 
+#include "hipress/c_api.h"
 #include "kvstore/kvstore_dist.h"
 #include "kvstore/kvstore_dist_server.h"
 
@@ -23,6 +24,8 @@ struct HipressNode {
   std::unique_ptr<hipress::KVStoreDistServer> server;
   std::unique_ptr<hipress::PostofficeReceiver> receiver;
   std::unique_ptr<hipress::Postoffice> scheduler;
+  HipressDoneTogether together = nullptr;  ///< reports successes of operations with this `done`:
+  HipressDone reported_together = nullptr;
 };
 
 #endif  // HIPRESS_C_API_NODE_H_

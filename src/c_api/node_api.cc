@@ -5,11 +5,15 @@
 #include <cstring>
 #include <memory>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "c_api/error.h"
 #include "c_api/node.h"
+#include "common/batch.h"
 #include "hipress/c_api.h"
 
+using hipress::Batch;
 using hipress::Done;
 using hipress::DTypeFromFlag;
 using hipress::Error;
@@ -23,9 +27,28 @@ thread_local std::string handler_error;
 thread_local std::string handler_reply;
 thread_local std::string command_reply;
 
-Done ToDone(HipressDone done, void* context) {
+/// Reports what ends in this thread's batch when that is over.
+void ReportLater(HipressDoneTogether together, void* context) {
+  thread_local std::vector<void*> ended;
+  thread_local HipressDoneTogether whose = nullptr;
+  if (!Batch::Open() || (!ended.empty() && whose != together)) return together(&context, 1);
+  if (ended.empty()) {
+    whose = together;
+    Batch::AtEnd([] {
+      const std::vector<void*> contexts = std::exchange(ended, {});
+      whose(contexts.data(), static_cast<int64_t>(contexts.size()));
+    });
+  }
+  ended.push_back(context);
+}
+
+Done ToDone(const HipressNode& node, HipressDone done, void* context) {
   if (done == nullptr) return nullptr;
-  return [done, context](const char* error) { done(context, error); };
+  const auto together = done == node.reported_together ? node.together : nullptr;
+  return [together, done, context](const char* error) {
+    if (together == nullptr || error != nullptr) return done(context, error);
+    ReportLater(together, context);
+  };
 }
 
 /// A role's node that does nothing but keep the roster: the scheduler.
@@ -181,14 +204,14 @@ int HipressInit(HipressNodeHandle node, uint64_t key, const char* name, const vo
 int HipressPush(HipressNodeHandle node, uint64_t key, const void* gradient, int64_t n, int dtype,
                 int priority, HipressDone done, void* context) {
   API_BEGIN();
-  node->AsWorker().Push(key, gradient, n, DTypeFromFlag(dtype), priority, ToDone(done, context));
+  node->AsWorker().Push(key, gradient, n, DTypeFromFlag(dtype), priority, ToDone(*node, done, context));
   API_END();
 }
 
 int HipressPull(HipressNodeHandle node, uint64_t key, void* out, int64_t n, int dtype, int priority,
                 HipressDone done, void* context) {
   API_BEGIN();
-  node->AsWorker().Pull(key, out, n, DTypeFromFlag(dtype), priority, ToDone(done, context));
+  node->AsWorker().Pull(key, out, n, DTypeFromFlag(dtype), priority, ToDone(*node, done, context));
   API_END();
 }
 
@@ -196,7 +219,14 @@ int HipressPushPull(HipressNodeHandle node, uint64_t key, const void* gradient, 
                     int dtype, int priority, HipressDone done, void* context) {
   API_BEGIN();
   node->AsWorker().PushPull(key, gradient, out, n, DTypeFromFlag(dtype), priority,
-                            ToDone(done, context));
+                            ToDone(*node, done, context));
+  API_END();
+}
+
+int HipressReportTogether(HipressNodeHandle node, HipressDone done, HipressDoneTogether together) {
+  API_BEGIN();
+  node->reported_together = done;
+  node->together = together;
   API_END();
 }
 

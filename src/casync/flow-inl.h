@@ -59,11 +59,19 @@ struct Flow::Instance {
 
 /// What to do once the lock is released: callbacks and other locks lie behind these.
 struct Flow::Effects {
+  explicit Effects(Flow* flow) : flow(flow) {}
+  Flow* const flow;  ///< whose method makes them
+  std::vector<std::pair<InstancePtr, int>> ready;  ///< tasks to begin
   std::vector<std::function<void()>> actions;
   std::vector<std::shared_ptr<void>> garbage;
 
   ~Effects() {
+    for (auto& [instance, task] : ready) flow->Begin(instance, task);
     for (auto& action : actions) action();
+  }
+  void Start(const InstancePtr& instance, int task) {
+    if (ready.empty()) ready.reserve(4);
+    ready.emplace_back(instance, task);
   }
   void Drop(Value* value) {
     if (value->data.owner) garbage.push_back(std::move(value->data.owner));

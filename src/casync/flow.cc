@@ -40,7 +40,7 @@ uint32_t Flow::iteration() const {
 }
 
 bool Flow::Drain() {
-  Effects effects;
+  Effects effects(this);
   std::lock_guard<std::mutex> lock(mutex_);
   for (size_t i = 0; i < live_.size(); ++i) {
     const InstancePtr instance = live_[i];
@@ -82,19 +82,10 @@ Flow::InstancePtr Flow::NewInstance() {
   instance->states.assign(tasks.size(), Instance::kWaiting);
   instance->values.resize(tasks.size());
   if (timeline::kOn) instance->arrived.resize(tasks.size());
-  for (const Task& task : tasks) {
-    int32_t missing = 0;
-    for (int32_t input : task.inputs) {
-      if (input == Program::kGradient) {
-        ++instance->input_tasks;
-      } else {
-        ++missing;
-      }
-    }
-    if (task.op == Op::kDecode) ++instance->output_tasks;
-    instance->missing_inputs.push_back(missing);
-    instance->unread.push_back(int32_t(task.consumers.size()));
-  }
+  instance->missing_inputs = program_->missing_inputs();
+  instance->unread = program_->readers();
+  instance->input_tasks = program_->gradient_reads();
+  instance->output_tasks = program_->output_writes();
   live_.push_back(instance);
   return instance;
 }
@@ -108,7 +99,7 @@ Flow::Instance* Flow::Find(uint32_t iteration) const {
 void Flow::Push(const void* gradient, DType dtype, int priority, Done done, PushMode mode) {
   auto input = std::make_shared<External>(
       static_cast<uint8_t*>(const_cast<void*>(gradient)), dtype, std::move(done));
-  Effects effects;
+  Effects effects(this);
   std::lock_guard<std::mutex> lock(mutex_);
   if (!failure_.empty()) {
     input->error = failure_;
@@ -131,7 +122,7 @@ void Flow::Push(const void* gradient, DType dtype, int priority, Done done, Push
 }
 
 bool Flow::Pull(void* out, DType dtype, int priority, Done* done) {
-  Effects effects;
+  Effects effects(this);
   std::lock_guard<std::mutex> lock(mutex_);
   if (!failure_.empty()) {
     auto output = std::make_shared<External>(static_cast<uint8_t*>(out), dtype, std::move(*done));
@@ -177,13 +168,10 @@ void Flow::TryStart(const InstancePtr& instance, int t, Effects* effects) {
     }
   }
   instance->states[t] = Instance::kRunning;
-  auto self = shared_from_this();
-  if (task.op == Op::kSend) {
-    effects->actions.push_back([self, instance, t] { self->SendTask(instance, t); });
-  } else if (task.op == Op::kUpdate && instance->updates) {
+  if (task.op == Op::kUpdate && instance->updates) {
     // The optimizer sees a key's shard as one array, as MXNet's servers do: it starts with the last.
     if (++instance->update_tasks == program_->num_updates()) {
-      effects->actions.push_back([self, instance] {
+      effects->actions.push_back([self = shared_from_this(), instance] {
         self->executor_->Submit(instance->priority, [self, instance] { self->UpdateShard(instance); });
       });
     }
@@ -191,14 +179,18 @@ void Flow::TryStart(const InstancePtr& instance, int t, Effects* effects) {
     Value sum = instance->values[task.inputs[0]];
     Complete(instance, t, std::move(sum), effects);
   } else {
-    effects->actions.push_back([self, instance, t] {
-      const Task& task = self->program_->tasks()[t];
-      // A sum is encoded while it is in the cache, and others wait for the result.
-      const bool of_sum = task.op == Op::kEncode && task.inputs[0] != Program::kGradient;
-      self->executor_->Submit(instance->priority, [self, instance, t] { self->Run(instance, t); },
-                              self->WorkOf(task), of_sum);
-    });
+    effects->Start(instance, t);
   }
+}
+
+void Flow::Begin(const InstancePtr& instance, int t) {
+  const Task& task = program_->tasks()[t];
+  if (task.op == Op::kSend) return SendTask(instance, t);
+  // A sum is encoded while it is in the cache, and others wait for the result.
+  const bool of_sum = task.op == Op::kEncode && task.inputs[0] != Program::kGradient;
+  executor_->Submit(instance->priority,
+                    [self = shared_from_this(), instance, t] { self->Run(instance, t); },
+                    WorkOf(task), of_sum);
 }
 
 void Flow::Complete(const InstancePtr& instance, int t, Value value, Effects* effects) {
@@ -253,7 +245,7 @@ void Flow::Retire(Effects* effects) {
 }
 
 void Flow::Fail(const std::string& sentence) {
-  Effects effects;
+  Effects effects(this);
   std::lock_guard<std::mutex> lock(mutex_);
   if (!failure_.empty()) return;
   failure_ = sentence;
@@ -325,7 +317,7 @@ void Flow::OnMessage(NodeId from, Message message) {
   value.codec->Check({message.payload.data, message.payload.size}, header.elements, wire_);
   value.data = std::move(message.payload);
   value.reply_policy = header.flags;
-  Effects effects;
+  Effects effects(this);
   effects.garbage.push_back(value.data.owner);  // if the instance is gone, let go without the lock
   std::lock_guard<std::mutex> lock(mutex_);
   if (!failure_.empty()) return;

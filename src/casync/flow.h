@@ -149,6 +149,8 @@ class Flow : public std::enable_shared_from_this<Flow> {
   void Finish(const InstancePtr& instance, int task, Value value);
   void Trace(TimelineOp op, int task, uint32_t iteration, size_t bytes, int64_t began) const;
   void SendTask(const InstancePtr& instance, int task);
+  /// Hands a ready task to whoever does it.
+  void Begin(const InstancePtr& instance, int task);
 
   const uint64_t key_;
   const std::string name_;

@@ -37,7 +37,7 @@ size_t PayloadBytes(const std::vector<Value>& values, const Task& task) {
 }  // namespace
 
 void Flow::Finish(const InstancePtr& instance, int t, Value value) {
-  Effects effects;
+  Effects effects(this);
   std::lock_guard<std::mutex> lock(mutex_);
   Complete(instance, t, std::move(value), &effects);
 }
@@ -246,7 +246,7 @@ void Flow::UpdateShard(const InstancePtr& instance) {
   }
   timeline::Record(TimelineOp::kUpdate, key_, 0, instance->iteration, weight.size,
                    weight.size / sizeof(float), began);
-  Effects effects;
+  Effects effects(this);
   std::lock_guard<std::mutex> lock(mutex_);
   if (instance->dead) return;
   effects.garbage.push_back(std::move(instance->sum.owner));

@@ -78,6 +78,9 @@ void Program::Derive() {
   recv_.clear();
   num_updates_ = 0;
   hears_workers_ = false;
+  missing_inputs_.assign(tasks_.size(), 0);
+  readers_.assign(tasks_.size(), 0);
+  gradient_reads_ = output_writes_ = 0;
   for (size_t i = 0; i < tasks_.size(); ++i) {
     const Task& task = tasks_[i];
     local.insert(task.partition);
@@ -87,8 +90,15 @@ void Program::Derive() {
         !recv_.emplace(RecvKey(task.peer, task.partition, task.step), int(i)).second) {
       Malformed("two receives expect the same message");
     }
+    if (task.op == Op::kDecode) ++output_writes_;
     for (int32_t input : task.inputs) {
-      if (input != kGradient) tasks_[input].consumers.push_back(int32_t(i));
+      if (input == kGradient) {
+        ++gradient_reads_;
+      } else {
+        tasks_[input].consumers.push_back(int32_t(i));
+        ++readers_[input];
+        ++missing_inputs_[i];
+      }
     }
   }
   local_partitions_.assign(local.begin(), local.end());

@@ -68,6 +68,12 @@ class Program {
   /// The range of elements that they cover.
   Partition shard() const { return shard_; }
   int num_updates() const { return num_updates_; }
+  /// What an iteration begins with. Per task: inputs that other tasks make, and tasks that read it.
+  const std::vector<int32_t>& missing_inputs() const { return missing_inputs_; }
+  const std::vector<int32_t>& readers() const { return readers_; }
+  /// Inputs that are the gradient, and tasks that write the output.
+  int gradient_reads() const { return gradient_reads_; }
+  int output_writes() const { return output_writes_; }
   /// True if workers send to this node, so that an iteration may begin here with their message.
   bool hears_workers() const { return hears_workers_; }
   /// The receive task for a message, or -1.
@@ -83,6 +89,8 @@ class Program {
   std::vector<int32_t> local_partitions_;
   Partition shard_{0, 0};
   int num_updates_ = 0;
+  std::vector<int32_t> missing_inputs_, readers_;
+  int gradient_reads_ = 0, output_writes_ = 0;
   bool hears_workers_ = false;
   std::unordered_map<uint64_t, int> recv_;
 };
