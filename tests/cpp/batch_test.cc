@@ -69,6 +69,26 @@ TEST(Executor, AJobIsNoLongerThanALargeTask) {
             (std::vector<std::vector<int>>{{0, 1}, {2}, {3}, {4}, {5, 6}}));
 }
 
+TEST(Executor, TheNextOfAChainGoesBeforeItsEquals) {
+  Waitable waitable;
+  std::vector<int> order;
+  Executor executor(1);
+  {
+    Batch batch;
+    const auto submit = [&](int priority, int name, bool next) {
+      executor.Submit(priority, [&, name] { waitable.Do([&] { order.push_back(name); }); },
+                      Executor::kJobElements, next);
+    };
+    submit(0, 1, false);
+    submit(1, 2, false);
+    submit(0, 3, true);
+    submit(1, 4, true);
+    submit(1, 5, true);
+  }
+  ASSERT_TRUE(waitable.Await([&] { return order.size() == 5; }));
+  EXPECT_EQ(order, (std::vector<int>{4, 5, 2, 3, 1}));
+}
+
 TEST(Executor, RunsEverythingThatManyThreadsSubmit) {
   Waitable waitable;
   int ran = 0;

@@ -2,6 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include <cstring>
+
+#include "kvstore/config_table.h"
+
 namespace hipress {
 namespace {
 
@@ -88,6 +92,26 @@ TEST(GradientCompression, ListsWhatIsAllowed) {
     } catch (const Error& error) {
       EXPECT_STREQ(error.what(), item.sentence);
     }
+  }
+}
+
+TEST(ConfigTable, HasOneObjectForEqualCodecsWhoeverHadItFirst) {
+  const CodecPtr own = MakeCodec("2bit", {{"threshold", "0.25"}});
+  const CodecPtr later = MakeCodec("2bit", {{"threshold", "0.25"}});
+  const std::string text = own->Config();
+  Message announcement;
+  announcement.header.config = Digest(text);
+  announcement.payload = AllocateBuffer(text.size());
+  std::memcpy(announcement.payload.data, text.data(), text.size());
+  ConfigTable table;
+  table.OnAnnouncement(announcement);
+  const CodecPtr shared = table.Find(Digest(text));
+  EXPECT_NE(shared, own);
+  for (int i = 0; i < 2; ++i) {
+    EXPECT_EQ(table.Intern(own), shared);
+    EXPECT_EQ(table.Intern(later), shared);
+    EXPECT_EQ(table.Intern(IdentityCodec()), IdentityCodec());
+    EXPECT_EQ(table.Intern(shared), shared);
   }
 }
 

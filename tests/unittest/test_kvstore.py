@@ -1,10 +1,14 @@
 """The key-value store across real processes, without a framework: values, codecs, modes, bytes."""
 
+import ctypes
 import sys
 
+import numpy as np
 import pytest
 
 from cluster import run_cluster, worker_outputs
+from hipress.node import _memory
+from hipress.operations import Operations, Pending
 from programs import CHANGE_COMPRESSION
 
 SERVER = (sys.executable, "-c", "from hipress.node import Node; Node().serve()")
@@ -34,6 +38,30 @@ node.barrier()
 node.stop()
 print("finished")
 """
+
+
+def test_memory_is_found_whoever_may_write_it():
+    array = np.arange(4, dtype=np.float32)
+    found = (array.ctypes.data, 4, 0)
+    assert _memory(array) == found
+    array.flags.writeable = False
+    assert _memory(array) == found
+    assert _memory(array[:0])[1] == 0
+
+
+def test_ends_of_operations_reach_whoever_waits_one_by_one_or_together():
+    operations = Operations()
+    pending = [Pending(ValueError) for _ in range(4)]
+    contexts = [operations.add(each.done, None) for each in pending]
+    together = (ctypes.c_void_p * 2)(contexts[0], contexts[2])
+    operations.on_done_together(together, 2)
+    operations.on_done(contexts[1], b"worker 1 died")
+    pending[0].wait(0)
+    pending[2].wait(0)
+    with pytest.raises(ValueError, match="worker 1 died"):
+        pending[1].wait(0)
+    with pytest.raises(TimeoutError):
+        pending[3].wait(0)
 
 
 def run(body: str, **options):
