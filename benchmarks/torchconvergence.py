@@ -4,7 +4,9 @@
 
 Trains the models of examples/torch/text.py on this machine's loopback, one after the other in the
 same processes. Prints the loss on held-out text after the same number of steps; writes JSON and a
-PNG to output/benchmarks.
+PNG to output/benchmarks. Long runs may be cut in parts (--methods) and joined:
+
+    python benchmarks/torchconvergence.py --join output/benchmarks/a.json output/benchmarks/b.json
 """
 
 from __future__ import annotations
@@ -23,6 +25,7 @@ PASSED = ["steps", "width", "layers", "min_size", "batch_size"]
 METHODS = {
     "none": [],
     "maxmin 4 bits": ["--compression", "maxmin", "--param", "bits=4"],
+    "maxminef 4 bits": ["--compression", "maxminef", "--param", "bits=4"],
     "onebit": ["--compression", "onebit"],
     "dgc 1%": ["--compression", "dgc", "--param", "ratio=0.01"],
 }
@@ -34,7 +37,7 @@ def settings(model: str, method: str, steps: int) -> list[str]:
         warmup = {"onebit": 0.15, "dgc 1%": 0.3}.get(method, 0.0)  # dgc's own: its ratio falls
         chosen = ["--optimizer", "sgd", "--learning-rate", "0.3"]
     else:
-        warmup = {"onebit": 0.15, "dgc 1%": 0.15}.get(method, 0.0)
+        warmup = 0.0 if method in ("none", "maxmin 4 bits") else 0.15
         chosen = ["--optimizer", "frozen" if warmup else "adam", "--learning-rate", "0.004"]
         chosen += ["--param", "warmup=0"] if method == "dgc 1%" else []
     return [*chosen, "--warmup-steps", str(int(warmup * steps))]
@@ -43,6 +46,7 @@ def settings(model: str, method: str, steps: int) -> list[str]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--models", nargs="+", default=["lstm", "gpt"])
+    parser.add_argument("--methods", nargs="+", default=list(METHODS), choices=list(METHODS))
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--steps", type=int, default=2000)
     parser.add_argument("--ranks", type=int, default=2)
@@ -52,7 +56,7 @@ def main() -> None:
     parser.add_argument("--batch-size", type=int, default=4, help="per rank")
     parser.add_argument("--priority", action="store_true", help="before this machine's other work")
     parser.add_argument("--output", default="torchconvergence", help="the files' name")
-    parser.add_argument("--join", nargs="+", metavar="FILE", help="only plot runs written earlier")
+    parser.add_argument("--join", nargs="+", metavar="FILE", help="show runs written earlier")
     parser.add_argument("--node", action="store_true", help=argparse.SUPPRESS)
     args = parser.parse_args()
     if args.node:
@@ -62,21 +66,25 @@ def main() -> None:
     if args.join:
         joined: dict[str, Any] = {}
         for file in args.join:
-            joined.update(json.loads(Path(file).read_text())["curves"])
+            for model, curves in json.loads(Path(file).read_text())["curves"].items():
+                joined.setdefault(model, {}).update(curves)
+        for model, curves in joined.items():
+            show(model, curves)
         plot(joined, jobs.RESULTS / f"{args.output}.png")
         return
     jobs.clean_up_when_terminated()
     found: dict[str, Any] = {"machine": jobs.machine(), "curves": {}}
     for model in args.models:
         command = [sys.executable, __file__, "--node", "--models", model]
+        command += ["--methods", *args.methods]
         for name in ("seeds", *PASSED):
             command += [f"--{name.replace('_', '-')}", str(getattr(args, name))]
         lines = jobs.run_torch_job(command, args.ranks, None, 7200, args.priority)
-        curves: dict[str, list] = {name: [] for name in METHODS}
+        curves: dict[str, list] = {name: [] for name in args.methods}
         for line in lines:
             curves[line["method"]].append(line["curve"])
         found["curves"][model] = curves
-        show(args, model, curves)
+        show(model, curves)
     jobs.save(args.output, found)
     plot(found["curves"], jobs.RESULTS / f"{args.output}.png")
 
@@ -90,9 +98,9 @@ def run_node(args: argparse.Namespace) -> None:
 
     torch.set_num_threads(1)
     dist.init_process_group("gloo")
-    for name, options in METHODS.items():
+    for name in args.methods:
         for seed in range(args.seeds):
-            given = ["--model", args.models[0], "--seed", str(seed), *options]
+            given = ["--model", args.models[0], "--seed", str(seed), *METHODS[name]]
             given += settings(args.models[0], name, args.steps)
             for passed in PASSED:
                 given += [f"--{passed.replace('_', '-')}", str(getattr(args, passed))]
@@ -111,17 +119,19 @@ def run_node(args: argparse.Namespace) -> None:
     os._exit(0)  # Gloo's threads may outlive the group; the results are printed
 
 
-def show(args: argparse.Namespace, model: str, curves: dict[str, list]) -> None:
-    print(f"\n{model}, loss on held-out text after {args.steps} steps on {args.ranks} ranks\n")
+def show(model: str, curves: dict[str, list]) -> None:
+    steps, seeds = next(iter(curves.values()))[0][-1]["step"], len(next(iter(curves.values())))
+    print(f"\n{model}, loss on held-out text after {steps} steps, {seeds} seeds\n")
     print("| compression | mean | against none | worst seed against none |")
     print("|---|---|---|---|")
+    plain = [run[-1]["test_loss"] for run in curves.get("none", [])]
     for name, runs in curves.items():
         losses = [run[-1]["test_loss"] for run in runs]
-        plain = [run[-1]["test_loss"] for run in curves["none"]]
-        worst = max(100 * (a / b - 1) for a, b in zip(losses, plain, strict=True))
-        mean = statistics.fmean(losses)
-        gap = 100 * (mean / statistics.fmean(plain) - 1)
-        print(f"| {name} | {mean:.4f} | {gap:+.2f}% | {worst:+.2f}% |", flush=True)
+        line = f"| {name} | {statistics.fmean(losses):.4f} |"
+        gaps = [100 * (a / b - 1) for a, b in zip(losses, plain, strict=False)]
+        if gaps:
+            line += f" {statistics.fmean(gaps):+.2f}% | {max(gaps):+.2f}% |"
+        print(line, flush=True)
 
 
 def plot(curves: dict[str, dict[str, list]], path: Path, smooth: int = 10) -> None:

@@ -21,7 +21,7 @@ from hipress.compll.backends import packing
 
 BUILT_IN = SPECS
 WITH_ERROR_FEEDBACK = ["1bit", "2bit", "onebit"]
-WITH_RESIDUAL = ["1bit", "2bit", "dgc", "graddrop", "onebit", "randomk", "tbq", "topk"]
+WITH_RESIDUAL = ["1bit", "2bit", "dgc", "graddrop", "maxminef", "onebit", "randomk", "tbq", "topk"]
 SERVER = (sys.executable, "-c", "from hipress.node import Node; Node().serve()")
 
 HALVES = """
@@ -147,7 +147,7 @@ for name in SPECS:
             digest.update(payload + codec.decode(payload, n).tobytes())
             digest.update(codec.decode_sum([payload] * 3, n).tobytes())
             digest.update(codec.residual.tobytes())
-    for params in [{"bits": b} for b in range(1, 9)] if name == "maxmin" else []:
+    for params in [{"bits": b} for b in range(2, 9)] if "maxmin" in name else []:
         codec = hipress.Compressor(name, **params)
         payload = codec.encode(gradient(5000))
         digest.update(payload + codec.decode(payload, 5000).tobytes())

@@ -28,6 +28,7 @@ from hipress.compression import Compressor
 from hipress.torch.engine import Engine
 from hipress.torch.plan import FLAGS
 from hipress.torch.settings import MIN_SIZE, Settings, agree
+from hipress.torch.staging import KINDS
 from hipress.torch.synchronizer import Synchronizer
 
 _SLOTS = 4
@@ -110,10 +111,11 @@ class HipressProcessGroup(dist.ProcessGroup):
             self.size() > 1
             and len(tensors) == 1
             and tensors[0].dtype in FLAGS
-            and tensors[0].device.type == "cpu"
+            and tensors[0].device.type in KINDS
             and tensors[0].is_contiguous()
             and tensors[0].numel() >= self._settings.min_size
-            and op in (dist.ReduceOp.SUM, dist.ReduceOp.AVG)
+            # An operation equals a name of one; a name equals no operation, so "in" finds none.
+            and (op == dist.ReduceOp.SUM or op == dist.ReduceOp.AVG)
         )
 
     def _compressed(self, tensor: torch.Tensor, average: bool) -> dist.Work:
@@ -123,8 +125,7 @@ class HipressProcessGroup(dist.ProcessGroup):
         slot = (*kind, call % _SLOTS)
         before, done = self._running.get(slot), threading.Event()
         self._running[slot] = done
-        future: torch.futures.Future = torch.futures.Future()
-        result: torch.futures.Future = torch.futures.Future()
+        result = self._engine.staging(tensor.device).future()
 
         def finish(ready: torch.futures.Future) -> None:
             done.set()
@@ -135,14 +136,13 @@ class HipressProcessGroup(dist.ProcessGroup):
             else:
                 result.set_result([tensor])
 
-        future.add_done_callback(finish)
-        self._synchronizers[average].synchronize(
+        future = self._synchronizers[average].synchronize(
             tensor.detach().view(-1),
             ((f"{count}.{call % _SLOTS}", 0, count),),
             f"all-reduce of {count} elements",
-            future,
             after=before,
         )
+        future.add_done_callback(finish)
         return _create_work_from_future(result)
 
 
