@@ -73,6 +73,7 @@ class HipressProcessGroup(dist.ProcessGroup):
         self._settings = settings_from_environment()
         self._timeout = timeout.total_seconds()
         below = dist.ProcessGroupGloo(dist.PrefixStore("gloo", store), rank, size, timeout)
+        self._below = below
         for device in ("cpu", "cuda"):
             self._register_backend(torch.device(device), dist.ProcessGroup.BackendType.GLOO, below)
         self._set_default_backend(dist.ProcessGroup.BackendType.GLOO)
@@ -95,7 +96,7 @@ class HipressProcessGroup(dist.ProcessGroup):
                 for tensor in tensors:
                     tensor.div_(self.size())
                 opts.reduceOp = dist.ReduceOp.SUM
-            return super().allreduce(tensors, opts)
+            return self._below.allreduce(tensors, opts)
         if self._engine is None:
             agree(self, self._settings.describe())
             self._engine = Engine(self, self._timeout)
@@ -144,6 +145,24 @@ class HipressProcessGroup(dist.ProcessGroup):
         )
         future.add_done_callback(finish)
         return _create_work_from_future(result)
+
+
+def _passes_on(name: str):
+    def method(self: HipressProcessGroup, *args, **keywords):
+        return getattr(self._below, name)(*args, **keywords)
+
+    method.__name__ = name
+    return method
+
+
+# PyTorch does the same for a process group in Python that lacks these, but it holds Python's lock
+# meanwhile, and waits for Gloo's. A thread of Gloo's has that one while it frees tensors, for which
+# it waits for Python's.
+for _name in (
+    "allgather", "allreduce_coalesced", "alltoall", "alltoall_base", "barrier", "broadcast",
+    "reduce_scatter", "send", "recv",
+):  # fmt: skip
+    setattr(HipressProcessGroup, _name, _passes_on(_name))
 
 
 def _create(store: dist.Store, rank: int, size: int, timeout: timedelta) -> HipressProcessGroup:
