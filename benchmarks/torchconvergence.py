@@ -24,8 +24,10 @@ import jobs
 PASSED = ["steps", "width", "layers", "min_size", "batch_size"]
 METHODS = {
     "none": [],
+    "none, frozen": [],
     "maxmin 4 bits": ["--compression", "maxmin", "--param", "bits=4"],
     "maxminef 4 bits": ["--compression", "maxminef", "--param", "bits=4"],
+    "maxminef 3 bits": ["--compression", "maxminef", "--param", "bits=3"],
     "onebit": ["--compression", "onebit"],
     "dgc 1%": ["--compression", "dgc", "--param", "ratio=0.01"],
 }
@@ -76,11 +78,12 @@ def main() -> None:
     found: dict[str, Any] = {"machine": jobs.machine(), "curves": {}}
     for model in args.models:
         command = [sys.executable, __file__, "--node", "--models", model]
-        command += ["--methods", *args.methods]
+        methods = [name for name in args.methods if model == "gpt" or "frozen" not in name]
+        command += ["--methods", *methods]
         for name in ("seeds", *PASSED):
             command += [f"--{name.replace('_', '-')}", str(getattr(args, name))]
         lines = jobs.run_torch_job(command, args.ranks, None, 7200, args.priority)
-        curves: dict[str, list] = {name: [] for name in args.methods}
+        curves: dict[str, list] = {name: [] for name in methods}
         for line in lines:
             curves[line["method"]].append(line["curve"])
         found["curves"][model] = curves

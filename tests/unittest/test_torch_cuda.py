@@ -78,13 +78,13 @@ class LateDevice:
 
         return Use()
 
-    def host_memory(self, count, dtype):
-        self.memory.append(torch.full((count,), float("nan"), dtype=dtype))
+    def host_memory(self, size):
+        self.memory.append(torch.full((size,), 255, dtype=torch.uint8))  # NaN, as numbers
         return self.memory[-1]
 
     def copy(self, target, source, stream):
         stream.add(lambda: target.copy_(source) is not None)
-        if self.prompt and not any(target is each for each in self.memory):
+        if self.prompt and all(target.data_ptr() != each.data_ptr() for each in self.memory):
             self.drain()
 
     def future(self):
@@ -107,7 +107,7 @@ class LateDevice:
 
 def train_on(device, staged, steps=4, buckets=5, in_flight=3, count=50):
     """What buckets hold after each step, which doubles their gradients."""
-    flats = [torch.zeros(count) for _ in range(buckets)]
+    flats = [torch.zeros(count - 5 * b) for b in range(buckets)]
     found = []
     for step in range(steps):
         fetched, done = [], []
@@ -159,9 +159,8 @@ def test_the_late_device_shows_what_is_not_waited_for(forgotten):
     class Forgetful(staging.Staged):
         def fetch(self, flat):
             if forgotten == "the way up":
-                for free in self._free.values():
-                    for _, returned in free:
-                        returned.happened = True
+                for _, returned in self._free:
+                    returned.happened = True
             here = self.device.main
             if forgotten == "the bucket":
                 self.device.main = Stream(self.device)  # which has nothing to wait for

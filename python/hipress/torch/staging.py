@@ -14,7 +14,6 @@ from __future__ import annotations
 import contextlib
 import threading
 import time
-from collections import deque
 from typing import Any
 
 import torch
@@ -78,8 +77,8 @@ class Cuda:
     def use(self, stream: Any) -> contextlib.AbstractContextManager:
         return torch.cuda.stream(stream)
 
-    def host_memory(self, count: int, dtype: torch.dtype) -> torch.Tensor:
-        return torch.empty(count, dtype=dtype, pin_memory=True)
+    def host_memory(self, size: int) -> torch.Tensor:
+        return torch.empty(size, dtype=torch.uint8, pin_memory=True)
 
     def copy(self, target: torch.Tensor, source: torch.Tensor, stream: Any) -> None:
         """Queues a copy between host and device memory; the latter stays allocated until then."""
@@ -94,44 +93,54 @@ class Cuda:
 class Staged(Host):
     """Synchronises tensors of one device by way of host memory.
 
-    Host memory is kept for the next step. There is as much as is on its way at a time.
+    Host memory is kept for the next step; there is as much as is on its way at a time.
     """
 
     def __init__(self, device: Cuda) -> None:
         self.device = device
         self.down, self.up = device.stream(), device.stream()
-        self._free: dict[tuple, deque] = {}
+        self._free: list[tuple[torch.Tensor, Any]] = []  # memory, and its last copy's event
         self._lock = threading.Lock()
 
     def future(self) -> torch.futures.Future:
         return self.device.future()
 
     def fetch(self, flat: torch.Tensor) -> Fetched:
-        kind = (flat.numel(), flat.dtype)
-        with self._lock:
-            free = self._free.setdefault(kind, deque())
-            copy, returned = free.popleft() if free else (None, None)
-        if copy is None:
-            copy = self.device.host_memory(*kind)
-        else:
+        size = flat.numel() * flat.element_size()
+        memory, returned = self._take(size)
+        if returned is not None:
             self.down.wait_event(returned)
         self.down.wait_event(self.device.current_stream().record_event())
+        copy = memory[:size].view(flat.dtype)
         self.device.copy(copy, flat, self.down)
-        return _StagedCopy(self, flat, copy, self.down.record_event())
+        return _StagedCopy(self, flat, memory, copy, self.down.record_event())
+
+    def _take(self, size: int) -> tuple[torch.Tensor, Any]:
+        with self._lock:
+            fitting = [each for each in self._free if each[0].numel() >= size]
+            if fitting:
+                best = min(fitting, key=lambda each: each[0].numel())
+                self._free = [each for each in self._free if each is not best]
+                return best
+            if self._free:  # of buckets that are no more: DDP makes others after its first step
+                self._free.pop(0)
+        return self.device.host_memory(size), None
 
     def returning(self) -> contextlib.AbstractContextManager:
         return self.device.use(self.up)
 
-    def give_back(self, copy: torch.Tensor) -> None:
+    def give_back(self, memory: torch.Tensor) -> None:
         """Takes host memory for another bucket, after what is on its way from it now."""
         with self._lock:
-            self._free[copy.numel(), copy.dtype].append((copy, self.up.record_event()))
+            self._free.append((memory, self.up.record_event()))
 
 
 class _StagedCopy(Fetched):
-    def __init__(self, by: Staged, flat: torch.Tensor, copy: torch.Tensor, ready: Any) -> None:
+    def __init__(
+        self, by: Staged, flat: torch.Tensor, memory: torch.Tensor, copy: torch.Tensor, ready: Any
+    ) -> None:
         super().__init__(flat)
-        self._by, self._copy, self._ready = by, copy, ready
+        self._by, self._memory, self._copy, self._ready = by, memory, copy, ready
 
     def host(self, timeout: float) -> torch.Tensor:
         deadline = time.monotonic() + timeout
@@ -146,7 +155,7 @@ class _StagedCopy(Fetched):
 
     def back(self) -> None:
         self._by.device.copy(self._flat, self._copy, self._by.up)
-        self._by.give_back(self._copy)
+        self._by.give_back(self._memory)
 
 
 def staging(device: torch.device) -> Host:

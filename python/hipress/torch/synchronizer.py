@@ -97,13 +97,12 @@ class Synchronizer:
                     at += count
 
         def job() -> None:
-            with staging.returning():
-                try:
+            try:
+                with staging.returning():
                     run()
-                except Exception as error:
-                    future.set_exception(self.engine.fail(error, what))
-                else:
                     future.set_result(flat)
+            except Exception as error:
+                future.set_exception(self.engine.fail(error, what))
 
         self.engine.submit(job)
         return future
