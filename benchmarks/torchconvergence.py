@@ -138,25 +138,28 @@ def show(model: str, curves: dict[str, list]) -> None:
 
 
 def plot(curves: dict[str, dict[str, list]], path: Path, smooth: int = 10) -> None:
-    """The training loss by step, the mean of ``smooth`` reports; one line per seed."""
+    """The training loss by step, the mean of ``smooth`` reports: a faint line for each seed, a bold
+    one for their mean."""
     import matplotlib
 
     matplotlib.use("Agg")
     from matplotlib import pyplot
 
-    figure, axes = pyplot.subplots(1, len(curves), figsize=(5 * len(curves), 4), squeeze=False)
+    def smoothed(losses: list[float]) -> list[float]:
+        return [
+            statistics.fmean(losses[max(0, i + 1 - smooth) : i + 1]) for i in range(len(losses))
+        ]
+
+    figure, axes = pyplot.subplots(1, len(curves), figsize=(6 * len(curves), 5), squeeze=False)
     for axis, (model, methods) in zip(axes[0], curves.items(), strict=True):
-        for color, (name, runs) in enumerate(methods.items()):
-            for number, run in enumerate(runs):
-                losses = [line["loss"] for line in run]
-                mean = [
-                    statistics.fmean(losses[max(0, i + 1 - smooth) : i + 1])
-                    for i in range(len(losses))
-                ]
-                axis.plot(
-                    [line["step"] for line in run], mean, color=f"C{color}", alpha=0.7,
-                    linewidth=1, label=name if number == 0 else None,
-                )  # fmt: skip
+        for name, runs in methods.items():
+            color = f"C{list(METHODS).index(name)}"
+            steps = [line["step"] for line in runs[0]]
+            seeds = [smoothed([line["loss"] for line in run]) for run in runs]
+            for losses in seeds:
+                axis.plot(steps, losses, color=color, alpha=0.25, linewidth=0.6)
+            mean = [statistics.fmean(losses) for losses in zip(*seeds, strict=True)]
+            axis.plot(steps, mean, color=color, linewidth=1.3, label=name)
         axis.set(title=model, xlabel="step", ylabel="training loss, nats a character")
         axis.set_ylim(top=3.2)
         axis.legend()

@@ -49,6 +49,8 @@ def main() -> None:
     parser.add_argument("--timeout", type=float, default=600)
     parser.add_argument("--priority", action="store_true", help="before this machine's other work")
     args = parser.parse_args()
+    if 0 < args.target < SMOOTH:
+        parser.error(f"--target must be {SMOOTH} or more: losses are means of so many steps")
     args.methods = args.methods or (TO_LOSS if args.target else METHODS)
     jobs.clean_up_when_terminated()
     found: dict[str, Any] = {"machine": jobs.machine(), "model": args.model, "rates": {}}
