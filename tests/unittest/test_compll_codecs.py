@@ -147,10 +147,15 @@ for name in SPECS:
             digest.update(payload + codec.decode(payload, n).tobytes())
             digest.update(codec.decode_sum([payload] * 3, n).tobytes())
             digest.update(codec.residual.tobytes())
-    for params in [{"bits": b} for b in range(2, 9)] if "maxmin" in name else []:
+    for params in [{"bits": b} for b in range(1, 9)] if name == "maxmin" else []:
         codec = hipress.Compressor(name, **params)
         payload = codec.encode(gradient(5000))
         digest.update(payload + codec.decode(payload, 5000).tobytes())
+    for bits in range(2, 9) if name == "maxminef" else []:
+        codec = hipress.Compressor(name, bits=bits)
+        for x in (gradient(5000), gradient(5000, 1)):
+            payload = codec.encode(x)
+            digest.update(payload + codec.decode(payload, 5000).tobytes())
     print(name, digest.hexdigest())
 """
 
