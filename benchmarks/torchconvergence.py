@@ -4,7 +4,9 @@
 
 Trains the models of examples/torch/text.py on this machine's loopback, one after the other in the
 same processes. Prints the loss on held-out text after the same number of steps; writes JSON and a
-PNG to output/benchmarks.
+PNG to output/benchmarks. Long runs may be cut in parts (--methods) and joined:
+
+    python benchmarks/torchconvergence.py --join output/benchmarks/a.json output/benchmarks/b.json
 """
 
 from __future__ import annotations
@@ -22,7 +24,10 @@ import jobs
 PASSED = ["steps", "width", "layers", "min_size", "batch_size"]
 METHODS = {
     "none": [],
+    "none, frozen": [],
     "maxmin 4 bits": ["--compression", "maxmin", "--param", "bits=4"],
+    "maxminef 4 bits": ["--compression", "maxminef", "--param", "bits=4"],
+    "maxminef 3 bits": ["--compression", "maxminef", "--param", "bits=3"],
     "onebit": ["--compression", "onebit"],
     "dgc 1%": ["--compression", "dgc", "--param", "ratio=0.01"],
 }
@@ -34,7 +39,7 @@ def settings(model: str, method: str, steps: int) -> list[str]:
         warmup = {"onebit": 0.15, "dgc 1%": 0.3}.get(method, 0.0)  # dgc's own: its ratio falls
         chosen = ["--optimizer", "sgd", "--learning-rate", "0.3"]
     else:
-        warmup = {"onebit": 0.15, "dgc 1%": 0.15}.get(method, 0.0)
+        warmup = 0.0 if method in ("none", "maxmin 4 bits") else 0.15
         chosen = ["--optimizer", "frozen" if warmup else "adam", "--learning-rate", "0.004"]
         chosen += ["--param", "warmup=0"] if method == "dgc 1%" else []
     return [*chosen, "--warmup-steps", str(int(warmup * steps))]
@@ -43,6 +48,7 @@ def settings(model: str, method: str, steps: int) -> list[str]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--models", nargs="+", default=["lstm", "gpt"])
+    parser.add_argument("--methods", nargs="+", default=list(METHODS), choices=list(METHODS))
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--steps", type=int, default=2000)
     parser.add_argument("--ranks", type=int, default=2)
@@ -52,7 +58,7 @@ def main() -> None:
     parser.add_argument("--batch-size", type=int, default=4, help="per rank")
     parser.add_argument("--priority", action="store_true", help="before this machine's other work")
     parser.add_argument("--output", default="torchconvergence", help="the files' name")
-    parser.add_argument("--join", nargs="+", metavar="FILE", help="only plot runs written earlier")
+    parser.add_argument("--join", nargs="+", metavar="FILE", help="show runs written earlier")
     parser.add_argument("--node", action="store_true", help=argparse.SUPPRESS)
     args = parser.parse_args()
     if args.node:
@@ -62,21 +68,26 @@ def main() -> None:
     if args.join:
         joined: dict[str, Any] = {}
         for file in args.join:
-            joined.update(json.loads(Path(file).read_text())["curves"])
+            for model, curves in json.loads(Path(file).read_text())["curves"].items():
+                joined.setdefault(model, {}).update(curves)
+        for model, curves in joined.items():
+            show(model, curves)
         plot(joined, jobs.RESULTS / f"{args.output}.png")
         return
     jobs.clean_up_when_terminated()
     found: dict[str, Any] = {"machine": jobs.machine(), "curves": {}}
     for model in args.models:
         command = [sys.executable, __file__, "--node", "--models", model]
+        methods = [name for name in args.methods if model == "gpt" or "frozen" not in name]
+        command += ["--methods", *methods]
         for name in ("seeds", *PASSED):
             command += [f"--{name.replace('_', '-')}", str(getattr(args, name))]
         lines = jobs.run_torch_job(command, args.ranks, None, 7200, args.priority)
-        curves: dict[str, list] = {name: [] for name in METHODS}
+        curves: dict[str, list] = {name: [] for name in methods}
         for line in lines:
             curves[line["method"]].append(line["curve"])
         found["curves"][model] = curves
-        show(args, model, curves)
+        show(model, curves)
     jobs.save(args.output, found)
     plot(found["curves"], jobs.RESULTS / f"{args.output}.png")
 
@@ -90,9 +101,9 @@ def run_node(args: argparse.Namespace) -> None:
 
     torch.set_num_threads(1)
     dist.init_process_group("gloo")
-    for name, options in METHODS.items():
+    for name in args.methods:
         for seed in range(args.seeds):
-            given = ["--model", args.models[0], "--seed", str(seed), *options]
+            given = ["--model", args.models[0], "--seed", str(seed), *METHODS[name]]
             given += settings(args.models[0], name, args.steps)
             for passed in PASSED:
                 given += [f"--{passed.replace('_', '-')}", str(getattr(args, passed))]
@@ -111,39 +122,44 @@ def run_node(args: argparse.Namespace) -> None:
     os._exit(0)  # Gloo's threads may outlive the group; the results are printed
 
 
-def show(args: argparse.Namespace, model: str, curves: dict[str, list]) -> None:
-    print(f"\n{model}, loss on held-out text after {args.steps} steps on {args.ranks} ranks\n")
+def show(model: str, curves: dict[str, list]) -> None:
+    steps, seeds = next(iter(curves.values()))[0][-1]["step"], len(next(iter(curves.values())))
+    print(f"\n{model}, loss on held-out text after {steps} steps, {seeds} seeds\n")
     print("| compression | mean | against none | worst seed against none |")
     print("|---|---|---|---|")
+    plain = [run[-1]["test_loss"] for run in curves.get("none", [])]
     for name, runs in curves.items():
         losses = [run[-1]["test_loss"] for run in runs]
-        plain = [run[-1]["test_loss"] for run in curves["none"]]
-        worst = max(100 * (a / b - 1) for a, b in zip(losses, plain, strict=True))
-        mean = statistics.fmean(losses)
-        gap = 100 * (mean / statistics.fmean(plain) - 1)
-        print(f"| {name} | {mean:.4f} | {gap:+.2f}% | {worst:+.2f}% |", flush=True)
+        line = f"| {name} | {statistics.fmean(losses):.4f} |"
+        gaps = [100 * (a / b - 1) for a, b in zip(losses, plain, strict=False)]
+        if gaps:
+            line += f" {statistics.fmean(gaps):+.2f}% | {max(gaps):+.2f}% |"
+        print(line, flush=True)
 
 
 def plot(curves: dict[str, dict[str, list]], path: Path, smooth: int = 10) -> None:
-    """The training loss by step, the mean of ``smooth`` reports; one line per seed."""
+    """The training loss by step, the mean of ``smooth`` reports: a faint line for each seed, a bold
+    one for their mean."""
     import matplotlib
 
     matplotlib.use("Agg")
     from matplotlib import pyplot
 
-    figure, axes = pyplot.subplots(1, len(curves), figsize=(5 * len(curves), 4), squeeze=False)
+    def smoothed(losses: list[float]) -> list[float]:
+        return [
+            statistics.fmean(losses[max(0, i + 1 - smooth) : i + 1]) for i in range(len(losses))
+        ]
+
+    figure, axes = pyplot.subplots(1, len(curves), figsize=(6 * len(curves), 5), squeeze=False)
     for axis, (model, methods) in zip(axes[0], curves.items(), strict=True):
-        for color, (name, runs) in enumerate(methods.items()):
-            for number, run in enumerate(runs):
-                losses = [line["loss"] for line in run]
-                mean = [
-                    statistics.fmean(losses[max(0, i + 1 - smooth) : i + 1])
-                    for i in range(len(losses))
-                ]
-                axis.plot(
-                    [line["step"] for line in run], mean, color=f"C{color}", alpha=0.7,
-                    linewidth=1, label=name if number == 0 else None,
-                )  # fmt: skip
+        for name, runs in methods.items():
+            color = f"C{list(METHODS).index(name)}"
+            steps = [line["step"] for line in runs[0]]
+            seeds = [smoothed([line["loss"] for line in run]) for run in runs]
+            for losses in seeds:
+                axis.plot(steps, losses, color=color, alpha=0.25, linewidth=0.6)
+            mean = [statistics.fmean(losses) for losses in zip(*seeds, strict=True)]
+            axis.plot(steps, mean, color=color, linewidth=1.3, label=name)
         axis.set(title=model, xlabel="step", ylabel="training loss, nats a character")
         axis.set_ylim(top=3.2)
         axis.legend()

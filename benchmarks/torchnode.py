@@ -1,13 +1,15 @@
 """One rank of torchtraining.py: trains one model with each method in turn, and reports the times.
 
 A method is "float32", "fp16" or "powersgd:RANK" (DDP and its own hooks), or "TYPE:NAME=VALUE,..."
-for HiPress.
+for HiPress. "METHOD+late" begins to compress after ``--late`` steps; for HiPress, Adam's
+denominators are frozen then. Without it, PowerSGD begins after 2 steps (PyTorch's default is 1000).
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import math
 import os
 import sys
 import time
@@ -16,6 +18,8 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(ROOT / "examples" / "torch"), str(ROOT / "python")]
 RESULT = "@result "
+LATE = "+late"
+PEERS = ("float32", "fp16", "powersgd")
 
 
 def main() -> None:
@@ -24,6 +28,7 @@ def main() -> None:
     parser.add_argument("--methods", required=True, help="separated by blanks")
     parser.add_argument("--steps", type=int, default=8)
     parser.add_argument("--warmup", type=int, default=3, help="steps before those counted")
+    parser.add_argument("--late", type=int, default=0, help="see above")
     parser.add_argument("--batch-size", type=int, default=1)
     parser.add_argument("--context", type=int, default=16)
     parser.add_argument("--seed", type=int, default=0)
@@ -47,14 +52,22 @@ def run(method: str, args: argparse.Namespace) -> dict:
 
     rank = dist.get_rank()
     torch.manual_seed(args.seed)
+    method, late = method.removesuffix(LATE), method.endswith(LATE)
     model, loss_of, optimizer = workload(args, 1000 * args.seed + rank)
     parameters = sum(p.numel() for p in model.parameters())
     # PowerSGD waits for itself when there are several buckets.
     size = 2000 if method.startswith("powersgd") else 25
     ddp = DistributedDataParallel(model, bucket_cap_mb=size, gradient_as_bucket_view=True)
-    attach(ddp, method)
+    attach(ddp, method, args.late if late else 0)
+    if late and method.partition(":")[0] not in PEERS:
+        optimizer = frozen(optimizer, args.late)
+    rate = optimizer.param_groups[0]["lr"]
     seconds, losses = [], []
-    for _ in range(args.warmup + args.steps):
+    steps = args.warmup + args.steps
+    for step in range(steps):
+        for group in optimizer.param_groups:
+            falling = 0.1 + 0.45 * (1 + math.cos(math.pi * step / steps))
+            group["lr"] = rate * min(1.0, (step + 1) / 20) * falling
         dist.barrier()
         start = time.perf_counter()
         optimizer.zero_grad()
@@ -67,7 +80,7 @@ def run(method: str, args: argparse.Namespace) -> dict:
     dist.all_reduce(mean)
     return {
         "rank": rank,
-        "method": method,
+        "method": method + LATE * late,
         "parameters": parameters,
         "seconds": seconds,
         "losses": (mean / dist.get_world_size()).tolist(),
@@ -106,8 +119,16 @@ def workload(args: argparse.Namespace, seed: int):
     return model, loss_of, torch.optim.SGD(model.parameters(), lr=0.02, momentum=0.9, fused=True)
 
 
-def attach(ddp, method: str) -> None:
-    """Gives the model the method's communication hook."""
+def frozen(optimizer, step: int):
+    """The same AdamW, but with denominators that stay as they are after ``step`` steps."""
+    from hipress.torch import FrozenAdamW
+
+    (group,) = optimizer.param_groups
+    return FrozenAdamW(group["params"], group["lr"], group["betas"], freeze_step=step)
+
+
+def attach(ddp, method: str, late: int) -> None:
+    """Gives the model the method's communication hook, which compresses after ``late`` steps."""
     from torch.distributed.algorithms.ddp_comm_hooks import default_hooks, powerSGD_hook
 
     name, _, rest = method.partition(":")
@@ -115,13 +136,15 @@ def attach(ddp, method: str) -> None:
         ddp.register_comm_hook(None, default_hooks.fp16_compress_hook)
     elif name == "powersgd":
         state = powerSGD_hook.PowerSGDState(
-            None, matrix_approximation_rank=int(rest or 1), start_powerSGD_iter=2
+            None, matrix_approximation_rank=int(rest or 1), start_powerSGD_iter=max(2, late)
         )
         ddp.register_comm_hook(state, powerSGD_hook.powerSGD_hook)
     elif name != "float32":
         import hipress.torch
 
-        options: dict = {}
+        options: dict = {"warmup_steps": late}
+        if name == "dgc" and late:
+            options["warmup"] = 0  # uncompressed until then, instead of its own warm-up
         for item in filter(None, rest.split(",")):
             key, _, value = item.partition("=")
             options[key] = int(value) if value.isdigit() else value

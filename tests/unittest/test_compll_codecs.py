@@ -21,7 +21,7 @@ from hipress.compll.backends import packing
 
 BUILT_IN = SPECS
 WITH_ERROR_FEEDBACK = ["1bit", "2bit", "onebit"]
-WITH_RESIDUAL = ["1bit", "2bit", "dgc", "graddrop", "onebit", "randomk", "tbq", "topk"]
+WITH_RESIDUAL = ["1bit", "2bit", "dgc", "graddrop", "maxminef", "onebit", "randomk", "tbq", "topk"]
 SERVER = (sys.executable, "-c", "from hipress.node import Node; Node().serve()")
 
 HALVES = """
@@ -151,6 +151,11 @@ for name in SPECS:
         codec = hipress.Compressor(name, **params)
         payload = codec.encode(gradient(5000))
         digest.update(payload + codec.decode(payload, 5000).tobytes())
+    for bits in range(2, 9) if name == "maxminef" else []:
+        codec = hipress.Compressor(name, bits=bits)
+        for x in (gradient(5000), gradient(5000, 1)):
+            payload = codec.encode(x)
+            digest.update(payload + codec.decode(payload, 5000).tobytes())
     print(name, digest.hexdigest())
 """
 

@@ -24,6 +24,7 @@ from hipress.compll.backends.packing import pack, unpack
 VARIANTS = {
     "terngrad": [{"bitwidth": 8}, {"bitwidth": 1, "stochastic": 0}, {"bitwidth": 4, "seed": 7}],
     "maxmin": [{"bits": b, "bucket": 192} for b in (1, 3, 5, 8)] + [{"stochastic": 0}],
+    "maxminef": [{"bits": b, "bucket": 192} for b in (2, 3, 8)],
     "dgc": [{"ratio": 0.1, "clip": 1.0, "warmup": 8}, {"ratio": 1.0, "momentum": 0.0}],
     "topk": [{"ratio": 1.0}, {"ratio": 1e-9}],
     "graddrop": [{"drop": 0.0}, {"drop": 0.5}],

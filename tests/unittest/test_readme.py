@@ -44,7 +44,8 @@ def test_pytorch_example_runs_on_two_ranks(tmp_path: Path):
     done = subprocess.run([sys.executable, *command], cwd=tmp_path, capture_output=True, text=True,
                           timeout=150)
     assert done.returncode == 0, done.stderr
-    assert len(re.findall(r"^loss \d", done.stdout, re.MULTILINE)) == 2
+    # Two processes write to one pipe: their lines may lie in each other.
+    assert done.stdout.count("loss") == len(re.findall(r"\d\.\d+", done.stdout)) == 2
 
 
 def test_options_are_the_launchers():

@@ -29,7 +29,7 @@ def all_reduces(rank, environment):
         dist.all_reduce(tensor, op=op, group=group)
         error = (tensor - exact / scale).abs().max() * scale
         # CGX's bound: 2 * range / (2^bits - 1) * n (n + 1), here of a range of about 8.
-        assert 0 < error < 2 * 8 / 15 * world_size * (world_size + 1), error
+        assert 0.01 < error < 2 * 8 / 15 * world_size * (world_size + 1), error
         found.append(tensor)
     small = torch.full((10,), float(rank))
     dist.all_reduce(small, op=dist.ReduceOp.AVG, group=group)
@@ -58,6 +58,29 @@ def all_reduces(rank, environment):
 )
 def test_all_reduce(environment):
     succeed(run_ranks(all_reduces, 3, environment))
+
+
+def many(rank):
+    """Operations right after each other, while Gloo's thread frees the tensors of the last ones."""
+    import datetime
+
+    import torch.distributed as dist
+
+    import hipress.torch  # noqa: F401
+
+    dist.init_process_group("hipress", timeout=datetime.timedelta(seconds=10))
+    for i in range(300):
+        tensor = torch.full((12_000,), rank + i)
+        dist.all_reduce(tensor)
+        assert int(tensor[-1]) == 2 * i + 1
+        dist.broadcast(torch.full((12_000,), 1.0), i % 2)
+        dist.all_gather([torch.zeros(2000), torch.zeros(2000)], torch.ones(2000))
+    dist.barrier()
+    return "done"
+
+
+def test_what_is_passed_on_does_not_wait_for_itself():
+    assert run_ranks(many, 2, join=False) == ["done", "done"]
 
 
 def ddp_on_the_backend(rank):

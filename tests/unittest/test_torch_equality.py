@@ -21,6 +21,7 @@ CODECS = {
     "tbq": {"threshold": 0.3},
     "terngrad": {},
     "maxmin": {},
+    "maxminef": {},
     "topk": {"ratio": 0.01},
     "randomk": {"ratio": 0.01},
     "graddrop": {"drop": 0.99},

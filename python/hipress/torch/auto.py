@@ -29,12 +29,15 @@ NEVER = 1 << 62
 _log = logging.getLogger("hipress")
 
 
-def choose(settings: Settings, engine: Engine, group: dist.ProcessGroup) -> None:
+def choose(
+    settings: Settings, engine: Engine, group: dist.ProcessGroup, device: torch.device
+) -> None:
     """With plan AUTO, raises ``settings.min_size`` to where compression pays.
 
     It must save 3% of the time of an uncompressed all-reduce. All ranks of the group call it
     together; it takes seconds.
 
+    :param device: where the gradients are
     :raises HipressError: if a rank dies or is silent meanwhile
     """
     if settings.plan != AUTO:
@@ -44,11 +47,11 @@ def choose(settings: Settings, engine: Engine, group: dist.ProcessGroup) -> None
         params["warmup"] = 0
     compressed = replace(settings, params=params, plan=None, min_size=0, warmup_steps=0)
     plain = replace(compressed, min_size=NEVER)
-    times = torch.tensor(
-        [[_seconds(way, size, engine, group) for size in SIZES] for way in (plain, compressed)],
-        dtype=torch.float64,
-    )
-    means = times.log()
+    times = [
+        [_seconds(way, size, engine, group, device) for size in SIZES]
+        for way in (plain, compressed)
+    ]
+    means = torch.tensor(times, dtype=torch.float64, device=device).log()
     dist.all_reduce(means, group=group)
     raw, short = (means / engine.world_size).exp().tolist()
     answer = [threshold(fit(SIZES, raw).curve, fit(SIZES, short).curve)]
@@ -70,7 +73,7 @@ def choose(settings: Settings, engine: Engine, group: dist.ProcessGroup) -> None
 
 
 def _seconds(
-    settings: Settings, size: int, engine: Engine, group: dist.ProcessGroup
+    settings: Settings, size: int, engine: Engine, group: dist.ProcessGroup, device: torch.device
 ) -> float:
     """Of one gradient in a bucket of several."""
     count = max(AT_LEAST, TOGETHER // size)
@@ -78,15 +81,15 @@ def _seconds(
     synchronizer = Synchronizer(settings, engine, group, dict.fromkeys(names, size))
     entries = tuple((name, i * size, size) for i, name in enumerate(names))
     generator = torch.Generator().manual_seed(engine.rank)
-    values = 0.01 * torch.randn(count * size, generator=generator)
+    values = (0.01 * torch.randn(count * size, generator=generator)).to(device)
     least = math.inf
     for turn in range(ROUNDS):
         flat = values.clone()
-        future: torch.futures.Future = torch.futures.Future()
         dist.barrier(group)
         began = time.perf_counter()
-        synchronizer.synchronize(flat, entries, "plan auto", future)
-        future.wait()
+        synchronizer.synchronize(flat, entries, "plan auto").wait()
+        if device.type == "cuda":
+            torch.cuda.synchronize(device)
         if turn:
             least = min(least, time.perf_counter() - began)
     return least / count

@@ -28,6 +28,7 @@ from hipress.compression import Compressor
 from hipress.torch.engine import Engine
 from hipress.torch.plan import FLAGS
 from hipress.torch.settings import MIN_SIZE, Settings, agree
+from hipress.torch.staging import KINDS
 from hipress.torch.synchronizer import Synchronizer
 
 _SLOTS = 4
@@ -72,6 +73,7 @@ class HipressProcessGroup(dist.ProcessGroup):
         self._settings = settings_from_environment()
         self._timeout = timeout.total_seconds()
         below = dist.ProcessGroupGloo(dist.PrefixStore("gloo", store), rank, size, timeout)
+        self._below = below
         for device in ("cpu", "cuda"):
             self._register_backend(torch.device(device), dist.ProcessGroup.BackendType.GLOO, below)
         self._set_default_backend(dist.ProcessGroup.BackendType.GLOO)
@@ -94,7 +96,7 @@ class HipressProcessGroup(dist.ProcessGroup):
                 for tensor in tensors:
                     tensor.div_(self.size())
                 opts.reduceOp = dist.ReduceOp.SUM
-            return super().allreduce(tensors, opts)
+            return self._below.allreduce(tensors, opts)
         if self._engine is None:
             agree(self, self._settings.describe())
             self._engine = Engine(self, self._timeout)
@@ -110,10 +112,11 @@ class HipressProcessGroup(dist.ProcessGroup):
             self.size() > 1
             and len(tensors) == 1
             and tensors[0].dtype in FLAGS
-            and tensors[0].device.type == "cpu"
+            and tensors[0].device.type in KINDS
             and tensors[0].is_contiguous()
             and tensors[0].numel() >= self._settings.min_size
-            and op in (dist.ReduceOp.SUM, dist.ReduceOp.AVG)
+            # An operation equals a name of one; a name equals no operation, so "in" finds none.
+            and (op == dist.ReduceOp.SUM or op == dist.ReduceOp.AVG)
         )
 
     def _compressed(self, tensor: torch.Tensor, average: bool) -> dist.Work:
@@ -123,8 +126,7 @@ class HipressProcessGroup(dist.ProcessGroup):
         slot = (*kind, call % _SLOTS)
         before, done = self._running.get(slot), threading.Event()
         self._running[slot] = done
-        future: torch.futures.Future = torch.futures.Future()
-        result: torch.futures.Future = torch.futures.Future()
+        result = self._engine.staging(tensor.device).future()
 
         def finish(ready: torch.futures.Future) -> None:
             done.set()
@@ -135,15 +137,32 @@ class HipressProcessGroup(dist.ProcessGroup):
             else:
                 result.set_result([tensor])
 
-        future.add_done_callback(finish)
-        self._synchronizers[average].synchronize(
+        future = self._synchronizers[average].synchronize(
             tensor.detach().view(-1),
             ((f"{count}.{call % _SLOTS}", 0, count),),
             f"all-reduce of {count} elements",
-            future,
             after=before,
         )
+        future.add_done_callback(finish)
         return _create_work_from_future(result)
+
+
+def _passes_on(name: str):
+    def method(self: HipressProcessGroup, *args, **keywords):
+        return getattr(self._below, name)(*args, **keywords)
+
+    method.__name__ = name
+    return method
+
+
+# PyTorch does the same for a process group in Python that lacks these, but it holds Python's lock
+# meanwhile, and waits for Gloo's. A thread of Gloo's has that one while it frees tensors, for which
+# it waits for Python's.
+for _name in (
+    "allgather", "allreduce_coalesced", "alltoall", "alltoall_base", "barrier", "broadcast",
+    "reduce_scatter", "send", "recv",
+):  # fmt: skip
+    setattr(HipressProcessGroup, _name, _passes_on(_name))
 
 
 def _create(store: dist.Store, rank: int, size: int, timeout: timedelta) -> HipressProcessGroup:

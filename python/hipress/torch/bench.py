@@ -94,8 +94,7 @@ class AllReduceBench:
         result = gradient.clone()
 
         def compressed() -> None:  # in place, as the others; means, for sums would grow
-            future: torch.futures.Future = torch.futures.Future()
-            synchronizer.synchronize(result, ((f"{count}", 0, count),), "all-reduce", future)
+            future = synchronizer.synchronize(result, ((f"{count}", 0, count),), "all-reduce")
             future.wait()
 
         compressed()

@@ -16,6 +16,7 @@ from torch.distributed import distributed_c10d
 
 from hipress.torch.notice import Notice
 from hipress.torch.plan import Plan
+from hipress.torch.staging import Host, backend, staging
 
 IN_FLIGHT = 4
 """Buckets that are synchronised at a time."""
@@ -43,6 +44,7 @@ class Engine:
         self.rank, self.world_size = dist.get_rank(group), dist.get_world_size(group)
         self.timeout = timeout
         self._ranks = dist.get_process_group_ranks(group)
+        self._users, self._stagings = group, {}
         self._group = self._notice = None
         if self.world_size > 1:
             names: list = [None] * self.world_size
@@ -62,6 +64,12 @@ class Engine:
         """Tags for a plan's messages: every rank makes its plans in the same order."""
         first, self._tags = self._tags, self._tags + len(plan.exchanges)
         return first
+
+    def staging(self, device: torch.device) -> Host:
+        """How tensors on ``device`` are synchronised."""
+        if device not in self._stagings:
+            self._stagings[device] = staging(device)
+        return self._stagings[device]
 
     def submit(self, job: Callable[[], None]) -> None:
         """Runs ``job`` in a thread of the engine; jobs begin in the order of the calls.
@@ -118,11 +126,15 @@ class Engine:
                 work = self._group.recv([nothing], peer, _NEVER_SENT)
                 work.wait(datetime.timedelta(milliseconds=1))
 
-    def wait(self, work: dist.Work, what: str) -> None:
-        """Waits for a collective operation that all ranks take part in.
+    def wait(self, work: dist.Work, what: str, device: torch.device) -> None:
+        """Waits for a collective operation of the user's group that all ranks take part in; NCCL's
+        are waited for by the current stream, and NCCL watches them.
 
         :raises HipressError: if it fails, takes longer than the timeout, or another rank gives up
         """
+        if backend(self._users, device).name() == "nccl":
+            work.wait()
+            return
         deadline = time.monotonic() + self.timeout
         while True:
             left = max(deadline - time.monotonic(), 0.001)

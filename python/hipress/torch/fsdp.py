@@ -115,9 +115,7 @@ class _ReduceScatter(ReduceScatter):
 
 
 def _wait(synchronizer: Synchronizer, flat: torch.Tensor, name: str) -> None:
-    future: torch.futures.Future = torch.futures.Future()
-    synchronizer.synchronize(flat, ((name, 0, flat.numel()),), f"module {name!r}", future)
-    future.wait()
+    synchronizer.synchronize(flat, ((name, 0, flat.numel()),), f"module {name!r}").wait()
 
 
 def compress_fsdp(

@@ -13,6 +13,7 @@ from hipress.secopa.plan import Decision
 from hipress.torch import auto
 from hipress.torch.engine import Engine, HipressError
 from hipress.torch.settings import MIN_SIZE, Settings, agree, check_parameters
+from hipress.torch.staging import current, device_of
 from hipress.torch.synchronizer import Synchronizer, group_timeout
 
 
@@ -71,16 +72,13 @@ def compress(
         _check_model(model)
     except (ValueError, TypeError) as error:
         problem = str(error)
-    agree(
-        group,
-        {
-            **(settings.describe() if settings else {}),
-            "model": "; ".join(f"{n} {tuple(p.shape)} {p.dtype}" for n, p in parameters),
-        },
-        problem,
-    )
-    engine = Engine(group, timeout or group_timeout(group))
-    auto.choose(settings, engine, group)
+    described = settings.describe() if settings else {}
+    described["model"] = "; ".join(f"{n} {tuple(p.shape)} {p.dtype}" for n, p in parameters)
+    device = device_of([p for _, p in parameters])
+    with current(device):
+        agree(group, described, problem)
+        engine = Engine(group, timeout or group_timeout(group))
+        auto.choose(settings, engine, group, device)
     compression = Compression(settings, engine, group, parameters)
     model.register_comm_hook(compression, _hook)
     return compression
@@ -128,12 +126,11 @@ class Compression(Synchronizer):
         for parameter, gradient in zip(bucket.parameters(), bucket.gradients(), strict=True):
             offset = gradient.storage_offset() - flat.storage_offset()
             entries.append((self._names[id(parameter)], offset, gradient.numel()))
-        future: torch.futures.Future = torch.futures.Future()
         if bucket.index() == 0:  # the first one of this backward pass
             self._waiting = []  # of one that another error ended
             torch.autograd.Variable._execution_engine.queue_callback(self._finish)
+        future = self.synchronize(flat, tuple(entries), f"bucket {bucket.index()}")
         self._waiting.append(future)
-        self.synchronize(flat, tuple(entries), f"bucket {bucket.index()}", future)
         if bucket.is_last():
             self.step += 1
         return future

@@ -13,6 +13,7 @@ from hipress.secopa.plan import Decision
 from hipress.torch import auto
 from hipress.torch.engine import Engine
 from hipress.torch.settings import MIN_SIZE, Settings, agree, check_parameters
+from hipress.torch.staging import current, device_of
 from hipress.torch.synchronizer import Synchronizer, group_timeout
 
 BUCKET_BYTES = 25 << 20
@@ -66,10 +67,12 @@ class DistributedOptimizer:
             problem = str(error)
         described = settings.describe() if settings else {}
         model = "; ".join(f"{n} {tuple(p.shape)} {p.dtype}" for n, p in named)
-        agree(group, {**described, "model": model, "op": op}, problem)
         self._optimizer, self._passes = optimizer, backward_passes_per_step
-        engine = Engine(group, timeout or group_timeout(group))
-        auto.choose(settings, engine, group)
+        device = device_of([p for _, p in named])
+        with current(device):
+            agree(group, {**described, "model": model, "op": op}, problem)
+            engine = Engine(group, timeout or group_timeout(group))
+            auto.choose(settings, engine, group, device)
         sizes = {name: p.numel() for name, p in named}
         self.compression = Synchronizer(settings, engine, group, sizes, average=op == "average")
         # The last layer's gradients come first. All ranks send in this order, whatever their own.
@@ -97,8 +100,7 @@ class DistributedOptimizer:
         bucket = self._buckets[self._next]
         what = f"bucket {self._next}"
         self._next += 1
-        future: torch.futures.Future = torch.futures.Future()
-        self.compression.synchronize(bucket.collect(), bucket.entries, what, future)
+        future = self.compression.synchronize(bucket.collect(), bucket.entries, what)
         self._waiting.append((bucket, future))
 
     def synchronize(self) -> None:

@@ -15,6 +15,7 @@ from hipress.casync.graph import Graph
 from hipress.compression import Compressor, codecs
 from hipress.secopa.plan import Decision, load
 from hipress.torch.plan import FLAGS
+from hipress.torch.staging import KINDS
 
 MIN_SIZE = 16 * 1024
 """Gradients of fewer elements go uncompressed, all in one all-reduce: 64 KiB of float32."""
@@ -145,9 +146,15 @@ def check_parameters(
                 f"parameter {name!r} is {kind}; gradients that can be compressed are float32, "
                 f"float16 and bfloat16 (or of fewer than min_size = {settings.min_size} elements)"
             )
-        if parameter.device.type != "cpu":
+        device = parameter.device
+        if device.type not in KINDS:
             raise ValueError(
-                f"parameter {name!r} is on {parameter.device}; gradients are compressed on the CPU"
+                f"parameter {name!r} is on {device}; gradients can be on " + " or ".join(KINDS)
+            )
+        if device != parameters[0][1].device:
+            raise ValueError(
+                f"parameter {name!r} is on {device} and {parameters[0][0]!r} on "
+                f"{parameters[0][1].device}; all must be on one device: start a process for each"
             )
     unknown = sorted(set(settings.decisions) - {name for name, _ in parameters})
     if unknown:

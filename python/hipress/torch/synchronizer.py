@@ -16,6 +16,7 @@ from hipress.torch.engine import Engine
 from hipress.torch.places import Codecs, Places
 from hipress.torch.plan import Gradient, Plan
 from hipress.torch.settings import Settings, digest
+from hipress.torch.staging import backend
 
 Entry = tuple[str, int, int]
 """A gradient's name, its offset in the flat tensor and its count, in elements."""
@@ -23,7 +24,7 @@ Entry = tuple[str, int, int]
 
 def group_timeout(group: dist.ProcessGroup) -> float:
     """The timeout that a process group was made with, in seconds."""
-    options = getattr(group._get_backend(torch.device("cpu")), "options", None)
+    options = getattr(backend(group), "options", None)
     timeout = getattr(options, "_timeout", None) or distributed_c10d.default_pg_timeout
     return timeout.total_seconds()
 
@@ -57,15 +58,14 @@ class Synchronizer:
         flat: torch.Tensor,
         entries: tuple[Entry, ...],
         what: str,
-        future: torch.futures.Future,
         after: threading.Event | None = None,
-    ) -> None:
+    ) -> torch.futures.Future:
         """Starts to replace the gradients in ``flat`` by their means (or sums) over the ranks.
 
-        :param flat: one-dimensional, contiguous
+        :param flat: one-dimensional, contiguous, in host memory or on a GPU
         :param what: names it in errors
-        :param future: gets ``flat``, or a HipressError
         :param after: not before this, which an earlier call sets
+        :returns: of ``flat``, or a HipressError
         """
         warming_up = self.step < self.settings.warmup_steps
         compresses = self.settings.compresses
@@ -76,28 +76,36 @@ class Synchronizer:
         if large and key not in self._plans:
             plan = self._plan(large, flat.dtype)
             self._plans[key] = (plan, self.engine.tags(plan))
+        staging = self.engine.staging(flat.device)
+        future = staging.future()
+        fetched = staging.fetch(flat) if large else None
         rest, work = self._start_rest(flat, small, key, bool(large))
+
+        def run() -> None:
+            if after is not None:
+                after.wait()
+            if fetched is not None:
+                plan, tag = self._plans[key]
+                self.engine.run(plan, fetched.host(self.engine.timeout), tag, what)
+                fetched.back()
+            if work is not None:
+                self.engine.wait(work, what, flat.device)
+            if rest is not flat:
+                at = 0
+                for _, offset, count in small:
+                    flat[offset : offset + count].copy_(rest[at : at + count])
+                    at += count
 
         def job() -> None:
             try:
-                if after is not None:
-                    after.wait()
-                if large:
-                    plan, tag = self._plans[key]
-                    self.engine.run(plan, flat, tag, what)
-                if work is not None:
-                    self.engine.wait(work, what)
-                if rest is not flat:
-                    at = 0
-                    for _, offset, count in small:
-                        flat[offset : offset + count].copy_(rest[at : at + count])
-                        at += count
+                with staging.returning():
+                    run()
+                    future.set_result(flat)
             except Exception as error:
                 future.set_exception(self.engine.fail(error, what))
-            else:
-                future.set_result(flat)
 
         self.engine.submit(job)
+        return future
 
     def state_dict(self) -> dict[str, Any]:
         """This rank's residuals, momentum and step; see :mod:`hipress.torch.state`."""

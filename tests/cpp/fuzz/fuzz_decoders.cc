@@ -76,8 +76,8 @@ std::vector<Target> Targets(const std::string& only) {
     const std::string type = names.substr(at, end - at);
     at = end + 1;
     if (!only.empty() && type != only) continue;
-    if (type == "maxmin") {
-      for (int bits = 1; bits <= 8; ++bits) {
+    if (type == "maxmin" || type == "maxminef") {
+      for (int bits = type == "maxmin" ? 1 : 2; bits <= 8; ++bits) {
         targets.push_back({type, {{"bits", std::to_string(bits)}, {"bucket", "64"}}});
       }
     } else if (type == "terngrad") {
