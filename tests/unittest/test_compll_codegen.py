@@ -115,6 +115,25 @@ def test_philox_known_answers():
         assert philox.philox4x32(np.array(counter, np.uint32), key).tolist() == answer
 
 
+def test_sixteen_random_bits_are_uniform_and_hardly_related():
+    """Elements that are 16 apart share a byte: docs/compll.md says that it is no more than that."""
+    count = 1 << 20
+    drawn = philox.halves(count, site=0, seed=3, step=5)
+    assert abs(drawn.mean() - 32767.5) < 5 * 65536 / np.sqrt(12 * count)
+    for byte in (drawn & 255, drawn >> 8):
+        expected = count / 256
+        chi_squared = ((np.bincount(byte, minlength=256) - expected) ** 2 / expected).sum()
+        assert chi_squared < 255 + 5 * np.sqrt(2 * 255)
+    tiles = drawn.reshape(-1, 4, 16)
+    assert ((tiles[:, 0] >> 8) == (tiles[:, 1] & 255)).all()
+    for level in (0.003, 0.2, 0.5, 0.9):
+        up = (tiles + level * 65536 >= 65536).astype(float)
+        assert abs(up.mean() - level) < 1 / 65536 + 5 * np.sqrt(level * (1 - level) / count)
+        one, next_ = up[:, 0].ravel(), up[:, 1].ravel()
+        covariance = (one * next_).mean() - one.mean() * next_.mean()
+        assert abs(covariance) < 1 / 512 + 5 * level * (1 - level) / np.sqrt(one.size)
+
+
 @pytest.mark.parametrize("order", ["lsb", "msb"])
 @pytest.mark.parametrize("bits", range(1, 9))
 def test_packing_round_trip(bits, order):
