@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from hipress.compll.backends.bounds import upper
 from hipress.compll.backends.cpp_expr import LANE, SCALAR, expression
 from hipress.compll.backends.cpp_reduce import ReductionWriter
 from hipress.compll.ir.ir import Instr, Loop
@@ -141,6 +142,10 @@ class LoopWriter(ReductionWriter):
             return f"MaskOf({self.bit_word(instr.args[0].vec[0])}, v)"
         if op == "select" and (call := extreme(instr)) is not None:
             return f"{call}({self.value(instr.args[1])}, {self.value(instr.args[2])})"
+        if op == "cast" and (instr.args[0].type, instr.type) == ("f32", "i32"):
+            params = {param.name: param for param in self.owner.program.params}
+            if upper(instr.args[0], params) < 2**31:
+                return f"ToI32Below({self.value(instr.args[0])})"
         return expression(instr, [self.value(arg) for arg in instr.args], lane=True)
 
     def random(self, instr: Instr) -> str:

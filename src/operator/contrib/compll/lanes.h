@@ -161,6 +161,17 @@ COMPLL_INLINE I ToI32(F x) {
   return __builtin_convertvector(Select(x > high, high, x), I);
 #endif
 }
+/// ToI32 of what is below 2^31, or NaN.
+COMPLL_INLINE I ToI32Below(F x) {
+#if defined(COMPLL_AVX512)
+  return reinterpret_cast<I>(_mm512_maskz_cvttps_epi32(_mm512_cmp_ps_mask(x, x, _CMP_ORD_Q), x));
+#elif defined(__SSE2__)
+  // What is below the least int converts to it.
+  return __builtin_convertvector(Select(x == x, x, F{}), I);
+#else
+  return ToI32(x);
+#endif
+}
 COMPLL_INLINE U ToU32(F x) {
   const F high = Set(4294967040.0f);
   x = Select(Gt(x, F{}), x, F{});
