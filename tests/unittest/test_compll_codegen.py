@@ -98,6 +98,34 @@ def test_a_custom_reduction_has_one_order():
         assert one.encode(gradient(n)) == two.encode(gradient(n))
 
 
+RANKS = """
+algorithm "ranks" "any rank";
+param float share = 0.5 in [0, 1];
+void Encode(float* gradient, uint8* compressed) {
+  float at = quantile(gradient, share);
+  int* top = topk(gradient, int(ceil(share * gradient.size)));
+  int* drawn = random_indices(gradient.size, int(share * gradient.size));
+  compressed = concat(at, uint32(top), uint32(drawn));
+}
+"""
+
+
+@pytest.mark.parametrize("isa", ISAS)
+def test_any_rank_and_any_number_of_strata(isa):
+    """Few and many keys, with ties, all alike, and with values that are not finite."""
+    for n in (1, 17, 65, 1000, 100_003):
+        ties = np.round(gradient(n) * 4) / 4
+        special = gradient(n, 1)
+        special[:: max(n // 7, 1)] = np.nan
+        special[1 :: max(n // 5, 1)] = -np.inf
+        for share in (0.001, 0.3, 0.99, 1):
+            program = from_text(RANKS)
+            one = compll.Interpreter(program, share=share)
+            two = compll.Compiled(program, isa, share=share)
+            for x in (gradient(n), ties, special, np.ones(n, np.float32)):
+                assert one.encode(x) == two.encode(x), (n, share)
+
+
 def test_philox_known_answers():
     """From Random123's kat_vectors: philox4x32 with ten rounds, and with our seven."""
     pi = [0x243F6A88, 0x85A308D3, 0x13198A2E, 0x03707344], (0xA4093822, 0x299F31D0)

@@ -103,6 +103,14 @@ class Builtins:
             raise CompileError("expected a vector of float", node.pos)
         return value
 
+    def in_memory(self, node: ast.Node) -> Vec:
+        """A vector of float that is looked at as a whole: of a gradient of any type, a copy."""
+        value = self.floats(self.vector(node), node)
+        if self.vectors[value.name].kind != "input":
+            return value
+        type_ = ast.TypeName("float", None, node.pos)
+        return self.elementwise([value], lambda element: element, type_, "copy", node.pos)
+
     def whole(self, node: ast.Node) -> Instr:
         value = self.scalar(node)
         if value.type in ("f32", "f64", "bool"):
@@ -215,7 +223,7 @@ class Builtins:
 
     def do_sort(self, node: ast.Call, hint: str, elem_type: object) -> Vec:
         self.expect_args(node, 1)
-        source = self.floats(self.vector(node.args[0]), node.args[0])
+        source = self.in_memory(node.args[0])
         name = self.new_vector(hint, "f32", self.size_of(source))
         self.emit("sort", [], "none", [name, source.name])
         return Vec(name, ast.TypeName("float", None, node.pos))
@@ -231,7 +239,7 @@ class Builtins:
 
     def do_topk(self, node: ast.Call, hint: str, elem_type: object) -> Vec:
         self.expect_args(node, 2)
-        source = self.floats(self.vector(node.args[0]), node.args[0])
+        source = self.in_memory(node.args[0])
         found = self.emit("topk", [self.whole(node.args[1])], "i64", ["", source.name])
         found.vec[0] = self.new_vector(hint, "i32", found)
         return Vec(found.vec[0], ast.TypeName("int", None, node.pos))
