@@ -80,6 +80,13 @@ def hivemind_uniform(torch, x):
     return codes.type(torch.uint8), sums / counts.clamp_min(1)
 
 
+def torch_quantiser(torch, x):
+    """What terngrad does: finds the range, then quantises."""
+    low, high = (float(value) for value in torch.aminmax(x))
+    scale = (high - low) / 255
+    return torch.quantize_per_tensor(x, scale, round(-low / scale), torch.quint8)
+
+
 def runs(elements: int) -> list[tuple[str, str, str, str, float | None, Callable[[], object]]]:
     """(peer, our codec, our operation, what the peer does, wanted ratio, the peer)."""
     gradient = np.random.default_rng(1).normal(0, 0.5, elements).astype(np.float32)
@@ -116,7 +123,9 @@ def runs(elements: int) -> list[tuple[str, str, str, str, float | None, Callable
          lambda: grace_dgc(torch, x, 0.01)),
         ("hivemind's formula", "terngrad, 8 bits", "encode", "uniform 8 bit", 10,
          lambda: hivemind_uniform(torch, x)),
-        ("torch", "terngrad, 8 bits, nearest", "encode", "quantize_per_tensor, range given", 1,
+        ("torch", "terngrad, 8 bits, nearest", "encode", "aminmax, then quantize_per_tensor", 1,
+         lambda: torch_quantiser(torch, x)),
+        ("torch", "terngrad, 8 bits, nearest", "encode", "quantize_per_tensor, range given", None,
          lambda: torch.quantize_per_tensor(x, scale, 128, torch.quint8)),
         ("torch", "fp16", "encode", "copy to float16", 1, lambda: half["float16"].copy_(x)),
         ("torch", "bf16", "encode", "copy to bfloat16", 1, lambda: half["bfloat16"].copy_(x)),

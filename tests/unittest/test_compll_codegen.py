@@ -99,15 +99,68 @@ def test_a_custom_reduction_has_one_order():
         assert one.encode(gradient(n)) == two.encode(gradient(n))
 
 
+RANKS = """
+algorithm "ranks" "any rank";
+param float share = 0.5 in [0, 1];
+void Encode(float* gradient, uint8* compressed) {
+  float at = quantile(gradient, share);
+  int* top = topk(gradient, int(ceil(share * gradient.size)));
+  int* drawn = random_indices(gradient.size, int(share * gradient.size));
+  compressed = concat(at, uint32(top), uint32(drawn));
+}
+"""
+
+
+@pytest.mark.parametrize("isa", ISAS)
+def test_any_rank_and_any_number_of_strata(isa):
+    """Few and many keys, with ties, all alike, and with values that are not finite."""
+    for n in (1, 17, 65, 1000, 100_003):
+        ties = np.round(gradient(n) * 4) / 4
+        special = gradient(n, 1)
+        special[:: max(n // 7, 1)] = np.nan
+        special[1 :: max(n // 5, 1)] = -np.inf
+        for share in (0.001, 0.3, 0.99, 1):
+            program = from_text(RANKS)
+            one = compll.Interpreter(program, share=share)
+            two = compll.Compiled(program, isa, share=share)
+            for x in (gradient(n), ties, special, np.ones(n, np.float32)):
+                assert one.encode(x) == two.encode(x), (n, share)
+
+
 def test_philox_known_answers():
-    """From Random123's kat_vectors: philox4x32 with ten rounds."""
+    """From Random123's kat_vectors: philox4x32 with ten rounds, and with our seven."""
     pi = [0x243F6A88, 0x85A308D3, 0x13198A2E, 0x03707344], (0xA4093822, 0x299F31D0)
     for (counter, key), answer in (
         (([0] * 4, (0, 0)), [0x6627E8D5, 0xE169C58D, 0xBC57AC4C, 0x9B00DBD8]),
         (([0xFFFFFFFF] * 4, (0xFFFFFFFF,) * 2), [0x408F276D, 0x41C83B0E, 0xA20BC7C6, 0x6D5451FD]),
         (pi, [0xD16CFE09, 0x94FDCCEB, 0x5001E420, 0x24126EA1]),
     ):
+        assert philox.philox4x32(np.array(counter, np.uint32), key, 10).tolist() == answer
+    for (counter, key), answer in (
+        (([0] * 4, (0, 0)), [0x5F6FB709, 0x0D893F64, 0x4F121F81, 0x4F730A48]),
+        (([0xFFFFFFFF] * 4, (0xFFFFFFFF,) * 2), [0x5207DDC2, 0x45165E59, 0x4D8EE751, 0x8C52F662]),
+        (pi, [0x4DFCCABA, 0x190A87F0, 0xC47362BA, 0xB6B5242A]),
+    ):
         assert philox.philox4x32(np.array(counter, np.uint32), key).tolist() == answer
+
+
+def test_sixteen_random_bits_are_uniform_and_hardly_related():
+    """Elements that are 16 apart share a byte: docs/compll.md says that it is no more than that."""
+    count = 1 << 20
+    drawn = philox.halves(count, site=0, seed=3, step=5)
+    assert abs(drawn.mean() - 32767.5) < 5 * 65536 / np.sqrt(12 * count)
+    for byte in (drawn & 255, drawn >> 8):
+        expected = count / 256
+        chi_squared = ((np.bincount(byte, minlength=256) - expected) ** 2 / expected).sum()
+        assert chi_squared < 255 + 5 * np.sqrt(2 * 255)
+    tiles = drawn.reshape(-1, 4, 16)
+    assert ((tiles[:, 0] >> 8) == (tiles[:, 1] & 255)).all()
+    for level in (0.003, 0.2, 0.5, 0.9):
+        up = (tiles + level * 65536 >= 65536).astype(float)
+        assert abs(up.mean() - level) < 1 / 65536 + 5 * np.sqrt(level * (1 - level) / count)
+        one, next_ = up[:, 0].ravel(), up[:, 1].ravel()
+        covariance = (one * next_).mean() - one.mean() * next_.mean()
+        assert abs(covariance) < 1 / 512 + 5 * level * (1 - level) / np.sqrt(one.size)
 
 
 @pytest.mark.parametrize("order", ["lsb", "msb"])

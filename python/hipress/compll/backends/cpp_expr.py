@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
-from hipress.compll.ir.ir import Instr
+from hipress.compll.ir.ir import Block, Instr
 
 SCALAR = {
     "f32": "float", "f64": "double", "i32": "int32_t", "u32": "uint32_t", "i64": "int64_t",
@@ -74,6 +75,29 @@ def expression(instr: Instr, args: list[str], lane: bool) -> str:
             return f"{op.capitalize()}({args[0]}, {args[1]})"
         symbol *= 2
     return f"({args[0]} {symbol} {args[1]})"
+
+
+def join_body(
+    function: object,
+    declared: Callable[[Instr], str],
+    text: Callable[[Instr, list[str]], str],
+) -> str:
+    """The body of a C++ function of `a` and `b` that joins two values of a reduction.
+
+    :param function: "sum", "max", "min" or a Block
+    :param declared: the type that a value of the block is declared with
+    :param text: the C++ of an operation, from that of its operands
+    """
+    if not isinstance(function, Block):
+        joined = {"sum": "a + b", "max": "Larger(a, b)", "min": "Smaller(a, b)"}
+        return f"return {joined[function]};"
+    names = {param.id: "ab"[k] for k, param in enumerate(function.params)}
+    body = []
+    for instr in function.body:
+        args = [names[arg.id] for arg in instr.args]
+        names[instr.id] = f"c{len(names)}"
+        body.append(f"const {declared(instr)} {names[instr.id]} = {text(instr, args)};")
+    return " ".join([*body, f"return {names[function.result.id]};"])
 
 
 def _cast(value: str, source: str, target: str, lane: bool) -> str:

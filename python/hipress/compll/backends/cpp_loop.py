@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from hipress.compll.backends.bounds import upper
 from hipress.compll.backends.cpp_expr import LANE, SCALAR, expression
 from hipress.compll.backends.cpp_reduce import ReductionWriter
 from hipress.compll.ir.ir import Instr, Loop
@@ -139,17 +140,23 @@ class LoopWriter(ReductionWriter):
             return self.bucket_load(instr)
         if op == "ne" and self.is_bit(instr.args[0]) and _is_zero(instr.args[1]):
             return f"MaskOf({self.bit_word(instr.args[0].vec[0])}, v)"
+        if op == "select" and (call := extreme(instr)) is not None:
+            return f"{call}({self.value(instr.args[1])}, {self.value(instr.args[2])})"
+        if op == "cast" and (instr.args[0].type, instr.type) == ("f32", "i32"):
+            params = {param.name: param for param in self.owner.program.params}
+            if upper(instr.args[0], params) < 2**31:
+                return f"ToI32Below({self.value(instr.args[0])})"
         return expression(instr, [self.value(arg) for arg in instr.args], lane=True)
 
     def random(self, instr: Instr) -> str:
-        site, c_type = instr.attrs["site"], "uint32_t" if instr.op == "random" else "uint16_t"
-        self.prologue.append(f"RandomSource<{c_type}> random{site};")
+        site, half = instr.attrs["site"], instr.op == "random16"
+        self.prologue.append(f"RandomSource<{16 if half else 'kTile'}> random{site};")
         words = f"random{site}.Tile(key, {site}, i / kTile, end - i)"
         if (condition := self.condition(instr)) is not None:
             self.prologue.append(f"const bool drawn{site} = {condition};")
             words = f"drawn{site} ? {words} : random{site}.Any()"
-        self.before.append(f"const {c_type}* const words{site} = {words};")
-        return f"Load<false>(words{site}, v * kLanes, kLanes)"
+        self.before.append(f"const uint32_t* const words{site} = {words};")
+        return f"{'RandomHalves' if half else 'RandomWords'}(words{site}, v)"
 
     def condition(self, instr: Instr) -> str | None:
         """C++ of a number's only user's condition, the same for all elements, or None."""
@@ -285,8 +292,7 @@ class LoopWriter(ReductionWriter):
         self.prologue.append(f"int32_t* found{number} = filter{number}.Begin(worker, begin);")
         self.after += [
             f"const uint64_t bits{number} = JoinMasks({masks});",
-            f"if (bits{number} != 0) found{number} = AppendIndices(bits{number}, i, "
-            f"found{number});",
+            f"found{number} = AppendIndices(bits{number}, i, found{number});",
         ]
         self.finish.append(f"filter{number}.End(worker, found{number});")
         compact = self.owner.filters[store.vec[0]]
@@ -357,6 +363,14 @@ class BucketWriter(LoopWriter):
     def section(self) -> list[str]:
         tile = f"tile{self.number}(std::true_type(), block, 1);"
         return [*self.prologue, *self.tile_function(), tile, *self.finish]
+
+
+def extreme(select: Instr) -> str | None:
+    """The call that is one instruction if a select takes the smaller, or larger, of two floats."""
+    condition, *values = select.args
+    if select.type != "f32" or condition.op not in ("lt", "gt") or condition.args != values:
+        return None
+    return "Smaller" if condition.op == "lt" else "Larger"
 
 
 def _is_zero(value: Instr) -> bool:

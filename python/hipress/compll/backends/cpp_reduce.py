@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hipress.compll.backends.cpp_expr import LANE, SCALAR, expression, literal
+from hipress.compll.backends.cpp_expr import LANE, SCALAR, expression, join_body, literal
 from hipress.compll.ir.ir import Block, Instr
 
 
@@ -97,20 +97,11 @@ def _partial_type(instr: Instr) -> str:
 
 def combiner(function: object, name: str) -> list[str]:
     """A C++ lambda of two values, which may be lanes or scalars."""
-    if function == "sum":
-        body = ["return a + b;"]
-    elif not isinstance(function, Block):
-        body = [f"return {'Larger' if function == 'max' else 'Smaller'}(a, b);"]
-    else:
-        names = {param.id: "ab"[k] for k, param in enumerate(function.params)}
-        body = []
-        for instr in function.body:
-            args = [names[arg.id] for arg in instr.args]
-            names[instr.id] = f"c{len(names)}"
-            if instr.op == "const":
-                text = f"Like(a, {literal(instr.attrs['value'], instr.type)})"
-            else:
-                text = expression(instr, args, lane=True)
-            body.append(f"const auto {names[instr.id]} = {text};")
-        body.append(f"return {names[function.result.id]};")
-    return [f"auto {name} = [](auto a, auto b) {{ {' '.join(body)} }};"]
+
+    def text(instr: Instr, args: list[str]) -> str:
+        if instr.op == "const":
+            return f"Like(a, {literal(instr.attrs['value'], instr.type)})"
+        return expression(instr, args, lane=True)
+
+    body = join_body(function, lambda _: "auto", text)
+    return [f"auto {name} = [](auto a, auto b) {{ {body} }};"]

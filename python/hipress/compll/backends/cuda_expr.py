@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from hipress.compll.backends.cpp_expr import SCALAR, expression, literal
-from hipress.compll.ir.ir import Block, Instr
+from hipress.compll.backends.cpp_expr import SCALAR, expression, join_body, literal
+from hipress.compll.ir.ir import Instr
 
 FIELD = {"u8": "uint8_t", "u16": "uint16_t", "u32": "uint32_t", "f32": "float"}
 FIELD_BYTES = {"u8": 1, "u16": 2, "u32": 4, "f32": 4}
@@ -36,20 +36,10 @@ def cuda_expression(instr: Instr, args: list[str]) -> str:
 
 def combiner(function: object, c_type: str, name: str) -> list[str]:
     """Lines that define `name`, a function object that joins two values of a reduction."""
-    if function == "sum":
-        body = ["return a + b;"]
-    elif not isinstance(function, Block):
+    if function in ("max", "min"):
         return [f"const {'Larger' if function == 'max' else 'Smaller'} {name};"]
-    else:
-        names = {param.id: "ab"[k] for k, param in enumerate(function.params)}
-        body = []
-        for instr in function.body:
-            args = [names[arg.id] for arg in instr.args]
-            names[instr.id] = f"c{len(names)}"
-            text = cuda_expression(instr, args)
-            body.append(f"const {SCALAR[instr.type]} {names[instr.id]} = {text};")
-        body.append(f"return {names[function.result.id]};")
-    return [f"const auto {name} = []({c_type} a, {c_type} b) -> {c_type} {{ {' '.join(body)} }};"]
+    body = join_body(function, lambda instr: SCALAR[instr.type], cuda_expression)
+    return [f"const auto {name} = []({c_type} a, {c_type} b) -> {c_type} {{ {body} }};"]
 
 
 __all__ = [

@@ -5,6 +5,7 @@ from __future__ import annotations
 from hipress.compll.frontend import ast, scope
 from hipress.compll.frontend.builtins import Builtins
 from hipress.compll.frontend.errors import CompileError, Pos
+from hipress.compll.frontend.payloads import Payloads
 from hipress.compll.frontend.scope import Closure, Output, Range, Scalar, Unset, Vec
 from hipress.compll.ir.ir import Instr
 
@@ -16,7 +17,7 @@ _BINARY = {
 _ORDER = ("bool", "i32", "u32", "i64", "f32", "f64")
 
 
-class Expressions(Builtins):
+class Expressions(Builtins, Payloads):
     """Part of Lowerer: expressions."""
 
     # Expressions ----------------------------------------------------------------------

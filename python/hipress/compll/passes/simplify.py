@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import operator
+from collections import Counter
 
 from hipress.compll.ir.ir import COMPARE, Function, Instr, Loop, has_effect, reads, writes
 from hipress.compll.passes.slices import replace
@@ -24,9 +25,12 @@ _WHOLE = {
 def fold(function: Function) -> None:
     """Computes integers and comparisons of constants, in place; floats are left to the backends."""
     mapping: dict[int, Instr] = {}
+    uses = Counter(arg.id for instr in function.instrs() for arg in instr.args)
     for node in function.body:
         for instr in node.body if isinstance(node, Loop) else [node]:
             instr.args = [_last(mapping, arg) for arg in instr.args]
+            if instr.op == "select":
+                _decided(instr, uses)
             value = _folded(function, instr)
             if isinstance(value, Instr):
                 mapping[instr.id] = value
@@ -53,8 +57,15 @@ def _folded(function: Function, instr: Instr) -> object:
         inner = instr.args[0]
         if inner.op == "cast" and inner.args[0].type == "bool":
             return inner.args[0]
+    if instr.op == "eq" and instr.args[1].op == "const":
+        condition = _chosen(instr.args[0], instr.args[1].attrs["value"])
+        if condition is not None:
+            return condition
     if instr.op == "wrap":
         inner = instr.args[0]
+        codes, bits = _constants(inner), instr.attrs["bits"]
+        if codes and isinstance(bits, int) and all(0 <= code < 1 << bits for code in codes):
+            return inner
         if inner.op in ("saturate", "wrap") and inner.attrs["bits"] == instr.attrs["bits"]:
             return inner
         if inner.op == "cast" and inner.args[0].type == "bool":
@@ -80,6 +91,37 @@ def _folded(function: Function, instr: Instr) -> object:
     if instr.op == "cast" and instr.args[0].type in ("i32", "i64") and abs(values[0]) < 2**24:
         return float(values[0]) if instr.type in ("f32", "f64") else None
     return None
+
+
+def _constants(value: Instr) -> set | None:
+    """What a choice between constants may be; None if it may be anything."""
+    if value.op == "const" and value.type == "i32":
+        return {value.attrs["value"]}
+    if value.op != "select":
+        return None
+    yes, no = _constants(value.args[1]), _constants(value.args[2])
+    return None if yes is None or no is None else yes | no
+
+
+def _chosen(value: Instr, constant: int) -> Instr | None:
+    """The condition on which a select takes a constant that its other side is not."""
+    if value.op != "select" or _constants(value.args[1]) != {constant}:
+        return None
+    other = _constants(value.args[2])
+    return value.args[0] if other is not None and constant not in other else None
+
+
+def _decided(outer: Instr, uses: Counter) -> None:
+    """c ? x : (code == 2) ? y : z, where code is c ? 3 : other, need not ask for c again."""
+    condition, _, inner = outer.args
+    if inner.op != "select" or uses[inner.id] != 1 or inner.args[0].op != "eq":
+        return
+    code, constant = inner.args[0].args
+    if constant.op != "const" or code.op != "select" or code.args[0] is not condition:
+        return
+    simpler = _chosen(code.args[2], constant.attrs["value"])
+    if simpler is not None:
+        inner.args[0] = simpler
 
 
 def cse(function: Function) -> None:

@@ -161,6 +161,17 @@ COMPLL_INLINE I ToI32(F x) {
   return __builtin_convertvector(Select(x > high, high, x), I);
 #endif
 }
+/// ToI32 of what is below 2^31, or NaN.
+COMPLL_INLINE I ToI32Below(F x) {
+#if defined(COMPLL_AVX512)
+  return reinterpret_cast<I>(_mm512_maskz_cvttps_epi32(_mm512_cmp_ps_mask(x, x, _CMP_ORD_Q), x));
+#elif defined(__SSE2__)
+  // What is below the least int converts to it.
+  return __builtin_convertvector(Select(x == x, x, F{}), I);
+#else
+  return ToI32(x);
+#endif
+}
 COMPLL_INLINE U ToU32(F x) {
   const F high = Set(4294967040.0f);
   x = Select(Gt(x, F{}), x, F{});
@@ -220,6 +231,24 @@ COMPLL_INLINE int64_t Div(int64_t a, int64_t b) { return DivOne(a, b); }
 COMPLL_INLINE I Mod(I a, I b) { return ModEach(a, b); }
 COMPLL_INLINE U Mod(U a, U b) { return ModEach(a, b); }
 COMPLL_INLINE int64_t Mod(int64_t a, int64_t b) { return ModOne(a, b); }
+
+/// The upper halves of the products' 64 bits.
+COMPLL_INLINE U MulHigh(U a, U b) {
+#if defined(COMPLL_AVX512)
+  const auto x = reinterpret_cast<__m512i>(a), y = reinterpret_cast<__m512i>(b);
+  const __m512i even = _mm512_srli_epi64(_mm512_mul_epu32(x, y), 32);
+  const __m512i odd = _mm512_mul_epu32(_mm512_srli_epi64(x, 32), _mm512_srli_epi64(y, 32));
+  return reinterpret_cast<U>(_mm512_mask_blend_epi32(0xaaaa, even, odd));
+#elif defined(COMPLL_AVX2)
+  const auto x = reinterpret_cast<__m256i>(a), y = reinterpret_cast<__m256i>(b);
+  const __m256i even = _mm256_srli_epi64(_mm256_mul_epu32(x, y), 32);
+  const __m256i odd = _mm256_mul_epu32(_mm256_srli_epi64(x, 32), _mm256_srli_epi64(y, 32));
+  return reinterpret_cast<U>(_mm256_blend_epi32(even, odd, 0xaa));
+#else
+  for (int l = 0; l < kLanes; ++l) a[l] = static_cast<uint32_t>(uint64_t(a[l]) * b[l] >> 32);
+  return a;
+#endif
+}
 
 COMPLL_INLINE I Shl(I a, I b) { return a << (b & 31); }
 COMPLL_INLINE U Shl(U a, U b) { return a << (b & 31u); }

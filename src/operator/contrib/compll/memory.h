@@ -169,15 +169,27 @@ COMPLL_INLINE V Gather(const T* data, int64_t size, I index) {
 #endif
 }
 
+/// Lane l of the result is lane l + width (mod kLanes).
+template <typename V>
+COMPLL_INLINE V TurnLanes(V value, int width) {
+  return __builtin_shuffle(value, (Lanes(0) + width) & (kLanes - 1));
+}
+
 /// lane j takes in lane j + 16, + 8, + 4, + 2, + 1.
 template <typename T, typename V, typename Combine>
 COMPLL_INLINE T FoldLanes(const V* sums, Combine combine) {
-  T lanes[kSumLanes];
-  std::memcpy(lanes, sums, sizeof(lanes));
-  for (int width = kSumLanes / 2; width > 0; width /= 2) {
-    for (int l = 0; l < width; ++l) lanes[l] = combine(lanes[l], lanes[l + width]);
+  V left[kSums];
+  COMPLL_UNROLL
+  for (int s = 0; s < kSums; ++s) left[s] = sums[s];
+  COMPLL_UNROLL
+  for (int width = kSums / 2; width > 0; width /= 2) {
+    COMPLL_UNROLL
+    for (int s = 0; s < width; ++s) left[s] = combine(left[s], left[s + width]);
   }
-  return lanes[0];
+  V all = left[0];
+  COMPLL_UNROLL
+  for (int width = kLanes / 2; width > 0; width /= 2) all = combine(all, TurnLanes(all, width));
+  return all[0];
 }
 
 }  // namespace

@@ -1,11 +1,13 @@
 /*!
  * \file philox.h
- * \brief Philox4x32-10: the random words, or 16-bit halves, of tiles of 64 elements.
+ * \brief Philox4x32-7: the random words, or 16 random bits, of the elements of tiles of 64.
  *
- * Salmon et al., "Parallel random numbers: as easy as 1, 2, 3", SC 2011. Element i takes word
- * (i mod 64) / 16 of counter 16 * (i / 64) + i mod 16: no transpose, and nothing depends on lanes.
- * Of 16-bit numbers it takes half i mod 2 (the lower first) of word (i mod 64) / 16 of counter
- * 8 * (i / 64) + (i mod 16) / 2.
+ * Salmon et al., "Parallel random numbers: as easy as 1, 2, 3", SC 2011: seven rounds are the fewest
+ * that pass BigCrush. Element i takes word (i mod 64) / 16 of counter 16 * (i / 64) + i mod 16: no
+ * transpose, and nothing depends on lanes. Of 16-bit numbers it takes bits 8 * b to 8 * b + 15, round
+ * the end, of word 2 * (i / 64 mod 2) + (i mod 16) / 8 of counter 8 * (i / 128) + i mod 8, where b is
+ * (i mod 64) / 16: four elements share a word, and each is uniform (docs/compll.md says how little
+ * they have to do with each other).
  */
 #ifndef HIPRESS_OPERATOR_CONTRIB_COMPLL_PHILOX_H_
 #define HIPRESS_OPERATOR_CONTRIB_COMPLL_PHILOX_H_
@@ -59,7 +61,7 @@ constexpr int kChains = 4;
 constexpr int kChains = 2;
 #endif
 
-/// Ten rounds on kChains * kWide counters; words[w][c] is word w of vector c.
+/// Seven rounds on kChains * kWide counters; words[w][c] is word w of vector c.
 COMPLL_INLINE void Philox(const PhiloxKey& key, uint32_t site, uint64_t first, HalfU (*words)[kChains]) {
   W lanes;
   for (int l = 0; l < kWide; ++l) lanes[l] = l;
@@ -74,8 +76,8 @@ COMPLL_INLINE void Philox(const PhiloxKey& key, uint32_t site, uint64_t first, H
   }
   uint32_t k0 = key.seed, k1 = key.step;
   // Upper halves of lanes are garbage until the end: a product looks at the lower ones only.
-#pragma GCC unroll 10
-  for (int round = 0; round < 10; ++round) {
+#pragma GCC unroll 7
+  for (int round = 0; round < 7; ++round) {
 #pragma GCC unroll 4
     for (int c = 0; c < kChains; ++c) {
       const W p0 = Multiply(c0[c], 0xD2511F53u), p1 = Multiply(c2[c], 0xCD9E8D57u);
@@ -96,13 +98,13 @@ COMPLL_INLINE void Philox(const PhiloxKey& key, uint32_t site, uint64_t first, H
   }
 }
 
-/// The words of `tiles` tiles from `tile` on, each of 4 * kPer: word w of all kPer counters first.
+/// The words of `groups` groups of kPer counters from `group` on: word w of all kPer counters first.
 template <int kPer>
-inline __attribute__((noinline)) void RandomTiles(const PhiloxKey& key, uint32_t site,
-                                                  int64_t tile, int64_t tiles, uint32_t* out) {
+inline __attribute__((noinline)) void RandomGroups(const PhiloxKey& key, uint32_t site,
+                                                   int64_t group, int64_t groups, uint32_t* out) {
   constexpr int kStep = kChains * kWide;
-  const uint64_t first = static_cast<uint64_t>(tile) * kPer;
-  for (int64_t done = 0; done < tiles * kPer; done += kStep) {
+  const uint64_t first = static_cast<uint64_t>(group) * kPer;
+  for (int64_t done = 0; done < groups * kPer; done += kStep) {
     HalfU words[4][kChains];
     Philox(key, site, first + done, words);
 #pragma GCC unroll 4
@@ -116,33 +118,54 @@ inline __attribute__((noinline)) void RandomTiles(const PhiloxKey& key, uint32_t
 }
 
 /*!
- * \brief Random words (uint32_t) or halves (uint16_t) of the tiles that a loop comes to, made for
- *        some tiles at a time.
+ * \brief Random numbers of the tiles that a loop comes to, made for some tiles at a time.
+ *
+ * \tparam kTileWords words of a tile of 64 elements: 64, or 16 for numbers of 16 bits
  */
-template <typename T>
+template <int kTileWords>
 class RandomSource {
  public:
-  /// T[64] for the elements from 64 * tile on; the loop goes on for `left` elements.
-  COMPLL_INLINE const T* Tile(const PhiloxKey& key, uint32_t site, int64_t tile, int64_t left) {
+  /// The words for the elements from 64 * tile on; the loop goes on for `left` elements.
+  COMPLL_INLINE const uint32_t* Tile(const PhiloxKey& key, uint32_t site, int64_t tile,
+                                     int64_t left) {
     if (tile >= end_) {
-      const int64_t tiles = (left + kTile - 1) / kTile;
-      begin_ = tile;
-      end_ = tile + (tiles < kTiles ? tiles : kTiles);
-      RandomTiles<kPer>(key, site, begin_, end_ - begin_, words_);
+      const int64_t last = tile + (left + kTile - 1) / kTile;
+      begin_ = tile / kGroupTiles * kGroupTiles;
+      end_ = last < begin_ + kTiles ? last : begin_ + kTiles;
+      RandomGroups<kCounters>(key, site, begin_ / kGroupTiles,
+                              (end_ - begin_ + kGroupTiles - 1) / kGroupTiles, words_);
     }
-    return reinterpret_cast<const T*>(words_) + (tile - begin_) * kTile;
+    return words_ + (tile - begin_) * kTileWords;
   }
-  /// T[64] of anything, for a loop that does not look at it.
-  COMPLL_INLINE const T* Any() const { return reinterpret_cast<const T*>(words_); }
+  /// Words of anything, for a loop that does not look at them.
+  COMPLL_INLINE const uint32_t* Any() const { return words_; }
 
  private:
-  /// Counters of a tile: one gives 128 bits.
-  static constexpr int kPer = kTile * static_cast<int>(sizeof(T)) / 16;
-  static constexpr int64_t kTiles = 8;
+  static constexpr int kGroupTiles = kTileWords == 64 ? 1 : 2;
+  static constexpr int kCounters = kTileWords * kGroupTiles / 4;
+  static constexpr int64_t kTiles = kTileWords == 64 ? 8 : 16;
   int64_t begin_ = 0, end_ = -1;
   /// Vectors of counters may go beyond the last tile.
-  alignas(64) uint32_t words_[kTiles * 4 * kPer + 4 * kChains * kWide + 4 * kPer];
+  alignas(64) uint32_t words_[kTiles * kTileWords + 4 * kChains * kWide + 4 * kCounters];
 };
+
+/// The random words of vector v of a tile.
+COMPLL_INLINE U RandomWords(const uint32_t* tile, int v) {
+  return Load<false>(tile, v * kLanes, kLanes);
+}
+/// Likewise 16 random bits of each element.
+COMPLL_INLINE I RandomHalves(const uint32_t* tile, int v) {
+  const U words = Load<false>(tile, v * kLanes % 16, kLanes);
+  const int shift = v * kLanes / 16 * 8;
+  if (shift == 16) return reinterpret_cast<I>(words >> 16);
+  if (shift < 16) return reinterpret_cast<I>((shift == 0 ? words : words >> 8) & 0xffffu);
+#if defined(COMPLL_AVX512)
+  const U turned = reinterpret_cast<U>(_mm512_ror_epi32(reinterpret_cast<__m512i>(words), 24));
+#else
+  const U turned = words >> 24 | words << 8;
+#endif
+  return reinterpret_cast<I>(turned & 0xffffu);
+}
 
 }  // namespace
 }  // namespace compll

@@ -140,14 +140,15 @@ COMPLL_INLINE void StoreFloats(float* out, int64_t i, int rem, const F* values) 
 /// Writes a tile of decoded values in the type that is wanted.
 template <bool kTail>
 COMPLL_INLINE void StoreOut(const CompllDecodeCall& call, int64_t i, int rem, const F* values) {
+  if (__builtin_expect(call.out_type == COMPLL_FLOAT32, 1)) {
+    return StoreFloats<kTail>(static_cast<float*>(call.out), i, rem, values);
+  }
   COMPLL_UNROLL
   for (int v = 0; v < kVectors; ++v) {
     const int left = rem - v * kLanes;
     if (kTail && left <= 0) break;
     const int64_t at = i + v * kLanes;
-    if (__builtin_expect(call.out_type == COMPLL_FLOAT32, 1)) {
-      Store<kTail>(static_cast<float*>(call.out), at, left, values[v]);
-    } else if (call.out_type == COMPLL_FLOAT16) {
+    if (call.out_type == COMPLL_FLOAT16) {
       Store<kTail>(static_cast<Float16*>(call.out), at, left, values[v]);
     } else {
       Store<kTail>(static_cast<BFloat16*>(call.out), at, left, values[v]);

@@ -1,30 +1,31 @@
 /*!
  * \file sparse.h
- * \brief Choosing elements: filters, the k largest, order statistics, random indices.
+ * \brief Choosing elements: filters, the k largest, random indices.
  */
 #ifndef HIPRESS_OPERATOR_CONTRIB_COMPLL_SPARSE_H_
 #define HIPRESS_OPERATOR_CONTRIB_COMPLL_SPARSE_H_
 
 #include <cmath>
 
-#include "operator/contrib/compll/runtime.h"
+#include "operator/contrib/compll/order.h"
 
 namespace hipress {
 namespace compll {
 namespace {
 
-/// Order of floats as unsigned numbers: -NaN < -Inf < ... < -0 < +0 < ... < Inf < NaN.
-inline uint32_t Ordered(float value) {
-  const uint32_t bits = BitsOf(value);
-  return bits >> 31 ? ~bits : bits | 0x80000000u;
-}
-COMPLL_INLINE U Ordered(F value) {
-  const U bits = BitsU(value);
-  return bits ^ (reinterpret_cast<U>(BitsI(value) >> 31) | 0x80000000u);
-}
-
+constexpr int kFewBits = 4;
 /// Writes the indices (i + place) of the bits of a tile, ascending, and up to a tile beyond.
 COMPLL_INLINE int32_t* AppendIndices(uint64_t bits, int64_t i, int32_t* out) {
+#if defined(COMPLL_AVX512) || defined(COMPLL_AVX2)
+  // Few are written without a branch on how many: one that goes wrong costs more than all of them.
+  if (const int count = __builtin_popcountll(bits); __builtin_expect(count <= kFewBits, 1)) {
+    COMPLL_UNROLL
+    for (int b = 0; b < kFewBits; ++b, bits &= bits - 1) {
+      out[b] = static_cast<int32_t>(i + __builtin_ctzll(bits | uint64_t(1) << 63));
+    }
+    return out + count;
+  }
+#endif
 #if defined(COMPLL_AVX512)
   COMPLL_UNROLL
   for (int v = 0; v < kVectors; ++v) {
@@ -94,55 +95,6 @@ inline int64_t CountBits(const uint8_t* mask, int64_t n) {
   return count;
 }
 
-/*!
- * \brief The rank-th smallest (from 0) of `count` keys, which are reordered.
- *
- * A histogram finds the bucket that holds it; only that one is sorted out.
- */
-template <typename Key>
-inline Key NthKey(Key* keys, int64_t count, int64_t rank) {
-  constexpr int kBuckets = 2048;
-  if (count <= 256) {
-    std::nth_element(keys, keys + rank, keys + count);
-    return keys[rank];
-  }
-  const unsigned buckets = count < 16384 ? kBuckets / 8 : kBuckets;
-  Key low = keys[0], high = keys[0];
-  for (int64_t j = 1; j < count; ++j) {
-    low = std::min(low, keys[j]);
-    high = std::max(high, keys[j]);
-  }
-  int shift = 0;
-  while ((high - low) >> shift >= buckets) ++shift;
-  int32_t counts[kBuckets];
-  std::fill_n(counts, buckets, 0);
-  for (int64_t j = 0; j < count; ++j) ++counts[(keys[j] - low) >> shift];
-  Key bucket = 0;
-  while (rank >= counts[bucket]) rank -= counts[bucket++];
-  int64_t inside = 0;
-  for (int64_t j = 0; j < count; ++j) {
-    const Key key = keys[j];
-    keys[inside] = key;
-    inside += (key - low) >> shift == bucket;
-  }
-  std::nth_element(keys, keys + rank, keys + inside);
-  return keys[rank];
-}
-
-/// sorted(values)[rank], the rank clamped into the vector; 0 of an empty one.
-inline float NthElement(const float* values, int64_t n, int64_t rank, Arena* arena) {
-  if (n == 0) return 0;
-  uint32_t* keys = arena->Get<uint32_t>(n);
-  for (int64_t j = 0; j < n; ++j) keys[j] = Ordered(values[j]);
-  const uint32_t key = NthKey(keys, n, std::min(std::max<int64_t>(rank, 0), n - 1));
-  return FloatOf(key >> 31 ? key ^ 0x80000000u : ~key);
-}
-
-inline void Sort(const float* values, int64_t n, float* out) {
-  std::copy(values, values + n, out);
-  std::sort(out, out + n, [](float a, float b) { return Ordered(a) < Ordered(b); });
-}
-
 /// Indices of the values whose keys are `floor` or more, ascending; returns their number.
 inline int64_t AtLeast(const float* values, int64_t n, uint32_t floor, int32_t* out) {
   int32_t* end = out;
@@ -191,7 +143,7 @@ inline uint32_t FloorOf(uint32_t* keys, int64_t lines, int64_t n, int64_t k) {
 }
 
 /// Of `count` elements (indices ascend) with these keys, the indices of the k largest, ascending; of
-/// equal ones the first. 0 <= k <= count.
+/// equal ones the first. 0 <= k <= count. After each of the three vectors there is room for a tile.
 inline void SelectTop(const int32_t* index, const uint32_t* keys, int64_t count, int64_t k,
                       Arena* arena, int32_t* out) {
   if (k == count) {
@@ -199,15 +151,30 @@ inline void SelectTop(const int32_t* index, const uint32_t* keys, int64_t count,
     return;
   }
   if (k == 0) return;
-  // Of large keys the smallest: ~key, then the index, so that the k-th says who belongs.
-  auto place = [&](int64_t j) { return uint64_t(~keys[j]) << 32 | static_cast<uint32_t>(index[j]); };
-  uint64_t* places = arena->Get<uint64_t>(count);
-  for (int64_t j = 0; j < count; ++j) places[j] = place(j);
-  const uint64_t last = NthKey(places, count, k - 1);
-  int64_t found = 0;
-  for (int64_t j = 0; found < k; ++j) {
-    out[found] = index[j];
-    found += place(j) <= last;
+  uint32_t* copy = arena->Get<uint32_t>(count);
+  std::copy(keys, keys + count, copy);
+  const uint32_t last = NthKey(copy, count, count - k);
+  const U bound = Set(last);
+  int64_t equal = k;  // of those with this key as many are chosen
+  for (int64_t j = 0; j < count; j += kTile) {
+    equal -= __builtin_popcountll(WhichKeys(keys, j, count, [&](U key) { return Gt(key, bound); }));
+  }
+  for (int64_t j = 0; j < count; j += kTile) {
+    uint64_t bits = WhichKeys(keys, j, count, [&](U key) { return Gt(key, bound); });
+    uint64_t same = WhichKeys(keys, j, count, [&](U key) { return Eq(key, bound); });
+    for (; same != 0 && equal > 0; same &= same - 1, --equal) bits |= same & -same;
+#if defined(COMPLL_AVX512)
+    COMPLL_UNROLL
+    for (int v = 0; v < kVectors; ++v) {
+      const M mask = MaskOf(bits, v);
+      const I part = Load<false>(index, j + v * kLanes, kLanes);
+      _mm512_storeu_si512(out,
+                          _mm512_maskz_compress_epi32(mask, reinterpret_cast<__m512i>(part)));
+      out += __builtin_popcount(_cvtmask16_u32(mask));
+    }
+#else
+    for (; bits != 0; bits &= bits - 1) *out++ = index[j + __builtin_ctzll(bits)];
+#endif
   }
 }
 
@@ -291,17 +258,33 @@ inline int64_t Clip(int64_t k, int64_t n) {
 
 /// One random index of each of k parts of range(n): part j is from j * n / k on.
 inline void Strata(int64_t n, int64_t k, const PhiloxKey& key, uint32_t site, int32_t* out) {
-  RandomSource<uint32_t> source;
-  const uint32_t* words = nullptr;
-  int64_t low = 0, rest = 0;
-  const int64_t step = k > 0 ? n / k : 0, more = k > 0 ? n % k : 0;
-  for (int64_t j = 0; j < k; ++j) {
-    if (j % kTile == 0) words = source.Tile(key, site, j / kTile, k - j);
-    rest += more;
-    const int64_t size = step + (rest >= k);
-    rest -= rest >= k ? k : 0;
-    out[j] = static_cast<int32_t>(low + (static_cast<int64_t>(words[j % kTile]) * size >> 32));
-    low += size;
+  if (k <= 0) return;
+  // Lanes go on by kLanes parts: a part has n / k elements, one more where j * (n mod k) wraps.
+  const int64_t size = n / k, more = n % k;
+  U low, rest;
+  for (int64_t l = 0, begin = 0, over = 0; l < kLanes; ++l) {
+    low[l] = static_cast<uint32_t>(begin);
+    rest[l] = static_cast<uint32_t>(over);
+    over += more;
+    begin += size + (over >= k);
+    over -= over >= k ? k : 0;
+  }
+  const U parts = Set(static_cast<uint32_t>(k)), left = Set(static_cast<uint32_t>(more));
+  const U step = Set(static_cast<uint32_t>(kLanes * size + kLanes * more / k));
+  const U over = Set(static_cast<uint32_t>(kLanes * more % k)), one = Set(1u), none = U{};
+  RandomSource<kTile> source;
+  for (int64_t j = 0; j < k; j += kTile) {
+    const uint32_t* const words = source.Tile(key, site, j / kTile, k - j);
+    for (int v = 0; v < kVectors && j + v * kLanes < k; ++v) {
+      const U count = Set(static_cast<uint32_t>(size)) + Select(Ge(rest + left, parts), one, none);
+      const U at = low + MulHigh(RandomWords(words, v), count);
+      Store<true>(out, j + v * kLanes, static_cast<int>(std::min<int64_t>(k - j - v * kLanes, kLanes)),
+                  reinterpret_cast<I>(at));
+      rest += over;
+      const M wraps = Ge(rest, parts);
+      rest -= Select(wraps, parts, none);
+      low += step + Select(wraps, one, none);
+    }
   }
 }
 

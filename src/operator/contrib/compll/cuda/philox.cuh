@@ -1,6 +1,6 @@
 /*!
  * \file philox.cuh
- * \brief Philox4x32-10 for a warp: the random words of rows of 32 elements.
+ * \brief Philox4x32-7 for a warp: the random words of rows of 32 elements.
  *
  * Salmon et al., "Parallel random numbers: as easy as 1, 2, 3", SC 2011. Element i takes word
  * (i mod 64) / 16 of counter 16 * (i / 64) + i mod 16, as on the CPU.
@@ -22,7 +22,7 @@ COMPLL_DEVICE void Philox(const PhiloxKey& key, uint32_t site, uint64_t counter,
   uint32_t c0 = static_cast<uint32_t>(counter), c1 = static_cast<uint32_t>(counter >> 32);
   uint32_t c2 = site, c3 = key.stream, k0 = key.seed, k1 = key.step;
 COMPLL_UNROLL
-  for (int round = 0; round < 10; ++round) {
+  for (int round = 0; round < 7; ++round) {
     const uint32_t h0 = __umulhi(c0, 0xD2511F53u), h1 = __umulhi(c2, 0xCD9E8D57u);
     const uint32_t l0 = c0 * 0xD2511F53u, l1 = c2 * 0xCD9E8D57u;
     c0 = h1 ^ c1 ^ k0;
@@ -57,22 +57,25 @@ COMPLL_UNROLL
   }
 }
 
-/// halves[r] likewise, 16 random bits each: element i takes half i mod 2 (the lower first) of word
-/// (i mod 64) / 16 of counter 8 * (i / 64) + (i mod 16) / 2. Half the work.
+/// halves[r] likewise, 16 random bits each: element i takes bits 8 * b to 8 * b + 15, round the end, of
+/// word 2 * (i / 64 mod 2) + (i mod 16) / 8 of counter 8 * (i / 128) + i mod 8, with b = (i mod 64) / 16.
 template <int kRows>
 COMPLL_DEVICE void RandomRows16(const PhiloxKey& key, uint32_t site, int64_t first,
                                 int32_t* halves) {
-  static_assert(kRows == 8, "the 32 lanes draw for four groups of 64 elements");
+  static_assert(kRows == 8, "the 32 lanes draw for four groups of 128 elements");
   const int lane = Lane();
+  const uint64_t tile = static_cast<uint64_t>(first) / 64;
   uint32_t own[4];
-  Philox(key, site, static_cast<uint64_t>(first) / 64 * 8 + lane, own);
+  Philox(key, site, tile / 2 * 8 + lane, own);
 COMPLL_UNROLL
-  for (int r = 0; r < kRows; ++r) {
-    const int source = 8 * (r / 2) + lane % 16 / 2;
-    const uint32_t lower = __shfl_sync(kAll, own[2 * (r % 2)], source);
-    const uint32_t upper = __shfl_sync(kAll, own[2 * (r % 2) + 1], source);
-    const uint32_t word = lane < 16 ? lower : upper;
-    halves[r] = static_cast<int32_t>(lane % 2 == 0 ? word & 0xffff : word >> 16);
+  for (int r = 0; r < kRows; r += 2) {
+    const uint64_t at = tile + r / 2;
+    const int source = 8 * static_cast<int>(at / 2 - tile / 2) + lane % 8;
+    const uint32_t lower = __shfl_sync(kAll, at % 2 == 0 ? own[0] : own[2], source);
+    const uint32_t upper = __shfl_sync(kAll, at % 2 == 0 ? own[1] : own[3], source);
+    const uint64_t word = lane % 16 < 8 ? lower : upper, twice = word << 32 | word;
+    halves[r] = static_cast<int32_t>(twice >> (lane < 16 ? 0 : 8) & 0xffff);
+    halves[r + 1] = static_cast<int32_t>(twice >> (lane < 16 ? 16 : 24) & 0xffff);
   }
 }
 
