@@ -17,6 +17,7 @@
 
 #include "operator/contrib/compll/abi.h"
 #include "operator/contrib/compll/lanes.h"
+#include "operator/contrib/compll/levels.h"
 #include "operator/contrib/compll/packing.h"
 #include "operator/contrib/compll/philox.h"
 
