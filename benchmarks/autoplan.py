@@ -47,7 +47,7 @@ def seconds(
 ) -> float:
     """Of the fastest step."""
     command = [sys.executable, str(HERE / "stepnode.py"), "--sizes", json.dumps(gradients)]
-    command += ["--params", json.dumps({**params, "topology": topology}), "--iterations", "4"]
+    command += ["--params", json.dumps({**params, "topology": topology}), "--iterations", "10"]
     command += ["--warmup", "1"]
     found = jobs.run_kvstore_job(
         command, network.nodes, 0, True, network, timeout=180, all_roles=True
