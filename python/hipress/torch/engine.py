@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import datetime
 import queue
 import threading
 import time
 import uuid
+import weakref
 from collections.abc import Callable
 
 import torch
@@ -59,6 +61,7 @@ class Engine:
         self._failing = threading.Lock()
         self._jobs: queue.SimpleQueue = queue.SimpleQueue()
         self._threads: list[threading.Thread] = []
+        _engines.add(self)
 
     def tags(self, plan: Plan) -> int:
         """Tags for a plan's messages: every rank makes its plans in the same order."""
@@ -85,8 +88,15 @@ class Engine:
 
     def _work(self) -> None:
         torch.set_grad_enabled(False)  # per thread
-        while True:
-            self._jobs.get()()
+        while (job := self._jobs.get()) is not None:
+            job()
+
+    def stop(self, deadline: float) -> None:
+        """Lets the threads end, and waits for it until ``deadline`` (time.monotonic)."""
+        for _ in self._threads:
+            self._jobs.put(None)
+        for thread in self._threads:
+            thread.join(max(deadline - time.monotonic(), 0))
 
     def run(self, plan: Plan, flat: torch.Tensor, tag: int, what: str) -> None:
         """Synchronises a bucket.
@@ -213,3 +223,17 @@ class Engine:
             f"{what}: could not {doing} rank {self._ranks[peer]}, which has died or given up "
             f"({str(error).splitlines()[0]})"
         )
+
+
+_engines: weakref.WeakSet[Engine] = weakref.WeakSet()
+
+_LAST = 2.0
+"""Seconds that a process which ends waits for its engines' threads."""
+
+
+@atexit.register
+def _stop_all() -> None:
+    # A thread that comes back from PyTorch's C++ when Python has ended takes the process with it.
+    deadline = time.monotonic() + _LAST
+    for engine in list(_engines):
+        engine.stop(deadline)
