@@ -1,10 +1,8 @@
 """Kills, stops or terminates a random process of random jobs, at a random moment. Minutes.
 
-Not for CI.
-
-Whatever happens, and whenever: every survivor ends by itself within its deadline, in order (no
-crash, no traceback but a HipressError), and, if the job was running, names the victim. What workers
-received before was right.
+Not for CI. Whatever happens, and whenever: every survivor ends by itself within its deadline, in
+order (no crash, no traceback but a HipressError), and, if the job was running, names the victim.
+What workers received before was right.
 
     python tests/nightly/chaos.py --jobs 50 --seed 1
 """
@@ -12,6 +10,7 @@ received before was right.
 from __future__ import annotations
 
 import argparse
+import json
 import random
 import signal
 import sys
@@ -101,8 +100,6 @@ class Job:
 
     def play(self) -> list[str]:
         """Runs it; returns what was wrong."""
-        import json
-
         settings = {"compression": self.compression, "sizes": self.sizes, "steps": self.steps}
         env = {
             "CHAOS": json.dumps(settings),

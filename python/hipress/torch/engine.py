@@ -153,9 +153,7 @@ class Engine:
                 return
             except RuntimeError as error:
                 over = work.is_completed() or left <= _LOOK
-                lost = self._lost_ranks() if over else []
-                # After that look, for lost ones may have left it.
-                told = self._notice.read() if self._notice else ""
+                lost, told = self._lost_ranks() if over else ([], self._told())
                 if told:
                     raise HipressError(f"{what}: {told}") from error
                 if over:
@@ -195,15 +193,23 @@ class Engine:
             self._wait(work, "send to", peer, what, deadline)
         plan.end(flat)
 
-    def _lost_ranks(self) -> list[int]:
-        """Those whose connections are closed: they have died, or given up and said why."""
+    def _lost_ranks(self) -> tuple[list[int], str]:
+        """Those that have closed their connections, and what was said of it.
+
+        They have died, or have given up, and said why if the job's store is there. Rank 0 keeps it,
+        unless torchrun does: if both are gone, the others closed theirs over that.
+        """
         lost = []
         for peer in set(range(self.world_size)) - {self.rank} if self._group else ():
             try:
                 self._group.recv([torch.empty(1, dtype=torch.uint8)], peer, _NEVER_SENT)
             except RuntimeError:
                 lost.append(self._ranks[peer])
-        return sorted(lost)
+        told = self._told()  # after that look: whoever gives up says why, then closes them
+        return [0] if told is None and 0 in lost else sorted(lost), told or ""
+
+    def _told(self) -> str | None:
+        return self._notice.read() if self._notice else ""
 
     def _start(
         self, doing: str, peer: int, what: str, tensor: torch.Tensor, tag: int
@@ -231,11 +237,12 @@ class Engine:
     def _lost(self, doing: str, peer: int, what: str, error: Exception) -> HipressError:
         if self.error:
             return self.error
-        told = self._notice.read()
+        lost, told = self._lost_ranks()
         if told:
             return HipressError(f"{what}: {told}")
+        rank = 0 if lost == [0] else self._ranks[peer]
         return HipressError(
-            f"{what}: could not {doing} rank {self._ranks[peer]}, which has died or given up "
+            f"{what}: could not {doing} rank {rank}, which has died or given up "
             f"({str(error).splitlines()[0]})"
         )
 
