@@ -249,7 +249,7 @@ void Flow::UpdateShard(const InstancePtr& instance) {
   Effects effects(this);
   std::lock_guard<std::mutex> lock(mutex_);
   if (instance->dead) return;
-  effects.garbage.push_back(std::move(instance->sum.owner));
+  effects.Drop(std::move(instance->sum.owner));
   instance->sum = Buffer();
   const auto& tasks = program_->tasks();
   for (size_t t = 0; t < tasks.size(); ++t) {

@@ -140,11 +140,16 @@ Done KVStoreDist::Counted(Done done) {
     std::lock_guard<std::mutex> lock(pending_mutex_);
     ++pending_;
   }
+  if (!done) return [this](const char*) { Over(); };  // small enough not to be allocated
   return [this, done = std::move(done)](const char* error) {
-    if (done) done(error);
-    std::lock_guard<std::mutex> lock(pending_mutex_);
-    if (--pending_ == 0) pending_zero_.notify_all();
+    done(error);
+    Over();
   };
+}
+
+void KVStoreDist::Over() {
+  std::lock_guard<std::mutex> lock(pending_mutex_);
+  if (--pending_ == 0) pending_zero_.notify_all();
 }
 
 void KVStoreDist::WaitAll() {
