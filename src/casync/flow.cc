@@ -71,7 +71,7 @@ Flow::Wait Flow::WaitingFor() const {
   return Wait();
 }
 
-// ---- Instances ---------------------------------------------------------------------------------
+// ---- Instances ----------------------------------------------------------------------------------
 
 Flow::InstancePtr Flow::NewInstance() {
   InstancePtr instance;
@@ -179,10 +179,11 @@ void Flow::TryStart(const InstancePtr& instance, int t, Effects* effects) {
   }
   instance->states[t] = Instance::kRunning;
   if (task.op == Op::kUpdate && instance->updates) {
-    // The optimizer sees a key's shard as one array, as MXNet's servers do: it starts with the last.
+    // The optimizer sees a key's shard as one array, as MXNet's servers do: with the last part.
     if (++instance->update_tasks == program_->num_updates()) {
       effects->Do([self = shared_from_this(), instance] {
-        self->executor_->Submit(instance->priority, [self, instance] { self->UpdateShard(instance); });
+        self->executor_->Submit(instance->priority,
+                                [self, instance] { self->UpdateShard(instance); });
       });
     }
   } else if (task.op == Op::kUpdate) {
@@ -272,7 +273,7 @@ void Flow::Fail(const std::string& sentence) {
   live_.clear();
 }
 
-// ---- Messages ------------------------------------------------------------------------------------
+// ---- Messages -----------------------------------------------------------------------------------
 
 int Flow::CheckedRecv(NodeId from, const MessageHeader& header) const {
   const int t = program_->FindRecv(from, int32_t(header.partition), header.step);

@@ -57,7 +57,8 @@ void KVStoreDist::Abort() {
 void KVStoreDist::SetSync(bool sync) {
   std::lock_guard<std::mutex> lock(mutex_);
   if (!flows_.empty() && sync != sync_) {
-    throw Error("synchronous or asynchronous mode must be chosen before the first key is initialised");
+    throw Error(
+        "synchronous or asynchronous mode must be chosen before the first key is initialised");
   }
   sync_ = sync;
 }
@@ -67,7 +68,7 @@ void KVStoreDist::SetGradientCompression(GradientCompressionPtr compression) {
   compression_ = std::move(compression);
 }
 
-// ---- Requests ------------------------------------------------------------------------------------
+// ---- Requests -----------------------------------------------------------------------------------
 
 uint32_t KVStoreDist::NewRequest(std::future<Reply>* reply) {
   std::lock_guard<std::mutex> lock(mutex_);
@@ -111,7 +112,7 @@ void KVStoreDist::Barrier() {
   postoffice_.Barrier(/*with_servers=*/false, WaitTimeout());
 }
 
-// ---- Keys -----------------------------------------------------------------------------------------
+// ---- Keys ---------------------------------------------------------------------------------------
 
 std::shared_ptr<Flow> KVStoreDist::FindFlow(uint64_t key) const {
   std::lock_guard<std::mutex> lock(mutex_);
@@ -199,7 +200,7 @@ void KVStoreDist::PushPull(uint64_t key, const void* gradient, void* out, int64_
   Pull(flow, out, priority, std::move(done));
 }
 
-// ---- Messages -------------------------------------------------------------------------------------
+// ---- Messages -----------------------------------------------------------------------------------
 
 Buffer KVStoreDist::OnHeader(NodeId from, const MessageHeader& header) {
   switch (static_cast<MessageKind>(header.kind)) {
@@ -321,7 +322,7 @@ void KVStoreDist::ThrowIfFailed() const {
   if (!failure_.empty()) throw Error(failure_);
 }
 
-// ---- What flows ask for ----------------------------------------------------------------------------
+// ---- What flows ask for -------------------------------------------------------------------------
 
 CodecPtr KVStoreDist::CodecToEncode(const Flow& flow, const Task& task, const Value& sum,
                                     bool updated) {
