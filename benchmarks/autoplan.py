@@ -47,8 +47,9 @@ def seconds(
     network: netns.ShapedNetwork, gradients: dict[str, int], params: dict, topology: str
 ) -> float:
     """Of a step in the fastest of some blocks."""
-    command = [sys.executable, str(HERE / "stepnode.py"), "--sizes", json.dumps(gradients)]
-    command += ["--params", json.dumps({**params, "topology": topology}), "--warmup", "1"]
+    command = [sys.executable, str(HERE / "graphnode.py")]
+    command += ["--sizes", json.dumps(list(gradients.values()))]
+    command += ["--compression", json.dumps({**params, "topology": topology}), "--warmup", "1"]
     command += ["--iterations", "0", "--blocks", "4", "--in-a-row", "4"]
     found = jobs.run_kvstore_job(
         command, network.nodes, 0, True, network, timeout=180, all_roles=True
