@@ -93,6 +93,7 @@ class Postoffice::Impl final : public VanReceiver {
   /// that, or they would name this node. (The scheduler's news may come later, and its own death
   /// nobody else announces.)
   void TellPeers(NodeId node, const std::string& what);
+  void SendNews(NodeId to, Message message);
   void AwaitTold(std::unique_lock<std::mutex>* lock);
   bool IsDead(NodeId node) const;
   /// Tells the receiver what has happened, without the lock.

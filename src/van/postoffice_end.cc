@@ -86,9 +86,7 @@ void Postoffice::Impl::LostPeer(NodeId peer, bool graceful, const std::string& r
     events_.push_back({peer, ""});
     return;
   }
-  if (peer != Scheduler()) {
-    van_->Send(Scheduler(), NodeDown(peer, reason), kNewsPriority);
-  }
+  if (peer != Scheduler()) SendNews(Scheduler(), NodeDown(peer, reason));
   Die(peer, Describe(peer) + " died: it " + reason);
 }
 
@@ -103,12 +101,16 @@ void Postoffice::Impl::Die(NodeId node, const std::string& what) {
 void Postoffice::Impl::TellPeers(NodeId node, const std::string& what) {
   for (const auto& [peer, address] : roster_.addresses) {
     if (up_.count(peer) == 0 || IsDead(peer) || left_.count(peer) != 0) continue;
-    ++untold_;
-    van_->Send(peer, NodeDown(node, what), kNewsPriority, [this](bool) {
-      --untold_;
-      changed_.notify_all();
-    });
+    SendNews(peer, NodeDown(node, what));
   }
+}
+
+void Postoffice::Impl::SendNews(NodeId to, Message message) {
+  ++untold_;
+  van_->Send(to, std::move(message), kNewsPriority, [this](bool) {
+    --untold_;
+    changed_.notify_all();
+  });
 }
 
 void Postoffice::Impl::AwaitTold(std::unique_lock<std::mutex>* lock) {

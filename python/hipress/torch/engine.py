@@ -152,13 +152,18 @@ class Engine:
                 work.wait(datetime.timedelta(seconds=min(left, _LOOK)))
                 return
             except RuntimeError as error:
+                over = work.is_completed() or left <= _LOOK
+                lost = self._lost_ranks() if over else []
+                # After that look, for lost ones may have left it.
                 told = self._notice.read() if self._notice else ""
                 if told:
                     raise HipressError(f"{what}: {told}") from error
-                if work.is_completed() or left <= _LOOK:
+                if over:
+                    died = f"rank {' and '.join(map(str, lost))} has died"
+                    silent = f"a rank has died or is more than {self.timeout:g} s behind"
                     raise HipressError(
-                        f"{what}: the all-reduce of what goes uncompressed failed; a rank has died "
-                        f"or is more than {self.timeout:g} s behind ({str(error).splitlines()[0]})"
+                        f"{what}: {died if lost else silent}: the all-reduce of what goes "
+                        f"uncompressed failed ({str(error).splitlines()[0]})"
                     ) from error
 
     def _run(self, plan: Plan, flat: torch.Tensor, tag: int, what: str) -> None:
@@ -189,6 +194,16 @@ class Engine:
         for peer, work in outgoing:
             self._wait(work, "send to", peer, what, deadline)
         plan.end(flat)
+
+    def _lost_ranks(self) -> list[int]:
+        """Those whose connections are closed: they have died, or given up and said why."""
+        lost = []
+        for peer in set(range(self.world_size)) - {self.rank} if self._group else ():
+            try:
+                self._group.recv([torch.empty(1, dtype=torch.uint8)], peer, _NEVER_SENT)
+            except RuntimeError:
+                lost.append(self._ranks[peer])
+        return sorted(lost)
 
     def _start(
         self, doing: str, peer: int, what: str, tensor: torch.Tensor, tag: int
