@@ -1,4 +1,6 @@
-"""One rank of a torch.distributed job on Gloo: times all-reduce of one array, as kvnode.py does.
+"""One rank of a torch.distributed job on Gloo: times all-reduce of one array.
+
+Steps are timed alone, as kvnode.py does, and in a row, as graphnode.py does.
 
     python gloonode.py --elements 16777216 --dtype bfloat16
 """
@@ -6,11 +8,13 @@
 from __future__ import annotations
 
 import argparse
-import json
 import os
-import time
+import sys
+from pathlib import Path
 
-RESULT = "@result "
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+
+from jobs import report, time_blocks  # noqa: E402
 
 
 def main() -> None:
@@ -21,7 +25,9 @@ def main() -> None:
         "--cast", action="store_true", help="count the casts from and to float32 gradients too"
     )
     parser.add_argument("--warmup", type=int, default=3)
-    parser.add_argument("--iterations", type=int, default=10)
+    parser.add_argument("--iterations", type=int, default=10, help="steps alone")
+    parser.add_argument("--blocks", type=int, default=0)
+    parser.add_argument("--in-a-row", type=int, default=10, help="steps of a block")
     args = parser.parse_args()
 
     import torch
@@ -33,20 +39,27 @@ def main() -> None:
     torch.manual_seed(rank)
     gradient = torch.randn(args.elements)
     wire = gradient.to(getattr(torch, args.dtype))
-    seconds = []
-    for _ in range(args.warmup + args.iterations):
-        dist.barrier()
-        start = time.perf_counter()
+    first = gradient.clone()
+
+    def reset() -> None:  # sums of sums would end in infinity
+        gradient.copy_(first)
+        wire.copy_(first)
+
+    def step() -> None:
         if args.cast:
             wire.copy_(gradient)
         dist.all_reduce(wire)
         if args.cast:
             gradient.copy_(wire)
-        seconds.append(time.perf_counter() - start)
-        gradient.div_(dist.get_world_size())
-        wire.copy_(gradient)
-    values = {"rank": rank, "seconds": seconds[args.warmup :], "wrong": 0, "stats": {}}
-    print(RESULT + json.dumps(values), flush=True)
+
+    time_blocks(step, dist.barrier, args.warmup, 1, reset)
+    report(
+        rank=rank,
+        seconds=time_blocks(step, dist.barrier, args.iterations, 1, reset),
+        in_a_row=time_blocks(step, dist.barrier, args.blocks, args.in_a_row, reset),
+        wrong=0,
+        stats={},
+    )
     dist.barrier()
     dist.destroy_process_group()
     os._exit(0)  # Gloo's threads may outlive the group; the result is printed

@@ -3,6 +3,8 @@
 It plays a training step: gradients become ready from the last layer to the first, `--backward`
 seconds in all, and the next forward pass, `--forward` seconds in all, uses a layer's result when it
 has come. Compute is played by sleeping, as for a GPU: it takes no core from the codecs.
+
+Steps are timed alone, each from a barrier, and `--blocks` times `--in-a-row` without one.
 """
 
 from __future__ import annotations
@@ -30,11 +32,13 @@ def main() -> None:
     parser.add_argument("--no-priority", action="store_true")
     parser.add_argument("--servers-cpu", action="store_true", help="ask servers that run this, too")
     parser.add_argument("--warmup", type=int, default=3)
-    parser.add_argument("--iterations", type=int, default=10)
+    parser.add_argument("--iterations", type=int, default=10, help="steps alone")
+    parser.add_argument("--blocks", type=int, default=0)
+    parser.add_argument("--in-a-row", type=int, default=10, help="steps of a block")
     args = parser.parse_args()
 
     from hipress.node import Node
-    from jobs import report
+    from jobs import report, time_blocks
 
     node = Node()
     if node.role == "server":
@@ -84,23 +88,21 @@ def main() -> None:
             return 0.0
         return sum(float(node.command(i, 0, b"cpu")) for i in range(node.num_servers))
 
-    seconds, before = [], {}
-    for iteration in range(args.warmup + args.iterations):
-        if iteration == args.warmup:
-            before, cpu, theirs = node.stats(), sum(os.times()[:2]), servers_cpu()
-        node.barrier()
-        began = time.perf_counter()
-        step()
-        seconds.append(time.perf_counter() - began)
+    time_blocks(step, node.barrier, args.warmup)
+    before, cpu, theirs = node.stats(), sum(os.times()[:2]), servers_cpu()
+    alone = time_blocks(step, node.barrier, args.iterations)
+    in_a_row = time_blocks(step, node.barrier, args.blocks, args.in_a_row)
+    steps = args.iterations + args.blocks * args.in_a_row
     after = node.stats()
     cpu = sum(os.times()[:2]) - cpu
     theirs = servers_cpu() - theirs
     report(
         rank=node.rank,
-        seconds=seconds[args.warmup :],
-        stats={name: after[name] - before[name] for name in after},
-        cpu=cpu / args.iterations,
-        servers_cpu=theirs / args.iterations,
+        seconds=alone,
+        in_a_row=in_a_row,
+        stats={name: (after[name] - before[name]) / steps for name in after},
+        cpu=cpu / steps,
+        servers_cpu=theirs / steps,
     )
     node.barrier()
     node.stop()

@@ -19,7 +19,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Any
@@ -177,9 +177,38 @@ def save(name: str, result: Mapping[str, Any]) -> Path:
     return path
 
 
-def iteration_seconds(reports: Sequence[Mapping[str, Any]]) -> list[float]:
-    """Seconds of each iteration of a job: that of its slowest worker."""
-    return [max(times) for times in zip(*(found["seconds"] for found in reports))]
+def time_blocks(
+    step: Callable[[], None],
+    barrier: Callable[[], None],
+    blocks: int,
+    steps: int = 1,
+    reset: Callable[[], None] | None = None,
+) -> list[float]:
+    """Called inside a job's process: seconds of a step in each of some blocks of `steps` steps.
+
+    A barrier comes before each block, and no other inside it: as in training, a worker begins the
+    next step when it has all results of the last. With one step a block, the time includes what
+    the others leave the barrier later.
+
+    Args:
+        step: makes one step, to its last result.
+        reset: what to do before each block, not timed.
+    """
+    seconds = []
+    for _ in range(blocks):
+        if reset:
+            reset()
+        barrier()
+        began = time.perf_counter()
+        for _ in range(steps):
+            step()
+        seconds.append((time.perf_counter() - began) / steps)
+    return seconds
+
+
+def iteration_seconds(reports: Sequence[Mapping[str, Any]], name: str = "seconds") -> list[float]:
+    """Seconds of each iteration (or block of them) of a job: those of its slowest worker."""
+    return [max(times) for times in zip(*(found[name] for found in reports))]
 
 
 def report(**values: Any) -> None:
@@ -212,6 +241,7 @@ def run_kvstore_job(
     env: Mapping[str, str] | None = None,
     timeout: float = 120.0,
     all_roles: bool = False,
+    priority: bool = False,
 ) -> list[dict[str, Any]]:
     """Runs a Python script as the workers of a job, and the servers it needs; returns the reports.
 
@@ -238,7 +268,7 @@ def run_kvstore_job(
     roles = [("scheduler", 0)]
     roles += [("server", rank) for rank in range(num_servers)]
     roles += [("worker", rank) for rank in range(num_workers)]
-    with Job(network, timeout) as job:
+    with Job(network, timeout, priority) as job:
         for role, rank in roles:
             node = rank % network.nodes if network else 0
             own = {"DMLC_ROLE": role, "DMLC_NODE_HOST": network.address(node) if network else host}

@@ -62,10 +62,12 @@ def measured_seconds(
 ) -> float:
     """Seconds of the fastest of some steps: others may use this machine, too."""
     params = {"type": kind, "topology": topology, "min_size": 0, **TYPES[kind]}
-    command = [sys.executable, str(HERE / "stepnode.py"), "--sizes", json.dumps(SIZES)]
+    command = [sys.executable, str(HERE / "graphnode.py")]
+    command += ["--sizes", json.dumps(list(SIZES.values()))]
     if kind == "none":  # takes long, and depends on the network alone
         iterations = min(iterations, 3)
-    command += ["--params", json.dumps(params), "--iterations", str(iterations), "--warmup", "1"]
+    command += ["--compression", json.dumps(params), "--warmup", "1"]
+    command += ["--iterations", str(iterations)]
     servers = network.nodes if topology == "ps" else 0
     found = jobs.run_kvstore_job(
         command, network.nodes, servers, True, network, timeout=180, all_roles=True

@@ -4,8 +4,11 @@
 MB, scaled down ten times. Two parts:
 
 - **limits**: time of a step against the larger of two bounds that are computed from the task
-  graphs: *wire*, the bytes that the busiest link carries, at the rate measured on it; and *codec*,
-  what encodes, merges and decodes of all nodes cost, by their speed measured here, on these cores.
+  graphs (`bounds.py`): *wire*, the bytes that the busiest link carries, at the rate measured on
+  it; and *codec*, what encodes, merges and decodes of all nodes cost, by their speed on these
+  cores, measured before and after every round. A step is one of `--in-a-row` without a barrier
+  between them, as in training; *alone*, it begins at a barrier, which the workers leave at
+  different times when they share processors.
 - **overlap**: a training step is played, backward and forward pass of a GPU by sleeping. *Exposed*
   is what the step takes beyond them: with everything on (overlap with backward, partitions in a
   pipeline, first layers first), and with these switched off.
@@ -20,27 +23,23 @@ from __future__ import annotations
 import argparse
 import importlib.util
 import json
-import os
 import re
 import statistics
 import sys
-import time
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 from rich.console import Console
 from rich.table import Table
 
 import jobs
 import netns
+from bounds import Speeds, bounds
 
 sys.path.insert(0, str(jobs.ROOT / "python"))
 
-from hipress import Compressor, _lib  # noqa: E402
-from hipress.casync import TOPOLOGIES, Op, build  # noqa: E402
-from hipress.casync.graph import GRADIENT, PLAIN, Role  # noqa: E402
+from hipress.casync import TOPOLOGIES  # noqa: E402
 
 HERE = Path(__file__).resolve().parent
 NODES = 4
@@ -72,121 +71,45 @@ class Variant:
     env: dict[str, str] = field(default_factory=dict)
     flags: list[str] = field(default_factory=list)
     seconds: list[float] = field(default_factory=list)
+    in_a_row: list[float] = field(default_factory=list)
     cpu: float = 0.0
     error: str = ""
 
     @property
     def median(self) -> float:
         """Seconds; NaN if nothing was measured."""
-        return statistics.median(self.seconds) if self.seconds else float("nan")
+        return statistics.median(self.in_a_row or self.seconds or [float("nan")])
+
+    @property
+    def played(self) -> bool:
+        """Whether a forward and backward pass lies between the steps, too."""
+        return "--compute" in self.flags
 
     def run(self, args: argparse.Namespace, sizes: list[int], network) -> None:
         """One round."""
         count = ["--warmup", "2", "--iterations", str(args.iterations)]
+        count += ["--blocks", str(0 if self.played else args.blocks)]
+        count += ["--in-a-row", str(args.in_a_row)]
         try:
             if not self.topology:
                 command = [sys.executable, str(HERE / "gloonode.py"), *count]
                 command += ["--elements", str(sum(sizes)), *self.flags]
-                found = jobs.run_torch_job(command, NODES, network)
+                found = jobs.run_torch_job(command, NODES, network, priority=args.priority)
             else:
                 command = [sys.executable, str(HERE / "graphnode.py"), *count]
                 command += ["--sizes", json.dumps(sizes), *self.flags]
                 command += ["--compression", json.dumps(self.compression)]
                 servers = NODES if TOPOLOGIES[self.topology].servers else 0
                 env = {"HIPRESS_TLS": "off", "HIPRESS_TOPOLOGY": self.topology, **self.env}
-                found = jobs.run_kvstore_job(command, NODES, servers, True, network, env)
+                found = jobs.run_kvstore_job(
+                    command, NODES, servers, True, network, env, priority=args.priority
+                )
                 self.cpu = sum(worker["cpu"] for worker in found)
         except jobs.JobError as error:
             self.error = str(error)
             return
         self.seconds += jobs.iteration_seconds(found)
-
-
-class Speed:
-    """Processor seconds per element of a codec's operations, on partitions out of memory."""
-
-    def __init__(self, compression: dict[str, Any], elements: int = 256 * 1024) -> None:
-        params = dict(compression)
-        self._type = params.pop("type", "none")
-        for name in ("pull", "min_size"):
-            params.pop(name, None)
-        self._n = elements
-        count = 32
-        random = np.random.default_rng(0)
-        data = random.standard_normal((count, elements), dtype=np.float32)
-        codecs = [Compressor(self._type, **params) for _ in range(count)]
-        if self._type == "none":
-            self.encode = self.decode = 0.0  # no pass of its own
-            payloads = [row.tobytes() for row in data]
-        else:
-            self.encode = self._best(lambda i: codecs[i].encode(data[i]), count)
-            payloads = [codec.encode(row) for codec, row in zip(codecs, data, strict=True)]
-            self.decode = self._best(lambda i: self._decode(codecs[i], payloads[i], data[i]), count)
-        views = [np.frombuffer(payload, np.uint8) for payload in payloads]
-        self.merge = {
-            k: self._best(lambda i, k=k: self._merge(codecs[0], views[i : i + k], data[i]), 24)
-            for k in (1, 2, 4)
-        }
-        self.add = self._best(lambda i: np.add(data[i], data[i - 1], out=data[i]), count)
-
-    def _best(self, call, count: int) -> float:
-        best = float("inf")
-        for _ in range(5):
-            began = time.process_time()  # others on this machine must not raise the bound
-            for i in range(count):
-                call(i)
-            best = min(best, time.process_time() - began)
-        return best / count / self._n
-
-    def _decode(self, codec, payload, out) -> None:
-        data = np.frombuffer(payload, np.uint8)
-        _lib.check_call(
-            _lib.lib.HipressCodecDecode(
-                codec._handle, data.ctypes.data, data.size, self._n, 0, out.ctypes.data
-            )
-        )
-
-    def _merge(self, codec, views, out) -> None:
-        import ctypes
-
-        addresses = (ctypes.c_void_p * len(views))(*(view.ctypes.data for view in views))
-        sizes = (ctypes.c_int64 * len(views))(*(view.size for view in views))
-        _lib.check_call(
-            _lib.lib.HipressCodecDecodeSum(
-                codec._handle, len(views), addresses, sizes, self._n, 0, out.ctypes.data
-            )
-        )
-
-
-def bounds(variant: Variant, sizes: list[int], speed: Speed, bits: float) -> tuple[float, float]:
-    """Seconds that the busiest link needs, and that the codecs of all nodes need on these cores."""
-    params = {k: v for k, v in variant.compression.items() if k not in ("type", "pull", "min_size")}
-    codec = Compressor(variant.compression.get("type", "none"), **params)
-    sent, received, compute = [0.0] * NODES, [0.0] * NODES, 0.0
-    for key, size in enumerate(sizes):
-        servers = NODES if TOPOLOGIES[variant.topology].servers else 0
-        graph = build(variant.topology, size, NODES, servers, home=key)
-        compressed = size >= 1024
-
-        def bytes_of(count: int, compressed=compressed) -> int:
-            return codec.max_bytes(count) if compressed else 4 * count
-
-        for node, tasks in graph.tasks.items():
-            for task in tasks:
-                count = graph.partitions[task.partition].count
-                if task.op == Op.SEND and task.peer.rank != node.rank:
-                    sent[node.rank] += bytes_of(count) + 64
-                    received[task.peer.rank] += bytes_of(count) + 64
-                elif task.op == Op.ENCODE and task.terms != PLAIN and compressed:
-                    compute += count * speed.encode
-                elif task.op == Op.DECODE and node.role == Role.WORKER and compressed:
-                    compute += count * speed.decode
-                elif task.op == Op.MERGE and GRADIENT in task.inputs:
-                    others = len(task.inputs) - 1
-                    compute += count * (others * speed.merge[1] + others * speed.add)
-                elif task.op == Op.MERGE:
-                    compute += count * speed.merge[4] * len(task.inputs) / 4
-    return max(*sent, *received) * 8 / bits, compute / (os.cpu_count() or 1)
+        self.in_a_row += jobs.iteration_seconds(found, "in_a_row")
 
 
 def limits(args: argparse.Namespace) -> list[Variant]:
@@ -224,43 +147,52 @@ def overlap(args: argparse.Namespace, shares: list[float]) -> list[Variant]:
     return [row for row in rows if re.search(args.only, row.name)]
 
 
-def turns(rows: list[Variant], args, sizes, network, console: Console) -> None:
-    """Runs all rows in turns."""
+def turns(
+    rows: list[Variant], args, sizes, network, console: Console, speeds: Speeds | None = None
+) -> None:
+    """Runs all rows in turns, and measures the codecs' speeds before and after each."""
     for round_ in range(args.rounds):
+        if speeds:
+            speeds.measure()
         for row in rows:
             if not row.error:
                 console.print(f"[dim]round {round_ + 1}/{args.rounds}: {row.name}[/]")
                 row.run(args, sizes, network)
             if row.error:
                 console.print(f"[red]{row.name}:[/] {row.error}", markup=True, highlight=False)
+    if speeds:
+        speeds.measure()
 
 
-def show_limits(rows: list[Variant], sizes, bits: float, console: Console) -> list[dict[str, Any]]:
+def show_limits(
+    rows: list[Variant], sizes, bits: float, speeds: Speeds, console: Console
+) -> list[dict[str, Any]]:
     """Prints the first part; returns it for the record."""
     gloo = {row.name: row.median for row in rows if not row.topology}
     title = (f"{sum(sizes) * 4 / 1e6:.1f} MB of gradients in {len(sizes)} keys, {NODES} nodes at "
              f"{bits / 1e6:.0f} Mbit/s")  # fmt: skip
     out = Table(title=title, title_justify="left")
     out.add_column("")
-    for head in ("median ms", "min ms", "wire ms", "codec ms", "x the larger", *(
+    for head in ("median ms", "min ms", "alone ms", "wire ms", "codec ms", "x the larger", *(
             f"x faster than {name}" for name in gloo)):
         out.add_column(head, justify="right")
-    found, speeds = [], {}
+    found = []
     for row in rows:
-        if not row.seconds:
+        if not row.in_a_row:
             continue
         wire = codec = float("nan")
         if row.topology:
-            kind = json.dumps(row.compression)
-            speed = speeds[kind] = speeds.get(kind) or Speed(row.compression)
-            wire, codec = bounds(row, sizes, speed, bits)
+            wire, codec = bounds(row.topology, row.compression, sizes, NODES, speeds, bits)
         ratio = row.median / max(wire, codec)
-        values = [row.median * 1e3, min(row.seconds) * 1e3, wire * 1e3, codec * 1e3, ratio]
+        alone = statistics.median(row.seconds or [float("nan")])
+        values = [1e3 * s for s in (row.median, min(row.in_a_row), alone, wire, codec)]
         ratios = [peer / row.median for peer in gloo.values()]
-        out.add_row(row.name, *(f"{v:.1f}" if v == v else "" for v in values[:4]),
+        out.add_row(row.name, *(f"{v:.1f}" if v == v else "" for v in values),
                     *(f"{v:.2f}" if v == v else "" for v in [ratio, *ratios]))
-        found.append({"name": row.name, "ms": [round(s * 1e3, 2) for s in row.seconds],
-                      "wire_ms": wire * 1e3, "codec_ms": codec * 1e3, "times_larger_bound": ratio})
+        found.append({"name": row.name, "ms": [round(s * 1e3, 2) for s in row.in_a_row],
+                      "alone_ms": [round(s * 1e3, 2) for s in row.seconds],
+                      "wire_ms": wire * 1e3, "codec_ms": codec * 1e3, "times_larger_bound": ratio,
+                      "cpu_ms": row.cpu * 1e3})
         if row.name in ("ring tbq", "ps tbq"):
             mark = "[green]holds[/]" if ratio <= WITHIN else "[red]missed[/]"
             console.print(f"{mark}: {row.name} takes {ratio:.2f}x the larger bound (goal {WITHIN})")
@@ -298,10 +230,13 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--part", choices=["limits", "overlap", "both"], default="both")
     parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--iterations", type=int, default=7)
+    parser.add_argument("--iterations", type=int, default=5, help="steps alone, a round")
+    parser.add_argument("--blocks", type=int, default=2, help="of steps in a row, a round")
+    parser.add_argument("--in-a-row", type=int, default=10, help="steps of a block")
     parser.add_argument("--scale", type=int, default=10, help="gradients are divided by this")
     parser.add_argument("--backward", type=float, default=0.2, help="seconds")
     parser.add_argument("--forward", type=float, default=0.1, help="seconds")
+    parser.add_argument("--priority", action="store_true", help="before this machine's other work")
     parser.add_argument("--only", default="", help="regular expression of variants' names")
     parser.add_argument("--results", type=Path, default=jobs.RESULTS, help="folder")
     args = parser.parse_args()
@@ -322,8 +257,9 @@ def main() -> int:
             if importlib.util.find_spec("torch") is None:
                 console.print("[yellow]no Gloo: torch is not installed[/]")
                 first = [row for row in first if row.topology]
-            turns(first, args, sizes, network, console)
-            record["limits"] = show_limits(first, sizes, bits, console)
+            speeds = Speeds([row.compression for row in first if row.topology])
+            turns(first, args, sizes, network, console, speeds)
+            record["limits"] = show_limits(first, sizes, bits, speeds, console)
             rows += first
         if args.part != "limits":
             second = overlap(args, shares)

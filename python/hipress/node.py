@@ -210,39 +210,35 @@ class Node:
     def push(self, key: int, gradient: np.ndarray, priority: int = 0) -> Pending:
         """Pushes; ``gradient`` must not change until the result's ``wait`` returns."""
         self.before_push(key)
-        return self._start(lib.HipressPush, key, priority, gradient)
+        memory, n, flag = _memory(gradient)
+        return self._start(lib.HipressPush, gradient, key, memory, n, flag, priority)
 
     def pull(self, key: int, out: np.ndarray, priority: int = 0) -> Pending:
         """Pulls into ``out`` the result of this worker's latest push of ``key``."""
-        return self._start(lib.HipressPull, key, priority, out)
+        memory, n, flag = _memory(out)
+        return self._start(lib.HipressPull, out, key, memory, n, flag, priority)
 
     def pushpull(
         self, key: int, gradient: np.ndarray, out: np.ndarray | None = None, priority: int = 0
     ) -> Pending:
         """Pushes ``gradient`` and pulls into ``out`` (``gradient`` itself by default)."""
-        out = gradient if out is None else out
         self.before_push(key)
-        return self._start(lib.HipressPushPull, key, priority, gradient, out)
-
-    def _start(self, function, key: int, priority: int, *arrays: np.ndarray) -> Pending:
-        memory = [_memory(array) for array in arrays]
-        if any(m[1:] != memory[0][1:] for m in memory):
+        memory, n, flag = _memory(gradient)
+        to, its_n, its_flag = (memory, n, flag) if out is None else _memory(out)
+        if its_n != n or its_flag != flag:
             raise HipressError("gradient and output must have the same size and dtype")
-        pending = Pending(HipressError)
-        operation = self._operations.add(pending.done, arrays)  # keeps the arrays alive
-        code = function(
-            self._handle,
-            key,
-            *(m[0] for m in memory),
-            memory[0][1],
-            memory[0][2],
-            priority,
-            self._operations.on_done,
-            operation,
-        )
+        keeps = (gradient, out)
+        return self._start(lib.HipressPushPull, keeps, key, memory, to, n, flag, priority)
+
+    def _start(self, function: Callable[..., int], keeps: object, *what: int) -> Pending:
+        """Calls ``function`` for a push or pull; ``keeps`` is what its memory belongs to."""
+        pending = Pending(HipressError, keeps)
+        operations = self._operations
+        operation = operations.add(pending)
+        code = function(self._handle, *what, operations.on_done, operation)
         if code != 0:
-            self._operations.forget(operation)
-        self._check(code)
+            operations.forget(operation)
+            self._check(code)
         return pending
 
     def set_gradient_compression(self, params: dict[str, object]) -> None:

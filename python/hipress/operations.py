@@ -1,34 +1,44 @@
 """Pushes and pulls under way: what keeps their memory alive, and how their ends come back.
 
 Native threads say what has ended, many operations in one call: entering Python takes longer than
-all else that is done for a small gradient.
+all else that is done for a small gradient. Nothing here is locked but the wait for an operation
+that is not over yet: a single step of a dict or a counter is whole in itself.
 """
 
 from __future__ import annotations
 
 import ctypes
+import itertools
 import threading
-from collections.abc import Callable
 
 from hipress._lib import Done, DoneTogether
+
+_waiting = threading.Lock()  # held by who is about to wait
 
 
 class Pending:
     """The end of one push or pull.
 
     :param error_class: what :meth:`wait` raises for a failed operation
+    :param keeps: lives until it is over
     """
 
-    def __init__(self, error_class: type[Exception]) -> None:
-        self._over = threading.Lock()  # held until then; an Event costs ten times as much
-        self._over.acquire()
+    __slots__ = ("_error", "_error_class", "_keeps", "_over", "_waiter")
+
+    def __init__(self, error_class: type[Exception], keeps: object = None) -> None:
+        self._over = False
+        self._waiter: threading.Lock | None = None  # made by the first who has to wait
         self._error: str | None = None
         self._error_class = error_class
+        self._keeps = keeps
 
     def done(self, error: str | None) -> None:
         """The operation is over, with this sentence if it failed. To be called once."""
         self._error = error
-        self._over.release()
+        self._keeps = None
+        self._over = True  # before the look at the waiter, who looks here once it has made itself
+        if self._waiter is not None:
+            self._waiter.release()
 
     def wait(self, timeout: float | None = None) -> None:
         """Blocks until the operation is over, at most ``timeout`` seconds.
@@ -36,49 +46,54 @@ class Pending:
         :raises HipressError: if it failed; the message names the node that died, if one did
         :raises TimeoutError: after ``timeout``
         """
-        if not self._over.acquire(timeout=-1 if timeout is None else timeout):
-            raise TimeoutError(f"the operation was not over after {timeout} s")
-        self._over.release()
+        if not self._over:
+            self._block(timeout)
         if self._error is not None:
             raise self._error_class(self._error)
+
+    def _block(self, timeout: float | None) -> None:
+        with _waiting:
+            if self._waiter is None:
+                waiter = threading.Lock()
+                waiter.acquire()
+                self._waiter = waiter
+        if self._over:
+            return
+        if not self._waiter.acquire(timeout=-1 if timeout is None else timeout):
+            raise TimeoutError(f"the operation was not over after {timeout} s")
+        self._waiter.release()  # for the next who waits
 
 
 class Operations:
     """Those of one node."""
 
     def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._under_way: dict[int, tuple[Callable[[str | None], None], object]] = {}
-        self._next = 1
+        self._under_way: dict[int, Pending] = {}
+        self._numbers = itertools.count(1)
         self.on_done = Done(self._ended)
         """A HipressDone: for failures, once :attr:`on_done_together` is set beside it."""
         self.on_done_together = DoneTogether(self._ended_well)
         """A HipressDoneTogether."""
 
-    def add(self, done: Callable[[str | None], None], keeps: object) -> int:
-        """The context of a new operation; ``keeps`` lives until ``done`` is called."""
-        with self._lock:
-            operation, self._next = self._next, self._next + 1
-            self._under_way[operation] = (done, keeps)
+    def add(self, pending: Pending) -> int:
+        """The context of a new operation, whose end is ``pending``."""
+        operation = next(self._numbers)
+        self._under_way[operation] = pending
         return operation
 
     def forget(self, operation: int) -> None:
         """Takes back one that could not be started."""
-        with self._lock:
-            del self._under_way[operation]
+        del self._under_way[operation]
 
     def _ended(self, operation: int, error: bytes | None) -> None:
         _keep_thread_state()
-        with self._lock:
-            done, _ = self._under_way.pop(operation)
-        done(None if error is None else error.decode())
+        self._under_way.pop(operation).done(None if error is None else error.decode())
 
     def _ended_well(self, operations, count: int) -> None:
         _keep_thread_state()
-        with self._lock:
-            ended = [self._under_way.pop(operation) for operation in operations[:count]]
-        for done, _ in ended:
-            done(None)
+        take = self._under_way.pop
+        for operation in operations[:count]:
+            take(operation).done(None)
 
 
 _thread = threading.local()

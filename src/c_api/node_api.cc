@@ -187,7 +187,7 @@ int HipressStats(HipressNodeHandle node, const char** json) {
   API_END();
 }
 
-// ---- Worker ---------------------------------------------------------------------------------------
+// ---- Worker -------------------------------------------------------------------------------------
 
 int HipressInit(HipressNodeHandle node, uint64_t key, const char* name, const void* data, int64_t n,
                 int dtype, const char* graph, int num_programs, const uint32_t* nodes,
@@ -204,7 +204,8 @@ int HipressInit(HipressNodeHandle node, uint64_t key, const char* name, const vo
 int HipressPush(HipressNodeHandle node, uint64_t key, const void* gradient, int64_t n, int dtype,
                 int priority, HipressDone done, void* context) {
   API_BEGIN();
-  node->AsWorker().Push(key, gradient, n, DTypeFromFlag(dtype), priority, ToDone(*node, done, context));
+  node->AsWorker().Push(key, gradient, n, DTypeFromFlag(dtype), priority,
+                        ToDone(*node, done, context));
   API_END();
 }
 
@@ -215,8 +216,8 @@ int HipressPull(HipressNodeHandle node, uint64_t key, void* out, int64_t n, int 
   API_END();
 }
 
-int HipressPushPull(HipressNodeHandle node, uint64_t key, const void* gradient, void* out, int64_t n,
-                    int dtype, int priority, HipressDone done, void* context) {
+int HipressPushPull(HipressNodeHandle node, uint64_t key, const void* gradient, void* out,
+                    int64_t n, int dtype, int priority, HipressDone done, void* context) {
   API_BEGIN();
   node->AsWorker().PushPull(key, gradient, out, n, DTypeFromFlag(dtype), priority,
                             ToDone(*node, done, context));
@@ -260,7 +261,7 @@ int HipressWaitAll(HipressNodeHandle node) {
   API_END();
 }
 
-// ---- Server and scheduler --------------------------------------------------------------------------
+// ---- Server and scheduler -----------------------------------------------------------------------
 
 void HipressSetError(const char* sentence) { handler_error = sentence; }
 
@@ -270,7 +271,9 @@ void HipressSetReply(const void* data, int64_t bytes) {
 
 int HipressSetUpdater(HipressNodeHandle node, HipressUpdater updater, void* context) {
   API_BEGIN();
-  if (!node->server) throw Error(std::string("only a server has an updater, not a ") + NameOf(node->role));
+  if (!node->server) {
+    throw Error(std::string("only a server has an updater, not a ") + NameOf(node->role));
+  }
   std::shared_ptr<const hipress::UpdateFn> function;
   if (updater != nullptr) {
     function = std::make_shared<hipress::UpdateFn>([updater, context](

@@ -33,6 +33,8 @@ class Flow::External {
   Done done_;
 };
 
+/// One iteration. A flow uses it again for a later one: its vectors' memory is worth more than they
+/// hold when gradients are small.
 struct Flow::Instance {
   uint32_t iteration;
   int priority = 0;
@@ -58,25 +60,55 @@ struct Flow::Instance {
 };
 
 /// What to do once the lock is released: callbacks and other locks lie behind these.
-struct Flow::Effects {
-  explicit Effects(Flow* flow) : flow(flow) {}
-  Flow* const flow;  ///< whose method makes them
-  std::vector<std::pair<InstancePtr, int>> ready;  ///< tasks to begin
-  std::vector<std::function<void()>> actions;
-  std::vector<std::shared_ptr<void>> garbage;
-
+class Flow::Effects {
+ public:
+  explicit Effects(Flow* flow) : flow_(flow), lists_(TakeLists()) {}
   ~Effects() {
-    for (auto& [instance, task] : ready) flow->Begin(instance, task);
-    for (auto& action : actions) action();
+    for (auto& [instance, task] : lists_->ready) flow_->Begin(instance, task);
+    for (auto& action : lists_->actions) action();
+    lists_->ready.clear();
+    lists_->actions.clear();
+    lists_->garbage.clear();
+    Spare().push_back(std::move(lists_));
   }
-  void Start(const InstancePtr& instance, int task) {
-    if (ready.empty()) ready.reserve(4);
-    ready.emplace_back(instance, task);
+  Effects(const Effects&) = delete;
+  Effects& operator=(const Effects&) = delete;
+
+  /// Begins a task.
+  void Start(const InstancePtr& instance, int task) { lists_->ready.emplace_back(instance, task); }
+  void Do(std::function<void()> action) { lists_->actions.push_back(std::move(action)); }
+  /// Lets go of something, after all else.
+  void Drop(std::shared_ptr<void> garbage) {
+    if (garbage) lists_->garbage.push_back(std::move(garbage));
   }
   void Drop(Value* value) {
-    if (value->data.owner) garbage.push_back(std::move(value->data.owner));
+    Drop(std::move(value->data.owner));
     *value = Value();
   }
+
+ private:
+  struct Lists {
+    std::vector<std::pair<InstancePtr, int>> ready;
+    std::vector<std::function<void()>> actions;
+    std::vector<std::shared_ptr<void>> garbage;
+  };
+  using ListsPtr = std::unique_ptr<Lists>;
+
+  /// This thread's, for the next one; what one lets go of may lead to another.
+  static std::vector<ListsPtr>& Spare() {
+    thread_local std::vector<ListsPtr> spare;
+    return spare;
+  }
+  static ListsPtr TakeLists() {
+    std::vector<ListsPtr>& spare = Spare();
+    if (spare.empty()) return std::make_unique<Lists>();
+    ListsPtr lists = std::move(spare.back());
+    spare.pop_back();
+    return lists;
+  }
+
+  Flow* const flow_;  ///< whose method makes them
+  ListsPtr lists_;
 };
 
 }  // namespace hipress

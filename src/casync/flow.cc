@@ -71,12 +71,22 @@ Flow::Wait Flow::WaitingFor() const {
   return Wait();
 }
 
-// ---- Instances ---------------------------------------------------------------------------------
+// ---- Instances ----------------------------------------------------------------------------------
 
 Flow::InstancePtr Flow::NewInstance() {
-  auto instance = std::make_shared<Instance>();
+  InstancePtr instance;
+  if (spare_.empty()) {
+    instance = std::make_shared<Instance>();
+  } else {
+    instance = std::move(spare_.back());
+    spare_.pop_back();
+  }
   const auto& tasks = program_->tasks();
   instance->iteration = next_iteration_++;
+  instance->priority = 0;
+  instance->pushed = instance->output_dropped = false;
+  instance->update_tasks = 0;
+  instance->mode = PushMode();
   instance->updates = program_->num_updates() > 0 && host_->HasUpdater();
   instance->left = tasks.size();
   instance->states.assign(tasks.size(), Instance::kWaiting);
@@ -103,7 +113,7 @@ void Flow::Push(const void* gradient, DType dtype, int priority, Done done, Push
   std::lock_guard<std::mutex> lock(mutex_);
   if (!failure_.empty()) {
     input->error = failure_;
-    effects.garbage.push_back(std::move(input));
+    effects.Drop(std::move(input));
     return;
   }
   if (Instance* last = Find(pushed_)) {
@@ -127,7 +137,7 @@ bool Flow::Pull(void* out, DType dtype, int priority, Done* done) {
   if (!failure_.empty()) {
     auto output = std::make_shared<External>(static_cast<uint8_t*>(out), dtype, std::move(*done));
     output->error = failure_;
-    effects.garbage.push_back(std::move(output));
+    effects.Drop(std::move(output));
     return true;
   }
   if (Find(pushed_) == nullptr) return false;
@@ -169,10 +179,11 @@ void Flow::TryStart(const InstancePtr& instance, int t, Effects* effects) {
   }
   instance->states[t] = Instance::kRunning;
   if (task.op == Op::kUpdate && instance->updates) {
-    // The optimizer sees a key's shard as one array, as MXNet's servers do: it starts with the last.
+    // The optimizer sees a key's shard as one array, as MXNet's servers do: with the last part.
     if (++instance->update_tasks == program_->num_updates()) {
-      effects->actions.push_back([self = shared_from_this(), instance] {
-        self->executor_->Submit(instance->priority, [self, instance] { self->UpdateShard(instance); });
+      effects->Do([self = shared_from_this(), instance] {
+        self->executor_->Submit(instance->priority,
+                                [self, instance] { self->UpdateShard(instance); });
       });
     }
   } else if (task.op == Op::kUpdate) {
@@ -204,7 +215,7 @@ void Flow::Complete(const InstancePtr& instance, int t, Value value, Effects* ef
   --instance->left;
   for (int32_t input : task.inputs) {
     if (input == Program::kGradient) {
-      if (--instance->input_tasks == 0) effects->garbage.push_back(std::move(instance->input));
+      if (--instance->input_tasks == 0) effects->Drop(std::move(instance->input));
     } else if (--instance->unread[input] == 0) {
       effects->Drop(&instance->values[input]);
     }
@@ -214,7 +225,7 @@ void Flow::Complete(const InstancePtr& instance, int t, Value value, Effects* ef
       timeline::Record(TimelineOp::kGradient, key_, 0, instance->iteration,
                        0, uint64_t(elements_), instance->pushed_at);
     }
-    effects->garbage.push_back(std::move(instance->output));
+    effects->Drop(std::move(instance->output));
     instance->output_dropped = true;  // pulled: another pull fetches
   }
   if (task.consumers.empty()) {
@@ -238,7 +249,10 @@ int64_t Flow::WorkOf(const Task& task) const {
 
 void Flow::Retire(Effects* effects) {
   while (!live_.empty() && live_.front()->left == 0) {
-    effects->garbage.push_back(std::move(live_.front()));
+    // All its tasks are done, so nobody who still holds it looks at it again.
+    effects->Drop(std::move(live_.front()->input));
+    effects->Drop(std::move(live_.front()->output));
+    spare_.push_back(std::move(live_.front()));
     live_.pop_front();
     if (live_.size() >= kWindow) TryStartAll(live_[kWindow - 1], effects);
   }
@@ -254,12 +268,12 @@ void Flow::Fail(const std::string& sentence) {
     if (instance->input) instance->input->error = sentence;
     if (instance->output) instance->output->error = sentence;
     // Tasks that run now hold the instance, and it holds the user's memory until they are done.
-    effects.garbage.push_back(std::move(instance));
+    effects.Drop(std::move(instance));
   }
   live_.clear();
 }
 
-// ---- Messages ------------------------------------------------------------------------------------
+// ---- Messages -----------------------------------------------------------------------------------
 
 int Flow::CheckedRecv(NodeId from, const MessageHeader& header) const {
   const int t = program_->FindRecv(from, int32_t(header.partition), header.step);
@@ -318,7 +332,7 @@ void Flow::OnMessage(NodeId from, Message message) {
   value.data = std::move(message.payload);
   value.reply_policy = header.flags;
   Effects effects(this);
-  effects.garbage.push_back(value.data.owner);  // if the instance is gone, let go without the lock
+  effects.Drop(value.data.owner);  // if the instance is gone, let go without the lock
   std::lock_guard<std::mutex> lock(mutex_);
   if (!failure_.empty()) return;
   Instance* instance = Find(header.iteration);

@@ -124,7 +124,7 @@ class Flow : public std::enable_shared_from_this<Flow> {
  private:
   class External;
   struct Instance;
-  struct Effects;
+  class Effects;
   using InstancePtr = std::shared_ptr<Instance>;
 
   // Under the lock; what they decide to do is left in `effects`, done after it.
@@ -163,6 +163,7 @@ class Flow : public std::enable_shared_from_this<Flow> {
 
   mutable std::mutex mutex_;
   std::deque<InstancePtr> live_;        // by iteration, without gaps
+  std::vector<InstancePtr> spare_;      // to be used again
   uint32_t next_iteration_ = 1;         // to be created
   uint32_t pushed_ = 0;
   std::vector<uint32_t> lane_;          // per task: the last iteration in which it is done

@@ -89,7 +89,8 @@ void Flow::Run(const InstancePtr& instance, int t) {
       default: throw Error("internal error: a task that does not compute was scheduled");
     }
     if (timeline::kOn) {
-      const size_t bytes = task.op == Op::kEncode ? value.data.size : PayloadBytes(instance->values, task);
+      const size_t bytes =
+          task.op == Op::kEncode ? value.data.size : PayloadBytes(instance->values, task);
       Trace(task.op == Op::kEncode  ? TimelineOp::kEncode
             : task.op == Op::kMerge ? TimelineOp::kMerge
                                     : TimelineOp::kDecode,
@@ -130,7 +131,8 @@ Value Flow::Encode(const Instance& instance, int t) {
     return value;
   }
   value.data = AllocateBuffer(value.codec->MaxPayloadBytes(partition.count, wire_));
-  value.data.size = value.codec->Encode(source, dtype, partition.count, &state, value.data.data, wire_);
+  value.data.size =
+      value.codec->Encode(source, dtype, partition.count, &state, value.data.data, wire_);
   return value;
 }
 
@@ -249,7 +251,7 @@ void Flow::UpdateShard(const InstancePtr& instance) {
   Effects effects(this);
   std::lock_guard<std::mutex> lock(mutex_);
   if (instance->dead) return;
-  effects.garbage.push_back(std::move(instance->sum.owner));
+  effects.Drop(std::move(instance->sum.owner));
   instance->sum = Buffer();
   const auto& tasks = program_->tasks();
   for (size_t t = 0; t < tasks.size(); ++t) {

@@ -59,7 +59,8 @@ void KVStoreDist::Abort() {
 void KVStoreDist::SetSync(bool sync) {
   std::lock_guard<std::mutex> lock(mutex_);
   if (!flows_.empty() && sync != sync_) {
-    throw Error("synchronous or asynchronous mode must be chosen before the first key is initialised");
+    throw Error(
+        "synchronous or asynchronous mode must be chosen before the first key is initialised");
   }
   sync_ = sync;
 }
@@ -69,7 +70,7 @@ void KVStoreDist::SetGradientCompression(GradientCompressionPtr compression) {
   compression_ = std::move(compression);
 }
 
-// ---- Requests ------------------------------------------------------------------------------------
+// ---- Requests -----------------------------------------------------------------------------------
 
 uint32_t KVStoreDist::NewRequest(std::future<Reply>* reply) {
   std::lock_guard<std::mutex> lock(mutex_);
@@ -113,7 +114,7 @@ void KVStoreDist::Barrier() {
   postoffice_.Barrier(/*with_servers=*/false, WaitTimeout());
 }
 
-// ---- Keys -----------------------------------------------------------------------------------------
+// ---- Keys ---------------------------------------------------------------------------------------
 
 std::shared_ptr<Flow> KVStoreDist::FindFlow(uint64_t key) const {
   std::lock_guard<std::mutex> lock(mutex_);
@@ -142,11 +143,16 @@ Done KVStoreDist::Counted(Done done) {
     std::lock_guard<std::mutex> lock(pending_mutex_);
     ++pending_;
   }
+  if (!done) return [this](const char*) { Over(); };  // small enough not to be allocated
   return [this, done = std::move(done)](const char* error) {
-    if (done) done(error);
-    std::lock_guard<std::mutex> lock(pending_mutex_);
-    if (--pending_ == 0) pending_zero_.notify_all();
+    done(error);
+    Over();
   };
+}
+
+void KVStoreDist::Over() {
+  std::lock_guard<std::mutex> lock(pending_mutex_);
+  if (--pending_ == 0) pending_zero_.notify_all();
 }
 
 void KVStoreDist::WaitAll() {
@@ -196,7 +202,7 @@ void KVStoreDist::PushPull(uint64_t key, const void* gradient, void* out, int64_
   Pull(flow, out, priority, std::move(done));
 }
 
-// ---- Messages -------------------------------------------------------------------------------------
+// ---- Messages -----------------------------------------------------------------------------------
 
 Buffer KVStoreDist::OnHeader(NodeId from, const MessageHeader& header) {
   switch (static_cast<MessageKind>(header.kind)) {
@@ -318,7 +324,7 @@ void KVStoreDist::ThrowIfFailed() const {
   if (!failure_.empty()) throw Error(failure_);
 }
 
-// ---- What flows ask for ----------------------------------------------------------------------------
+// ---- What flows ask for -------------------------------------------------------------------------
 
 CodecPtr KVStoreDist::CodecToEncode(const Flow& flow, const Task& task, const Value& sum,
                                     bool updated) {

@@ -106,7 +106,9 @@ class KVStoreDist : public PostofficeReceiver, public FlowHost {
 
   std::shared_ptr<Flow> Checked(uint64_t key, int64_t n, DType dtype, const char* verb) const;
   std::shared_ptr<Flow> FindFlow(uint64_t key) const;
+  /// WaitAll waits for it; Over says that it has been called.
   Done Counted(Done done);
+  void Over();
   uint32_t NewRequest(std::future<Reply>* reply);
   std::string Await(std::future<Reply>* reply, const std::string& what);
   std::string Request(NodeId to, int head, const std::string& body);

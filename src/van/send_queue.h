@@ -5,17 +5,19 @@
 #ifndef HIPRESS_VAN_SEND_QUEUE_H_
 #define HIPRESS_VAN_SEND_QUEUE_H_
 
-#include <map>
+#include <algorithm>
+#include <cstdint>
 #include <utility>
+#include <vector>
 
 #include "van/lending.h"
 #include "van/van.h"
 
 namespace hipress {
 
-/// A message on its way out; the queue links items without allocating.
+/// A message on its way out.
 struct SendItem {
-  SendItem* next = nullptr;
+  SendItem* next = nullptr;  ///< of those kept for reuse
   size_t end = 0;  ///< offset behind its last byte in the batch it travels in
   Message message;
   Van::SendDone done;
@@ -55,28 +57,31 @@ class SendQueue {
   }
 
   void Push(SendItem* item, int priority) {
-    Line& line = lines_[-static_cast<int64_t>(priority)];
-    (line.first == nullptr ? line.first : line.last->next) = item;
-    line.last = item;
+    heap_.push_back({priority, sequence_++, item});
+    std::push_heap(heap_.begin(), heap_.end());
   }
   /// The next in order, or null.
   SendItem* Pop() {
-    if (lines_.empty()) return nullptr;
-    const auto line = lines_.begin();
-    SendItem* item = line->second.first;
-    line->second.first = std::exchange(item->next, nullptr);
-    if (line->second.first == nullptr) lines_.erase(line);
+    if (heap_.empty()) return nullptr;
+    std::pop_heap(heap_.begin(), heap_.end());
+    SendItem* item = heap_.back().item;
+    heap_.pop_back();
     return item;
   }
-  bool empty() const { return lines_.empty(); }
+  bool empty() const { return heap_.empty(); }
 
  private:
-  struct Line {
-    SendItem* first = nullptr;
-    SendItem* last = nullptr;
+  struct Place {
+    int priority;
+    uint64_t sequence;
+    SendItem* item;
+    bool operator<(const Place& other) const {
+      return priority != other.priority ? priority < other.priority : sequence > other.sequence;
+    }
   };
   static constexpr int kMaxFree = 1024;
-  std::map<int64_t, Line> lines_;  ///< by negated priority; no line is empty
+  std::vector<Place> heap_;
+  uint64_t sequence_ = 0;
   SendItem* free_ = nullptr;
   int free_count_ = 0;
 };

@@ -1,11 +1,9 @@
 // Membership: a job forms, ranks are given, barriers hold, deaths and farewells are told.
 #include <algorithm>
 #include <atomic>
-#include <cstdlib>
 #include <map>
 #include <set>
 
-#include "van/roster.h"
 #include "van_testing.h"
 
 namespace hipress {
@@ -425,85 +423,6 @@ TEST(Postoffice, EveryRoleCanDieAtAnyMoment) {
     stop = true;
     traffic.join();
   }
-}
-
-// ---- texts
-
-TEST(Roster, MalformedTextsAreProtocolErrors) {
-  const std::string good = "hipress-register-1 worker -1 10.0.0.2:4711 4 2";
-  EXPECT_EQ(Registration::Parse(good).ToText(), good);
-  for (const char* bad :
-       {"", "hello", "hipress-register-2 worker -1 10.0.0.2:4711 4 2",
-        "hipress-register-1 boss -1 10.0.0.2:4711 4 2", "hipress-register-1 worker -2 10.0.0.2:4711 4 2",
-        "hipress-register-1 worker 1x 10.0.0.2:4711 4 2", "hipress-register-1 worker 1 10.0.0.2 4 2",
-        "hipress-register-1 worker 1 10.0.0.2:0 4 2", "hipress-register-1 worker 1 10.0.0.2:1 4",
-        "hipress-register-1 worker 1 10.0.0.2:1 4 2 0",
-        "hipress-register-1 worker 99999999999999999999 10.0.0.2:1 4 2"}) {
-    EXPECT_THROW(Registration::Parse(bad), ProtocolError) << bad;
-  }
-  Roster roster;
-  roster.self = Worker(1);
-  roster.addresses = {{Server(0), "h:1"}, {Worker(0), "h:2"}, {Worker(1), "h:3"}};
-  const std::string text = roster.ToText();
-  EXPECT_EQ(Roster::Parse(text).addresses, roster.addresses);
-  for (size_t keep = 0; keep + 2 < text.size(); ++keep) {
-    EXPECT_THROW(Roster::Parse(text.substr(0, keep)), ProtocolError) << keep;
-  }
-  EXPECT_THROW(Roster::Parse("hipress-roster-1 worker 0 2\nworker 0 h:1\nworker 0 h:2\n"), ProtocolError);
-  EXPECT_THROW(Roster::Parse("hipress-roster-1 worker 7 1\nworker 0 h:1\n"), ProtocolError);
-}
-
-TEST(JobOptions, TheEnvironmentIsCheckedVariableByVariable) {
-  const std::map<std::string, std::string> good = {
-      {"DMLC_ROLE", "worker"},     {"DMLC_PS_ROOT_URI", "10.0.0.1"}, {"DMLC_PS_ROOT_PORT", "9091"},
-      {"DMLC_NUM_WORKER", "4"},    {"DMLC_NUM_SERVER", "2"},         {"DMLC_WORKER_ID", "3"},
-      {"HIPRESS_SECRET", "s"},     {"DMLC_INTERFACE", "eth0"},       {"HIPRESS_TLS", "on"},
-      {"DMLC_NODE_HOST", "10.0.0.7"}, {"HIPRESS_START_TIMEOUT", "7"}};
-  const auto error_with = [&](const std::string& name, const char* value) {
-    for (const auto& [key, text] : good) setenv(key.c_str(), text.c_str(), 1);
-    if (value == nullptr) {
-      unsetenv(name.c_str());
-    } else {
-      setenv(name.c_str(), value, 1);
-    }
-    const std::string error = ErrorOf([] { JobOptions::FromEnvironment(); });
-    unsetenv(name.c_str());
-    return error;
-  };
-  ASSERT_EQ(error_with("UNRELATED", "x"), "");
-  const JobOptions options = JobOptions::FromEnvironment();
-  EXPECT_EQ(options.role, Role::kWorker);
-  EXPECT_EQ(options.root_uri, "10.0.0.1");
-  EXPECT_EQ(options.root_port, 9091);
-  EXPECT_EQ(options.num_workers, 4);
-  EXPECT_EQ(options.num_servers, 2);
-  EXPECT_EQ(options.wanted_rank, 3);
-  EXPECT_EQ(options.van.secret, "s");
-  EXPECT_EQ(options.van.interface, "eth0");
-  EXPECT_EQ(options.van.tls, "on");
-  EXPECT_EQ(options.node_host, "10.0.0.7");
-  EXPECT_EQ(options.start_timeout, seconds(7));
-  struct Case {
-    const char* name;
-    const char* value;
-    const char* error;
-  };
-  for (const Case& c : std::vector<Case>{
-           {"DMLC_ROLE", nullptr, "environment variable DMLC_ROLE is not set"},
-           {"DMLC_ROLE", "boss", "DMLC_ROLE is 'boss', but must be worker, server or scheduler"},
-           {"DMLC_PS_ROOT_URI", nullptr, "DMLC_PS_ROOT_URI is not set"},
-           {"DMLC_PS_ROOT_PORT", "0", "DMLC_PS_ROOT_PORT is '0', but must be a whole number from 1 to 65535"},
-           {"DMLC_PS_ROOT_PORT", "90x", "DMLC_PS_ROOT_PORT is '90x'"},
-           {"DMLC_NUM_WORKER", nullptr, "DMLC_NUM_WORKER is not set"},
-           {"DMLC_NUM_WORKER", "-1", "DMLC_NUM_WORKER is '-1', but must be a whole number from 1 to"},
-           {"DMLC_NUM_SERVER", "many", "DMLC_NUM_SERVER is 'many'"},
-           {"DMLC_WORKER_ID", "4", "DMLC_WORKER_ID is '4', but must be a whole number from -1 to 3"},
-           {"HIPRESS_TLS", "yes", "HIPRESS_TLS is 'yes', but must be auto, on or off"},
-           {"HIPRESS_START_TIMEOUT", "0", "HIPRESS_START_TIMEOUT is '0'"},
-           {"HIPRESS_HEARTBEAT_INTERVAL_MS", "3000", "must be at least twice"}}) {
-    EXPECT_HAS(error_with(c.name, c.value), c.error);
-  }
-  for (const auto& entry : good) unsetenv(entry.first.c_str());
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 
 import ctypes
 import sys
+import threading
 
 import numpy as np
 import pytest
@@ -52,7 +53,7 @@ def test_memory_is_found_whoever_may_write_it():
 def test_ends_of_operations_reach_whoever_waits_one_by_one_or_together():
     operations = Operations()
     pending = [Pending(ValueError) for _ in range(4)]
-    contexts = [operations.add(each.done, None) for each in pending]
+    contexts = [operations.add(each) for each in pending]
     together = (ctypes.c_void_p * 2)(contexts[0], contexts[2])
     operations.on_done_together(together, 2)
     operations.on_done(contexts[1], b"worker 1 died")
@@ -62,6 +63,14 @@ def test_ends_of_operations_reach_whoever_waits_one_by_one_or_together():
         pending[1].wait(0)
     with pytest.raises(TimeoutError):
         pending[3].wait(0)
+    waiting = [threading.Thread(target=pending[3].wait, args=[20]) for _ in range(3)]
+    for thread in waiting:
+        thread.start()
+    operations.on_done(contexts[3], None)
+    for thread in waiting:
+        thread.join(20)
+        assert not thread.is_alive()
+    pending[3].wait(0)
 
 
 def run(body: str, **options):

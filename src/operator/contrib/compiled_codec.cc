@@ -19,6 +19,23 @@ namespace {
 
 constexpr size_t kMaxElements = std::numeric_limits<int32_t>::max();
 
+/// An array for one call, on the stack if it is as short as nearly always: small gradients feel what
+/// an allocation takes.
+template <typename T>
+class Scratch {
+ public:
+  explicit Scratch(size_t size) : size_(size), many_(size > kFew ? size : 0) {}
+  T* data() { return size_ > kFew ? many_.data() : few_; }
+  T& operator[](size_t i) { return data()[i]; }
+  size_t size() const { return size_; }
+
+ private:
+  static constexpr size_t kFew = 8;
+  const size_t size_;
+  T few_[kFew] = {};
+  std::vector<T> many_;
+};
+
 bool IsFloat(const CompllParam& param) { return std::strcmp(param.type, "float") == 0; }
 
 std::string ValueText(const CompllParam& param, double value) {
@@ -137,7 +154,7 @@ class CompiledCodec : public Codec {
       ActiveKernels().add(gradient, dtype, ResidualOf(state, n), n, sum.data, DType::kFloat32);
       state->residual = Buffer();
     }
-    std::vector<float*> states(static_cast<size_t>(algorithm_->num_states));
+    Scratch<float*> states(static_cast<size_t>(algorithm_->num_states));
     TakeStates(state, n, &states);
     CompllEncodeCall call = {};
     call.gradient = sum ? sum.data : gradient;
@@ -208,7 +225,7 @@ class CompiledCodec : public Codec {
   }
 
   /// Fills `pointers` with float32[n] for each state: the residual, and those only we know of.
-  void TakeStates(CodecState* state, size_t n, std::vector<float*>* pointers) const {
+  void TakeStates(CodecState* state, size_t n, Scratch<float*>* pointers) const {
     const size_t bytes = n * sizeof(float);
     bool fits = state->extra_of == algorithm_ && state->extra.size() == pointers->size();
     for (const Buffer& buffer : state->extra) fits = fits && (!buffer || buffer.size == bytes);
@@ -230,8 +247,8 @@ class CompiledCodec : public Codec {
   void Run(const Payload* payloads, size_t count, size_t n, void* out, int type,
            bool check_only) const {
     char error[256] = "is malformed";
-    std::vector<const uint8_t*> data(count);
-    std::vector<int64_t> bytes(count);
+    Scratch<const uint8_t*> data(count);
+    Scratch<int64_t> bytes(count);
     for (size_t k = 0; k < count; ++k) {
       data[k] = payloads[k].data;
       bytes[k] = static_cast<int64_t>(payloads[k].bytes);

@@ -1,0 +1,136 @@
+/*!
+ * \file postoffice-inl.h
+ * \brief What a postoffice keeps; shared by postoffice.cc (barriers, links, messages),
+ *        postoffice_start.cc (how a job forms) and postoffice_end.cc (leaves and deaths).
+ */
+#ifndef HIPRESS_VAN_POSTOFFICE_INL_H_
+#define HIPRESS_VAN_POSTOFFICE_INL_H_
+
+#include <unistd.h>
+
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <memory>
+#include <mutex>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "van/postoffice.h"
+#include "van/roster.h"
+#include "van/scheduler.h"
+#include "van/socket.h"
+#include "van/timeline_exchange.h"
+
+namespace hipress {
+
+class Postoffice::Impl final : public VanReceiver {
+ public:
+  Impl(JobOptions options, std::unique_ptr<Van> van)
+      : options_(std::move(options)),
+        van_(van ? std::move(van) : MakeTcpVan(options_.van)),
+        self_(NodeId{options_.role, kUnnamedRank}.Packed()) {
+    if (options_.role != Role::kScheduler) return;
+    self_ = Scheduler().Packed();
+    state_ = std::make_unique<SchedulerState>(
+        options_, SchedulerState::Hooks{
+                      [this](NodeId to, Message m) { van_->Send(to, std::move(m)); },
+                      [this](NodeId from, NodeId to) { van_->RenamePeer(from, to); },
+                      [this](NodeId node, const std::string& what) { Die(node, what); },
+                      [this](NodeId node) { left_.insert(node); events_.push_back({node, ""}); }});
+  }
+
+  void Start(PostofficeReceiver* receiver);
+  void Leave(bool goodbye);
+  void Barrier(uint64_t kind, std::chrono::seconds timeout);
+  void Link(NodeId peer);
+  void Send(NodeId to, Message message, int priority, Van::SendDone done);
+  std::string WaitForEnd();
+  std::vector<NodeId> Dead();
+  NodeId self() const { return NodeId::Unpack(self_); }
+  const JobOptions& options() const { return options_; }
+  Van& van() { return *van_; }
+
+  // VanReceiver
+  Buffer OnHeader(NodeId from, const MessageHeader& header) override;
+  void OnMessage(NodeId from, Message message) override;
+  void OnUp(NodeId peer) override;
+  void OnDown(NodeId peer, bool graceful, const std::string& reason) override;
+
+ private:
+  /// A leave (empty text) or a death that the receiver is still to hear of.
+  struct Event {
+    NodeId node;
+    std::string death;
+  };
+
+  // postoffice_start.cc
+  void StartScheduler(SteadyTime deadline);
+  void StartNode(SteadyTime deadline);
+  void ThrowIfStartFailed();
+  template <typename Predicate>
+  void AwaitStart(std::unique_lock<std::mutex>* lock, SteadyTime deadline, Predicate done);
+  void OnRoster(const Message& message);
+
+  // postoffice.cc
+  void SendBarrier(uint64_t kind, uint32_t number, uint8_t flags);
+  void OnRelease(const Message& message);
+  /// Why a barrier of this kind cannot be completed, if a death is the reason.
+  std::string Obstacle(uint64_t kind) const;
+  void ThrowIfBroken(uint64_t kind) const;
+  /// Gradients and commands come only from members of a formed job.
+  void CheckMember(NodeId from);
+  void AtScheduler(NodeId from, const Message& message);
+  void AtNode(NodeId from, const Message& message);
+
+  // postoffice_end.cc
+  std::string Describe(NodeId node) const;
+  void LostPeer(NodeId peer, bool graceful, const std::string& reason);
+  void Die(NodeId node, const std::string& what);
+  /// This process will probably end over the death. Its peers must hear of the cause before they see
+  /// that, or they would name this node. (The scheduler's news may come later, and its own death
+  /// nobody else announces.)
+  void TellPeers(NodeId node, const std::string& what);
+  void SendNews(NodeId to, Message message);
+  void AwaitTold(std::unique_lock<std::mutex>* lock);
+  bool IsDead(NodeId node) const;
+  /// Tells the receiver what has happened, without the lock.
+  void Tell();
+  bool AllWorkersLeft() const;
+  /// Servers leave, and tell what they recorded, after the workers.
+  void WriteTimeline(std::unique_lock<std::mutex>* lock);
+
+  const JobOptions options_;
+  const std::unique_ptr<Van> van_;
+  PostofficeReceiver* receiver_ = nullptr;
+  std::atomic<uint32_t> self_;
+  std::string root_address_;
+  std::atomic<bool> member_check_{false};  ///< roster_ is there, and no longer changes
+  std::atomic<bool> any_dead_{false};
+  std::atomic<int> untold_{0};  ///< news of deaths still on their way out
+  std::mutex barrier_mutex_;
+
+  mutable std::mutex mutex_;  ///< guards all below (roster_ only until member_check_)
+  std::condition_variable changed_;
+  Roster roster_;
+  std::unique_ptr<SchedulerState> state_;  ///< only at the scheduler
+  bool started_ = false;
+  bool stopping_ = false;
+  std::string start_failure_;
+  std::vector<std::pair<NodeId, std::string>> deaths_;
+  std::set<NodeId> up_;  ///< connected to this node
+  std::set<NodeId> left_;
+  std::vector<Event> events_;
+  uint32_t released_[kBarrierKinds] = {};
+  std::string barrier_failure_, barrier_missing_;
+  TimelineExchange timeline_{[this](NodeId to, Message m) { van_->Send(to, std::move(m)); }};
+  const pid_t creator_ = getpid();
+
+  friend class Postoffice;
+};
+
+}  // namespace hipress
+
+#endif  // HIPRESS_VAN_POSTOFFICE_INL_H_

@@ -1,0 +1,154 @@
+/*!
+ * \file postoffice_end.cc
+ * \brief How nodes go: in peace, or dead, and who is told.
+ */
+#include <algorithm>
+#include <climits>
+
+#include "van/postoffice-inl.h"
+
+namespace hipress {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+namespace {
+
+/// News of a death overtakes gradients.
+constexpr int kNewsPriority = INT_MAX - 1;
+
+}  // namespace
+
+void Postoffice::Impl::Leave(bool goodbye) {
+  {
+    std::unique_lock<std::mutex> lock(mutex_);
+    if (!goodbye) AwaitTold(&lock);
+    if (goodbye && started_ && !stopping_) timeline_.Ship();
+    stopping_ = true;
+    changed_.notify_all();
+  }
+  if (goodbye) {
+    van_->Stop();
+  } else {
+    van_->Abort();
+  }
+}
+
+std::string Postoffice::Impl::WaitForEnd() {
+  std::unique_lock<std::mutex> lock(mutex_);
+  changed_.wait(lock, [&] { return stopping_ || !deaths_.empty() || AllWorkersLeft(); });
+  if (state_) WriteTimeline(&lock);
+  if (AllWorkersLeft() || deaths_.empty()) return "";
+  AwaitTold(&lock);
+  return deaths_.front().second;
+}
+
+std::vector<NodeId> Postoffice::Impl::Dead() {
+  std::lock_guard<std::mutex> lock(mutex_);
+  std::vector<NodeId> dead;
+  for (const auto& death : deaths_) dead.push_back(death.first);
+  return dead;
+}
+
+void Postoffice::Impl::OnDown(NodeId peer, bool graceful, const std::string& reason) {
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    up_.erase(peer);
+    if (stopping_) return;
+    if (state_) {
+      state_->OnDown(peer, graceful, reason);
+    } else {
+      LostPeer(peer, graceful, reason);
+    }
+    changed_.notify_all();
+  }
+  Tell();
+}
+
+std::string Postoffice::Impl::Describe(NodeId node) const {
+  const auto it = roster_.addresses.find(node);
+  const std::string address = node == Scheduler()              ? root_address_
+                              : it == roster_.addresses.end() ? ""
+                                                              : it->second;
+  return node.ToString() + (address.empty() ? "" : " (" + address + ")");
+}
+
+void Postoffice::Impl::LostPeer(NodeId peer, bool graceful, const std::string& reason) {
+  if (peer != Scheduler() && roster_.addresses.count(peer) == 0) return;
+  if (IsDead(peer) || left_.count(peer) != 0) return;
+  const bool needed = peer.role != Role::kWorker && options_.role == Role::kWorker;
+  if (graceful && (needed || !started_)) {
+    return Die(peer,
+               Describe(peer) + " left the job before " + self().ToString() + " had finished");
+  }
+  if (graceful) {
+    left_.insert(peer);
+    events_.push_back({peer, ""});
+    return;
+  }
+  if (peer != Scheduler()) SendNews(Scheduler(), NodeDown(peer, reason));
+  Die(peer, Describe(peer) + " died: it " + reason);
+}
+
+void Postoffice::Impl::Die(NodeId node, const std::string& what) {
+  if (IsDead(node) || left_.count(node) != 0) return;
+  deaths_.emplace_back(node, what);
+  any_dead_ = true;
+  events_.push_back({node, what});
+  if (!state_) TellPeers(node, what);
+}
+
+void Postoffice::Impl::TellPeers(NodeId node, const std::string& what) {
+  for (const auto& [peer, address] : roster_.addresses) {
+    if (up_.count(peer) == 0 || IsDead(peer) || left_.count(peer) != 0) continue;
+    SendNews(peer, NodeDown(node, what));
+  }
+}
+
+void Postoffice::Impl::SendNews(NodeId to, Message message) {
+  ++untold_;
+  van_->Send(to, std::move(message), kNewsPriority, [this](bool) {
+    --untold_;
+    changed_.notify_all();
+  });
+}
+
+void Postoffice::Impl::AwaitTold(std::unique_lock<std::mutex>* lock) {
+  changed_.wait_for(*lock, milliseconds(500), [this] { return untold_ == 0; });
+}
+
+bool Postoffice::Impl::IsDead(NodeId node) const {
+  return std::any_of(deaths_.begin(), deaths_.end(),
+                     [node](const auto& death) { return death.first == node; });
+}
+
+void Postoffice::Impl::Tell() {
+  std::vector<Event> events;
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    events.swap(events_);
+  }
+  for (const Event& event : events) {
+    if (event.death.empty()) {
+      receiver_->OnLeave(event.node);
+    } else {
+      receiver_->OnDeath(event.node, event.death);
+    }
+  }
+}
+
+void Postoffice::Impl::WriteTimeline(std::unique_lock<std::mutex>* lock) {
+  const int nodes = options_.num_workers + options_.num_servers;
+  changed_.wait_for(*lock, seconds(10), [&] {
+    return stopping_ || !deaths_.empty() || !timeline_.Lacks(nodes);
+  });
+  timeline_.Write();
+}
+
+bool Postoffice::Impl::AllWorkersLeft() const {
+  const auto workers = std::count_if(left_.begin(), left_.end(),
+                                     [](NodeId node) { return node.role == Role::kWorker; });
+  return workers >= options_.num_workers;
+}
+
+}  // namespace hipress

@@ -1,0 +1,123 @@
+/*!
+ * \file postoffice_start.cc
+ * \brief How a job forms: registration, roster, the workers' links to servers.
+ */
+#include <algorithm>
+
+#include "common/log.h"
+#include "van/postoffice-inl.h"
+
+namespace hipress {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+using std::chrono::steady_clock;
+
+void Postoffice::Impl::ThrowIfStartFailed() {
+  if (!start_failure_.empty()) throw Error(start_failure_);
+  if (!deaths_.empty()) throw Error(deaths_.front().second);
+  if (stopping_) throw Error("this node is being stopped");
+}
+
+template <typename Predicate>
+void Postoffice::Impl::AwaitStart(std::unique_lock<std::mutex>* lock, SteadyTime deadline,
+                                  Predicate done) {
+  const auto over = [&] {
+    return done() || !start_failure_.empty() || !deaths_.empty() || stopping_;
+  };
+  if (!changed_.wait_until(*lock, deadline, over)) {
+    SendBarrier(kReadyBarrier, 1, kQueryFlag);
+    changed_.wait_for(*lock, seconds(2), [&] { return over() || !barrier_missing_.empty(); });
+  }
+  if (done()) return;
+  ThrowIfStartFailed();
+  throw Error("waited " + std::to_string(options_.start_timeout.count()) + " s for " +
+              (barrier_missing_.empty()
+                   ? "the scheduler at " + root_address_ + ", which does not answer"
+                   : barrier_missing_));
+}
+
+void Postoffice::Impl::Start(PostofficeReceiver* receiver) {
+  receiver_ = receiver;
+  const auto deadline = steady_clock::now() + options_.start_timeout;
+  try {
+    if (options_.role == Role::kScheduler) {
+      StartScheduler(deadline);
+    } else {
+      StartNode(deadline);
+    }
+  } catch (...) {
+    // The scheduler's parting words must reach the others; a node's failure is theirs as well.
+    Leave(options_.role == Role::kScheduler);
+    throw;
+  }
+}
+
+void Postoffice::Impl::StartScheduler(SteadyTime deadline) {
+  SetLogName("scheduler");
+  van_->Start(Scheduler(), options_.root_uri, options_.root_port, this);
+  std::unique_lock<std::mutex> lock(mutex_);
+  member_check_ = true;
+  const auto settled = [&] {
+    return state_->phase() == SchedulerState::Phase::kRunning ||
+           state_->phase() == SchedulerState::Phase::kFailed || stopping_;
+  };
+  if (!changed_.wait_until(lock, deadline, settled)) {
+    state_->GiveUp("waited " + std::to_string(options_.start_timeout.count()) + " s for " +
+                   state_->Missing());
+  }
+  if (stopping_) throw Error("the scheduler is being stopped");
+  if (state_->phase() == SchedulerState::Phase::kFailed) throw Error(state_->failure());
+}
+
+void Postoffice::Impl::StartNode(SteadyTime deadline) {
+  SetLogName(NameOf(options_.role));
+  std::string host = options_.node_host;
+  if (host.empty()) {
+    host = options_.van.interface.empty() ? AddressTowards(options_.root_uri)
+                                          : AddressOfInterface(options_.van.interface);
+  }
+  root_address_ = options_.root_uri + ":" + std::to_string(options_.root_port);
+  Registration registration;
+  registration.address = van_->Start(self(), host, 0, this);
+  van_->Connect(Scheduler(), root_address_,
+                std::min(deadline, steady_clock::now() + options_.van.connect_timeout));
+  registration.role = options_.role;
+  registration.wanted_rank = options_.wanted_rank;
+  registration.num_workers = options_.num_workers;
+  registration.num_servers = options_.num_servers;
+  van_->Send(Scheduler(), TextMessage(MessageKind::kRegister, registration.ToText()));
+
+  std::unique_lock<std::mutex> lock(mutex_);
+  // The scheduler, whose time runs out first, knows better who is missing.
+  const auto patience = deadline + milliseconds(300);
+  AwaitStart(&lock, patience, [&] { return member_check_.load(); });
+  const NodeId me = self();
+  for (const auto& [peer, address] : roster_.addresses) {
+    if (me.role != Role::kWorker || peer.role != Role::kServer) continue;
+    lock.unlock();
+    van_->Connect(peer, address, deadline);
+    lock.lock();
+    ThrowIfStartFailed();
+  }
+  SendBarrier(kReadyBarrier, 1, kPlainFlag);
+  AwaitStart(&lock, patience, [&] { return released_[kReadyBarrier] >= 1; });
+  started_ = true;
+  timeline_.Begin();
+}
+
+void Postoffice::Impl::OnRoster(const Message& message) {
+  if (message.header.flags == kRefusalFlag) {
+    if (!started_) start_failure_ = TextOf(message);
+    return;
+  }
+  if (member_check_) throw ProtocolError("a second roster");
+  roster_ = Roster::Parse(TextOf(message));
+  if (roster_.self.role != options_.role) throw ProtocolError("the roster names another role");
+  self_ = roster_.self.Packed();
+  van_->Rename(roster_.self);
+  SetLogName(roster_.self.ToString());
+  member_check_.store(true, std::memory_order_release);
+}
+
+}  // namespace hipress
