@@ -10,11 +10,10 @@ import torch.distributed as dist
 from torch.nn.parallel import DistributedDataParallel
 
 from hipress.secopa.plan import Decision
-from hipress.torch import auto
 from hipress.torch.engine import Engine, HipressError
-from hipress.torch.settings import MIN_SIZE, Settings, agree, check_parameters
-from hipress.torch.staging import current, device_of
-from hipress.torch.synchronizer import Synchronizer, group_timeout
+from hipress.torch.settings import MIN_SIZE, Settings
+from hipress.torch.start import start
+from hipress.torch.synchronizer import Synchronizer
 
 
 def compress(
@@ -56,29 +55,17 @@ def compress(
             "first (for FSDP2 there is hipress.torch.compress_fsdp)"
         )
     group = model.process_group
-    settings, problem = None, ""
     parameters = [
         (name, p)
         for name, p in model.module.named_parameters()
         if p.requires_grad and name not in model.parameters_to_ignore
     ]
-    try:
-        if not 0 < (1 if timeout is None else timeout):
-            raise ValueError(f"timeout must be more than 0 seconds, not {timeout!r}")
-        settings = Settings(
-            type, params, topology, min_size, warmup_steps, devices_per_host, plan
-        )
-        check_parameters(parameters, settings)
+
+    def make_settings() -> Settings:
         _check_model(model)
-    except (ValueError, TypeError) as error:
-        problem = str(error)
-    described = settings.describe() if settings else {}
-    described["model"] = "; ".join(f"{n} {tuple(p.shape)} {p.dtype}" for n, p in parameters)
-    device = device_of([p for _, p in parameters])
-    with current(device):
-        agree(group, described, problem)
-        engine = Engine(group, timeout or group_timeout(group))
-        auto.choose(settings, engine, group, device)
+        return Settings(type, params, topology, min_size, warmup_steps, devices_per_host, plan)
+
+    settings, engine = start(make_settings, group, parameters, timeout)
     compression = Compression(settings, engine, group, parameters)
     model.register_comm_hook(compression, _hook)
     return compression

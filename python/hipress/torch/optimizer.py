@@ -10,11 +10,9 @@ import torch
 import torch.distributed as dist
 
 from hipress.secopa.plan import Decision
-from hipress.torch import auto
-from hipress.torch.engine import Engine
-from hipress.torch.settings import MIN_SIZE, Settings, agree, check_parameters
-from hipress.torch.staging import current, device_of
-from hipress.torch.synchronizer import Synchronizer, group_timeout
+from hipress.torch.settings import MIN_SIZE, Settings
+from hipress.torch.start import start
+from hipress.torch.synchronizer import Synchronizer
 
 BUCKET_BYTES = 25 << 20
 """Of gradients that travel together, at most, unless one alone has more."""
@@ -56,23 +54,15 @@ class DistributedOptimizer:
     ) -> None:
         group = group or dist.group.WORLD
         named = [(name, p) for name, p in named_parameters if p.requires_grad]
-        settings, problem = None, ""
-        try:
+
+        def make_settings() -> Settings:
+            _check(optimizer, named, backward_passes_per_step, op)
             wanted = {"type": compression} if isinstance(compression, str) else dict(compression)
             type = wanted.pop("type", "none")
-            settings = Settings(type, wanted, topology, min_size, plan=plan)
-            _check(optimizer, named, backward_passes_per_step, op)
-            check_parameters(named, settings)
-        except (ValueError, TypeError) as error:
-            problem = str(error)
-        described = settings.describe() if settings else {}
-        model = "; ".join(f"{n} {tuple(p.shape)} {p.dtype}" for n, p in named)
+            return Settings(type, wanted, topology, min_size, plan=plan)
+
+        settings, engine = start(make_settings, group, named, timeout, op=op)
         self._optimizer, self._passes = optimizer, backward_passes_per_step
-        device = device_of([p for _, p in named])
-        with current(device):
-            agree(group, {**described, "model": model, "op": op}, problem)
-            engine = Engine(group, timeout or group_timeout(group))
-            auto.choose(settings, engine, group, device)
         sizes = {name: p.numel() for name, p in named}
         self.compression = Synchronizer(settings, engine, group, sizes, average=op == "average")
         # The last layer's gradients come first. All ranks send in this order, whatever their own.
