@@ -12,7 +12,7 @@ from torch.distributed.tensor import DTensor
 
 from hipress.casync.graph import GRADIENT, Graph, Op, Partition, cut, worker
 from hipress.torch.engine import Engine, HipressError
-from hipress.torch.plan import Gradient
+from hipress.torch.layout import Gradient
 from hipress.torch.settings import MIN_SIZE, Settings, agree
 from hipress.torch.synchronizer import Synchronizer, group_timeout
 

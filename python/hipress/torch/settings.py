@@ -14,7 +14,7 @@ from hipress.casync import topologies
 from hipress.casync.graph import Graph
 from hipress.compression import Compressor, codecs
 from hipress.secopa.plan import Decision, load
-from hipress.torch.plan import FLAGS
+from hipress.torch.layout import FLAGS
 from hipress.torch.staging import KINDS
 
 MIN_SIZE = 16 * 1024

@@ -13,8 +13,9 @@ from torch.distributed import distributed_c10d
 from hipress.casync.graph import Graph
 from hipress.torch import state
 from hipress.torch.engine import Engine
+from hipress.torch.layout import Gradient
 from hipress.torch.places import Codecs, Places
-from hipress.torch.plan import Gradient, Plan
+from hipress.torch.plan import Plan
 from hipress.torch.settings import Settings, digest
 from hipress.torch.staging import backend
 
