@@ -12,7 +12,9 @@ from torch.distributed import distributed_c10d
 
 from hipress.casync.graph import Graph
 from hipress.torch import state
-from hipress.torch.engine import Engine
+from hipress.torch.device import DEVICES, Device
+from hipress.torch.device_plan import DevicePlan
+from hipress.torch.engine import Engine, HipressError
 from hipress.torch.layout import Gradient
 from hipress.torch.places import Codecs, Places
 from hipress.torch.plan import Plan
@@ -51,7 +53,8 @@ class Synchronizer:
         self.sizes = dict(sizes)
         codecs = Codecs(settings.type, settings.params, average)
         self.places = Places(codecs, engine.rank, engine.world_size)
-        self._plans: dict[tuple, tuple[Plan, int]] = {}
+        self._device: Device | None = None
+        self._plans: dict[tuple, tuple[Plan | DevicePlan, int]] = {}
         self._rest: dict[tuple, torch.Tensor] = {}
 
     def synchronize(
@@ -68,6 +71,9 @@ class Synchronizer:
         :param after: not before this, which an earlier call sets
         :returns: of ``flat``, or a HipressError
         """
+        if self.settings.encode_on == "device" and self._device is None:
+            self._device = DEVICES[flat.device.type](flat.device)
+            self.places.device = flat.device
         warming_up = self.step < self.settings.warmup_steps
         compresses = self.settings.compresses
         large = [] if warming_up else [e for e in entries if compresses(e[0], e[2])]
@@ -75,8 +81,10 @@ class Synchronizer:
         what = f"{what} ({_listed([e[0] for e in entries])})"
         key = (entries, flat.dtype, warming_up)
         if large and key not in self._plans:
-            plan = self._plan(large, flat.dtype)
+            plan = self._plan(large, flat)
             self._plans[key] = (plan, self.engine.tags(plan))
+        if self.settings.encode_on == "device":
+            return self._on_device(flat, small, key, bool(large), what)
         staging = self.engine.staging(flat.device)
         future = staging.future()
         fetched = staging.fetch(flat) if large else None
@@ -91,11 +99,7 @@ class Synchronizer:
                 fetched.back()
             if work is not None:
                 self.engine.wait(work, what, flat.device)
-            if rest is not flat:
-                at = 0
-                for _, offset, count in small:
-                    flat[offset : offset + count].copy_(rest[at : at + count])
-                    at += count
+            _scatter(rest, flat, small)
 
         def job() -> None:
             try:
@@ -107,6 +111,44 @@ class Synchronizer:
 
         self.engine.submit(job)
         return future
+
+    def _on_device(
+        self, flat: torch.Tensor, small: list[Entry], key: tuple, mixed: bool, what: str
+    ) -> torch.futures.Future:
+        """Queues all of it; what is wrong now, or was in an earlier bucket, is the future's."""
+        device = self._device
+
+        def work() -> None:
+            if mixed:
+                plan, _ = self._plans[key]
+                plan.run(flat)
+                device.report(plan.numbers, lambda copy: told(plan.problem(copy)))
+            rest, pending = self._start_rest(flat, small, key, mixed)
+            if pending is not None:
+                self.engine.wait(pending, what, flat.device)
+                _scatter(rest, flat, small)
+
+        def told(problem: str) -> str:
+            return problem and f"{what}: {problem}"
+
+        try:
+            self.look()
+            return device.enqueue(flat, work)
+        except Exception as error:
+            failed = torch.futures.Future()
+            failed.set_exception(self.engine.fail(error, what))
+            return failed
+
+    def look(self) -> None:
+        """Raises what has gone wrong on a GPU and is known by now; waits for nothing.
+
+        :raises HipressError: which all later calls raise, too
+        """
+        problem = self._device.look() if self._device else ""
+        if problem:
+            self.engine.fail(HipressError(problem), "")
+        if self.engine.error:
+            raise self.engine.error
 
     def state_dict(self) -> dict[str, Any]:
         """This rank's residuals, momentum and step; see :mod:`hipress.torch.state`."""
@@ -144,14 +186,27 @@ class Synchronizer:
             gradient.count, self.engine.world_size, home, gradient.name
         )
 
-    def _plan(self, large: list[Entry], dtype: torch.dtype) -> Plan:
-        world_size = self.engine.world_size
+    def _plan(self, large: list[Entry], flat: torch.Tensor) -> Plan | DevicePlan:
         gradients = [Gradient(*entry) for entry in large]
         graphs = [self.graph(g) for g in gradients]
-        text = f"{self.settings.describe()} {gradients} {dtype}"
-        return Plan(
-            gradients, graphs, self.engine.rank, world_size, dtype, self.places, digest(text)
-        )
+        text = f"{self.settings.describe()} {gradients} {flat.dtype}"
+        about = (
+            gradients, graphs, self.engine.rank, self.engine.world_size, flat.dtype, self.places,
+            digest(text),
+        )  # fmt: skip
+        if self.settings.encode_on == "host":
+            return Plan(*about)
+        return DevicePlan(self._device, self._group, *about)
+
+
+def _scatter(rest: torch.Tensor, flat: torch.Tensor, small: list[Entry]) -> None:
+    """Puts what went uncompressed back to where it lies in the bucket."""
+    if rest is flat:
+        return
+    at = 0
+    for _, offset, count in small:
+        flat[offset : offset + count].copy_(rest[at : at + count])
+        at += count
 
 
 def _listed(names: list[str], most: int = 3) -> str:
