@@ -1,4 +1,4 @@
-"""Buckets on their device: CompLL's CUDA kernels, emulated, on tensors in host memory, over Gloo."""
+"""Buckets on their device: CompLL's CUDA kernels, emulated, on tensors in host memory."""
 
 import contextlib
 from types import SimpleNamespace
@@ -30,6 +30,9 @@ class Prompt:
 
     def copy(self, target, source, stream):
         target.copy_(source)
+
+    def upload(self, data):
+        return torch.frombuffer(bytearray(data), dtype=torch.uint8)
 
     def run(self, stream, work, tensors):
         work()
@@ -67,7 +70,22 @@ def synchronized(rank, where, type, dtype=torch.float32, steps=4, **options):
     return found, state
 
 
-CASES = [("onebit", {})]
+HALF = {"dtype": torch.float16}
+CASES = [
+    ("onebit", {"topology": "tree"}),
+    ("onebit", HALF),
+    ("tbq", {"topology": "ring", "threshold": 0.3}),
+    ("maxmin", {"warmup_steps": 1}),
+    ("maxmin", {"topology": "tree", "dtype": torch.bfloat16}),
+    ("maxminef", {"topology": "ring"}),
+    ("dgc", {"ratio": 0.05, "topology": "ring"}),
+    ("dgc", {"ratio": 0.05, "warmup_steps": 2, **HALF}),
+    ("topk", {"ratio": 0.02}),
+    ("terngrad", {"topology": "butterfly"}),
+    ("2bit", {"topology": "star"}),
+    ("none", {"topology": "ring", **HALF}),
+    ("onebit", {"topology": "hierarchical", "devices_per_host": 2}),
+]
 
 
 def on_host_and_device(rank):
@@ -78,10 +96,10 @@ def on_host_and_device(rank):
     ]
 
 
-@pytest.mark.parametrize("world_size", [2])
+@pytest.mark.parametrize("world_size", [2, 4])
 def test_the_device_gives_the_hosts_bits(world_size):
-    for found in run_ranks(on_host_and_device, world_size):
+    for found in run_ranks(on_host_and_device, world_size, timeout=300):
         assert not isinstance(found, str), found
-        for type, host, device in found:
-            assert host[0] == device[0], type
-            assert host[1] == device[1], type
+        for (type, host, device), (_, options) in zip(found, CASES):
+            assert host[0] == device[0], (type, options)
+            assert host[1] == device[1], (type, options)

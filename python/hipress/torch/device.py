@@ -35,6 +35,7 @@ class Device:
         self.side = cuda.stream()
         self._reports: deque[tuple[Any, torch.Tensor, Callable[[torch.Tensor], str]]] = deque()
         self._free: list[torch.Tensor] = []
+        self._scratch: torch.Tensor | None = None
 
     def algorithm(self, config: str) -> Algorithm:
         """The kernels of a codec's configuration."""
@@ -43,6 +44,12 @@ class Device:
     def handle(self) -> int:
         """The stream that a kernel goes to which is launched now."""
         return self.kernels.handle(self.device)
+
+    def scratch(self, count: int) -> torch.Tensor:
+        """float32[count] for what is queued now, and overwritten by the next bucket's work."""
+        if self._scratch is None or self._scratch.numel() < count:
+            self._scratch = torch.empty(count, dtype=torch.float32, device=self.device)
+        return self._scratch[:count]
 
     def enqueue(self, flat: torch.Tensor, work: Callable[[], None]) -> torch.futures.Future:
         """Queues ``work`` behind what the caller has queued so far.
@@ -56,6 +63,10 @@ class Device:
         with self.cuda.use(self.side):
             future.set_result(flat)
         return future
+
+    def join(self) -> None:
+        """Makes the caller's stream wait for all that is queued."""
+        self.cuda.current_stream().wait_event(self.side.record_event())
 
     def report(self, numbers: torch.Tensor, problem: Callable[[torch.Tensor], str]) -> None:
         """Has ``numbers`` looked at when they are there, after the work queued so far.

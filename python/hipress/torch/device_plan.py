@@ -8,18 +8,23 @@ travels with the messages: encoders then change nothing, and the results become 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import torch
 import torch.distributed as dist
 
 from hipress.casync.graph import GRADIENT, Graph, Op, Task, worker
-from hipress.compll.cuda import Algorithm, DecodeCall, EncodeCall
+from hipress.compll.cuda import Algorithm, DecodeCall
 from hipress.torch.device import Device, exchange
+from hipress.torch.device_calls import Batch, Copy, Decoder, Encoder, Input
 from hipress.torch.layout import Gradient, Layout, Run, Slot, Term
 from hipress.torch.message import OVERFLOW
-from hipress.torch.places import OWN, DevicePlace, Places
+from hipress.torch.places import OWN, Codecs, Places
 from hipress.torch.schedule import Value
+
+BATCHED = 64 * 1024
+"""Elements of the largest partition that one block of threads encodes or decodes, while others do
+with others. A guess: no GPU has measured it."""
 
 REFUSED = 2
 """Flag: a payload or a message was refused. Greater than OVERFLOW, so that of two the worse holds.
@@ -67,6 +72,7 @@ class DevicePlan(Layout):
     """A bucket's graphs, compiled to kernels.
 
     :param group: over which the messages go
+    :param codecs: instead of the places', for those that need less room after a warm-up
     """
 
     def __init__(
@@ -80,6 +86,7 @@ class DevicePlan(Layout):
         dtype: torch.dtype,
         places: Places,
         digest: int,
+        codecs: Codecs,
     ) -> None:
         self._device = device
         mine = [task for graph in graphs for task in graph.tasks.get(worker(rank), [])]
@@ -92,13 +99,14 @@ class DevicePlan(Layout):
         self._flag_word = self._report[0, :1]
         self._rows = 1
         self._readers: dict[int, tuple[str, Algorithm]] = {}  # by row
-        self._together: list[list[tuple[EncodeCall | DecodeCall, int]]] = []
+        self._together: list[list[Encoder | Decoder]] = []  # what is launched at once
         self._statuses: list[slice] = []
-        super().__init__(gradients, graphs, rank, world_size, dtype, places, digest)
+        super().__init__(gradients, graphs, rank, world_size, dtype, places, digest, codecs)
         self._give_workspace()
         self._exchanges = [exchange(each, group) for each in self.exchanges]
         self._senders = [list(each.receive) for each in self.exchanges]
         self._heads = [self._take_rows(len(each.receive)) for each in self.exchanges]
+        self._spans = self._find_spans()
         self._one = torch.ones((), dtype=dtype, device=device.device)
         self._nan = torch.full((), float("nan"), dtype=dtype, device=device.device)
 
@@ -112,10 +120,45 @@ class DevicePlan(Layout):
         return torch.empty(count, device=self._device.device)
 
     def _compile_all(self, values: Sequence[Value]) -> list[Run]:
+        """As the host's, but small encodes of gradients, for which nothing has to be done before,
+        and small decodes of results, which nothing waits for, are launched together."""
         first = self._rows
-        made = [self._compile(value) for value in values]
+        encoders: dict[Algorithm, list[Encoder | Decoder]] = {}
+        decoders: dict[Algorithm, list[Encoder | Decoder]] = {}
+        others = []
+        for value in values:
+            task, kind = self._task(value), self._kinds.get(value)
+            offset, count = self._span(value)
+            source = Value(value.graph, task.inputs[0]) if task.inputs else None
+            small = count <= BATCHED
+            if task.op == Op.ENCODE and task.of_gradient and small and not self._identity(kind):
+                made = self._encoder(value, task)
+                encoders.setdefault(self._algorithm(kind), []).append(made)
+            elif task.op == Op.DECODE and small and not self._identity(self._kinds.get(source)):
+                made = self._reader(source, count, offset)
+                decoders.setdefault(self._algorithm(self._kinds[source]), []).append(made)
+            else:
+                others.append(self._compile(value))
         self._statuses.append(slice(first, self._rows))
-        return made
+        return [*self._batches(encoders), *others, *self._batches(decoders)]
+
+    def _identity(self, kind: object | None) -> bool:
+        return kind is None or self._codecs.identity(kind)
+
+    def _batches(self, found: dict[Algorithm, list[Encoder | Decoder]]) -> list[Run]:
+        self._together += found.values()
+        return [
+            Batch(self._device, algorithm, members).run if len(members) > 1 else members[0].run
+            for algorithm, members in found.items()
+        ]
+
+    def _find_spans(self) -> list[slice]:
+        """Where gradients lie in the flat tensor, neighbours together."""
+        spans: list[slice] = []
+        for _, offset, count in self.gradients:
+            begin = spans.pop().start if spans and spans[-1].stop == offset else offset
+            spans.append(slice(begin, offset + count))
+        return spans
 
     def _take_rows(self, count: int) -> slice:
         """The next rows of the report."""
@@ -123,65 +166,46 @@ class DevicePlan(Layout):
         return slice(first, self._rows)
 
     def _give_workspace(self) -> None:
-        """Kernels' memory, the same for all: the stream does one thing after the other."""
-        spans = [sum(_aligned(size) for _, size in calls) for calls in self._together]
+        """Kernels' memory, the same for all launches: the stream makes one after the other."""
+        spans = [sum(_aligned(each.space) for each in launch) for launch in self._together]
         device = self._device.device
         self._workspace = torch.empty(max(spans, default=0), dtype=torch.uint8, device=device)
-        for calls in self._together:
+        for launch in self._together:
             at = self._workspace.data_ptr()
-            for call, size in calls:
-                call.workspace = at
-                at += _aligned(size)
+            for each in launch:
+                each.call.workspace = at
+                at += _aligned(each.space)
 
     def _encode(self, value: Value, task: Task) -> Run:
+        made = self._encoder(value, task)
+        if isinstance(made, Encoder):
+            self._together.append([made])
+        return made.run
+
+    def _encoder(self, value: Value, task: Task) -> Encoder | Copy:
         offset, count = self._span(value)
         graph, kind = self._graphs[value.graph], self._kinds[value]
         name, own = self.gradients[value.graph].name, task.inputs == (GRADIENT,)
         place = self._places.get(name, graph, value.task, task, kind)
-        scale = self._mean(value, task)
         dense = self._partial if own else self._dense[Value(value.graph, task.inputs[0])]
-        dense = dense[:count]
-        begin, end = offset, offset + count
-        write, direct = self._writer(value, place, count, dense)
-        direct = own and direct
-
-        def run(flat: torch.Tensor) -> None:
-            source = flat[begin:end] if direct and place.carried is None else dense
-            if own and source is dense:
-                dense.copy_(flat[begin:end])
-            if scale != 1.0:
-                dense.mul_(scale)
-            if place.carried is not None:
-                dense.add_(place.carried)
-                place.carried.mul_(self._flag_word)  # said now, unless it is not encoded
-            write(source)
-            place.step += 1
-
-        return run
-
-    def _writer(
-        self, value: Value, place: DevicePlace, count: int, dense: torch.Tensor
-    ) -> tuple[Callable[[torch.Tensor], None], bool]:
-        """What makes a payload, and whether it takes this bucket's type of gradients as it is."""
-        (message, index), kind = self._slots[value], self._kinds[value]
+        given = Input(
+            slice(offset, offset + count) if own else None, dense[:count],
+            self._mean(value, task), place, self._flag_word,
+        )  # fmt: skip
+        message, index = self._slots[value]
         if self._codecs.identity(kind):
             payload = self._elements(value)
             message.sizes[index] = payload.numel() * payload.element_size()
-            return payload.copy_, True
-        algorithm, device = self._device.algorithm(place.codec.config), self._device
-        payload = message.payload(index)
+            return Copy(given, payload)
+        algorithm, payload = self._algorithm(kind), message.payload(index)
         call = algorithm.encode_call(
-            dense.data_ptr(), count, [s.data_ptr() for s in place.states.values()],
-            payload.data_ptr(), payload.numel(), message.size(index), 0, 0, place.stream,
-            self._flag_word.data_ptr(),
+            0, count, [state.data_ptr() for state in place.states.values()], payload.data_ptr(),
+            payload.numel(), message.size(index), 0, 0, place.stream, self._flag_word.data_ptr(),
         )  # fmt: skip
-        self._together.append([(call, algorithm.encode_workspace(count))])
+        return Encoder(self._device, algorithm, given, call, algorithm.encode_workspace(count))
 
-        def run(source: torch.Tensor) -> None:
-            call.gradient, call.step = source.data_ptr(), place.step
-            algorithm.encode(call, device.handle())
-
-        return run, self._dtype == torch.float32
+    def _algorithm(self, kind: object) -> Algorithm:
+        return self._device.algorithm(self._codecs.decoder(kind).config)
 
     def _elements(self, value: Value) -> torch.Tensor:
         """A payload that is elements as they are."""
@@ -190,17 +214,18 @@ class DevicePlan(Layout):
         dtype = self._dtype if self._kinds[value] == OWN else torch.float32
         return message.payload(index)[: count * dtype.itemsize].view(dtype)
 
-    def _call(self, source: Value, out: torch.Tensor, count: int) -> tuple[Algorithm, DecodeCall]:
-        """A decoder's call, whose status has a row of its own."""
-        (message, index), kind = self._slots[source], self._kinds[source]
-        algorithm = self._device.algorithm(self._codecs.decoder(kind).config)
+    def _reader(self, source: Value, count: int, offset: int) -> Decoder:
+        """A decoder of a payload, whose status has a row of its own."""
+        message, index = self._slots[source]
+        algorithm = self._algorithm(self._kinds[source])
         payload, row = message.payload(index), self._take_rows(1).start
         self._readers[row] = (self.gradients[source.graph].name, algorithm)
         call = DecodeCall(
-            payload.data_ptr(), message.size(index), payload.numel(), count, out.data_ptr(),
+            payload.data_ptr(), message.size(index), payload.numel(), count, 0,
             self._report[row].data_ptr(), 0,
         )  # fmt: skip
-        return algorithm, call
+        space = algorithm.decode_workspace(count)
+        return Decoder(self._device, algorithm, call, offset, space)
 
     def _sum(self, kind: object, sources: Sequence[Value], count: int) -> Term:
         if self._codecs.identity(kind):
@@ -212,48 +237,40 @@ class DevicePlan(Layout):
                     out.add_(term)
 
             return add
-        made = [self._call(source, self._partial, count) for source in sources]
-        algorithm, calls = made[0][0], [call for _, call in made]
-        space, device = algorithm.decode_workspace(count), self._device
-        self._together.append([(call, space) for call in calls])
+        made = [self._reader(source, count, 0) for source in sources]
+        self._together.append(made)
+        algorithm, calls, device = self._algorithm(kind), [each.call for each in made], self._device
 
         def run(flat: torch.Tensor, out: torch.Tensor) -> None:
-            for call in calls:
-                call.out = out.data_ptr()
+            for each in made:
+                each.prepare(out, 0)
             algorithm.decode_sum(calls, device.handle())
 
         return run
 
     def _decode(self, value: Value, source: Value) -> Run:
         offset, count = self._span(value)
-        begin, end = offset, offset + count
         if self._codecs.identity(self._kinds[source]):
             elements = self._elements(source)
-            return lambda flat: flat[begin:end].copy_(elements)
-        wide, device = self._partial[:count], self._device
-        algorithm, call = self._call(source, wide, count)
-        self._together.append([(call, algorithm.decode_workspace(count))])
-        direct = self._dtype == torch.float32
-
-        def run(flat: torch.Tensor) -> None:
-            out = flat[begin:end]
-            call.out = out.data_ptr() if direct else wide.data_ptr()
-            algorithm.decode(call, False, device.handle())
-            if not direct:
-                out.copy_(wide)
-
-        return run
+            return lambda flat: flat[offset : offset + count].copy_(elements)
+        made = self._reader(source, count, offset)
+        self._together.append([made])
+        return made.run
 
     # Every step.
 
     def run(self, flat: torch.Tensor) -> None:
         """Queues the synchronisation of a bucket on the current stream."""
+        pieces, wide = [flat[span] for span in self._spans], flat
+        if flat.dtype != torch.float32:
+            wide = self._device.scratch(flat.numel())
+            wide.copy_(flat)
         low, high = torch.aminmax(flat)
         finite = torch.isfinite(low) & torch.isfinite(high)
         self._flag_word.copy_(torch.where(finite, 0, OVERFLOW))
         for stage, each in enumerate(self.exchanges):
             for task in self.stages[stage]:
-                task(flat)
+                task(wide)
             self._raise_refused(self._statuses[stage])
             for source, target in each.copies:
                 self._copy_payload(source, target)
@@ -263,7 +280,9 @@ class DevicePlan(Layout):
             self._exchanges[stage]()
             if each.receive:
                 self._take_over(self._heads[stage], list(each.receive.values()))
-        self._poison(flat)
+        if wide is not flat:
+            torch._foreach_copy_(pieces, [wide[span] for span in self._spans])
+        torch._foreach_mul_(pieces, torch.where(self._flag_word[0] == 0, self._one, self._nan))
 
     @staticmethod
     def _copy_payload(source: Slot, target: Slot) -> None:
@@ -283,18 +302,6 @@ class DevicePlan(Layout):
         torch.cat([message.head for message in messages], out=heads.view(-1))
         flags = torch.where(heads[:, 0] == self._digest, heads[:, 1], REFUSED)
         torch.maximum(self._flag_word, flags.amax(), out=self._flag_word)
-
-    def _poison(self, flat: torch.Tensor) -> None:
-        spans: list[list[int]] = []
-        for gradient in self.gradients:
-            end = gradient.offset + gradient.count
-            if spans and spans[-1][1] == gradient.offset:
-                spans[-1][1] = end
-            else:
-                spans.append([gradient.offset, end])
-        pieces = [flat[begin:end] for begin, end in spans]
-        factor = torch.where(self._flag_word[0] == 0, self._one, self._nan)
-        torch._foreach_mul_(pieces, factor)
 
     # After a step.
 

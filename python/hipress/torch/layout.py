@@ -15,7 +15,7 @@ import torch
 
 from hipress._lib import BFLOAT16, FLOAT16, FLOAT32
 from hipress.casync.graph import GRADIENT, Graph, Op, Task, worker
-from hipress.torch.places import OWN, Places
+from hipress.torch.places import OWN, Codecs, Places
 from hipress.torch.schedule import Round, Value, origins, results, schedule
 
 FLAGS = {torch.float32: FLOAT32, torch.float16: FLOAT16, torch.bfloat16: BFLOAT16}
@@ -61,6 +61,7 @@ class Layout:
 
     :param places: of this rank; says of every task that encodes how it does
     :param digest: what both ends of a message must agree on
+    :param codecs: default: the places'
     """
 
     def __init__(
@@ -72,6 +73,7 @@ class Layout:
         dtype: torch.dtype,
         places: Places,
         digest: int,
+        codecs: Codecs | None = None,
     ) -> None:
         self.gradients = list(gradients)
         self._graphs = list(graphs)
@@ -79,7 +81,7 @@ class Layout:
         self._tasks = [graph.tasks.get(self._node, []) for graph in graphs]
         self._scale = 1.0 / world_size
         self._dtype, self._itemsize, self._flag = dtype, dtype.itemsize, FLAGS[dtype]
-        self._places, self._codecs, self._digest = places, places.codecs, digest
+        self._places, self._codecs, self._digest = places, codecs or places.codecs, digest
         self._slots: dict[Value, Slot] = {}
         self._dense: dict[Value, torch.Tensor] = {}
         self._final: set[Value] = set()

@@ -11,6 +11,7 @@ import torch
 
 from hipress._lib import FLOAT32, check_call, lib
 from hipress.casync.graph import GRADIENT, Task
+from hipress.compression import Compressor
 from hipress.torch.layout import Layout, Run, Term
 from hipress.torch.message import OVERFLOW, Message
 from hipress.torch.schedule import Value
@@ -22,6 +23,7 @@ class Plan(Layout):
     def __init__(self, *args: object, **keywords: object) -> None:
         self.flags = 0
         self._written = ctypes.c_int64()
+        self._encoding: list[list[Compressor]] = []
         super().__init__(*args, **keywords)
 
     # Made once.
@@ -32,11 +34,16 @@ class Plan(Layout):
     def _empty(self, count: int) -> torch.Tensor:
         return torch.empty(count)
 
+    def _compile_all(self, values: Sequence[Value]) -> list[Run]:
+        self._encoding.append([])
+        return super()._compile_all(values)
+
     def _encode(self, value: Value, task: Task) -> Run:
         offset, count = self._span(value)
         name = self.gradients[value.graph].name
         graph, kind = self._graphs[value.graph], self._kinds[value]
         compressor = self._places.get(name, graph, value.task, task, kind)
+        self._encoding[-1].append(compressor)
         handle, encode = compressor._handle, lib.HipressCodecEncode
         message, index = self._slots[value]
         own, flag = task.inputs == (GRADIENT,), self._wire(kind)
@@ -117,6 +124,9 @@ class Plan(Layout):
                 address, size = source.payload(i)
                 ctypes.memmove(target.room(), address, size)
                 target.put(j, size)
+        else:
+            for compressor in self._encoding[stage]:
+                compressor.skip()
         for message in self.exchanges[stage].send.values():
             message.raise_flags(self.flags)
 

@@ -87,6 +87,11 @@ class Cuda:
             target.copy_(source, non_blocking=True)
         (target if target.is_cuda else source).record_stream(stream)
 
+    def upload(self, data: bytes) -> torch.Tensor:
+        """uint8 in device memory, there before what the current stream does next."""
+        memory = torch.frombuffer(bytearray(data), dtype=torch.uint8).pin_memory()
+        return memory.to(self._device, non_blocking=True)
+
     def run(
         self, stream: Any, work: Callable[[], None], tensors: Sequence[torch.Tensor]
     ) -> None:

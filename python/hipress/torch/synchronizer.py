@@ -79,7 +79,7 @@ class Synchronizer:
         large = [] if warming_up else [e for e in entries if compresses(e[0], e[2])]
         small = [e for e in entries if e not in large]
         what = f"{what} ({_listed([e[0] for e in entries])})"
-        key = (entries, flat.dtype, warming_up)
+        key = (entries, flat.dtype, warming_up or self._codecs_warm_up())
         if large and key not in self._plans:
             plan = self._plan(large, flat)
             self._plans[key] = (plan, self.engine.tags(plan))
@@ -151,7 +151,9 @@ class Synchronizer:
             raise self.engine.error
 
     def state_dict(self) -> dict[str, Any]:
-        """This rank's residuals, momentum and step; see :mod:`hipress.torch.state`."""
+        """This rank's residuals, momentum and step, in host memory; see
+        :mod:`hipress.torch.state`."""
+        self._join()
         return state.state_dict(self)
 
     def load_state_dict(self, saved: Mapping[str, Any]) -> None:
@@ -160,7 +162,12 @@ class Synchronizer:
 
         :raises ValueError: saying what is missing
         """
+        self._join()
         state.load_state_dict(self, saved)
+
+    def _join(self) -> None:
+        if self._device is not None:
+            self._device.join()
 
     def _start_rest(
         self, flat: torch.Tensor, small: list[Entry], key: tuple, mixed: bool
@@ -196,7 +203,18 @@ class Synchronizer:
         )  # fmt: skip
         if self.settings.encode_on == "host":
             return Plan(*about)
-        return DevicePlan(self._device, self._group, *about)
+        codecs = self.places.codecs
+        if not self._codecs_warm_up() and self.settings.params.get("warmup"):
+            # From here on payloads are shorter, and the room for them is what is sent.
+            params = {**self.settings.params, "warmup": 0}
+            codecs = Codecs(self.settings.type, params, self.average)
+            self._plans = {key: plan for key, plan in self._plans.items() if not key[2]}
+        return DevicePlan(self._device, self._group, *about, codecs)
+
+    def _codecs_warm_up(self) -> bool:
+        """Whether payloads on a device may be longer than they will be."""
+        on_device = self.settings.encode_on == "device"
+        return on_device and self.step < int(self.settings.params.get("warmup", 0))
 
 
 def _scatter(rest: torch.Tensor, flat: torch.Tensor, small: list[Entry]) -> None:
