@@ -126,6 +126,16 @@ def every_case(rank):
     return found
 
 
+@pytest.fixture(scope="module", autouse=True)
+def kernels():
+    """Compiles them, unless a cache has them, before jobs begin that must be done in time."""
+    from hipress.compression import Compressor
+
+    device = on_the_cpu()
+    for type in sorted({type for type, _ in CASES} - {"none"}):
+        device.algorithm(Compressor(type).config)
+
+
 def succeed(results):
     assert not any(isinstance(found, str) for found in results), results
     return results
@@ -270,23 +280,42 @@ class Late(LateDevice):
         return torch.frombuffer(bytearray(data), dtype=torch.uint8)
 
 
-def train_late(seed, forgotten=""):
-    """What buckets hold after each step, and what was said of them, on one rank."""
+def alone(device, **counts):
+    """A bucket's plan on one rank, of gradients by name."""
     from hipress.torch.device_plan import DevicePlan
     from hipress.torch.layout import Gradient
     from hipress.torch.places import Codecs, Places
     from hipress.torch.settings import Settings
 
+    codecs = Codecs("onebit", {})
+    places, gradients, at = Places(codecs, 0, 1), [], 0
+    places.device = device.device
+    for name, count in counts.items():
+        gradients.append(Gradient(name, at, count))
+        at += count
+    graphs = [Settings("onebit").graph(count, 1, 0) for count in counts.values()]
+    return DevicePlan(device, None, gradients, graphs, 0, 1, torch.float32, places, 7, codecs)
+
+
+def test_small_gradients_are_one_launch():
+    device = on_the_cpu()
+    plan = alone(device, a=500, b=300, c=70_000, d=100)
+    library = next(iter(plan._readers.values()))[1].library
+    for _ in range(2):
+        before = library.launches
+        plan.run(torch.randn(70_900))
+        # a, b and d together are encoded and decoded, each one's sum is made and encoded; c alone
+        # takes two launches to encode.
+        assert library.launches - before == (1 + 1) + 3 * (1 + 1) + (2 + 1 + 2 + 1)
+
+
+def train_late(seed, forgotten=""):
+    """What buckets hold after each step, and what was said of them, on one rank."""
     late = Late(seed)
-    device, codecs = on_the_cpu(late), Codecs("onebit", {})
-    places = Places(codecs, 0, 1)
-    places.device, flats, plans = device.device, [], []
+    device, flats, plans = on_the_cpu(late), [], []
     for b, count in enumerate([150, 90, 300]):
         flats.append(torch.zeros(count))
-        plans.append(DevicePlan(
-            device, None, [Gradient(f"g{b}", 0, count)], [Settings("onebit").graph(count, 1, 0)],
-            0, 1, torch.float32, places, 7, codecs,
-        ))  # fmt: skip
+        plans.append(alone(device, **{f"g{b}": count}))
     slot, found, said = next(iter(plans[1]._slots.values())), [], []
     compute, steps = plans[1].stages[0], []
 

@@ -104,7 +104,9 @@ class DevicePlan(Layout):
         super().__init__(gradients, graphs, rank, world_size, dtype, places, digest, codecs)
         self._give_workspace()
         self._exchanges = [exchange(each, group) for each in self.exchanges]
-        self._senders = [list(each.receive) for each in self.exchanges]
+        self._senders = [
+            [dist.get_global_rank(group, peer) for peer in each.receive] for each in self.exchanges
+        ]
         self._heads = [self._take_rows(len(each.receive)) for each in self.exchanges]
         self._spans = self._find_spans()
         self._one = torch.ones((), dtype=dtype, device=device.device)

@@ -153,8 +153,12 @@ class Synchronizer:
     def state_dict(self) -> dict[str, Any]:
         """This rank's residuals, momentum and step, in host memory; see
         :mod:`hipress.torch.state`."""
-        self._join()
-        return state.state_dict(self)
+        if self._device is None:
+            return state.state_dict(self)
+        self._device.join()
+        found = state.state_dict(self)
+        self.look()  # what is saved is not what a refused payload has left
+        return found
 
     def load_state_dict(self, saved: Mapping[str, Any]) -> None:
         """Goes on from a state; from another number of ranks, topology or type, if it holds all
@@ -162,12 +166,9 @@ class Synchronizer:
 
         :raises ValueError: saying what is missing
         """
-        self._join()
-        state.load_state_dict(self, saved)
-
-    def _join(self) -> None:
         if self._device is not None:
             self._device.join()
+        state.load_state_dict(self, saved)
 
     def _start_rest(
         self, flat: torch.Tensor, small: list[Entry], key: tuple, mixed: bool
