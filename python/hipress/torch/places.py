@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import zlib
 from collections.abc import Mapping
+from dataclasses import replace
 
 from hipress.casync import graph as casync
 from hipress.casync.graph import Graph, Partition, Task
@@ -69,10 +70,14 @@ class Places:
     """All compressors of one rank, by gradient name and task.
 
     They stay when DDP puts gradients into other buckets, because they know nothing of buckets.
+
+    :param begins: for gradients that are a part of a parameter's: which of its elements comes first
     """
 
-    def __init__(self, codecs: Codecs, rank: int, world_size: int) -> None:
-        self.codecs = codecs
+    def __init__(
+        self, codecs: Codecs, rank: int, world_size: int, begins: Mapping[str, int] | None = None
+    ) -> None:
+        self.codecs, self._begins = codecs, begins or {}
         self._rank, self._world_size = rank, world_size
         self.made: dict[tuple[str, int], Compressor] = {}
         self.partitions: dict[tuple[str, int], Partition] = {}
@@ -85,6 +90,7 @@ class Places:
         key = (name, index)
         if key not in self.made:
             partition = graph.partitions[task.partition]
+            partition = replace(partition, offset=partition.offset + self._begins.get(name, 0))
             compressor = self.codecs.make(kind)
             compressor.stream = stream(name, index, self._rank)
             compressor._size = partition.count  # plans call the library without Compressor.encode
