@@ -168,7 +168,7 @@ def test_equals_the_reference():
 
 
 def modes(rank):
-    """Accumulation, a frozen and an unused parameter, warm-up, a plan."""
+    """Accumulation, a frozen and an unused parameter, warm-up, a plan, an overflow."""
     from torch.distributed.device_mesh import init_device_mesh
 
     import hipress.torch
@@ -225,7 +225,13 @@ def modes(rank):
     model.parts[1].forward = made
     backward(model, rank, 5)
     check([5], expected_of)
-    assert compression.step == 5
+    model.parts[0].forward = lambda rank, step: sum(
+        (p * (float("inf") if rank == 1 else 0.0)).sum() for p in model.parts[0].parameters()
+    )
+    backward(model, rank, 6)  # as bad on all ranks, in this module only
+    grads = {name: p.grad.to_local() for name, p in model.named_parameters() if p.grad is not None}
+    assert grads["parts.0.uneven"].isnan().all() and grads["parts.1.left_out"].isfinite().all()
+    assert compression.step == 6
 
 
 def test_accumulation_frozen_and_unused_parameters_warmup_and_plan():
