@@ -10,7 +10,6 @@ same script in the same namespaces; float16 gradients, the usual cheap remedy, a
 from __future__ import annotations
 
 import argparse
-import json
 import statistics
 import sys
 import tempfile
@@ -64,7 +63,6 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--hidden", type=int, default=2048)
     parser.add_argument("--learning-rate", type=float, default=0.1)
     parser.add_argument("--rate", default="1gbit")
-    parser.add_argument("--results", type=Path, default=jobs.RESULTS, help="folder")
     return parser.parse_args()
 
 
@@ -127,8 +125,6 @@ def main() -> int:
             str(row.missed or ""),
         )
     console.print(table)
-    args.results.mkdir(parents=True, exist_ok=True)
-    path = args.results / "time_to_accuracy.json"
     record = {
         "machine": machine,
         "target": args.target,
@@ -140,7 +136,7 @@ def main() -> int:
             for row in table_rows
         ],
     }
-    path.write_text(json.dumps(record, indent=1) + "\n")
+    path = jobs.save("time_to_accuracy", record)
     console.print(f"saved {path}")
     return 0
 

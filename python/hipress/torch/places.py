@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import zlib
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import torch
@@ -119,10 +120,14 @@ class Places:
 
     They stay when DDP puts gradients into other buckets, because they know nothing of buckets.
     Those of gradients that are encoded on a GPU are :class:`DevicePlace`, once ``device`` is set.
+
+    :param begins: for gradients that are a part of a parameter's: which of its elements comes first
     """
 
-    def __init__(self, codecs: Codecs, rank: int, world_size: int) -> None:
-        self.codecs = codecs
+    def __init__(
+        self, codecs: Codecs, rank: int, world_size: int, begins: Mapping[str, int] | None = None
+    ) -> None:
+        self.codecs, self._begins = codecs, begins or {}
         self._rank, self._world_size = rank, world_size
         self.device: torch.device | None = None
         self.made: dict[tuple[str, int], Compressor | DevicePlace] = {}
@@ -138,6 +143,7 @@ class Places:
         key = (name, index)
         if key not in self.made:
             partition = graph.partitions[task.partition]
+            partition = replace(partition, offset=partition.offset + self._begins.get(name, 0))
             compressor = self._make(kind, partition.count)
             compressor.stream = stream(name, index, self._rank)
             if key in self._restored:

@@ -139,7 +139,8 @@ class Plan(Layout):
         """Ends a step: an overflow anywhere makes every result NaN, everywhere."""
         if self.flags:
             for gradient in self.gradients:
-                flat[gradient.offset : gradient.offset + gradient.count].fill_(float("nan"))
+                for piece in gradient.slices():
+                    flat[piece].fill_(float("nan"))
 
 
 def _all_finite(flat: torch.Tensor) -> bool:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
 
 import torch
 import torch.distributed as dist
@@ -21,8 +21,9 @@ from hipress.torch.plan import Plan
 from hipress.torch.settings import Settings, digest
 from hipress.torch.staging import backend
 
-Entry = tuple[str, int, int]
-"""A gradient's name, its offset in the flat tensor and its count, in elements."""
+Entry = tuple
+"""A gradient's name, its offset in the flat tensor and its count, in elements; for one that lies in
+chunks the two numbers more of a :class:`Gradient`."""
 
 
 def group_timeout(group: dist.ProcessGroup) -> float:
@@ -32,11 +33,21 @@ def group_timeout(group: dist.ProcessGroup) -> float:
     return timeout.total_seconds()
 
 
+class Rest(NamedTuple):
+    """What goes uncompressed, on its way; ``back()`` puts results where the gradients are."""
+
+    work: dist.Work
+    back: Callable[[], None]
+
+
 class Synchronizer:
     """The compression of one set of gradients on one process group.
 
-    :param sizes: elements of every gradient by name, in an order that is the same on all ranks
+    In checkpoints it is rank ``rank`` of ``world_size`` that synchronise so, by ``topology``.
+
+    :param sizes: elements of every parameter by name, in an order that is the same on all ranks
     :param average: whether results are means, else sums
+    :param begins: for gradients that are a part of a parameter's: which of its elements comes first
     """
 
     def __init__(
@@ -46,13 +57,16 @@ class Synchronizer:
         group: dist.ProcessGroup,
         sizes: Mapping[str, int],
         average: bool = True,
+        begins: Mapping[str, int] | None = None,
     ) -> None:
         self.settings, self.engine, self.step = settings, engine, 0
         self._group, self.average = group, average
+        self.rank, self.world_size = engine.rank, engine.world_size
+        self.topology = settings.topology
         self._homes = {name: home for home, name in enumerate(sizes)}
         self.sizes = dict(sizes)
         codecs = Codecs(settings.type, settings.params, average)
-        self.places = Places(codecs, engine.rank, engine.world_size)
+        self.places = Places(codecs, engine.rank, engine.world_size, begins)
         self._device: Device | None = None
         self._plans: dict[tuple, tuple[Plan | DevicePlan, int]] = {}
         self._rest: dict[tuple, torch.Tensor] = {}
@@ -88,7 +102,7 @@ class Synchronizer:
         staging = self.engine.staging(flat.device)
         future = staging.future()
         fetched = staging.fetch(flat) if large else None
-        rest, work = self._start_rest(flat, small, key, bool(large))
+        rest = self._start_rest(flat, small, key) if small else None
 
         def run() -> None:
             if after is not None:
@@ -97,9 +111,9 @@ class Synchronizer:
                 plan, tag = self._plans[key]
                 self.engine.run(plan, fetched.host(self.engine.timeout), tag, what)
                 fetched.back()
-            if work is not None:
-                self.engine.wait(work, what, flat.device)
-            _scatter(rest, flat, small)
+            if rest is not None:
+                self.engine.wait(rest.work, what, flat.device)
+                rest.back()
 
         def job() -> None:
             try:
@@ -123,10 +137,10 @@ class Synchronizer:
                 plan, _ = self._plans[key]
                 plan.run(flat)
                 device.report(plan.numbers, lambda copy: told(plan.problem(copy)))
-            rest, pending = self._start_rest(flat, small, key, mixed)
-            if pending is not None:
-                self.engine.wait(pending, what, flat.device)
-                _scatter(rest, flat, small)
+            if small:
+                rest = self._start_rest(flat, small, key)
+                self.engine.wait(rest.work, what, flat.device)
+                rest.back()
 
         def told(problem: str) -> str:
             return problem and f"{what}: {problem}"
@@ -170,29 +184,35 @@ class Synchronizer:
             self._device.join()
         state.load_state_dict(self, saved)
 
-    def _start_rest(
-        self, flat: torch.Tensor, small: list[Entry], key: tuple, mixed: bool
-    ) -> tuple[torch.Tensor, dist.Work | None]:
+    def _start_rest(self, flat: torch.Tensor, small: list[Entry], key: tuple) -> Rest:
         """Starts the all-reduce of what goes uncompressed, on the user's own group and in this
         thread, for its collectives must begin in the same order on all ranks."""
-        if not small:
-            return flat, None
-        rest = flat
-        if mixed:
-            if key not in self._rest:
-                self._rest[key] = flat.new_empty(sum(count for _, _, count in small))
-            rest = self._rest[key]
-            torch.cat([flat[offset : offset + count] for _, offset, count in small], out=rest)
+        pieces = [flat[offset : offset + count] for _, offset, count in small]
+        joined = self._joined(pieces, flat, key)
         if self.average:
-            rest.div_(self.engine.world_size)
-        return rest, dist.all_reduce(rest, group=self._group, async_op=True)
+            joined.div_(self.engine.world_size)
+        work = dist.all_reduce(joined, group=self._group, async_op=True)
+
+        def back() -> None:
+            if joined is not flat:
+                for piece, values in zip(pieces, joined.split([len(p) for p in pieces])):
+                    piece.copy_(values)
+
+        return Rest(work, back)
+
+    def _joined(self, pieces: list[torch.Tensor], flat: torch.Tensor, key: tuple) -> torch.Tensor:
+        """The pieces one behind the other: ``flat`` itself if they are all of it."""
+        count = sum(len(piece) for piece in pieces)
+        if count == len(flat):
+            return flat
+        if key not in self._rest:
+            self._rest[key] = flat.new_empty(count)
+        return torch.cat(pieces, out=self._rest[key])
 
     def graph(self, gradient: Gradient) -> Graph:
         """The graph by which a gradient is synchronised."""
         home = self._homes.setdefault(gradient.name, len(self._homes))
-        return self.settings.graph(
-            gradient.count, self.engine.world_size, home, gradient.name
-        )
+        return self.settings.graph(gradient.count, self.engine.world_size, home, gradient.name)
 
     def _plan(self, large: list[Entry], flat: torch.Tensor) -> Plan | DevicePlan:
         gradients = [Gradient(*entry) for entry in large]
@@ -216,16 +236,6 @@ class Synchronizer:
         """Whether payloads on a device may be longer than they will be."""
         on_device = self.settings.encode_on == "device"
         return on_device and self.step < int(self.settings.params.get("warmup", 0))
-
-
-def _scatter(rest: torch.Tensor, flat: torch.Tensor, small: list[Entry]) -> None:
-    """Puts what went uncompressed back to where it lies in the bucket."""
-    if rest is flat:
-        return
-    at = 0
-    for _, offset, count in small:
-        flat[offset : offset + count].copy_(rest[at : at + count])
-        at += count
 
 
 def _listed(names: list[str], most: int = 3) -> str:
