@@ -47,7 +47,7 @@ class EncodeCall(Structure):
     _fields_ = [
         ("gradient", c_void_p), ("n", c_int64), ("states", c_void_p * _STATES), ("step", c_uint64),
         ("stream", c_uint32), ("payload", c_void_p), ("capacity", c_int64), ("bytes", c_void_p),
-        ("workspace", c_void_p),
+        ("workspace", c_void_p), ("skip", c_void_p),
     ]  # fmt: skip
 
 
@@ -173,7 +173,7 @@ class Algorithm:
 
     def encode_call(
         self, gradient: int, n: int, states: Sequence[int], payload: int, capacity: int, size: int,
-        workspace: int, step: int = 0, place: int = 0,
+        workspace: int, step: int = 0, place: int = 0, skip: int | None = None,
     ) -> EncodeCall:  # fmt: skip
         """A call, for encode() or for a list of calls in device memory.
 
@@ -182,12 +182,16 @@ class Algorithm:
         :param size: device pointer of an int64, where the payload's size goes
         :param step: encodes of these states so far
         :param place: tells apart the places of a job that share a seed
+        :param skip: device pointer of an int64: if that is not 0 when the device comes to the call,
+            nothing is written, states included
         """
         if len(states) != len(self.program.states):
             wanted = ", ".join(self.program.states) or "none"
             raise ValueError(f"{self.program.name} has the states {wanted}, not {len(states)}")
         pointers = (c_void_p * _STATES)(*states)
-        return EncodeCall(gradient, n, pointers, step, place, payload, capacity, size, workspace)
+        return EncodeCall(
+            gradient, n, pointers, step, place, payload, capacity, size, workspace, skip
+        )
 
     def encode(self, call: EncodeCall, stream: int = 0, shape: str = "auto") -> None:
         """Enqueues an encode on a stream. :raises CudaError: if it cannot be launched"""

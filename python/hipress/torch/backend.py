@@ -26,7 +26,7 @@ from torch._C._distributed_c10d import _create_work_from_future
 
 from hipress.compression import Compressor
 from hipress.torch.engine import Engine
-from hipress.torch.plan import FLAGS
+from hipress.torch.layout import FLAGS
 from hipress.torch.settings import MIN_SIZE, Settings
 from hipress.torch.staging import KINDS
 from hipress.torch.start import start

@@ -41,7 +41,7 @@ class CudaKernels:
             int(states[-1]) if states else 0, stream & 0xFFFFFFFF,
         )  # fmt: skip
         # Memory that is freed now is used again by this stream only after the kernels.
-        algorithm.encode(call, self._stream(gradient))
+        algorithm.encode(call, self.handle(gradient.device))
         return size
 
     def decode(
@@ -78,7 +78,7 @@ class CudaKernels:
             payload.data_ptr(), size.data_ptr(), payload.numel(), n, out.data_ptr(),
             status.data_ptr(), work.data_ptr(),
         )  # fmt: skip
-        algorithm.decode(call, add, self._stream(payload))
+        algorithm.decode(call, add, self.handle(payload.device))
         found = status.tolist()
         if found[0] != 0:
             raise ValueError(
@@ -86,8 +86,9 @@ class CudaKernels:
                 f"{algorithm.sentence(found)}"
             )
 
-    def _stream(self, tensor: torch.Tensor) -> int:
-        return 0 if self.emulate else torch.cuda.current_stream(tensor.device).cuda_stream
+    def handle(self, device: torch.device) -> int:
+        """The current stream, as kernels are launched on it."""
+        return 0 if self.emulate else torch.cuda.current_stream(device).cuda_stream
 
     def _algorithm(self, config: str) -> Algorithm:
         """The code of a codec's configuration."""

@@ -15,7 +15,7 @@ from torch.distributed.tensor import DTensor, Shard
 from hipress.casync.graph import GRADIENT, Graph, Op, Partition, cut, worker
 from hipress.secopa.plan import Decision
 from hipress.torch.engine import HipressError
-from hipress.torch.plan import FLAGS, Gradient
+from hipress.torch.layout import FLAGS, Gradient
 from hipress.torch.settings import MIN_SIZE, Settings
 from hipress.torch.start import start
 from hipress.torch.synchronizer import Entry, Rest, Synchronizer

@@ -26,6 +26,7 @@ def compress(
     devices_per_host: int = 1,
     plan: str | os.PathLike[str] | Mapping[str, Decision] | None = None,
     timeout: float | None = None,
+    encode_on: str = "host",
     **params: object,
 ) -> Compression:
     """Makes ``model`` synchronise compressed gradients, averaged over the ranks as before.
@@ -46,6 +47,8 @@ def compress(
         parts to cut them; what it does not name goes by min_size. "auto": the ranks measure now,
         for some seconds, from which size on (min_size or more) compression pays on this network
     :param timeout: seconds to wait for another rank; default: the process group's timeout
+    :param encode_on: for a model on a GPU: "host" encodes gradients on the CPU and sends them over
+        Gloo; "device" encodes them on the GPU and sends them over the model's process group of NCCL
     :param params: the codec's own parameters
     :raises ValueError: on every rank, if any rank's model or setting is wrong or they differ
     """
@@ -63,7 +66,9 @@ def compress(
 
     def make_settings() -> Settings:
         _check_model(model)
-        return Settings(type, params, topology, min_size, warmup_steps, devices_per_host, plan)
+        return Settings(
+            type, params, topology, min_size, warmup_steps, devices_per_host, plan, encode_on
+        )
 
     settings, engine = start(make_settings, group, parameters, timeout)
     compression = Compression(settings, engine, group, parameters)
@@ -127,6 +132,7 @@ class Compression(Synchronizer):
         waiting, self._waiting = self._waiting, []
         for future in waiting:
             future.wait()
+        self.look()
 
 
 def _hook(compression, bucket):  # bare: DDP compares annotations with classes, ours are strings

@@ -34,7 +34,7 @@ class DistributedOptimizer:
     :param backward_passes_per_step: gradients of so many backward passes are added up first
     :param op: "average" or "sum"
     :param group: process group; default: all ranks
-    :param topology, min_size, plan, timeout: see :func:`hipress.torch.compress`
+    :param topology, min_size, plan, timeout, encode_on: see :func:`hipress.torch.compress`
     :raises ValueError: on every rank, if any rank's setting is wrong or they differ
     """
 
@@ -51,6 +51,7 @@ class DistributedOptimizer:
         min_size: int = MIN_SIZE,
         plan: str | os.PathLike[str] | Mapping[str, Decision] | None = None,
         timeout: float | None = None,
+        encode_on: str = "host",
     ) -> None:
         group = group or dist.group.WORLD
         named = [(name, p) for name, p in named_parameters if p.requires_grad]
@@ -59,7 +60,9 @@ class DistributedOptimizer:
             _check(optimizer, named, backward_passes_per_step, op)
             wanted = {"type": compression} if isinstance(compression, str) else dict(compression)
             type = wanted.pop("type", "none")
-            return Settings(type, wanted, topology, min_size, plan=plan)
+            return Settings(
+                type, wanted, topology, min_size, plan=plan, encode_on=encode_on
+            )
 
         settings, engine = start(make_settings, group, named, timeout, op=op)
         self._optimizer, self._passes = optimizer, backward_passes_per_step
@@ -106,6 +109,7 @@ class DistributedOptimizer:
         for bucket, future in waiting:
             future.wait()
             bucket.distribute()
+        self.compression.look()
         self.compression.step += 1
         self._synchronized = True
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 import torch
 import torch.distributed as dist
 
-from hipress.torch import auto
+from hipress.torch import auto, device
 from hipress.torch.engine import Engine
 from hipress.torch.settings import Settings, agree, check_parameters
 from hipress.torch.staging import current, device_of
@@ -30,18 +30,20 @@ def start(
     :raises ValueError: on every rank, if any rank's parameter or setting is wrong or they differ
     """
     described, problem = dict(same), ""
+    where = device_of([p for _, p in parameters])
     try:
         if timeout is not None and not timeout > 0:
             raise ValueError(f"timeout must be more than 0 seconds, not {timeout!r}")
         settings = make_settings()
         check_parameters(parameters, settings)
+        if settings.encode_on == "device":
+            device.check(where, group, settings)
         described.update(settings.describe())
     except (ValueError, TypeError) as error:
         problem = str(error)
     described["model"] = "; ".join(f"{n} {tuple(p.shape)} {p.dtype}" for n, p in parameters)
-    device = device_of([p for _, p in parameters])
-    with current(device):
+    with current(where):
         agree(group, described, problem)
         engine = Engine(group, timeout or group_timeout(group))
-        auto.choose(settings, engine, group, device)
+        auto.choose(settings, engine, group, where)
     return settings, engine

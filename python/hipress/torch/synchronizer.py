@@ -12,9 +12,12 @@ from torch.distributed import distributed_c10d
 
 from hipress.casync.graph import Graph
 from hipress.torch import state
-from hipress.torch.engine import Engine
+from hipress.torch.device import DEVICES, Device
+from hipress.torch.device_plan import DevicePlan
+from hipress.torch.engine import Engine, HipressError
+from hipress.torch.layout import Gradient
 from hipress.torch.places import Codecs, Places
-from hipress.torch.plan import Gradient, Plan
+from hipress.torch.plan import Plan
 from hipress.torch.settings import Settings, digest
 from hipress.torch.staging import backend
 
@@ -64,7 +67,8 @@ class Synchronizer:
         self.sizes = dict(sizes)
         codecs = Codecs(settings.type, settings.params, average)
         self.places = Places(codecs, engine.rank, engine.world_size, begins)
-        self._plans: dict[tuple, tuple[Plan, int]] = {}
+        self._device: Device | None = None
+        self._plans: dict[tuple, tuple[Plan | DevicePlan, int]] = {}
         self._rest: dict[tuple, torch.Tensor] = {}
 
     def synchronize(
@@ -81,15 +85,20 @@ class Synchronizer:
         :param after: not before this, which an earlier call sets
         :returns: of ``flat``, or a HipressError
         """
+        if self.settings.encode_on == "device" and self._device is None:
+            self._device = DEVICES[flat.device.type](flat.device)
+            self.places.device = flat.device
         warming_up = self.step < self.settings.warmup_steps
         compresses = self.settings.compresses
         large = [] if warming_up else [e for e in entries if compresses(e[0], e[2])]
         small = [e for e in entries if e not in large]
         what = f"{what} ({_listed([e[0] for e in entries])})"
-        key = (entries, flat.dtype, warming_up)
+        key = (entries, flat.dtype, warming_up or self._codecs_warm_up())
         if large and key not in self._plans:
-            plan = self._plan(large, flat.dtype)
+            plan = self._plan(large, flat)
             self._plans[key] = (plan, self.engine.tags(plan))
+        if self.settings.encode_on == "device":
+            return self._on_device(flat, small, key, bool(large), what)
         staging = self.engine.staging(flat.device)
         future = staging.future()
         fetched = staging.fetch(flat) if large else None
@@ -117,9 +126,53 @@ class Synchronizer:
         self.engine.submit(job)
         return future
 
+    def _on_device(
+        self, flat: torch.Tensor, small: list[Entry], key: tuple, mixed: bool, what: str
+    ) -> torch.futures.Future:
+        """Queues all of it; what is wrong now, or was in an earlier bucket, is the future's."""
+        device = self._device
+
+        def work() -> None:
+            if mixed:
+                plan, _ = self._plans[key]
+                plan.run(flat)
+                device.report(plan.numbers, lambda copy: told(plan.problem(copy)))
+            if small:
+                rest = self._start_rest(flat, small, key)
+                self.engine.wait(rest.work, what, flat.device)
+                rest.back()
+
+        def told(problem: str) -> str:
+            return problem and f"{what}: {problem}"
+
+        try:
+            self.look()
+            return device.enqueue(flat, work)
+        except Exception as error:
+            failed = torch.futures.Future()
+            failed.set_exception(self.engine.fail(error, what))
+            return failed
+
+    def look(self) -> None:
+        """Raises what has gone wrong on a GPU and is known by now; waits for nothing.
+
+        :raises HipressError: which all later calls raise, too
+        """
+        problem = self._device.look() if self._device else ""
+        if problem:
+            self.engine.fail(HipressError(problem), "")
+        if self.engine.error:
+            raise self.engine.error
+
     def state_dict(self) -> dict[str, Any]:
-        """This rank's residuals, momentum and step; see :mod:`hipress.torch.state`."""
-        return state.state_dict(self)
+        """This rank's residuals, momentum and step, in host memory; see
+        :mod:`hipress.torch.state`."""
+        if self._device is None:
+            return state.state_dict(self)
+        self._device.join()
+        found = state.state_dict(self)
+        self.look()  # what is saved is not what a refused payload has left
+        return found
 
     def load_state_dict(self, saved: Mapping[str, Any]) -> None:
         """Goes on from a state; from another number of ranks, topology or type, if it holds all
@@ -127,6 +180,8 @@ class Synchronizer:
 
         :raises ValueError: saying what is missing
         """
+        if self._device is not None:
+            self._device.join()
         state.load_state_dict(self, saved)
 
     def _start_rest(self, flat: torch.Tensor, small: list[Entry], key: tuple) -> Rest:
@@ -159,14 +214,28 @@ class Synchronizer:
         home = self._homes.setdefault(gradient.name, len(self._homes))
         return self.settings.graph(gradient.count, self.engine.world_size, home, gradient.name)
 
-    def _plan(self, large: list[Entry], dtype: torch.dtype) -> Plan:
-        world_size = self.engine.world_size
+    def _plan(self, large: list[Entry], flat: torch.Tensor) -> Plan | DevicePlan:
         gradients = [Gradient(*entry) for entry in large]
         graphs = [self.graph(g) for g in gradients]
-        text = f"{self.settings.describe()} {gradients} {dtype}"
-        return Plan(
-            gradients, graphs, self.engine.rank, world_size, dtype, self.places, digest(text)
-        )
+        text = f"{self.settings.describe()} {gradients} {flat.dtype}"
+        about = (
+            gradients, graphs, self.engine.rank, self.engine.world_size, flat.dtype, self.places,
+            digest(text),
+        )  # fmt: skip
+        if self.settings.encode_on == "host":
+            return Plan(*about)
+        codecs = self.places.codecs
+        if not self._codecs_warm_up() and self.settings.params.get("warmup"):
+            # From here on payloads are shorter, and the room for them is what is sent.
+            params = {**self.settings.params, "warmup": 0}
+            codecs = Codecs(self.settings.type, params, self.average)
+            self._plans = {key: plan for key, plan in self._plans.items() if not key[2]}
+        return DevicePlan(self._device, self._group, *about, codecs)
+
+    def _codecs_warm_up(self) -> bool:
+        """Whether payloads on a device may be longer than they will be."""
+        on_device = self.settings.encode_on == "device"
+        return on_device and self.step < int(self.settings.params.get("warmup", 0))
 
 
 def _listed(names: list[str], most: int = 3) -> str:
