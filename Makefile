@@ -54,8 +54,10 @@ test-cpp: native-tests
 test-python: native-tests
 	@timeout -k 30 2400 $(PY) -m pytest tests/unittest $(PYTEST_ARGS)
 
-nightly: build  ## codecs on 2^24 elements against the interpreter, bit for bit (minutes)
+nightly: build  ## codecs on 2^24 elements, bit for bit; jobs whose processes are killed (minutes)
 	@$(PY) tests/nightly/large_gradients.py
+	@$(PY) tests/nightly/chaos.py
+	@$(PY) tests/nightly/chaos_torch.py
 
 # Every instruction set's decoders, compiled with sanitizers into a folder of their own.
 FUZZ_FLAGS := -DHIPRESS_BUILD_TESTS=ON -DHIPRESS_SANITIZE=address,undefined

@@ -37,6 +37,7 @@ class Row:
     options: list[str]
     seconds: list[float] = field(default_factory=list)
     steps: list[int] = field(default_factory=list)
+    tests: list[list[tuple[float, float]]] = field(default_factory=list)  # of each run: s, accuracy
     missed: int = 0
 
 
@@ -79,7 +80,9 @@ def train(row: Row, seed: int, args: argparse.Namespace, network: netns.ShapedNe
         jobs.run_kvstore_job(
             command, 4, 4, row.ours, network, env={"OMP_NUM_THREADS": "1"}, timeout=240
         )
-        last = demo.read_records(output)[-1]
+        tests = demo.read_records(output)
+    row.tests.append([(test["seconds"], test["accuracy"]) for test in tests])
+    last = tests[-1]
     if last["accuracy"] < args.target:
         row.missed += 1
     else:
@@ -131,13 +134,9 @@ def main() -> int:
         "seeds": args.seeds,
         "hidden": args.hidden,
         "rate": args.rate,
-        "rows": [
-            {"name": row.name, "seconds": row.seconds, "steps": row.steps, "missed": row.missed}
-            for row in table_rows
-        ],
+        "rows": [vars(row) for row in table_rows],
     }
-    path = jobs.save("time_to_accuracy", record)
-    console.print(f"saved {path}")
+    console.print(f"saved {jobs.save('time_to_accuracy', record)}")
     return 0
 
 

@@ -96,7 +96,11 @@ HIPRESS_API int HipressCodecSetStep(HipressCodecHandle codec, uint64_t step, uin
 
 /*! \brief Joins the job that the DMLC_* environment describes; blocks until everybody is there. */
 HIPRESS_API int HipressStart(HipressNodeHandle* out);
-/*! \brief Leaves: waits for own sends, says goodbye. The handle stays valid for HipressFree. */
+/*!
+ * \brief Leaves: waits for own sends, says goodbye. The handle stays valid for HipressFree.
+ *
+ * All operations have ended when this, or HipressAbort, returns; no callback comes after it.
+ */
 HIPRESS_API int HipressStop(HipressNodeHandle node);
 /*! \brief Leaves without goodbye, so that the others fail with this node's name. */
 HIPRESS_API int HipressAbort(HipressNodeHandle node);

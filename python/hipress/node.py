@@ -6,6 +6,7 @@ flag); MXNet arrays and futures are the front ends' business.
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import ctypes
 import json
@@ -53,6 +54,8 @@ class Node:
         self._updater = None
         self._operations = Operations()
         self._auto: AutoPlan | None = None
+        # A native thread that comes back to an interpreter that is ending would end the process.
+        atexit.register(self.abort)
 
         if self.role == "worker":
             ends = self._operations
@@ -133,11 +136,16 @@ class Node:
         """Leaves in peace. A forked child of the process that joined does nothing."""
         if os.getpid() == self._pid:
             self._check(lib.HipressStop(self._handle))
+            atexit.unregister(self.abort)
 
     def abort(self) -> None:
-        """Leaves as a failure: the other nodes get an error that names this one."""
+        """Leaves as a failure: the other nodes get an error that names this one.
+
+        So does a process that ends without :meth:`stop`.
+        """
         if os.getpid() == self._pid:
             self._check(lib.HipressAbort(self._handle))
+            atexit.unregister(self.abort)
 
     # ---- A worker's store ----
 

@@ -17,6 +17,9 @@ int DefaultThreads() {
   return std::max(1, std::min(4, int(std::thread::hardware_concurrency())));
 }
 
+/// Whose thread this is.
+thread_local const Executor* my_executor = nullptr;
+
 }  // namespace
 
 Executor::Executor(int threads) {
@@ -24,13 +27,21 @@ Executor::Executor(int threads) {
   for (int i = 0; i < threads; ++i) threads_.emplace_back([this] { Loop(); });
 }
 
-Executor::~Executor() {
+Executor::~Executor() { Stop(); }
+
+void Executor::Stop() {
+  std::vector<Item> dropped;  // what their ends lead to may need the lock
   {
     std::lock_guard<std::mutex> lock(mutex_);
     stop_ = true;
+    while (!queue_.empty()) TakeJob(&dropped);
   }
   ready_.notify_all();
-  for (std::thread& thread : threads_) thread.join();
+  if (my_executor == this) return;
+  std::lock_guard<std::mutex> lock(stopping_);
+  for (std::thread& thread : threads_) {
+    if (thread.joinable()) thread.join();
+  }
 }
 
 Executor::Held& Executor::MyHeld() {
@@ -88,6 +99,7 @@ void Executor::TakeJob(std::vector<Item>* job) {
 }
 
 void Executor::Loop() {
+  my_executor = this;
   std::vector<Item> job;
   std::unique_lock<std::mutex> lock(mutex_);
   while (true) {

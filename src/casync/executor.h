@@ -27,8 +27,11 @@ class Executor {
 
   /// \param threads 0: HIPRESS_NUM_THREADS, or else the number of cores, at most 4
   explicit Executor(int threads = 0);
-  /// Work that has not started is dropped; work that has is waited for.
   ~Executor();
+
+  /// Drops work that has not started, now and later, and waits for work that has (unless that calls
+  /// this itself). Whatever held on to the work has let go when this returns.
+  void Stop();
 
   /// Runs `work` on some thread; higher priority first, in order of submission among equals.
   /// \param elements that it goes through: how long it takes. Such of unknown length run alone
@@ -72,6 +75,7 @@ class Executor {
   int64_t idle_ = 0;    ///< threads that wait
   int64_t waking_ = 0;  ///< of these, told to wake up
   bool stop_ = false;
+  std::mutex stopping_;  ///< held while threads_ are waited for
   std::vector<std::thread> threads_;
 };
 

@@ -38,6 +38,7 @@ void KVStoreDist::Stop() {
   StopWatch();
   postoffice_.Stop();
   FailAll("the key-value store has been closed");
+  executor_.Stop();
 }
 
 void KVStoreDist::Abort() {
@@ -52,6 +53,7 @@ void KVStoreDist::Abort() {
   }
   postoffice_.Abort();
   FailAll("the key-value store has been closed after an error");
+  executor_.Stop();
 }
 
 void KVStoreDist::SetSync(bool sync) {

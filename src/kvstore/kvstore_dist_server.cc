@@ -23,9 +23,15 @@ void KVStoreDistServer::Start() {
   postoffice_.Start(this);
 }
 
-void KVStoreDistServer::Stop() { postoffice_.Stop(); }
+void KVStoreDistServer::Stop() {
+  postoffice_.Stop();
+  executor_.Stop();
+}
 
-void KVStoreDistServer::Abort() { postoffice_.Abort(); }
+void KVStoreDistServer::Abort() {
+  postoffice_.Abort();
+  executor_.Stop();
+}
 
 void KVStoreDistServer::SetUpdater(std::shared_ptr<const UpdateFn> updater) {
   std::lock_guard<std::mutex> lock(context_.mutex);

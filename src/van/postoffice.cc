@@ -369,9 +369,7 @@ class Postoffice::Impl final : public VanReceiver {
       events_.push_back({peer, ""});
       return;
     }
-    if (peer != Scheduler()) {
-      van_->Send(Scheduler(), NodeDown(peer, reason), kNewsPriority);
-    }
+    if (peer != Scheduler()) SendNews(Scheduler(), NodeDown(peer, reason));
     Die(peer, Describe(peer) + " died: it " + reason);
   }
 
@@ -389,12 +387,16 @@ class Postoffice::Impl final : public VanReceiver {
   void TellPeers(NodeId node, const std::string& what) {
     for (const auto& [peer, address] : roster_.addresses) {
       if (up_.count(peer) == 0 || IsDead(peer) || left_.count(peer) != 0) continue;
-      ++untold_;
-      van_->Send(peer, NodeDown(node, what), kNewsPriority, [this](bool) {
-        --untold_;
-        changed_.notify_all();
-      });
+      SendNews(peer, NodeDown(node, what));
     }
+  }
+
+  void SendNews(NodeId to, Message message) {
+    ++untold_;
+    van_->Send(to, std::move(message), kNewsPriority, [this](bool) {
+      --untold_;
+      changed_.notify_all();
+    });
   }
 
   void AwaitTold(std::unique_lock<std::mutex>* lock) {

@@ -49,6 +49,38 @@ except HipressError as error:
     assert "error" not in outputs[1]
 
 
+def test_all_that_was_under_way_has_ended_when_a_node_has_left():
+    """A callback after that could meet an interpreter that is ending, and crash the process."""
+    program = """
+import numpy as np
+from hipress.node import HipressError, Node
+
+node = Node()
+node.set_gradient_compression({"type": "dgc"})
+arrays = [np.ones(1_000_000, np.float32) for _ in range(8)]
+for key, array in enumerate(arrays):
+    node.init_array(key, array)
+print("running", flush=True)
+try:
+    while True:
+        started = [node.pushpull(key, array) for key, array in enumerate(arrays)]
+        for each in started:
+            each.wait(30)
+except HipressError:
+    node.abort()
+    print("under way:", len(node._operations._under_way))
+"""
+    with Cluster(program, workers=2, servers=1, server_command=SERVER) as cluster:
+        for rank in range(2):
+            cluster.wait_for(f"worker {rank}", "running")
+        time.sleep(0.3)
+        cluster.signal("server 0")
+        results = cluster.wait(20)
+        for output in worker_outputs(results):
+            assert "under way: 0" in output, cluster.report()
+        assert all(result.returncode == 0 for result in results[2:]), cluster.report()
+
+
 def test_strangers_are_refused_and_training_goes_on():
     with Cluster(
         """

@@ -332,12 +332,17 @@ def unused_by_mistake(rank):
         ddp(torch.ones(2, 64)).sum().backward()
 
 
-def die(rank, world_size):
-    ddp, _ = wrap(network(), "onebit", topology="ring")
+def die(rank, world_size, min_size):
+    """Rank 1 dies in its fourth step; the others' errors, and after how many seconds."""
+    ddp, _ = wrap(network(), "onebit", topology="ring", min_size=min_size)
     for step in range(100):
         if step == 3 and rank == 1:
             os._exit(9)
-        loss_of(ddp, rank, step).backward()
+        started = time.monotonic()
+        try:
+            loss_of(ddp, rank, step).backward()
+        except RuntimeError as error:
+            return f"{type(error).__name__}: {error}", time.monotonic() - started
 
 
 def test_a_parameter_unused_on_some_ranks_ends_in_an_error_everywhere():
@@ -348,14 +353,19 @@ def test_a_parameter_unused_on_some_ranks_ends_in_an_error_everywhere():
     assert "RuntimeError: Expected to have finished reduction" in second, second
 
 
-def test_a_rank_that_dies_is_an_error_on_the_others():
-    started = time.monotonic()
-    results = run_ranks(die, 3, 3)
-    assert time.monotonic() - started < 20
-    assert results[1] == "died with status 9"
-    for survivor in (results[0], results[2]):
-        assert survivor.startswith("HipressError: bucket"), survivor
-    assert any("rank 1, which has died" in text for text in results), results
+@pytest.mark.parametrize(
+    ("min_size", "words"),
+    [(MIN_SIZE, "rank 1, which has died"), (10**6, "rank 1 has died")],
+    ids=["compressed", "uncompressed"],
+)
+def test_a_rank_that_dies_is_an_error_on_the_others(min_size, words):
+    first, dead, last = run_ranks(die, 3, 3, min_size)
+    assert dead == "died with status 9"
+    for text, seconds in (first, last):
+        assert text.startswith("HipressError: bucket"), text
+        assert "rank 1" in text, text
+        assert seconds < 15, text  # the timeout is 20 s
+    assert words in first[0] or words in last[0], (first, last)
 
 
 def give_up(rank, world_size, where):

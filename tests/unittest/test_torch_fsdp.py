@@ -269,11 +269,18 @@ def wrong(rank):
     model = sharded(mesh)
     hipress.torch.compress_fsdp(model, "onebit")
     refused(model)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    with pytest.raises(ValueError, match="FSDP2 reduces its gradient"):
+        hipress.torch.DistributedOptimizer(optimizer, model.named_parameters(), "onebit")
+    if rank == 0:  # alone
+        refused(sharded(mesh), error=hipress.torch.HipressError, timeout=1)
     return said
 
 
 def test_misuse():
-    for number, said in enumerate(zip(*returned(run_ranks(wrong, 2)), strict=True)):
+    first, second = returned(run_ranks(wrong, 2))
+    assert "waited 1 s for rank 1 to ask for compression" in first.pop()
+    for number, said in enumerate(zip(first, second, strict=True)):
         text = ["after fully_shard", "nonsense", "differ in min_size", "'other'",
                 "one rank of each host", "dimension 0", "reduced as float64", "2 dimensions",
                 "already"][number]  # fmt: skip

@@ -152,13 +152,16 @@ class Engine:
                 work.wait(datetime.timedelta(seconds=min(left, _LOOK)))
                 return
             except RuntimeError as error:
-                told = self._notice.read() if self._notice else ""
+                over = work.is_completed() or left <= _LOOK
+                lost, told = self._lost_ranks() if over else ([], self._told())
                 if told:
                     raise HipressError(f"{what}: {told}") from error
-                if work.is_completed() or left <= _LOOK:
+                if over:
+                    died = f"rank {' and '.join(map(str, lost))} has died"
+                    silent = f"a rank has died or is more than {self.timeout:g} s behind"
                     raise HipressError(
-                        f"{what}: the all-reduce of what goes uncompressed failed; a rank has died "
-                        f"or is more than {self.timeout:g} s behind ({str(error).splitlines()[0]})"
+                        f"{what}: {died if lost else silent}: the all-reduce of what goes "
+                        f"uncompressed failed ({str(error).splitlines()[0]})"
                     ) from error
 
     def _run(self, plan: Plan, flat: torch.Tensor, tag: int, what: str) -> None:
@@ -190,6 +193,24 @@ class Engine:
             self._wait(work, "send to", peer, what, deadline)
         plan.end(flat)
 
+    def _lost_ranks(self) -> tuple[list[int], str]:
+        """Those that have closed their connections, and what was said of it.
+
+        They have died, or have given up, and said why if the job's store is there. Rank 0 keeps it,
+        unless torchrun does: if both are gone, the others closed theirs over that.
+        """
+        lost = []
+        for peer in set(range(self.world_size)) - {self.rank} if self._group else ():
+            try:
+                self._group.recv([torch.empty(1, dtype=torch.uint8)], peer, _NEVER_SENT)
+            except RuntimeError:
+                lost.append(self._ranks[peer])
+        told = self._told()  # after that look: whoever gives up says why, then closes them
+        return [0] if told is None and 0 in lost else sorted(lost), told or ""
+
+    def _told(self) -> str | None:
+        return self._notice.read() if self._notice else ""
+
     def _start(
         self, doing: str, peer: int, what: str, tensor: torch.Tensor, tag: int
     ) -> dist.Work:
@@ -216,11 +237,12 @@ class Engine:
     def _lost(self, doing: str, peer: int, what: str, error: Exception) -> HipressError:
         if self.error:
             return self.error
-        told = self._notice.read()
+        lost, told = self._lost_ranks()
         if told:
             return HipressError(f"{what}: {told}")
+        rank = 0 if lost == [0] else self._ranks[peer]
         return HipressError(
-            f"{what}: could not {doing} rank {self._ranks[peer]}, which has died or given up "
+            f"{what}: could not {doing} rank {rank}, which has died or given up "
             f"({str(error).splitlines()[0]})"
         )
 

@@ -220,8 +220,9 @@ def compress_fsdp(
     """
     if not isinstance(model, FSDPModule):
         raise TypeError(
-            f"compress_fsdp() takes a model after fully_shard(), not {model.__class__.__name__} "
-            "(for DistributedDataParallel there is hipress.torch.compress)"
+            f"compress_fsdp() takes a model after fully_shard() and before torch.compile(), not "
+            f"{model.__class__.__name__} (for DistributedDataParallel there is "
+            "hipress.torch.compress)"
         )
     modules = {n: module for n, module in model.named_modules() if isinstance(module, FSDPModule)}
     for module in modules.values():

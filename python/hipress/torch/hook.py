@@ -55,7 +55,7 @@ def compress(
     if not isinstance(model, DistributedDataParallel):
         raise TypeError(
             f"compress() takes a DistributedDataParallel model, not {_name(model)}: wrap the model "
-            "first (for FSDP2 there is hipress.torch.compress_fsdp)"
+            "first, and torch.compile() it last (for FSDP2 there is hipress.torch.compress_fsdp)"
         )
     group = model.process_group
     parameters = [

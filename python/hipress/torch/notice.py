@@ -26,10 +26,10 @@ class Notice:
         """Leaves ``text`` for the others, unless one of them has been faster."""
         _try(lambda: self._store.compare_set(_KEY, "", f"rank {self._rank} gave up: {text}"))
 
-    def read(self) -> str:
-        """Which rank gave up and why; empty if none has said so."""
+    def read(self) -> str | None:
+        """Which rank gave up and why; empty if none has said so, None if the store is gone."""
         found = _try(lambda: self._store.get(_KEY) if self._store.check([_KEY]) else b"")
-        return (found or b"").decode("utf-8", "replace")
+        return None if found is None else found.decode("utf-8", "replace")
 
 
 def _try(call: Callable[[], Any]) -> Any:

@@ -8,6 +8,7 @@ from typing import Any
 
 import torch
 import torch.distributed as dist
+from torch.distributed.tensor import DTensor
 
 from hipress.secopa.plan import Decision
 from hipress.torch.settings import MIN_SIZE, Settings
@@ -184,6 +185,12 @@ def _check(optimizer: torch.optim.Optimizer, named: list, passes: int, op: str) 
         raise ValueError(f"op must be 'average' or 'sum', not {op!r}")
     if not isinstance(passes, int) or passes < 1:
         raise ValueError(f"backward_passes_per_step must be 1 or more, not {passes!r}")
+    sharded = [name for name, p in named if isinstance(p, DTensor)]
+    if sharded:
+        raise ValueError(
+            f"parameter {sharded[0]!r} is sharded, and FSDP2 reduces its gradient: use "
+            "hipress.torch.compress_fsdp"
+        )
     known = {id(p) for _, p in named}
     lacking = [p for g in optimizer.param_groups for p in g["params"] if p.requires_grad]
     lacking = [p for p in lacking if id(p) not in known]

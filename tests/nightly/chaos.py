@@ -1,0 +1,174 @@
+"""Kills, stops or terminates a random process of random jobs, at a random moment. Minutes.
+
+Not for CI. Whatever happens, and whenever: every survivor ends by itself within its deadline, in
+order (no crash, no traceback but a HipressError), and, if the job was running, names the victim.
+What workers received before was right.
+
+    python tests/nightly/chaos.py --jobs 50 --seed 1
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import random
+import signal
+import sys
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "unittest"))
+
+from cluster import Cluster  # noqa: E402
+
+SERVER = (sys.executable, "-c", "from hipress.node import Node; Node().serve()")
+START_TIMEOUT = 10
+DEADLINE = START_TIMEOUT + 15
+SERVERLESS = ("colocated", "ring", "tree", "butterfly", "star")
+TYPES = ("none", "2bit", "onebit", "maxmin", "dgc", "topk", "fp16")
+SIZES = (1, 10, 5_000, 70_000, 1_000_000)
+
+WORKER = """
+import json, os
+import numpy as np
+from hipress.node import HipressError, Node
+
+node = None
+try:
+    node = Node()
+    settings = json.loads(os.environ["CHAOS"])
+    node.set_gradient_compression(settings["compression"])
+    keys = {}
+    for key, size in enumerate(settings["sizes"]):
+        keys[key] = np.ones(size, np.float32), np.zeros(size, np.float32)
+        node.init_array(key, np.zeros(size, np.float32))
+    print("running", flush=True)
+    for step in range(settings["steps"]):
+        waiting = [node.pushpull(key, *arrays) for key, arrays in keys.items()]
+        for each in waiting:
+            each.wait(30)
+        if settings["compression"]["type"] in ("none", "fp16"):
+            for gradient, total in keys.values():
+                assert (total == node.num_workers).all(), total
+    node.stop()
+    print("done", flush=True)
+except HipressError as error:
+    print("failed:", error, flush=True)
+    if node:
+        node.abort()
+"""
+
+
+@dataclass
+class Job:
+    """What is played."""
+
+    workers: int
+    servers: int
+    topology: str
+    compression: dict[str, str]
+    sizes: list[int]
+    steps: int
+    victim: str
+    number: int
+    after: float
+    """Seconds from the moment below to the signal."""
+    running: bool
+    """That moment is when all workers train, not the start of the job."""
+
+    @classmethod
+    def draw(cls, dice: random.Random) -> Job:
+        """A random one."""
+        workers = dice.randint(2, 5)
+        servers = dice.choice([0, 1, 2, 3])
+        victims = ["scheduler", *(f"worker {i}" for i in range(workers))]
+        victims += [f"server {i}" for i in range(servers)]
+        running = dice.random() < 0.6
+        return cls(
+            workers,
+            servers,
+            "ps" if servers else dice.choice(SERVERLESS),
+            {"type": dice.choice(TYPES), "min_size": "0"},
+            [dice.choice(SIZES) for _ in range(dice.randint(1, 12))],
+            dice.choice([3, 30, 1_000_000]),
+            dice.choice(victims),
+            dice.choice([signal.SIGKILL, signal.SIGSTOP, signal.SIGTERM]),
+            dice.uniform(0, 1 if running else 3),
+            running,
+        )
+
+    def play(self) -> list[str]:
+        """Runs it; returns what was wrong."""
+        settings = {"compression": self.compression, "sizes": self.sizes, "steps": self.steps}
+        env = {
+            "CHAOS": json.dumps(settings),
+            "HIPRESS_TOPOLOGY": self.topology,
+            "HIPRESS_START_TIMEOUT": str(START_TIMEOUT),
+        }
+        with Cluster(
+            WORKER, self.workers, self.servers, env=env, server_command=SERVER
+        ) as cluster:
+            trained = self.running
+            if self.running:
+                try:
+                    for rank in range(self.workers):
+                        cluster.wait_for(f"worker {rank}", "running", timeout=60)
+                except AssertionError as error:
+                    return [f"it did not start: {error}"]
+            time.sleep(self.after)
+            trained = trained and self.victim in cluster.running()
+            done_before = "done" in "".join(
+                cluster.output(f"worker {rank}") for rank in range(self.workers)
+            )
+            cluster.signal(self.victim, self.number)
+            deadline = time.monotonic() + DEADLINE
+            while set(cluster.running()) - {self.victim} and time.monotonic() < deadline:
+                time.sleep(0.02)
+            wrong = self._judge(cluster, trained and not done_before)
+            return [f"{each}\n{cluster.report()}" for each in wrong[:1]]
+
+    def _judge(self, cluster: Cluster, must_name: bool) -> list[str]:
+        late = set(cluster.running()) - {self.victim}
+        wrong = [f"{name} still runs" for name in sorted(late)]
+        victim = "the scheduler" if self.victim == "scheduler" else self.victim
+        for name, process in cluster.processes.items():
+            if name == self.victim or name in late:
+                continue
+            if process.returncode < 0:
+                wrong.append(f"{name} crashed with signal {-process.returncode}")
+            output = cluster.output(name)
+            if "Traceback" in output and "HipressError" not in output:
+                wrong.append(f"{name} ended with a traceback")
+            if name.startswith("worker") and must_name and "done" not in output:
+                lines = [line for line in output.splitlines() if line.startswith("failed:")]
+                if not lines or victim not in lines[0]:
+                    wrong.append(f"{name} does not name {victim}: {lines}")
+        return wrong
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--jobs", type=int, default=50)
+    parser.add_argument("--seed", type=int, default=1, help="job i is drawn from seed + i")
+    args = parser.parse_args()
+    failed = 0
+    for seed in range(args.seed, args.seed + args.jobs):
+        job = Job.draw(random.Random(seed))
+        started = time.monotonic()
+        wrong = job.play()
+        failed += bool(wrong)
+        when = "training" if job.running else "starting"
+        print(
+            f"{seed}: {job.workers} workers, {job.servers} servers, {job.topology}, "
+            f"{job.compression['type']}, {len(job.sizes)} keys; {signal.Signals(job.number).name} "
+            f"to {job.victim} {job.after:.2f} s after {when}: "
+            f"{wrong[0] if wrong else f'{time.monotonic() - started:.1f} s'}",
+            flush=True,
+        )
+    print(f"{args.jobs} jobs, {failed} went wrong")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,172 @@
+"""Kills, stops or terminates a random rank of random PyTorch jobs, at a random moment. Minutes.
+
+Not for CI. Whatever happens, every survivor ends within its deadline, without a crash, and names
+the victim.
+
+    python tests/nightly/chaos_torch.py --jobs 20 --seed 1
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import random
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "unittest"))
+
+from cluster import base_environment, free_port  # noqa: E402
+
+TIMEOUT = 15
+DEADLINE = TIMEOUT + 25
+RANK = f"""
+import datetime, json, os
+import torch
+import torch.distributed as dist
+import hipress.torch
+
+settings = json.loads(os.environ["CHAOS"])
+width = settings["width"]
+torch.set_num_threads(1)
+torch.manual_seed(0)
+dist.init_process_group("gloo", timeout=datetime.timedelta(seconds={TIMEOUT}))
+layers = [torch.nn.Linear(width, width) for _ in range(settings["layers"])]
+model = torch.nn.parallel.DistributedDataParallel(
+    torch.nn.Sequential(*layers), bucket_cap_mb=settings["bucket_cap_mb"])
+hipress.torch.compress(model, settings["type"], topology=settings["topology"],
+                       min_size=settings["min_size"])
+optimizer = torch.optim.SGD(model.parameters(), lr=1e-3)
+print("running", flush=True)
+try:
+    for step in range(settings["steps"]):
+        optimizer.zero_grad()
+        model(torch.randn(4, width)).square().mean().backward()
+        optimizer.step()
+    print("done", flush=True)
+except hipress.torch.HipressError as error:
+    print("failed:", str(error).splitlines()[0], flush=True)
+    if settings["raises"]:
+        raise
+if settings["destroys"]:
+    dist.destroy_process_group()
+"""
+
+
+@dataclass
+class Job:
+    """What is played."""
+
+    ranks: int
+    settings: dict[str, object]
+    victim: int
+    number: int
+    after: float
+    """Seconds, of training, until the signal."""
+
+    @classmethod
+    def draw(cls, dice: random.Random) -> Job:
+        """A random one."""
+        ranks = dice.randint(2, 4)
+        settings = {
+            "width": dice.choice([32, 200, 700]),
+            "layers": dice.randint(1, 5),
+            "bucket_cap_mb": dice.choice([1, 25]),
+            "type": dice.choice(["onebit", "maxmin", "dgc", "tbq"]),
+            "topology": dice.choice(["ps", "ring", "tree"]),
+            "min_size": dice.choice([0, 16384]),
+            "steps": dice.choice([2, *[1_000_000] * 3]),
+            "raises": dice.random() < 0.5,
+            "destroys": dice.random() < 0.5,
+        }
+        number = dice.choice([signal.SIGKILL, signal.SIGTERM, signal.SIGSTOP])
+        return cls(ranks, settings, dice.randrange(ranks), number, dice.uniform(0, 1.5))
+
+    def play(self) -> list[str]:
+        """Runs it; returns what was wrong."""
+        common = {
+            "CHAOS": json.dumps(self.settings),
+            "MASTER_ADDR": "127.0.0.1",
+            "MASTER_PORT": str(free_port()),
+            "WORLD_SIZE": str(self.ranks),
+            "GLOO_SOCKET_IFNAME": "lo",
+        }
+        with tempfile.TemporaryDirectory(prefix="hipress-chaos-") as folder:
+            logs = [Path(folder) / str(rank) for rank in range(self.ranks)]
+            processes: list[subprocess.Popen] = []
+            try:
+                for rank, log in enumerate(logs):
+                    env = base_environment({**common, "RANK": str(rank), "LOCAL_RANK": str(rank)})
+                    with log.open("wb") as output:
+                        processes.append(
+                            subprocess.Popen(
+                                [sys.executable, "-c", RANK],
+                                env=env,
+                                stdin=subprocess.DEVNULL,
+                                stdout=output,
+                                stderr=subprocess.STDOUT,
+                            )
+                        )
+                wrong = self._disturb(processes, logs)
+                report = [f"--- rank {r}\n{log.read_text()[-2000:]}" for r, log in enumerate(logs)]
+                return ["\n".join([wrong[0], *report])] if wrong else []
+            finally:
+                for process in processes:
+                    process.kill()
+                    process.wait()
+
+    def _disturb(self, processes: list[subprocess.Popen], logs: list[Path]) -> list[str]:
+        deadline = time.monotonic() + 120
+        while not all("running" in log.read_text() for log in logs):
+            if time.monotonic() > deadline or any(p.poll() not in (None, 0) for p in processes):
+                return ["it did not start"]
+            time.sleep(0.05)
+        time.sleep(self.after)
+        trained = processes[self.victim].poll() is None
+        if trained:
+            processes[self.victim].send_signal(self.number)
+        survivors = {r: p for r, p in enumerate(processes) if r != self.victim}
+        deadline = time.monotonic() + DEADLINE
+        while any(p.poll() is None for p in survivors.values()) and time.monotonic() < deadline:
+            time.sleep(0.05)
+        wrong = []
+        for rank, process in survivors.items():
+            text = logs[rank].read_text()
+            errors = [line for line in text.splitlines() if line.startswith("failed:")]
+            if process.poll() is None:
+                wrong.append(f"rank {rank} still runs")
+            elif process.returncode < 0:
+                wrong.append(f"rank {rank} crashed with signal {-process.returncode}")
+            elif trained and "done" not in text and f"rank {self.victim}" not in "".join(errors):
+                wrong.append(f"rank {rank} does not name rank {self.victim}: {errors}")
+        return wrong
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--jobs", type=int, default=20)
+    parser.add_argument("--seed", type=int, default=1, help="job i is drawn from seed + i")
+    args = parser.parse_args()
+    failed = 0
+    for seed in range(args.seed, args.seed + args.jobs):
+        job = Job.draw(random.Random(seed))
+        started = time.monotonic()
+        wrong = job.play()
+        failed += bool(wrong)
+        print(
+            f"{seed}: {job.ranks} ranks, {job.settings['topology']}, {job.settings['type']}, "
+            f"{signal.Signals(job.number).name} to rank {job.victim} after {job.after:.2f} s: "
+            f"{wrong[0] if wrong else f'{time.monotonic() - started:.1f} s'}",
+            flush=True,
+        )
+    print(f"{args.jobs} jobs, {failed} went wrong")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
