@@ -9,7 +9,6 @@ The verdict: every compressed run must end within 1 point of the uncompressed ru
 from __future__ import annotations
 
 import argparse
-import json
 import statistics
 import sys
 import tempfile
@@ -33,7 +32,6 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2])
     parser.add_argument("--epochs", type=int, default=15)
     parser.add_argument("--types", nargs="+", help="default: all that the library has")
-    parser.add_argument("--results", type=Path, default=jobs.RESULTS, help="folder")
     return parser.parse_args()
 
 
@@ -96,10 +94,8 @@ def main() -> int:
             "" if kind == "none" else f"1/{row['bytes_ratio']:.1f}",
         )
     console.print(table)
-    args.results.mkdir(parents=True, exist_ok=True)
-    path = args.results / "accuracy.json"
     record = {"machine": machine, "epochs": args.epochs, "seeds": args.seeds, "rows": rows}
-    path.write_text(json.dumps(record, indent=1) + "\n")
+    path = jobs.save("accuracy", record)
     console.print(f"saved {path}")
     return 0 if all(row["holds"] for row in rows) else 1
 

@@ -189,7 +189,6 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--elements", type=int, default=ELEMENTS)
     parser.add_argument("--rate", default="1gbit")
     parser.add_argument("--only", default="", help="regular expression of variants' names")
-    parser.add_argument("--results", type=Path, default=jobs.RESULTS, help="folder")
     return parser.parse_args()
 
 
@@ -217,8 +216,6 @@ def main() -> int:
                 f"{mark}: {claim['ours']} is {claim['ratio']:.2f}x as fast as {claim['peer']} "
                 f"(wanted: {claim['wanted']:g}x)"
             )
-        args.results.mkdir(parents=True, exist_ok=True)
-        path = args.results / f"pushpull-{setup}.json"
         record = {
             "machine": machine,
             "setup": {"name": setup, "elements": args.elements, "rate": args.rate,
@@ -231,7 +228,7 @@ def main() -> int:
             ],
             "claims": claims,
         }  # fmt: skip
-        path.write_text(json.dumps(record, indent=1) + "\n")
+        path = jobs.save(f"pushpull-{setup}", record)
         console.print(f"saved {path}")
         broken |= any(row.error for row in rows)
     return 1 if broken else 0

@@ -238,7 +238,6 @@ def main() -> int:
     parser.add_argument("--forward", type=float, default=0.1, help="seconds")
     parser.add_argument("--priority", action="store_true", help="before this machine's other work")
     parser.add_argument("--only", default="", help="regular expression of variants' names")
-    parser.add_argument("--results", type=Path, default=jobs.RESULTS, help="folder")
     args = parser.parse_args()
     jobs.clean_up_when_terminated()
     console = Console(width=None if sys.stdout.isatty() else 140)
@@ -266,9 +265,7 @@ def main() -> int:
             turns(second, args, sizes, network, console)
             record["overlap"] = show_overlap(second, args, console)
             rows += second
-    args.results.mkdir(parents=True, exist_ok=True)
-    path = args.results / "topologies.json"
-    path.write_text(json.dumps(record, indent=1) + "\n")
+    path = jobs.save("topologies", record)
     console.print(f"saved {path}")
     return 1 if any(row.error for row in rows) else 0
 

@@ -2,7 +2,8 @@
 
     python benchmarks/torchallreduce.py --rates 100mbit 1gbit 10gbit --compression onebit
 
-Every node is a network namespace with one process. Needs root.
+Every node is a network namespace with one process. Prints the tables and writes them to
+output/benchmarks. Needs root.
 """
 
 from __future__ import annotations
@@ -24,7 +25,9 @@ def main() -> None:
     parser.add_argument("--priority", action="store_true", help="before this machine's other work")
     args = parser.parse_args()
     jobs.clean_up_when_terminated()
-    print(jobs.machine())
+    tables: dict[str, list[str]] = {}
+    result = {"machine": jobs.machine(), "tables": tables}
+    print(result["machine"])
     for rate in args.rates:
         with ShapedNetwork(args.nodes, rate=rate, verify=False) as network:
             for type in args.compression:
@@ -34,6 +37,8 @@ def main() -> None:
                 print(f"\n{rate}")
                 found = jobs.torch_output(command, args.nodes, network, 300, args.priority)
                 print(found, flush=True)
+                tables.setdefault(rate, []).append(found)
+    jobs.save("torchallreduce", result)
 
 
 if __name__ == "__main__":

@@ -21,6 +21,11 @@ def example(text: str) -> str:
     return found
 
 
+def said(status: object, out: str, err: str) -> str:
+    """What a process said, for the message of an assertion."""
+    return f"exit status {status}\n--- its output:\n{out}\n--- its errors:\n{err}"
+
+
 @pytest.mark.parametrize(("text", "printed"), [
     ("kv.set_gradient_compression(", r"worker [01] of 2: .* (\d+) bytes pushed"),
     ("gluon.Trainer(", r"loss (\d+\.\d+)"),
@@ -30,22 +35,28 @@ def test_example_runs_on_two_workers(tmp_path: Path, text: str, printed: str):
     (tmp_path / "train.py").write_text(example(text))
     launch = run(["-n", "2", "-s", "1", "--timeout", "120", sys.executable, "train.py"],
                  cwd=tmp_path)
-    assert launch.process.returncode == 0, launch.err
+    output = said(launch.process.returncode, launch.out, launch.err)
+    assert launch.process.returncode == 0, output
     values = [float(value) for value in re.findall(printed, launch.out)]
-    assert len(values) == 2
+    assert len(values) == 2, output
     if "bytes pushed" in printed:  # a tenth of what 10 pushes of 4 MB would be, at most
-        assert all(0 < value < 4e6 for value in values)
+        assert all(0 < value < 4e6 for value in values), output
 
 
 def test_pytorch_example_runs_on_two_ranks(tmp_path: Path):
     pytest.importorskip("torch")
     (tmp_path / "train.py").write_text(example("hipress.torch.compress("))
     command = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2", "train.py"]
-    done = subprocess.run([sys.executable, *command], cwd=tmp_path, capture_output=True, text=True,
-                          timeout=150)
-    assert done.returncode == 0, done.stderr
+    try:
+        done = subprocess.run([sys.executable, *command], cwd=tmp_path, capture_output=True,
+                              text=True, timeout=150)
+    except subprocess.TimeoutExpired as late:  # whose output is bytes, whatever text= is
+        out, err = ((pipe or b"").decode(errors="replace") for pipe in (late.stdout, late.stderr))
+        pytest.fail(said(f"not known: it took more than {late.timeout:g} s", out, err))
+    output = said(done.returncode, done.stdout, done.stderr)
+    assert done.returncode == 0, output
     # Two processes write to one pipe: their lines may lie in each other.
-    assert done.stdout.count("loss") == len(re.findall(r"\d\.\d+", done.stdout)) == 2
+    assert done.stdout.count("loss") == len(re.findall(r"\d\.\d+", done.stdout)) == 2, output
 
 
 def test_options_are_the_launchers():

@@ -13,6 +13,7 @@ from types import SimpleNamespace
 
 import pytest
 
+from hipress.compll.backends import cuda_native
 from torch_cluster import run_ranks, torch
 
 gpu = pytest.mark.skipif(not torch.cuda.is_available(), reason="there is no GPU")
@@ -191,7 +192,7 @@ def test_a_gpu_that_hangs_is_an_error():
 class Given(torch.nn.Module):
     """Its gradients are given, to the bit, whatever computes them."""
 
-    SHAPES = {"a": (300, 40), "b": (40,), "c": (5000,), "d": (7, 3), "e": (90, 100)}
+    SHAPES = {"a": (299, 41), "b": (40,), "c": (5001,), "d": (7, 3), "e": (90, 100)}
 
     def __init__(self):
         super().__init__()
@@ -220,7 +221,9 @@ def late_devices():
     engine.staging = lambda device: Staged(LateDevice(7, prompt=True))
 
 
-def synchronized(rank, where, type, dtype=torch.float32, wrapper="ddp", **params):
+def synchronized(
+    rank, where, type, dtype=torch.float32, wrapper="ddp", encode_on="host", **params
+):
     """The averaged gradients of some steps, and the residuals after them."""
     import hipress.torch
 
@@ -228,7 +231,9 @@ def synchronized(rank, where, type, dtype=torch.float32, wrapper="ddp", **params
         late_devices()
     device = "cuda" if where == "cuda" else "cpu"
     model, found = Given().to(device, dtype), []
-    options = {"min_size": 1000, "warmup_steps": 1} if wrapper == "ddp" else {"min_size": 1000}
+    options = {"min_size": 1000, "encode_on": encode_on}
+    if wrapper == "ddp":
+        options["warmup_steps"] = 1
     if wrapper == "ddp":
         # Buckets of one large gradient, of large and small ones; DDP rebuilds them.
         run = torch.nn.parallel.DistributedDataParallel(model, bucket_cap_mb=0.04)
@@ -257,10 +262,10 @@ CASES = [
 ]
 
 
-def every_case(rank, where):
+def every_case(rank, where, encode_on="host"):
     found = []
     for type, dtype, wrapper, params in CASES:
-        found.append(synchronized(rank, where, type, dtype, wrapper, **params))
+        found.append(synchronized(rank, where, type, dtype, wrapper, encode_on, **params))
     return found
 
 
@@ -309,23 +314,27 @@ def nccl_bits(rank):
     return every_case(rank, "cuda")
 
 
-def nccl_plan_auto(rank):
+def nccl_device_bits(rank):
+    return every_case(rank, "cuda", "device")
+
+
+def nccl_plan_auto(rank, encode_on="host"):
     import hipress.torch
 
     model = torch.nn.parallel.DistributedDataParallel(Given().cuda())
-    hipress.torch.compress(model, "onebit", plan="auto")
+    hipress.torch.compress(model, "onebit", plan="auto", encode_on=encode_on)
     model(given(rank, 0, "cuda")).backward()
     return bits(p.grad for p in model.module.parameters())
 
 
-def no_host_synchronisation(rank):
+def no_host_synchronisation(rank, type="onebit", encode_on="host", dtype=torch.float32):
     """In the third step, any call that waits for the device is an error."""
     import hipress.torch
 
-    model = Given().cuda()
+    model = Given().to("cuda", dtype)
     ddp = torch.nn.parallel.DistributedDataParallel(model, bucket_cap_mb=0.04)
-    hipress.torch.compress(ddp, "onebit", min_size=1000)
-    steps = [given(rank, step, "cuda") for step in range(4)]
+    hipress.torch.compress(ddp, type, min_size=1000, encode_on=encode_on)
+    steps = [[g.to(dtype) for g in given(rank, step, "cuda")] for step in range(4)]
     for step, gradients in enumerate(steps):
         torch.cuda.set_sync_debug_mode("error" if step >= 2 else "default")
         try:
@@ -336,14 +345,20 @@ def no_host_synchronisation(rank):
     return "done"
 
 
-def scaler(rank):
+def no_host_synchronisation_on_the_device(rank):
+    for type, dtype in (("onebit", torch.float32), ("dgc", torch.float16)):
+        no_host_synchronisation(rank, type, "device", dtype)
+    return "done"
+
+
+def scaler(rank, encode_on="host"):
     """An Inf makes the scaler skip the step, and the next step is clean."""
     import hipress.torch
 
     torch.manual_seed(0)
     model = torch.nn.Linear(200, 100).cuda()
     ddp = torch.nn.parallel.DistributedDataParallel(model)
-    hipress.torch.compress(ddp, "onebit", min_size=1000)
+    hipress.torch.compress(ddp, "onebit", min_size=1000, encode_on=encode_on)
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
     scaler = torch.amp.GradScaler("cuda", init_scale=1024.0)
     scales = []
@@ -359,12 +374,35 @@ def scaler(rank):
     return scales
 
 
+def nccl_device_scaler(rank):
+    return scaler(rank, "device")
+
+
+def nccl_device_plan_auto(rank):
+    return nccl_plan_auto(rank, "device")
+
+
+def run(check):
+    (found,) = run_ranks(nccl, 1, check, join=False)
+    return found
+
+
+@gpu
+@pytest.mark.skipif(not cuda_native.nvcc(), reason="there is no nvcc")
+def test_encoding_on_the_device_with_one_rank_on_nccl():
+    from hipress.compression import Compressor
+    from hipress.torch.cuda_ops import CudaKernels
+
+    for type, *_ in CASES:
+        CudaKernels().algorithm(Compressor(type).config)  # compiled before the time runs
+    assert run(nccl_device_bits) == run_ranks(every_case, 1, "cpu")[0]
+    assert run(no_host_synchronisation_on_the_device) == "done"
+    assert run(nccl_device_scaler) == [1024.0, 512.0, 512.0]
+    assert not isinstance(run(nccl_device_plan_auto), str)
+
+
 @gpu
 def test_one_rank_on_nccl():
-    def run(check):
-        (found,) = run_ranks(nccl, 1, check, join=False)
-        return found
-
     assert run(nccl_bits) == run_ranks(every_case, 1, "cpu")[0]
     assert run(no_host_synchronisation) == "done"
     assert run(scaler) == [1024.0, 512.0, 512.0]

@@ -105,8 +105,9 @@ def run_all(rank):
 
 
 def on_group(engine, rank, graphs, type, dtype):
+    from hipress.torch.layout import Gradient
     from hipress.torch.places import Codecs, Places
-    from hipress.torch.plan import Gradient, Plan
+    from hipress.torch.plan import Plan
 
     gradients = [Gradient(str(g), sum(SIZES[:g]), n) for g, n in enumerate(SIZES)]
     places = Places(Codecs(type, CODECS[type]), rank, engine.world_size)

@@ -1,118 +1,357 @@
 """FSDP2 with compressed reduce-scatters, and hybrid sharding with compressed all-reduces."""
 
-import copy
-
 import numpy as np
+import pytest
 
 from test_torch_ddp import loss_of, network, succeed
+from test_torch_equality import reference
 from torch_cluster import run_ranks, torch
 
+STEPS = 3
+MIN_SIZE = 1000
+SHAPES = [  # of two modules' parameters
+    {"even": (24, 100), "uneven": (37, 65), "small": (7, 3)},
+    {"few_rows": (3, 700), "bias": (5,), "left_out": (2, 4000), "one_row": (1, 1500)},
+]
+CODECS = [
+    ("onebit", {}),
+    ("maxmin", {"bits": 4}),
+    ("topk", {"ratio": 0.1}),
+    ("dgc", {"ratio": 0.05, "warmup": 2}),
+    ("none", {}),
+]
 
-def shard(model, mesh):
+
+def returned(results):
+    """What the ranks returned, who may differ."""
+    assert not any(isinstance(found, str) for found in results), results
+    return results
+
+
+def gradient_of(name, shape, rank, step, dtype=None):
+    seed = [rank, step, sum(name.encode())]
+    values = np.random.default_rng(seed).standard_normal(shape).astype(np.float32)
+    return torch.from_numpy(values).to(dtype or torch.float32)
+
+
+class Given(torch.nn.Module):
+    """A module whose parameters' gradients are known to the bit."""
+
+    def __init__(self, prefix, shapes):
+        super().__init__()
+        self._prefix = prefix
+        for name, shape in shapes.items():
+            self.register_parameter(name, torch.nn.Parameter(torch.zeros(shape)))
+
+    def forward(self, rank, step):
+        return sum(
+            (p * gradient_of(self._prefix + name, p.shape, rank, step, p.dtype)).sum().float()
+            for name, p in self.named_parameters()
+        )
+
+
+class Model(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.parts = torch.nn.ModuleList(Given(f"{i}.", s) for i, s in enumerate(SHAPES))
+
+    def forward(self, rank, step):
+        return sum(part(rank, step) for part in self.parts)
+
+
+def whole_shapes():
+    return {f"parts.{i}.{n}": s for i, shapes in enumerate(SHAPES) for n, s in shapes.items()}
+
+
+def sharded(mesh, **options):
     from torch.distributed.fsdp import fully_shard
 
-    for layer in model:
-        if isinstance(layer, torch.nn.Linear):
-            fully_shard(layer, mesh=mesh)
-    return fully_shard(model, mesh=mesh)
+    model = Model()
+    for part in model.parts:
+        fully_shard(part, mesh=mesh, **options)
+    return fully_shard(model, mesh=mesh, **options)
 
 
-def full(model):
-    return [p.full_tensor().detach() for p in model.parameters()]
+def references(type, params, world_size, compresses, partitions=None):
+    from hipress.torch.fsdp import chunk_of, reduce_scatter
+    from hipress.torch.places import Codecs
+
+    found = {}
+    for name, shape in whole_shapes().items():
+        shape = torch.Size(shape)
+        if compresses(name, shape.numel()):
+            part = chunk_of(shape, world_size)
+            graph = reduce_scatter(shape.numel(), part, world_size, partitions)
+            found[name] = reference(graph, Codecs(type, params), world_size, name)
+    return found
 
 
-def close_to_exact(rank, type, params, most):
-    """Gradients after one step are near the uncompressed ones; returns the parameters after 3."""
+def wanted(references, world_size, rank, locals_of, dtype=torch.float32):
+    """The shards that rank ``rank`` must get; ``locals_of(name, rank)`` are whole gradients."""
+    from hipress.casync.graph import worker
+
+    found = {}
+    for name, shape in whole_shapes().items():
+        chunk = -(-shape[0] // world_size)
+        mine = slice(rank * chunk, (rank + 1) * chunk)
+        local = [locals_of(name, r) for r in range(world_size)]
+        if name in references:
+            flat = {worker(r): g.float().reshape(-1).numpy() for r, g in enumerate(local)}
+            total = torch.from_numpy(references[name].step(flat)[worker(rank)])
+            mean = (total * np.float32(1 / world_size)).reshape(shape).to(dtype)
+        else:
+            mean = sum(g.double() for g in local) / world_size
+        found[name] = mean[mine].float()
+    return found
+
+
+def assert_equal(model, references, expected, tolerance=1e-6):
+    for name, p in model.named_parameters():
+        if name not in expected:
+            assert p.grad is None
+        elif name in references:
+            assert torch.equal(p.grad.to_local(), expected[name]), name
+        else:
+            torch.testing.assert_close(
+                p.grad.to_local(), expected[name], rtol=tolerance, atol=tolerance
+            )
+
+
+def backward(model, rank, step):
+    for p in model.parameters():
+        p.grad = None
+    model(rank, step).backward()
+
+
+def equals_reference(rank, cases):
+    """On 2, 3 and 4 ranks, with reductions in every dtype."""
     import torch.distributed as dist
-    from torch.distributed.device_mesh import init_device_mesh
+    from torch.distributed.device_mesh import DeviceMesh
+    from torch.distributed.fsdp import MixedPrecisionPolicy
 
     import hipress.torch
 
-    world_size = dist.get_world_size()
-    mesh = init_device_mesh("cpu", (world_size,))
-    plain, model = network(), network()
-    shard(model, mesh)
-    compression = hipress.torch.compress_fsdp(model, type, min_size=1000, **params)
+    for world_size in range(2, dist.get_world_size() + 1):
+        mesh = DeviceMesh("cpu", list(range(world_size)))
+        if rank >= world_size:
+            continue
+        for type, params, reduced in cases:
+            policy = MixedPrecisionPolicy(reduce_dtype=reduced)
+            model = sharded(mesh, mp_policy=policy)
+            compression = hipress.torch.compress_fsdp(model, type, min_size=MIN_SIZE, **params)
+            expected_of = references(type, params, world_size, lambda _, n: n >= MIN_SIZE)
+            assert len(expected_of) == 5
+            for step in range(STEPS):
+                backward(model, rank, step)
+
+                def local(name, r, step=step, dtype=reduced):
+                    key = name.removeprefix("parts.")
+                    found = gradient_of(key, whole_shapes()[name], r, step, dtype)
+                    return found / 2 if dtype == torch.float16 else found  # as FSDP does
+
+                expected = wanted(expected_of, world_size, rank, local, reduced)
+                if reduced == torch.float16:
+                    for name, value in expected.items():
+                        total = value.to(reduced) * world_size
+                        expected[name] = (total / (world_size / 2)).float()
+                tolerance = 1e-6 if reduced == torch.float32 else 0.05
+                assert_equal(model, expected_of, expected, tolerance)
+            assert compression.step == STEPS
+
+
+def test_equals_the_reference():
+    float32, bfloat16 = torch.float32, torch.bfloat16
+    cases = [(type, params, float32) for type, params in CODECS]
+    cases += [(type, params, bfloat16) for type, params in CODECS[:2]]
+    cases.append((*CODECS[1], torch.float16))
+    succeed(run_ranks(equals_reference, 4, cases))
+
+
+def modes(rank):
+    """Accumulation, a frozen and an unused parameter, warm-up, a plan, an overflow."""
+    from torch.distributed.device_mesh import init_device_mesh
+
+    import hipress.torch
+    from hipress.secopa.plan import Decision
+
+    world_size = 3
+    model = sharded(init_device_mesh("cpu", (world_size,)))
+    model.parts[0].even.requires_grad_(False)
+    plan = {"parts.1.few_rows": Decision(False, 1), "parts.0.uneven": Decision(True, 9)}
+    compression = hipress.torch.compress_fsdp(
+        model, "topk", ratio=0.1, min_size=1000, plan=plan, warmup_steps=1
+    )
+    named = {name for name in plan if plan[name].compress}
+    expected_of = references(
+        "topk", {"ratio": 0.1}, world_size, lambda name, _: name in named, partitions=9
+    )
+    others = references(
+        "topk", {"ratio": 0.1}, world_size,
+        lambda n, size: n not in plan and size >= 1000 and "even" not in n,
+    )  # fmt: skip
+    expected_of.update(others)
+    assert set(expected_of) == {"parts.0.uneven", "parts.1.left_out", "parts.1.one_row"}
+
+    def local(name, r, steps):
+        if name == "parts.1.one_row" and 4 in steps:  # unused then
+            return torch.zeros(whole_shapes()[name])
+        grads = [gradient_of(name[6:], whole_shapes()[name], r, s) for s in steps]
+        return sum(grads[1:], grads[0])
+
+    def check(steps, of):
+        expected = wanted(of, world_size, rank, lambda name, r: local(name, r, steps))
+        del expected["parts.0.even"]
+        assert_equal(model, of, expected)
+
+    backward(model, rank, 0)  # warm-up: nothing is compressed
+    check([0], {})
+    assert not compression.places.made
+    backward(model, rank, 1)
+    check([1], expected_of)
+    for p in model.parameters():
+        p.grad = None
+    model.set_requires_gradient_sync(False)
+    model(rank, 2).backward()
+    model.set_requires_gradient_sync(True)
+    model(rank, 3).backward()
+    check([2, 3], expected_of)
+    made = model.parts[1].forward
+    model.parts[1].forward = lambda rank, step: sum(
+        (p * gradient_of("1." + name, p.shape, rank, step)).sum()
+        for name, p in model.parts[1].named_parameters() if name != "one_row"
+    )  # fmt: skip
+    backward(model, rank, 4)
+    check([4], expected_of)
+    model.parts[1].forward = made
+    backward(model, rank, 5)
+    check([5], expected_of)
+    model.parts[0].forward = lambda rank, step: sum(
+        (p * (float("inf") if rank == 1 else 0.0)).sum() for p in model.parts[0].parameters()
+    )
+    backward(model, rank, 6)  # as bad on all ranks, in this module only
+    grads = {name: p.grad.to_local() for name, p in model.named_parameters() if p.grad is not None}
+    assert grads["parts.0.uneven"].isnan().all() and grads["parts.1.left_out"].isfinite().all()
+    assert compression.step == 6
+
+
+def test_accumulation_frozen_and_unused_parameters_warmup_and_plan():
+    succeed(run_ranks(modes, 3))
+
+
+def wrong(rank):
+    """Every misuse is one sentence, on every rank."""
+    import torch.distributed as dist
+    from torch.distributed.device_mesh import init_device_mesh
+    from torch.distributed.fsdp import MixedPrecisionPolicy, fully_shard
+    from torch.distributed.tensor import Shard
+
+    import hipress.torch
+
+    mesh = init_device_mesh("cpu", (2,))
+    said = []
+
+    def refused(model, type="onebit", error=ValueError, **options):
+        with pytest.raises(error) as caught:
+            hipress.torch.compress_fsdp(model, type, **options)
+        said.append(str(caught.value))
+
+    refused(Model(), error=TypeError)
+    refused(sharded(mesh), "nonsense" if rank == 1 else "onebit")
+    refused(sharded(mesh), min_size=10 + rank)
+    refused(sharded(mesh), plan={"other": object()})
+    refused(sharded(mesh), replicate_group=dist.group.WORLD)
+    refused(fully_shard(torch.nn.Linear(8, 8), mesh=mesh,
+                        shard_placement_fn=lambda p: Shard(p.ndim - 1)))  # fmt: skip
+    policy = MixedPrecisionPolicy(reduce_dtype=torch.float64)
+    refused(sharded(mesh, mp_policy=policy), min_size=MIN_SIZE)
+    replicated = init_device_mesh("cpu", (1, 2), mesh_dim_names=("replicate", "shard"))
+    refused(sharded(replicated))
+    model = sharded(mesh)
+    hipress.torch.compress_fsdp(model, "onebit")
+    refused(model)
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
-    for step in range(3):
-        optimizer.zero_grad()
-        loss_of(model, rank, step).backward()
-        if step == 0:
-            sum(loss_of(plain, r, 0) for r in range(world_size)).div(world_size).backward()
-            for a, b in zip(model.parameters(), plain.parameters(), strict=True):
-                error = (a.grad.full_tensor() - b.grad).abs().max()
-                assert error <= most * b.grad.abs().max() + 1e-7, error
-        optimizer.step()
-    assert len(compression.state_dict()) > 5
-    try:
-        hipress.torch.compress_fsdp(model, "nonsense" if rank == 1 else type)
-    except ValueError as error:
-        assert "nonsense" in str(error)
-    else:
-        raise AssertionError("rank 1's wrong name was not refused on all ranks")
-    return [p.numpy().tobytes() for p in full(model)]
+    with pytest.raises(ValueError, match="FSDP2 reduces its gradient"):
+        hipress.torch.DistributedOptimizer(optimizer, model.named_parameters(), "onebit")
+    if rank == 0:  # alone
+        refused(sharded(mesh), error=hipress.torch.HipressError, timeout=1)
+    return said
 
 
-def test_reduce_scatter():
-    for type, params, most in (("none", {}, 1e-5), ("maxmin", {"bits": 8}, 0.05)):
-        succeed(run_ranks(close_to_exact, 3, type, params, most))
-
-
-def error_feedback(rank):
-    """What topk leaves out comes later: over steps of the same gradient, nothing is lost."""
-    import torch.distributed as dist
-    from torch.distributed.device_mesh import init_device_mesh
-
-    import hipress.torch
-
-    torch.manual_seed(0)
-    layer = torch.nn.Linear(100, 100, bias=False)
-    from torch.distributed.fsdp import fully_shard
-
-    fully_shard(layer, mesh=init_device_mesh("cpu", (dist.get_world_size(),)))
-    compression = hipress.torch.compress_fsdp(layer, "topk", ratio=0.25, min_size=10)
-    x = torch.linspace(-1, 1, 100)[None] * (rank + 1)
-    total, state = 0, {}
-    for step in range(60):
-        layer.weight.grad = None
-        (layer(x) * torch.linspace(0.1, 1, 100)).sum().backward()
-        total = total + layer.weight.grad.full_tensor()
-        if step == 30:  # a new compression goes on from the other's state
-            state = copy.deepcopy(compression.state_dict())
-            compression = hipress.torch.compress_fsdp(layer, "topk", ratio=0.25, min_size=10)
-            compression.load_state_dict(state)
-    exact = torch.outer(torch.linspace(0.1, 1, 100), torch.linspace(-1, 1, 100)) * 1.5
-    assert (total / 60 - exact).abs().max() < 0.1 * exact.abs().max()
-    return total.numpy().tobytes()
-
-
-def test_the_residual_keeps_what_was_not_sent():
-    succeed(run_ranks(error_feedback, 2))
+def test_misuse():
+    first, second = returned(run_ranks(wrong, 2))
+    assert "waited 1 s for rank 1 to ask for compression" in first.pop()
+    for number, said in enumerate(zip(first, second, strict=True)):
+        text = ["after fully_shard", "nonsense", "differ in min_size", "'other'",
+                "one rank of each host", "dimension 0", "reduced as float64", "2 dimensions",
+                "already"][number]  # fmt: skip
+        assert all(text in one for one in said), said
 
 
 def hybrid(rank):
     """2 hosts of 2 ranks: sharded inside, compressed averages between."""
-    import torch.distributed as dist
     from torch.distributed.device_mesh import init_device_mesh
 
     import hipress.torch
+    from hipress.casync.graph import worker
+    from hipress.torch.places import Codecs
+    from hipress.torch.settings import Settings
 
     mesh = init_device_mesh("cpu", (2, 2), mesh_dim_names=("replicate", "shard"))
-    plain, model = network(), network()
-    shard(model, mesh["shard"])
-    hipress.torch.compress_fsdp(
-        model, "maxmin", bits=8, min_size=500, replicate_group=mesh["replicate"].get_group()
-    )
-    loss_of(model, rank, 0).backward()
-    sum(loss_of(plain, r, 0) for r in range(4)).div(4).backward()
-    for a, b in zip(model.parameters(), plain.parameters(), strict=True):
-        error = (a.grad.full_tensor() - b.grad).abs().max()
-        assert error <= 0.05 * b.grad.abs().max() + 1e-7, error
-    found = [p.grad.full_tensor().numpy() for p in model.parameters()]
-    everybody = [None] * 4
-    dist.all_gather_object(everybody, [g.tobytes() for g in found])
-    return [np.asarray(g).tobytes() for g in found]
+    model = sharded(mesh["shard"])
+    group = mesh["replicate"].get_group()
+    hipress.torch.compress_fsdp(model, "onebit", min_size=800, replicate_group=group)
+    host, shard = divmod(rank, 2)
+    runs = {}
+    for step in range(STEPS):
+        backward(model, rank, step)
+        for home, (name, shape) in enumerate(whole_shapes().items()):
+            chunk = -(-shape[0] // 2)
+            mine = slice(shard * chunk, (shard + 1) * chunk)
+            whole = [gradient_of(name[6:], shape, r, step)[mine] for r in range(4)]
+            hosts = [(whole[2 * h] + whole[2 * h + 1]) / 2 for h in range(2)]
+            found = dict(model.named_parameters())[name].grad.to_local()
+            if found.numel() < 800:
+                torch.testing.assert_close(found, (hosts[0] + hosts[1]) / 2, rtol=0, atol=1e-6)
+                continue
+            if name not in runs:
+                graph = Settings("onebit").graph(found.numel(), 2, home, name)
+                runs[name] = reference(graph, Codecs("onebit", {}), 2, name)
+            flat = {worker(h): g.reshape(-1).numpy() for h, g in enumerate(hosts)}
+            expected = torch.from_numpy(runs[name].step(flat)[worker(host)])
+            assert torch.equal(found.reshape(-1), expected), name
+    return len(runs)
 
 
 def test_hybrid_sharding():
-    succeed(run_ranks(hybrid, 4))
+    assert returned(run_ranks(hybrid, 4)) == [5, 3, 5, 3]
+
+
+def trains(rank):
+    """A network's loss falls as without compression."""
+    from torch.distributed.device_mesh import init_device_mesh
+    from torch.distributed.fsdp import fully_shard
+
+    import hipress.torch
+
+    losses = []
+    for type in ("", "maxmin"):
+        model = network()
+        for layer in model:
+            if isinstance(layer, torch.nn.Linear):
+                fully_shard(layer, mesh=init_device_mesh("cpu", (2,)))
+        fully_shard(model, mesh=init_device_mesh("cpu", (2,)))
+        if type:
+            hipress.torch.compress_fsdp(model, type, bits=8, min_size=100)
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.5)
+        for _ in range(10):
+            optimizer.zero_grad()
+            loss = loss_of(model, rank, 0)
+            loss.backward()
+            optimizer.step()
+        losses.append(loss.item())
+    plain, compressed = losses
+    assert compressed < plain * 1.05 + 0.01 < 1, losses
+
+
+def test_it_trains():
+    succeed(run_ranks(trains, 2))

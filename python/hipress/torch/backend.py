@@ -26,9 +26,10 @@ from torch._C._distributed_c10d import _create_work_from_future
 
 from hipress.compression import Compressor
 from hipress.torch.engine import Engine
-from hipress.torch.plan import FLAGS
-from hipress.torch.settings import MIN_SIZE, Settings, agree
+from hipress.torch.layout import FLAGS
+from hipress.torch.settings import MIN_SIZE, Settings
 from hipress.torch.staging import KINDS
+from hipress.torch.start import start
 from hipress.torch.synchronizer import Synchronizer
 
 _SLOTS = 4
@@ -98,8 +99,7 @@ class HipressProcessGroup(dist.ProcessGroup):
                 opts.reduceOp = dist.ReduceOp.SUM
             return self._below.allreduce(tensors, opts)
         if self._engine is None:
-            agree(self, self._settings.describe())
-            self._engine = Engine(self, self._timeout)
+            _, self._engine = start(lambda: self._settings, self, timeout=self._timeout)
             for means in (False, True):
                 self._synchronizers[means] = Synchronizer(
                     self._settings, self._engine, self, {}, average=means
@@ -115,8 +115,7 @@ class HipressProcessGroup(dist.ProcessGroup):
             and tensors[0].device.type in KINDS
             and tensors[0].is_contiguous()
             and tensors[0].numel() >= self._settings.min_size
-            # An operation equals a name of one; a name equals no operation, so "in" finds none.
-            and (op == dist.ReduceOp.SUM or op == dist.ReduceOp.AVG)
+            and op.op in (dist.ReduceOp.SUM, dist.ReduceOp.AVG)
         )
 
     def _compressed(self, tensor: torch.Tensor, average: bool) -> dist.Work:

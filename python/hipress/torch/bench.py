@@ -9,9 +9,9 @@ from collections.abc import Callable, Iterator, Mapping
 import torch
 import torch.distributed as dist
 
-from hipress.torch.engine import Engine
-from hipress.torch.settings import Settings, agree
-from hipress.torch.synchronizer import Synchronizer, group_timeout
+from hipress.torch.settings import Settings
+from hipress.torch.start import start
+from hipress.torch.synchronizer import Synchronizer
 
 DTYPES = {
     "float": torch.float32,
@@ -61,9 +61,7 @@ class AllReduceBench:
             raise ValueError(f"-n must be 1 or more and -w 0 or more, not {iterations}, {warmup}")
         self._settings, self._name, self._dtype = settings, dtype, DTYPES[dtype]
         self._iterations, self._warmup = iterations, warmup
-        group = dist.group.WORLD
-        agree(group, settings.describe())
-        self._engine = Engine(group, group_timeout(group))
+        _, self._engine = start(lambda: settings, dist.group.WORLD)
 
     def table(self, wanted: Iterator[int]) -> Iterator[str]:
         """The table's lines, as they are measured. All ranks must run through it."""

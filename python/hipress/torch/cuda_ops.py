@@ -1,7 +1,8 @@
 """CUDA kernels of hipress.torch.ops: CompLL's CUDA code on tensors' memory and torch's stream.
 
 Encoding neither waits for the device nor copies. Decoding waits once, to say what is wrong with a
-payload. Code is compiled by nvcc when a codec is first used, and kept (hipress.compll.cuda).
+payload. Code is that of libhipress_cuda.so, beside libhipress.so; what is not there is compiled by
+nvcc when a codec is first used, and kept (hipress.compll.cuda).
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from functools import lru_cache
 import torch
 
 from hipress import _lib, compll
-from hipress.compll.cuda import Algorithm, DecodeCall
+from hipress.compll.cuda import Algorithm, DecodeCall, built_in
 from hipress.compression import Compressor
 
 
@@ -41,7 +42,7 @@ class CudaKernels:
             int(states[-1]) if states else 0, stream & 0xFFFFFFFF,
         )  # fmt: skip
         # Memory that is freed now is used again by this stream only after the kernels.
-        algorithm.encode(call, self._stream(gradient))
+        algorithm.encode(call, self.handle(gradient.device))
         return size
 
     def decode(
@@ -78,7 +79,7 @@ class CudaKernels:
             payload.data_ptr(), size.data_ptr(), payload.numel(), n, out.data_ptr(),
             status.data_ptr(), work.data_ptr(),
         )  # fmt: skip
-        algorithm.decode(call, add, self._stream(payload))
+        algorithm.decode(call, add, self.handle(payload.device))
         found = status.tolist()
         if found[0] != 0:
             raise ValueError(
@@ -86,8 +87,9 @@ class CudaKernels:
                 f"{algorithm.sentence(found)}"
             )
 
-    def _stream(self, tensor: torch.Tensor) -> int:
-        return 0 if self.emulate else torch.cuda.current_stream(tensor.device).cuda_stream
+    def handle(self, device: torch.device) -> int:
+        """The current stream, as kernels are launched on it."""
+        return 0 if self.emulate else torch.cuda.current_stream(device).cuda_stream
 
     def _algorithm(self, config: str) -> Algorithm:
         """The code of a codec's configuration."""
@@ -103,4 +105,8 @@ class CudaKernels:
         integers = {param.name for param in program.params if param.integer}
         values = {name: int(text) if name in integers else float(text)
                   for name, text in pairs.items()}  # fmt: skip
+        library = _lib.library_path().with_name("libhipress_cuda.so")
+        entry = None if self.emulate else built_in(program, library)
+        if entry is not None:
+            return Algorithm(program, library, entry=entry, **values)
         return Algorithm(program, emulate=self.emulate, **values)

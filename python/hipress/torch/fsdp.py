@@ -2,31 +2,39 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import torch
 import torch.distributed as dist
 from torch.distributed.fsdp import FSDPModule
 from torch.distributed.fsdp._fully_shard._fsdp_api import ReduceScatter
-from torch.distributed.tensor import DTensor
+from torch.distributed.tensor import DTensor, Shard
 
 from hipress.casync.graph import GRADIENT, Graph, Op, Partition, cut, worker
-from hipress.torch.engine import Engine, HipressError
-from hipress.torch.plan import Gradient
-from hipress.torch.settings import MIN_SIZE, Settings, agree
-from hipress.torch.synchronizer import Synchronizer, group_timeout
+from hipress.secopa.plan import Decision
+from hipress.torch.engine import HipressError
+from hipress.torch.layout import FLAGS, Gradient
+from hipress.torch.settings import MIN_SIZE, Settings
+from hipress.torch.start import start
+from hipress.torch.synchronizer import Entry, Rest, Synchronizer
 
 PARTITION_ELEMENTS = 256 * 1024
 
 
-def reduce_scatter(count: int, num_workers: int) -> Graph:
-    """The graph that leaves worker r with the sum of its part, the r-th of ``num_workers`` equal
-    ones: every worker encodes all parts, each for its owner, who merges them in rank order."""
-    part = count // num_workers
+def reduce_scatter(count: int, part: int, num_workers: int, partitions: int | None = None) -> Graph:
+    """The graph that leaves worker r with the sum of its part, the r-th of ``part`` elements: every
+    worker encodes all parts, each for its owner, who merges them in rank order.
+
+    :param count: elements in all; the last parts may have fewer than the others, or none
+    :param partitions: about how many to cut all parts into; default: by size
+    """
+    size = PARTITION_ELEMENTS if partitions is None else -(-count // max(partitions, 1))
     cuts: list[tuple[int, Partition]] = [
         (owner, piece)
         for owner in range(num_workers)
-        for piece in cut(owner * part, (owner + 1) * part, PARTITION_ELEMENTS, 64)
+        for piece in cut(owner * part, min((owner + 1) * part, count), size, 64)
     ]
     graph = Graph(count, [piece for _, piece in cuts])
     for p, (owner, _) in enumerate(cuts):
@@ -41,81 +49,139 @@ def reduce_scatter(count: int, num_workers: int) -> Graph:
     return graph
 
 
-class _Scatter(Synchronizer):
-    """Reduce-scatters of modules' gradients, each with a residual of its own."""
+class Unit:
+    """The parameters of one FSDP module, whose gradients are reduced together.
 
-    def graph(self, gradient: Gradient) -> Graph:
-        return reduce_scatter(gradient.count, self.engine.world_size)
+    FSDP2 hands them over in one flat tensor: a row for each rank, with a chunk of each gradient,
+    the same rows of its dimension 0. It fills up the last chunks with zeros, which belong to no
+    gradient here, so no codec sees them.
 
-
-class ShardedCompression:
-    """What :func:`compress_fsdp` returns.
-
-    ``state_dict()`` holds this rank's residuals; it can be loaded into a job of the same ranks.
+    :param shards: ranks among which the parameters are divided
     """
 
-    def __init__(self, settings: Settings, timeout: float | None) -> None:
-        self.settings, self._timeout = settings, timeout
-        self._synchronizers: dict[str, Synchronizer] = {}
-        self._loaded: dict[str, dict[str, Any]] = {}
+    def __init__(self, module: str, managed: Sequence, names: Mapping[int, str], shards: int):
+        self.what = f"module {module!r}" if module else "the root module"
+        self._managed = [(names[id(each.sharded_param)], each) for each in managed]
+        self.shards = shards
 
-    def synchronizer(self, kind: type[Synchronizer], group: dist.ProcessGroup) -> Synchronizer:
-        """The one of a group; made when all its ranks first need it."""
-        ranks = ".".join(map(str, dist.get_process_group_ranks(group)))
-        key = f"{kind.__name__}-{ranks}"
-        if key not in self._synchronizers:
-            engine = Engine(group, self._timeout or group_timeout(group))
-            made = self._synchronizers[key] = kind(self.settings, engine, group, {})
-            if key in self._loaded:
-                made.load_state_dict(self._loaded.pop(key))
-        return self._synchronizers[key]
+    def gradients(self) -> tuple[Gradient, ...]:
+        """Those of a reduce-scatter, in its input."""
+        trained = [
+            (name, each.sharded_param.shape)
+            for name, each in self._managed
+            if each.sharded_param.requires_grad
+        ]
+        chunks = [chunk_of(shape, self.shards) for _, shape in trained]
+        return tuple(
+            Gradient(name, sum(chunks[:i]), shape.numel(), chunks[i], sum(chunks))
+            for i, (name, shape) in enumerate(trained)
+        )
 
-    def state_dict(self) -> dict[str, Any]:
-        return {
-            f"{key}:{name}": value
-            for key, synchronizer in self._synchronizers.items()
-            for name, value in synchronizer.state_dict().items()
-        }
+    def check(self, size: int, gradients: Sequence[Gradient], rows: int) -> None:
+        """Refuses a flat tensor of ``rows`` rows that has not just these gradients."""
+        wanted = rows * sum(gradient.chunk for gradient in gradients)
+        if size != wanted:
+            raise HipressError(
+                f"{self.what}: FSDP reduces {size} elements, not the {wanted} of "
+                f"{', '.join(g.name for g in gradients[:3])}...: some of these have no gradient"
+            )
 
-    def load_state_dict(self, saved: dict[str, Any]) -> None:
-        """To be called before the first step."""
-        for full, value in saved.items():
-            key, _, name = full.partition(":")
-            self._loaded.setdefault(key, {})[name] = value
+
+def chunk_of(shape: torch.Size, shards: int) -> int:
+    """Elements of each rank's chunk of a parameter, filled up."""
+    return -(-shape[0] // shards) * shape[1:].numel()
+
+
+class ShardedCompression(Synchronizer):
+    """What :func:`compress_fsdp` returns: a model's compression, with its state.
+
+    ``state_dict()`` and ``load_state_dict()`` keep residuals, momentum and step; see
+    :mod:`hipress.torch.state`.
+    """
+
+    _counting = False
+
+    def reduce(self, unit: Unit, flat: torch.Tensor, entries: tuple[Entry, ...]) -> None:
+        """Synchronises a module's gradients, and waits: FSDP needs the results at once."""
+        if not self._counting:  # the first module of this backward pass
+            self._counting = True
+            torch.autograd.Variable._execution_engine.queue_callback(self._count)
+        self.synchronize(flat, entries, unit.what).wait()
+
+    def _count(self) -> None:
+        self._counting, self.step = False, self.step + 1
+
+
+class _ReduceScatters(ShardedCompression):
+    """Of shards: every rank gets the means of its own chunks."""
+
+    def __init__(self, *args: Any) -> None:
+        super().__init__(*args)
+        self.topology = "reduce-scatter"
+
+    def graph(self, gradient: Gradient) -> Graph:
+        decision = self.settings.decisions.get(gradient.name)
+        partitions = decision.partitions if decision else None
+        return reduce_scatter(gradient.count, gradient.chunk, self.engine.world_size, partitions)
+
+    def _start_rest(self, flat: torch.Tensor, small: list[Entry], key: tuple) -> Rest:
+        rows = self.engine.world_size
+        table = flat.view(rows, -1)
+        pieces = [table[:, g.offset : g.offset + g.chunk] for g in small]
+        width = sum(g.chunk for g in small)
+        if key not in self._rest:
+            self._rest[key] = flat.new_empty(rows + 1, width)
+        sent, mine = self._rest[key][:rows], self._rest[key][rows]
+        torch.cat(pieces, dim=1, out=sent)
+        scatter = getattr(dist, "reduce_scatter_single", None) or dist.reduce_scatter_tensor
+        # Gloo has no average.
+        work = scatter(mine, sent.div_(rows).view(-1), group=self._group, async_op=True)
+
+        def back() -> None:
+            for piece, values in zip(pieces, mine.split([g.chunk for g in small])):
+                piece[self.engine.rank].copy_(values)
+
+        return Rest(work, back)
 
 
 class _ReduceScatter(ReduceScatter):
     """FSDP2's reduce-scatter of one module's gradients."""
 
-    def __init__(self, name: str, compression: ShardedCompression) -> None:
-        self._name, self._compression = name, compression
+    def __init__(self, unit: Unit, compression: ShardedCompression) -> None:
+        self._unit, self._compression = unit, compression
 
     def allocate(self, size, *, dtype: torch.dtype, device: torch.device) -> torch.Tensor:
         return torch.empty(*size, dtype=dtype, device=device)
 
     def __call__(self, output_tensor, input_tensor, group, op, async_op=False):
-        count, world_size = input_tensor.numel(), dist.get_world_size(group)
-        if op not in (dist.ReduceOp.SUM, dist.ReduceOp.AVG):
-            raise HipressError(f"gradients can be summed or averaged, not reduced by {op}")
-        part = count // world_size
-        if part < self._compression.settings.min_size:
-            whole = input_tensor.clone()  # Gloo has no average
-            if op == dist.ReduceOp.AVG:
-                whole.div_(world_size)
-            dist.all_reduce(whole, group=group)
-            output_tensor.copy_(whole.view(world_size, -1)[dist.get_rank(group)])
-            return None
-        synchronizer = self._compression.synchronizer(_Scatter, group)
-        _wait(synchronizer, input_tensor, self._name)
-        mine = input_tensor.view(world_size, -1)[dist.get_rank(group)]
-        output_tensor.copy_(mine)
-        if op == dist.ReduceOp.SUM:
-            output_tensor.mul_(world_size)
+        kind = getattr(op, "op", op)
+        if kind not in (dist.ReduceOp.SUM, dist.ReduceOp.AVG):
+            raise HipressError(
+                f"{self._unit.what}: gradients can be summed or averaged, not reduced by {kind}; "
+                "after set_gradient_divide_factor() call set_force_sum_reduction_for_comms(True)"
+            )
+        rows, gradients = self._unit.shards, self._unit.gradients()
+        self._unit.check(input_tensor.numel(), gradients, rows)
+        self._compression.reduce(self._unit, input_tensor, gradients)
+        output_tensor.copy_(input_tensor.view(rows, -1)[self._compression.engine.rank])
+        if kind == dist.ReduceOp.SUM:
+            output_tensor.mul_(rows)
         return None
 
 
-def _wait(synchronizer: Synchronizer, flat: torch.Tensor, name: str) -> None:
-    synchronizer.synchronize(flat, ((name, 0, flat.numel()),), f"module {name!r}").wait()
+class _AllReduce:
+    """HSDP's all-reduce of one module's shards, which lie in one row."""
+
+    def __init__(self, unit: Unit, shard: int, compression: ShardedCompression) -> None:
+        self._unit, self._shard, self._compression = unit, shard, compression
+
+    def __call__(self, row: torch.Tensor) -> None:
+        gradients = self._unit.gradients()
+        self._unit.check(row.numel(), gradients, 1)
+        counts = [min(g.chunk, g.count - self._shard * g.chunk) for g in gradients]
+        entries = tuple((g.name, g.offset, n) for g, n in zip(gradients, counts) if n > 0)
+        if entries:
+            self._compression.reduce(self._unit, row, entries)
 
 
 def compress_fsdp(
@@ -123,6 +189,8 @@ def compress_fsdp(
     type: str,
     *,
     min_size: int = MIN_SIZE,
+    warmup_steps: int = 0,
+    plan: str | os.PathLike[str] | Mapping[str, Decision] | None = None,
     replicate_group: dist.ProcessGroup | None = None,
     replicate_topology: str = "ps",
     timeout: float | None = None,
@@ -133,45 +201,129 @@ def compress_fsdp(
     >>> for layer in model.layers: fully_shard(layer)
     >>> hipress.torch.compress_fsdp(fully_shard(model), "maxmin", bits=8)
 
-    A module's gradients are encoded together, in the flat form in which FSDP2 hands them over, so
-    codecs with one scale for everything (onebit) suit it less than those with buckets (maxmin).
-    To be called on every rank, before the first backward pass.
+    Every rank's chunk of every parameter's gradient is encoded by itself. To be called on every
+    rank, before the first backward pass. A parameter that has no gradient, because the forward pass
+    did not use it, takes part with one of zeros.
 
-    :param min_size: modules whose shards have fewer elements go uncompressed
+    :param min_size: parameters of fewer elements (with ``replicate_group``: whose shards have
+        fewer) go uncompressed, all of a module's together
+    :param warmup_steps: see :func:`hipress.torch.compress`
+    :param plan: see :func:`hipress.torch.compress`; "auto" measures all-reduces
     :param replicate_group: for hybrid sharding over slow links: the model is sharded inside each
         host, uncompressed, and this group's ranks, one per host with the same shard, average
         compressed shards
-    :param replicate_topology: of that average, see :func:`compress`
+    :param replicate_topology: of that average, see :func:`hipress.torch.compress`
     :param timeout: seconds to wait for another rank; default: the process group's
     :param params: the codec's own parameters
-    :raises ValueError: on every rank, if any rank's name or value is wrong or they differ
+    :raises ValueError: on every rank, if any rank's model or setting is wrong or they differ
     :raises TypeError: if the model is not a fully_shard-ed one
     """
     if not isinstance(model, FSDPModule):
         raise TypeError(
-            f"compress_fsdp() takes a model after fully_shard(), not {model.__class__.__name__} "
-            "(for DistributedDataParallel there is hipress.torch.compress)"
+            f"compress_fsdp() takes a model after fully_shard() and before torch.compile(), not "
+            f"{model.__class__.__name__} (for DistributedDataParallel there is "
+            "hipress.torch.compress)"
         )
-    settings, problem = None, ""
-    try:
-        settings = Settings(type, params, replicate_topology, min_size)
-    except (ValueError, TypeError) as error:
-        problem = str(error)
-    mesh = next(p.device_mesh for p in model.parameters() if isinstance(p, DTensor))
-    agree(replicate_group or mesh.get_group(0), settings.describe() if settings else {}, problem)
-    compression = ShardedCompression(settings, timeout)
-    for name, module in model.named_modules():
-        if not isinstance(module, FSDPModule):
-            continue
+    modules = {n: module for n, module in model.named_modules() if isinstance(module, FSDPModule)}
+    for module in modules.values():
+        module.reshard()  # a forward pass may have left whole parameters
+    names = {id(p): name for name, p in model.named_parameters()}
+    parameters = [
+        (name, p)
+        for name, p in model.named_parameters()
+        if p.requires_grad and isinstance(p, DTensor)
+    ]
+    if not parameters:
+        raise ValueError("compress_fsdp() takes a model with parameters to train")
+    mesh = parameters[0][1].device_mesh
+    group = replicate_group or mesh.get_group(0)
+
+    def make_settings() -> Settings:
+        _check_sharding(parameters, mesh, replicate_group)
+        settings = Settings(type, params, replicate_topology, min_size, warmup_steps, plan=plan)
+        for name, module in modules.items():
+            _check_module(name, module, settings, names)
+        return settings
+
+    shards, shard = mesh.size(), mesh.get_local_rank(0)
+    together = {"shard": str(shard)} if replicate_group else {}
+    settings, engine = start(
+        make_settings, group, parameters, timeout, shards=str(shards), **together
+    )
+    sizes = {name: p.numel() for name, p in parameters}
+    if replicate_group is None:
+        compression = _ReduceScatters(settings, engine, group, sizes)
+    else:
+        begins = {name: shard * chunk_of(p.shape, shards) for name, p in parameters}
+        compression = ShardedCompression(settings, engine, group, sizes, True, begins)
+        compression.rank = engine.rank * shards + shard
+        compression.world_size = engine.world_size * shards
+        compression.topology += f" of {shards} shards"
+    for name, module in modules.items():
+        unit = Unit(name, _managed(module), names, shards)
         if replicate_group is None:
-            module.set_custom_reduce_scatter(_ReduceScatter(name, compression))
+            module.set_custom_reduce_scatter(_ReduceScatter(unit, compression))
         else:
-            module.set_all_reduce_hook(_hook(name, compression, replicate_group))
+            module.set_all_reduce_hook(_AllReduce(unit, shard, compression))
+    if hasattr(model, "set_reduce_scatter_unused_params"):  # since PyTorch 2.13
+        model.set_reduce_scatter_unused_params(True)
     return compression
 
 
-def _hook(name: str, compression: ShardedCompression, group: dist.ProcessGroup):
-    def hook(shard: torch.Tensor) -> None:
-        _wait(compression.synchronizer(Synchronizer, group), shard, name)
+def _managed(module: FSDPModule) -> Sequence:
+    """What FSDP keeps of each of a module's parameters, in the order of its flat tensors, for which
+    it has no public name."""
+    group = module._get_fsdp_state()._fsdp_param_group
+    return group.fsdp_params if group else ()
 
-    return hook
+
+def _check_sharding(
+    parameters: Sequence[tuple[str, DTensor]], mesh: Any, replicate_group: dist.ProcessGroup | None
+) -> None:
+    for name, p in parameters:
+        if p.device_mesh.ndim != 1:
+            raise ValueError(
+                f"parameter {name!r} is on a mesh of {p.device_mesh.ndim} dimensions; "
+                'compress_fsdp() takes one: give fully_shard() mesh["shard"] and, to average '
+                'compressed between hosts, compress_fsdp() mesh["replicate"].get_group() as '
+                "replicate_group"
+            )
+        if p.device_mesh != mesh:
+            raise ValueError(
+                f"parameters {parameters[0][0]!r} and {name!r} are sharded over different ranks; "
+                "compress_fsdp() takes a model that is sharded over the same ranks throughout"
+            )
+        if p.placements != (Shard(0),):
+            raise ValueError(
+                f"parameter {name!r} is sharded as {p.placements[0]}; compress_fsdp() takes "
+                "parameters that are sharded by dimension 0"
+            )
+    if replicate_group is not None:
+        sharing = set(dist.get_process_group_ranks(mesh.get_group(0)))
+        common = sorted(sharing & set(dist.get_process_group_ranks(replicate_group)))
+        if common != [dist.get_rank()]:
+            raise ValueError(
+                "replicate_group must have one rank of each host, those that have the same shard; "
+                f"ranks {common} are in it that have different shards of one model"
+            )
+
+
+def _check_module(
+    module_name: str, module: FSDPModule, settings: Settings, names: Mapping[int, str]
+) -> None:
+    group = module._get_fsdp_state()._fsdp_param_group
+    if group is None:
+        return
+    if isinstance(group._reduce_scatter_comm, _ReduceScatter) or group._all_reduce_hook is not None:
+        raise ValueError(
+            f"module {module_name!r} has compressed gradients, or an all-reduce hook, already"
+        )
+    policy = group.mp_policy
+    for each in group.fsdp_params:
+        parameter, name = each.sharded_param, names[id(each.sharded_param)]
+        dtype = policy.reduce_dtype or policy.param_dtype or parameter.dtype
+        if dtype not in FLAGS and settings.compresses(name, parameter.numel()):
+            raise ValueError(
+                f"the gradient of {name!r} is reduced as {str(dtype).removeprefix('torch.')}; what "
+                "can be compressed is float32, float16 and bfloat16"
+            )

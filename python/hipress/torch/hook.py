@@ -10,11 +10,10 @@ import torch.distributed as dist
 from torch.nn.parallel import DistributedDataParallel
 
 from hipress.secopa.plan import Decision
-from hipress.torch import auto
 from hipress.torch.engine import Engine, HipressError
-from hipress.torch.settings import MIN_SIZE, Settings, agree, check_parameters
-from hipress.torch.staging import current, device_of
-from hipress.torch.synchronizer import Synchronizer, group_timeout
+from hipress.torch.settings import MIN_SIZE, Settings
+from hipress.torch.start import start
+from hipress.torch.synchronizer import Synchronizer
 
 
 def compress(
@@ -27,6 +26,7 @@ def compress(
     devices_per_host: int = 1,
     plan: str | os.PathLike[str] | Mapping[str, Decision] | None = None,
     timeout: float | None = None,
+    encode_on: str = "host",
     **params: object,
 ) -> Compression:
     """Makes ``model`` synchronise compressed gradients, averaged over the ranks as before.
@@ -47,38 +47,30 @@ def compress(
         parts to cut them; what it does not name goes by min_size. "auto": the ranks measure now,
         for some seconds, from which size on (min_size or more) compression pays on this network
     :param timeout: seconds to wait for another rank; default: the process group's timeout
+    :param encode_on: for a model on a GPU: "host" encodes gradients on the CPU and sends them over
+        Gloo; "device" encodes them on the GPU and sends them over the model's process group of NCCL
     :param params: the codec's own parameters
     :raises ValueError: on every rank, if any rank's model or setting is wrong or they differ
     """
     if not isinstance(model, DistributedDataParallel):
         raise TypeError(
             f"compress() takes a DistributedDataParallel model, not {_name(model)}: wrap the model "
-            "first (for FSDP2 there is hipress.torch.compress_fsdp)"
+            "first, and torch.compile() it last (for FSDP2 there is hipress.torch.compress_fsdp)"
         )
     group = model.process_group
-    settings, problem = None, ""
     parameters = [
         (name, p)
         for name, p in model.module.named_parameters()
         if p.requires_grad and name not in model.parameters_to_ignore
     ]
-    try:
-        if not 0 < (1 if timeout is None else timeout):
-            raise ValueError(f"timeout must be more than 0 seconds, not {timeout!r}")
-        settings = Settings(
-            type, params, topology, min_size, warmup_steps, devices_per_host, plan
-        )
-        check_parameters(parameters, settings)
+
+    def make_settings() -> Settings:
         _check_model(model)
-    except (ValueError, TypeError) as error:
-        problem = str(error)
-    described = settings.describe() if settings else {}
-    described["model"] = "; ".join(f"{n} {tuple(p.shape)} {p.dtype}" for n, p in parameters)
-    device = device_of([p for _, p in parameters])
-    with current(device):
-        agree(group, described, problem)
-        engine = Engine(group, timeout or group_timeout(group))
-        auto.choose(settings, engine, group, device)
+        return Settings(
+            type, params, topology, min_size, warmup_steps, devices_per_host, plan, encode_on
+        )
+
+    settings, engine = start(make_settings, group, parameters, timeout)
     compression = Compression(settings, engine, group, parameters)
     model.register_comm_hook(compression, _hook)
     return compression
@@ -140,6 +132,7 @@ class Compression(Synchronizer):
         waiting, self._waiting = self._waiting, []
         for future in waiting:
             future.wait()
+        self.look()
 
 
 def _hook(compression, bucket):  # bare: DDP compares annotations with classes, ours are strings

@@ -8,13 +8,12 @@ from typing import Any
 
 import torch
 import torch.distributed as dist
+from torch.distributed.tensor import DTensor
 
 from hipress.secopa.plan import Decision
-from hipress.torch import auto
-from hipress.torch.engine import Engine
-from hipress.torch.settings import MIN_SIZE, Settings, agree, check_parameters
-from hipress.torch.staging import current, device_of
-from hipress.torch.synchronizer import Synchronizer, group_timeout
+from hipress.torch.settings import MIN_SIZE, Settings
+from hipress.torch.start import start
+from hipress.torch.synchronizer import Synchronizer
 
 BUCKET_BYTES = 25 << 20
 """Of gradients that travel together, at most, unless one alone has more."""
@@ -36,7 +35,7 @@ class DistributedOptimizer:
     :param backward_passes_per_step: gradients of so many backward passes are added up first
     :param op: "average" or "sum"
     :param group: process group; default: all ranks
-    :param topology, min_size, plan, timeout: see :func:`hipress.torch.compress`
+    :param topology, min_size, plan, timeout, encode_on: see :func:`hipress.torch.compress`
     :raises ValueError: on every rank, if any rank's setting is wrong or they differ
     """
 
@@ -53,26 +52,21 @@ class DistributedOptimizer:
         min_size: int = MIN_SIZE,
         plan: str | os.PathLike[str] | Mapping[str, Decision] | None = None,
         timeout: float | None = None,
+        encode_on: str = "host",
     ) -> None:
         group = group or dist.group.WORLD
         named = [(name, p) for name, p in named_parameters if p.requires_grad]
-        settings, problem = None, ""
-        try:
+
+        def make_settings() -> Settings:
+            _check(optimizer, named, backward_passes_per_step, op)
             wanted = {"type": compression} if isinstance(compression, str) else dict(compression)
             type = wanted.pop("type", "none")
-            settings = Settings(type, wanted, topology, min_size, plan=plan)
-            _check(optimizer, named, backward_passes_per_step, op)
-            check_parameters(named, settings)
-        except (ValueError, TypeError) as error:
-            problem = str(error)
-        described = settings.describe() if settings else {}
-        model = "; ".join(f"{n} {tuple(p.shape)} {p.dtype}" for n, p in named)
+            return Settings(
+                type, wanted, topology, min_size, plan=plan, encode_on=encode_on
+            )
+
+        settings, engine = start(make_settings, group, named, timeout, op=op)
         self._optimizer, self._passes = optimizer, backward_passes_per_step
-        device = device_of([p for _, p in named])
-        with current(device):
-            agree(group, {**described, "model": model, "op": op}, problem)
-            engine = Engine(group, timeout or group_timeout(group))
-            auto.choose(settings, engine, group, device)
         sizes = {name: p.numel() for name, p in named}
         self.compression = Synchronizer(settings, engine, group, sizes, average=op == "average")
         # The last layer's gradients come first. All ranks send in this order, whatever their own.
@@ -116,6 +110,7 @@ class DistributedOptimizer:
         for bucket, future in waiting:
             future.wait()
             bucket.distribute()
+        self.compression.look()
         self.compression.step += 1
         self._synchronized = True
 
@@ -190,6 +185,12 @@ def _check(optimizer: torch.optim.Optimizer, named: list, passes: int, op: str) 
         raise ValueError(f"op must be 'average' or 'sum', not {op!r}")
     if not isinstance(passes, int) or passes < 1:
         raise ValueError(f"backward_passes_per_step must be 1 or more, not {passes!r}")
+    sharded = [name for name, p in named if isinstance(p, DTensor)]
+    if sharded:
+        raise ValueError(
+            f"parameter {sharded[0]!r} is sharded, and FSDP2 reduces its gradient: use "
+            "hipress.torch.compress_fsdp"
+        )
     known = {id(p) for _, p in named}
     lacking = [p for g in optimizer.param_groups for p in g["params"] if p.requires_grad]
     lacking = [p for p in lacking if id(p) not in known]

@@ -5,6 +5,10 @@ from __future__ import annotations
 import threading
 import zlib
 from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import torch
 
 from hipress.casync import graph as casync
 from hipress.casync.graph import Graph, Partition, Task
@@ -65,29 +69,83 @@ def stream(name: str, index: int, rank: int) -> int:
     return zlib.crc32(f"{name}/{index}/{rank}".encode())
 
 
+class DevicePlace:
+    """What one place on a GPU remembers, with the state_dict() of a Compressor.
+
+    :param codecs, kind: of its codec
+    :param count: elements that it encodes
+    """
+
+    def __init__(self, codecs: Codecs, kind: object, count: int, device: torch.device) -> None:
+        self._make = lambda: codecs.make(kind)
+        self.codec = self._make()
+        self.state_names = self.codec.state_names
+        self.states = {
+            name: torch.zeros(count, dtype=torch.float32, device=device)
+            for name in self.state_names
+        }
+        self.step = self.stream = 0
+        self.carried: torch.Tensor | None = None
+        """What a codec without a residual has taken over of another's, until it is encoded."""
+        self._device = device
+
+    def state_dict(self) -> dict[str, Any]:
+        """In host memory: waits for the device."""
+        states = {name: values.cpu().numpy() for name, values in self.states.items()}
+        if self.carried is not None and bool(self.carried.any()):
+            states["residual"] = self.carried.cpu().numpy()
+        about = {"type": self.codec.type, "config": self.codec.config}
+        return {**about, "step": self.step, "stream": self.stream, "states": states}
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """As a Compressor's, which checks it.
+
+        :raises ValueError: if it is not such a state
+        """
+        host = self._make()
+        host.load_state_dict(dict(state))
+        found = host.state_dict()
+        for name, values in self.states.items():
+            if name in found["states"]:
+                values.copy_(torch.from_numpy(found["states"][name]))
+            else:
+                values.zero_()
+        left = None if "residual" in self.states else found["states"].get("residual")
+        self.carried = None if left is None else torch.from_numpy(left).to(self._device)
+        self.step, self.stream = found["step"], found["stream"]
+
+
 class Places:
     """All compressors of one rank, by gradient name and task.
 
     They stay when DDP puts gradients into other buckets, because they know nothing of buckets.
+    Those of gradients that are encoded on a GPU are :class:`DevicePlace`, once ``device`` is set.
+
+    :param begins: for gradients that are a part of a parameter's: which of its elements comes first
     """
 
-    def __init__(self, codecs: Codecs, rank: int, world_size: int) -> None:
-        self.codecs = codecs
+    def __init__(
+        self, codecs: Codecs, rank: int, world_size: int, begins: Mapping[str, int] | None = None
+    ) -> None:
+        self.codecs, self._begins = codecs, begins or {}
         self._rank, self._world_size = rank, world_size
-        self.made: dict[tuple[str, int], Compressor] = {}
+        self.device: torch.device | None = None
+        self.made: dict[tuple[str, int], Compressor | DevicePlace] = {}
         self.partitions: dict[tuple[str, int], Partition] = {}
         self.kinds: dict[tuple[str, int], object] = {}
         self._restored: dict[tuple[str, int], dict] = {}
         self._totals: dict[str, Total] = {}
 
-    def get(self, name: str, graph: Graph, index: int, task: Task, kind: object) -> Compressor:
+    def get(
+        self, name: str, graph: Graph, index: int, task: Task, kind: object
+    ) -> Compressor | DevicePlace:
         """The compressor of task ``index`` of this rank in ``name``'s graph."""
         key = (name, index)
         if key not in self.made:
             partition = graph.partitions[task.partition]
-            compressor = self.codecs.make(kind)
+            partition = replace(partition, offset=partition.offset + self._begins.get(name, 0))
+            compressor = self._make(kind, partition.count)
             compressor.stream = stream(name, index, self._rank)
-            compressor._size = partition.count  # plans call the library without Compressor.encode
             if key in self._restored:
                 compressor.load_state_dict(self._restored.pop(key))
             elif kind == OWN and name in self._totals:
@@ -96,6 +154,13 @@ class Places:
                 self._totals[name].give(compressor, partition, shares)
             self.made[key], self.partitions[key], self.kinds[key] = compressor, partition, kind
         return self.made[key]
+
+    def _make(self, kind: object, count: int) -> Compressor | DevicePlace:
+        if self.device is not None:
+            return DevicePlace(self.codecs, kind, count, self.device)
+        compressor = self.codecs.make(kind)
+        compressor._size = count  # plans call the library without Compressor.encode
+        return compressor
 
     def restore(self, states: dict[tuple[str, int], dict]) -> None:
         """Sets the states of places, those that are yet to be made among them."""

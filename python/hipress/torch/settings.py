@@ -14,7 +14,7 @@ from hipress.casync import topologies
 from hipress.casync.graph import Graph
 from hipress.compression import Compressor, codecs
 from hipress.secopa.plan import Decision, load
-from hipress.torch.plan import FLAGS
+from hipress.torch.layout import FLAGS
 from hipress.torch.staging import KINDS
 
 MIN_SIZE = 16 * 1024
@@ -37,6 +37,7 @@ class Settings:
         (dgc) compresses in them too, less at first, unless params say how long its "warmup" is
     :param plan: decisions by gradient, or a file of them; for those gradients instead of min_size;
         or "auto": min_size is to be measured, see :mod:`hipress.torch.auto`
+    :param encode_on: "host" or "device": where gradients on a GPU are encoded
     :raises ValueError: for a name or value that is not allowed
     """
 
@@ -47,6 +48,7 @@ class Settings:
     warmup_steps: int = 0
     devices_per_host: int = 1
     plan: str | os.PathLike[str] | Mapping[str, Decision] | None = None
+    encode_on: str = "host"
 
     def __post_init__(self) -> None:
         self.params = dict(self.params)
@@ -56,6 +58,8 @@ class Settings:
             value = getattr(self, name)
             if not isinstance(value, int) or value < 0:
                 raise ValueError(f"{name} must be a whole number of 0 or more, not {value!r}")
+        if self.encode_on not in ("host", "device"):
+            raise ValueError(f"encode_on must be 'host' or 'device', not {self.encode_on!r}")
         known = codecs()
         own = self.type in known and "warmup" in known[self.type].params
         if own and self.warmup_steps and "warmup" not in self.params:
@@ -89,6 +93,7 @@ class Settings:
             "min_size": str(self.min_size),
             "warmup_steps": str(self.warmup_steps),
             "devices_per_host": str(self.devices_per_host),
+            "encode_on": self.encode_on,
             "plan": "; ".join(f"{n} {d}" for n, d in self.decisions.items())
             or (AUTO if self.plan == AUTO else ""),
         }

@@ -14,6 +14,7 @@ from __future__ import annotations
 import contextlib
 import threading
 import time
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
@@ -85,6 +86,20 @@ class Cuda:
         with torch.cuda.stream(stream):
             target.copy_(source, non_blocking=True)
         (target if target.is_cuda else source).record_stream(stream)
+
+    def upload(self, data: bytes) -> torch.Tensor:
+        """uint8 in device memory, there before what the current stream does next."""
+        memory = torch.frombuffer(bytearray(data), dtype=torch.uint8).pin_memory()
+        return memory.to(self._device, non_blocking=True)
+
+    def run(
+        self, stream: Any, work: Callable[[], None], tensors: Sequence[torch.Tensor]
+    ) -> None:
+        """Queues what ``work`` queues on ``stream``; ``tensors`` stay allocated until then."""
+        with torch.cuda.stream(stream), torch.no_grad():
+            work()
+        for tensor in tensors:
+            tensor.record_stream(stream)
 
     def future(self) -> torch.futures.Future:
         return torch.futures.Future(devices=[self._device])

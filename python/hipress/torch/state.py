@@ -2,7 +2,8 @@
 
 Every rank's state differs, so its keys begin with the rank: ``"rank0/step"``,
 ``"rank0/state/layer.weight/3/residual"``. The states of all ranks thus fit into one dictionary, and
-torch.distributed.checkpoint, which takes equal keys for equal values, keeps all of them.
+torch.distributed.checkpoint, which takes equal keys for equal values, keeps all of them. Residuals
+say which elements of the whole parameter they are of, so DDP's can be dealt out to FSDP's ranks.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     from hipress.compression import Compressor
     from hipress.torch.synchronizer import Synchronizer
 
-VERSION = 1
+VERSION = 2
 OWN = "own"
 """The kind of places that encode one rank's own gradient, see :mod:`hipress.torch.places`."""
 _KEY = re.compile(r"rank(\d+)/(.+)")
@@ -72,12 +73,13 @@ class Total:
 
 def state_dict(of: Synchronizer) -> dict[str, Any]:
     """This rank's state: tensors, numbers and texts by key."""
-    prefix = f"rank{of.engine.rank}"
+    prefix = f"rank{of.rank}"
     found: dict[str, Any] = {
         f"{prefix}/version": VERSION,
-        f"{prefix}/world_size": of.engine.world_size,
+        f"{prefix}/world_size": of.world_size,
+        f"{prefix}/peers": of.engine.world_size,
         f"{prefix}/step": of.step,
-        f"{prefix}/topology": of.settings.topology,
+        f"{prefix}/topology": of.topology,
         f"{prefix}/type": of.settings.type,
     }
     for (name, index), compressor in of.places.made.items():
@@ -98,10 +100,10 @@ def load_state_dict(of: Synchronizer, state: Mapping[str, Any]) -> None:
     :raises ValueError: if ranks are missing, or it is not such a state
     """
     ranks = _parse(state)
-    mine = ranks.get(of.engine.rank)
+    mine = ranks.get(of.rank)
     here = {
-        "world_size": of.engine.world_size,
-        "topology": of.settings.topology,
+        "world_size": of.world_size,
+        "topology": of.topology,
         "type": of.settings.type,
     }
     if mine and all(mine.fields[name] == value for name, value in here.items()):
@@ -201,9 +203,9 @@ def _parse(state: Mapping[str, Any]) -> dict[int, _Rank]:
 
 
 def _totals(of: Synchronizer, ranks: dict[int, _Rank], type: str) -> dict[str, Total]:
-    world_size = len(ranks)
     totals: dict[str, Total] = {}
     for rank in ranks.values():
+        peers = rank.fields["peers"]  # of which each gave a share to a mean
         for (name, _), place in rank.places.items():
             if name not in of.sizes:
                 raise ValueError(f"the state has gradient {name!r}, which this model has not")
@@ -212,11 +214,11 @@ def _totals(of: Synchronizer, ranks: dict[int, _Rank], type: str) -> dict[str, T
             own = kind == OWN
             total.step = max(total.step, place.fields["step"])
             # A sum's residual counts once for all; a mean's is in units of the result already.
-            in_mean = of.average and kind == "1" and world_size > 1
-            share = 1.0 if in_mean or not of.average else 1.0 / world_size
+            in_mean = of.average and kind == "1" and peers > 1
+            share = 1.0 if in_mean or not of.average else 1.0 / peers
             for field, values in place.states.items():
                 if field == "residual":
                     total.add(field, place.span, values, share)
                 elif own and type == of.settings.type:
-                    total.add(field, place.span, values, 1.0 / world_size)
+                    total.add(field, place.span, values, 1.0 / peers)
     return totals

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
 
 import torch
 import torch.distributed as dist
@@ -12,14 +12,18 @@ from torch.distributed import distributed_c10d
 
 from hipress.casync.graph import Graph
 from hipress.torch import state
-from hipress.torch.engine import Engine
+from hipress.torch.device import DEVICES, Device
+from hipress.torch.device_plan import DevicePlan
+from hipress.torch.engine import Engine, HipressError
+from hipress.torch.layout import Gradient
 from hipress.torch.places import Codecs, Places
-from hipress.torch.plan import Gradient, Plan
+from hipress.torch.plan import Plan
 from hipress.torch.settings import Settings, digest
 from hipress.torch.staging import backend
 
-Entry = tuple[str, int, int]
-"""A gradient's name, its offset in the flat tensor and its count, in elements."""
+Entry = tuple
+"""A gradient's name, its offset in the flat tensor and its count, in elements; for one that lies in
+chunks the two numbers more of a :class:`Gradient`."""
 
 
 def group_timeout(group: dist.ProcessGroup) -> float:
@@ -29,11 +33,21 @@ def group_timeout(group: dist.ProcessGroup) -> float:
     return timeout.total_seconds()
 
 
+class Rest(NamedTuple):
+    """What goes uncompressed, on its way; ``back()`` puts results where the gradients are."""
+
+    work: dist.Work
+    back: Callable[[], None]
+
+
 class Synchronizer:
     """The compression of one set of gradients on one process group.
 
-    :param sizes: elements of every gradient by name, in an order that is the same on all ranks
+    In checkpoints it is rank ``rank`` of ``world_size`` that synchronise so, by ``topology``.
+
+    :param sizes: elements of every parameter by name, in an order that is the same on all ranks
     :param average: whether results are means, else sums
+    :param begins: for gradients that are a part of a parameter's: which of its elements comes first
     """
 
     def __init__(
@@ -43,14 +57,18 @@ class Synchronizer:
         group: dist.ProcessGroup,
         sizes: Mapping[str, int],
         average: bool = True,
+        begins: Mapping[str, int] | None = None,
     ) -> None:
         self.settings, self.engine, self.step = settings, engine, 0
         self._group, self.average = group, average
+        self.rank, self.world_size = engine.rank, engine.world_size
+        self.topology = settings.topology
         self._homes = {name: home for home, name in enumerate(sizes)}
         self.sizes = dict(sizes)
         codecs = Codecs(settings.type, settings.params, average)
-        self.places = Places(codecs, engine.rank, engine.world_size)
-        self._plans: dict[tuple, tuple[Plan, int]] = {}
+        self.places = Places(codecs, engine.rank, engine.world_size, begins)
+        self._device: Device | None = None
+        self._plans: dict[tuple, tuple[Plan | DevicePlan, int]] = {}
         self._rest: dict[tuple, torch.Tensor] = {}
 
     def synchronize(
@@ -67,19 +85,24 @@ class Synchronizer:
         :param after: not before this, which an earlier call sets
         :returns: of ``flat``, or a HipressError
         """
+        if self.settings.encode_on == "device" and self._device is None:
+            self._device = DEVICES[flat.device.type](flat.device)
+            self.places.device = flat.device
         warming_up = self.step < self.settings.warmup_steps
         compresses = self.settings.compresses
         large = [] if warming_up else [e for e in entries if compresses(e[0], e[2])]
         small = [e for e in entries if e not in large]
         what = f"{what} ({_listed([e[0] for e in entries])})"
-        key = (entries, flat.dtype, warming_up)
+        key = (entries, flat.dtype, warming_up or self._codecs_warm_up())
         if large and key not in self._plans:
-            plan = self._plan(large, flat.dtype)
+            plan = self._plan(large, flat)
             self._plans[key] = (plan, self.engine.tags(plan))
+        if self.settings.encode_on == "device":
+            return self._on_device(flat, small, key, bool(large), what)
         staging = self.engine.staging(flat.device)
         future = staging.future()
         fetched = staging.fetch(flat) if large else None
-        rest, work = self._start_rest(flat, small, key, bool(large))
+        rest = self._start_rest(flat, small, key) if small else None
 
         def run() -> None:
             if after is not None:
@@ -88,13 +111,9 @@ class Synchronizer:
                 plan, tag = self._plans[key]
                 self.engine.run(plan, fetched.host(self.engine.timeout), tag, what)
                 fetched.back()
-            if work is not None:
-                self.engine.wait(work, what, flat.device)
-            if rest is not flat:
-                at = 0
-                for _, offset, count in small:
-                    flat[offset : offset + count].copy_(rest[at : at + count])
-                    at += count
+            if rest is not None:
+                self.engine.wait(rest.work, what, flat.device)
+                rest.back()
 
         def job() -> None:
             try:
@@ -107,9 +126,53 @@ class Synchronizer:
         self.engine.submit(job)
         return future
 
+    def _on_device(
+        self, flat: torch.Tensor, small: list[Entry], key: tuple, mixed: bool, what: str
+    ) -> torch.futures.Future:
+        """Queues all of it; what is wrong now, or was in an earlier bucket, is the future's."""
+        device = self._device
+
+        def work() -> None:
+            if mixed:
+                plan, _ = self._plans[key]
+                plan.run(flat)
+                device.report(plan.numbers, lambda copy: told(plan.problem(copy)))
+            if small:
+                rest = self._start_rest(flat, small, key)
+                self.engine.wait(rest.work, what, flat.device)
+                rest.back()
+
+        def told(problem: str) -> str:
+            return problem and f"{what}: {problem}"
+
+        try:
+            self.look()
+            return device.enqueue(flat, work)
+        except Exception as error:
+            failed = torch.futures.Future()
+            failed.set_exception(self.engine.fail(error, what))
+            return failed
+
+    def look(self) -> None:
+        """Raises what has gone wrong on a GPU and is known by now; waits for nothing.
+
+        :raises HipressError: which all later calls raise, too
+        """
+        problem = self._device.look() if self._device else ""
+        if problem:
+            self.engine.fail(HipressError(problem), "")
+        if self.engine.error:
+            raise self.engine.error
+
     def state_dict(self) -> dict[str, Any]:
-        """This rank's residuals, momentum and step; see :mod:`hipress.torch.state`."""
-        return state.state_dict(self)
+        """This rank's residuals, momentum and step, in host memory; see
+        :mod:`hipress.torch.state`."""
+        if self._device is None:
+            return state.state_dict(self)
+        self._device.join()
+        found = state.state_dict(self)
+        self.look()  # what is saved is not what a refused payload has left
+        return found
 
     def load_state_dict(self, saved: Mapping[str, Any]) -> None:
         """Goes on from a state; from another number of ranks, topology or type, if it holds all
@@ -117,40 +180,62 @@ class Synchronizer:
 
         :raises ValueError: saying what is missing
         """
+        if self._device is not None:
+            self._device.join()
         state.load_state_dict(self, saved)
 
-    def _start_rest(
-        self, flat: torch.Tensor, small: list[Entry], key: tuple, mixed: bool
-    ) -> tuple[torch.Tensor, dist.Work | None]:
+    def _start_rest(self, flat: torch.Tensor, small: list[Entry], key: tuple) -> Rest:
         """Starts the all-reduce of what goes uncompressed, on the user's own group and in this
         thread, for its collectives must begin in the same order on all ranks."""
-        if not small:
-            return flat, None
-        rest = flat
-        if mixed:
-            if key not in self._rest:
-                self._rest[key] = flat.new_empty(sum(count for _, _, count in small))
-            rest = self._rest[key]
-            torch.cat([flat[offset : offset + count] for _, offset, count in small], out=rest)
+        pieces = [flat[offset : offset + count] for _, offset, count in small]
+        joined = self._joined(pieces, flat, key)
         if self.average:
-            rest.div_(self.engine.world_size)
-        return rest, dist.all_reduce(rest, group=self._group, async_op=True)
+            joined.div_(self.engine.world_size)
+        work = dist.all_reduce(joined, group=self._group, async_op=True)
+
+        def back() -> None:
+            if joined is not flat:
+                for piece, values in zip(pieces, joined.split([len(p) for p in pieces])):
+                    piece.copy_(values)
+
+        return Rest(work, back)
+
+    def _joined(self, pieces: list[torch.Tensor], flat: torch.Tensor, key: tuple) -> torch.Tensor:
+        """The pieces one behind the other: ``flat`` itself if they are all of it."""
+        count = sum(len(piece) for piece in pieces)
+        if count == len(flat):
+            return flat
+        if key not in self._rest:
+            self._rest[key] = flat.new_empty(count)
+        return torch.cat(pieces, out=self._rest[key])
 
     def graph(self, gradient: Gradient) -> Graph:
         """The graph by which a gradient is synchronised."""
         home = self._homes.setdefault(gradient.name, len(self._homes))
-        return self.settings.graph(
-            gradient.count, self.engine.world_size, home, gradient.name
-        )
+        return self.settings.graph(gradient.count, self.engine.world_size, home, gradient.name)
 
-    def _plan(self, large: list[Entry], dtype: torch.dtype) -> Plan:
-        world_size = self.engine.world_size
+    def _plan(self, large: list[Entry], flat: torch.Tensor) -> Plan | DevicePlan:
         gradients = [Gradient(*entry) for entry in large]
         graphs = [self.graph(g) for g in gradients]
-        text = f"{self.settings.describe()} {gradients} {dtype}"
-        return Plan(
-            gradients, graphs, self.engine.rank, world_size, dtype, self.places, digest(text)
-        )
+        text = f"{self.settings.describe()} {gradients} {flat.dtype}"
+        about = (
+            gradients, graphs, self.engine.rank, self.engine.world_size, flat.dtype, self.places,
+            digest(text),
+        )  # fmt: skip
+        if self.settings.encode_on == "host":
+            return Plan(*about)
+        codecs = self.places.codecs
+        if not self._codecs_warm_up() and self.settings.params.get("warmup"):
+            # From here on payloads are shorter, and the room for them is what is sent.
+            params = {**self.settings.params, "warmup": 0}
+            codecs = Codecs(self.settings.type, params, self.average)
+            self._plans = {key: plan for key, plan in self._plans.items() if not key[2]}
+        return DevicePlan(self._device, self._group, *about, codecs)
+
+    def _codecs_warm_up(self) -> bool:
+        """Whether payloads on a device may be longer than they will be."""
+        on_device = self.settings.encode_on == "device"
+        return on_device and self.step < int(self.settings.params.get("warmup", 0))
 
 
 def _listed(names: list[str], most: int = 3) -> str:

@@ -10,7 +10,7 @@
 
 #include <stdint.h>
 
-#define COMPLL_CUDA_ABI_VERSION 1u
+#define COMPLL_CUDA_ABI_VERSION 2u
 #define COMPLL_CUDA_STATES 4
 
 extern "C" {
@@ -32,6 +32,7 @@ struct CompllCudaEncode {
   int64_t capacity;                   ///< of payload; at least max_bytes(n, params)
   int64_t* bytes;                     ///< the payload's size is written here
   void* workspace;                    ///< encode_workspace(n, params) bytes, aligned to 16
+  const int64_t* skip;                ///< null, or: if the number there is not 0, nothing happens
 };
 
 struct CompllCudaDecode {

@@ -42,6 +42,12 @@ struct ManyJob {
   bool more;  ///< others follow: levels stay levels
 };
 
+/// Whether a call is not to be made after all, which only the device knows: all threads agree.
+COMPLL_DEVICE bool Skipped(const CompllCudaEncode& call) {
+  return call.skip != nullptr && *call.skip != 0;
+}
+COMPLL_DEVICE bool Skipped(const CompllCudaDecode&) { return false; }
+
 template <class Coder>
 __global__ void __launch_bounds__(kThreads, 4) SumKernel(typename Coder::SumJob job) {
   Coder::Sum(GridTeam(), job);
@@ -50,6 +56,7 @@ __global__ void __launch_bounds__(kThreads, 4) SumKernel(typename Coder::SumJob 
 template <class Coder, int kStep>
 __global__ void __launch_bounds__(kThreads, 4) StepKernel(typename Coder::Job job) {
   COMPLL_SHARED(Shared, shared);
+  if (Skipped(job.call)) return;
   Coder::template Step<kStep>(GridTeam(), shared, job);
 }
 
@@ -80,6 +87,7 @@ __global__ void __launch_bounds__(kThreads)
     job.call = calls != nullptr ? calls[c] : one;
     job.params = params;
     job.add = add;
+    if (Skipped(job.call)) continue;
     AddStep(&job.call, step);
     AllSteps<Coder>(shared, job, std::make_integer_sequence<int, Coder::kSteps>());
   }

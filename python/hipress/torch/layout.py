@@ -1,0 +1,299 @@
+"""What a rank does to synchronise one bucket of gradients, whoever does it: the host or a GPU.
+
+A bucket is a flat tensor with several gradients in it. Each has its own graph and is encoded by
+itself; what goes to the same peer at the same time goes in one message.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import torch
+
+from hipress._lib import BFLOAT16, FLOAT16, FLOAT32
+from hipress.casync.graph import GRADIENT, Graph, Op, Task, worker
+from hipress.torch.places import OWN, Codecs, Places
+from hipress.torch.schedule import Round, Value, origins, results, schedule
+
+FLAGS = {torch.float32: FLOAT32, torch.float16: FLOAT16, torch.bfloat16: BFLOAT16}
+"""Types of gradients that can be compressed, as c_api.h numbers them."""
+
+NAMES = {torch.float32: "float32", torch.float16: "float16", torch.bfloat16: "bfloat16"}
+
+Run = Callable[[torch.Tensor], None]
+"""Does a task, on the flat tensor."""
+
+Term = Callable[[torch.Tensor, torch.Tensor], None]
+"""Writes a sum's term, of the flat tensor perhaps, to its second argument."""
+
+
+class Gradient(NamedTuple):
+    """One gradient in a bucket: ``offset`` and ``count`` are elements of the flat tensor.
+
+    It lies there in one piece, or in chunks that begin ``stride`` elements apart. No partition has
+    elements of two chunks.
+    """
+
+    name: str
+    offset: int
+    count: int
+    chunk: int = 0
+    stride: int = 0
+
+    def at(self, element: int) -> int:
+        """Where in the flat tensor an element of the gradient is."""
+        if not self.chunk:
+            return self.offset + element
+        chunk, within = divmod(element, self.chunk)
+        return self.offset + chunk * self.stride + within
+
+    def slices(self) -> Iterator[slice]:
+        """Where in the flat tensor the gradient is."""
+        size = self.chunk or max(self.count, 1)
+        for begin in range(0, self.count, size):
+            at = self.at(begin)
+            yield slice(at, at + min(size, self.count - begin))
+
+
+class Slot(NamedTuple):
+    """Where a payload lies: number ``index`` of a message, whose class is the executor's."""
+
+    message: Any
+    index: int
+
+
+@dataclass
+class Exchange:
+    """The messages after one round of computing, by peer, and payloads to copy into them first."""
+
+    send: dict[int, Any] = field(default_factory=dict)
+    receive: dict[int, Any] = field(default_factory=dict)
+    copies: list[tuple[Slot, Slot]] = field(default_factory=list)
+
+
+class Layout:
+    """The compiled graphs of a bucket: its tasks in rounds, its messages and its memory.
+
+    An executor is a subclass that says what a message is and how payloads are made and read.
+
+    :param places: of this rank; says of every task that encodes how it does
+    :param digest: what both ends of a message must agree on
+    :param codecs: default: the places'
+    """
+
+    def __init__(
+        self,
+        gradients: Sequence[Gradient],
+        graphs: Sequence[Graph],
+        rank: int,
+        world_size: int,
+        dtype: torch.dtype,
+        places: Places,
+        digest: int,
+        codecs: Codecs | None = None,
+    ) -> None:
+        self.gradients = list(gradients)
+        self._graphs = list(graphs)
+        self._node = worker(rank)
+        self._tasks = [graph.tasks.get(self._node, []) for graph in graphs]
+        self._scale = 1.0 / world_size
+        self._dtype, self._itemsize, self._flag = dtype, dtype.itemsize, FLAGS[dtype]
+        self._places, self._codecs, self._digest = places, codecs or places.codecs, digest
+        self._slots: dict[Value, Slot] = {}
+        self._dense: dict[Value, torch.Tensor] = {}
+        self._final: set[Value] = set()
+        rounds = schedule(graphs, rank)
+        self._kinds = self._find_kinds()
+        self.exchanges = self._lay_out(rounds)
+        self._share_scratch(rounds)
+        self.stages = [self._compile_all(each.compute) for each in rounds]
+
+    # What executors differ in.
+
+    def _message(self, values: Sequence[Value]) -> Any:
+        """A message with room for these payloads."""
+        raise NotImplementedError
+
+    def _empty(self, count: int) -> torch.Tensor:
+        """Memory for ``count`` float32, where the executor computes."""
+        raise NotImplementedError
+
+    def _encode(self, value: Value, task: Task) -> Run:
+        raise NotImplementedError
+
+    def _sum(self, kind: object, sources: Sequence[Value], count: int) -> Term:
+        """Writes the sum of payloads of one kind, in their order."""
+        raise NotImplementedError
+
+    def _decode(self, value: Value, source: Value) -> Run:
+        """Writes a payload's values into the flat tensor."""
+        raise NotImplementedError
+
+    def _compile_all(self, values: Sequence[Value]) -> list[Run]:
+        """The tasks of a round."""
+        return [self._compile(value) for value in values]
+
+    # Made once.
+
+    def _task(self, value: Value) -> Task:
+        return self._tasks[value.graph][value.task]
+
+    def _span(self, value: Value) -> tuple[int, int]:
+        """Where in the flat tensor a task's partition begins, and its element count."""
+        partition = self._graphs[value.graph].partitions[self._task(value).partition]
+        return self.gradients[value.graph].at(partition.offset), partition.count
+
+    def _find_kinds(self) -> dict[Value, object]:
+        """Which codec made each payload that this rank holds; notes the results among them."""
+        kinds: dict[Value, object] = {}
+        for g, graph in enumerate(self._graphs):
+            final = results(graph)
+            for (node, t), origin in origins(graph).items():
+                if node == self._node:
+                    task = graph.tasks[origin[0]][origin[1]]
+                    kinds[Value(g, t)] = self._codecs.kind(task, origin in final)
+                    if origin in final:
+                        self._final.add(Value(g, t))
+        return kinds
+
+    def _wire(self, kind: object) -> int:
+        """The type flag that a payload was encoded from; only uncompressed ones depend on it."""
+        return self._flag if kind == OWN else FLOAT32
+
+    def _capacity(self, value: Value) -> int:
+        _, count = self._span(value)
+        codec = self._codecs.decoder(self._kinds[value])
+        return max(codec.max_bytes(count, "float32"), codec.max_bytes(count, NAMES[self._dtype]))
+
+    def _lay_out(self, rounds: Sequence[Round]) -> list[Exchange]:
+        """Makes the messages, and finds for every payload where it is to lie.
+
+        Peers that get the same payloads share a message; one that passes on exactly what it
+        received sends the received message itself.
+        """
+        made: dict[tuple[Value, ...], Any] = {}
+        exchanges = []
+        for each in rounds:
+            exchange = Exchange()
+            for peer, values in each.send.items():
+                listed = tuple(values)
+                if listed not in made:
+                    message = made[listed] = self._message(listed)
+                    for index, value in enumerate(listed):
+                        slot = Slot(message, index)
+                        if value in self._slots:
+                            exchange.copies.append((self._slots[value], slot))
+                        else:
+                            self._slots[value] = slot
+                exchange.send[peer] = made[listed]
+            for peer, values in each.receive.items():
+                listed = tuple(values)
+                message = exchange.receive[peer] = made[listed] = self._message(listed)
+                for index, value in enumerate(listed):
+                    self._slots[value] = Slot(message, index)
+            exchanges.append(exchange)
+        own = [v for v in self._encodes(rounds) if v not in self._slots]
+        kept = self._message(own)
+        self._slots.update((value, Slot(kept, index)) for index, value in enumerate(own))
+        self._written_here = [kept]
+        received = {id(m) for e in exchanges for m in e.receive.values()}
+        for exchange in exchanges:
+            for message in exchange.send.values():
+                if id(message) not in received and message not in self._written_here:
+                    self._written_here.append(message)
+        return exchanges
+
+    def _encodes(self, rounds: Sequence[Round]) -> Iterator[Value]:
+        for each in rounds:
+            yield from (v for v in each.compute if self._task(v).op == Op.ENCODE)
+
+    def _share_scratch(self, rounds: Sequence[Round]) -> None:
+        """Gives merged values memory, and the same again once they have been used."""
+        uses = Counter(
+            Value(g, i) for g, tasks in enumerate(self._tasks) for task in tasks
+            for i in task.inputs
+        )  # fmt: skip
+        free: list[torch.Tensor] = []
+        most = max((self._span(v)[1] for r in rounds for v in r.compute), default=0)
+        for each in rounds:
+            for value in each.compute:
+                task = self._task(value)
+                if task.op == Op.MERGE:
+                    self._dense[value] = free.pop() if free else self._empty(most)
+                elif task.op == Op.UPDATE and Value(value.graph, task.inputs[0]) in self._dense:
+                    self._dense[value] = self._dense[Value(value.graph, task.inputs[0])]
+                    continue
+                for i in task.inputs:
+                    used = Value(value.graph, i)
+                    uses[used] -= 1
+                    if used in self._dense and not uses[used]:
+                        free.append(self._dense[used])
+        self._partial = self._empty(most)
+
+    def _compile(self, value: Value) -> Run:
+        """A function of the flat tensor that does one task."""
+        task = self._task(value)
+        if task.op == Op.ENCODE:
+            return self._encode(value, task)
+        if task.op == Op.MERGE:
+            return self._merge(value, task)
+        if task.op == Op.DECODE:
+            source = Value(value.graph, task.inputs[0])
+            made = self._copy if source in self._dense else self._decode
+            return made(value, source)
+        return lambda flat: None  # UPDATE without an optimizer
+
+    def _config(self, value: Value) -> tuple | None:
+        """What makes payloads alike: their codec and the type they were made from."""
+        kind = self._kinds.get(value)
+        return kind if kind is None else (self._codecs.decoder(kind).config, self._wire(kind))
+
+    def _mean(self, value: Value, task: Task) -> float:
+        """What an ENCODE's input is to be multiplied by: a sum whose mean is the result."""
+        final = value in self._final and self._codecs.average
+        return self._scale if final and task.inputs != (GRADIENT,) else 1.0
+
+    def _merge(self, value: Value, task: Task) -> Run:
+        offset, count = self._span(value)
+        total, partial = self._dense[value][:count], self._partial[:count]
+        sources = [Value(value.graph, i) for i in task.inputs]
+        codecs = {self._config(source) for source in sources}
+        if len(codecs) == 1 and None not in codecs:  # one fused pass, the definition of such a sum
+            terms = [self._sum(self._kinds[sources[0]], sources, count)]
+        else:
+            terms = [
+                self._term(i == GRADIENT, source, offset, count)
+                for i, source in zip(task.inputs, sources, strict=True)
+            ]
+        first, *others = terms
+
+        def run(flat: torch.Tensor) -> None:
+            first(flat, total)
+            for other in others:
+                other(flat, partial)
+                total.add_(partial)
+
+        return run
+
+    def _term(self, own: bool, source: Value, offset: int, count: int) -> Term:
+        if own:
+            return lambda flat, out: out.copy_(flat[offset : offset + count])
+        if source not in self._kinds:
+            dense = self._dense[source][:count]
+            return lambda flat, out: out.copy_(dense)
+        return self._sum(self._kinds[source], [source], count)
+
+    def _copy(self, value: Value, source: Value) -> Run:
+        """The end of a reduce-scatter: the sum, or the mean, is the result as it is."""
+        offset, count = self._span(value)
+        dense = self._dense[source][:count]
+        scale = self._scale if self._codecs.average else 1.0
+
+        def run(flat: torch.Tensor) -> None:
+            torch.mul(dense, scale, out=dense)
+            flat[offset : offset + count].copy_(dense)
+
+        return run

@@ -1,0 +1,92 @@
+"""What every front end does before the first step: check, compare between ranks, connect."""
+
+from __future__ import annotations
+
+import datetime
+import logging
+import time
+from collections import Counter
+from collections.abc import Callable, Sequence
+
+import torch
+import torch.distributed as dist
+from torch.distributed import distributed_c10d
+
+from hipress.torch import auto, device
+from hipress.torch.engine import Engine, HipressError
+from hipress.torch.settings import Settings, agree, check_parameters, digest
+from hipress.torch.staging import current, device_of
+from hipress.torch.synchronizer import group_timeout
+
+_TELL = 10.0
+"""Seconds until the log tells for whom a rank waits."""
+_met: Counter[int] = Counter()
+"""How often this process has started, by group: each time has store entries of its own."""
+_log = logging.getLogger("hipress")
+
+
+def start(
+    make_settings: Callable[[], Settings],
+    group: dist.ProcessGroup,
+    parameters: Sequence[tuple[str, torch.nn.Parameter]] = (),
+    timeout: float | None = None,
+    **same: str,
+) -> tuple[Settings, Engine]:
+    """Connects the ranks of ``group``, which all call this together.
+
+    :param make_settings: may raise ValueError or TypeError, which every rank then raises
+    :param parameters: whose gradients are synchronised; the same on all ranks
+    :param timeout: seconds to wait for another rank; default: the group's
+    :param same: other texts that must be the same on all ranks, by name
+    :raises ValueError: on every rank, if any rank's parameter or setting is wrong or they differ
+    :raises HipressError: if a rank has not called this in time
+    """
+    wait = timeout if timeout and timeout > 0 else group_timeout(group)
+    _meet(dist.get_process_group_ranks(group), wait)
+    described, problem = dict(same), ""
+    where = device_of([p for _, p in parameters])
+    try:
+        if timeout is not None and not timeout > 0:
+            raise ValueError(f"timeout must be more than 0 seconds, not {timeout!r}")
+        settings = make_settings()
+        check_parameters(parameters, settings)
+        if settings.encode_on == "device":
+            device.check(where, group, settings)
+        described.update(settings.describe())
+    except (ValueError, TypeError) as error:
+        problem = str(error)
+    described["model"] = "; ".join(f"{n} {tuple(p.shape)} {p.dtype}" for n, p in parameters)
+    with current(where):
+        agree(group, described, problem)
+        engine = Engine(group, timeout or group_timeout(group))
+        auto.choose(settings, engine, group, where)
+    return settings, engine
+
+
+def _meet(ranks: list[int], timeout: float) -> None:
+    """Waits until all ranks are here. A collective operation of one that is not, its backward
+    pass perhaps, would meet ours, and neither would be told what is wrong."""
+    group = digest(str(ranks))
+    key = f"hipress/start/{group}/{_met[group]}"
+    _met[group] += 1
+    store = distributed_c10d._get_default_store()
+    store.set(f"{key}/{dist.get_rank()}", "")
+    deadline = time.monotonic() + timeout
+    told = False
+    while True:
+        left = deadline - time.monotonic()
+        missing = [rank for rank in ranks if not store.check([f"{key}/{rank}"])]
+        if not missing:
+            return
+        if left <= 0:
+            raise HipressError(
+                f"waited {timeout:g} s for rank {missing[0]} to ask for compression, as all ranks "
+                "of the group must, in the same order"
+            )
+        try:
+            seconds = min(left, _TELL)
+            store.wait([f"{key}/{missing[0]}"], datetime.timedelta(seconds=max(seconds, 0.001)))
+        except RuntimeError:  # not in this time
+            if not told:
+                _log.warning("waiting for rank %d to ask for compression, too", missing[0])
+                told = True
