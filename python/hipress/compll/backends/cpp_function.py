@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 
+from hipress.compll.backends.cpp_blocks import blocks, bucket_of
 from hipress.compll.backends.cpp_expr import SCALAR, expression, literal
 from hipress.compll.backends.cpp_lazy import LazyPlan
-from hipress.compll.backends.cpp_loop import BucketWriter, LoopWriter, blocks, bucket_of
+from hipress.compll.backends.cpp_loop import BucketWriter, LoopWriter
 from hipress.compll.backends.cpp_payload import FIELD_BYTES, PayloadWriter, indent
 from hipress.compll.backends.cpp_rank import Ranking, RankingWriter, rankings
 from hipress.compll.ir.ir import (
@@ -40,6 +41,7 @@ class FunctionWriter(PayloadWriter, RankingWriter):
     ) -> None:
         self.lazy = lazy
         self.program, self.function = program, function
+        self.params = {param.name: param for param in program.params}
         self.numbers: dict[int, int] = {}
         self.lines: list[str] = []
         self.known: set[int] = set()
@@ -182,12 +184,15 @@ class FunctionWriter(PayloadWriter, RankingWriter):
             for name in sorted(node_writes(loop)):
                 if name not in self.pointers:
                     self.allocate(name)
+        *others, final = loops
         writers = [
             (LoopWriter if loop.domain is loops[0].domain else BucketWriter)(
                 self, loop, self.loops + number
             )
-            for number, loop in enumerate(loops)
+            for number, loop in enumerate(others)
         ]
+        block = f"group{self.loops} * {self.value(bucket_of(final))}"
+        writers.append(LoopWriter(self, final, self.loops + len(others), block))
         self.loops += len(loops)
         self.lines += blocks(writers, writers[0].domain)
 
