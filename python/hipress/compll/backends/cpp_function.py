@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from hipress.compll.backends.cpp_blocks import blocks, bucket_of
-from hipress.compll.backends.cpp_expr import SCALAR, expression, literal
+from hipress.compll.backends.cpp_expr import SCALAR, expression, known
 from hipress.compll.backends.cpp_lazy import LazyPlan
 from hipress.compll.backends.cpp_loop import BucketWriter, LoopWriter
 from hipress.compll.backends.cpp_payload import FIELD_BYTES, PayloadWriter, indent
@@ -81,22 +81,13 @@ class FunctionWriter(PayloadWriter, RankingWriter):
 
     def value(self, instr: Instr) -> str:
         """C++ of a scalar of the function."""
-        if instr.op == "const":
-            return literal(instr.attrs["value"], instr.type)
-        if instr.op == "n":
-            return "n"
-        if instr.op == "param":
-            return f"p_{instr.attrs['name']}"
-        return f"s{self.number(instr)}"
+        return known(instr) or f"s{self.number(instr)}"
 
     def memory(self, name: str) -> str:
         return self.pointers[name]
 
     def size(self, name: str) -> str:
         return self.value(self.function.vectors[name].size)
-
-    def bits(self, name: str) -> str:
-        return f"int({self.function.vectors[name].bits})"
 
     def packed_size(self, name: str) -> str:
         vector = self.function.vectors[name]
