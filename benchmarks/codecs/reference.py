@@ -15,6 +15,7 @@ MEASURED = {
     ("tbq", "decode"): (4.3, 26.0),
     ("terngrad, 8 bits", "encode"): (9.0, 9.0),
     ("maxmin, 8 bits", "encode"): (5.0, 12.3),
+    ("maxminef, 8 bits", "encode"): (13.0, 9.0),
     ("dgc, 0.1%", "encode"): (12.0, 13.4),
     ("dgc, 1%", "encode"): (12.0, 11.2),
     ("graddrop, 1%", "encode"): (12.1, 14.4),

@@ -18,13 +18,16 @@ from compll_helpers import (
 )
 from hipress import compll
 from hipress.compll.backends import philox
+from hipress.compll.backends.cpp import generate
 from hipress.compll.backends.packing import pack, unpack
 
 # Further parameters at which a spec is compared.
 VARIANTS = {
     "terngrad": [{"bitwidth": 8}, {"bitwidth": 1, "stochastic": 0}, {"bitwidth": 4, "seed": 7}],
-    "maxmin": [{"bits": b, "bucket": 192} for b in (1, 3, 5, 8)] + [{"stochastic": 0}],
-    "maxminef": [{"bits": b, "bucket": 192} for b in (2, 3, 8)],
+    "maxmin": [{"bits": b, "bucket": 192} for b in (1, 3, 5, 8)]
+    + [{"stochastic": 0}, {"bucket": 64}, {"bucket": 8192}],
+    "maxminef": [{"bits": b, "bucket": 192} for b in (2, 3, 8)]
+    + [{"bucket": 64}, {"bucket": 8192}],
     "dgc": [{"ratio": 0.1, "clip": 1.0, "warmup": 8}, {"ratio": 1.0, "momentum": 0.0}],
     "topk": [{"ratio": 1.0}, {"ratio": 1e-9}],
     "graddrop": [{"drop": 0.0}, {"drop": 0.5}],
@@ -63,6 +66,37 @@ def test_nan_and_inf_give_the_same_bits_too(name):
         x = gradient(1000)
         x[[3, 500]] = value
         check_equal(one, two, 1000, [x, gradient(1000, 1)])
+
+
+CONVERSIONS = """
+algorithm "conversions" "NaN and numbers out of range, as integers of which some bits count";
+void Encode(float* gradient, uint8* compressed) {
+  uint<8>* low = map(gradient, [&](float v) -> uint<8> {
+    return (int(min(v, 9) * 65536) + 5) >> 16;
+  });
+  uint<8>* high = map(gradient, [&](float v) -> uint<8> { return (int(min(v, 9)) + 5) >> 24; });
+  uint<1>* sign = map(gradient, [&](float v) -> uint<1> { return int(min(v, 7)) < 0; });
+  uint<4>* fits = map(gradient, [&](float v) -> uint<4> { return min(15, v + 0.5); });
+  uint<4>* larger = map(gradient, [&](float v) -> uint<4> { return min(16, v + 0.5); });
+  compressed = concat(low, high, sign, fits, larger);
+}
+void Decode(uint8* compressed, float* gradient) {
+  uint<8>* low; uint<8>* high; uint<1>* sign; uint<4>* fits; uint<4>* larger;
+  extract(compressed, low, high, sign, fits, larger);
+  gradient = map(low, [&](uint<8> c) -> float { return c; });
+}
+"""
+
+
+def test_a_conversion_is_cheaper_only_where_no_bit_of_it_tells():
+    made = from_text(CONVERSIONS)
+    text = generate(made)
+    called = [text.count(f" {name}(") for name in ("ToI32Low", "ToI32Below", "SaturateBelow")]
+    assert called == [1, 2, 1]
+    one, two = compll.Interpreter(made), compll.Compiled(made, ISAS[0])
+    odd = [np.nan, -np.nan, np.inf, -np.inf, 3e9, -3e9, 8.9, -0.6, 15.4, 15.6, 99]
+    odd = np.resize(np.array(odd, np.float32), 300)
+    check_equal(one, two, 300, [odd, gradient(300, 1, 100.0)])
 
 
 @pytest.mark.parametrize("bitwidth", [1, 2, 4, 8])

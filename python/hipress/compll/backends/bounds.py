@@ -1,9 +1,10 @@
-"""How large a number can become, as far as it follows from constants and from what is allowed."""
+"""How large a number can become, as constants and what is allowed say; which of its bits count."""
 
 from __future__ import annotations
 
 import math
 import operator
+from dataclasses import replace
 
 from hipress.compll.ir.ir import Instr, Param
 
@@ -11,6 +12,7 @@ _OPERATIONS = {
     "add": operator.add, "sub": operator.sub, "mul": operator.mul, "shl": lambda a, b: a << b,
 }  # fmt: skip
 _EXACT = 2**24  # integers below it are the same in every type
+_WORD = 2**32 - 1
 
 
 def upper(value: Instr, params: dict[str, Param]) -> float:
@@ -32,6 +34,49 @@ def upper(value: Instr, params: dict[str, Param]) -> float:
         if factor and min(factor) > 0:
             return max(upper(value.args[0], params) * max(factor), 0.0)
     return math.inf
+
+
+def fits(value: Instr, bits: int | str, params: dict[str, Param]) -> bool:
+    """True if a float is never above the largest code of `bits` bits, an int or a parameter."""
+    if isinstance(bits, int):
+        return upper(value, params) < 2**bits
+    return all(
+        upper(value, {**params, bits: replace(params[bits], choices=(choice,))}) < 2 ** int(choice)
+        for choice in params[bits].choices
+    )
+
+
+def wanted_bits(value: Instr, body: list[Instr], params: dict[str, Param]) -> int:
+    """The bits of an i32 of a loop's body that decide anything: a mask of 32 bits."""
+    found = 0
+    for user in body:
+        for position, arg in enumerate(user.args):
+            if arg is value:
+                found |= _passed_on(user, position, body, params)
+    return found
+
+
+def _passed_on(user: Instr, position: int, body: list[Instr], params: dict[str, Param]) -> int:
+    """The bits of one operand that decide anything."""
+    if user.type != "i32" or user.op not in ("add", "sub", "wrap", "select", "shr", "shl"):
+        return _WORD
+    wanted = wanted_bits(user, body, params)
+    if user.op in ("add", "sub"):
+        return 2 ** wanted.bit_length() - 1  # carries come from below
+    if user.op == "select":
+        return _WORD if position == 0 else wanted
+    if user.op == "wrap":
+        bits = user.attrs["bits"]
+        most = bits if isinstance(bits, int) else max(map(int, params[bits].choices))
+        return wanted & (2**most - 1)
+    amount = _possible(user.args[1], params)
+    if position == 1 or not amount or len(amount) > 1 or not 0 <= min(amount) < 32:
+        return _WORD
+    shift = min(amount)
+    if user.op == "shl":
+        return wanted >> shift
+    sign = 2**31 if wanted >> (32 - shift) else 0
+    return (wanted << shift | sign) & _WORD
 
 
 def _possible(value: Instr, params: dict[str, Param]) -> set[int] | None:

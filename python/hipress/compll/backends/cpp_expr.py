@@ -41,6 +41,15 @@ def literal(value: float | int | bool, type_: str) -> str:
     return f"int64_t({int(value)})" if type_ == "i64" else f"int32_t({int(value)})"
 
 
+def known(instr: Instr) -> str | None:
+    """C++ of a constant, of n or of a parameter; None for what has to be computed."""
+    if instr.op == "const":
+        return literal(instr.attrs["value"], instr.type)
+    if instr.op == "n":
+        return "n"
+    return f"p_{instr.attrs['name']}" if instr.op == "param" else None
+
+
 def expression(instr: Instr, args: list[str], lane: bool) -> str:
     """The C++ expression of an operation.
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 
-from hipress.compll.backends.cpp_expr import SCALAR, expression, literal
+from hipress.compll.backends.cpp_blocks import blocks, bucket_of
+from hipress.compll.backends.cpp_expr import SCALAR, expression, known
 from hipress.compll.backends.cpp_lazy import LazyPlan
-from hipress.compll.backends.cpp_loop import BucketWriter, LoopWriter, blocks, bucket_of
+from hipress.compll.backends.cpp_loop import BucketWriter, LoopWriter
 from hipress.compll.backends.cpp_payload import FIELD_BYTES, PayloadWriter, indent
 from hipress.compll.backends.cpp_rank import Ranking, RankingWriter, rankings
 from hipress.compll.ir.ir import (
@@ -40,6 +41,7 @@ class FunctionWriter(PayloadWriter, RankingWriter):
     ) -> None:
         self.lazy = lazy
         self.program, self.function = program, function
+        self.params = {param.name: param for param in program.params}
         self.numbers: dict[int, int] = {}
         self.lines: list[str] = []
         self.known: set[int] = set()
@@ -79,22 +81,13 @@ class FunctionWriter(PayloadWriter, RankingWriter):
 
     def value(self, instr: Instr) -> str:
         """C++ of a scalar of the function."""
-        if instr.op == "const":
-            return literal(instr.attrs["value"], instr.type)
-        if instr.op == "n":
-            return "n"
-        if instr.op == "param":
-            return f"p_{instr.attrs['name']}"
-        return f"s{self.number(instr)}"
+        return known(instr) or f"s{self.number(instr)}"
 
     def memory(self, name: str) -> str:
         return self.pointers[name]
 
     def size(self, name: str) -> str:
         return self.value(self.function.vectors[name].size)
-
-    def bits(self, name: str) -> str:
-        return f"int({self.function.vectors[name].bits})"
 
     def packed_size(self, name: str) -> str:
         vector = self.function.vectors[name]
@@ -182,12 +175,15 @@ class FunctionWriter(PayloadWriter, RankingWriter):
             for name in sorted(node_writes(loop)):
                 if name not in self.pointers:
                     self.allocate(name)
+        *others, final = loops
         writers = [
             (LoopWriter if loop.domain is loops[0].domain else BucketWriter)(
                 self, loop, self.loops + number
             )
-            for number, loop in enumerate(loops)
+            for number, loop in enumerate(others)
         ]
+        block = f"group{self.loops} * {self.value(bucket_of(final))}"
+        writers.append(LoopWriter(self, final, self.loops + len(others), block))
         self.loops += len(loops)
         self.lines += blocks(writers, writers[0].domain)
 

@@ -123,6 +123,9 @@ def _again(function: Function, loop: Loop, source: str) -> Loop | None:
 class SampleWriter(LoopWriter):
     """The keys of a sample of the loop's values."""
 
+    def conditions(self) -> dict[int, str]:
+        return {}
+
     def store(self, instr: Instr) -> None:
         value = self.value(instr.args[0])
         self.tile.append(f"PutKeys(sample + line * kLine + v * kLanes, {value});")

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 
+from hipress.compll.backends.cpp_expr import known
 from hipress.compll.backends.cuda_expr import (
     FIELD_BYTES,
     SCALAR,
@@ -63,14 +64,11 @@ class FunctionWriter:
 
     def value(self, instr: Instr) -> str:
         """CUDA text of a number of the function, which the current step then has."""
-        if instr.op == "const":
-            return literal(instr.attrs["value"], instr.type)
-        if instr.op == "n":
-            return "n"
-        if instr.op == "param":
-            return f"p_{instr.attrs['name']}"
-        self.current.needs.add(instr.id)
-        return f"s{self.number(instr)}"
+        text = known(instr)
+        if text is None:
+            self.current.needs.add(instr.id)
+            text = f"s{self.number(instr)}"
+        return text
 
     def everywhere(self, instr: Instr) -> bool:
         """True if every thread can compute a number for itself, without looking at vectors."""

@@ -107,6 +107,16 @@ COMPLL_INLINE F Smaller(F a, F b) {
 COMPLL_INLINE float Larger(float a, float b) { return a > b ? a : b; }
 COMPLL_INLINE float Smaller(float a, float b) { return a < b ? a : b; }
 
+/// x, but `other` where x is NaN.
+COMPLL_INLINE F NanTo(F x, F other) {
+#if defined(COMPLL_AVX512)
+  // One operation: of the classes of numbers the two of NaN keep the first operand.
+  return _mm512_fixupimm_ps(other, x, _mm512_set1_epi32(0x11111100), 0);
+#else
+  return Select(IsNan(x), other, x);
+#endif
+}
+
 COMPLL_INLINE F Abs(F x) { return FromBits(BitsU(x) & 0x7fffffffu); }
 COMPLL_INLINE float Abs(float x) { return __builtin_fabsf(x); }
 COMPLL_INLINE double Abs(double x) { return __builtin_fabs(x); }
@@ -172,6 +182,15 @@ COMPLL_INLINE I ToI32Below(F x) {
   return ToI32(x);
 #endif
 }
+/// The same but for bit 31 of what NaN becomes.
+COMPLL_INLINE I ToI32Low(F x) {
+#if defined(__SSE2__)
+  // An instruction of its own would make 0 of NaN; this one makes the least int.
+  return __builtin_convertvector(x, I);
+#else
+  return ToI32(x);
+#endif
+}
 COMPLL_INLINE U ToU32(F x) {
   const F high = Set(4294967040.0f);
   x = Select(Gt(x, F{}), x, F{});
@@ -193,6 +212,14 @@ COMPLL_INLINE I Saturate(F x, int bits) {
 #else
   x = Select(x > 0.0f, x, F{});
   return __builtin_convertvector(Select(x < top, x, top), I);
+#endif
+}
+/// The same for what is not above the largest code, or NaN.
+COMPLL_INLINE I SaturateBelow(F x) {
+#if defined(COMPLL_AVX512)
+  return reinterpret_cast<I>(_mm512_cvttps_epi32(_mm512_max_ps(x, F{})));
+#else
+  return __builtin_convertvector(Select(x > 0.0f, x, F{}), I);
 #endif
 }
 COMPLL_INLINE int64_t Saturate(float x, int bits) {

@@ -26,6 +26,12 @@ template <bool kTail, typename V, typename T>
 COMPLL_INLINE V LoadAs(const T* data, int64_t i, int left) {
   V value = V{};
   if (kTail && left < kLanes) {
+#if defined(COMPLL_AVX512)
+    if constexpr (sizeof(T) == 4) {
+      const auto mask = static_cast<M>(_bzhi_u32(0xffff, left > 0 ? left : 0));
+      return reinterpret_cast<V>(_mm512_maskz_loadu_epi32(mask, data + i));
+    }
+#endif
     std::memcpy(&value, data + i, sizeof(T) * (left > 0 ? left : 0));
   } else {
     std::memcpy(&value, data + i, sizeof(T) * kLanes);
@@ -117,6 +123,12 @@ COMPLL_INLINE I Load(const uint16_t* data, int64_t i, int left) {
 template <bool kTail, typename T, typename V>
 COMPLL_INLINE void Put(T* data, int64_t i, int left, V value) {
   if (kTail && left < kLanes) {
+#if defined(COMPLL_AVX512)
+    if constexpr (sizeof(V) == 64) {
+      const auto mask = static_cast<M>(_bzhi_u32(0xffff, left > 0 ? left : 0));
+      return _mm512_mask_storeu_epi32(data + i, mask, reinterpret_cast<__m512i>(value));
+    }
+#endif
     if (left > 0) std::memcpy(data + i, &value, sizeof(T) * left);
   } else {
     std::memcpy(data + i, &value, sizeof(T) * kLanes);

@@ -107,6 +107,19 @@ inline void ForBlocks(const Call& call, int64_t n, int64_t size, const Work& wor
     if (i < end) tile(std::true_type(), i, static_cast<int>(end - i));            \
   } while (false)
 
+/// tile(is it a tail, is it usual, ...): tiles of a block for which `usual` holds, and others.
+#define COMPLL_USUAL_TILES(tile, usual, begin, end)                                         \
+  do {                                                                                      \
+    int64_t i = begin;                                                                      \
+    if (usual) {                                                                            \
+      for (; i + kTile <= end; i += kTile) tile(std::false_type(), std::true_type(), i, kTile); \
+    }                                                                                       \
+    for (; i + kTile <= end; i += kTile) tile(std::false_type(), std::false_type(), i, kTile); \
+    if (i < end) {                                                                          \
+      tile(std::true_type(), std::false_type(), i, static_cast<int>(end - i));              \
+    }                                                                                       \
+  } while (false)
+
 // Gradients ------------------------------------------------------------------
 
 /// Elements i to i + 63 (a tail has `rem`) as float32: in place, or converted into `scratch`.
@@ -126,6 +139,18 @@ COMPLL_INLINE const float* GradientTile(const CompllEncodeCall& call, int64_t i,
     std::memcpy(scratch + v * kLanes, &value, sizeof(value));
   }
   return scratch;
+}
+
+/// Fetches a tile into the first cache; whatever the address, it does no harm.
+COMPLL_INLINE void PrefetchTile(const float* tile) {
+  COMPLL_UNROLL
+  for (int line = 0; line < kTile / 16; ++line) __builtin_prefetch(tile + 16 * line);
+}
+/// The gradient's tile at i; half precision is converted anyway, which takes longer than fetching.
+COMPLL_INLINE void PrefetchGradient(const CompllEncodeCall& call, int64_t i) {
+  if (__builtin_expect(call.gradient_type == COMPLL_FLOAT32, 1)) {
+    PrefetchTile(static_cast<const float*>(call.gradient) + i);
+  }
 }
 
 template <bool kTail>
