@@ -20,7 +20,7 @@ import compll_helpers
 from compll_helpers import SIZES, SPECS, from_text, gradient, program, same_bits, seed_program
 from hipress import compll
 from hipress.compll.backends import cuda, cuda_native
-from hipress.compll.cuda import CudaError, DecodeCall, HostCoder, Library
+from hipress.compll.cuda import CudaError, DecodeCall, HostCoder, Library, built_in
 from test_compll_codegen import VARIANTS, special
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -61,6 +61,29 @@ def test_kernels_equal_the_interpreter(name, shape):
     check_equal(one, two, 1000, [special(1000), gradient(1000, 3, 1e-40)])
     for values in ([np.nan], [np.inf], [-np.inf, np.nan, 0.0, -0.0]):
         check_equal(one, two, 9000, [with_values(9000, values), gradient(9000, 1)])
+
+
+@pytest.mark.parametrize(("shape", "batch"), [("grid", 0), ("block", 0), ("block", 1)])
+def test_an_encode_that_is_to_be_skipped_changes_nothing(shape, batch):
+    algorithm, n = coder("dgc").algorithm, 9000
+    most = algorithm.max_bytes(n)
+    x = gradient(n)
+    for skip in (0, 7):
+        flag, size = np.array([skip]), np.full(1, -1)
+        states = [gradient(n, k + 1) for k in range(2)]
+        payload = np.full(most, 0xA5, np.uint8)
+        work = np.zeros(algorithm.encode_workspace(n) // 8 + 1)
+        before = [array.copy() for array in (*states, payload, size)]
+        call = algorithm.encode_call(
+            x.ctypes.data, n, [s.ctypes.data for s in states], payload.ctypes.data, most,
+            size.ctypes.data, work.ctypes.data, skip=flag.ctypes.data,
+        )  # fmt: skip
+        if batch:
+            algorithm.encode_batch(ctypes.addressof(call), 1)
+        else:
+            algorithm.encode(call, shape=shape)
+        same = [np.array_equal(a, b) for a, b in zip(before, (*states, payload, size))]
+        assert all(same) if skip else not any(same)
 
 
 @pytest.mark.parametrize(
@@ -389,6 +412,9 @@ def test_the_built_library_has_every_algorithm():
     find = handle.hipress_cuda_algorithm
     find.restype, find.argtypes = ctypes.c_void_p, [ctypes.c_char_p]
     assert all(find(name.encode()) for name in SPECS) and not find(b"none of ours")
+    for name in SPECS:
+        assert hasattr(handle, built_in(program(name), path))
+    assert built_in(from_text(HARD), path) is None and built_in(program("tbq"), ROOT / "no") is None
     try:
         Library(path)
     except CudaError as error:

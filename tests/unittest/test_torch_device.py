@@ -155,11 +155,11 @@ def other_modes(rank):
 
 
 def overflows(rank):
-    """A NaN of rank 1, then an Inf of rank 0, each between steps without."""
+    """A NaN of rank 1 in the first step, then an Inf of rank 0."""
     found = []
     for type in ("onebit", "dgc", "maxmin"):
         host, device = Job("host", type), Job("device", type)
-        for step, culprit in enumerate([None, 1, None, 0, None]):
+        for step, culprit in enumerate([1, None, 0, None]):
             poison = float("nan" if culprit else "inf") if culprit == rank else None
             one, two = host.step(rank, step, poison), device.step(rank, step, poison)
             assert host.state() == device.state(), (type, step)

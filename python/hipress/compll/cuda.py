@@ -31,8 +31,11 @@ from hipress.compll.backends.cuda import ENTRY
 from hipress.compll.backends.cuda_native import build
 from hipress.compll.backends.native import BuildError
 from hipress.compll.backends.numpy_backend import PayloadError, check_params, fill_states
+from hipress.compll.build_specs import identifier
 from hipress.compll.ir.ir import Program
 
+ABI_VERSION = 2
+"""Of cuda/abi.h."""
 SHAPES = {"auto": 0, "grid": 1, "block": 2}
 _STATES = 4
 
@@ -153,6 +156,11 @@ class Algorithm:
         function = getattr(self.library.handle, entry)
         function.restype = POINTER(_Table)
         self.table = function().contents
+        if self.table.abi_version != ABI_VERSION:
+            raise CudaError(
+                f"{library or program.name} is built for version {self.table.abi_version} of "
+                f"cuda/abi.h, not {ABI_VERSION}: build it again"
+            )
         self.values = (c_double * max(len(self.params), 1))(*self.params.values())
 
     def max_bytes(self, n: int) -> int:
@@ -233,6 +241,19 @@ class Algorithm:
         if text is None:
             return f"has the unknown status {int(status[0])}"
         return text.decode().replace("%lld", str(int(status[1]))).replace("%%", "%")
+
+
+def built_in(program: Program, library: Path) -> str | None:
+    """The entry, for Algorithm(), of just this program in libhipress_cuda.so; None without one."""
+    if not library.exists():
+        return None
+    find = ctypes.CDLL(str(library)).hipress_cuda_algorithm
+    find.restype, find.argtypes = POINTER(_Table), [c_char_p]
+    table = find(program.name.encode())
+    if not table or table.contents.abi_version != ABI_VERSION:
+        return None
+    same = table.contents.spec.decode() == program.digest
+    return f"hipress_compll_cuda_{identifier(program.name)}" if same else None
 
 
 class HostCoder:
@@ -369,4 +390,5 @@ class HostCoder:
 
 __all__ = [
     "Algorithm", "BuildError", "CudaError", "DecodeCall", "EncodeCall", "HostCoder", "Library",
+    "built_in",
 ]  # fmt: skip

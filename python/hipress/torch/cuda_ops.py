@@ -1,7 +1,8 @@
 """CUDA kernels of hipress.torch.ops: CompLL's CUDA code on tensors' memory and torch's stream.
 
 Encoding neither waits for the device nor copies. Decoding waits once, to say what is wrong with a
-payload. Code is compiled by nvcc when a codec is first used, and kept (hipress.compll.cuda).
+payload. Code is that of libhipress_cuda.so, beside libhipress.so; what is not there is compiled by
+nvcc when a codec is first used, and kept (hipress.compll.cuda).
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from functools import lru_cache
 import torch
 
 from hipress import _lib, compll
-from hipress.compll.cuda import Algorithm, DecodeCall
+from hipress.compll.cuda import Algorithm, DecodeCall, built_in
 from hipress.compression import Compressor
 
 
@@ -104,4 +105,8 @@ class CudaKernels:
         integers = {param.name for param in program.params if param.integer}
         values = {name: int(text) if name in integers else float(text)
                   for name, text in pairs.items()}  # fmt: skip
+        library = _lib.library_path().with_name("libhipress_cuda.so")
+        entry = None if self.emulate else built_in(program, library)
+        if entry is not None:
+            return Algorithm(program, library, entry=entry, **values)
         return Algorithm(program, emulate=self.emulate, **values)

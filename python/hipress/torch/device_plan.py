@@ -157,9 +157,11 @@ class DevicePlan(Layout):
     def _find_spans(self) -> list[slice]:
         """Where gradients lie in the flat tensor, neighbours together."""
         spans: list[slice] = []
-        for piece in (piece for gradient in self.gradients for piece in gradient.slices()):
-            joins = spans and spans[-1].stop == piece.start
-            spans.append(slice(spans.pop().start if joins else piece.start, piece.stop))
+        for gradient in self.gradients:
+            for piece in gradient.slices():
+                adjoins = spans and spans[-1].stop == piece.start
+                begin = spans.pop().start if adjoins else piece.start
+                spans.append(slice(begin, piece.stop))
         return spans
 
     def _take_rows(self, count: int) -> slice:
