@@ -52,6 +52,14 @@ def measured(name: str) -> dict[str, Any]:
     return json.loads(path.read_text())
 
 
+def check(steps: dict[str, Any], training: dict[str, Any]) -> None:
+    """Ends the program if they were not measured as the picture says."""
+    if steps["setup"]["rate"] != "1gbit" or training["rate"] != "1gbit":
+        sys.exit("picture.py: the results are of another rate than 1gbit")
+    if steps["setup"]["elements"] != 64 << 18:
+        sys.exit("picture.py: the results of pushpull.py are not of 64 MiB")
+
+
 def draw_steps(axis: pyplot.Axes, result: dict[str, Any]) -> None:
     """Bars: milliseconds of a push and pull."""
     found = {row["name"]: row["median_ms"] for row in result["rows"] if row["median_ms"]}
@@ -91,10 +99,12 @@ def main() -> None:
     if len(sys.argv) != 2:
         sys.exit("usage: picture.py FILE.png")
     path = Path(sys.argv[1])
+    steps, training = measured("pushpull-shaped"), measured("time_to_accuracy")
+    check(steps, training)
     with pyplot.rc_context(STYLE):
         figure, axes = pyplot.subplots(1, 2, figsize=(12, 4.4))
-        draw_steps(axes[0], measured("pushpull-shaped"))
-        draw_training(axes[1], measured("time_to_accuracy"))
+        draw_steps(axes[0], steps)
+        draw_training(axes[1], training)
         figure.suptitle("4 nodes at 1 Gbit/s", x=0.01, ha="left", fontsize=15, fontweight="bold")
         figure.tight_layout()
         figure.savefig(path, dpi=110)

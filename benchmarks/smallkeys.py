@@ -36,7 +36,7 @@ def run(topology: str, codec: str, sizes: list[int], args: argparse.Namespace) -
     """CPU and elapsed milliseconds of a step, and the messages and writes of one worker."""
     command = [sys.executable, str(HERE / "graphnode.py"), "--sizes", json.dumps(sizes)]
     command += ["--warmup", "3", "--iterations", "0", "--blocks", "2"]
-    command += ["--in-a-row", str(args.iterations // 2)]
+    command += ["--in-a-row", str(max(1, args.iterations // 2))]
     command += ["--compression", json.dumps(CODECS[codec]), "--servers-cpu"]
     servers = args.nodes if TOPOLOGIES[topology].servers else 0
     env = {"HIPRESS_TOPOLOGY": topology, **dict(pair.split("=", 1) for pair in args.env)}

@@ -21,7 +21,7 @@ sys.path[:0] = [str(ROOT / "examples" / "torch"), str(ROOT / "python")]
 RESULT = "@result "
 LATE = "+late"
 PEERS = ("float32", "fp16", "powersgd")
-IMAGES = 4
+BATCHES = 4
 """Batches in each rank's training set of the VGG-like network."""
 
 
@@ -122,7 +122,7 @@ def workload(args: argparse.Namespace, seed: int):
         elif isinstance(module, torch.nn.Dropout):
             module.p = 0.0
     torch.nn.init.normal_(model[-1].weight, std=0.01)
-    images, labels = Synthetic(10, 32, seed).batch(IMAGES * args.batch_size)
+    images, labels = Synthetic(10, 32, seed).batch(BATCHES * args.batch_size)
     turns = itertools.cycle(zip(images.split(args.batch_size), labels.split(args.batch_size)))
 
     def loss_of(ddp):

@@ -8,7 +8,7 @@ from the same initial weights and on the same batches. A step's time is its slow
 median is shown. ``--target 80`` first trains for 100 steps, a quarter more, on links that are not
 shaped, with a learning rate that falls, and counts the steps until the loss (mean of the last 20
 steps) is float32's after 80; the time to that loss is that many steps of the median time. The
-VGG-like network learns 4 images per rank by heart, with SGD; the GPT reads text, with Adam. Methods
+VGG-like network learns 4 batches a rank by heart, with SGD; the GPT reads text, with Adam. Methods
 that end in "+late" do the first 15% of the steps as float32 does, and are counted so; ours then
 freeze Adam's denominators (see docs/torch.md, Choosing). Prints tables; writes JSON to
 output/benchmarks. Needs root.

@@ -102,8 +102,10 @@ int HipressStop(HipressNodeHandle node) {
   API_BEGIN();
   if (node->worker) {
     node->worker->Stop();
+  } else if (node->server) {
+    node->server->Stop();
   } else {
-    node->postoffice().Stop();
+    node->scheduler->Stop();
   }
   API_END();
 }
@@ -112,8 +114,10 @@ int HipressAbort(HipressNodeHandle node) {
   API_BEGIN();
   if (node->worker) {
     node->worker->Abort();
+  } else if (node->server) {
+    node->server->Abort();
   } else {
-    node->postoffice().Abort();
+    node->scheduler->Abort();
   }
   API_END();
 }

@@ -252,7 +252,11 @@ void Flow::Retire(Effects* effects) {
     // All its tasks are done, so nobody who still holds it looks at it again.
     effects->Drop(std::move(live_.front()->input));
     effects->Drop(std::move(live_.front()->output));
-    spare_.push_back(std::move(live_.front()));
+    if (spare_.size() < kWindow) {
+      spare_.push_back(std::move(live_.front()));
+    } else {
+      effects->Drop(std::move(live_.front()));
+    }
     live_.pop_front();
     if (live_.size() >= kWindow) TryStartAll(live_[kWindow - 1], effects);
   }

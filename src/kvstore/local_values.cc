@@ -80,24 +80,33 @@ void LocalValues::Fetch(const std::shared_ptr<Flow>& flow, void* out, DType dtyp
 }
 
 void LocalValues::Serve(Fetching fetch, std::vector<Value> values) {
+  /// Whoever lets go of it last tells the user, also where the work is dropped.
+  struct Serving {
+    explicit Serving(Fetching f) : fetch(std::move(f)) {}
+    ~Serving() { fetch.done(error.empty() ? nullptr : error.c_str()); }
+    const Fetching fetch;
+    std::string error = "the key-value store has been closed";
+  };
   const int priority = fetch.priority;
-  executor_->Submit(priority, [fetch = std::move(fetch), values = std::move(values)] {
+  auto serving = std::make_shared<Serving>(std::move(fetch));
+  executor_->Submit(priority, [serving = std::move(serving), values = std::move(values)] {
+    const Fetching& fetch = serving->fetch;
     const Flow& flow = *fetch.flow;
     for (size_t p = 0; p < values.size(); ++p) {
       const Partition& partition = flow.program().partitions()[p];
       const Value& value = values[p];
       if (!value.data) {
-        const std::string sentence =
+        serving->error =
             "the sum of key '" + flow.name() + "' was given to whoever called pushpull and is not "
             "kept: to pull it again, push and pull instead";
-        return fetch.done(sentence.c_str());
+        return;
       }
       const CodecPtr codec = value.codec ? value.codec : IdentityCodec();
       codec->Decode({value.data.data, value.data.size}, partition.count,
                     value.codec ? flow.wire() : DType::kFloat32,
                     fetch.out + partition.offset * SizeOf(fetch.dtype), fetch.dtype);
     }
-    fetch.done(nullptr);
+    serving->error.clear();
   });
 }
 

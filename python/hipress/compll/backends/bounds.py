@@ -27,8 +27,10 @@ def upper(value: Instr, params: dict[str, Param]) -> float:
         return math.inf
     if value.op == "select":
         bounds = [upper(arg, params) for arg in value.args[1:]]
-        smaller = value.args[0].op == "lt" and value.args[0].args == value.args[1:]
-        return min(bounds) if smaller else max(bounds)
+        if value.args[0].op == "lt" and value.args[0].args == value.args[1:]:
+            # a < b ? a : b of an `a` that is NaN is b.
+            return min(bounds) if _possible(value.args[1], params) else bounds[1]
+        return max(bounds)
     if value.op == "mul":
         factor = _possible(value.args[1], params)
         if factor and min(factor) > 0:

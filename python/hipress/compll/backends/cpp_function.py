@@ -155,6 +155,8 @@ class FunctionWriter(PayloadWriter, RankingWriter):
                 if node.vec or node_uses(node) & node_defines(first):
                     return None
             elif node.domain is size and not node.results:
+                if self._needs_whole_tiles(node):  # a block's buckets begin anywhere
+                    return None
                 made |= node_writes(node)
             elif node.domain is first.domain and bucket_of(node) is bucket_of(first):
                 anywhere = {n for i in node.body if i.op == "load_at" for n in i.vec}
@@ -164,6 +166,14 @@ class FunctionWriter(PayloadWriter, RankingWriter):
             else:
                 return None
         return None
+
+    def _needs_whole_tiles(self, loop: Loop) -> bool:
+        """Whether its tiles must begin at multiples of their length: of packed codes, of draws."""
+        return any(
+            instr.op in ("random", "random16")
+            or any(self.function.vectors[name].packed for name in instr.vec)
+            for instr in loop.body
+        )
 
     def buckets(self, group: list) -> None:
         loops = [node for node in group if isinstance(node, Loop)]

@@ -264,7 +264,9 @@ class Builtins:
 
     def do_gather(self, node: ast.Call, hint: str, elem_type: object) -> Vec:
         self.expect_args(node, 2)
-        return self.gathered(self.vector(node.args[0]), self.vector(node.args[1]), hint)
+        source = self.vector(node.args[0])
+        self.anywhere(self.vectors[source.name], node)
+        return self.gathered(source, self.vector(node.args[1]), hint)
 
     def gathered(self, source: Vec | Range, indices: Vec, hint: str) -> Vec:
         vector = self.vectors[source.name]

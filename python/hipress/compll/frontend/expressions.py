@@ -7,7 +7,7 @@ from hipress.compll.frontend.builtins import Builtins
 from hipress.compll.frontend.errors import CompileError, Pos
 from hipress.compll.frontend.payloads import Payloads
 from hipress.compll.frontend.scope import Closure, Output, Range, Scalar, Unset, Vec
-from hipress.compll.ir.ir import Instr
+from hipress.compll.ir.ir import Instr, Vector
 
 _BINARY = {
     "+": "add", "-": "sub", "*": "mul", "/": "div", "%": "mod", "&": "and", "|": "or", "^": "xor",
@@ -122,11 +122,21 @@ class Expressions(Builtins, Payloads):
             return Scalar(self.emit("element", [self.cast(at, "i64")], value_type, [base.name]))
         if at.op == "index":
             return Scalar(self.emit("load", [], vector.value_type, [base.name]))
+        self.anywhere(vector, node)
         bucket = self.bucket_of(at)
         if bucket is not None:
             return Scalar(self.emit("bucket_load", [bucket], vector.value_type, [base.name]))
         index = self.cast(at, "i32")
         return Scalar(self.emit("load_at", [index], vector.value_type, [base.name]))
+
+    def anywhere(self, vector: Vector, node: ast.Expr) -> None:
+        """Refuses reads of other elements than the lambda's own in a vector of narrow ones."""
+        if vector.elem not in ("f32", "i32", "u32"):
+            raise CompileError(
+                "of a vector of elements of 16 bits or less a lambda reads its own element only: "
+                "copy it to float* or int* first, with map",
+                node.pos,
+            )
 
     def bucket_of(self, at: Instr) -> Instr | None:
         """The parameter b of an index i / b whose values are multiples of 64, else None."""

@@ -142,9 +142,11 @@ COMPLL_INLINE const float* GradientTile(const CompllEncodeCall& call, int64_t i,
 }
 
 /// Fetches a tile into the first cache; whatever the address, it does no harm.
-COMPLL_INLINE void PrefetchTile(const float* tile) {
+template <typename T>
+COMPLL_INLINE void PrefetchTile(const T* tile) {
+  const char* const bytes = reinterpret_cast<const char*>(tile);
   COMPLL_UNROLL
-  for (int line = 0; line < kTile / 16; ++line) __builtin_prefetch(tile + 16 * line);
+  for (size_t at = 0; at < kTile * sizeof(T); at += 64) __builtin_prefetch(bytes + at);
 }
 /// The gradient's tile at i; half precision is converted anyway, which takes longer than fetching.
 COMPLL_INLINE void PrefetchGradient(const CompllEncodeCall& call, int64_t i) {
