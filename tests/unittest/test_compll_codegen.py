@@ -78,11 +78,12 @@ void Encode(float* gradient, uint8* compressed) {
   uint<1>* sign = map(gradient, [&](float v) -> uint<1> { return int(min(v, 7)) < 0; });
   uint<4>* fits = map(gradient, [&](float v) -> uint<4> { return min(15, v + 0.5); });
   uint<4>* larger = map(gradient, [&](float v) -> uint<4> { return min(16, v + 0.5); });
-  compressed = concat(low, high, sign, fits, larger);
+  uint<2>* twice = map(gradient, [&](float v) -> uint<2> { return min(min(3, v), 300); });
+  compressed = concat(low, high, sign, fits, larger, twice);
 }
 void Decode(uint8* compressed, float* gradient) {
-  uint<8>* low; uint<8>* high; uint<1>* sign; uint<4>* fits; uint<4>* larger;
-  extract(compressed, low, high, sign, fits, larger);
+  uint<8>* low; uint<8>* high; uint<1>* sign; uint<4>* fits; uint<4>* larger; uint<2>* twice;
+  extract(compressed, low, high, sign, fits, larger, twice);
   gradient = map(low, [&](uint<8> c) -> float { return c; });
 }
 """
@@ -97,6 +98,38 @@ def test_a_conversion_is_cheaper_only_where_no_bit_of_it_tells():
     odd = [np.nan, -np.nan, np.inf, -np.inf, 3e9, -3e9, 8.9, -0.6, 15.4, 15.6, 99]
     odd = np.resize(np.array(odd, np.float32), 300)
     check_equal(one, two, 300, [odd, gradient(300, 1, 100.0)])
+
+
+BUCKETS = """
+algorithm "buckets" "what is made of a bucket's largest: packed codes, random numbers; halves read";
+param int bucket = 1024 in [64, 8192] multiple 64 "elements";
+void Encode(float* gradient, uint8* compressed) {
+  uint16* half = map(gradient, [&](float v) -> uint16 { return int(min(abs(v) * 1000, 60000)); });
+  float* high = bucket_max(map(half, [&](int v) -> float { return v; }), bucket);
+  uint<4>* exponent = map(high, [&](float v) -> uint<4> { return min(v / 256, 15); });
+  float* drawn = map(high, [&](float v) -> float { return v * random<float>(0.5, 1); });
+  uint<8>* code = map(range(gradient.size), [&](int i) -> uint<8> {
+    return min(255, half[i] / drawn[i / bucket]);
+  });
+  compressed = concat(exponent, drawn, code);
+}
+void Decode(uint8* compressed, float* gradient) {
+  uint<4> exponent[(gradient.size + bucket - 1) / bucket];
+  float drawn[(gradient.size + bucket - 1) / bucket];
+  uint<8>* code;
+  extract(compressed, exponent, drawn, code);
+  gradient = map(range(gradient.size), [&](int i) -> float { return code[i] * drawn[i / bucket]; });
+}
+"""
+
+
+@pytest.mark.parametrize("bucket", [64, 192, 1024, 8192])
+def test_what_is_made_of_buckets_may_be_codes_and_random(bucket):
+    one = compll.Interpreter(from_text(BUCKETS), bucket=bucket)
+    for isa in ISAS:
+        two = compll.Compiled(from_text(BUCKETS), isa, threads=2, bucket=bucket)
+        for n in (0, 1, 65, 4097, 70_001):
+            check_equal(one, two, n, [gradient(n, 1)])
 
 
 @pytest.mark.parametrize("bitwidth", [1, 2, 4, 8])

@@ -52,6 +52,9 @@ ERRORS = [
     (ENCODE % "c = concat(map(g, [&](float v) -> float { if (v > 0) { return 1; } }));", 2, 19,
      "does not return on every path"),
     (ENCODE % "c = concat(random<float>(0, 1));", 2, 12, "random<float> is for lambdas"),
+    (ENCODE % "uint<4>* q = map(g, [&](float v) -> uint<4> { return 3; });\n"
+     "float* x = map(range(g.size), [&](int i) -> float { return q[i / 64]; });\n"
+     "c = concat(x);", 3, 60, "a lambda reads its own element only"),
     ("void E(float* g) { }", 1, 6, "must take (float* gradient, uint8* compressed, ...)"),
     ("param float t = -1 in (0, inf);" + ENCODE % "c = concat(g);", 1, 17,
      "the default of t must be a finite number > 0"),

@@ -24,15 +24,18 @@ def fuse(function: Function) -> None:
     while changed:
         changed = False
         for later in range(len(function.body)):
-            earlier = _partner(function.body, later)
+            earlier = _partner(function, later)
             if earlier is not None:
                 changed = True
                 break
 
 
-def _partner(body: list, later: int) -> int | None:
+def _partner(function: Function, later: int) -> int | None:
     """Merges body[later] with an earlier loop, if there is one; its position, or None."""
+    body = function.body
     second = body[later]
+    # A vector is allocated before the loop that writes it, so its size must be known there.
+    sizes = {function.vectors[name].size.id for name in node_writes(second)}
     if not isinstance(second, Loop):
         return None
     for earlier in range(later - 1, -1, -1):
@@ -40,7 +43,8 @@ def _partner(body: list, later: int) -> int | None:
         if not isinstance(first, Loop) or not _fusible(first, second):
             continue
         between = body[earlier + 1 : later]
-        if not any(_depends(second, node) for node in between):
+        sized = not any(sizes & node_defines(node) for node in between)
+        if sized and not any(_depends(second, node) for node in between):
             first.body += second.body
             del body[later]
             # What lies between may define values that the second loop does not use: fine.
