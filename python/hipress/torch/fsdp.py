@@ -256,7 +256,7 @@ def compress_fsdp(
     else:
         begins = {name: shard * chunk_of(p.shape, shards) for name, p in parameters}
         compression = ShardedCompression(settings, engine, group, sizes, True, begins)
-        compression.rank = engine.rank * shards + shard
+        compression.rank = compression.places.rank = engine.rank * shards + shard
         compression.world_size = engine.world_size * shards
         compression.topology += f" of {shards} shards"
     for name, module in modules.items():

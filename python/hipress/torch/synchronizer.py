@@ -65,6 +65,10 @@ class Synchronizer:
         self.topology = settings.topology
         self._homes = {name: home for home, name in enumerate(sizes)}
         self.sizes = dict(sizes)
+        parts = sorted((n, d.partitions) for n, d in settings.decisions.items() if d.compress)
+        about = list(sizes.items()), begins, average, settings.devices_per_host, parts
+        self.layout = digest(str(about))
+        """Equal where the same task does the same for the same elements, in jobs of one size."""
         codecs = Codecs(settings.type, settings.params, average)
         self.places = Places(codecs, engine.rank, engine.world_size, begins)
         self._device: Device | None = None
@@ -96,6 +100,7 @@ class Synchronizer:
         key = (entries, flat.dtype, warming_up or self._codecs_warm_up())
         if large and key not in self._plans:
             plan = self._plan(large, flat)
+            self.places.dealt_out(name for name, *_ in large)
             self._plans[key] = (plan, self.engine.tags(plan))
         if self.settings.encode_on == "device":
             return self._on_device(flat, small, key, bool(large), what)
