@@ -113,7 +113,8 @@ class Compression(Synchronizer):
         """Called by DDP in the backward pass when a bucket's gradients are there."""
         flat = bucket.buffer()
         if flat.is_sparse:
-            raise HipressError("sparse gradients cannot be compressed: use sparse=False")
+            error = HipressError("sparse gradients cannot be compressed: use sparse=False")
+            raise self.engine.fail(error, f"bucket {bucket.index()}")
         entries = []
         for parameter, gradient in zip(bucket.parameters(), bucket.gradients(), strict=True):
             offset = gradient.storage_offset() - flat.storage_offset()
