@@ -46,7 +46,8 @@ def compress(
     :param plan: a file that ``hipress plan`` wrote: which gradients to compress, and into how many
         parts to cut them; what it does not name goes by min_size. "auto": the ranks measure now,
         for some seconds, from which size on (min_size or more) compression pays on this network
-    :param timeout: seconds to wait for another rank; default: the process group's timeout
+    :param timeout: seconds to wait for another rank; default: the process group's timeout.
+        With ``encode_on="device"`` a step that hangs is ended by NCCL's own timeout instead
     :param encode_on: for a model on a GPU: "host" encodes gradients on the CPU and sends them over
         Gloo; "device" encodes them on the GPU and sends them over the model's process group of NCCL
     :param params: the codec's own parameters
