@@ -174,12 +174,14 @@ def freezes(rank, folder):
     model = Two()
     ddp, compression = wrap(model, "topk", ratio=0.1)
     ddp(gradient_of(rank, 32_768)).backward()
-    given = model.large.grad
+    given, alone = model.large.grad, compression.state_dict()
     dcp.save({"hipress": compression}, checkpoint_id=folder)
 
     model = Two()
     model.first.requires_grad_(False)
     ddp, compression = wrap(model, "topk", ratio=0.1)
+    with pytest.raises(ValueError, match=r"parameters, their order or the plan differ"):
+        compression.load_state_dict(alone)
     hipress.torch.load_checkpoint(compression, folder)
     total = torch.zeros(32_768)
     for _ in range(40):

@@ -146,7 +146,7 @@ def load_state_dict(of: Synchronizer, state: Mapping[str, Any]) -> None:
             f"{some.fields['topology']} and type {some.fields['type']}; to load it into "
             f"{here['world_size']} ranks, topology {here['topology']} and type {here['type']} the "
             f"states of all its ranks are needed, and rank {missing[0]}'s is not there"
-            + (", for its parameters or plan are others" if _same_size(some, here) else "")
+            + (" (parameters, their order or the plan differ)" if _same_size(some, here) else "")
         )
     of.step = some.fields["step"]
     of.places.redistribute(_totals(of, ranks, some.fields["type"]))
