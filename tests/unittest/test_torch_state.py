@@ -193,6 +193,32 @@ def freezes(rank, folder):
     torch.testing.assert_close(total, rest, rtol=0, atol=2e-6)
 
 
+def freezes_a_large_one(rank, folder):
+    """What is not trained is dropped, and the log says so; the rest is dealt out once."""
+    import logging
+
+    import torch.distributed.checkpoint as dcp
+
+    import hipress.torch
+
+    ddp, compression = wrap(network(), "onebit")
+    train(ddp, rank, range(1))
+    dcp.save({"hipress": compression}, checkpoint_id=folder)
+    model, said = network(), []
+    model[2].weight.requires_grad_(False)
+    ddp, compression = wrap(model, "onebit")
+    logging.getLogger("hipress").addFilter(lambda record: said.append(record.getMessage()) or True)
+    hipress.torch.load_checkpoint(compression, folder)
+    assert "['2.weight'] is dropped" in said[0]
+    assert set(compression.places.totals) == {"0.weight", "4.weight"}
+    train(ddp, rank, range(1, 2))
+    assert not compression.places.totals and compression.step == 2
+
+
+def test_what_was_left_of_a_frozen_parameter_is_dropped(tmp_path):
+    succeed(run_ranks(freezes_a_large_one, 2, str(tmp_path)))
+
+
 def test_a_frozen_parameter_mixes_nothing_up(tmp_path):
     succeed(run_ranks(freezes, 2, str(tmp_path)))
 
