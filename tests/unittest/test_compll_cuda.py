@@ -404,6 +404,12 @@ def test_no_nvcc_is_one_sentence(monkeypatch, tmp_path):
         cuda_native.build(program("tbq"))
 
 
+def test_a_library_that_cannot_be_loaded_is_none(tmp_path):
+    path = tmp_path / "libhipress_cuda.so"
+    path.write_bytes(b"no library")
+    assert built_in(program("tbq"), path) is None
+
+
 def test_the_built_library_has_every_algorithm():
     path = ROOT / "build/libhipress_cuda.so"
     if not path.exists():

@@ -401,3 +401,39 @@ def test_a_rank_that_gives_up_but_lives_tells_the_others(where):
     for rank in (0, 2):
         assert results[rank].startswith("HipressError: bucket"), results
         assert "rank 1 gave up" in results[rank] and "no more memory" in results[rank], results
+
+
+def rebuilt(rank):
+    """Plans and memory are those of the buckets that DDP has now."""
+    for type, params in (("onebit", {}), ("onebit", {"warmup_steps": 2})):
+        ddp, compression = wrap(network(), type, bucket_cap_mb=0.05, **params)
+        buckets = set()
+        for step in range(4):
+            loss_of(ddp, rank, step).backward()
+            buckets.update(compression._plans)
+        names = [name for key in compression._plans for name, *_ in key[0]]
+        assert len(buckets) > len(compression._plans) and len(set(names)) == len(names) == 6
+        assert set(compression._rest) <= set(compression._plans)
+
+
+def test_nothing_of_the_first_buckets_is_kept():
+    succeed(run_ranks(rebuilt, 2))
+
+
+def breaks(rank):
+    from hipress.torch.settings import Settings
+    from hipress.torch.start import start
+
+    def make_settings():
+        if rank == 1:
+            raise OSError("libhipress_cuda.so: no such symbol")
+        return Settings("onebit")
+
+    with pytest.raises(ValueError, match="no such symbol") as caught:
+        start(make_settings, torch.distributed.group.WORLD)
+    return str(caught.value)
+
+
+def test_whatever_breaks_on_one_rank_is_told_to_all():
+    problem = "libhipress_cuda.so: no such symbol"
+    assert run_ranks(breaks, 2) == [f"rank 1: {problem}", problem]

@@ -355,3 +355,72 @@ def trains(rank):
 
 def test_it_trains():
     succeed(run_ranks(trains, 2))
+
+
+class Fails(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        return x.clone()
+
+    @staticmethod
+    def backward(ctx, gradient):
+        raise ArithmeticError("not this time")
+
+
+def retries(rank):
+    """A backward pass that ends in an error is no step; the next one is, and ends the warm-up."""
+    from torch.distributed.device_mesh import init_device_mesh
+    from torch.distributed.fsdp import fully_shard
+
+    import hipress.torch
+
+    model, mesh = network(), init_device_mesh("cpu", (2,))
+    for layer in model:
+        if isinstance(layer, torch.nn.Linear):
+            fully_shard(layer, mesh=mesh)
+    fully_shard(model, mesh=mesh)
+    compression = hipress.torch.compress_fsdp(model, "onebit", min_size=MIN_SIZE, warmup_steps=1)
+    begun, reduce = [], compression.reduce
+    compression.reduce = lambda unit, *given: begun.append(unit.what) or reduce(unit, *given)
+    hook = model[0].register_forward_hook(lambda module, given, out: Fails.apply(out))
+    with pytest.raises(ArithmeticError):
+        loss_of(model, rank, 0).backward()
+    hook.remove()
+    model.reset_iter_state()
+    assert begun and compression.step == 0 and not compression.places.made
+    for step in (1, 2):
+        loss_of(model, rank, step).backward()
+        assert compression.step == step
+    assert compression.places.made
+
+
+def test_an_error_in_a_backward_pass_is_no_step():
+    from torch.distributed.fsdp import FSDPModule
+
+    if not hasattr(FSDPModule, "reset_iter_state"):
+        pytest.skip("needs FSDPModule.reset_iter_state (PyTorch 2.13)")
+    returned(run_ranks(retries, 2))
+
+
+def refuses(rank):
+    """What one rank refuses ends the step on all."""
+    import time
+
+    from torch.distributed.device_mesh import init_device_mesh
+
+    import hipress.torch
+
+    model = sharded(init_device_mesh("cpu", (2,)))
+    hipress.torch.compress_fsdp(model, "onebit", min_size=MIN_SIZE)
+    if rank == 0:
+        model.set_gradient_divide_factor(3.0)
+        for part in model.parts:
+            part.set_gradient_divide_factor(3.0)
+    begin = time.monotonic()
+    with pytest.raises(hipress.torch.HipressError, match="can be summed or averaged"):
+        backward(model, rank, 0)
+    return time.monotonic() - begin
+
+
+def test_what_one_rank_refuses_ends_the_step_on_all():
+    assert max(returned(run_ranks(refuses, 2))) < 10  # the timeout is 20 s

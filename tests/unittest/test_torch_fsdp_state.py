@@ -141,3 +141,15 @@ def resume(rank, kind, folder):
 @pytest.mark.parametrize("kind", ["fsdp3", "hsdp"])
 def test_a_job_goes_on_with_the_same_bits(tmp_path, kind):
     succeed(run_ranks(resume, RANKS[kind], kind, str(tmp_path)))
+
+
+def streams(rank):
+    made = job("hsdp", "maxmin", {})
+    result(made[0], rank, 0)
+    return {key: each.stream for key, each in made[1].places.made.items()}
+
+
+def test_every_shard_draws_random_numbers_of_its_own():
+    found = returned(run_ranks(streams, 4))
+    drawn = [stream for one in found for stream in one.values()]
+    assert len(set(drawn)) == len(drawn) > 8

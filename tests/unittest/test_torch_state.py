@@ -53,7 +53,12 @@ def resume(rank, type, topology, params, folder):
 
 @pytest.mark.parametrize(
     ("type", "topology", "params"),
-    [("onebit", "ps", {}), ("dgc", "ring", {"ratio": 0.05}), ("maxmin", "ps", {})],
+    [
+        ("onebit", "ps", {}),
+        ("dgc", "ring", {"ratio": 0.05}),
+        ("maxmin", "ps", {}),
+        ("onebit", "hierarchical", {"devices_per_host": 2}),
+    ],
 )
 def test_a_job_goes_on_with_the_same_bits(tmp_path, type, topology, params):
     succeed(run_ranks(resume, 2, type, topology, params, str(tmp_path)))
@@ -114,6 +119,108 @@ def test_another_number_of_ranks_gets_what_was_left(world_size, topology):
                                    atol=2e-6)  # fmt: skip
         assert step == 41
         assert "rank 1's is not there" in problem
+
+
+def load_and_save(rank, states, topology):
+    """A job that ends before its first step: its state, and after one step its places' steps."""
+    model = One()
+    params = {"ratio": 0.1, "warmup": 50}
+    ddp, compression = wrap(model, "dgc", topology=topology, **params)
+    compression.load_state_dict({key: value for state in states for key, value in state.items()})
+    saved = compression.state_dict()
+    ddp(torch.zeros(20_000)).backward()
+    return saved, [each.state_dict()["step"] for each in compression.places.made.values()]
+
+
+def test_a_job_without_a_step_loses_nothing_and_a_warm_up_goes_on():
+    left = [state for state, _ in run_ranks(leave, 2, "dgc", {"ratio": 0.1, "warmup": 50}, "ps")]
+    again = run_ranks(load_and_save, 2, left, "ps")
+    for before, (after, steps) in zip(left, again, strict=True):
+        assert set(after) == set(before)
+        for key, value in before.items():
+            same = torch.equal(after[key], value) if "/states/" in key else after[key] == value
+            assert same, key
+        assert set(steps) == {2}
+    moved = run_ranks(load_and_save, 3, left, "ps")
+    moved_again = run_ranks(load_and_save, 2, [state for state, _ in moved], "ring")
+    for rank, (state, steps) in enumerate(moved_again):
+        assert set(steps) == {2}
+        kept = {k: v for k, v in moved[0][0].items() if k.startswith("rank0/total/weight/states/")}
+        assert len(kept) == 2  # the residual and the momentum
+        for key, first in kept.items():
+            assert first.abs().max() > 0
+            assert torch.equal(state[key.replace("rank0", f"rank{rank}")], first)
+
+
+class Two(torch.nn.Module):
+    """The number of parameters before it decides which rank serves which half of the large one."""
+
+    def __init__(self):
+        super().__init__()
+        self.first = torch.nn.Parameter(torch.zeros(10))
+        self.large = torch.nn.Parameter(torch.zeros(32_768))
+
+    def forward(self, x):
+        return (self.large * x).sum() + self.first.sum()
+
+
+def freezes(rank, folder):
+    """The same number of ranks, but another order of tasks: all that was left comes out."""
+    import torch.distributed as dist
+    import torch.distributed.checkpoint as dcp
+
+    import hipress.torch
+
+    model = Two()
+    ddp, compression = wrap(model, "topk", ratio=0.1)
+    ddp(gradient_of(rank, 32_768)).backward()
+    given, alone = model.large.grad, compression.state_dict()
+    dcp.save({"hipress": compression}, checkpoint_id=folder)
+
+    model = Two()
+    model.first.requires_grad_(False)
+    ddp, compression = wrap(model, "topk", ratio=0.1)
+    with pytest.raises(ValueError, match=r"parameters, their order or the plan differ"):
+        compression.load_state_dict(alone)
+    hipress.torch.load_checkpoint(compression, folder)
+    total = torch.zeros(32_768)
+    for _ in range(40):
+        model.large.grad = None
+        ddp(torch.zeros(32_768)).backward()
+        total += model.large.grad
+    rest = sum(gradient_of(r, 32_768) for r in range(dist.get_world_size())) / 2 - given
+    assert rest.abs().max() > 0.5
+    torch.testing.assert_close(total, rest, rtol=0, atol=2e-6)
+
+
+def freezes_a_large_one(rank, folder):
+    """What is not trained is dropped, and the log says so; the rest is dealt out once."""
+    import logging
+
+    import torch.distributed.checkpoint as dcp
+
+    import hipress.torch
+
+    ddp, compression = wrap(network(), "onebit")
+    train(ddp, rank, range(1))
+    dcp.save({"hipress": compression}, checkpoint_id=folder)
+    model, said = network(), []
+    model[2].weight.requires_grad_(False)
+    ddp, compression = wrap(model, "onebit")
+    logging.getLogger("hipress").addFilter(lambda record: said.append(record.getMessage()) or True)
+    hipress.torch.load_checkpoint(compression, folder)
+    assert "['2.weight'] is dropped" in said[0]
+    assert set(compression.places.totals) == {"0.weight", "4.weight"}
+    train(ddp, rank, range(1, 2))
+    assert not compression.places.totals and compression.step == 2
+
+
+def test_what_was_left_of_a_frozen_parameter_is_dropped(tmp_path):
+    succeed(run_ranks(freezes_a_large_one, 2, str(tmp_path)))
+
+
+def test_a_frozen_parameter_mixes_nothing_up(tmp_path):
+    succeed(run_ranks(freezes, 2, str(tmp_path)))
 
 
 ELASTIC = """

@@ -244,10 +244,14 @@ class Algorithm:
 
 
 def built_in(program: Program, library: Path) -> str | None:
-    """The entry, for Algorithm(), of just this program in libhipress_cuda.so; None without one."""
+    """The entry, for Algorithm(), of just this program in libhipress_cuda.so; None without one, or
+    if the library cannot be loaded."""
     if not library.exists():
         return None
-    find = ctypes.CDLL(str(library)).hipress_cuda_algorithm
+    try:
+        find = ctypes.CDLL(str(library)).hipress_cuda_algorithm
+    except (OSError, AttributeError):
+        return None
     find.restype, find.argtypes = POINTER(_Table), [c_char_p]
     table = find(program.name.encode())
     if not table or table.contents.abi_version != ABI_VERSION:

@@ -77,14 +77,14 @@ class Unit:
             for i, (name, shape) in enumerate(trained)
         )
 
-    def check(self, size: int, gradients: Sequence[Gradient], rows: int) -> None:
-        """Refuses a flat tensor of ``rows`` rows that has not just these gradients."""
+    def problem(self, size: int, gradients: Sequence[Gradient], rows: int) -> str:
+        """What is wrong with a flat tensor of ``rows`` rows that has not just these gradients."""
         wanted = rows * sum(gradient.chunk for gradient in gradients)
-        if size != wanted:
-            raise HipressError(
-                f"{self.what}: FSDP reduces {size} elements, not the {wanted} of "
-                f"{', '.join(g.name for g in gradients[:3])}...: some of these have no gradient"
-            )
+        names = ", ".join(g.name for g in gradients[:3])
+        return "" if size == wanted else (
+            f"FSDP reduces {size} elements, not the {wanted} of {names}...: some of these have no "
+            "gradient"
+        )
 
 
 def chunk_of(shape: torch.Size, shards: int) -> int:
@@ -99,17 +99,26 @@ class ShardedCompression(Synchronizer):
     :mod:`hipress.torch.state`.
     """
 
-    _counting = False
+    _backward = -1
 
     def reduce(self, unit: Unit, flat: torch.Tensor, entries: tuple[Entry, ...]) -> None:
         """Synchronises a module's gradients, and waits: FSDP needs the results at once."""
-        if not self._counting:  # the first module of this backward pass
-            self._counting = True
+        backward = torch._C._current_graph_task_id()  # an error may have ended the one before
+        if backward != self._backward:  # the first module of this backward pass
+            self._backward = backward
             torch.autograd.Variable._execution_engine.queue_callback(self._count)
         self.synchronize(flat, entries, unit.what).wait()
 
+    def refuse(self, unit: Unit, problem: str) -> None:
+        """Ends the step on all ranks if there is a problem.
+
+        :raises HipressError: which says so
+        """
+        if problem:
+            raise self.engine.fail(HipressError(f"{unit.what}: {problem}"), unit.what)
+
     def _count(self) -> None:
-        self._counting, self.step = False, self.step + 1
+        self.step += 1
 
 
 class _ReduceScatters(ShardedCompression):
@@ -156,12 +165,14 @@ class _ReduceScatter(ReduceScatter):
     def __call__(self, output_tensor, input_tensor, group, op, async_op=False):
         kind = getattr(op, "op", op)
         if kind not in (dist.ReduceOp.SUM, dist.ReduceOp.AVG):
-            raise HipressError(
-                f"{self._unit.what}: gradients can be summed or averaged, not reduced by {kind}; "
-                "after set_gradient_divide_factor() call set_force_sum_reduction_for_comms(True)"
+            self._compression.refuse(
+                self._unit,
+                f"gradients can be summed or averaged, not reduced by {kind}; "
+                "after set_gradient_divide_factor() call set_force_sum_reduction_for_comms(True)",
             )
         rows, gradients = self._unit.shards, self._unit.gradients()
-        self._unit.check(input_tensor.numel(), gradients, rows)
+        problem = self._unit.problem(input_tensor.numel(), gradients, rows)
+        self._compression.refuse(self._unit, problem)
         self._compression.reduce(self._unit, input_tensor, gradients)
         output_tensor.copy_(input_tensor.view(rows, -1)[self._compression.engine.rank])
         if kind == dist.ReduceOp.SUM:
@@ -177,7 +188,8 @@ class _AllReduce:
 
     def __call__(self, row: torch.Tensor) -> None:
         gradients = self._unit.gradients()
-        self._unit.check(row.numel(), gradients, 1)
+        problem = self._unit.problem(row.numel(), gradients, 1)
+        self._compression.refuse(self._unit, problem)
         counts = [min(g.chunk, g.count - self._shard * g.chunk) for g in gradients]
         entries = tuple((g.name, g.offset, n) for g, n in zip(gradients, counts) if n > 0)
         if entries:
@@ -256,7 +268,7 @@ def compress_fsdp(
     else:
         begins = {name: shard * chunk_of(p.shape, shards) for name, p in parameters}
         compression = ShardedCompression(settings, engine, group, sizes, True, begins)
-        compression.rank = engine.rank * shards + shard
+        compression.rank = compression.places.rank = engine.rank * shards + shard
         compression.world_size = engine.world_size * shards
         compression.topology += f" of {shards} shards"
     for name, module in modules.items():

@@ -46,7 +46,8 @@ def compress(
     :param plan: a file that ``hipress plan`` wrote: which gradients to compress, and into how many
         parts to cut them; what it does not name goes by min_size. "auto": the ranks measure now,
         for some seconds, from which size on (min_size or more) compression pays on this network
-    :param timeout: seconds to wait for another rank; default: the process group's timeout
+    :param timeout: seconds to wait for another rank; default: the process group's timeout.
+        With ``encode_on="device"`` a step that hangs is ended by NCCL's own timeout instead
     :param encode_on: for a model on a GPU: "host" encodes gradients on the CPU and sends them over
         Gloo; "device" encodes them on the GPU and sends them over the model's process group of NCCL
     :param params: the codec's own parameters
@@ -113,7 +114,8 @@ class Compression(Synchronizer):
         """Called by DDP in the backward pass when a bucket's gradients are there."""
         flat = bucket.buffer()
         if flat.is_sparse:
-            raise HipressError("sparse gradients cannot be compressed: use sparse=False")
+            error = HipressError("sparse gradients cannot be compressed: use sparse=False")
+            raise self.engine.fail(error, f"bucket {bucket.index()}")
         entries = []
         for parameter, gradient in zip(bucket.parameters(), bucket.gradients(), strict=True):
             offset = gradient.storage_offset() - flat.storage_offset()

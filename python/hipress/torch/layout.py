@@ -100,7 +100,7 @@ class Layout:
         self._node = worker(rank)
         self._tasks = [graph.tasks.get(self._node, []) for graph in graphs]
         self._scale = 1.0 / world_size
-        self._dtype, self._itemsize, self._flag = dtype, dtype.itemsize, FLAGS[dtype]
+        self._dtype = dtype
         self._places, self._codecs, self._digest = places, codecs or places.codecs, digest
         self._slots: dict[Value, Slot] = {}
         self._dense: dict[Value, torch.Tensor] = {}
@@ -161,7 +161,7 @@ class Layout:
 
     def _wire(self, kind: object) -> int:
         """The type flag that a payload was encoded from; only uncompressed ones depend on it."""
-        return self._flag if kind == OWN else FLOAT32
+        return FLAGS[self._dtype] if kind == OWN else FLOAT32
 
     def _capacity(self, value: Value) -> int:
         _, count = self._span(value)
@@ -198,12 +198,6 @@ class Layout:
         own = [v for v in self._encodes(rounds) if v not in self._slots]
         kept = self._message(own)
         self._slots.update((value, Slot(kept, index)) for index, value in enumerate(own))
-        self._written_here = [kept]
-        received = {id(m) for e in exchanges for m in e.receive.values()}
-        for exchange in exchanges:
-            for message in exchange.send.values():
-                if id(message) not in received and message not in self._written_here:
-                    self._written_here.append(message)
         return exchanges
 
     def _encodes(self, rounds: Sequence[Round]) -> Iterator[Value]:

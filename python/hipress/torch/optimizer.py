@@ -35,7 +35,9 @@ class DistributedOptimizer:
     :param backward_passes_per_step: gradients of so many backward passes are added up first
     :param op: "average" or "sum"
     :param group: process group; default: all ranks
-    :param topology, min_size, plan, timeout, encode_on: see :func:`hipress.torch.compress`
+    :param timeout: seconds to wait for another rank; default: the group's. With
+        ``encode_on="device"`` a step that hangs is ended by NCCL's own timeout instead
+    :param topology, min_size, plan, encode_on: see :func:`hipress.torch.compress`
     :raises ValueError: on every rank, if any rank's setting is wrong or they differ
     """
 

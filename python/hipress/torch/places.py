@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import zlib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -13,7 +13,7 @@ import torch
 from hipress.casync import graph as casync
 from hipress.casync.graph import Graph, Partition, Task
 from hipress.compression import Compressor
-from hipress.torch.state import OWN, Total, own_places
+from hipress.torch.state import OWN, Place, Total, own_places
 
 PLAIN = "plain"
 
@@ -128,13 +128,15 @@ class Places:
         self, codecs: Codecs, rank: int, world_size: int, begins: Mapping[str, int] | None = None
     ) -> None:
         self.codecs, self._begins = codecs, begins or {}
-        self._rank, self._world_size = rank, world_size
+        self.rank, self._world_size = rank, world_size
         self.device: torch.device | None = None
         self.made: dict[tuple[str, int], Compressor | DevicePlace] = {}
         self.partitions: dict[tuple[str, int], Partition] = {}
         self.kinds: dict[tuple[str, int], object] = {}
-        self._restored: dict[tuple[str, int], dict] = {}
-        self._totals: dict[str, Total] = {}
+        self.restored: dict[tuple[str, int], Place] = {}
+        """What was loaded for places that are yet to be made."""
+        self.totals: dict[str, Total] = {}
+        """What was loaded to be dealt out to gradients that are yet to be compressed."""
 
     def get(
         self, name: str, graph: Graph, index: int, task: Task, kind: object
@@ -145,13 +147,15 @@ class Places:
             partition = graph.partitions[task.partition]
             partition = replace(partition, offset=partition.offset + self._begins.get(name, 0))
             compressor = self._make(kind, partition.count)
-            compressor.stream = stream(name, index, self._rank)
-            if key in self._restored:
-                compressor.load_state_dict(self._restored.pop(key))
-            elif kind == OWN and name in self._totals:
+            compressor.stream = stream(name, index, self.rank)
+            if key in self.restored:
+                _restore(compressor, self.restored.pop(key))
+            elif name in self.totals and kind == OWN:
                 shares = self._world_size if self.codecs.average else 1
                 shares /= own_places(graph, task.partition)
-                self._totals[name].give(compressor, partition, shares)
+                self.totals[name].give(compressor, partition, shares)
+            elif name in self.totals:
+                self.totals[name].age(compressor)
             self.made[key], self.partitions[key], self.kinds[key] = compressor, partition, kind
         return self.made[key]
 
@@ -162,11 +166,15 @@ class Places:
         compressor._size = count  # plans call the library without Compressor.encode
         return compressor
 
-    def restore(self, states: dict[tuple[str, int], dict]) -> None:
-        """Sets the states of places, those that are yet to be made among them."""
-        for key in [key for key in states if key in self.made]:
-            self.made[key].load_state_dict(states.pop(key))
-        self._restored, self._totals = states, {}
+    def restore(self, places: Mapping[tuple[str, int], Place], totals: dict[str, Total]) -> None:
+        """Sets the states of places, those that are yet to be made among them.
+
+        :param totals: what was to be dealt out and had not been
+        """
+        for key in set(places) & set(self.made):
+            _restore(self.made[key], places[key])
+        self.restored = {key: place for key, place in places.items() if key not in self.made}
+        self.totals = totals
 
     def redistribute(self, totals: dict[str, Total]) -> None:
         """Deals out what other places have left.
@@ -175,4 +183,14 @@ class Places:
         """
         if self.made:
             raise ValueError("the state of another job must be loaded before the first step")
-        self._restored, self._totals = {}, totals
+        self.restored, self.totals = {}, totals
+
+    def dealt_out(self, names: Iterable[str]) -> None:
+        """All places of these gradients have been made, on all ranks."""
+        for name in names:
+            self.totals.pop(name, None)
+
+
+def _restore(compressor: Compressor | DevicePlace, place: Place) -> None:
+    kept = {"step": place.fields["step"], "stream": place.fields["stream"], "states": place.states}
+    compressor.load_state_dict({**compressor.state_dict(), **kept})

@@ -12,7 +12,7 @@ import torch
 from hipress._lib import FLOAT32, check_call, lib
 from hipress.casync.graph import GRADIENT, Task
 from hipress.compression import Compressor
-from hipress.torch.layout import Layout, Run, Term
+from hipress.torch.layout import FLAGS, Layout, Run, Term
 from hipress.torch.message import OVERFLOW, Message
 from hipress.torch.schedule import Value
 
@@ -24,12 +24,17 @@ class Plan(Layout):
         self.flags = 0
         self._written = ctypes.c_int64()
         self._encoding: list[list[Compressor]] = []
+        self._messages: list[Message] = []
         super().__init__(*args, **keywords)
+        received = {id(m) for each in self.exchanges for m in each.receive.values()}
+        self._written_here = [m for m in self._messages if id(m) not in received]
 
     # Made once.
 
     def _message(self, values: Sequence[Value]) -> Message:
-        return Message([self._capacity(value) for value in values], self._digest)
+        message = Message([self._capacity(value) for value in values], self._digest)
+        self._messages.append(message)
+        return message
 
     def _empty(self, count: int) -> torch.Tensor:
         return torch.empty(count)
@@ -47,9 +52,9 @@ class Plan(Layout):
         handle, encode = compressor._handle, lib.HipressCodecEncode
         message, index = self._slots[value]
         own, flag = task.inputs == (GRADIENT,), self._wire(kind)
-        direct = own and flag == self._flag
+        direct = own and flag == FLAGS[self._dtype]
         scale = self._mean(value, task)
-        begin, written = offset * self._itemsize, self._written
+        begin, written = offset * self._dtype.itemsize, self._written
         dense = self._partial if own else self._dense[Value(value.graph, task.inputs[0])]
         dense = dense[:count]
 
@@ -89,10 +94,10 @@ class Plan(Layout):
         offset, count = self._span(value)
         message, index = self._slots[source]
         kind = self._kinds[source]
-        handle, flag = self._codecs.decoder(kind)._handle, self._flag
-        begin = offset * self._itemsize
+        handle, flag = self._codecs.decoder(kind)._handle, FLAGS[self._dtype]
+        begin = offset * self._dtype.itemsize
         # What is not compressed comes in the type it was encoded from, and a sum is float32.
-        plain = self._codecs.identity(kind) and self._wire(kind) != self._flag
+        plain = self._codecs.identity(kind) and self._wire(kind) != FLAGS[self._dtype]
         partial = self._partial[:count]
 
         def run(flat: torch.Tensor) -> None:

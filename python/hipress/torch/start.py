@@ -34,7 +34,7 @@ def start(
 ) -> tuple[Settings, Engine]:
     """Connects the ranks of ``group``, which all call this together.
 
-    :param make_settings: may raise ValueError or TypeError, which every rank then raises
+    :param make_settings: what it raises, every rank then raises as a ValueError
     :param parameters: whose gradients are synchronised; the same on all ranks
     :param timeout: seconds to wait for another rank; default: the group's
     :param same: other texts that must be the same on all ranks, by name
@@ -53,8 +53,8 @@ def start(
         if settings.encode_on == "device":
             device.check(where, group, settings)
         described.update(settings.describe())
-    except (ValueError, TypeError) as error:
-        problem = str(error)
+    except Exception as error:  # whatever it is, the others wait for this rank's word
+        problem = str(error) or repr(error)
     described["model"] = "; ".join(f"{n} {tuple(p.shape)} {p.dtype}" for n, p in parameters)
     with current(where):
         agree(group, described, problem)

@@ -1,13 +1,15 @@
 """Residuals, momentum and step in checkpoints, exactly for the same job, or dealt out anew.
 
 Every rank's state differs, so its keys begin with the rank: ``"rank0/step"``,
-``"rank0/state/layer.weight/3/residual"``. The states of all ranks thus fit into one dictionary, and
-torch.distributed.checkpoint, which takes equal keys for equal values, keeps all of them. Residuals
-say which elements of the whole parameter they are of, so DDP's can be dealt out to FSDP's ranks.
+``"rank0/state/layer.weight/3/states/residual"`` (of task 3). The states of all ranks thus fit into
+one dictionary, and torch.distributed.checkpoint, which takes equal keys for equal values, keeps all
+of them. Residuals say which elements of the whole parameter they are of, so DDP's can be dealt out
+to FSDP's ranks.
 """
 
 from __future__ import annotations
 
+import logging
 import os
 import re
 from collections.abc import Mapping
@@ -21,13 +23,14 @@ if TYPE_CHECKING:
     from hipress.compression import Compressor
     from hipress.torch.synchronizer import Synchronizer
 
-VERSION = 2
+VERSION = 3
 OWN = "own"
 """The kind of places that encode one rank's own gradient, see :mod:`hipress.torch.places`."""
 _KEY = re.compile(r"rank(\d+)/(.+)")
+_log = logging.getLogger("hipress")
 
 
-class _Place:
+class Place:
     """A place's state in a checkpoint."""
 
     def __init__(self) -> None:
@@ -44,7 +47,8 @@ class _Rank:
 
     def __init__(self) -> None:
         self.fields: dict[str, Any] = {}
-        self.places: dict[tuple[str, int], _Place] = {}
+        self.places: dict[tuple[str, int], Place] = {}
+        self.totals: dict[str, Place] = {}
 
 
 class Total:
@@ -57,6 +61,10 @@ class Total:
         self._size, self.states, self.step = size, {}, 0
 
     def add(self, name: str, span: slice, values: torch.Tensor, scale: float) -> None:
+        if span.stop > self._size:
+            raise ValueError(
+                f"the state has elements up to {span.stop} of a gradient that has {self._size} here"
+            )
         whole = self.states.setdefault(name, torch.zeros(self._size))
         whole[span].add_(values.reshape(-1), alpha=scale)
 
@@ -70,6 +78,11 @@ class Total:
                 state["states"][name] = whole[span] * (shares if name == "residual" else 1.0)
         compressor.load_state_dict({**state, "step": self.step})
 
+    def age(self, compressor: Compressor) -> None:
+        """Makes a fresh compressor that is given nothing as old as the others: its warm-up is as
+        far."""
+        compressor.load_state_dict({**compressor.state_dict(), "step": self.step})
+
 
 def state_dict(of: Synchronizer) -> dict[str, Any]:
     """This rank's state: tensors, numbers and texts by key."""
@@ -81,23 +94,37 @@ def state_dict(of: Synchronizer) -> dict[str, Any]:
         f"{prefix}/step": of.step,
         f"{prefix}/topology": of.topology,
         f"{prefix}/type": of.settings.type,
+        f"{prefix}/layout": of.layout,
     }
+
+    def put(where: str, fields: Mapping[str, Any], states: Mapping[str, Any]) -> None:
+        found.update({f"{prefix}/{where}/{name}": value for name, value in fields.items()})
+        for name, values in states.items():
+            found[f"{prefix}/{where}/states/{name}"] = torch.as_tensor(values)
+
     for (name, index), compressor in of.places.made.items():
-        place, state = f"{prefix}/state/{name}/{index}", compressor.state_dict()
-        partition = of.places.partitions[name, index]
-        found[f"{place}/offset"], found[f"{place}/count"] = partition.offset, partition.count
-        found[f"{place}/kind"] = str(of.places.kinds[name, index])
-        found[f"{place}/step"], found[f"{place}/stream"] = state["step"], state["stream"]
-        for key, values in state["states"].items():
-            found[f"{place}/states/{key}"] = torch.as_tensor(values)
+        state, partition = compressor.state_dict(), of.places.partitions[name, index]
+        fields = {
+            "offset": partition.offset,
+            "count": partition.count,
+            "kind": str(of.places.kinds[name, index]),
+            "step": state["step"],
+            "stream": state["stream"],
+        }
+        put(f"state/{name}/{index}", fields, state["states"])
+    # What was loaded and nobody has asked for yet is not to be lost.
+    for (name, index), place in of.places.restored.items():
+        put(f"state/{name}/{index}", place.fields, place.states)
+    for name, total in of.places.totals.items():
+        put(f"total/{name}", {"step": total.step}, total.states)
     return found
 
 
 def load_state_dict(of: Synchronizer, state: Mapping[str, Any]) -> None:
-    """Goes on from ``state``: exactly, if it holds this rank's of a job of this size, topology and
-    codec; else it must hold all ranks' states, which are added up and dealt out anew.
+    """Goes on from ``state``: exactly, if it holds this rank's of a job of this size, topology,
+    codec and layout; else it must hold all ranks' states, which are added up and dealt out anew.
 
-    :raises ValueError: if ranks are missing, or it is not such a state
+    :raises ValueError: if ranks are missing, it is another model's, or it is not such a state
     """
     ranks = _parse(state)
     mine = ranks.get(of.rank)
@@ -105,20 +132,11 @@ def load_state_dict(of: Synchronizer, state: Mapping[str, Any]) -> None:
         "world_size": of.world_size,
         "topology": of.topology,
         "type": of.settings.type,
+        "layout": of.layout,
     }
     if mine and all(mine.fields[name] == value for name, value in here.items()):
         of.step = mine.fields["step"]
-        of.places.restore(
-            {
-                key: {
-                    "type": of.settings.type,
-                    "step": place.fields["step"],
-                    "stream": place.fields["stream"],
-                    "states": place.states,
-                }
-                for key, place in mine.places.items()
-            }
-        )
+        of.places.restore(mine.places, {n: _total(of, n, t) for n, t in mine.totals.items()})
         return
     some = next(iter(ranks.values()))
     missing = sorted(set(range(some.fields["world_size"])) - set(ranks))
@@ -128,6 +146,7 @@ def load_state_dict(of: Synchronizer, state: Mapping[str, Any]) -> None:
             f"{some.fields['topology']} and type {some.fields['type']}; to load it into "
             f"{here['world_size']} ranks, topology {here['topology']} and type {here['type']} the "
             f"states of all its ranks are needed, and rank {missing[0]}'s is not there"
+            + (" (parameters, their order or the plan differ)" if _same_size(some, here) else "")
         )
     of.step = some.fields["step"]
     of.places.redistribute(_totals(of, ranks, some.fields["type"]))
@@ -179,14 +198,17 @@ def _parse(state: Mapping[str, Any]) -> dict[int, _Rank]:
         if not match:
             raise ValueError(f"{key!r} is no key of a compression's state: they begin with a rank")
         rank, rest = ranks.setdefault(int(match[1]), _Rank()), match[2]
-        if not rest.startswith("state/"):
+        section, _, path = rest.partition("/")
+        if not path:
             rank.fields[rest] = value
             continue
-        rest = rest[len("state/") :]
-        rest, _, field = rest.rpartition("/")
-        state_of = rest.endswith("/states")
-        name, _, index = rest.removesuffix("/states").rpartition("/")
-        place = rank.places.setdefault((name, int(index)), _Place())
+        path, _, field = path.rpartition("/")
+        state_of, path = path.endswith("/states"), path.removesuffix("/states")
+        if section == "total":
+            place = rank.totals.setdefault(path, Place())
+        else:
+            name, _, index = path.rpartition("/")
+            place = rank.places.setdefault((name, int(index)), Place())
         (place.states if state_of else place.fields)[field] = value
     if not ranks:
         raise ValueError(
@@ -202,13 +224,31 @@ def _parse(state: Mapping[str, Any]) -> dict[int, _Rank]:
     return ranks
 
 
+def _same_size(rank: _Rank, here: Mapping[str, Any]) -> bool:
+    return all(rank.fields[name] == here[name] for name in ("world_size", "topology", "type"))
+
+
+def _total(of: Synchronizer, name: str, place: Place) -> Total:
+    """One that nobody had taken his part of, as it was."""
+    total = Total(of.sizes[name])
+    _add_total(total, place, of.settings.type, of.settings.type)
+    return total
+
+
 def _totals(of: Synchronizer, ranks: dict[int, _Rank], type: str) -> dict[str, Total]:
     totals: dict[str, Total] = {}
+    names = {name for rank in ranks.values() for name, _ in rank.places}
+    names.update(name for rank in ranks.values() for name in rank.totals)
+    unknown = sorted(names - set(of.sizes))
+    if unknown and len(unknown) == len(names):
+        raise ValueError(f"the state has gradient {unknown[0]!r}, which this model has not")
+    if unknown:  # frozen since, perhaps
+        _log.warning("what was left unsaid of %s is dropped: it is not trained", unknown)
     for rank in ranks.values():
         peers = rank.fields["peers"]  # of which each gave a share to a mean
         for (name, _), place in rank.places.items():
-            if name not in of.sizes:
-                raise ValueError(f"the state has gradient {name!r}, which this model has not")
+            if name in unknown:
+                continue
             total = totals.setdefault(name, Total(of.sizes[name]))
             kind = place.fields["kind"]
             own = kind == OWN
@@ -221,4 +261,16 @@ def _totals(of: Synchronizer, ranks: dict[int, _Rank], type: str) -> dict[str, T
                     total.add(field, place.span, values, share)
                 elif own and type == of.settings.type:
                     total.add(field, place.span, values, 1.0 / peers)
+    # Every rank has the same of these, so one's are all.
+    for name, place in next(iter(ranks.values())).totals.items():
+        if name not in unknown:
+            total = totals.setdefault(name, Total(of.sizes[name]))
+            _add_total(total, place, type, of.settings.type)
     return totals
+
+
+def _add_total(total: Total, place: Place, type: str, mine: str) -> None:
+    total.step = max(total.step, place.fields["step"])
+    for field, values in place.states.items():
+        if field == "residual" or type == mine:
+            total.add(field, slice(0, values.numel()), values, 1.0)

@@ -65,10 +65,14 @@ class Synchronizer:
         self.topology = settings.topology
         self._homes = {name: home for home, name in enumerate(sizes)}
         self.sizes = dict(sizes)
+        parts = sorted((n, d.partitions) for n, d in settings.decisions.items() if d.compress)
+        about = list(sizes.items()), begins, average, settings.devices_per_host, parts
+        self.layout = digest(str(about))
+        """Equal where the same task does the same for the same elements, in jobs of one size."""
         codecs = Codecs(settings.type, settings.params, average)
         self.places = Places(codecs, engine.rank, engine.world_size, begins)
         self._device: Device | None = None
-        self._plans: dict[tuple, tuple[Plan | DevicePlan, int]] = {}
+        self._plans: dict[tuple, tuple[Plan | DevicePlan, int] | None] = {}
         self._rest: dict[tuple, torch.Tensor] = {}
 
     def synchronize(
@@ -94,21 +98,22 @@ class Synchronizer:
         small = [e for e in entries if e not in large]
         what = f"{what} ({_listed([e[0] for e in entries])})"
         key = (entries, flat.dtype, warming_up or self._codecs_warm_up())
-        if large and key not in self._plans:
-            plan = self._plan(large, flat)
-            self._plans[key] = (plan, self.engine.tags(plan))
+        if key not in self._plans:
+            self._forget(key)
+            self._plans[key] = self._planned(large, flat) if large else None
         if self.settings.encode_on == "device":
-            return self._on_device(flat, small, key, bool(large), what)
+            return self._on_device(flat, small, key, what)
+        planned = self._plans[key]
         staging = self.engine.staging(flat.device)
         future = staging.future()
-        fetched = staging.fetch(flat) if large else None
+        fetched = staging.fetch(flat) if planned else None
         rest = self._start_rest(flat, small, key) if small else None
 
         def run() -> None:
             if after is not None:
                 after.wait()
             if fetched is not None:
-                plan, tag = self._plans[key]
+                plan, tag = planned
                 self.engine.run(plan, fetched.host(self.engine.timeout), tag, what)
                 fetched.back()
             if rest is not None:
@@ -127,14 +132,14 @@ class Synchronizer:
         return future
 
     def _on_device(
-        self, flat: torch.Tensor, small: list[Entry], key: tuple, mixed: bool, what: str
+        self, flat: torch.Tensor, small: list[Entry], key: tuple, what: str
     ) -> torch.futures.Future:
         """Queues all of it; what is wrong now, or was in an earlier bucket, is the future's."""
-        device = self._device
+        device, planned = self._device, self._plans[key]
 
         def work() -> None:
-            if mixed:
-                plan, _ = self._plans[key]
+            if planned:
+                plan, _ = planned
                 plan.run(flat)
                 device.report(plan.numbers, lambda copy: told(plan.problem(copy)))
             if small:
@@ -214,6 +219,24 @@ class Synchronizer:
         home = self._homes.setdefault(gradient.name, len(self._homes))
         return self.settings.graph(gradient.count, self.engine.world_size, home, gradient.name)
 
+    def _forget(self, key: tuple) -> None:
+        """Frees what was for buckets in which these gradients are no longer: DDP puts them into
+        others after the first step, and a warm-up has an end."""
+        names = {name for name, *_ in key[0]}
+        # The backend's tensors of one count have one name in every dtype.
+        over = [
+            old for old in self._plans
+            if old[1] == key[1] and names.intersection(name for name, *_ in old[0])
+        ]  # fmt: skip
+        for old in over:
+            del self._plans[old]
+            self._rest.pop(old, None)
+
+    def _planned(self, large: list[Entry], flat: torch.Tensor) -> tuple[Plan | DevicePlan, int]:
+        plan = self._plan(large, flat)
+        self.places.dealt_out(name for name, *_ in large)
+        return plan, self.engine.tags(plan)
+
     def _plan(self, large: list[Entry], flat: torch.Tensor) -> Plan | DevicePlan:
         gradients = [Gradient(*entry) for entry in large]
         graphs = [self.graph(g) for g in gradients]
@@ -229,7 +252,6 @@ class Synchronizer:
             # From here on payloads are shorter, and the room for them is what is sent.
             params = {**self.settings.params, "warmup": 0}
             codecs = Codecs(self.settings.type, params, self.average)
-            self._plans = {key: plan for key, plan in self._plans.items() if not key[2]}
         return DevicePlan(self._device, self._group, *about, codecs)
 
     def _codecs_warm_up(self) -> bool:
