@@ -129,7 +129,7 @@ def workload(args: argparse.Namespace, seed: int):
         x, y = next(turns)
         return F.cross_entropy(ddp(x), y)
 
-    return model, loss_of, torch.optim.SGD(model.parameters(), lr=0.005, momentum=0.9, fused=True)
+    return model, loss_of, torch.optim.SGD(model.parameters(), lr=0.002, momentum=0.9, fused=True)
 
 
 def frozen(optimizer, step: int):
