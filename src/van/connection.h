@@ -51,7 +51,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
              const VanOptions& options, VanCounters* counters, ConnectionOwner* owner);
   ~Connection();
 
-  /// Begins to receive. `early`: bytes are known to wait already.
+  /// Begins to receive.
   void Start();
   /// From any thread; seals the message. Never blocks.
   void Send(Message message, int priority, Van::SendDone done);
