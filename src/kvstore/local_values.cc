@@ -43,7 +43,7 @@ void LocalValues::Put(const Flow& flow, int32_t partition, uint32_t iteration, c
   {
     std::lock_guard<std::mutex> lock(mutex_);
     Held& held = held_[flow.key()];
-    held.values[partition] = std::move(copy);
+    std::swap(held.values[partition], copy);  // the old one lets go without the lock
     held.iterations[partition] = iteration;
     for (size_t w = 0; w < held.waiting.size();) {
       if (held.Has(held.waiting[w].version)) {
