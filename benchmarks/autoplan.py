@@ -1,8 +1,9 @@
 """``plan: 'auto'`` against compressing everything and nothing, in shaped networks (needs root).
 
-Two models: VGG19's gradients, each a tenth of its size (14 M elements), and one of many small
-gradients and a few large ones. Variants take turns, `--rounds` times; a time is that of a step in
-the fastest block of four steps in a row.
+Three models: VGG19's gradients, each a tenth of its size (14 M elements); one of many small
+gradients and a few large ones; and one of many tiny ones, as of narrow layers' biases and scales.
+Variants take turns, `--rounds` times; a time is that of a step in the fastest block of four steps
+in a row, and in brackets in the median block.
 
     python benchmarks/autoplan.py --rates 100mbit 1gbit
 """
@@ -11,6 +12,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import statistics
 import sys
 from pathlib import Path
 
@@ -25,12 +27,15 @@ sys.path.insert(0, str(jobs.ROOT / "python"))
 from hipress.simulator import models  # noqa: E402
 
 HERE = Path(__file__).resolve().parent
-TYPE = {"type": "tbq", "threshold": 0.5}
-VARIANTS = {
-    "none": {"type": "none"},
-    "all": {**TYPE, "min_size": 0},
-    "auto": {**TYPE, "plan": "auto"},
-}
+
+
+def variants(codec: dict) -> dict[str, dict]:
+    """Compression parameters by variant."""
+    return {
+        "none": {"type": "none"},
+        "all": {**codec, "min_size": 0},
+        "auto": {**codec, "plan": "auto"},
+    }
 
 
 def sizes() -> dict[str, dict[str, int]]:
@@ -40,21 +45,26 @@ def sizes() -> dict[str, dict[str, int]]:
     return {
         "vgg19 / 10": vgg,
         "150 small, 3 large": {**mixed, **{f"large{i}": 1_500_000 for i in range(3)}},
+        "400 tiny, 3 large": {
+            **{f"tiny{i}": 64 for i in range(400)},
+            **{f"large{i}": 250_000 for i in range(3)},
+        },
     }
 
 
 def seconds(
-    network: netns.ShapedNetwork, gradients: dict[str, int], params: dict, topology: str
-) -> float:
-    """Of a step in the fastest of some blocks."""
+    network: netns.ShapedNetwork, gradients: dict[str, int], params: dict, args: argparse.Namespace
+) -> list[float]:
+    """Of a step in each of some blocks."""
     command = [sys.executable, str(HERE / "graphnode.py")]
     command += ["--sizes", json.dumps(list(gradients.values()))]
-    command += ["--compression", json.dumps({**params, "topology": topology}), "--warmup", "1"]
+    command += ["--compression", json.dumps({**params, "topology": args.topology}), "--warmup", "1"]
     command += ["--iterations", "0", "--blocks", "4", "--in-a-row", "4"]
     found = jobs.run_kvstore_job(
-        command, network.nodes, 0, True, network, timeout=180, all_roles=True
-    )
-    return min(jobs.iteration_seconds(found, "in_a_row", network))
+        command, network.nodes, 0, True, network, timeout=180, all_roles=True,
+        priority=args.priority,
+    )  # fmt: skip
+    return jobs.iteration_seconds(found, "in_a_row", network)
 
 
 def main() -> None:
@@ -63,7 +73,11 @@ def main() -> None:
     parser.add_argument("--models", nargs="*", default=list(sizes()))
     parser.add_argument("--nodes", type=int, default=4)
     parser.add_argument("--topology", default="colocated")
+    parser.add_argument(
+        "--codec", type=json.loads, default={"type": "tbq", "threshold": 0.5}, help="JSON"
+    )
     parser.add_argument("--rounds", type=int, default=2)
+    parser.add_argument("--priority", action="store_true", help="before this machine's other work")
     parser.add_argument("--quick", action="store_true")
     netns.add_dilation(parser)
     args = parser.parse_args()
@@ -71,8 +85,10 @@ def main() -> None:
     netns.require()
     if args.quick:
         args.rates, args.rounds = args.rates[:1], 1
-    table = Table(title=f"one step in ms, {args.nodes} nodes, topology {args.topology}")
-    for name in ("model", "rate", *VARIANTS, "auto / better of both"):
+    modes = variants(args.codec)
+    title = f"one step in ms, {args.nodes} nodes, topology {args.topology}, {args.codec['type']}"
+    table = Table(title=title)
+    for name in ("model", "rate", *modes, "auto / better of both"):
         table.add_column(name, justify="left" if name == "model" else "right")
     machine, rows = jobs.machine(), []
     for rate in args.rates:
@@ -80,17 +96,20 @@ def main() -> None:
         with netns.ShapedNetwork(args.nodes, **shape) as network:
             for model in args.models:
                 gradients = sizes()[model]
-                best = dict.fromkeys(VARIANTS, float("inf"))
+                found: dict[str, list[float]] = {name: [] for name in modes}
                 for _ in range(args.rounds):
-                    for name, params in VARIANTS.items():
-                        found = seconds(network, gradients, params, args.topology)
-                        best[name] = min(best[name], found)
-                ratio = best["auto"] / min(best["none"], best["all"])
-                rows.append({"model": model, "rate": rate, **best, "ratio": ratio})
-                cells = [f"{1e3 * value:.1f}" for value in best.values()]
-                table.add_row(model, rate, *cells, f"{ratio:.2f}")
+                    for name, params in modes.items():
+                        found[name] += seconds(network, gradients, params, args)
+                both = {name: (min(s), statistics.median(s)) for name, s in found.items()}
+                ratios = [
+                    auto / min(none, every)
+                    for none, every, auto in zip(*(both[name] for name in modes), strict=True)
+                ]
+                rows.append({"model": model, "rate": rate, **found, "ratios": ratios})
+                cells = [f"{1e3 * least:.1f} ({1e3 * usual:.1f})" for least, usual in both.values()]
+                table.add_row(model, rate, *cells, "{:.2f} ({:.2f})".format(*ratios))
     Console(width=100).print(table)
-    jobs.save("autoplan", {"machine": machine, "rows": rows})
+    jobs.save("autoplan", {"machine": machine, "codec": args.codec, "rows": rows})
 
 
 if __name__ == "__main__":
