@@ -9,7 +9,6 @@ from typing import Any
 import torch
 import torch.distributed as dist
 from torch.distributed.fsdp import FSDPModule
-from torch.distributed.fsdp._fully_shard._fsdp_api import ReduceScatter
 from torch.distributed.tensor import DTensor, Shard
 
 from hipress.casync.graph import GRADIENT, Graph, Op, Partition, cut, worker
@@ -19,6 +18,11 @@ from hipress.torch.layout import FLAGS, Gradient
 from hipress.torch.settings import MIN_SIZE, Settings
 from hipress.torch.start import start
 from hipress.torch.synchronizer import Entry, Rest, Synchronizer
+
+try:
+    from torch.distributed.fsdp._fully_shard._fsdp_api import ReduceScatter
+except ImportError:  # an older PyTorch, for which compress_fsdp() has a sentence
+    ReduceScatter = object
 
 PARTITION_ELEMENTS = 256 * 1024
 
@@ -235,6 +239,11 @@ def compress_fsdp(
             f"compress_fsdp() takes a model after fully_shard() and before torch.compile(), not "
             f"{model.__class__.__name__} (for DistributedDataParallel there is "
             "hipress.torch.compress)"
+        )
+    if not hasattr(model, "set_custom_reduce_scatter"):
+        raise TypeError(
+            f"compress_fsdp() needs FSDPModule.set_custom_reduce_scatter(), which PyTorch "
+            f"{torch.__version__} has not: take a newer one"
         )
     modules = {n: module for n, module in model.named_modules() if isinstance(module, FSDPModule)}
     for module in modules.values():
