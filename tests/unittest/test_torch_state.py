@@ -44,7 +44,11 @@ def resume(rank, type, topology, params, folder):
     dcp.load(model_state, checkpoint_id=folder)
     second.load_state_dict(model_state["model"])
     ddp, compression = wrap(second, type, topology=topology, **params)
+    read, load = set(), dcp.load
+    dcp.load = lambda wanted, **keywords: (read.update(wanted), load(wanted, **keywords))
     hipress.torch.load_checkpoint(compression, folder)
+    dcp.load = load
+    assert read and all(key.startswith(f"hipress.rank{rank}/") for key in read)
     assert compression.step == 3
     train(ddp, rank, range(3, 6))
     assert bits(second) == bits(straight)
