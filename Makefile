@@ -14,7 +14,7 @@ export PYTHONPATH := $(CURDIR)/python$(if $(PYTHONPATH),:$(PYTHONPATH))
 
 FUZZ_ISAS ?= baseline avx2 avx512
 
-.PHONY: help setup build cuda native-tests demo test test-cpp test-python nightly fuzz bench lint clean distclean
+.PHONY: help setup build cuda wheel native-tests demo test test-cpp test-python nightly fuzz bench lint clean distclean
 
 help:  ## this list
 	@grep -hE '^[a-z][a-z-]*:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## */\t/' | expand -t 14
@@ -35,6 +35,9 @@ build: setup  ## the native library, build/libhipress.so
 
 cuda: setup  ## build/libhipress_cuda.so, if nvcc is here (about a minute)
 	@$(SETUP) native hipress_cuda
+
+wheel: build  ## dist/hipress-*.whl: pip installs it in seconds, on machines without a compiler, too
+	@$(SETUP) wheel
 
 native-tests: setup
 	@$(SETUP) native all

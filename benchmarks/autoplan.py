@@ -54,7 +54,7 @@ def seconds(
     found = jobs.run_kvstore_job(
         command, network.nodes, 0, True, network, timeout=180, all_roles=True
     )
-    return min(jobs.iteration_seconds(found, "in_a_row"))
+    return min(jobs.iteration_seconds(found, "in_a_row", network))
 
 
 def main() -> None:
@@ -65,6 +65,7 @@ def main() -> None:
     parser.add_argument("--topology", default="colocated")
     parser.add_argument("--rounds", type=int, default=2)
     parser.add_argument("--quick", action="store_true")
+    netns.add_dilation(parser)
     args = parser.parse_args()
     jobs.clean_up_when_terminated()
     netns.require()
@@ -75,7 +76,8 @@ def main() -> None:
         table.add_column(name, justify="left" if name == "model" else "right")
     machine, rows = jobs.machine(), []
     for rate in args.rates:
-        with netns.ShapedNetwork(args.nodes, rate=rate, verify=False) as network:
+        shape = {"rate": rate, "verify": False, "dilation": args.dilation}
+        with netns.ShapedNetwork(args.nodes, **shape) as network:
             for model in args.models:
                 gradients = sizes()[model]
                 best = dict.fromkeys(VARIANTS, float("inf"))

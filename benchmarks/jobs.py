@@ -55,7 +55,8 @@ class Job:
 
     Args:
         network: the nodes to run on; None for this machine's loopback.
-        timeout: seconds until the whole job is killed and JobError raised.
+        timeout: seconds, of the network's dilated time, until the whole job is killed and
+            JobError raised.
         priority: the processes go before all others of this machine (Linux, root): on a machine
             with other work, as near as one gets to a machine without.
     """
@@ -67,7 +68,8 @@ class Job:
 
     def __enter__(self) -> Job:
         self._folder = tempfile.TemporaryDirectory(prefix="hipress-job-")
-        self._deadline = time.monotonic() + self.timeout
+        slower = self.network.dilation if self.network else 1.0
+        self._deadline = time.monotonic() + self.timeout * slower
         return self
 
     def __exit__(self, *unused: object) -> None:
@@ -206,9 +208,17 @@ def time_blocks(
     return seconds
 
 
-def iteration_seconds(reports: Sequence[Mapping[str, Any]], name: str = "seconds") -> list[float]:
-    """Seconds of each iteration (or block of them) of a job: those of its slowest worker."""
-    return [max(times) for times in zip(*(found[name] for found in reports))]
+def iteration_seconds(
+    reports: Sequence[Mapping[str, Any]],
+    name: str = "seconds",
+    network: netns.ShapedNetwork | None = None,
+) -> list[float]:
+    """Seconds of each iteration (or block of them) of a job: those of its slowest worker.
+
+    In the dilated time of `network`, if the job ran on one.
+    """
+    slowest = [max(times) for times in zip(*(found[name] for found in reports))]
+    return [network.seconds(time) for time in slowest] if network else slowest
 
 
 def report(**values: Any) -> None:

@@ -5,12 +5,19 @@ lives in a namespace of its own, so nothing in the machine's own network is touc
 the namespaces deletes everything. Both ends of each link are shaped, so a node sends and receives
 at the given rate, as it would through a switch. Needs root and iproute2.
 
+All nodes share this machine's processors. *Time dilation* gives each as much as a machine of its
+own has: links are D times slower, and every measured time is divided by D, so that a node seems to
+compute D times as fast (Gupta et al., "To Infinity and Beyond: Time-Warped Network Emulation",
+NSDI 2006). With D nodes and dilation D, each has all of this machine's processors, and memory, to
+itself. What is divided with the rest is the latency of the links, some 50 us.
+
 >>> with ShapedNetwork(4, rate="1gbit") as network:
 ...     network.popen(0, ["python", "server.py"])
 """
 
 from __future__ import annotations
 
+import argparse
 import os
 import re
 import shutil
@@ -116,6 +123,7 @@ class ShapedNetwork:
     Args:
         nodes: how many namespaces, 1 to 250.
         rate: as ``tc`` writes it, e.g. ``"1gbit"``; None leaves the links unshaped.
+        dilation: of time, at least 1; what this class takes and tells is in dilated time.
         burst, latency: of the token bucket filter, as ``tc`` writes them.
         verify: measure one link on entry, and raise NetworkError if it is off by more than 15%.
 
@@ -130,13 +138,16 @@ class ShapedNetwork:
         burst: str = "512kb",
         latency: str = "100ms",
         verify: bool = True,
+        dilation: float = 1.0,
     ) -> None:
         if not 1 <= nodes <= 250:
             raise ValueError(f"nodes is {nodes}; allowed are 1 to 250")
+        if not dilation >= 1:
+            raise ValueError(f"dilation is {dilation}; allowed are 1 and more")
         global _counter
         _counter += 1
         self.nodes, self.rate, self.burst, self.latency = nodes, rate, burst, latency
-        self.verify = verify
+        self.verify, self.dilation = verify, dilation
         self.measured_bits_per_second: float | None = None
         self._id = f"{PREFIX}-{os.getpid()}-{_counter}"
         self._switch = f"{self._id}-sw"
@@ -162,6 +173,10 @@ class ShapedNetwork:
     ) -> subprocess.Popen:
         """Starts a process on a node; `keywords` go to subprocess.Popen."""
         return subprocess.Popen(self.command(node, command), env=env, **keywords)
+
+    def seconds(self, measured: float) -> float:
+        """What so many seconds of this machine's clock are in dilated time."""
+        return measured / self.dilation
 
     def __enter__(self) -> ShapedNetwork:
         reason = available()
@@ -202,13 +217,15 @@ class ShapedNetwork:
             _run("ip", "-n", name, "link", "set", "eth0", "up")
             _run("ip", "-n", name, "link", "set", "lo", "up")
             if self.rate:
+                rate = f"{bits_per_second(self.rate) / self.dilation:.0f}bit"
                 for where, device in ((switch, port), (name, "eth0")):
                     _run("tc", "-n", where, "qdisc", "add", "dev", device, "root", "tbf", "rate",
-                         self.rate, "burst", self.burst, "latency", self.latency)  # fmt: skip
+                         rate, "burst", self.burst, "latency", self.latency)  # fmt: skip
 
     def _verify(self) -> None:
         wanted = bits_per_second(self.rate)
-        measured = self.measure(0, 1, max(1 << 20, int(wanted / 8 * 0.5)))
+        size = max(1 << 20, int(wanted / self.dilation / 8 * 0.5))
+        measured = self.measure(0, 1, size) * self.dilation
         self.measured_bits_per_second = measured
         if not 0.8 * wanted < measured < 1.15 * wanted:
             raise NetworkError(
@@ -217,7 +234,7 @@ class ShapedNetwork:
             )
 
     def measure(self, source: int, target: int, size: int) -> float:
-        """Bits per second of one TCP stream of `size` bytes from one node to another."""
+        """Bits per second of one TCP stream of `size` bytes between two nodes, not dilated."""
         quiet = {"stdout": subprocess.PIPE, "text": True}
         receiver = self.popen(
             target, [sys.executable, "-c", _RECEIVER, self.address(target)], **quiet
@@ -250,3 +267,12 @@ def bits_per_second(rate: str) -> float:
     if not match:
         raise ValueError(f"rate is {rate!r}; allowed are a number and bit, kbit, mbit or gbit")
     return float(match.group(1)) * {"": 1.0, "k": 1e3, "m": 1e6, "g": 1e9}[match.group(2)]
+
+
+def add_dilation(parser: argparse.ArgumentParser) -> None:
+    """The option of benchmarks that pass it on as ShapedNetwork's `dilation`."""
+    parser.add_argument(
+        "--dilation", type=float, default=1.0, metavar="D",
+        help="links D times slower, and times divided by D: as if each node had D times as much "
+        "of this machine's processors; as many as there are nodes gives each a machine of its own",
+    )  # fmt: skip

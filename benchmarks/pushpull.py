@@ -108,7 +108,9 @@ def measure(
     rows: Sequence[Variant], setup: str, args: argparse.Namespace, console: Console
 ) -> float | None:
     """Runs all variants in turns; returns the shaped link's measured bits per second."""
-    network = netns.ShapedNetwork(4, rate=args.rate) if setup == "shaped" else None
+    network = None
+    if setup == "shaped":
+        network = netns.ShapedNetwork(4, rate=args.rate, dilation=args.dilation)
     nodes = 4 if network else 2
     try:
         if network:
@@ -130,7 +132,7 @@ def measure(
                     row.error = str(error)
                     console.print(f"[red]{row.name}:[/] {error}", markup=True, highlight=False)
                     continue
-                row.seconds += jobs.iteration_seconds(found)
+                row.seconds += jobs.iteration_seconds(found, network=network)
                 if any(worker["wrong"] for worker in found):
                     row.error = f"{row.name}: wrong results: {[w['wrong'] for w in found]}"
                 stats = found[0]["stats"]
@@ -189,6 +191,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--elements", type=int, default=ELEMENTS)
     parser.add_argument("--rate", default="1gbit")
     parser.add_argument("--only", default="", help="regular expression of variants' names")
+    netns.add_dilation(parser)
     return parser.parse_args()
 
 
@@ -207,7 +210,8 @@ def main() -> int:
         bits = measure(rows, setup, args, console)
         megabytes = args.elements * 4 / 2**20
         where = "2 workers + 2 servers on loopback" if setup == "loopback" else (
-            f"4 nodes at {args.rate} (measured {bits / 1e6:.0f} Mbit/s)")  # fmt: skip
+            f"4 nodes at {args.rate} (measured {bits / 1e6:.0f} Mbit/s), "
+            f"dilation {args.dilation:g}")  # fmt: skip
         console.print(table(rows, f"push+pull of {megabytes:g} MiB float32, {where}"))
         claims = verdicts(rows, setup)
         for claim in claims:
@@ -219,7 +223,7 @@ def main() -> int:
         record = {
             "machine": machine,
             "setup": {"name": setup, "elements": args.elements, "rate": args.rate,
-                      "measured_bits_per_second": bits},
+                      "dilation": args.dilation, "measured_bits_per_second": bits},
             "rows": [
                 {"name": row.name, "median_ms": round(row.median * 1e3, 2) if row.seconds else None,
                  "ms": [round(value * 1e3, 2) for value in row.seconds],

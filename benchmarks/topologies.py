@@ -16,6 +16,7 @@ MB, scaled down ten times. Two parts:
 Variants take turns, `--rounds` times. Gloo's all-reduce runs in the same rounds.
 
     python benchmarks/topologies.py --part limits --only "^(ring|ps) "
+    python benchmarks/topologies.py --part limits --dilation 4      # nodes with cores of their own
 """
 
 from __future__ import annotations
@@ -108,8 +109,8 @@ class Variant:
         except jobs.JobError as error:
             self.error = str(error)
             return
-        self.seconds += jobs.iteration_seconds(found)
-        self.in_a_row += jobs.iteration_seconds(found, "in_a_row")
+        self.seconds += jobs.iteration_seconds(found, network=network)
+        self.in_a_row += jobs.iteration_seconds(found, "in_a_row", network)
 
 
 def limits(args: argparse.Namespace) -> list[Variant]:
@@ -129,8 +130,8 @@ def limits(args: argparse.Namespace) -> list[Variant]:
 def overlap(args: argparse.Namespace, shares: list[float]) -> list[Variant]:
     """Rows of the second part."""
     tbq = {"type": "tbq", "threshold": 0.5}
-    played = ["--compute", json.dumps(shares), "--backward", str(args.backward),
-              "--forward", str(args.forward)]
+    played = ["--compute", json.dumps(shares), "--backward", str(args.backward * args.dilation),
+              "--forward", str(args.forward * args.dilation)]
     names = ("HIPRESS_PARTITION_ELEMENTS", "MXNET_KVSTORE_BIGARRAY_BOUND")
     whole = dict.fromkeys(names, "1000000000")
     off = ["--no-priority", "--after-backward"]
@@ -165,12 +166,13 @@ def turns(
 
 
 def show_limits(
-    rows: list[Variant], sizes, bits: float, speeds: Speeds, console: Console
+    rows: list[Variant], sizes, network: netns.ShapedNetwork, speeds: Speeds, console: Console
 ) -> list[dict[str, Any]]:
     """Prints the first part; returns it for the record."""
     gloo = {row.name: row.median for row in rows if not row.topology}
+    bits = network.measured_bits_per_second
     title = (f"{sum(sizes) * 4 / 1e6:.1f} MB of gradients in {len(sizes)} keys, {NODES} nodes at "
-             f"{bits / 1e6:.0f} Mbit/s")  # fmt: skip
+             f"{bits / 1e6:.0f} Mbit/s, dilation {network.dilation:g}")  # fmt: skip
     out = Table(title=title, title_justify="left")
     out.add_column("")
     for head in ("median ms", "min ms", "alone ms", "wire ms", "codec ms", "x the larger", *(
@@ -183,6 +185,7 @@ def show_limits(
         wire = codec = float("nan")
         if row.topology:
             wire, codec = bounds(row.topology, row.compression, sizes, NODES, speeds, bits)
+            codec = network.seconds(codec)
         ratio = row.median / max(wire, codec)
         alone = statistics.median(row.seconds or [float("nan")])
         values = [1e3 * s for s in (row.median, min(row.in_a_row), alone, wire, codec)]
@@ -238,6 +241,7 @@ def main() -> int:
     parser.add_argument("--forward", type=float, default=0.1, help="seconds")
     parser.add_argument("--priority", action="store_true", help="before this machine's other work")
     parser.add_argument("--only", default="", help="regular expression of variants' names")
+    netns.add_dilation(parser)
     args = parser.parse_args()
     jobs.clean_up_when_terminated()
     console = Console(width=None if sys.stdout.isatty() else 140)
@@ -247,10 +251,9 @@ def main() -> int:
         return 0
     sizes, shares = vgg19(args.scale)
     machine = jobs.machine()
-    record: dict[str, Any] = {"machine": machine, "sizes": sizes}
+    record: dict[str, Any] = {"machine": machine, "sizes": sizes, "dilation": args.dilation}
     rows: list[Variant] = []
-    with netns.ShapedNetwork(NODES) as network:
-        bits = network.measured_bits_per_second
+    with netns.ShapedNetwork(NODES, dilation=args.dilation) as network:
         if args.part != "overlap":
             first = limits(args)
             if importlib.util.find_spec("torch") is None:
@@ -258,7 +261,7 @@ def main() -> int:
                 first = [row for row in first if row.topology]
             speeds = Speeds([row.compression for row in first if row.topology])
             turns(first, args, sizes, network, console, speeds)
-            record["limits"] = show_limits(first, sizes, bits, speeds, console)
+            record["limits"] = show_limits(first, sizes, network, speeds, console)
             rows += first
         if args.part != "limits":
             second = overlap(args, shares)

@@ -22,7 +22,7 @@ import sys
 from typing import Any
 
 import jobs
-from netns import ShapedNetwork
+from netns import ShapedNetwork, add_dilation
 from torchnode import LATE, PEERS
 
 METHODS = "float32 fp16 powersgd:1 powersgd:4 onebit tbq:threshold=0.001 "
@@ -52,12 +52,14 @@ def main() -> None:
     parser.add_argument("--output", default="torchtraining")
     parser.add_argument("--timeout", type=float, default=600)
     parser.add_argument("--priority", action="store_true", help="before this machine's other work")
+    add_dilation(parser)
     args = parser.parse_args()
     if 0 < args.target < SMOOTH:
         parser.error(f"--target must be {SMOOTH} or more: losses are means of so many steps")
     args.methods = args.methods or (TO_LOSS[args.model] if args.target else METHODS)
     jobs.clean_up_when_terminated()
-    found: dict[str, Any] = {"machine": jobs.machine(), "model": args.model, "rates": {}}
+    found: dict[str, Any] = {"machine": jobs.machine(), "model": args.model,
+                             "dilation": args.dilation, "rates": {}}  # fmt: skip
     steps: dict[str, Any] = {}
     late = int(SHARE * MORE * args.target)
     if args.target:
@@ -70,7 +72,8 @@ def main() -> None:
         found["target"], found["steps_to_target"] = target, steps
         print(f"steps to a loss of {target:.3f}: {steps}", flush=True)
     for rate in args.rates:
-        with ShapedNetwork(args.nodes, rate=rate, verify=False) as network:
+        shape = {"rate": rate, "verify": False, "dilation": args.dilation}
+        with ShapedNetwork(args.nodes, **shape) as network:
             rows = found["rates"][rate] = measure(args, network, args.steps, 2, 5)
         seconds = {
             method: times(rows, method, count, late) for method, count in steps.items() if count
@@ -98,7 +101,7 @@ def measure(
     rows: dict[str, Any] = {}
     for method in args.methods.split():
         of = [report for report in reports if report["method"] == method]
-        seconds = jobs.iteration_seconds(of)
+        seconds = jobs.iteration_seconds(of, network=network)
         rows[method] = {
             "parameters": of[0]["parameters"],
             "ms": 1e3 * statistics.median(seconds[-steps:]),
@@ -122,7 +125,8 @@ def show(
 ) -> None:  # fmt: skip
     best = min(row["ms"] for method, row in rows.items() if method.startswith(PEERS))
     size = next(iter(rows.values()))["parameters"] / 1e6
-    print(f"\n{args.model}, {size:.1f} million weights, {args.nodes} nodes at {rate}\n")
+    print(f"\n{args.model}, {size:.1f} million weights, {args.nodes} nodes at {rate}, dilation "
+          f"{args.dilation:g}\n")  # fmt: skip
     head = "| method | ms a step | against the best peer |"
     soonest = min((s for m, s in seconds.items() if m.startswith(PEERS)), default=0.0)
     if steps:

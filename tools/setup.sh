@@ -1,10 +1,11 @@
 #!/usr/bin/env bash
-# One step of the set-up: tools/setup.sh system|python|native [TARGET...]. Called by the Makefile.
+# One step of the set-up: tools/setup.sh system|python|native [TARGET...]|wheel. Called by the Makefile.
 # Prints one line per step; everything else goes to build/logs/STEP.log, whose end is shown on failure.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 PYTHON=${PYTHON:-python3.11}
 JOBS=${JOBS:-$(nproc)}
+WHEELS=${WHEELS:-dist}
 mkdir -p build/stamps build/logs
 
 fail() { printf 'hipress: %s\n' "$*" >&2; exit 1; }
@@ -143,6 +144,15 @@ build_native() {
   ninja -C build -j "$JOBS" "$@"
 }
 
+# What is in build/ already is not compiled again. OpenSSL stays the system's, which keeps it secure.
+build_wheel() {
+  rm -rf build/wheel
+  .venv/bin/python -m pip wheel --disable-pip-version-check --no-deps --no-build-isolation \
+    -C build-dir=build -w build/wheel .
+  PATH=$PWD/.venv/bin:$PATH auditwheel repair --exclude libssl.so.3 --exclude libcrypto.so.3 \
+    -w "$WHEELS" build/wheel/*.whl
+}
+
 case ${1:-} in
   system)
     find_missing
@@ -164,6 +174,8 @@ case ${1:-} in
   native)
     shift
     step native "building the native library (${*:-all})" build_native "${@:-all}" ;;
+  wheel)
+    step wheel "making a wheel in $WHEELS" build_wheel ;;
   *)
-    fail "usage: tools/setup.sh system|python|native [TARGET...]" ;;
+    fail "usage: tools/setup.sh system|python|native [TARGET...]|wheel" ;;
 esac

@@ -31,6 +31,12 @@ def test_node_count_is_checked():
         netns.ShapedNetwork(0)
 
 
+def test_dilation_is_checked():
+    for wrong in (0, 0.5, float("nan")):
+        with pytest.raises(ValueError, match="allowed are 1 and more"):
+            netns.ShapedNetwork(2, dilation=wrong)
+
+
 @needs_root
 def test_both_directions_are_shaped_and_everything_is_removed():
     with netns.ShapedNetwork(2, rate="200mbit") as network:
@@ -42,6 +48,14 @@ def test_both_directions_are_shaped_and_everything_is_removed():
         sleeper = network.popen(0, ["sleep", "60"])
     assert sleeper.wait(timeout=5) == -signal.SIGKILL
     assert not [name for name in netns._namespaces() if name.startswith(network._id + "-")]
+
+
+@needs_root
+def test_dilated_links_are_slower_by_this_machines_clock_only():
+    with netns.ShapedNetwork(2, rate="800mbit", dilation=4) as network:
+        assert 640e6 < network.measured_bits_per_second < 920e6
+        assert 150e6 < network.measure(0, 1, 10 << 20) < 240e6
+        assert network.seconds(2.0) == 0.5
 
 
 @needs_root
