@@ -218,6 +218,16 @@ def freezes_a_large_one(rank, folder):
     train(ddp, rank, range(1, 2))
     assert not compression.places.totals and compression.step == 2
 
+    # Where it is trained but no longer compressed, it stays in the state.
+    said.clear()
+    ddp, compression = wrap(network(), "onebit", min_size=10_000)
+    hipress.torch.load_checkpoint(compression, folder)
+    train(ddp, rank, range(2))
+    assert [text.partition(",")[0] for text in said] == [
+        "what was left unsaid of ['4.weight'] waits in the state"
+    ]
+    assert any("/4.weight/" in key for key in compression.state_dict())
+
 
 def test_what_was_left_of_a_frozen_parameter_is_dropped(tmp_path):
     succeed(run_ranks(freezes_a_large_one, 2, str(tmp_path)))
