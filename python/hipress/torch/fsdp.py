@@ -113,13 +113,23 @@ class ShardedCompression(Synchronizer):
             torch.autograd.Variable._execution_engine.queue_callback(self._count)
         self.synchronize(flat, entries, unit.what).wait()
 
+    def gradients(self, unit: Unit, size: int, rows: int) -> tuple[Gradient, ...]:
+        """A module's, in a flat tensor of ``size`` elements in ``rows`` rows.
+
+        :raises HipressError: if the tensor has not just these
+        """
+        found = unit.gradients()
+        problem = unit.problem(size, found, rows)
+        if problem:
+            self.refuse(unit, problem)
+        return found
+
     def refuse(self, unit: Unit, problem: str) -> None:
-        """Ends the step on all ranks if there is a problem.
+        """Ends the step on all ranks.
 
         :raises HipressError: which says so
         """
-        if problem:
-            raise self.engine.fail(HipressError(f"{unit.what}: {problem}"), unit.what)
+        raise self.engine.fail(HipressError(f"{unit.what}: {problem}"), unit.what)
 
     def _count(self) -> None:
         self.step += 1
@@ -174,9 +184,8 @@ class _ReduceScatter(ReduceScatter):
                 f"gradients can be summed or averaged, not reduced by {kind}; "
                 "after set_gradient_divide_factor() call set_force_sum_reduction_for_comms(True)",
             )
-        rows, gradients = self._unit.shards, self._unit.gradients()
-        problem = self._unit.problem(input_tensor.numel(), gradients, rows)
-        self._compression.refuse(self._unit, problem)
+        rows = self._unit.shards
+        gradients = self._compression.gradients(self._unit, input_tensor.numel(), rows)
         self._compression.reduce(self._unit, input_tensor, gradients)
         output_tensor.copy_(input_tensor.view(rows, -1)[self._compression.engine.rank])
         if kind == dist.ReduceOp.SUM:
@@ -191,9 +200,7 @@ class _AllReduce:
         self._unit, self._shard, self._compression = unit, shard, compression
 
     def __call__(self, row: torch.Tensor) -> None:
-        gradients = self._unit.gradients()
-        problem = self._unit.problem(row.numel(), gradients, 1)
-        self._compression.refuse(self._unit, problem)
+        gradients = self._compression.gradients(self._unit, row.numel(), 1)
         counts = [min(g.chunk, g.count - self._shard * g.chunk) for g in gradients]
         entries = tuple((g.name, g.offset, n) for g, n in zip(gradients, counts) if n > 0)
         if entries:
@@ -291,10 +298,14 @@ def compress_fsdp(
     return compression
 
 
+def _param_group(module: FSDPModule) -> Any:
+    """What FSDP keeps of a module's parameters, for which it has no public name; or None."""
+    return module._get_fsdp_state()._fsdp_param_group
+
+
 def _managed(module: FSDPModule) -> Sequence:
-    """What FSDP keeps of each of a module's parameters, in the order of its flat tensors, for which
-    it has no public name."""
-    group = module._get_fsdp_state()._fsdp_param_group
+    """A module's parameters in the order of its flat tensors."""
+    group = _param_group(module)
     return group.fsdp_params if group else ()
 
 
@@ -332,7 +343,7 @@ def _check_sharding(
 def _check_module(
     module_name: str, module: FSDPModule, settings: Settings, names: Mapping[int, str]
 ) -> None:
-    group = module._get_fsdp_state()._fsdp_param_group
+    group = _param_group(module)
     if group is None:
         return
     if isinstance(group._reduce_scatter_comm, _ReduceScatter) or group._all_reduce_hook is not None:
