@@ -104,24 +104,30 @@ def run_all(rank):
     return found, wanted
 
 
-def on_group(engine, rank, graphs, type, dtype):
+def on_group(engine, rank, graphs, type, dtype, sizes=SIZES, waves=1):
     from hipress.torch.layout import Gradient
     from hipress.torch.places import Codecs, Places
     from hipress.torch.plan import Plan
 
-    gradients = [Gradient(str(g), sum(SIZES[:g]), n) for g, n in enumerate(SIZES)]
+    gradients = [Gradient(str(g), sum(sizes[:g]), n) for g, n in enumerate(sizes)]
     places = Places(Codecs(type, CODECS[type]), rank, engine.world_size)
     plan = Plan(gradients, graphs, rank, engine.world_size, dtype, places, digest=7)
+    assert plan.waves >= waves
     tag = engine.tags(plan)
     sha = hashlib.sha1()
     for step in range(STEPS):
-        flat = torch.cat([gradient(rank, step, n, dtype) for n in SIZES])
+        flat = torch.cat([gradient(rank, step, n, dtype) for n in sizes])
         engine.run(plan, flat, tag, "bucket 0")
         sha.update(flat.view(torch.uint8).numpy())
+    if waves > 1:  # what is wrong with the last one becomes known in all
+        if rank == 1:
+            flat[-1] = float("nan")
+        engine.run(plan, flat, tag, "bucket 0")
+        assert bool(torch.isnan(flat).all())
     return sha.hexdigest()
 
 
-def in_numpy(world_size, graphs, type, dtype):
+def in_numpy(world_size, graphs, type, dtype, sizes=SIZES):
     from hipress.casync.graph import worker
     from hipress.torch.places import Codecs
 
@@ -131,7 +137,7 @@ def in_numpy(world_size, graphs, type, dtype):
     ]
     sha = hashlib.sha1()
     for step in range(STEPS):
-        for run, n in zip(runs, SIZES, strict=True):
+        for run, n in zip(runs, sizes, strict=True):
             result = run.step(
                 {
                     worker(r): gradient(r, step, n, dtype).float().numpy()
@@ -151,6 +157,79 @@ def test_every_codec_topology_dtype_and_world_size_equals_the_reference():
         assert all(everything[case] == sha for case, sha in found.items()), "ranks differ"
     wanted = {case: sha for _, share in ranks for case, sha in share.items()}
     assert wanted == everything
+
+
+WAVED = [30_001, 20_000, 7]
+
+
+def run_in_waves(rank):
+    """As :func:`run_all`, of buckets that are cut into waves, and without subgroups."""
+    import torch.distributed as dist
+
+    from hipress.casync import topologies
+    from hipress.torch.engine import Engine
+    from hipress.torch.plan import Plan
+    from hipress.torch.settings import ALIASES
+
+    world_size = dist.get_world_size()
+    engine = Engine(dist.group.WORLD, timeout=20)
+    Plan.WAVE = 10_000
+    found, wanted = {}, {}
+    for number, topology in enumerate(TOPOLOGIES):
+        graphs = [
+            topologies.build(
+                ALIASES.get(topology, topology), n, world_size, home=home, devices_per_host=2,
+                partitions=min(12, n // 64 + 1),
+            )
+            for home, n in enumerate(WAVED)
+        ]  # fmt: skip
+        args = graphs, "maxminef", torch.float32, WAVED
+        found[topology] = on_group(engine, rank, *args, waves=4)
+        if number % world_size == rank:
+            wanted[topology] = in_numpy(world_size, *args)
+    return found, wanted
+
+
+def test_in_waves_too():
+    ranks = run_ranks(run_in_waves, 4)
+    assert all(isinstance(found, tuple) for found in ranks), ranks
+    wanted = {topology: sha for _, share in ranks for topology, sha in share.items()}
+    assert set(wanted) == set(TOPOLOGIES)
+    for found, _ in ranks:
+        assert found == wanted
+
+
+def test_waves_are_shared_by_all_who_merge():
+    from hipress.casync import topologies
+    from hipress.torch.fsdp import reduce_scatter
+    from hipress.torch.schedule import waves
+
+    for graph in (
+        topologies.build("colocated", 1024, 4, home=3, partitions=16),
+        topologies.build("ring", 1024, 4, home=3, partitions=16),
+        reduce_scatter(1024, 256, 4, partitions=16),
+    ):
+        small = topologies.build("colocated", 64, 4)
+        (first, last) = waves([graph, small], elements=600)
+        owners = {p: node for node, tasks in graph.tasks.items() for p in merged_last(graph, node)}
+        assert sorted((node.rank, first[p]) for p, node in owners.items()) == sorted(
+            (rank, wave) for rank in range(4) for wave in (0, 0, 1, 1)
+        )
+        assert last == [1]
+
+
+def merged_last(graph, node):
+    """The partitions whose result ``node`` encodes, or keeps."""
+    from hipress.casync.graph import Op
+
+    tasks = graph.tasks[node]
+    merges = {t for t, task in enumerate(tasks) if task.op == Op.MERGE}
+    for task in tasks:
+        mine = bool(merges.intersection(task.inputs))
+        if task.op == Op.DECODE and (
+            mine or any(merges.intersection(tasks[i].inputs) for i in task.inputs)
+        ):
+            yield task.partition
 
 
 def test_the_list_of_codecs_is_complete():

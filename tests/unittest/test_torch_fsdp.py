@@ -7,6 +7,13 @@ from test_torch_ddp import loss_of, network, succeed
 from test_torch_equality import reference
 from torch_cluster import run_ranks, torch
 
+fsdp = pytest.importorskip("torch.distributed.fsdp", reason="needs torch")
+if not hasattr(fsdp.FSDPModule, "set_custom_reduce_scatter"):
+    pytest.skip(
+        f"needs FSDPModule.set_custom_reduce_scatter, which PyTorch {torch.__version__} has not",
+        allow_module_level=True,
+    )
+
 STEPS = 3
 MIN_SIZE = 1000
 SHAPES = [  # of two modules' parameters

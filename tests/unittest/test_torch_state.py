@@ -44,7 +44,11 @@ def resume(rank, type, topology, params, folder):
     dcp.load(model_state, checkpoint_id=folder)
     second.load_state_dict(model_state["model"])
     ddp, compression = wrap(second, type, topology=topology, **params)
+    read, load = set(), dcp.load
+    dcp.load = lambda wanted, **keywords: (read.update(wanted), load(wanted, **keywords))
     hipress.torch.load_checkpoint(compression, folder)
+    dcp.load = load
+    assert read and all(key.startswith(f"hipress.rank{rank}/") for key in read)
     assert compression.step == 3
     train(ddp, rank, range(3, 6))
     assert bits(second) == bits(straight)
@@ -213,6 +217,16 @@ def freezes_a_large_one(rank, folder):
     assert set(compression.places.totals) == {"0.weight", "4.weight"}
     train(ddp, rank, range(1, 2))
     assert not compression.places.totals and compression.step == 2
+
+    # Where it is trained but no longer compressed, it stays in the state.
+    said.clear()
+    ddp, compression = wrap(network(), "onebit", min_size=10_000)
+    hipress.torch.load_checkpoint(compression, folder)
+    train(ddp, rank, range(2))
+    assert [text.partition(",")[0] for text in said] == [
+        "what was left unsaid of ['4.weight'] waits in the state"
+    ]
+    assert any("/4.weight/" in key for key in compression.state_dict())
 
 
 def test_what_was_left_of_a_frozen_parameter_is_dropped(tmp_path):

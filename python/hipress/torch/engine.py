@@ -16,6 +16,7 @@ import torch
 import torch.distributed as dist
 from torch.distributed import distributed_c10d
 
+from hipress.torch.message import Message
 from hipress.torch.notice import Notice
 from hipress.torch.plan import Plan
 from hipress.torch.staging import Host, backend, staging
@@ -175,23 +176,37 @@ class Engine:
         ]
         deadline = time.monotonic() + self.timeout
         outgoing: list[tuple[int, dist.Work]] = []
+
+        def sent() -> None:
+            for peer, work in outgoing:
+                self._wait(work, "send to", peer, what, deadline)
+            outgoing.clear()
+
         for stage, exchange in enumerate(plan.exchanges):
+            awaited = stage - plan.waves
+            if awaited >= 0:
+                for peer, work in incoming[awaited].items():
+                    self._wait(work, "receive from", peer, what, deadline)
+                    self._check(plan.exchanges[awaited].receive[peer], peer, what)
+                plan.arrived(awaited)
             plan.compute(stage, flat)
+            if stage % plan.waves == 0:
+                # A level's messages to a fast peer would take the network from those of the level
+                # before to a slow one, for which all its other peers' next level waits.
+                sent()
             for peer, message in exchange.send.items():
                 work = self._start("send to", peer, what, message.used(), tag + stage)
                 outgoing.append((peer, work))
-            for peer, work in incoming[stage].items():
-                self._wait(work, "receive from", peer, what, deadline)
-                wrong = exchange.receive[peer].check()
-                if wrong:
-                    raise HipressError(
-                        f"{what}: rank {self._ranks[peer]} sent {wrong}; are model, compression "
-                        "and versions the same on all ranks?"
-                    )
-            plan.arrived(stage)
-        for peer, work in outgoing:
-            self._wait(work, "send to", peer, what, deadline)
+        sent()
         plan.end(flat)
+
+    def _check(self, message: Message, peer: int, what: str) -> None:
+        wrong = message.check()
+        if wrong:
+            raise HipressError(
+                f"{what}: rank {self._ranks[peer]} sent {wrong}; are model, compression and "
+                "versions the same on all ranks?"
+            )
 
     def _lost_ranks(self) -> tuple[list[int], str]:
         """Those that have closed their connections, and what was said of it.

@@ -9,7 +9,6 @@ from typing import Any
 import torch
 import torch.distributed as dist
 from torch.distributed.fsdp import FSDPModule
-from torch.distributed.fsdp._fully_shard._fsdp_api import ReduceScatter
 from torch.distributed.tensor import DTensor, Shard
 
 from hipress.casync.graph import GRADIENT, Graph, Op, Partition, cut, worker
@@ -19,6 +18,11 @@ from hipress.torch.layout import FLAGS, Gradient
 from hipress.torch.settings import MIN_SIZE, Settings
 from hipress.torch.start import start
 from hipress.torch.synchronizer import Entry, Rest, Synchronizer
+
+try:
+    from torch.distributed.fsdp._fully_shard._fsdp_api import ReduceScatter
+except ImportError:  # an older PyTorch, for which compress_fsdp() has a sentence
+    ReduceScatter = object
 
 PARTITION_ELEMENTS = 256 * 1024
 
@@ -109,13 +113,23 @@ class ShardedCompression(Synchronizer):
             torch.autograd.Variable._execution_engine.queue_callback(self._count)
         self.synchronize(flat, entries, unit.what).wait()
 
+    def gradients(self, unit: Unit, size: int, rows: int) -> tuple[Gradient, ...]:
+        """A module's, in a flat tensor of ``size`` elements in ``rows`` rows.
+
+        :raises HipressError: if the tensor has not just these
+        """
+        found = unit.gradients()
+        problem = unit.problem(size, found, rows)
+        if problem:
+            self.refuse(unit, problem)
+        return found
+
     def refuse(self, unit: Unit, problem: str) -> None:
-        """Ends the step on all ranks if there is a problem.
+        """Ends the step on all ranks.
 
         :raises HipressError: which says so
         """
-        if problem:
-            raise self.engine.fail(HipressError(f"{unit.what}: {problem}"), unit.what)
+        raise self.engine.fail(HipressError(f"{unit.what}: {problem}"), unit.what)
 
     def _count(self) -> None:
         self.step += 1
@@ -170,9 +184,8 @@ class _ReduceScatter(ReduceScatter):
                 f"gradients can be summed or averaged, not reduced by {kind}; "
                 "after set_gradient_divide_factor() call set_force_sum_reduction_for_comms(True)",
             )
-        rows, gradients = self._unit.shards, self._unit.gradients()
-        problem = self._unit.problem(input_tensor.numel(), gradients, rows)
-        self._compression.refuse(self._unit, problem)
+        rows = self._unit.shards
+        gradients = self._compression.gradients(self._unit, input_tensor.numel(), rows)
         self._compression.reduce(self._unit, input_tensor, gradients)
         output_tensor.copy_(input_tensor.view(rows, -1)[self._compression.engine.rank])
         if kind == dist.ReduceOp.SUM:
@@ -187,9 +200,7 @@ class _AllReduce:
         self._unit, self._shard, self._compression = unit, shard, compression
 
     def __call__(self, row: torch.Tensor) -> None:
-        gradients = self._unit.gradients()
-        problem = self._unit.problem(row.numel(), gradients, 1)
-        self._compression.refuse(self._unit, problem)
+        gradients = self._compression.gradients(self._unit, row.numel(), 1)
         counts = [min(g.chunk, g.count - self._shard * g.chunk) for g in gradients]
         entries = tuple((g.name, g.offset, n) for g, n in zip(gradients, counts) if n > 0)
         if entries:
@@ -235,6 +246,11 @@ def compress_fsdp(
             f"compress_fsdp() takes a model after fully_shard() and before torch.compile(), not "
             f"{model.__class__.__name__} (for DistributedDataParallel there is "
             "hipress.torch.compress)"
+        )
+    if not hasattr(model, "set_custom_reduce_scatter"):
+        raise TypeError(
+            f"compress_fsdp() needs FSDPModule.set_custom_reduce_scatter(), which PyTorch "
+            f"{torch.__version__} has not: take a newer one"
         )
     modules = {n: module for n, module in model.named_modules() if isinstance(module, FSDPModule)}
     for module in modules.values():
@@ -282,10 +298,14 @@ def compress_fsdp(
     return compression
 
 
+def _param_group(module: FSDPModule) -> Any:
+    """What FSDP keeps of a module's parameters, for which it has no public name; or None."""
+    return module._get_fsdp_state()._fsdp_param_group
+
+
 def _managed(module: FSDPModule) -> Sequence:
-    """What FSDP keeps of each of a module's parameters, in the order of its flat tensors, for which
-    it has no public name."""
-    group = module._get_fsdp_state()._fsdp_param_group
+    """A module's parameters in the order of its flat tensors."""
+    group = _param_group(module)
     return group.fsdp_params if group else ()
 
 
@@ -323,7 +343,7 @@ def _check_sharding(
 def _check_module(
     module_name: str, module: FSDPModule, settings: Settings, names: Mapping[int, str]
 ) -> None:
-    group = module._get_fsdp_state()._fsdp_param_group
+    group = _param_group(module)
     if group is None:
         return
     if isinstance(group._reduce_scatter_comm, _ReduceScatter) or group._all_reduce_hook is not None:

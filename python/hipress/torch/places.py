@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 import zlib
 from collections.abc import Iterable, Mapping
@@ -16,6 +17,7 @@ from hipress.compression import Compressor
 from hipress.torch.state import OWN, Place, Total, own_places
 
 PLAIN = "plain"
+_log = logging.getLogger("hipress")
 
 
 class Codecs:
@@ -137,6 +139,7 @@ class Places:
         """What was loaded for places that are yet to be made."""
         self.totals: dict[str, Total] = {}
         """What was loaded to be dealt out to gradients that are yet to be compressed."""
+        self._told: set[str] = set()
 
     def get(
         self, name: str, graph: Graph, index: int, task: Task, kind: object
@@ -189,6 +192,17 @@ class Places:
         """All places of these gradients have been made, on all ranks."""
         for name in names:
             self.totals.pop(name, None)
+
+    def tell_unclaimed(self, names: Iterable[str]) -> None:
+        """Logs of which of these gradients, that are not compressed, something was loaded."""
+        loaded = {name for name, _ in self.restored} | set(self.totals)
+        unclaimed = sorted(loaded.intersection(names) - self._told)
+        self._told.update(unclaimed)
+        if unclaimed:
+            _log.warning(
+                "what was left unsaid of %s waits in the state, unused: by this plan or min_size "
+                "it goes uncompressed", unclaimed,
+            )  # fmt: skip
 
 
 def _restore(compressor: Compressor | DevicePlace, place: Place) -> None:

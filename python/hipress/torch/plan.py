@@ -20,6 +20,8 @@ from hipress.torch.schedule import Value
 class Plan(Layout):
     """A bucket's graphs, compiled to calls of the library on host memory."""
 
+    WAVE = 4 << 20  # 16 MiB of float32; benchmarks/torchtraining.py found smaller ones no faster
+
     def __init__(self, *args: object, **keywords: object) -> None:
         self.flags = 0
         self._written = ctypes.c_int64()

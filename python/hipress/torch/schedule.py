@@ -3,10 +3,15 @@
 All tasks of all graphs of a bucket get a *level*: how many messages lie on the longest path to
 them. Level by level every rank computes, then exchanges one message with each peer that it has
 something for. Both ends derive the same messages from the same graphs, so nothing is negotiated.
+
+What a large bucket computes on a level would keep the network waiting, and be kept waiting by it.
+So its partitions go in *waves*, each with rounds of its own: wave after wave on one level, then on
+the next. While one is computed, those before it travel.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
@@ -103,22 +108,64 @@ def results(graph: Graph) -> set[tuple[Node, int]]:
     }
 
 
-def schedule(graphs: Sequence[Graph], rank: int) -> list[Round]:
-    """The rounds of ``rank`` for several gradients together, as many on all ranks."""
+def waves(graphs: Sequence[Graph], elements: int) -> list[list[int]]:
+    """The wave of every partition of every graph, from 0: in each about so many elements.
+
+    Every node merges equally many partitions in a wave, if it does in all.
+    """
+    found, number, filled = [], 0, 0
+    for graph in graphs:
+        turn, owned = {}, Counter()
+        for partition, node in enumerate(_owners(graph)):
+            turn[partition] = owned[node]
+            owned[node] += 1
+        counts: Counter[int] = Counter()
+        for partition, cut in enumerate(graph.partitions):
+            counts[turn[partition]] += cut.count
+        wave = {}
+        for each in sorted(counts):
+            if filled and filled + counts[each] > elements:
+                number, filled = number + 1, 0
+            wave[each] = number
+            filled += counts[each]
+        found.append([wave[turn[partition]] for partition in range(len(graph.partitions))])
+    return found
+
+
+def _owners(graph: Graph) -> list[Node | None]:
+    """Who merges a partition last; None where nobody merges."""
+    level, last = levels(graph), {}
+    for node, tasks in graph.tasks.items():
+        for t, task in enumerate(tasks):
+            if task.op == Op.MERGE:
+                at = (level[node, t], node)
+                last[task.partition] = max(last.get(task.partition, at), at)
+    return [last[p][1] if p in last else None for p in range(len(graph.partitions))]
+
+
+def schedule(
+    graphs: Sequence[Graph], rank: int, wave: Sequence[Sequence[int]] | None = None
+) -> list[Round]:
+    """The rounds of ``rank`` for several gradients together, as many on all ranks: of the lowest
+    level those of all waves, of the next one, and so on.
+
+    :param wave: of every partition, see :func:`waves`; default: there is one
+    """
     node, last = worker(rank), -1
+    count = 1 + max((n for each in wave or () for n in each), default=0)
     rounds: dict[int, Round] = {}
     order: dict[tuple, tuple] = {}
     for g, graph in enumerate(graphs):
         level = levels(graph)
         last = max(last, *level.values())
         for t, task in enumerate(graph.tasks.get(node, [])):
-            at = level[node, t]
+            at, of = level[node, t], wave[g][task.partition] if wave else 0
             if task.op not in (Op.SEND, Op.RECV):
-                rounds.setdefault(at, Round()).compute.append(Value(g, t))
+                rounds.setdefault(at * count + of, Round()).compute.append(Value(g, t))
                 continue
             sending = task.op == Op.SEND
             value = Value(g, task.inputs[0] if sending else t)
-            number = at if sending else at - 1
+            number = (at if sending else at - 1) * count + of
             each = rounds.setdefault(number, Round())
             peer = task.peer.rank
             (each.send if sending else each.receive).setdefault(peer, []).append(value)
@@ -127,4 +174,4 @@ def schedule(graphs: Sequence[Graph], rank: int) -> list[Round]:
         for sending, messages in ((True, each.send), (False, each.receive)):
             for peer, values in messages.items():
                 values.sort(key=lambda v, at=(number, sending, peer): order[(*at, v)])
-    return [rounds.get(number, Round()) for number in range(last + 1)]
+    return [rounds.get(number, Round()) for number in range((last + 1) * count)]

@@ -58,7 +58,7 @@ def start(
     described["model"] = "; ".join(f"{n} {tuple(p.shape)} {p.dtype}" for n, p in parameters)
     with current(where):
         agree(group, described, problem)
-        engine = Engine(group, timeout or group_timeout(group))
+        engine = Engine(group, wait)
         auto.choose(settings, engine, group, where)
     return settings, engine
 

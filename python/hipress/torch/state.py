@@ -12,7 +12,7 @@ from __future__ import annotations
 import logging
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -120,41 +120,91 @@ def state_dict(of: Synchronizer) -> dict[str, Any]:
     return found
 
 
+class _Saved:
+    """A state of several ranks, of which no more is read at a time than is needed.
+
+    :param keys: all there are
+    :param read: the values of some
+    """
+
+    def __init__(
+        self, keys: Iterable[str], read: Callable[[list[str]], Mapping[str, Any]]
+    ) -> None:
+        self._read = read
+        self._keys: dict[int, list[str]] = {}
+        for key in keys:
+            match = _KEY.fullmatch(key)
+            if not match:
+                raise ValueError(
+                    f"{key!r} is no key of a compression's state: they begin with a rank"
+                )
+            self._keys.setdefault(int(match[1]), []).append(key)
+        if not self._keys:
+            raise ValueError(
+                "the state is empty; a torch.distributed.checkpoint is loaded with "
+                "hipress.torch.load_checkpoint(compression, path)"
+            )
+        self.ranks = sorted(self._keys)
+
+    def fields(self, rank: int) -> dict[str, Any]:
+        """What there is of a rank beside its places."""
+        return self._parsed(rank, [key for key in self._keys[rank] if key.count("/") == 1]).fields
+
+    def rank(self, rank: int) -> _Rank:
+        """All of a rank's state."""
+        return self._parsed(rank, self._keys[rank])
+
+    def _parsed(self, rank: int, keys: list[str]) -> _Rank:
+        found = _parse(self._read(keys))
+        if found.fields.get("version") != VERSION:
+            raise ValueError(
+                f"rank {rank}'s state is of version {found.fields.get('version')}; this HiPress "
+                f"reads version {VERSION}"
+            )
+        return found
+
+    def names(self) -> set[str]:
+        """The gradients that any rank has something of."""
+        found = _parse({key: None for keys in self._keys.values() for key in keys})
+        return {name for name, _ in found.places} | set(found.totals)
+
+
 def load_state_dict(of: Synchronizer, state: Mapping[str, Any]) -> None:
     """Goes on from ``state``: exactly, if it holds this rank's of a job of this size, topology,
     codec and layout; else it must hold all ranks' states, which are added up and dealt out anew.
 
     :raises ValueError: if ranks are missing, it is another model's, or it is not such a state
     """
-    ranks = _parse(state)
-    mine = ranks.get(of.rank)
-    here = {
-        "world_size": of.world_size,
-        "topology": of.topology,
-        "type": of.settings.type,
-        "layout": of.layout,
-    }
-    if mine and all(mine.fields[name] == value for name, value in here.items()):
-        of.step = mine.fields["step"]
-        of.places.restore(mine.places, {n: _total(of, n, t) for n, t in mine.totals.items()})
-        return
-    some = next(iter(ranks.values()))
-    missing = sorted(set(range(some.fields["world_size"])) - set(ranks))
-    if missing:
+    _load(of, _Saved(state, lambda keys: {key: state[key] for key in keys}))
+
+
+def _load(of: Synchronizer, saved: _Saved, complete: bool = False) -> None:
+    """:param complete: whether to refuse a state that holds this rank's alone"""
+    some = saved.fields(of.rank if of.rank in saved.ranks else saved.ranks[0])
+    kind = {"world_size": of.world_size, "topology": of.topology, "type": of.settings.type}
+    same = all(some[name] == value for name, value in kind.items())
+    exact = same and some["layout"] == of.layout
+    missing = sorted(set(range(some["world_size"])) - set(saved.ranks))
+    if missing and (complete or not exact or of.rank in missing):
         raise ValueError(
-            f"the state is of {some.fields['world_size']} ranks, topology "
-            f"{some.fields['topology']} and type {some.fields['type']}; to load it into "
-            f"{here['world_size']} ranks, topology {here['topology']} and type {here['type']} the "
-            f"states of all its ranks are needed, and rank {missing[0]}'s is not there"
-            + (" (parameters, their order or the plan differ)" if _same_size(some, here) else "")
+            f"the state is of {some['world_size']} ranks, topology {some['topology']} and type "
+            f"{some['type']}; to load it into {kind['world_size']} ranks, topology "
+            f"{kind['topology']} and type {kind['type']} the states of all its ranks are needed, "
+            f"and rank {missing[0]}'s is not there"
+            + (" (parameters, their order or the plan differ)" if same and not exact else "")
         )
-    of.step = some.fields["step"]
-    of.places.redistribute(_totals(of, ranks, some.fields["type"]))
+    if exact:
+        mine = saved.rank(of.rank)
+        of.places.restore(mine.places, {n: _total(of, n, t) for n, t in mine.totals.items()})
+    else:
+        of.places.redistribute(_totals(of, saved, some["type"]))
+    of.step = some["step"]
 
 
 def load_checkpoint(of: Synchronizer, path: str | os.PathLike, key: str = "hipress") -> None:
     """Loads what ``torch.distributed.checkpoint.save({key: compression, ...})`` saved, whatever the
-    number of ranks was then. To be called on every rank, before the first step.
+    number of ranks was then. To be called on every rank, before the first step. In a job like the
+    one that saved it a rank reads its own state only, else those of all ranks, one by one.
 
     :param path: the checkpoint's folder
     :raises ValueError: if the checkpoint has no such key
@@ -162,21 +212,25 @@ def load_checkpoint(of: Synchronizer, path: str | os.PathLike, key: str = "hipre
     from torch.distributed import checkpoint
     from torch.distributed.checkpoint.metadata import TensorStorageMetadata
 
-    reader = checkpoint.FileSystemReader(path)
-    saved = reader.read_metadata().state_dict_metadata
+    about = checkpoint.FileSystemReader(path).read_metadata().state_dict_metadata
     prefix = f"{key}."
-    names = [name for name in saved if name.startswith(prefix)]
+    names = [name for name in about if name.startswith(prefix)]
     if not names:
         raise ValueError(f"the checkpoint {os.fspath(path)!r} has no key {key!r}")
-    wanted: dict[str, Any] = {}
-    for name in names:
-        about = saved[name]
-        is_tensor = isinstance(about, TensorStorageMetadata)
-        wanted[name] = (
-            torch.empty(about.size, dtype=about.properties.dtype) if is_tensor else None
-        )
-    checkpoint.load(wanted, storage_reader=reader)
-    load_state_dict(of, {name[len(prefix) :]: value for name, value in wanted.items()})
+
+    def read(keys: list[str]) -> dict[str, Any]:
+        wanted: dict[str, Any] = {}
+        for name in (prefix + each for each in keys):
+            tensor = isinstance(about[name], TensorStorageMetadata)
+            wanted[name] = (
+                torch.empty(about[name].size, dtype=about[name].properties.dtype)
+                if tensor else None
+            )  # fmt: skip
+        # All ranks take part in every load: they take the same way through _load.
+        checkpoint.load(wanted, storage_reader=checkpoint.FileSystemReader(path))
+        return {name[len(prefix) :]: value for name, value in wanted.items()}
+
+    _load(of, _Saved([name[len(prefix) :] for name in names], read), complete=True)
 
 
 def own_places(graph: Graph, partition: int) -> int:
@@ -191,13 +245,11 @@ def own_places(graph: Graph, partition: int) -> int:
     )
 
 
-def _parse(state: Mapping[str, Any]) -> dict[int, _Rank]:
-    ranks: dict[int, _Rank] = {}
+def _parse(state: Mapping[str, Any]) -> _Rank:
+    """Of one rank's keys."""
+    rank = _Rank()
     for key, value in state.items():
-        match = _KEY.fullmatch(key)
-        if not match:
-            raise ValueError(f"{key!r} is no key of a compression's state: they begin with a rank")
-        rank, rest = ranks.setdefault(int(match[1]), _Rank()), match[2]
+        rest = _KEY.fullmatch(key)[2]
         section, _, path = rest.partition("/")
         if not path:
             rank.fields[rest] = value
@@ -210,22 +262,7 @@ def _parse(state: Mapping[str, Any]) -> dict[int, _Rank]:
             name, _, index = path.rpartition("/")
             place = rank.places.setdefault((name, int(index)), Place())
         (place.states if state_of else place.fields)[field] = value
-    if not ranks:
-        raise ValueError(
-            "the state is empty; a torch.distributed.checkpoint is loaded with "
-            "hipress.torch.load_checkpoint(compression, path)"
-        )
-    for number, rank in ranks.items():
-        if rank.fields.get("version") != VERSION:
-            raise ValueError(
-                f"rank {number}'s state is of version {rank.fields.get('version')}; this HiPress "
-                f"reads version {VERSION}"
-            )
-    return ranks
-
-
-def _same_size(rank: _Rank, here: Mapping[str, Any]) -> bool:
-    return all(rank.fields[name] == here[name] for name in ("world_size", "topology", "type"))
+    return rank
 
 
 def _total(of: Synchronizer, name: str, place: Place) -> Total:
@@ -235,16 +272,16 @@ def _total(of: Synchronizer, name: str, place: Place) -> Total:
     return total
 
 
-def _totals(of: Synchronizer, ranks: dict[int, _Rank], type: str) -> dict[str, Total]:
+def _totals(of: Synchronizer, saved: _Saved, type: str) -> dict[str, Total]:
     totals: dict[str, Total] = {}
-    names = {name for rank in ranks.values() for name, _ in rank.places}
-    names.update(name for rank in ranks.values() for name in rank.totals)
+    names = saved.names()
     unknown = sorted(names - set(of.sizes))
     if unknown and len(unknown) == len(names):
         raise ValueError(f"the state has gradient {unknown[0]!r}, which this model has not")
     if unknown:  # frozen since, perhaps
         _log.warning("what was left unsaid of %s is dropped: it is not trained", unknown)
-    for rank in ranks.values():
+    for number in saved.ranks:
+        rank = saved.rank(number)
         peers = rank.fields["peers"]  # of which each gave a share to a mean
         for (name, _), place in rank.places.items():
             if name in unknown:
@@ -261,11 +298,11 @@ def _totals(of: Synchronizer, ranks: dict[int, _Rank], type: str) -> dict[str, T
                     total.add(field, place.span, values, share)
                 elif own and type == of.settings.type:
                     total.add(field, place.span, values, 1.0 / peers)
-    # Every rank has the same of these, so one's are all.
-    for name, place in next(iter(ranks.values())).totals.items():
-        if name not in unknown:
-            total = totals.setdefault(name, Total(of.sizes[name]))
-            _add_total(total, place, type, of.settings.type)
+        # Every rank has the same of these, so one's are all.
+        for name, place in rank.totals.items() if number == saved.ranks[0] else ():
+            if name not in unknown:
+                total = totals.setdefault(name, Total(of.sizes[name]))
+                _add_total(total, place, type, of.settings.type)
     return totals
 
 

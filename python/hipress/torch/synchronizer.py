@@ -101,6 +101,8 @@ class Synchronizer:
         if key not in self._plans:
             self._forget(key)
             self._plans[key] = self._planned(large, flat) if large else None
+            if not warming_up:
+                self.places.tell_unclaimed(e[0] for e in small)
         if self.settings.encode_on == "device":
             return self._on_device(flat, small, key, what)
         planned = self._plans[key]
