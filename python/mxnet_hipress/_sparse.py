@@ -48,7 +48,7 @@ class SparseStore:
         """Initialises a key; all workers do, in the same order."""
         if self._kv is None:
             self._start()
-        self._kv.init(key.index, value)
+        self._kv.init(key.index, _all_rows(value))
 
     def push(self, key: Key, arrays: list[mx.nd.NDArray], priority: int) -> None:
         """Pushes row_sparse gradients, one a device."""
@@ -101,6 +101,13 @@ class SparseStore:
         self._kv = _StockKVStore(handle)
         if self._has_optimizer:
             self.set_optimizer()
+
+
+def _all_rows(value: mx.nd.NDArray) -> mx.nd.NDArray:
+    """The same value with every row stored: MXNet's server takes the rows that it is initialised
+    with for all rows, in their order; it aborts if there are none."""
+    rows = mx.nd.arange(value.shape[0], ctx=value.context)
+    return mx.nd.sparse.row_sparse_array((value.tostype("default"), rows), shape=value.shape)
 
 
 @contextmanager

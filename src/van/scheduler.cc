@@ -153,8 +153,10 @@ void SchedulerState::OnDown(NodeId peer, bool graceful, const std::string& reaso
                                  [&](const Applicant& a) { return a.provisional == peer; });
     if (it == applicants_.end()) return;
     const Registration& r = it->registration;
-    return GiveUp("a " + std::string(NameOf(r.role)) + " (" + r.address +
-                  ") went away while the job was starting: it " + reason);
+    const std::string role = NameOf(r.role);
+    const std::string name =
+        r.wanted_rank < 0 ? "a " + role : role + " " + std::to_string(r.wanted_rank);
+    return GiveUp(name + " (" + r.address + ") went away while the job was starting: it " + reason);
   }
   if (!Knows(peer) || dead_.count(peer) != 0 || left_.count(peer) != 0) return;
   if (!graceful || phase_ == Phase::kConnecting) {

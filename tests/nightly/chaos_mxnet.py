@@ -143,7 +143,6 @@ class Job:
 
     def play(self) -> list[str]:
         """Runs it; returns what was wrong."""
-        before = set(os.listdir("/dev/shm"))
         with tempfile.TemporaryDirectory(prefix="hipress-chaos-") as name:
             log, scratch = Path(name, "log"), Path(name, "scratch")
             scratch.mkdir()
@@ -161,12 +160,12 @@ class Job:
                 command, env=env, stdout=output, stderr=output
             ) as launch:
                 hit = self._disturb(launch, log)
-                wrong = self._judge(launch, log, hit)
-                wrong += _left_over(launch, scratch, before)
+                shared = self._watch(launch)
+                wrong = self._judge(launch, log, hit) + _left_over(launch, scratch, shared)
             return [f"{each}\n{log.read_text(errors='replace')[-12000:]}" for each in wrong[:1]]
 
     def _disturb(self, launch: Launch, log: Path) -> bool:
-        """Sends the signal; returns whether it met a process that was at work."""
+        """Sends the signal; returns whether it met a process."""
         if self.victim == "nobody":
             return False
         deadline = time.monotonic() + START_TIMEOUT + 30
@@ -179,17 +178,28 @@ class Job:
         while launch.process.poll() is None and time.monotonic() < deadline:
             pid = processes(launch).get(self.victim)
             if pid is not None:
-                done = "] done" in log.read_text(errors="replace")
                 os.kill(pid, self.number)
-                return not done
+                return True
             time.sleep(0.05)
         return False
 
+    def _watch(self, launch: Launch) -> set[str]:
+        """Waits for the launcher's end; returns the files in shared memory that its job used."""
+        deadline, shared = time.monotonic() + DEADLINE, set()
+        while time.monotonic() < deadline:
+            for pid in marked(launch.mark):
+                with contextlib.suppress(OSError):
+                    maps = Path(f"/proc/{pid}/maps").read_text()
+                    shared.update(re.findall(r"/dev/shm/\S+", maps))
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                launch.process.wait(0.5)
+                break
+        return shared
+
     def _judge(self, launch: Launch, log: Path, hit: bool) -> list[str]:
         """What was wrong with the launcher's end, and with what the job wrote."""
-        try:
-            status = launch.process.wait(DEADLINE)
-        except subprocess.TimeoutExpired:
+        status = launch.process.poll()
+        if status is None:
             return [f"the job still runs: {', '.join(processes(launch))}"]
         text = log.read_text(errors="replace")
         lines = text.splitlines()
@@ -197,23 +207,26 @@ class Job:
         for line in lines:
             if "Traceback" in line and not line.startswith("[worker"):
                 wrong.append(f"not a sentence but {line}")
-        if self.victim == "launcher":
+        endless = self.settings["steps"] > 1000
+        if self.victim == "launcher" and hit:
             expected = -self.number if self.number == signal.SIGKILL else 128 + self.number
-            return wrong + [f"status {status}"] * (hit and status != expected)
+            return wrong + [f"status {status}"] * (status != expected and (endless or status != 0))
         if status == 0:
             digests = [line.split()[-1] for line in lines if "] done " in line]
             if len(digests) < self.workers and not self.settings["leaves"]:
                 wrong.append("status 0, and not all workers are done")
             elif len(set(digests)) > 1 and self.settings["store"] in SYNCHRONOUS:
                 wrong.append(f"workers hold different values: {digests}")
-            return wrong + ["status 0"] * (hit and self.settings["steps"] > 1000)
+            return wrong + ["status 0"] * (hit and endless)
         culprit = self._culprit(hit)
         if culprit is None or status < 0 or status == 124:
             return [*wrong, f"status {status}"]
         failed = [line for line in lines if "] failed: " in line]
+        role, _, rank = culprit.partition(" ")
+        name = re.compile(rf"{culprit}\b|{role}s \(rank {rank or 0}\)")
         if self.running or self.settings["leaves"]:
-            wrong += [f"no {culprit} in {line}" for line in failed if culprit not in line]
-        if not any(culprit in line.replace(f"[{culprit}]", "") for line in lines):
+            wrong += [f"no {culprit} in {line}" for line in failed if not name.search(line)]
+        if not any(name.search(re.sub(r"^\[.*?\]", "", line)) for line in lines):
             wrong.append(f"nobody names {culprit}")
         return wrong
 
@@ -244,14 +257,13 @@ def processes(launch: Launch) -> dict[str, int]:
     return found
 
 
-def _left_over(launch: Launch, scratch: Path, shared_before: set[str]) -> list[str]:
+def _left_over(launch: Launch, scratch: Path, shared: set[str]) -> list[str]:
     """What a job that has ended has left behind."""
     try:
         launch.gone(CLEAN_UP)
     except AssertionError as error:
         return [f"{error}: {processes(launch)}"]
-    files = os.listdir(scratch)
-    files += [f"/dev/shm/{name}" for name in set(os.listdir("/dev/shm")) - shared_before]
+    files = [*os.listdir(scratch), *filter(os.path.exists, shared)]
     return [f"left behind: {', '.join(files)}"] if files else []
 
 

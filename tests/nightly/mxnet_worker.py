@@ -116,24 +116,22 @@ def sparse():
 
 def trainer():
     """Gluon's Trainer."""
-    dtype = "float16" if settings["halves"] else "float32"
     width = settings["width"]
     net = gluon.nn.HybridSequential()
     for _ in range(settings["layers"]):
         net.add(gluon.nn.Dense(width, in_units=width, activation="relu"))
     net.initialize(mx.init.Xavier())
-    net.cast(dtype)
     if settings["hybridized"]:
         net.hybridize()
     training = gluon.Trainer(
         net.collect_params(),
         settings["optimizer"] or "sgd",
-        {"learning_rate": 2**-10, "multi_precision": dtype == "float16"},
+        {"learning_rate": 2**-10},
         kvstore=kv,
         update_on_kvstore=settings["on_kvstore"],
         compression_params=compress() if settings["compressed"] else None,
     )
-    data = mx.nd.random.normal(shape=(8, width)).astype(dtype)
+    data = mx.nd.random.normal(shape=(8, width))
     for step in range(settings["steps"]):
         running(step)
         with autograd.record():

@@ -20,15 +20,20 @@ def program():
     kv.init("dense", mx.nd.zeros(shape))
     kv.init("embedding", mx.nd.array(start).tostype("row_sparse"))
 
-    def rows(*wanted):
+    def rows(*wanted, key="embedding"):
         out = mx.nd.sparse.zeros("row_sparse", shape)
-        kv.row_sparse_pull("embedding", out=out, row_ids=mx.nd.array(wanted))
+        kv.row_sparse_pull(key, out=out, row_ids=mx.nd.array(wanted))
         found = out.asnumpy()
         others = [row for row in range(50) if row not in wanted]
         assert not found[others].any()
         return found[list(wanted)]
 
+    kv.init("two rows", mx.nd.sparse.row_sparse_array((start[[3, 7]], [3, 7]), shape=shape))
+    kv.init("no rows", mx.nd.sparse.zeros("row_sparse", shape))
+
     assert np.array_equal(rows(0, 7, 49), start[[0, 7, 49]])
+    assert np.array_equal(rows(3, 7, key="two rows"), start[[3, 7]])
+    assert not rows(0, 3, 49, key="no rows").any() and not rows(0, 49, key="two rows").any()
 
     def gradient(*indices):
         data = np.full((len(indices), 8), kv.rank + 1, np.float32)
@@ -36,12 +41,20 @@ def program():
 
     # Two copies, as from two devices, and an optimizer that both kinds of keys share.
     dense = mx.nd.zeros(shape)
+    try:
+        kv.push("embedding", gradient(3))
+        raise AssertionError("pushed without an optimizer")
+    except mx.MXNetError as error:
+        assert "row_sparse key 'embedding' needs an optimizer" in str(error), error
+    kv.barrier()
     kv.set_optimizer(mx.optimizer.SGD(learning_rate=0.5))
     kv.push("embedding", [gradient(3), gradient(4)])
+    kv.push("two rows", gradient(49))
     kv.push("dense", mx.nd.ones(shape))
     kv.pull("dense", out=dense)
     assert (dense.asnumpy() == -0.5).all()  # 2 workers that sent 0.5, the threshold
     assert np.array_equal(rows(3, 4, 10), start[[3, 4, 10]] - 0.5 * np.array([[3], [3], [0]]))
+    assert (rows(49, key="two rows") == -1.5).all()
     kv.barrier()
     kv.push("embedding", gradient(5 + kv.rank))
     assert np.array_equal(rows(5, 6), start[[5, 6]] - 0.5 * np.array([[1], [2]]))
