@@ -1,10 +1,14 @@
 """row_sparse keys: MXNet's own store keeps them, in the same job as our dense ones."""
 
+import os
+import signal
 import sys
+import time
 
 import pytest
 
-from cluster import run_cluster
+from cluster import Cluster, run_cluster
+from hipress.launcher.supervisor import parents
 
 pytest.importorskip("mxnet")
 
@@ -73,3 +77,35 @@ def test_row_sparse_keys_beside_compressed_dense_ones(servers):
         worker_prefix=[sys.executable, "-m", "mxnet_hipress"],
     )
     assert sum("right" in result.output for result in results) == 2
+
+
+@pytest.mark.timeout(150)
+def test_nobody_waits_for_ever_in_mxnets_own_store():
+    def program():
+        import mxnet as mx
+
+        kv = mx.kv.create("dist_sync")
+        value = mx.nd.zeros((50, 8)).tostype("row_sparse")
+        kv.init("dense", mx.nd.zeros(10))
+        print("waits")
+        if kv.rank == 1:
+            kv.barrier()  # which worker 0 never comes to, as worker 1 never comes to this:
+        kv.init("embedding", value)
+
+    prefix = [sys.executable, "-m", "mxnet_hipress"]
+    with Cluster(program, 2, 1, worker_prefix=prefix) as cluster:
+        for worker in ("worker 0", "worker 1"):
+            cluster.wait_for(worker, "waits", timeout=60)
+        server, deadline = cluster.processes["server 0"].pid, time.monotonic() + 60
+        schedulers = []
+        while not schedulers and time.monotonic() < deadline:
+            time.sleep(0.1)
+            schedulers = [pid for pid, parent in parents().items() if parent == server]
+        time.sleep(2)  # worker 0 is in MXNet's code by then
+        os.kill(schedulers[0], signal.SIGKILL)
+        results = {result.name: result for result in cluster.wait(30)}
+    assert "MXNet's scheduler" in results["server 0"].output, results["server 0"]
+    for name, result in results.items():
+        assert result.returncode == 1, result
+        assert name == "server 0" or "server 0 (" in result.output, result
+    assert "was waiting in MXNet's own store" in results["worker 0"].output, results["worker 0"]
