@@ -96,8 +96,7 @@ def sparse():
         kv.set_gradient_compression(compress())
     kv.init("dense", dense)
     kv.init("rows", rows)
-    if settings["optimizer"]:
-        kv.set_optimizer(mx.optimizer.create("sgd", learning_rate=2**-10))
+    kv.set_optimizer(mx.optimizer.create(settings["optimizer"] or "sgd", learning_rate=2**-10))
     out = mx.nd.sparse.zeros("row_sparse", shape)
     for step in range(settings["steps"]):
         running(step)
