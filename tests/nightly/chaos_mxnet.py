@@ -159,21 +159,26 @@ class Job:
                 command, env=env, stdout=output, stderr=output
             ) as launch:
                 hit = self._disturb(launch, log)
+                if hit is None:
+                    return ["it did not start"]
                 shared = self._watch(launch)
                 wrong = self._judge(launch, log, hit) + _left_over(launch, scratch, shared)
             return [f"{each}\n{log.read_text(errors='replace')[-12000:]}" for each in wrong[:1]]
 
-    def _disturb(self, launch: Launch, log: Path) -> bool:
-        """Sends the signal; returns whether it met a process."""
+    def _disturb(self, launch: Launch, log: Path) -> bool | None:
+        """Sends the signal; returns whether it met a process, None if there was none to meet."""
         if self.victim == "nobody":
             return False
         deadline = time.monotonic() + DEADLINE
         lines = {f"[worker {rank}] running" for rank in range(self.workers)}
         while self.running and not lines <= set(log.read_text(errors="replace").splitlines()):
-            if launch.process.poll() is not None or time.monotonic() > deadline:
+            if launch.process.poll() is not None:
                 return False
+            if time.monotonic() > deadline:
+                return None
             time.sleep(0.05)
         time.sleep(self.after)
+        deadline = time.monotonic() + DEADLINE
         while launch.process.poll() is None and time.monotonic() < deadline:
             pid = processes(launch).get(self.victim)
             if pid is not None:
@@ -209,8 +214,8 @@ class Job:
         endless = self.settings["steps"] > 1000
         if self.victim == "launcher" and hit:
             allowed = {-self.number if self.number == signal.SIGKILL else 128 + self.number}
-            allowed |= set() if self.running else {-self.number}  # it had not started anything
-            allowed |= set() if endless else {0}
+            if not (endless and self.running):  # it had not started anything, or had ended it
+                allowed |= {0, -self.number}
             return wrong + [f"status {status}"] * (status not in allowed)
         if status == 0:
             digests = [line.split()[-1] for line in lines if "] done " in line]

@@ -11,6 +11,7 @@ import pytest
 from cluster import base_environment
 from hipress import cli
 from hipress.compll import cli as compll_cli
+from hipress.launcher import cli as launch_cli
 
 PLAN = "plan --topology RING --nnodes 4"
 STEP = "simulate --model vgg19 --nodes 4"
@@ -84,6 +85,46 @@ def test_compll_says_what_is_wrong(files, capsys, monkeypatch, line, sentence):
         compll_cli.main()
     assert end.value.code == 1
     assert capsys.readouterr().err.startswith(sentence)
+
+
+@pytest.mark.parametrize(
+    ("line", "sentence"),
+    [
+        ("-n 2", "no command to run"),
+        ("-n two true", "'two' is not a number from 1 up"),
+        ("-n 2 -s -1 true", "'-1' is not a number from 0 up"),
+        ("-n 2 --topo rng true", "there is no topology 'rng'; there are ps, colocated"),
+        ("-n 2 --comprplan missing true", "--comprplan: there is no file missing"),
+        ("-n 2 -H missing true", "cannot read the host file 'missing': No such file"),
+        ("-n 2 -H binary true", "the host file 'binary' is not a text file"),
+        ("-n 2 --hipress missing.py", "there is no script missing.py here to run"),
+        ("-n 2 --hipress python missing.py", "there is no script missing.py here to run"),
+        ("-n 2 --host-ip no.such.host true", "can listen on no TCP port at no.such.host: "),
+    ],
+)
+def test_the_launcher_says_what_is_wrong(files, capfd, line, sentence):
+    try:
+        status = launch_cli.main(line.split())
+    except SystemExit as end:
+        status = end.code
+    assert status == 2
+    assert sentence in capfd.readouterr().err
+
+
+@pytest.mark.parametrize("role", ["worker", "server"])
+def test_a_missing_mxnet_is_said(role, tmp_path):
+    (tmp_path / "mxnet.py").write_text(
+        "raise ModuleNotFoundError(\"No module named 'mxnet'\", name='mxnet')\n"
+    )
+    env = base_environment()
+    env["PYTHONPATH"] = os.pathsep.join([str(tmp_path), env["PYTHONPATH"]])
+    script = "import mxnet_hipress" if role == "worker" else "\n".join(
+        ["from mxnet_hipress._compat import import_mxnet", "import_mxnet()"]
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script], env=env, capture_output=True, text=True, timeout=60
+    )
+    assert done.stderr.splitlines()[-1].endswith("pip install 'hipress[mxnet]'"), done.stderr
 
 
 @pytest.mark.parametrize("listed", ["missing.cll", "text"])
