@@ -96,10 +96,11 @@ class SparseStore:
 
     def _waiting(self, purpose: str) -> AbstractContextManager[None]:
         """For what MXNet's scheduler, which might be stopped, has a part in."""
-        seconds = float(os.environ.get("HIPRESS_TIMEOUT") or 600)
+        text = os.environ.get("HIPRESS_TIMEOUT", "")
+        seconds = int(text) if text.isdecimal() and int(text) else 600
         return self._watch.within(
             seconds,
-            f"waited {seconds:g} s for MXNet's scheduler, which server 0 runs, or for another "
+            f"waited {seconds} s for MXNet's scheduler, which server 0 runs, or for another "
             f"worker {purpose} (HIPRESS_TIMEOUT changes this)",
         )
 

@@ -231,6 +231,8 @@ class Job:
         failed = [line for line in lines if "] failed: " in line]
         role, _, rank = culprit.partition(" ")
         name = re.compile(rf"{culprit}\b|{role}s \(rank {rank or 0}\)")
+        if self.settings["after"] == "return":  # then a worker that failed leaves in peace
+            name = re.compile(rf"{name.pattern}|has left the job|left the job while")
         if culprit == "MXNet's scheduler":  # survivors know only whose child it was
             name = re.compile("server 0")
         if self.running or self.settings["leaves"]:
