@@ -242,9 +242,15 @@ def load_codec(path: str) -> str:
 
 
 def _load_listed() -> None:
-    """Loads the algorithms that HIPRESS_CODECS lists, so that a whole job has them."""
+    """Loads the algorithms that HIPRESS_CODECS lists, so that a whole job has them.
+
+    :raises ImportError: with the sentence that says what is wrong with one
+    """
     for path in filter(None, os.environ.get("HIPRESS_CODECS", "").split(os.pathsep)):
-        load_codec(path)
+        try:
+            load_codec(path)
+        except (ValueError, RuntimeError, OSError) as error:
+            raise ImportError(f"HIPRESS_CODECS names {path}: {error}") from error
 
 
 def version() -> str:

@@ -73,4 +73,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """Entry of `hipress` and of `python -m hipress`."""
     arguments = list(sys.argv[1:] if arguments is None else arguments)
     wanted = next((a for a in arguments if not a.startswith("-")), None)
-    build_app(wanted)(args=arguments, prog_name="hipress")
+    try:
+        build_app(wanted)(args=arguments, prog_name="hipress")
+    except ImportError as error:  # a package is missing, or HIPRESS_CODECS names a bad algorithm
+        sys.exit(f"hipress: {error}")

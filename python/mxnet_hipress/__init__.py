@@ -15,6 +15,7 @@ from __future__ import annotations
 import functools
 import os
 import sys
+from collections.abc import Callable
 
 __all__ = ["KVStore", "install", "load_operators"]
 
@@ -48,6 +49,8 @@ from mxnet_hipress import _compat  # noqa: E402
 
 _compat.import_mxnet()
 
+from mxnet import kvstore as _kvstore  # noqa: E402
+from mxnet.base import MXNetError  # noqa: E402
 from mxnet.kvstore import KVStoreBase  # noqa: E402
 
 from mxnet_hipress.kvstore import KVStore  # noqa: E402
@@ -70,4 +73,24 @@ def load_operators() -> None:
     operators.register()
 
 
+def _guard(create: Callable[..., object]) -> Callable[..., object]:
+    """mx.kv.create, for workers: MXNet takes every name with "dist" in it for a store of its own,
+    which would wait for ever for servers that are not MXNet's."""
+
+    @functools.wraps(create)
+    def checked(name: str = "local") -> object:
+        known = KVStoreBase.kv_registry
+        if isinstance(name, str) and "dist" in name.lower() and name.lower() not in known:
+            raise MXNetError(
+                f"this job's servers are HiPress's, and it has no store {name!r}; there are "
+                f"{', '.join(_OWN_NAMES)}, and with --hipress or mxnet_hipress.install() MXNet's "
+                f"{', '.join(_STOCK_NAMES)}"
+            )
+        return create(name)
+
+    return checked
+
+
 _register(_OWN_NAMES)
+if os.environ.get("DMLC_ROLE") == "worker":
+    _kvstore.create = _kvstore.kvstore.create = _guard(_kvstore.create)

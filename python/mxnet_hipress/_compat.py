@@ -38,6 +38,11 @@ def import_mxnet() -> ModuleType:
         del os.environ["DMLC_ROLE"]
     try:
         import mxnet
+    except ModuleNotFoundError as error:
+        if error.name != "mxnet":
+            raise
+        needs = "mxnet_hipress needs MXNet 1.9.1 (Python 3.9 to 3.11): pip install 'hipress[mxnet]'"
+        raise ImportError(needs) from error
     finally:
         if role is not None:
             os.environ["DMLC_ROLE"] = role

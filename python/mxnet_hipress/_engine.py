@@ -11,6 +11,7 @@ from mxnet.base import check_call as check_mxnet
 
 from hipress._lib import check_call, lib
 
+_NOT_COMPUTED = "was not pushed because computing it failed"
 _HANDLE = ctypes.c_void_p
 for _name in ("HipressMXPush", "HipressMXPull", "HipressMXPushPull"):
     getattr(lib, _name).argtypes = [
@@ -54,22 +55,36 @@ def data_pointer(array: mx.nd.NDArray) -> int:
     return pointer.value
 
 
+def _check_scheduled(code: int) -> None:
+    """Raises what the library says; after a gradient that failed, with MXNet's error behind it."""
+    try:
+        check_call(code, MXNetError)
+    except MXNetError as error:
+        if _NOT_COMPUTED not in str(error):
+            raise
+        try:
+            mx.nd.waitall()  # raises the first error of all that was scheduled
+        except MXNetError as cause:
+            raise error from cause
+        raise
+
+
 def push(node, key, name: bytes, array, n: int, dtype: int, priority: int) -> None:  # noqa: ANN001
     """Schedules the push of a CPU array; see HipressMXPush."""
     code = lib.HipressMXPush(node, key, name, array.handle, n, dtype, priority)
-    check_call(code, MXNetError)
+    _check_scheduled(code)
 
 
 def pull(node, key, name: bytes, array, n: int, dtype: int, priority: int) -> None:  # noqa: ANN001
     """Schedules the pull into a CPU array; see HipressMXPull."""
     code = lib.HipressMXPull(node, key, name, array.handle, n, dtype, priority)
-    check_call(code, MXNetError)
+    _check_scheduled(code)
 
 
 def push_pull(node, key, name: bytes, array, n: int, dtype: int, priority: int) -> None:  # noqa: ANN001
     """Schedules the push of a CPU array and the pull into itself; see HipressMXPushPull."""
     code = lib.HipressMXPushPull(node, key, name, array.handle, n, dtype, priority)
-    check_call(code, MXNetError)
+    _check_scheduled(code)
 
 
 def close(node) -> None:  # noqa: ANN001

@@ -6,7 +6,7 @@ import ctypes
 import os
 import pickle
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from typing import TYPE_CHECKING
 
 import mxnet as mx
@@ -15,6 +15,7 @@ from mxnet.kvstore import KVStore as MXNetKVStore
 
 from hipress.node import Node
 from mxnet_hipress._commands import Head, pack
+from mxnet_hipress._sparse_watch import SparseWatch
 
 if TYPE_CHECKING:
     from mxnet_hipress._keys import Key, KeyTable
@@ -37,6 +38,7 @@ class SparseStore:
         self._node = node
         self._type = "dist_sync" if sync else "dist_async"
         self._kv: _StockKVStore | None = None
+        self._watch: SparseWatch | None = None
         self._has_optimizer = False
 
     @property
@@ -48,7 +50,8 @@ class SparseStore:
         """Initialises a key; all workers do, in the same order."""
         if self._kv is None:
             self._start()
-        self._kv.init(key.index, value)
+        with self._waiting(f"to initialise key {key.user_key!r}"):
+            self._kv.init(key.index, _all_rows(value))
 
     def push(self, key: Key, arrays: list[mx.nd.NDArray], priority: int) -> None:
         """Pushes row_sparse gradients, one a device."""
@@ -89,6 +92,17 @@ class SparseStore:
             check_call(_LIB.MXKVStoreSetBarrierBeforeExit(self._kv.handle, ctypes.c_int(0)))
             check_call(_LIB.MXKVStoreFree(self._kv.handle))
             self._kv = None
+            self._watch.close()
+
+    def _waiting(self, purpose: str) -> AbstractContextManager[None]:
+        """For what MXNet's scheduler, which might be stopped, has a part in."""
+        text = os.environ.get("HIPRESS_TIMEOUT", "")
+        seconds = int(text) if text.isdecimal() and int(text) else 600
+        return self._watch.within(
+            seconds,
+            f"waited {seconds} s for MXNet's scheduler, which server 0 runs, or for another "
+            f"worker {purpose} (HIPRESS_TIMEOUT changes this)",
+        )
 
     def _start(self) -> None:
         address = self._node.command(0, Head.START_SPARSE, pack(0, b""))
@@ -96,11 +110,22 @@ class SparseStore:
             self._node.command(server, Head.START_SPARSE, pack(0, address))
         host, port = pickle.loads(address)
         handle = KVStoreHandle()
-        with _environment(DMLC_ROLE="worker", DMLC_PS_ROOT_URI=host, DMLC_PS_ROOT_PORT=str(port)):
+        self._watch = SparseWatch(self._node)
+        environment = _environment(
+            DMLC_ROLE="worker", DMLC_PS_ROOT_URI=host, DMLC_PS_ROOT_PORT=str(port)
+        )
+        with environment, self._waiting("to start the store of row_sparse keys"):
             check_call(_LIB.MXKVStoreCreate(self._type.encode(), ctypes.byref(handle)))
         self._kv = _StockKVStore(handle)
         if self._has_optimizer:
             self.set_optimizer()
+
+
+def _all_rows(value: mx.nd.NDArray) -> mx.nd.NDArray:
+    """The same value with every row stored: MXNet's server takes the rows that it is initialised
+    with for all rows, in their order; it aborts if there are none."""
+    rows = mx.nd.arange(value.shape[0], ctx=value.context)
+    return mx.nd.sparse.row_sparse_array((value.tostype("default"), rows), shape=value.shape)
 
 
 @contextmanager

@@ -32,6 +32,7 @@ class SparseServer:
         self._mx = mx
         self._update = update
         self._scheduler: subprocess.Popen | None = None
+        self._closing = False
         self._address: tuple[str, int] | None = None
         self._thread: threading.Thread | None = None
 
@@ -53,6 +54,7 @@ class SparseServer:
 
     def close(self) -> None:
         """Ends the scheduler. The thread ends with the process."""
+        self._closing = True
         if self._scheduler is not None:
             self._scheduler.kill()
             self._scheduler.wait()
@@ -70,6 +72,21 @@ class SparseServer:
             stdin=subprocess.DEVNULL,
             preexec_fn=_die_with_parent,
         )
+        threading.Thread(target=self._watch_scheduler, args=(node,), daemon=True).start()
+
+    def _watch_scheduler(self, node: Node) -> None:
+        """Without its scheduler MXNet's store would wait for ever: the job ends."""
+        status = self._scheduler.wait()
+        if status == 0 or self._closing:
+            return
+        end = f"was killed by signal {-status}" if status < 0 else f"exited with status {status}"
+        print(
+            f"hipress server {node.rank}: MXNet's scheduler, which this server runs for row_sparse "
+            f"keys, {end}",
+            file=sys.stderr,
+            flush=True,
+        )
+        os._exit(1)
 
     def _serve(self, environment: dict[str, str]) -> None:
         # Our own node has read its environment long ago.

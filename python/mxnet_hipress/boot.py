@@ -22,8 +22,12 @@ def main() -> int:
             file=sys.stderr,
         )
         return 2
-    from hipress.node import HipressError, Node
-    from mxnet_hipress.server import Server
+    try:
+        from hipress.node import HipressError, Node
+        from mxnet_hipress.server import Server
+    except ImportError as error:
+        print(f"hipress {role}: {error}", file=sys.stderr, flush=True)
+        return 1
 
     server = None
     name = role

@@ -123,7 +123,7 @@ class KVStore(MXNetKVStore):
         for user_key, arrays in group(key, value):
             entry = self._keys.get(user_key, "push")
             self._node.before_push(entry.number, self._settle)
-            self._check_optimizer()
+            self._check_optimizer(entry)
             if entry.sparse:
                 self._job.sparse.push(entry, arrays, priority)
                 continue
@@ -160,7 +160,7 @@ class KVStore(MXNetKVStore):
         for (user_key, pushed), (_, pulled) in zip(values, outs):
             entry = self._keys.get(user_key, "push")
             self._node.before_push(entry.number, self._settle)
-            self._check_optimizer()
+            self._check_optimizer(entry)
             if entry.sparse:
                 raise MXNetError(
                     f"pushpull does not take row_sparse keys such as {user_key!r}: "
@@ -334,13 +334,15 @@ class KVStore(MXNetKVStore):
 
     # ---- Arrays ----------------------------------------------------------------------------------
 
-    def _check_optimizer(self) -> None:
-        """Without an optimizer, an asynchronous server would not know what to do with a push."""
-        if self._job.sync or self._optimizer_known:
+    def _check_optimizer(self, key: Key) -> None:
+        """Without an optimizer, an asynchronous server would not know what to do with a push, and
+        MXNet's own would take the rows of a row_sparse one for all rows."""
+        if self._optimizer_known or (self._job.sync and not key.sparse):
             return
         if not all(self._send_command_to_servers(Head.HAS_OPTIMIZER, b"")):
+            what = f"row_sparse key {key.user_key!r}" if key.sparse else self.type
             raise MXNetError(
-                f"{self.type} needs an optimizer on the servers: call set_optimizer before push"
+                f"{what} needs an optimizer on the servers: call set_optimizer before push"
             )
         self._optimizer_known = True
 

@@ -36,7 +36,7 @@ class Postoffice::Impl final : public VanReceiver {
     self_ = Scheduler().Packed();
     state_ = std::make_unique<SchedulerState>(
         options_, SchedulerState::Hooks{
-                      [this](NodeId to, Message m) { van_->Send(to, std::move(m)); },
+                      [this](NodeId to, Message m) { SendNews(to, std::move(m), 0); },
                       [this](NodeId from, NodeId to) { van_->RenamePeer(from, to); },
                       [this](NodeId node, const std::string& what) { Die(node, what); },
                       [this](NodeId node) { left_.insert(node); events_.push_back({node, ""}); }});
@@ -93,7 +93,8 @@ class Postoffice::Impl final : public VanReceiver {
   /// that, or they would name this node. (The scheduler's news may come later, and its own death
   /// nobody else announces.)
   void TellPeers(NodeId node, const std::string& what);
-  void SendNews(NodeId to, Message message);
+  /// What AwaitTold waits for.
+  void SendNews(NodeId to, Message message, int priority);
   void AwaitTold(std::unique_lock<std::mutex>* lock);
   bool IsDead(NodeId node) const;
   /// Tells the receiver what has happened, without the lock.
@@ -109,7 +110,7 @@ class Postoffice::Impl final : public VanReceiver {
   std::string root_address_;
   std::atomic<bool> member_check_{false};  ///< roster_ is there, and no longer changes
   std::atomic<bool> any_dead_{false};
-  std::atomic<int> untold_{0};  ///< news of deaths still on their way out
+  std::atomic<int> untold_{0};  ///< news still on their way out; at the scheduler, all that it says
   std::mutex barrier_mutex_;
 
   mutable std::mutex mutex_;  ///< guards all below (roster_ only until member_check_)

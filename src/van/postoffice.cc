@@ -155,8 +155,9 @@ void Postoffice::Impl::OnRelease(const Message& message) {
 }
 
 std::string Postoffice::Impl::Obstacle(uint64_t kind) const {
-  for (const auto& [node, what] : deaths_) {
-    if (node.role != Role::kServer || kind != kWorkersBarrier) return what;
+  for (const auto& [node, _] : deaths_) {
+    // The first death is behind the later ones: a scheduler ends when a server has died.
+    if (node.role != Role::kServer || kind != kWorkersBarrier) return deaths_.front().second;
   }
   return "";
 }

@@ -86,7 +86,7 @@ void Postoffice::Impl::LostPeer(NodeId peer, bool graceful, const std::string& r
     events_.push_back({peer, ""});
     return;
   }
-  if (peer != Scheduler()) SendNews(Scheduler(), NodeDown(peer, reason));
+  if (peer != Scheduler()) SendNews(Scheduler(), NodeDown(peer, reason), kNewsPriority);
   Die(peer, Describe(peer) + " died: it " + reason);
 }
 
@@ -101,13 +101,13 @@ void Postoffice::Impl::Die(NodeId node, const std::string& what) {
 void Postoffice::Impl::TellPeers(NodeId node, const std::string& what) {
   for (const auto& [peer, address] : roster_.addresses) {
     if (up_.count(peer) == 0 || IsDead(peer) || left_.count(peer) != 0) continue;
-    SendNews(peer, NodeDown(node, what));
+    SendNews(peer, NodeDown(node, what), kNewsPriority);
   }
 }
 
-void Postoffice::Impl::SendNews(NodeId to, Message message) {
+void Postoffice::Impl::SendNews(NodeId to, Message message, int priority) {
   ++untold_;
-  van_->Send(to, std::move(message), kNewsPriority, [this](bool) {
+  van_->Send(to, std::move(message), priority, [this](bool) {
     --untold_;
     changed_.notify_all();
   });

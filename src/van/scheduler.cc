@@ -153,8 +153,13 @@ void SchedulerState::OnDown(NodeId peer, bool graceful, const std::string& reaso
                                  [&](const Applicant& a) { return a.provisional == peer; });
     if (it == applicants_.end()) return;
     const Registration& r = it->registration;
-    return GiveUp("a " + std::string(NameOf(r.role)) + " (" + r.address +
-                  ") went away while the job was starting: it " + reason);
+    const std::string role = NameOf(r.role);
+    const std::string name =
+        r.wanted_rank < 0 ? "a " + role : role + " " + std::to_string(r.wanted_rank);
+    const std::string missing = impatient_.count(peer) != 0 ? Missing() : "";
+    return GiveUp(name + " (" + r.address + ") " +
+                  (missing.empty() ? "went away while the job was starting: it " + reason
+                                   : "gave up waiting for " + missing));
   }
   if (!Knows(peer) || dead_.count(peer) != 0 || left_.count(peer) != 0) return;
   if (!graceful || phase_ == Phase::kConnecting) {
@@ -198,6 +203,7 @@ void SchedulerState::OnBarrier(NodeId from, const Message& message) {
   if (kind >= kBarrierKinds) throw ProtocolError("it comes to a barrier of unknown kind");
   if (message.header.flags == kQueryFlag) {
     const bool forming = kind == kReadyBarrier;
+    if (forming) impatient_.insert(from);
     return hooks_.send(from, Release(kind, kQueryFlag, forming ? Missing() : NotArrived(kind)));
   }
   const std::vector<NodeId> participants = Participants(kind);

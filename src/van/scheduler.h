@@ -74,6 +74,7 @@ class SchedulerState {
   std::vector<Applicant> applicants_;       ///< in the order of arrival
   std::map<NodeId, std::string> addresses_; ///< of the job's members, once it is formed
   std::set<NodeId> dead_, left_;
+  std::set<NodeId> impatient_;  ///< applicants whose patience ended: they have asked who is missing
   Barrier barriers_[kBarrierKinds];
 };
 

@@ -163,6 +163,57 @@ TEST(Postoffice, DeathIsToldToEveryoneOnce) {
   for (auto& node : job.nodes()) EXPECT_LE(node->deaths.size(), 1u);
 }
 
+/// A van whose news of deaths are slow to leave.
+class SlowNewsVan : public Van {
+ public:
+  SlowNewsVan(std::unique_ptr<Van> van, std::atomic<int>* left) : van_(std::move(van)), left_(left) {}
+  ~SlowNewsVan() override {
+    for (auto& thread : threads_) thread.join();
+  }
+  std::string Start(NodeId self, const std::string& host, int port, VanReceiver* receiver) override {
+    return van_->Start(self, host, port, receiver);
+  }
+  void Rename(NodeId self) override { van_->Rename(self); }
+  void RenamePeer(NodeId from, NodeId to) override { van_->RenamePeer(from, to); }
+  void Connect(NodeId peer, const std::string& address, SteadyTime deadline) override {
+    van_->Connect(peer, address, deadline);
+  }
+  void Send(NodeId to, Message message, int priority, SendDone done) override {
+    if (message.header.kind != static_cast<uint16_t>(MessageKind::kNodeDown)) {
+      return van_->Send(to, std::move(message), priority, std::move(done));
+    }
+    auto held = std::make_shared<Message>(std::move(message));
+    threads_.emplace_back([this, to, held, priority, done = std::move(done)] {
+      std::this_thread::sleep_for(milliseconds(200));
+      ++*left_;
+      van_->Send(to, std::move(*held), priority, done);
+    });
+  }
+  const VanCounters& counters() const override { return van_->counters(); }
+  void Stop(milliseconds linger) override { van_->Stop(linger); }
+  void Abort() override { van_->Abort(); }
+
+ private:
+  std::unique_ptr<Van> van_;
+  std::atomic<int>* left_;
+  std::vector<std::thread> threads_;
+};
+
+TEST(Postoffice, TheSchedulerEndsWhenItsNewsAreOut) {
+  Job job(3, 1);
+  std::atomic<int> left{0};
+  JobOptions options = job.Options(Role::kScheduler);
+  job.Add(options, std::make_unique<SlowNewsVan>(MakeTcpVan(options.van), &left));
+  job.Add(job.Options(Role::kServer, 0));
+  for (int i = 0; i < 3; ++i) job.Add(job.Options(Role::kWorker, i));
+  job.Start();
+  for (auto& node : job.nodes()) ASSERT_EQ(node->error, "");
+  job.worker(1).office.Abort();
+  // After this its process ends, and who has not heard would name the scheduler.
+  EXPECT_HAS(job.scheduler().office.WaitForEnd(), "worker 1");
+  EXPECT_EQ(left, 3);
+}
+
 TEST(Postoffice, SchedulersDeathIsNoticedByAll) {
   Job job(2, 1);
   job.StartAll();
@@ -313,8 +364,8 @@ TEST(Postoffice, AnEarlierNodeAsksWhoIsMissing) {
   job.Add(hasty);
   job.Start();
   EXPECT_HAS(job.nodes()[1]->error, "waited 1 s for 1 of 2 workers (rank 0)");
-  EXPECT_HAS(job.nodes()[0]->error, "a worker (127.0.0.1:");
-  EXPECT_HAS(job.nodes()[0]->error, "went away while the job was starting");
+  EXPECT_HAS(job.nodes()[0]->error, "worker 1 (127.0.0.1:");
+  EXPECT_HAS(job.nodes()[0]->error, ") gave up waiting for 1 of 2 workers (rank 0)");
 }
 
 TEST(Postoffice, WithoutASchedulerTheStartFailsInTime) {
@@ -343,11 +394,43 @@ TEST(Postoffice, ADeathDuringTheStartFailsItAtOnce) {
   EXPECT_LT(steady_clock::now() - begin, seconds(3));
   killer.join();
   start_doomed.join();
+  for (auto& node : job.nodes()) EXPECT_HAS(node->error, "a worker (127.0.0.1:");
   for (auto& node : job.nodes()) EXPECT_HAS(node->error, "went away while the job was starting");
   EXPECT_HAS(doomed.error, "is being stopped");
 }
 
+TEST(Postoffice, ADeathDuringTheStartHasTheRankThatWasAskedFor) {
+  Job job(2, 1, 30);
+  job.Add(job.Options(Role::kScheduler));
+  job.Add(job.Options(Role::kWorker, 0));
+  Node doomed(job.Options(Role::kWorker, 1));
+  std::thread start_doomed([&] { doomed.Start(); });
+  std::thread killer([&] {
+    std::this_thread::sleep_for(milliseconds(300));
+    doomed.office.Abort();
+  });
+  job.Start();
+  killer.join();
+  start_doomed.join();
+  for (auto& node : job.nodes()) EXPECT_HAS(node->error, "worker 1 (127.0.0.1:");
+}
+
 // ---- barriers that cannot be completed
+
+TEST(Postoffice, ABarrierNamesTheFirstDeath) {
+  Job job(2, 1);
+  job.StartAll();
+  std::string error;
+  std::thread waiting([&] {
+    error = ErrorOf([&] { job.worker(0).office.Barrier(false, seconds(30)); });
+  });
+  std::this_thread::sleep_for(milliseconds(50));
+  job.server(0).office.Abort();  // does without it, but not without the scheduler:
+  EXPECT_HAS(job.scheduler().office.WaitForEnd(), "server 0");
+  job.scheduler().office.Abort();
+  waiting.join();
+  EXPECT_HAS(error, "server 0 (127.0.0.1:");
+}
 
 TEST(Postoffice, ABarrierNamesWhoHasNotCome) {
   Job job(3, 1);

@@ -9,18 +9,16 @@ What workers received before was right.
 
 from __future__ import annotations
 
-import argparse
 import json
 import random
 import signal
 import sys
 import time
 from dataclasses import dataclass
-from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "unittest"))
+import havoc  # first: it finds the tests' modules
 
-from cluster import Cluster  # noqa: E402
+from cluster import Cluster
 
 SERVE = """
 import os
@@ -111,6 +109,14 @@ class Job:
             running,
         )
 
+    def __str__(self) -> str:
+        when = "training" if self.running else "starting"
+        return (
+            f"{self.workers} workers, {self.servers} servers, {self.topology}, "
+            f"{self.compression['type']}, {len(self.sizes)} keys; "
+            f"{signal.Signals(self.number).name} to {self.victim} {self.after:.2f} s after {when}"
+        )
+
     def play(self) -> list[str]:
         """Runs it; returns what was wrong."""
         settings = {"compression": self.compression, "sizes": self.sizes, "steps": self.steps}
@@ -123,7 +129,6 @@ class Job:
         with Cluster(
             WORKER, self.workers, self.servers, env=env, server_command=SERVER
         ) as cluster:
-            trained = self.running
             if self.running:
                 try:
                     for rank in range(self.workers):
@@ -131,7 +136,7 @@ class Job:
                 except AssertionError as error:
                     return [f"it did not start: {error}"]
             time.sleep(self.after)
-            trained = trained and self.victim in cluster.running()
+            trained = self.running and self.victim in cluster.running()
             done_before = "done" in "".join(
                 cluster.output(f"worker {rank}") for rank in range(self.workers)
             )
@@ -161,28 +166,5 @@ class Job:
         return wrong
 
 
-def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--jobs", type=int, default=50)
-    parser.add_argument("--seed", type=int, default=1, help="job i is drawn from seed + i")
-    args = parser.parse_args()
-    failed = 0
-    for seed in range(args.seed, args.seed + args.jobs):
-        job = Job.draw(random.Random(seed))
-        started = time.monotonic()
-        wrong = job.play()
-        failed += bool(wrong)
-        when = "training" if job.running else "starting"
-        print(
-            f"{seed}: {job.workers} workers, {job.servers} servers, {job.topology}, "
-            f"{job.compression['type']}, {len(job.sizes)} keys; {signal.Signals(job.number).name} "
-            f"to {job.victim} {job.after:.2f} s after {when}: "
-            f"{wrong[0] if wrong else f'{time.monotonic() - started:.1f} s'}",
-            flush=True,
-        )
-    print(f"{args.jobs} jobs, {failed} went wrong")
-    return 1 if failed else 0
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(havoc.main(Job, __doc__, jobs=50))

@@ -8,7 +8,6 @@ the victim.
 
 from __future__ import annotations
 
-import argparse
 import json
 import random
 import signal
@@ -19,9 +18,9 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "unittest"))
+import havoc  # first: it finds the tests' modules
 
-from cluster import base_environment, free_port  # noqa: E402
+from cluster import base_environment, free_port
 
 TIMEOUT = 15
 DEADLINE = TIMEOUT + 25
@@ -87,6 +86,12 @@ class Job:
         number = dice.choice([signal.SIGKILL, signal.SIGTERM, signal.SIGSTOP])
         return cls(ranks, settings, dice.randrange(ranks), number, dice.uniform(0, 1.5))
 
+    def __str__(self) -> str:
+        return (
+            f"{self.ranks} ranks, {self.settings['topology']}, {self.settings['type']}, "
+            f"{signal.Signals(self.number).name} to rank {self.victim} after {self.after:.2f} s"
+        )
+
     def play(self) -> list[str]:
         """Runs it; returns what was wrong."""
         common = {
@@ -147,26 +152,5 @@ class Job:
         return wrong
 
 
-def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--jobs", type=int, default=20)
-    parser.add_argument("--seed", type=int, default=1, help="job i is drawn from seed + i")
-    args = parser.parse_args()
-    failed = 0
-    for seed in range(args.seed, args.seed + args.jobs):
-        job = Job.draw(random.Random(seed))
-        started = time.monotonic()
-        wrong = job.play()
-        failed += bool(wrong)
-        print(
-            f"{seed}: {job.ranks} ranks, {job.settings['topology']}, {job.settings['type']}, "
-            f"{signal.Signals(job.number).name} to rank {job.victim} after {job.after:.2f} s: "
-            f"{wrong[0] if wrong else f'{time.monotonic() - started:.1f} s'}",
-            flush=True,
-        )
-    print(f"{args.jobs} jobs, {failed} went wrong")
-    return 1 if failed else 0
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(havoc.main(Job, __doc__, jobs=20))

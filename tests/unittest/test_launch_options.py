@@ -80,6 +80,7 @@ def test_hipress_runs_the_script_on_workers_and_its_own_module_elsewhere(tmp_pat
         (package / f"{module}.py").write_text(
             "import os, sys\n"
             f"print('{module}', sys.flags.optimize, os.environ['HIPRESS_LAUNCHED'], sys.argv[1:])")
+    (tmp_path / "train.py").touch()
     # The fake package must come before the source tree's.
     code = ("import sys; sys.path.insert(0, sys.argv[1])\n"
             "from hipress.launcher import cli, job\n"
@@ -89,7 +90,7 @@ def test_hipress_runs_the_script_on_workers_and_its_own_module_elsewhere(tmp_pat
         [sys.executable, "-c", code, str(ROOT / "python"), "-n", "1", "--hipress",
          "--env", f"PYTHONPATH={tmp_path}", "--",
          sys.executable, "-O", "train.py", "--lr", "0.1"],
-        capture_output=True, text=True, timeout=60, stdin=subprocess.DEVNULL)
+        capture_output=True, text=True, timeout=60, stdin=subprocess.DEVNULL, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert sorted(done.stdout.splitlines()) == [
         "[scheduler] boot 1 1 []", "[server 0] boot 1 1 []",
@@ -156,7 +157,7 @@ def test_options_after_the_command_are_the_commands():
 @pytest.mark.parametrize(("arguments", "status", "sentence"), [
     ("", 2, "the following arguments are required: -n/--num-workers"),
     ("-n 0 true", 2, "argument -n/--num-workers: '0' is not a number from 1 up"),
-    ("-n 2 -s two true", 2, "argument -s/--num-servers: 'two' is not a number from 1 up"),
+    ("-n 2 -s two true", 2, "argument -s/--num-servers: 'two' is not a number from 0 up"),
     ("-n 2", 2, "hipress-launch: no command to run; for example: launch.py -n 2 python train.py"),
     ("-n 2 --launcher yarn true", 2,
      "hipress-launch: --launcher yarn is not supported; use local, ssh, mpi, slurm"),

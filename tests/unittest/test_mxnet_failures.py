@@ -116,12 +116,18 @@ def test_a_gradient_that_could_not_be_computed_fails_everybody():
             gradient = mx.nd.random.normal(0, -1, shape=(3, 3))  # fails when it is computed
         kv.push("w", gradient)
         kv.pull("w", out)
-        out.wait_to_read()
+        try:
+            out.wait_to_read()
+        except mx.MXNetError as error:
+            print("waited:", error)
+        kv.push("w", gradient)
 
     results = run_cluster(program, timeout=30, check=False)
     assert all(result.returncode != 0 for result in results), results
     by_name = {result.name: result.output for result in results}
-    assert "gradient of key 'w' was not pushed" in by_name["worker 1"], by_name["worker 1"]
+    assert by_name["worker 1"].count("gradient of key 'w' was not pushed") == 2, by_name["worker 1"]
+    # The second time with its cause.
+    assert "scale parameter in gaussian has to be positive" in by_name["worker 1"], by_name
     assert "worker 1 (" in by_name["worker 0"], by_name["worker 0"]
 
 
@@ -193,3 +199,22 @@ def test_importing_mxnet_first_is_explained():
     results = run_cluster(script, 2, 1, launched=False, server_command=[*roles[:1], "-c", script])
     assert [r.returncode for r in results] == [0] * 4
     assert results[-1].output.strip() == "8.0"
+
+
+def test_a_mistyped_store_is_an_error_and_no_wait():
+    def program():
+        import mxnet as mx
+
+        import mxnet_hipress  # noqa: F401
+
+        for name in ("dist_sink_hipress", "dist_sync"):
+            try:
+                mx.kv.create(name)
+            except mx.MXNetError as error:
+                print(error)
+        out = mx.nd.zeros(3)
+        mx.kv.create("dist_sync_hipress").init(0, out)
+
+    outputs = [result.output for result in run_cluster(program, 1, 1, timeout=60)]
+    assert "has no store 'dist_sink_hipress'; there are dist_sync_hipress" in outputs[-1], outputs
+    assert "it has no store 'dist_sync'; there are dist_sync_hipress" in outputs[-1], outputs

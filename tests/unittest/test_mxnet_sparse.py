@@ -1,10 +1,14 @@
 """row_sparse keys: MXNet's own store keeps them, in the same job as our dense ones."""
 
+import os
+import signal
 import sys
+import time
 
 import pytest
 
-from cluster import run_cluster
+from cluster import Cluster, run_cluster
+from hipress.launcher.supervisor import parents
 
 pytest.importorskip("mxnet")
 
@@ -20,15 +24,20 @@ def program():
     kv.init("dense", mx.nd.zeros(shape))
     kv.init("embedding", mx.nd.array(start).tostype("row_sparse"))
 
-    def rows(*wanted):
+    def rows(*wanted, key="embedding"):
         out = mx.nd.sparse.zeros("row_sparse", shape)
-        kv.row_sparse_pull("embedding", out=out, row_ids=mx.nd.array(wanted))
+        kv.row_sparse_pull(key, out=out, row_ids=mx.nd.array(wanted))
         found = out.asnumpy()
         others = [row for row in range(50) if row not in wanted]
         assert not found[others].any()
         return found[list(wanted)]
 
+    kv.init("two rows", mx.nd.sparse.row_sparse_array((start[[3, 7]], [3, 7]), shape=shape))
+    kv.init("no rows", mx.nd.sparse.zeros("row_sparse", shape))
+
     assert np.array_equal(rows(0, 7, 49), start[[0, 7, 49]])
+    assert np.array_equal(rows(3, 7, key="two rows"), start[[3, 7]])
+    assert not rows(0, 3, 49, key="no rows").any() and not rows(0, 49, key="two rows").any()
 
     def gradient(*indices):
         data = np.full((len(indices), 8), kv.rank + 1, np.float32)
@@ -36,12 +45,20 @@ def program():
 
     # Two copies, as from two devices, and an optimizer that both kinds of keys share.
     dense = mx.nd.zeros(shape)
+    try:
+        kv.push("embedding", gradient(3))
+        raise AssertionError("pushed without an optimizer")
+    except mx.MXNetError as error:
+        assert "row_sparse key 'embedding' needs an optimizer" in str(error), error
+    kv.barrier()
     kv.set_optimizer(mx.optimizer.SGD(learning_rate=0.5))
     kv.push("embedding", [gradient(3), gradient(4)])
+    kv.push("two rows", gradient(49))
     kv.push("dense", mx.nd.ones(shape))
     kv.pull("dense", out=dense)
     assert (dense.asnumpy() == -0.5).all()  # 2 workers that sent 0.5, the threshold
     assert np.array_equal(rows(3, 4, 10), start[[3, 4, 10]] - 0.5 * np.array([[3], [3], [0]]))
+    assert (rows(49, key="two rows") == -1.5).all()
     kv.barrier()
     kv.push("embedding", gradient(5 + kv.rank))
     assert np.array_equal(rows(5, 6), start[[5, 6]] - 0.5 * np.array([[1], [2]]))
@@ -60,3 +77,35 @@ def test_row_sparse_keys_beside_compressed_dense_ones(servers):
         worker_prefix=[sys.executable, "-m", "mxnet_hipress"],
     )
     assert sum("right" in result.output for result in results) == 2
+
+
+@pytest.mark.timeout(150)
+def test_nobody_waits_for_ever_in_mxnets_own_store():
+    def program():
+        import mxnet as mx
+
+        kv = mx.kv.create("dist_sync")
+        value = mx.nd.zeros((50, 8)).tostype("row_sparse")
+        kv.init("dense", mx.nd.zeros(10))
+        print("waits")
+        if kv.rank == 1:
+            kv.barrier()  # which worker 0 never comes to, as worker 1 never comes to this:
+        kv.init("embedding", value)
+
+    prefix = [sys.executable, "-m", "mxnet_hipress"]
+    with Cluster(program, 2, 1, worker_prefix=prefix) as cluster:
+        for worker in ("worker 0", "worker 1"):
+            cluster.wait_for(worker, "waits", timeout=60)
+        server, deadline = cluster.processes["server 0"].pid, time.monotonic() + 60
+        schedulers = []
+        while not schedulers and time.monotonic() < deadline:
+            time.sleep(0.1)
+            schedulers = [pid for pid, parent in parents().items() if parent == server]
+        time.sleep(2)  # worker 0 is in MXNet's code by then
+        os.kill(schedulers[0], signal.SIGKILL)
+        results = {result.name: result for result in cluster.wait(30)}
+    assert "MXNet's scheduler" in results["server 0"].output, results["server 0"]
+    for name, result in results.items():
+        assert result.returncode == 1, result
+        assert name == "server 0" or "server 0 (" in result.output, result
+    assert "was waiting in MXNet's own store" in results["worker 0"].output, results["worker 0"]

@@ -43,7 +43,7 @@ def command(
     """
     types = dict(map(_type, type))
     if "DMLC_ROLE" not in os.environ:
-        return _start(workers, output)
+        return _start(types, workers, output)
     # Before the library is loaded, which reads it once.
     trace = output.with_suffix(".timeline.json").resolve()
     os.environ["HIPRESS_TIMELINE"] = str(trace)
@@ -77,8 +77,15 @@ def _type(text: str) -> tuple[str, dict[str, str]]:
     return name, params
 
 
-def _start(workers: int, output: Path) -> None:
+def _start(types: dict[str, dict[str, str]], workers: int, output: Path) -> None:
     """Runs this very command as a job on this host."""
+    from hipress import Compressor
+
+    for name, params in types.items():
+        try:
+            Compressor(name, **params)
+        except ValueError as error:
+            fail(error)
     if not output.parent.is_dir():
         fail(f"there is no directory {output.parent}")
     launch = [sys.executable, "-m", "hipress.launcher", "-n", str(workers), "-s", "0"]

@@ -24,7 +24,8 @@ def command(
         str, typer.Option("--topology", help="ps, colocated, ring, tree, butterfly, star ...")
     ] = "colocated",
     servers: Annotated[
-        int, typer.Option("--servers", help="ps: hosts that only serve; 0: beside the workers")
+        int,
+        typer.Option("--servers", min=0, help="ps: hosts that only serve; 0: beside the workers"),
     ] = 0,
     devices: Annotated[int, typer.Option("--devices", min=1, help="devices per host")] = 1,
     profile: options.Profile = "sosp21",
@@ -62,6 +63,8 @@ def command(
     from hipress.simulator.step import Options, simulate
 
     began = time.perf_counter()
+    if servers and topology.lower() != "ps":
+        fail(f"--servers goes with --topology ps, not {topology}")
     try:
         net = models.load(model)
         if compute_ms is not None:
@@ -112,7 +115,10 @@ def command(
         "simulation_seconds": time.perf_counter() - began,
     }
     if timeline is not None:
-        trace.save(timeline, step.result, step.lowered, net, {"predicted": values})
+        try:
+            trace.save(timeline, step.result, step.lowered, net, {"predicted": values})
+        except ValueError as error:
+            fail(error)
     if as_json:
         typer.echo(json.dumps(values, indent=2))
     else:

@@ -19,6 +19,7 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
+from hipress import textfile
 from hipress.compll import (
     Compiled,
     CompileError,
@@ -33,6 +34,7 @@ from hipress.compll.backends.native import BuildError, build
 from hipress.compll.build_specs import identifier
 from hipress.compll.frontend.program import read_program
 from hipress.compll.ir.printer import print_program
+from hipress.textfile import FileError
 
 generator = typer.Typer(add_completion=False, help="Generates code from a CompLL algorithm.")
 checker = typer.Typer(add_completion=False, help="Checks a CompLL algorithm.")
@@ -66,7 +68,7 @@ def _read_pair(source: Path) -> Program:
     HiPress's compiler took one function a file: the partner of TernGradEncode.pse is
     TernGradDecode.pse beside it, and together they are the algorithm TernGrad.
     """
-    text = source.read_text()
+    text = textfile.read(source, "algorithm")
     program = read_program(text, str(source))
     if program.encode is not None and program.decode is not None:
         return program
@@ -74,7 +76,7 @@ def _read_pair(source: Path) -> Program:
     partner = source.with_name(source.name.replace(here, there))
     if here not in source.stem or not partner.exists():
         return program
-    other = partner.read_text()
+    other = textfile.read(partner, "algorithm")
     read_program(other, str(partner))  # for errors with the right file and line
     name = source.name.replace(here, "") if source.stem != here else source.name
     return read_program(f"{text}\n{other}", str(source.with_name(name)))
@@ -113,13 +115,16 @@ def generate_code(
             files.update(emit.wrapper(program, framework.value))
         if registration:
             files.update(emit.registration(program, framework.value))
-    except (CompileError, BuildError, ImportError, OSError) as error:
+    except (CompileError, BuildError, ImportError, FileError) as error:
         _fail(error)
     folder = output or Path("output") / identifier(program.name)
-    for name, content in files.items():
-        folder.mkdir(parents=True, exist_ok=True)
-        (folder / name).write_text(content)
-        typer.echo(f"wrote {folder / name}")
+    try:
+        for name, content in files.items():
+            folder.mkdir(parents=True, exist_ok=True)
+            (folder / name).write_text(content)
+            typer.echo(f"wrote {folder / name}")
+    except OSError as error:
+        _fail(f"cannot write to the folder {folder}: {error.strerror}")
     if registration:
         typer.echo(f"compile: sh {folder / 'build.sh'}")
         typer.echo(f"load: {emit.load_line(program, framework.value, folder)}")
@@ -174,12 +179,15 @@ def check(
         params = {}
         for pair in param:
             name, _, value = pair.partition("=")
-            params[name] = float(value) if re.search(r"[.eE]", value) else int(value)
+            try:
+                params[name] = float(value) if re.search(r"[.eE]", value) else int(value)
+            except ValueError:
+                _fail(f"-p takes NAME=NUMBER, not {pair!r}")
         if program.encode is None or program.decode is None:
             _fail(f"{source}: a check needs both an encoder and a decoder")
         build(program)
         oracle, coder = Interpreter(program, **params), Compiled(program, **params)
-    except (CompileError, BuildError, OSError, ValueError) as error:
+    except (CompileError, BuildError, ValueError) as error:
         _fail(error)
     table = Table("input", "bits equal", "ratio", "relative error")
     wrong = 0

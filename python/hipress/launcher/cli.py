@@ -9,7 +9,7 @@ import sys
 from . import local, mpi, ssh
 from .errors import LaunchError
 from .hostfile import Host, interface_address, is_loopback, read_hostfile, resolve, source_address
-from .job import Job, check_port, free_port, parse_env, parse_pairs
+from .job import Job, check_port, check_script, free_port, parse_env, parse_pairs
 from .output import Printer
 from .runner import Runner, Task
 
@@ -88,7 +88,9 @@ def _count(text: str) -> int:
 
 
 def _count_or_none(text: str) -> int:
-    return 0 if text == "0" else _count(text)
+    if not text.isdecimal():
+        raise argparse.ArgumentTypeError(f"'{text}' is not a number from 0 up")
+    return int(text)
 
 
 def _seconds(text: str) -> float:
@@ -142,6 +144,8 @@ def make_tasks(args: argparse.Namespace) -> list[Task]:
     else:
         raise LaunchError(f"--port must be from 1 to 65535, not {args.port}")
     if launcher == "local":
+        if args.hipress:
+            check_script(command, args.python)
         return local.tasks(job)
     directory = args.sync_dst_dir or os.getcwd()
     if launcher == "ssh":

@@ -38,9 +38,10 @@ def read_hostfile(path: str) -> list[Host]:
     try:
         with open(path, encoding="utf-8") as file:
             lines = file.read().splitlines()
-    except (OSError, UnicodeDecodeError) as error:
-        reason = getattr(error, "strerror", None) or error
-        raise LaunchError(f"cannot read the host file '{path}': {reason}") from error
+    except OSError as error:
+        raise LaunchError(f"cannot read the host file '{path}': {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        raise LaunchError(f"the host file '{path}' is not a text file") from error
     hosts = []
     for number, line in enumerate(lines, 1):
         fields = line.split("#", 1)[0].split()

@@ -129,6 +129,13 @@ def split_script(command: list[str], python: str) -> tuple[list[str], list[str]]
     return command[:position], command[position:]
 
 
+def check_script(command: list[str], python: str) -> None:
+    """Raises LaunchError if the script that --hipress is to run is not here."""
+    script = split_script(command, python)[1][0]
+    if script != "-m" and not os.path.exists(script):
+        raise LaunchError(f"there is no script {script} here to run")
+
+
 def parse_pairs(option: str, pairs: list[str]) -> dict[str, str]:
     """Environment from ``KEY:VALUE`` (as MXNet writes it) or ``KEY=VALUE``.
 
@@ -176,11 +183,13 @@ def free_port(address: str) -> int:
     """A TCP port that nobody uses at ``address``; below the range of outgoing connections, so
     that none of those takes it before the scheduler does."""
     family = socket.AF_INET6 if ":" in address else socket.AF_INET
+    error = None
     for _ in range(200):
         port = random.SystemRandom().randrange(10000, 32768)
-        if not port_error(family, address, port):
+        error = port_error(family, address, port)
+        if not error:
             return port
-    raise LaunchError(f"found no free TCP port at {address} in 200 tries")
+    raise LaunchError(f"the scheduler can listen on no TCP port at {address}: {error}")
 
 
 def check_port(address: str, port: int) -> None:

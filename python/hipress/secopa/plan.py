@@ -10,7 +10,8 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable
 from dataclasses import dataclass
-from pathlib import Path
+
+from hipress import textfile
 
 MAX_PARTITIONS = 1 << 20
 
@@ -82,24 +83,18 @@ def load_gradients(path: str | os.PathLike[str]) -> list[Gradient]:
 
 def save(path: str | os.PathLike[str], decisions: Iterable[tuple[Gradient, Decision]]) -> None:
     """Writes ``name,size,y|n,K`` lines; replaces the file at once."""
-    target = Path(path)
     lines = [
         f"{gradient.name},{gradient.size},{'y' if decision.compress else 'n'},{decision.partitions}"
         for gradient, decision in decisions
     ]
-    # A job that starts meanwhile reads the old plan or the new one, never half of one.
-    partial = target.with_name(f"{target.name}.{os.getpid()}.partial")
-    partial.write_text("\n".join(lines) + "\n")
-    partial.replace(target)
+    textfile.write(path, "plan", "\n".join(lines) + "\n")
 
 
 def _rows(path: str | os.PathLike[str], what: str) -> Iterable[tuple[str, list[str]]]:
     try:
-        lines = Path(path).read_text(encoding="utf-8").splitlines()
-    except OSError as error:
-        raise PlanError(f"cannot read the {what} {path}: {error.strerror}") from error
-    except UnicodeDecodeError as error:
-        raise PlanError(f"{path}: this {what} is not a text file") from error
+        lines = textfile.read(path, what).splitlines()
+    except textfile.FileError as error:
+        raise PlanError(str(error)) from error
     for number, line in enumerate(lines, 1):
         text = line.strip()
         if not text or text.startswith("#"):

@@ -10,9 +10,12 @@ products; the backward pass costs twice the forward pass. Time is arithmetic ove
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+
+from hipress import textfile
 
 TFLOPS = {
     # 15.7 is a V100's float32 peak. 3x3 convolutions go over it, as Winograd's algorithm saves
@@ -59,7 +62,11 @@ class Model:
 
     def with_compute(self, seconds: float) -> Model:
         """The same model with another time of forward and backward pass together."""
+        if not 0 <= seconds < math.inf:
+            raise ValueError(f"the passes must take 0 seconds or more, not {seconds}")
         old = sum(self.forward) + sum(self.backward)
+        if old == 0:
+            raise ValueError(f"{self.source} says no times of layers, so none can be scaled")
         scale = seconds / old
         return Model(
             self.name,
@@ -256,7 +263,7 @@ def _from_file(path: str) -> Model:
     layers: list[Layer] = []
     forward: list[float] = []
     backward: list[float] = []
-    for number, line in enumerate(Path(path).read_text().splitlines(), 1):
+    for number, line in enumerate(textfile.read(path, "model").splitlines(), 1):
         if not line.strip() or line.startswith("#"):
             continue
         fields = [field.strip() for field in line.split(",")]

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import json
 import os
-from pathlib import Path
 
+from hipress import textfile
 from hipress.simulator.engine import Result
 from hipress.simulator.lower import Label, Lowered
 from hipress.simulator.models import Model
@@ -65,7 +65,7 @@ def save(
     for (host, lane), tid in lanes.items():
         events.append(_name("thread_name", host, tid, lane))
     text = json.dumps({"traceEvents": events, "displayTimeUnit": "ms", "otherData": note})
-    Path(path).write_text(text)
+    textfile.write(path, "timeline", text)
     return len(events)
 
 

@@ -1,0 +1,47 @@
+"""What the chaos programs share: random jobs, played one after the other, and a verdict on each."""
+
+from __future__ import annotations
+
+import argparse
+import random
+import sys
+import time
+from pathlib import Path
+from typing import Protocol
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "unittest"))
+
+
+class Job(Protocol):
+    """A job, and what happens to it; str() of it says both in one line."""
+
+    @classmethod
+    def draw(cls, dice: random.Random) -> Job:
+        """A random one."""
+
+    def play(self) -> list[str]:
+        """Runs it; returns what was wrong."""
+
+
+def main(kind: type[Job], doc: str, jobs: int) -> int:
+    """Plays the jobs that the command line asks for; returns the exit status.
+
+    Args:
+        kind: the class of the jobs.
+        doc: the program's docstring.
+        jobs: how many, unless the command line says.
+    """
+    parser = argparse.ArgumentParser(description=doc.splitlines()[0])
+    parser.add_argument("--jobs", type=int, default=jobs)
+    parser.add_argument("--seed", type=int, default=1, help="job i is drawn from seed + i")
+    args = parser.parse_args()
+    failed = 0
+    for seed in range(args.seed, args.seed + args.jobs):
+        job = kind.draw(random.Random(seed))
+        started = time.monotonic()
+        wrong = job.play()
+        failed += bool(wrong)
+        verdict = wrong[0] if wrong else f"{time.monotonic() - started:.1f} s"
+        print(f"{seed}: {job}: {verdict}", flush=True)
+    print(f"{args.jobs} jobs, {failed} went wrong")
+    return 1 if failed else 0
