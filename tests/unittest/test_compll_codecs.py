@@ -20,8 +20,9 @@ from hipress import compll
 from hipress.compll.backends import packing
 
 BUILT_IN = SPECS
-WITH_ERROR_FEEDBACK = ["1bit", "2bit", "onebit"]
-WITH_RESIDUAL = ["1bit", "2bit", "dgc", "graddrop", "maxminef", "onebit", "randomk", "tbq", "topk"]
+WITH_ERROR_FEEDBACK = ["1bit", "2bit", "onebit", "ternary"]
+WITH_RESIDUAL = ["1bit", "2bit", "dgc", "graddrop", "maxminef", "onebit", "randomk", "tbq"]
+WITH_RESIDUAL += ["ternary", "topk"]
 SERVER = (sys.executable, "-c", "from hipress.node import Node; Node().serve()")
 
 HALVES = """
