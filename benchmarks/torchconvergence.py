@@ -28,6 +28,7 @@ METHODS = {
     "maxmin 4 bits": ["--compression", "maxmin", "--param", "bits=4"],
     "maxminef 4 bits": ["--compression", "maxminef", "--param", "bits=4"],
     "maxminef 3 bits": ["--compression", "maxminef", "--param", "bits=3"],
+    "ternary": ["--compression", "ternary"],
     "onebit": ["--compression", "onebit"],
     "dgc 1%": ["--compression", "dgc", "--param", "ratio=0.01"],
 }
@@ -39,9 +40,10 @@ def settings(model: str, method: str, steps: int) -> list[str]:
         warmup = {"onebit": 0.15, "dgc 1%": 0.3}.get(method, 0.0)  # dgc's own: its ratio falls
         chosen = ["--optimizer", "sgd", "--learning-rate", "0.3"]
     else:
-        warmup = 0.0 if method in ("none", "maxmin 4 bits") else 0.15
+        warmup = {"none": 0.0, "maxmin 4 bits": 0.0, "dgc 1%": 0.3}.get(method, 0.15)
         chosen = ["--optimizer", "frozen" if warmup else "adam", "--learning-rate", "0.004"]
         chosen += ["--param", "warmup=0"] if method == "dgc 1%" else []
+        chosen += ["--param", "momentum=0.9"] if method in ("ternary", "dgc 1%") else []
     return [*chosen, "--warmup-steps", str(int(warmup * steps))]
 
 

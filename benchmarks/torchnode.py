@@ -61,9 +61,9 @@ def run(method: str, args: argparse.Namespace) -> dict:
     # PowerSGD waits for itself when there are several buckets.
     size = 2000 if method.startswith("powersgd") else 25
     ddp = DistributedDataParallel(model, bucket_cap_mb=size, gradient_as_bucket_view=True)
-    attach(ddp, method, args.late if late else 0)
-    if late and method.partition(":")[0] not in PEERS:
-        optimizer = frozen(optimizer, args.late)
+    compression = attach(ddp, method, args.late if late else 0)
+    if late and compression is not None:
+        optimizer = frozen(optimizer, args.late, compression)
     rate = optimizer.param_groups[0]["lr"]
     seconds, losses = [], []
     steps = args.warmup + args.steps
@@ -132,16 +132,21 @@ def workload(args: argparse.Namespace, seed: int):
     return model, loss_of, torch.optim.SGD(model.parameters(), lr=0.002, momentum=0.9, fused=True)
 
 
-def frozen(optimizer, step: int):
+def frozen(optimizer, step: int, compression):
     """The same AdamW, but with denominators that stay as they are after ``step`` steps."""
     from hipress.torch import FrozenAdamW
 
     (group,) = optimizer.param_groups
-    return FrozenAdamW(group["params"], group["lr"], group["betas"], freeze_step=step)
+    return FrozenAdamW(
+        group["params"], group["lr"], group["betas"], freeze_step=step, compression=compression
+    )
 
 
-def attach(ddp, method: str, late: int) -> None:
-    """Gives the model the method's communication hook, which compresses after ``late`` steps."""
+def attach(ddp, method: str, late: int):
+    """Gives the model the method's communication hook, which compresses after ``late`` steps.
+
+    :returns: the compression, if it is HiPress's
+    """
     from torch.distributed.algorithms.ddp_comm_hooks import default_hooks, powerSGD_hook
 
     name, _, rest = method.partition(":")
@@ -161,7 +166,8 @@ def attach(ddp, method: str, late: int) -> None:
         for item in filter(None, rest.split(",")):
             key, _, value = item.partition("=")
             options[key] = int(value) if value.isdigit() else value
-        hipress.torch.compress(ddp, name, **options)
+        return hipress.torch.compress(ddp, name, **options)
+    return None
 
 
 if __name__ == "__main__":

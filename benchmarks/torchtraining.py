@@ -28,8 +28,9 @@ from torchnode import LATE, PEERS
 METHODS = "float32 fp16 powersgd:1 powersgd:4 onebit tbq:threshold=0.001 "
 METHODS += "maxmin:bits=4 dgc:ratio=0.01,momentum=0"
 TO_LOSS = {
-    "gpt": "float32 fp16 powersgd:1 powersgd:1+late onebit+late maxminef:bits=4+late",
-    "vgg": "float32 fp16 powersgd:1 onebit maxminef:bits=4 tbq:threshold=0.003",
+    "gpt": "float32 fp16 powersgd:1 powersgd:1+late "
+    "onebit+late maxminef:bits=4+late ternary:momentum=0.9+late",
+    "vgg": "float32 fp16 powersgd:1 onebit maxminef:bits=4 ternary",
 }
 SMOOTH = 20  # steps; of the VGG-like network, 5 times its training set
 SHARE = 0.15  # of the steps, before "+late" begins
@@ -49,6 +50,7 @@ def main() -> None:
         "--target", type=int, default=0, metavar="STEPS",
         help="also the time to the loss of float32 after so many steps",
     )  # fmt: skip
+    parser.add_argument("--seed", type=int, default=0, help="of weights and batches")
     parser.add_argument("--output", default="torchtraining")
     parser.add_argument("--timeout", type=float, default=600)
     parser.add_argument("--priority", action="store_true", help="before this machine's other work")
@@ -95,7 +97,7 @@ def measure(
 ) -> dict[str, Any]:
     command = [sys.executable, str(jobs.ROOT / "benchmarks" / "torchnode.py")]
     command += ["--model", args.model, "--methods", args.methods, "--steps", str(steps)]
-    command += ["--late", str(late), "--warmup", str(warmup)]
+    command += ["--late", str(late), "--warmup", str(warmup), "--seed", str(args.seed)]
     command += ["--batch-size", str(args.batch_size), "--context", str(args.context)]
     reports = jobs.run_torch_job(command, args.nodes, network, args.timeout, args.priority)
     rows: dict[str, Any] = {}

@@ -89,6 +89,7 @@ const Case kCases[] = {
     {"1bit", "1bit", {}, 12.125, 4.125},
     {"onebit", "onebit", {}, 12.125, 4.125},
     {"tbq", "tbq", {{"threshold", "0.5"}}, 12.25, 4.25},
+    {"ternary", "ternary", {}, 20.25, 4.25},
     {"terngrad, 2 bits", "terngrad", {}, 8.25, 4.25},
     {"terngrad, 8 bits", "terngrad", {{"bitwidth", "8"}}, 9, 5},
     {"terngrad, 8 bits, nearest", "terngrad", {{"bitwidth", "8"}, {"stochastic", "0"}}, 9, 5},

@@ -56,18 +56,20 @@ def start(args: argparse.Namespace) -> None:
     torch.manual_seed(args.seed)
 
 
-def distribute(model: torch.nn.Module, args: argparse.Namespace) -> DistributedDataParallel:
+def distribute(
+    model: torch.nn.Module, args: argparse.Namespace
+) -> tuple[DistributedDataParallel, hipress.torch.Compression | None]:
     """The model under DDP, with the compression that was asked for."""
-    model = DistributedDataParallel(model)
+    model, compression = DistributedDataParallel(model), None
     if args.compression:
         more = params(args)
         if args.compression == "dgc":
             more.setdefault("momentum", 0.0)  # the optimizer's
-        hipress.torch.compress(
+        compression = hipress.torch.compress(
             model, args.compression, topology=args.topology, min_size=args.min_size,
             warmup_steps=args.warmup_steps, **more,
         )  # fmt: skip
-    return model
+    return model, compression
 
 
 def uncompressed(args: argparse.Namespace, step: int) -> bool:
@@ -76,16 +78,21 @@ def uncompressed(args: argparse.Namespace, step: int) -> bool:
     return not args.compression or (step < args.warmup_steps and not ramp)
 
 
-def optimizer_of(model: torch.nn.Module, args: argparse.Namespace) -> torch.optim.Optimizer:
+def optimizer_of(
+    model: torch.nn.Module,
+    args: argparse.Namespace,
+    compression: hipress.torch.Compression | None = None,
+) -> torch.optim.Optimizer:
     """SGD, Adam, or Adam with a warm-up."""
     parameters, rate = model.parameters(), args.learning_rate
     if args.optimizer == "adam":
         return torch.optim.AdamW(parameters, lr=rate, betas=(0.9, 0.98))
     if args.optimizer == "frozen":
         return hipress.torch.FrozenAdamW(
-            parameters, lr=rate, betas=(0.9, 0.98), freeze_step=args.warmup_steps
-        )
-    inside = args.compression == "dgc" and params(args).get("momentum")
+            parameters, lr=rate, betas=(0.9, 0.98), freeze_step=args.warmup_steps,
+            compression=compression,
+        )  # fmt: skip
+    inside = params(args).get("momentum")
     return torch.optim.SGD(parameters, lr=rate, momentum=0.0 if inside else args.momentum)
 
 

@@ -42,8 +42,8 @@ def main() -> None:
         model = vgg(args.image_size, args.classes, args.hidden, args.width)
     else:
         model = resnet50(args.classes)
-    model = common.distribute(model, args)
-    optimizer = common.optimizer_of(model, args)
+    model, compression = common.distribute(model, args)
+    optimizer = common.optimizer_of(model, args, compression)
     data = Synthetic(args.classes, args.image_size, 1000 * args.seed + dist.get_rank())
     report = common.Report(every=1)
     for step in range(args.steps):

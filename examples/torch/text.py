@@ -70,8 +70,8 @@ def train(args: argparse.Namespace, report: Callable[..., None]) -> None:
     torch.manual_seed(args.seed)
     text = Text()
     model = make(args.model, len(text.characters), args.width, args.layers)
-    model = common.distribute(model, args)
-    optimizer = common.optimizer_of(model, args)
+    model, compression = common.distribute(model, args)
+    optimizer = common.optimizer_of(model, args, compression)
     generator = torch.Generator().manual_seed(1000 * args.seed + dist.get_rank())
     for step in range(args.steps):
         falling = 0.1 + 0.45 * (1 + math.cos(math.pi * step / args.steps))

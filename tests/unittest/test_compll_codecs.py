@@ -20,8 +20,9 @@ from hipress import compll
 from hipress.compll.backends import packing
 
 BUILT_IN = SPECS
-WITH_ERROR_FEEDBACK = ["1bit", "2bit", "onebit"]
-WITH_RESIDUAL = ["1bit", "2bit", "dgc", "graddrop", "maxminef", "onebit", "randomk", "tbq", "topk"]
+WITH_ERROR_FEEDBACK = ["1bit", "2bit", "onebit", "ternary"]
+WITH_RESIDUAL = ["1bit", "2bit", "dgc", "graddrop", "maxminef", "onebit", "randomk", "tbq"]
+WITH_RESIDUAL += ["ternary", "topk"]
 SERVER = (sys.executable, "-c", "from hipress.node import Node; Node().serve()")
 
 HALVES = """
@@ -190,6 +191,16 @@ def test_residual_is_what_was_not_sent(name, first, seed):
         expected = (residual + x) - decoded
         np.testing.assert_array_equal(codec.residual, expected)
         residual = codec.residual
+
+
+def test_ternary_sends_the_mean_of_what_is_large_of_the_running_sum():
+    codec = hipress.Compressor("ternary", momentum=0.5)
+    codec.encode(np.array([1, -1, 1, -1], np.float32))  # sent exactly; the momentum stays
+    x = np.array([3.5, -2.5, 0.5, 0.5], np.float32)  # the running sum is 4, -3, 1, 0: mean 2
+    decoded = codec.decode(codec.encode(x), 4)
+    np.testing.assert_array_equal(decoded, [3.5, -3.5, 0, 0])
+    np.testing.assert_array_equal(codec.residual, [0.5, 0.5, 1, 0])
+    assert "momentum=0 " in hipress.Compressor("ternary", momentum=0.5).for_sum_of(2).config + " "
 
 
 def test_terngrad_is_unbiased():

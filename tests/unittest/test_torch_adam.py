@@ -1,6 +1,7 @@
 """FrozenAdamW: AdamW first, then linear in the gradients."""
 
 import copy
+from types import SimpleNamespace
 
 import pytest
 
@@ -58,6 +59,54 @@ def test_elements_without_gradients_are_not_divided_by_nothing():
         optimizer.step()
     moved = (model.weight.detach() - before).abs()
     assert moved[0].max() <= 11 * moved[1].max()
+
+
+class Compression:
+    """What FrozenAdamW asks of one: weights have a momentum of 0.9, other parameters none."""
+
+    def __init__(self, momentum=0.9, warmup_steps=5):
+        self.settings = SimpleNamespace(momentum=momentum, warmup_steps=warmup_steps)
+        self.compresses_now = False
+
+    def momentum(self, parameter):
+        return self.settings.momentum if parameter.dim() > 1 else 0.0
+
+
+@pytest.mark.parametrize("skipped", [0, 2])
+def test_a_momentum_of_the_codec_takes_the_place_of_its_own(skipped):
+    """Weights get running sums of gradients from the first compressed step on, as from a codec;
+    so too if a GradScaler has skipped steps of the warm-up."""
+    plain = make(freeze_step=5 - skipped)
+    compression = Compression()
+    model, optimizer = make(compression=compression)
+    optimizer.load_state_dict(copy.deepcopy(optimizer.state_dict()))
+    velocity = torch.zeros(30, 20)
+    for step in range(20):
+        generator = torch.Generator().manual_seed(step)
+        weight = torch.randn(30, 20, generator=generator)
+        bias = torch.randn(30, generator=generator)
+        compression.compresses_now = step >= 5 - skipped
+        if compression.compresses_now:
+            velocity = 0.9 * velocity + weight
+        for (to, stepper), first in (
+            (plain, weight), ((model, optimizer), velocity if step >= 5 - skipped else weight),
+        ):  # fmt: skip
+            to.weight.grad, to.bias.grad = first.clone(), bias.clone()
+            stepper.step()
+        for ours, theirs in zip(model.parameters(), plain[0].parameters(), strict=True):
+            torch.testing.assert_close(ours, theirs, rtol=1e-4, atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("compression", "sentence"),
+    [
+        (Compression(warmup_steps=7), "must be the compression's warmup_steps, 7, not 5"),
+        (Compression(momentum=0.5), "momentum must be 0 or beta 1, 0.9, not 0.5"),
+    ],
+)
+def test_settings_that_do_not_fit_the_compression_are_refused(compression, sentence):
+    with pytest.raises(ValueError, match=sentence):
+        make(compression=compression)
 
 
 @pytest.mark.parametrize("at", [3, 9])

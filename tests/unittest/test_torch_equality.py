@@ -19,6 +19,7 @@ CODECS = {
     "1bit": {},
     "onebit": {},
     "tbq": {"threshold": 0.3},
+    "ternary": {"momentum": 0.9},
     "terngrad": {},
     "maxmin": {},
     "maxminef": {},

@@ -32,7 +32,7 @@ RESNET = ["--model", "resnet50", "--image-size", "32", "--classes", "10", "--bat
 RESNET += ["--steps", "1", "--compression", "fp16", "--topology", "ring"]
 TEXT = ["--steps", "3", "--width", "64", "--layers", "1", "--compression", "dgc"]
 TEXT += ["--param", "ratio=0.01"]
-FROZEN = ["--warmup-steps", "1", "--param", "warmup=0"]
+FROZEN = ["--warmup-steps", "1", "--param", "warmup=0", "--param", "momentum=0.9"]
 
 
 @pytest.mark.parametrize(

@@ -6,6 +6,8 @@ from collections.abc import Callable
 
 import torch
 
+from hipress.torch.hook import Compression
+
 
 class FrozenAdamW(torch.optim.Optimizer):
     """AdamW whose second moment stays as it is after ``freeze_step`` steps.
@@ -21,10 +23,22 @@ class FrozenAdamW(torch.optim.Optimizer):
 
     Until then it is torch.optim.AdamW, whose state it loads and whose state it saves.
 
+    With ``compression``, the codec takes the first moment where it has a ``momentum``: every rank
+    then compresses its own running mean of gradients, which varies less than they do, and here the
+    steps are linear in what arrives:
+
+    >>> compression = hipress.torch.compress(model, "ternary", momentum=0.9, warmup_steps=500)
+    >>> optimizer = hipress.torch.FrozenAdamW(
+    ...     model.parameters(), lr=1e-3, freeze_step=500, compression=compression)
+
+    Parameters that are too small to be compressed keep their first moment here.
+
     :param freeze_step: a seventh of all steps is enough
     :param floor: from then on no denominator is below this share of its tensor's root mean square;
         else elements whose gradient was 0 all along (rare words) would be divided by 0
-    :raises ValueError: for a value out of range
+    :param compression: what ``compress()`` returned, with ``warmup_steps`` as freeze_step and a
+        ``momentum`` of 0 or beta 1
+    :raises ValueError: for a value out of range, or that is not the compression's
     """
 
     def __init__(
@@ -37,6 +51,7 @@ class FrozenAdamW(torch.optim.Optimizer):
         *,
         freeze_step: int,
         floor: float = 0.1,
+        compression: Compression | None = None,
     ) -> None:
         if not isinstance(freeze_step, int) or freeze_step < 1:
             raise ValueError(f"freeze_step must be a whole number from 1 on, not {freeze_step!r}")
@@ -54,6 +69,25 @@ class FrozenAdamW(torch.optim.Optimizer):
             },
         )  # fmt: skip
         self._denominators: dict[torch.Tensor, torch.Tensor] = {}
+        self._compression = compression
+        if compression is not None:
+            self._check(compression)
+
+    def _check(self, compression: Compression) -> None:
+        warmup = compression.settings.warmup_steps
+        for group in self.param_groups:
+            if group["freeze_step"] != warmup:
+                raise ValueError(
+                    f"freeze_step must be the compression's warmup_steps, {warmup}, not "
+                    f"{group['freeze_step']} (dgc's gradients go uncompressed until then with "
+                    "warmup=0)"
+                )
+            inside = compression.settings.momentum
+            if inside not in (0.0, group["betas"][0]):
+                raise ValueError(
+                    f"the compression's momentum must be 0 or beta 1, {group['betas'][0]}, not "
+                    f"{inside}"
+                )
 
     def load_state_dict(self, state_dict) -> None:
         """Goes on from a state of this class, or of torch.optim.AdamW."""
@@ -85,20 +119,29 @@ class FrozenAdamW(torch.optim.Optimizer):
             state["exp_avg_sq"] = torch.zeros_like(parameter)
         state["step"] += 1
         step = int(state["step"])
-        state["exp_avg"].lerp_(gradient, 1 - beta1)
-        if step <= group["freeze_step"]:
-            state["exp_avg_sq"].mul_(beta2).addcmul_(gradient, gradient, value=1 - beta2)
-            denominator = self._denominator(state, step, group)
+        frozen, inside = step > group["freeze_step"], False
+        if self._compression is not None and self._compression.compresses_now:
+            frozen = True  # also if a GradScaler has skipped steps of the warm-up
+            inside = self._compression.momentum(parameter) != 0
+        if inside:  # what came before fades here, what comes now has the codec's momentum
+            state["exp_avg"].mul_(beta1)
         else:
+            state["exp_avg"].lerp_(gradient, 1 - beta1)
+        if frozen:
             denominator = self._denominators.get(parameter)
             if denominator is None:
-                denominator = self._denominator(state, group["freeze_step"], group)
+                last = max(1, min(step - 1, group["freeze_step"]))
+                denominator = self._denominator(state, last, group)
                 least = group["floor"] * float(denominator.square().mean().sqrt())
                 denominator = self._denominators[parameter] = denominator.clamp_(min=least)
+        else:
+            state["exp_avg_sq"].mul_(beta2).addcmul_(gradient, gradient, value=1 - beta2)
+            denominator = self._denominator(state, step, group)
         parameter.mul_(1 - group["lr"] * group["weight_decay"])
-        parameter.addcdiv_(
-            state["exp_avg"], denominator, value=-group["lr"] / (1 - beta1**step)
-        )
+        rate = group["lr"] / (1 - beta1**step)
+        parameter.addcdiv_(state["exp_avg"], denominator, value=-rate)
+        if inside:
+            parameter.addcdiv_(gradient, denominator, value=-rate * (1 - beta1))
 
     @staticmethod
     def _denominator(state: dict, step: int, group: dict) -> torch.Tensor:

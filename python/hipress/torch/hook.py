@@ -110,6 +110,19 @@ class Compression(Synchronizer):
         self._names = {id(p): n for n, p in parameters}
         self._waiting: list[torch.futures.Future] = []
 
+    def momentum(self, parameter: torch.nn.Parameter) -> float:
+        """What the codec multiplies earlier gradients of this parameter by before it adds the next
+        one and encodes the sum, once the warm-up is over; 0 if there is no such momentum."""
+        name = self._names.get(id(parameter))
+        if name is None or not self.settings.compresses(name, parameter.numel()):
+            return 0.0
+        return self.settings.momentum
+
+    @property
+    def compresses_now(self) -> bool:
+        """Whether the gradients of the last backward pass came after the warm-up."""
+        return self.step > self.settings.warmup_steps
+
     def hook(self, bucket: dist.GradBucket) -> torch.futures.Future:
         """Called by DDP in the backward pass when a bucket's gradients are there."""
         flat = bucket.buffer()

@@ -72,6 +72,12 @@ class Settings:
         else:
             self.decisions = self.plan if isinstance(self.plan, Mapping) else load(self.plan)
 
+    @property
+    def momentum(self) -> float:
+        """The codec's own momentum, 0 if it has none."""
+        default = {p.name: p.default for p in codecs()[self.type].typed_params()}
+        return float(self.params.get("momentum", default.get("momentum", 0.0)))
+
     def compresses(self, name: str, count: int) -> bool:
         """Whether a gradient of ``count`` elements is to be compressed."""
         decision = self.decisions.get(name)
