@@ -28,9 +28,8 @@ from torchnode import LATE, PEERS
 METHODS = "float32 fp16 powersgd:1 powersgd:4 onebit tbq:threshold=0.001 "
 METHODS += "maxmin:bits=4 dgc:ratio=0.01,momentum=0"
 TO_LOSS = {
-    "gpt": "float32 fp16 powersgd:1 powersgd:1+late "
-    "onebit+late maxminef:bits=4+late ternary:momentum=0.9+late",
-    "vgg": "float32 fp16 powersgd:1 onebit maxminef:bits=4 ternary",
+    "gpt": "float32 fp16 powersgd:1 powersgd:1+late onebit+late maxminef:bits=4+late",
+    "vgg": "float32 fp16 powersgd:1 onebit maxminef:bits=4 tbq:threshold=0.003",
 }
 SMOOTH = 20  # steps; of the VGG-like network, 5 times its training set
 SHARE = 0.15  # of the steps, before "+late" begins
