@@ -88,6 +88,7 @@ def main() -> None:
         args.rates, args.rounds = args.rates[:1], 1
     modes = variants(args.codec)
     title = f"one step in ms, {args.nodes} nodes, topology {args.topology}, {args.codec['type']}"
+    title += f", dilation {args.dilation:g}"
     table = Table(title=title)
     for name in ("model", "rate", *modes, "auto / better of both"):
         table.add_column(name, justify="left" if name == "model" else "right")
@@ -110,7 +111,8 @@ def main() -> None:
                 cells = [f"{1e3 * least:.1f} ({1e3 * usual:.1f})" for least, usual in both.values()]
                 table.add_row(model, rate, *cells, "{:.2f} ({:.2f})".format(*ratios))
     Console(width=100).print(table)
-    jobs.save("autoplan", {"machine": machine, "codec": args.codec, "rows": rows})
+    jobs.save("autoplan", {"machine": machine, "codec": args.codec, "dilation": args.dilation,
+                           "rows": rows})  # fmt: skip
 
 
 if __name__ == "__main__":

@@ -9,7 +9,7 @@ All nodes share this machine's processors. *Time dilation* gives each as much as
 own has: links are D times slower, and every measured time is divided by D, so that a node seems to
 compute D times as fast (Gupta et al., "To Infinity and Beyond: Time-Warped Network Emulation",
 NSDI 2006). With D nodes and dilation D, each has all of this machine's processors, and memory, to
-itself. What is divided with the rest is the latency of the links, some 50 us.
+itself. What is divided with the rest is the latency of the links, some 50 us, and TCP's timers.
 
 >>> with ShapedNetwork(4, rate="1gbit") as network:
 ...     network.popen(0, ["python", "server.py"])
@@ -124,7 +124,8 @@ class ShapedNetwork:
         nodes: how many namespaces, 1 to 250.
         rate: as ``tc`` writes it, e.g. ``"1gbit"``; None leaves the links unshaped.
         dilation: of time, at least 1; what this class takes and tells is in dilated time.
-        burst, latency: of the token bucket filter, as ``tc`` writes them.
+        burst: of the token bucket filter, as ``tc`` writes it.
+        latency: seconds that a packet may wait in that filter.
         verify: measure one link on entry, and raise NetworkError if it is off by more than 15%.
 
     Attributes:
@@ -136,13 +137,13 @@ class ShapedNetwork:
         nodes: int,
         rate: str | None = "1gbit",
         burst: str = "512kb",
-        latency: str = "100ms",
+        latency: float = 0.1,
         verify: bool = True,
         dilation: float = 1.0,
     ) -> None:
         if not 1 <= nodes <= 250:
             raise ValueError(f"nodes is {nodes}; allowed are 1 to 250")
-        if not dilation >= 1:
+        if not 1 <= dilation < float("inf"):
             raise ValueError(f"dilation is {dilation}; allowed are 1 and more")
         global _counter
         _counter += 1
@@ -218,9 +219,10 @@ class ShapedNetwork:
             _run("ip", "-n", name, "link", "set", "lo", "up")
             if self.rate:
                 rate = f"{bits_per_second(self.rate) / self.dilation:.0f}bit"
+                latency = f"{self.latency * self.dilation:g}s"
                 for where, device in ((switch, port), (name, "eth0")):
                     _run("tc", "-n", where, "qdisc", "add", "dev", device, "root", "tbf", "rate",
-                         rate, "burst", self.burst, "latency", self.latency)  # fmt: skip
+                         rate, "burst", self.burst, "latency", latency)  # fmt: skip
 
     def _verify(self) -> None:
         wanted = bits_per_second(self.rate)
@@ -269,10 +271,17 @@ def bits_per_second(rate: str) -> float:
     return float(match.group(1)) * {"": 1.0, "k": 1e3, "m": 1e6, "g": 1e9}[match.group(2)]
 
 
+def _dilation(text: str) -> float:
+    value = float(text)
+    if not 1 <= value < float("inf"):
+        raise argparse.ArgumentTypeError(f"{text} is not a number from 1 on")
+    return value
+
+
 def add_dilation(parser: argparse.ArgumentParser) -> None:
     """The option of benchmarks that pass it on as ShapedNetwork's `dilation`."""
     parser.add_argument(
-        "--dilation", type=float, default=1.0, metavar="D",
+        "--dilation", type=_dilation, default=1.0, metavar="D",
         help="links D times slower, and times divided by D: as if each node had D times as much "
         "of this machine's processors; as many as there are nodes gives each a machine of its own",
     )  # fmt: skip

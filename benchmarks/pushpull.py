@@ -223,7 +223,8 @@ def main() -> int:
         record = {
             "machine": machine,
             "setup": {"name": setup, "elements": args.elements, "rate": args.rate,
-                      "dilation": args.dilation, "measured_bits_per_second": bits},
+                      "dilation": args.dilation if setup == "shaped" else 1.0,
+                      "measured_bits_per_second": bits},
             "rows": [
                 {"name": row.name, "median_ms": round(row.median * 1e3, 2) if row.seconds else None,
                  "ms": [round(value * 1e3, 2) for value in row.seconds],

@@ -40,7 +40,7 @@ SIZES = {
 }
 TYPES = {"none": {}, "tbq": {"threshold": 0.5}, "onebit": {}}
 # A short queue and a small bucket: what is sent after a pause must not go faster than the rate.
-SHAPE = {"burst": "64kb", "latency": "200ms", "verify": False}
+SHAPE = {"burst": "64kb", "latency": 0.2, "verify": False}
 
 
 def measure_profile(rate: str, folder: Path) -> Path:

@@ -195,7 +195,7 @@ def show_limits(
         found.append({"name": row.name, "ms": [round(s * 1e3, 2) for s in row.in_a_row],
                       "alone_ms": [round(s * 1e3, 2) for s in row.seconds],
                       "wire_ms": wire * 1e3, "codec_ms": codec * 1e3, "times_larger_bound": ratio,
-                      "cpu_ms": row.cpu * 1e3})
+                      "cpu_ms": network.seconds(row.cpu) * 1e3})
         if row.name in ("ring tbq", "ps tbq"):
             mark = "[green]holds[/]" if ratio <= WITHIN else "[red]missed[/]"
             console.print(f"{mark}: {row.name} takes {ratio:.2f}x the larger bound (goal {WITHIN})")

@@ -151,6 +151,7 @@ build_wheel() {
     -C build-dir=build -w build/wheel .
   PATH=$PWD/.venv/bin:$PATH auditwheel repair --exclude libssl.so.3 --exclude libcrypto.so.3 \
     -w "$WHEELS" build/wheel/*.whl
+  cmake -S . -B build -DHIPRESS_BUILD_TESTS=ON  # which a wheel has not
 }
 
 case ${1:-} in

@@ -193,6 +193,15 @@ def test_residual_is_what_was_not_sent(name, first, seed):
         residual = codec.residual
 
 
+@pytest.mark.parametrize("threshold", [1.0, 2.0, 4.0])
+def test_ternary_sends_elements_that_are_all_as_large(threshold: float):
+    codec = hipress.Compressor("ternary", threshold=threshold)
+    equal = np.full(4096, 0.1, np.float32)  # whose mean, in float32, is above them
+    for _ in range(4):
+        np.testing.assert_allclose(codec.decode(codec.encode(equal), equal.size), equal, rtol=1e-5)
+    assert np.abs(codec.residual).max() < 1e-5
+
+
 def test_ternary_sends_the_mean_of_what_is_large_of_the_running_sum():
     codec = hipress.Compressor("ternary", momentum=0.5)
     codec.encode(np.array([1, -1, 1, -1], np.float32))  # sent exactly; the momentum stays

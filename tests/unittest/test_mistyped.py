@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -13,6 +14,7 @@ from hipress import cli
 from hipress.compll import cli as compll_cli
 from hipress.launcher import cli as launch_cli
 
+SPECS = Path(compll_cli.__file__).parent / "specs"
 PLAN = "plan --topology RING --nnodes 4"
 STEP = "simulate --model vgg19 --nodes 4"
 
@@ -55,6 +57,7 @@ def files(tmp_path, monkeypatch):
         ("profile --type onebitt", 'unknown compression type "onebitt"; allowed: 1bit'),
         ("profile --type tbq:tau=1", 'type tbq has no parameter "tau"; its parameters: threshold'),
         ("profile --type tbq:threshold", "'threshold' is not param=value"),
+        ("profile --type tbq:threads=2", "tbq has no parameter threads"),
     ],
 )
 def test_hipress_says_what_is_wrong(files, capsys, line, sentence):
@@ -77,9 +80,11 @@ def test_hipress_says_what_is_wrong(files, capsys, line, sentence):
         ("binary -b", "binary: this algorithm is not a text file"),
         ("missing.cll -b", "cannot read the algorithm missing.cll: No such file or directory"),
         ("check text", "text:1:1: error: unexpected"),
+        (f"check {SPECS / 'fp16.cll'}", "cannot write to the cache of compiled code, other.json/"),
     ],
 )
 def test_compll_says_what_is_wrong(files, capsys, monkeypatch, line, sentence):
+    monkeypatch.setenv("HIPRESS_CACHE", "other.json/cache")
     monkeypatch.setattr(sys, "argv", ["compll", *line.split()])
     with pytest.raises(SystemExit) as end:
         compll_cli.main()

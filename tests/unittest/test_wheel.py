@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
+pytestmark = pytest.mark.timeout(300)
 
 
 def run(*command: str | Path, site: Path, timeout: float = 100) -> str:
@@ -31,8 +32,9 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
         pytest.skip("nothing is built: run make")
     wheels, site = tmp_path_factory.mktemp("wheels"), tmp_path_factory.mktemp("site")
     environment = {**os.environ, "WHEELS": str(wheels)}
-    done = subprocess.run([ROOT / "tools" / "setup.sh", "wheel"], capture_output=True, text=True,
-                          timeout=150, env=environment, check=False)  # fmt: skip
+    # `timeout` ends what the script has started, too.
+    command = ["timeout", "-k", "5", "200", ROOT / "tools" / "setup.sh", "wheel"]
+    done = subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     (wheel,) = wheels.iterdir()
     assert "py3-none-manylinux" in wheel.name

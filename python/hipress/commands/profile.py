@@ -71,6 +71,8 @@ def _type(text: str) -> tuple[str, dict[str, str]]:
         key, equals, value = pair.partition("=")
         if not equals:
             fail(f"--type {text}: {pair!r} is not param=value")
+        if key in ("type", "threads"):  # Compressor's own
+            fail(f"--type {text}: {name} has no parameter {key}")
         params[key] = value
     if name in ("", "none"):
         fail(f"--type {text}: none is measured in any case; name a compression type")

@@ -98,7 +98,7 @@ def compile_cached(name: str, source: str, flags: list[str], depends: Sequence[P
     :param name: what its file's name begins with
     :param flags: options after those that all generated code has
     :param depends: headers whose content makes a difference
-    :raises BuildError: if there is no C++ compiler, or it fails
+    :raises BuildError: if there is no C++ compiler, or it fails, or the cache cannot be written
     """
     compiler = os.environ.get("CXX") or "g++"
     found = shutil.which(compiler.split()[0])
@@ -111,8 +111,14 @@ def compile_cached(name: str, source: str, flags: list[str], depends: Sequence[P
     for part in (source.encode(), *(header.read_bytes() for header in depends)):
         digest.update(part)
     target = cache_directory() / f"{name}-{digest.hexdigest()[:24]}.so"
-    if not target.exists():
-        _compile(command, flags, source, target)
+    try:
+        if not target.exists():
+            _compile(command, flags, source, target)
+    except OSError as error:
+        raise BuildError(
+            f"cannot write to the cache of compiled code, {target.parent}: {error.strerror}; "
+            "HIPRESS_CACHE names another folder"
+        ) from error
     return target
 
 
