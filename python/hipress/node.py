@@ -115,7 +115,10 @@ class Node:
         return self._group_size()[1]
 
     def num_dead_node(self, node_id: int = 7) -> int:
-        """Dead nodes in a group: ``node_id`` adds 1 (scheduler), 2 (servers), 4 (workers)."""
+        """Dead nodes in a group: ``node_id`` adds 1 (scheduler), 2 (servers), 4 (workers).
+
+        A node that has left as a failure counts itself.
+        """
         number = c_int()
         self._check(lib.HipressNumDeadNode(self._handle, node_id, byref(number)))
         return number.value

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import os
+import threading
 
 import mxnet as mx
 from mxnet.base import _LIB, MXNetError
@@ -12,6 +13,8 @@ from mxnet.base import check_call as check_mxnet
 from hipress._lib import check_call, lib
 
 _NOT_COMPUTED = "was not pushed because computing it failed"
+_PATIENCE = 5.0
+"""Seconds in which MXNet is to tell why."""
 _HANDLE = ctypes.c_void_p
 for _name in ("HipressMXPush", "HipressMXPull", "HipressMXPushPull"):
     getattr(lib, _name).argtypes = [
@@ -62,11 +65,24 @@ def _check_scheduled(code: int) -> None:
     except MXNetError as error:
         if _NOT_COMPUTED not in str(error):
             raise
+        raise error from _first_error()
+
+
+def _first_error() -> MXNetError | None:
+    """The first error of all that was scheduled; None if MXNet does not tell it soon: a row_sparse
+    push or pull, in MXNet's own store, may wait for ever for somebody who is gone."""
+    errors = []
+
+    def wait() -> None:
         try:
-            mx.nd.waitall()  # raises the first error of all that was scheduled
-        except MXNetError as cause:
-            raise error from cause
-        raise
+            mx.nd.waitall()
+        except MXNetError as error:
+            errors.append(error)
+
+    thread = threading.Thread(target=wait, daemon=True)
+    thread.start()
+    thread.join(_PATIENCE)
+    return errors[0] if errors else None
 
 
 def push(node, key, name: bytes, array, n: int, dtype: int, priority: int) -> None:  # noqa: ANN001

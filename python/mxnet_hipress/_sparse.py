@@ -40,6 +40,8 @@ class SparseStore:
         self._kv: _StockKVStore | None = None
         self._watch: SparseWatch | None = None
         self._has_optimizer = False
+        # A whole number, or empty: the node would not have joined.
+        self._timeout = int(os.environ.get("HIPRESS_TIMEOUT") or 600)
 
     @property
     def started(self) -> bool:
@@ -51,7 +53,8 @@ class SparseStore:
         if self._kv is None:
             self._start()
         with self._waiting(f"to initialise key {key.user_key!r}"):
-            self._kv.init(key.index, _all_rows(value))
+            # Of the other ranks' values MXNet takes storage type, shape and dtype alone.
+            self._kv.init(key.index, _all_rows(value) if self._kv.rank == 0 else value)
 
     def push(self, key: Key, arrays: list[mx.nd.NDArray], priority: int) -> None:
         """Pushes row_sparse gradients, one a device."""
@@ -92,15 +95,15 @@ class SparseStore:
             check_call(_LIB.MXKVStoreSetBarrierBeforeExit(self._kv.handle, ctypes.c_int(0)))
             check_call(_LIB.MXKVStoreFree(self._kv.handle))
             self._kv = None
+        if self._watch is not None:
             self._watch.close()
+            self._watch = None
 
     def _waiting(self, purpose: str) -> AbstractContextManager[None]:
         """For what MXNet's scheduler, which might be stopped, has a part in."""
-        text = os.environ.get("HIPRESS_TIMEOUT", "")
-        seconds = int(text) if text.isdecimal() and int(text) else 600
         return self._watch.within(
-            seconds,
-            f"waited {seconds} s for MXNet's scheduler, which server 0 runs, or for another "
+            self._timeout,
+            f"waited {self._timeout} s for MXNet's scheduler, which server 0 runs, or for another "
             f"worker {purpose} (HIPRESS_TIMEOUT changes this)",
         )
 
@@ -110,7 +113,8 @@ class SparseStore:
             self._node.command(server, Head.START_SPARSE, pack(0, address))
         host, port = pickle.loads(address)
         handle = KVStoreHandle()
-        self._watch = SparseWatch(self._node)
+        if self._watch is None:
+            self._watch = SparseWatch(self._node)
         environment = _environment(
             DMLC_ROLE="worker", DMLC_PS_ROOT_URI=host, DMLC_PS_ROOT_PORT=str(port)
         )
@@ -124,7 +128,7 @@ class SparseStore:
 def _all_rows(value: mx.nd.NDArray) -> mx.nd.NDArray:
     """The same value with every row stored: MXNet's server takes the rows that it is initialised
     with for all rows, in their order; it aborts if there are none."""
-    rows = mx.nd.arange(value.shape[0], ctx=value.context)
+    rows = mx.nd.arange(value.shape[0], ctx=value.context, dtype="int64")
     return mx.nd.sparse.row_sparse_array((value.tostype("default"), rows), shape=value.shape)
 
 

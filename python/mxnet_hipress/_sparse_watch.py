@@ -12,11 +12,17 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
+from types import FrameType
+
+import mxnet as mx
 
 from hipress.node import Node
 
 PATIENCE = 10.0
 """Seconds, after a death, in which the script must have got on from where it was."""
+_MXNET = str(Path(mx.__file__).parent) + os.sep
+_OURS = str(Path(__file__).with_name("_sparse.py"))
 
 
 class SparseWatch:
@@ -48,16 +54,17 @@ class SparseWatch:
         self._thread.join()
 
     def _watch(self) -> None:
-        stuck_since, before = time.monotonic(), None
+        stuck_since, before = time.monotonic(), None  # since when the script is at a place, and it
         while not self._end.wait(0.5):
             if time.monotonic() > self._late:
                 self._leave(self._what)
-            frame = sys._current_frames().get(threading.main_thread().ident)
-            now = frame and (id(frame), frame.f_lasti)
-            if now != before or not self._node.num_dead_node():
+            now = _place_in_mxnet() if self._node.num_dead_node() else None
+            if now is None or now != before:
                 stuck_since, before = time.monotonic(), now
             elif time.monotonic() - stuck_since > PATIENCE:
-                self._leave(f"{self._sentence()}; this worker was waiting in MXNet's own store")
+                self._leave(
+                    f"{self._sentence()}; this worker was probably waiting in MXNet's own store"
+                )
 
     def _sentence(self) -> str:
         try:
@@ -70,3 +77,12 @@ class SparseWatch:
         print(f"hipress worker {self._node.rank}: {what}", file=sys.stderr, flush=True)
         self._node.abort()
         os._exit(1)
+
+
+def _place_in_mxnet() -> tuple[FrameType, int] | None:
+    """Where the script is, if that is a call of MXNet; a checkpoint, say, may take its time."""
+    frame = sys._current_frames().get(threading.main_thread().ident)  # None at a prompt
+    if frame is None:
+        return None
+    file = frame.f_code.co_filename
+    return (frame, frame.f_lasti) if file.startswith(_MXNET) or file == _OURS else None

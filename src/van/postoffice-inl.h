@@ -119,6 +119,7 @@ class Postoffice::Impl final : public VanReceiver {
   std::unique_ptr<SchedulerState> state_;  ///< only at the scheduler
   bool started_ = false;
   bool stopping_ = false;
+  bool aborted_ = false;
   std::string start_failure_;
   std::vector<std::pair<NodeId, std::string>> deaths_;
   std::set<NodeId> up_;  ///< connected to this node

@@ -24,6 +24,7 @@ void Postoffice::Impl::Leave(bool goodbye) {
     std::unique_lock<std::mutex> lock(mutex_);
     if (!goodbye) AwaitTold(&lock);
     if (goodbye && started_ && !stopping_) timeline_.Ship();
+    aborted_ = aborted_ || (!goodbye && !stopping_);
     stopping_ = true;
     changed_.notify_all();
   }
@@ -47,6 +48,7 @@ std::vector<NodeId> Postoffice::Impl::Dead() {
   std::lock_guard<std::mutex> lock(mutex_);
   std::vector<NodeId> dead;
   for (const auto& death : deaths_) dead.push_back(death.first);
+  if (aborted_) dead.push_back(self());  // as all others see it
   return dead;
 }
 

@@ -80,6 +80,8 @@ TEST(JobOptions, TheEnvironmentIsCheckedVariableByVariable) {
            {"DMLC_WORKER_ID", "4", "DMLC_WORKER_ID is '4', but must be a whole number from -1 to 3"},
            {"HIPRESS_TLS", "yes", "HIPRESS_TLS is 'yes', but must be auto, on or off"},
            {"HIPRESS_START_TIMEOUT", "0", "HIPRESS_START_TIMEOUT is '0'"},
+           {"HIPRESS_TIMEOUT", "60s", "HIPRESS_TIMEOUT is '60s', but must be a whole number from 1 to"},
+           {"HIPRESS_TIMEOUT", "0", "HIPRESS_TIMEOUT is '0'"},
            {"HIPRESS_HEARTBEAT_INTERVAL_MS", "3000", "must be at least twice"}}) {
     EXPECT_HAS(error_with(c.name, c.value), c.error);
   }

@@ -157,6 +157,7 @@ TEST(Postoffice, DeathIsToldToEveryoneOnce) {
     EXPECT_HAS(node->deaths[0].second, "worker 1 (127.0.0.1:");
     EXPECT_EQ(node->office.Dead(), std::vector<NodeId>{Worker(1)});
   }
+  EXPECT_EQ(job.worker(1).office.Dead(), std::vector<NodeId>{Worker(1)});
   EXPECT_HAS(job.server(0).office.WaitForEnd(), "worker 1");
   EXPECT_HAS(job.scheduler().office.WaitForEnd(), "worker 1");
   std::this_thread::sleep_for(milliseconds(100));

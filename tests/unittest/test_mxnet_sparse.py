@@ -108,4 +108,72 @@ def test_nobody_waits_for_ever_in_mxnets_own_store():
     for name, result in results.items():
         assert result.returncode == 1, result
         assert name == "server 0" or "server 0 (" in result.output, result
-    assert "was waiting in MXNet's own store" in results["worker 0"].output, results["worker 0"]
+    output = results["worker 0"].output
+    assert "was probably waiting in MXNet's own store" in output, output
+
+
+@pytest.mark.timeout(150)
+def test_a_gradient_that_failed_is_told_though_mxnets_own_store_waits_for_ever():
+    def program():
+        import mxnet as mx
+
+        kv = mx.kv.create("dist_sync")
+        dense, shape = mx.nd.zeros(10), (50, 8)
+        kv.init("dense", dense)
+        kv.init("embedding", mx.nd.zeros(shape).tostype("row_sparse"))
+        kv.set_optimizer(mx.optimizer.SGD())
+        if kv.rank == 0:
+            kv.barrier()  # so MXNet's servers wait for worker 0's gradient
+        data = mx.nd.ones((1, 8))
+        kv.push("embedding", mx.nd.sparse.row_sparse_array((data, [3]), shape=shape))
+        kv.push("dense", mx.nd.random.normal(0, -1, shape=10))  # fails when it is computed
+        kv.pull("dense", dense)
+        try:
+            dense.wait_to_read()
+        except mx.MXNetError as error:
+            print("waited:", error)
+        kv.push("dense", dense)
+
+    prefix = [sys.executable, "-m", "mxnet_hipress"]
+    with Cluster(program, 2, 1, worker_prefix=prefix) as cluster:
+        results = {result.name: result for result in cluster.wait(60)}
+    assert all(result.returncode == 1 for result in results.values()), results
+    output = results["worker 1"].output
+    assert output.count("gradient of key 'dense' was not pushed") == 2, output
+    assert "worker 1 (" in results["worker 0"].output, results["worker 0"]
+
+
+def test_only_a_worker_that_stays_in_mxnet_is_ended_after_a_death(monkeypatch):
+    import mxnet as mx
+
+    from mxnet_hipress import _sparse_watch
+
+    class Survivor:
+        Error = mx.MXNetError
+
+        def num_dead_node(self):
+            return 1
+
+        def barrier(self):
+            raise mx.MXNetError("worker 1 died")
+
+    ended = []
+    monkeypatch.setattr(_sparse_watch, "PATIENCE", 0.5)
+    monkeypatch.setattr(_sparse_watch.SparseWatch, "_leave", lambda _, what: ended.append(what))
+    watch = _sparse_watch.SparseWatch(Survivor())
+    try:
+        time.sleep(2.5)  # a checkpoint, say
+        assert not ended
+        exec(compile("import time; time.sleep(2.5)", mx.__file__, "exec"))
+        assert "worker 1 died; this worker was probably waiting in MXNet" in ended[0]
+    finally:
+        watch.close()
+
+
+def test_every_row_of_a_large_table_has_its_own_index():
+    import mxnet as mx
+
+    from mxnet_hipress._sparse import _all_rows
+
+    rows = _all_rows(mx.nd.zeros((2**24 + 3, 1), dtype="float16").tostype("row_sparse"))
+    assert rows.indices[-3:].asnumpy().tolist() == [2**24, 2**24 + 1, 2**24 + 2]
