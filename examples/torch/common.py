@@ -92,8 +92,11 @@ def optimizer_of(
             parameters, lr=rate, betas=(0.9, 0.98), freeze_step=args.warmup_steps,
             compression=compression,
         )  # fmt: skip
-    inside = params(args).get("momentum")
-    return torch.optim.SGD(parameters, lr=rate, momentum=0.0 if inside else args.momentum)
+    momentum = args.momentum
+    if compression is not None and compression.settings.momentum:
+        compression.settings.check_momentum()
+        momentum = 0.0  # the codec's takes its place
+    return torch.optim.SGD(parameters, lr=rate, momentum=momentum)
 
 
 class Report:

@@ -1,11 +1,13 @@
 """FrozenAdamW: AdamW first, then linear in the gradients."""
 
 import copy
-from types import SimpleNamespace
 
 import pytest
 
-from torch_cluster import torch
+from torch_cluster import run_ranks, torch
+
+WARM_UP = 5
+TOPOLOGIES = ["ps", "star", "ring", "tree", "butterfly", "hierarchical"]
 
 
 def make(cls=None, **more):
@@ -61,52 +63,188 @@ def test_elements_without_gradients_are_not_divided_by_nothing():
     assert moved[0].max() <= 11 * moved[1].max()
 
 
-class Compression:
-    """What FrozenAdamW asks of one: weights have a momentum of 0.9, other parameters none."""
+def fake(topology="ps", momentum=0.9, warmup_steps=WARM_UP, **more):
+    """A compression of weights, without ranks; biases are small."""
+    import hipress.torch
+    from hipress.torch.settings import Settings
 
-    def __init__(self, momentum=0.9, warmup_steps=5):
-        self.settings = SimpleNamespace(momentum=momentum, warmup_steps=warmup_steps)
-        self.compresses_now = False
+    class Fake(hipress.torch.Compression):
+        compresses_now = False
 
-    def momentum(self, parameter):
-        return self.settings.momentum if parameter.dim() > 1 else 0.0
+        def __init__(self):
+            self.settings = Settings(
+                "ternary", {"momentum": momentum}, topology, warmup_steps=warmup_steps, **more
+            )
+
+        def momentum(self, parameter):
+            return self.settings.momentum if parameter.dim() > 1 else 0.0
+
+    return Fake()
 
 
 @pytest.mark.parametrize("skipped", [0, 2])
 def test_a_momentum_of_the_codec_takes_the_place_of_its_own(skipped):
     """Weights get running sums of gradients from the first compressed step on, as from a codec;
     so too if a GradScaler has skipped steps of the warm-up."""
-    plain = make(freeze_step=5 - skipped)
-    compression = Compression()
+    plain = make(freeze_step=WARM_UP - skipped)
+    compression = fake()
     model, optimizer = make(compression=compression)
-    optimizer.load_state_dict(copy.deepcopy(optimizer.state_dict()))
     velocity = torch.zeros(30, 20)
     for step in range(20):
         generator = torch.Generator().manual_seed(step)
         weight = torch.randn(30, 20, generator=generator)
         bias = torch.randn(30, generator=generator)
-        compression.compresses_now = step >= 5 - skipped
-        if compression.compresses_now:
-            velocity = 0.9 * velocity + weight
+        compression.compresses_now = step >= WARM_UP - skipped
+        velocity = 0.9 * velocity + weight if compression.compresses_now else velocity
         for (to, stepper), first in (
-            (plain, weight), ((model, optimizer), velocity if step >= 5 - skipped else weight),
-        ):  # fmt: skip
+            (plain, weight),
+            ((model, optimizer), velocity if compression.compresses_now else weight),
+        ):
             to.weight.grad, to.bias.grad = first.clone(), bias.clone()
             stepper.step()
         for ours, theirs in zip(model.parameters(), plain[0].parameters(), strict=True):
             torch.testing.assert_close(ours, theirs, rtol=1e-4, atol=1e-6)
 
 
+@pytest.mark.parametrize("momentum", [0.0, 0.9])
+def test_a_parameter_that_is_first_used_after_the_warm_up_is_not_divided_by_nothing(momentum):
+    compression = fake(momentum=momentum)
+    model, optimizer = make(compression=compression, weight_decay=0.0)
+    before = model.weight.detach().clone()
+    for step in range(WARM_UP + 10):
+        compression.compresses_now = step >= WARM_UP
+        late = torch.randn(30, 20, generator=torch.Generator().manual_seed(step))
+        model.weight.grad = late if compression.compresses_now else None
+        model.bias.grad = torch.ones(30)
+        optimizer.step()
+    moved = (model.weight.detach() - before).abs()
+    assert 0 < moved.max() < 10 * 0.01 * 10  # 10 steps of lr, the least denominator a tenth
+    assert optimizer.state[model.weight]["exp_avg_sq_updates"] == 3  # half of five, and one more
+    assert optimizer.state[model.bias]["exp_avg_sq_updates"] == WARM_UP
+
+
+def test_after_skipped_steps_it_goes_on_with_the_same_bits():
+    """Denominators know how many gradients they are of, and not only how many steps there were."""
+    compression = fake()
+    model, optimizer = make(compression=compression)
+    train(model, optimizer, 0, WARM_UP - 2)
+    compression.compresses_now = True
+    train(model, optimizer, WARM_UP, WARM_UP + 6)
+    saved = copy.deepcopy((model.state_dict(), optimizer.state_dict()))
+    expected = train(model, optimizer, 20, 23)
+    model, optimizer = make(compression=compression)
+    model.load_state_dict(saved[0])
+    optimizer.load_state_dict(saved[1])
+    assert torch.equal(train(model, optimizer, 20, 23), expected)
+
+
+def exact(rank, topology):
+    """Gradients whose elements are of one size on a rank are nothing that ternary must round; so
+    with its momentum the steps are those of FrozenAdamW on the means of uncompressed gradients."""
+    from torch.nn.parallel import DistributedDataParallel
+
+    import hipress.torch
+
+    model = torch.nn.Linear(100, 40)
+    ddp = DistributedDataParallel(model)
+    compression = hipress.torch.compress(
+        ddp, "ternary", topology=topology, min_size=1000, warmup_steps=WARM_UP, momentum=0.9,
+        threshold=0.5,
+    )  # fmt: skip
+    more = {"lr": 0.01, "freeze_step": WARM_UP}
+    plain = copy.deepcopy(model)
+    theirs = hipress.torch.FrozenAdamW(plain.parameters(), **more)
+    ours = hipress.torch.FrozenAdamW(model.parameters(), **more, compression=compression)
+    signs = [
+        torch.randn(40, 100, generator=torch.Generator().manual_seed(r)).sign() for r in range(2)
+    ]
+    for step in range(WARM_UP + 10):
+        generator = torch.Generator().manual_seed(100 + step)
+        sizes = torch.rand(2, generator=generator) + 0.1
+        if step >= WARM_UP:  # then the sum of two ranks is of one size, too, or nothing
+            sizes[1] = sizes[0]
+        biases = torch.randn(2, 40, generator=generator)
+        ours.zero_grad()
+        rows = ddp(torch.eye(100)) - model.bias  # the weights, transposed
+        loss = (rows.T * signs[rank] * sizes[rank]).sum() + (model.bias * biases[rank]).sum()
+        loss.backward()
+        ours.step()
+        plain.weight.grad = (signs[0] * sizes[0] + signs[1] * sizes[1]) / 2
+        plain.bias.grad = biases.mean(0)
+        theirs.step()
+        for name, parameter in model.named_parameters():
+            torch.testing.assert_close(
+                parameter, plain.get_parameter(name), rtol=1e-4, atol=1e-5, msg=f"{name} {step}"
+            )
+    return [p.detach().numpy().tobytes() for p in model.parameters()]
+
+
+def real(rank):
+    with pytest.raises(ValueError, match="momentum of 0.9 needs a topology in which every rank's"):
+        exact(rank, "ring")
+    return [exact(rank, topology) for topology in ("ps", "star", "hierarchical")]
+
+
+def test_with_a_real_compression_the_momentum_is_adams_or_it_is_refused():
+    first, second = run_ranks(real, 2)
+    assert isinstance(first, list), first
+    assert first == second
+
+
+@pytest.mark.parametrize("devices", [1, 2])
+@pytest.mark.parametrize("topology", TOPOLOGIES)
+def test_the_momentum_is_whole_where_every_rank_encodes_its_own_gradient(topology, devices):
+    from hipress.torch.settings import Settings
+    from hipress.torch.state import own_places
+
+    settings = Settings("ternary", {"momentum": 0.9}, topology, devices_per_host=devices)
+    graph = settings.graph(200_000, 4, home=1)
+    each = {own_places(graph, p) for p in range(len(graph.partitions))}
+    assert settings.encodes_each == (each == {4})
+    if settings.encodes_each:
+        make(compression=fake(topology, devices_per_host=devices))
+    else:
+        with pytest.raises(ValueError, match=f"and {topology} encodes sums: give ternary momen"):
+            make(compression=fake(topology, devices_per_host=devices))
+    make(compression=fake(topology, momentum=0.0, devices_per_host=devices))
+
+
 @pytest.mark.parametrize(
-    ("compression", "sentence"),
+    ("settings", "sentence"),
     [
-        (Compression(warmup_steps=7), "must be the compression's warmup_steps, 7, not 5"),
-        (Compression(momentum=0.5), "momentum must be 0 or beta 1, 0.9, not 0.5"),
+        ({"warmup_steps": 7}, "must be the compression's warmup_steps, 7, not 5"),
+        ({"momentum": 0.5}, "momentum must be 0 or beta 1, 0.9, not 0.5"),
     ],
 )
-def test_settings_that_do_not_fit_the_compression_are_refused(compression, sentence):
+def test_settings_that_do_not_fit_the_compression_are_refused(settings, sentence):
     with pytest.raises(ValueError, match=sentence):
-        make(compression=compression)
+        make(compression=fake(**settings))
+
+
+def test_settings_of_a_loaded_state_or_another_group_are_refused_and_change_nothing():
+    model, optimizer = make(compression=fake())
+    train(model, optimizer, 0, 3)
+    before = copy.deepcopy(optimizer.state_dict())
+    for other, sentence in (
+        (make(betas=(0.8, 0.999)), "momentum must be 0 or beta 1, 0.8, not 0.9"),
+        (make(freeze_step=7), "must be the compression's warmup_steps, 5, not 7"),
+    ):
+        train(*other, 0, 2)
+        with pytest.raises(ValueError, match=sentence):
+            optimizer.load_state_dict(other[1].state_dict())
+    more = torch.nn.Parameter(torch.zeros(3))
+    with pytest.raises(ValueError, match="beta 1, 0.7, not 0.9"):
+        optimizer.add_param_group({"params": [more], "betas": (0.7, 0.999)})
+    after = optimizer.state_dict()
+    assert after["param_groups"] == before["param_groups"]
+    assert all(
+        torch.equal(after["state"][i]["exp_avg"], before["state"][i]["exp_avg"]) for i in (0, 1)
+    )
+
+
+def test_another_kind_of_compression_is_refused():
+    with pytest.raises(TypeError, match=r"what hipress.torch.compress\(\) returned, not str"):
+        make(compression="onebit")
 
 
 @pytest.mark.parametrize("at", [3, 9])
@@ -153,3 +291,4 @@ def test_its_warm_up_is_uncompressed_also_with_dgc():
     assert (ramp.params["warmup"], ramp.warmup_steps) == (30, 0)
     exact = Settings("dgc", {"ratio": 0.01, "warmup": 0}, warmup_steps=30)
     assert (exact.params["warmup"], exact.warmup_steps) == (0, 30)
+    assert (exact.momentum, Settings("onebit").momentum) == (0.9, 0.0)  # by default

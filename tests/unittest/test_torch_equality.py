@@ -120,7 +120,7 @@ def on_group(engine, rank, graphs, type, dtype, sizes=SIZES, waves=1):
         flat = torch.cat([gradient(rank, step, n, dtype) for n in sizes])
         engine.run(plan, flat, tag, "bucket 0")
         sha.update(flat.view(torch.uint8).numpy())
-    if waves > 1:  # what is wrong with the last one becomes known in all
+    if waves > 1:  # what is wrong with a rank's bucket is told with all of its messages
         if rank == 1:
             flat[-1] = float("nan")
         engine.run(plan, flat, tag, "bucket 0")
@@ -164,7 +164,8 @@ WAVED = [30_001, 20_000, 7]
 
 
 def run_in_waves(rank):
-    """As :func:`run_all`, of buckets that are cut into waves, and without subgroups."""
+    """As :func:`run_all`, of buckets that are cut into waves, and without subgroups; dtypes in
+    turns."""
     import torch.distributed as dist
 
     from hipress.casync import topologies
@@ -184,7 +185,7 @@ def run_in_waves(rank):
             )
             for home, n in enumerate(WAVED)
         ]  # fmt: skip
-        args = graphs, "maxminef", torch.float32, WAVED
+        args = graphs, "maxminef", DTYPES[number % len(DTYPES)], WAVED
         found[topology] = on_group(engine, rank, *args, waves=4)
         if number % world_size == rank:
             wanted[topology] = in_numpy(world_size, *args)

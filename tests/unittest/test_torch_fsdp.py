@@ -180,8 +180,10 @@ def modes(rank):
 
     import hipress.torch
     from hipress.secopa.plan import Decision
+    from hipress.torch.plan import Plan
 
     world_size = 3
+    Plan.WAVE = 900
     model = sharded(init_device_mesh("cpu", (world_size,)))
     model.parts[0].even.requires_grad_(False)
     plan = {"parts.1.few_rows": Decision(False, 1), "parts.0.uneven": Decision(True, 9)}
@@ -215,6 +217,8 @@ def modes(rank):
     assert not compression.places.made
     backward(model, rank, 1)
     check([1], expected_of)
+    # Of "uneven", whose 2405 elements are in nine parts, each rank merges one part in a wave.
+    assert 3 in {planned[0].waves for planned in compression._plans.values() if planned}
     for p in model.parameters():
         p.grad = None
     model.set_requires_gradient_sync(False)

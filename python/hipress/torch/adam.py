@@ -24,21 +24,31 @@ class FrozenAdamW(torch.optim.Optimizer):
     Until then it is torch.optim.AdamW, whose state it loads and whose state it saves.
 
     With ``compression``, the codec takes the first moment where it has a ``momentum``: every rank
-    then compresses its own running mean of gradients, which varies less than they do, and here the
+    then compresses its own running sum of gradients, which varies less than they do, and here the
     steps are linear in what arrives:
 
     >>> compression = hipress.torch.compress(model, "ternary", momentum=0.9, warmup_steps=500)
     >>> optimizer = hipress.torch.FrozenAdamW(
     ...     model.parameters(), lr=1e-3, freeze_step=500, compression=compression)
 
-    Parameters that are too small to be compressed keep their first moment here.
+    That is similar to 1-bit Adam, where a rank's momentum goes on from the mean over the ranks, as
+    compressed; here a rank never learns the others', as in DGC (Lin et al., ICLR 2018,
+    arXiv:1712.01887; with ``dgc`` what is sent is taken out of it). Parameters that are too small
+    to be compressed keep their first moment here.
 
-    :param freeze_step: a seventh of all steps is enough
+    The compression's steps count, and not this optimizer's, so all freeze when its warm-up ends,
+    also if a GradScaler has skipped steps: but for a parameter with fewer than half of freeze_step
+    updates by then (it was not used), which freezes when it has had that half.
+
+    :param freeze_step: updates of a parameter's second moment; a seventh of all steps is enough
     :param floor: from then on no denominator is below this share of its tensor's root mean square;
         else elements whose gradient was 0 all along (rare words) would be divided by 0
     :param compression: what ``compress()`` returned, with ``warmup_steps`` as freeze_step and a
-        ``momentum`` of 0 or beta 1
-    :raises ValueError: for a value out of range, or that is not the compression's
+        ``momentum`` of 0 or, in a topology in which every rank's gradient is encoded by itself (ps,
+        star, hierarchical with one device for each host), beta 1
+    :raises ValueError: for a value out of range, or that is not the compression's; also in
+        ``add_param_group()`` and ``load_state_dict()``, which then change nothing
+    :raises TypeError: for another kind of compression
     """
 
     def __init__(
@@ -53,14 +63,13 @@ class FrozenAdamW(torch.optim.Optimizer):
         floor: float = 0.1,
         compression: Compression | None = None,
     ) -> None:
-        if not isinstance(freeze_step, int) or freeze_step < 1:
-            raise ValueError(f"freeze_step must be a whole number from 1 on, not {freeze_step!r}")
-        for name, value in (("beta 1", betas[0]), ("beta 2", betas[1]), ("floor", floor)):
-            if not 0 <= value < 1:
-                raise ValueError(f"{name} must be in [0, 1), not {value!r}")
-        for name, value in (("lr", lr), ("eps", eps), ("weight_decay", weight_decay)):
-            if not value >= 0:
-                raise ValueError(f"{name} must be 0 or more, not {value!r}")
+        if compression is not None and not isinstance(compression, Compression):
+            raise TypeError(
+                "compression must be what hipress.torch.compress() returned, not "
+                f"{compression.__class__.__name__}"
+            )
+        self._denominators: dict[torch.Tensor, torch.Tensor] = {}
+        self._compression = compression
         super().__init__(
             params,
             {
@@ -68,34 +77,48 @@ class FrozenAdamW(torch.optim.Optimizer):
                 "freeze_step": freeze_step, "floor": floor,
             },
         )  # fmt: skip
-        self._denominators: dict[torch.Tensor, torch.Tensor] = {}
-        self._compression = compression
-        if compression is not None:
-            self._check(compression)
 
-    def _check(self, compression: Compression) -> None:
-        warmup = compression.settings.warmup_steps
-        for group in self.param_groups:
-            if group["freeze_step"] != warmup:
-                raise ValueError(
-                    f"freeze_step must be the compression's warmup_steps, {warmup}, not "
-                    f"{group['freeze_step']} (dgc's gradients go uncompressed until then with "
-                    "warmup=0)"
-                )
-            inside = compression.settings.momentum
-            if inside not in (0.0, group["betas"][0]):
-                raise ValueError(
-                    f"the compression's momentum must be 0 or beta 1, {group['betas'][0]}, not "
-                    f"{inside}"
-                )
+    def add_param_group(self, param_group) -> None:
+        """As in torch.optim."""
+        if isinstance(param_group, dict):
+            self._check({**self.defaults, **param_group})
+        super().add_param_group(param_group)
+
+    def _check(self, group: dict) -> None:
+        freeze_step, (beta1, beta2) = group["freeze_step"], group["betas"]
+        if not isinstance(freeze_step, int) or freeze_step < 1:
+            raise ValueError(f"freeze_step must be a whole number from 1 on, not {freeze_step!r}")
+        for name, value in (("beta 1", beta1), ("beta 2", beta2), ("floor", group["floor"])):
+            if not 0 <= value < 1:
+                raise ValueError(f"{name} must be in [0, 1), not {value!r}")
+        for name in ("lr", "eps", "weight_decay"):
+            if not group[name] >= 0:
+                raise ValueError(f"{name} must be 0 or more, not {group[name]!r}")
+        if self._compression is None:
+            return
+        settings = self._compression.settings
+        if freeze_step != settings.warmup_steps:
+            raise ValueError(
+                f"freeze_step must be the compression's warmup_steps, {settings.warmup_steps}, "
+                f"not {freeze_step} (dgc's gradients go uncompressed until then with warmup=0)"
+            )
+        if settings.momentum not in (0.0, beta1):
+            raise ValueError(
+                f"the compression's momentum must be 0 or beta 1, {beta1}, not {settings.momentum}"
+            )
+        settings.check_momentum()
 
     def load_state_dict(self, state_dict) -> None:
         """Goes on from a state of this class, or of torch.optim.AdamW."""
-        ours = [(group["freeze_step"], group["floor"]) for group in self.param_groups]
+        ours = [{name: g[name] for name in ("freeze_step", "floor")} for g in self.param_groups]
+        for group, more in zip(state_dict["param_groups"], ours):  # super() compares their numbers
+            self._check({**self.defaults, **more, **group})
         super().load_state_dict(state_dict)
-        for group, (freeze_step, floor) in zip(self.param_groups, ours, strict=True):
-            group.setdefault("freeze_step", freeze_step)
-            group.setdefault("floor", floor)
+        for group, more in zip(self.param_groups, ours, strict=True):
+            for name, value in more.items():
+                group.setdefault(name, value)
+        for state in self.state.values():  # AdamW updates it in every step
+            state.setdefault("exp_avg_sq_updates", int(state["step"]))
         self._denominators.clear()
 
     @torch.no_grad()
@@ -117,26 +140,27 @@ class FrozenAdamW(torch.optim.Optimizer):
             state["step"] = torch.tensor(0.0)
             state["exp_avg"] = torch.zeros_like(parameter)
             state["exp_avg_sq"] = torch.zeros_like(parameter)
+            state["exp_avg_sq_updates"] = 0
         state["step"] += 1
-        step = int(state["step"])
-        frozen, inside = step > group["freeze_step"], False
+        step, updates = int(state["step"]), state["exp_avg_sq_updates"]
+        enough, inside = group["freeze_step"], False
         if self._compression is not None and self._compression.compresses_now:
-            frozen = True  # also if a GradScaler has skipped steps of the warm-up
+            enough /= 2
             inside = self._compression.momentum(parameter) != 0
         if inside:  # what came before fades here, what comes now has the codec's momentum
             state["exp_avg"].mul_(beta1)
         else:
             state["exp_avg"].lerp_(gradient, 1 - beta1)
-        if frozen:
+        if updates >= enough:
             denominator = self._denominators.get(parameter)
             if denominator is None:
-                last = max(1, min(step - 1, group["freeze_step"]))
-                denominator = self._denominator(state, last, group)
+                denominator = self._denominator(state, group)
                 least = group["floor"] * float(denominator.square().mean().sqrt())
                 denominator = self._denominators[parameter] = denominator.clamp_(min=least)
         else:
             state["exp_avg_sq"].mul_(beta2).addcmul_(gradient, gradient, value=1 - beta2)
-            denominator = self._denominator(state, step, group)
+            state["exp_avg_sq_updates"] = updates + 1
+            denominator = self._denominator(state, group)
         parameter.mul_(1 - group["lr"] * group["weight_decay"])
         rate = group["lr"] / (1 - beta1**step)
         parameter.addcdiv_(state["exp_avg"], denominator, value=-rate)
@@ -144,6 +168,6 @@ class FrozenAdamW(torch.optim.Optimizer):
             parameter.addcdiv_(gradient, denominator, value=-rate * (1 - beta1))
 
     @staticmethod
-    def _denominator(state: dict, step: int, group: dict) -> torch.Tensor:
-        unbiased = (1 - group["betas"][1] ** step) ** 0.5
+    def _denominator(state: dict, group: dict) -> torch.Tensor:
+        unbiased = (1 - group["betas"][1] ** state["exp_avg_sq_updates"]) ** 0.5
         return state["exp_avg_sq"].sqrt().div_(unbiased).add_(group["eps"])

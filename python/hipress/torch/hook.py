@@ -112,7 +112,8 @@ class Compression(Synchronizer):
 
     def momentum(self, parameter: torch.nn.Parameter) -> float:
         """What the codec multiplies earlier gradients of this parameter by before it adds the next
-        one and encodes the sum, once the warm-up is over; 0 if there is no such momentum."""
+        one and encodes the sum, once the warm-up is over; 0 if there is no such momentum. In some
+        topologies only some ranks' gradients get it, see :meth:`Settings.check_momentum`."""
         name = self._names.get(id(parameter))
         if name is None or not self.settings.compresses(name, parameter.numel()):
             return 0.0

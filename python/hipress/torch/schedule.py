@@ -111,8 +111,11 @@ def results(graph: Graph) -> set[tuple[Node, int]]:
 def waves(graphs: Sequence[Graph], elements: int) -> list[list[int]]:
     """The wave of every partition of every graph, from 0: in each about so many elements.
 
-    Every node merges equally many partitions in a wave, if it does in all.
+    Every node merges equally many partitions in a wave, if it does in all; so a wave is at least
+    one partition of each.
     """
+    if sum(cut.count for graph in graphs for cut in graph.partitions) <= elements:
+        return [[0] * len(graph.partitions) for graph in graphs]
     found, number, filled = [], 0, 0
     for graph in graphs:
         turn, owned = {}, Counter()

@@ -66,6 +66,9 @@ class Settings:
             self.params["warmup"], self.warmup_steps = self.warmup_steps, 0
         self.config = Compressor(self.type, **self.params).config
         self.topology = topologies.named(ALIASES.get(self.topology, self.topology))
+        default = {p.name: p.default for p in known[self.type].typed_params()}
+        self.momentum = float(self.params.get("momentum", default.get("momentum", 0.0)))
+        """The codec's own momentum, 0 if it has none."""
 
         if self.plan is None or self.plan == AUTO:
             self.decisions: Mapping[str, Decision] = {}
@@ -73,10 +76,22 @@ class Settings:
             self.decisions = self.plan if isinstance(self.plan, Mapping) else load(self.plan)
 
     @property
-    def momentum(self) -> float:
-        """The codec's own momentum, 0 if it has none."""
-        default = {p.name: p.default for p in codecs()[self.type].typed_params()}
-        return float(self.params.get("momentum", default.get("momentum", 0.0)))
+    def encodes_each(self) -> bool:
+        """Whether every rank's own gradient is encoded by itself, so that all of it gets the
+        codec's momentum. What is encoded in a sum gets none: with a ring that is all ranks but the
+        first of each part, with a tree or butterfly all that receive before they send, with
+        hierarchical all of a host that has several devices."""
+        alone = self.topology == "hierarchical" and self.devices_per_host == 1
+        return alone or self.topology in ("colocated", "star")
+
+    def check_momentum(self) -> None:
+        """:raises ValueError: if the codec has a momentum that not every rank's gradient gets"""
+        if self.momentum and not self.encodes_each:
+            raise ValueError(
+                f"{self.type}'s momentum of {self.momentum} needs a topology in which every rank's "
+                "gradient is encoded by itself (ps, star, or hierarchical with one device for each "
+                f"host), and {self.topology} encodes sums: give {self.type} momentum=0"
+            )
 
     def compresses(self, name: str, count: int) -> bool:
         """Whether a gradient of ``count`` elements is to be compressed."""

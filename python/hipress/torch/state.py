@@ -9,9 +9,11 @@ to FSDP's ranks.
 
 from __future__ import annotations
 
+import inspect
 import logging
 import os
 import re
+import warnings
 from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -217,6 +219,9 @@ def load_checkpoint(of: Synchronizer, path: str | os.PathLike, key: str = "hipre
     names = [name for name in about if name.startswith(prefix)]
     if not names:
         raise ValueError(f"the checkpoint {os.fspath(path)!r} has no key {key!r}")
+    # Ranks read other keys, which is nothing to do together; PyTorch 2.6 knows no other way.
+    knows = "no_dist" in inspect.signature(checkpoint.load).parameters
+    alone = {"no_dist": True} if knows else {}
 
     def read(keys: list[str]) -> dict[str, Any]:
         wanted: dict[str, Any] = {}
@@ -226,8 +231,9 @@ def load_checkpoint(of: Synchronizer, path: str | os.PathLike, key: str = "hipre
                 torch.empty(about[name].size, dtype=about[name].properties.dtype)
                 if tensor else None
             )  # fmt: skip
-        # All ranks take part in every load: they take the same way through _load.
-        checkpoint.load(wanted, storage_reader=checkpoint.FileSystemReader(path))
+        with warnings.catch_warnings():  # of having no group, as is wanted
+            warnings.filterwarnings("ignore", "torch.distributed is", UserWarning)
+            checkpoint.load(wanted, storage_reader=checkpoint.FileSystemReader(path), **alone)
         return {name[len(prefix) :]: value for name, value in wanted.items()}
 
     _load(of, _Saved([name[len(prefix) :] for name in names], read), complete=True)
