@@ -1,7 +1,8 @@
 """Draws README's picture from what pushpull.py and time_to_accuracy.py have measured and saved.
 
 Left: the time to sum 64 MiB of gradients over 4 nodes at 1 Gbit/s. Right: test accuracy against
-seconds of training on such nodes, each seed a line, with a dot where a run reached its target.
+seconds of training on such nodes, each seed a line, with a dot where a run reached its target. Both
+with `--dilation 4`.
 
     python benchmarks/picture.py docs/images/slow-network.png
 """
@@ -56,6 +57,8 @@ def check(steps: dict[str, Any], training: dict[str, Any]) -> None:
     """Ends the program if they were not measured as the picture says."""
     if steps["setup"]["rate"] != "1gbit" or training["rate"] != "1gbit":
         sys.exit("picture.py: the results are of another rate than 1gbit")
+    if steps["setup"]["dilation"] != 4 or training["dilation"] != 4:
+        sys.exit("picture.py: the results were not measured with --dilation 4")
     if steps["setup"]["elements"] != 64 << 18:
         sys.exit("picture.py: the results of pushpull.py are not of 64 MiB")
 
@@ -91,7 +94,8 @@ def draw_training(axis: pyplot.Axes, result: dict[str, Any]) -> None:
     axis.set_ylim(bottom=80, top=99.5)
     axis.grid(True)
     axis.legend(frameon=False, loc="lower right")
-    title = f"To train a network to {target:g}% ({len(result['seeds'])} seeds)"
+    seeds = len(result["seeds"])
+    title = f"To train a network to {target:g}% ({seeds} seed{'s' * (seeds > 1)})"
     axis.set_title(title, loc="left", fontsize=12)
 
 
