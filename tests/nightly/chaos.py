@@ -80,12 +80,7 @@ class Job:
     steps: int
     optimizer: bool
     """In Python, on the servers."""
-    victim: str
-    number: int
-    after: float
-    """Seconds from the moment below to the signal."""
-    running: bool
-    """That moment is when all workers train, not the start of the job."""
+    strike: havoc.Strike
 
     @classmethod
     def draw(cls, dice: random.Random) -> Job:
@@ -103,18 +98,18 @@ class Job:
             [dice.choice(SIZES) for _ in range(dice.randint(1, 12))],
             dice.choice([3, 30, 1_000_000]),
             dice.random() < 0.4,
-            dice.choice(victims),
-            dice.choice([signal.SIGKILL, signal.SIGSTOP, signal.SIGTERM]),
-            dice.uniform(0, 1 if running else 3),
-            running,
+            havoc.Strike(
+                dice.choice(victims),
+                dice.choice([signal.SIGKILL, signal.SIGSTOP, signal.SIGTERM]),
+                dice.uniform(0, 1 if running else 3),
+                running,
+            ),
         )
 
     def __str__(self) -> str:
-        when = "training" if self.running else "starting"
         return (
             f"{self.workers} workers, {self.servers} servers, {self.topology}, "
-            f"{self.compression['type']}, {len(self.sizes)} keys; "
-            f"{signal.Signals(self.number).name} to {self.victim} {self.after:.2f} s after {when}"
+            f"{self.compression['type']}, {len(self.sizes)} keys; {self.strike}"
         )
 
     def play(self) -> list[str]:
@@ -129,30 +124,30 @@ class Job:
         with Cluster(
             WORKER, self.workers, self.servers, env=env, server_command=SERVER
         ) as cluster:
-            if self.running:
+            if self.strike.running:
                 try:
                     for rank in range(self.workers):
                         cluster.wait_for(f"worker {rank}", "running", timeout=60)
                 except AssertionError as error:
                     return [f"it did not start: {error}"]
-            time.sleep(self.after)
-            trained = self.running and self.victim in cluster.running()
+            time.sleep(self.strike.after)
+            trained = self.strike.running and self.strike.victim in cluster.running()
             done_before = "done" in "".join(
                 cluster.output(f"worker {rank}") for rank in range(self.workers)
             )
-            cluster.signal(self.victim, self.number)
+            cluster.signal(self.strike.victim, self.strike.number)
             deadline = time.monotonic() + DEADLINE
-            while set(cluster.running()) - {self.victim} and time.monotonic() < deadline:
+            while set(cluster.running()) - {self.strike.victim} and time.monotonic() < deadline:
                 time.sleep(0.02)
             wrong = self._judge(cluster, trained and not done_before)
             return [f"{each}\n{cluster.report()}" for each in wrong[:1]]
 
     def _judge(self, cluster: Cluster, must_name: bool) -> list[str]:
-        late = set(cluster.running()) - {self.victim}
+        late = set(cluster.running()) - {self.strike.victim}
         wrong = [f"{name} still runs" for name in sorted(late)]
-        victim = "the scheduler" if self.victim == "scheduler" else self.victim
+        victim = "the scheduler" if self.strike.victim == "scheduler" else self.strike.victim
         for name, process in cluster.processes.items():
-            if name == self.victim or name in late:
+            if name == self.strike.victim or name in late:
                 continue
             if process.returncode < 0:
                 wrong.append(f"{name} crashed with signal {-process.returncode}")

@@ -58,13 +58,8 @@ class Job:
     """Of the launcher, for topology and plan."""
     settings: dict[str, object]
     """Of the script; see mxnet_worker.py."""
-    victim: str
-    """A process's name as the launcher has it; "launcher", "supervisor of ..." or "nobody"."""
-    number: int
-    after: float
-    """Seconds from the moment below to the signal."""
-    running: bool
-    """That moment is when all workers train, not the start of the job."""
+    strike: havoc.Strike
+    """Its victim is as the launcher has it; or "launcher", "supervisor of ..." or "nobody"."""
 
     @classmethod
     def draw(cls, dice: random.Random) -> Job:
@@ -129,18 +124,14 @@ class Job:
             signals = [signal.SIGKILL, signal.SIGTERM]
         moment = dice.random() < 0.6
         after = dice.uniform(0, 1.5 if moment else 5)
-        return cls(
-            workers, servers, arguments, settings, victim, dice.choice(signals), after, moment
-        )
+        strike = havoc.Strike(victim, dice.choice(signals), after, moment)
+        return cls(workers, servers, arguments, settings, strike)
 
     def __str__(self) -> str:
         leaves = self.settings["leaves"]
-        if self.victim == "nobody":
+        event = str(self.strike)
+        if self.strike.victim == "nobody":
             event = f"worker {leaves['rank']} leaves, step {leaves['step']}" if leaves else "peace"
-        else:
-            when = "training" if self.running else "starting"
-            event = f"{signal.Signals(self.number).name} to {self.victim} "
-            event += f"{self.after:.2f} s after {when}"
         names = ("program", "store", "compressed", "types", "optimizer", "on_kvstore", "after")
         picked = {name: self.settings[name] for name in names}
         return f"{self.workers} workers {' '.join(self.arguments)} {picked}; {event}"
@@ -172,23 +163,24 @@ class Job:
 
     def _disturb(self, launch: Launch, log: Path) -> bool | None:
         """Sends the signal; returns whether it met a process, None if there was none to meet."""
-        if self.victim == "nobody":
+        strike = self.strike
+        if strike.victim == "nobody":
             return False
         deadline = time.monotonic() + DEADLINE
         lines = {f"[worker {rank}] running" for rank in range(self.workers)}
-        while self.running and not lines <= set(log.read_text(errors="replace").splitlines()):
+        while strike.running and not lines <= set(log.read_text(errors="replace").splitlines()):
             if launch.process.poll() is not None:
                 return False
             if time.monotonic() > deadline:
                 return None
             time.sleep(0.05)
-        time.sleep(self.after)
+        time.sleep(strike.after)
         deadline = time.monotonic() + DEADLINE
         while launch.process.poll() is None and time.monotonic() < deadline:
-            pid = processes(launch).get(self.victim)
+            pid = processes(launch).get(strike.victim)
             with contextlib.suppress(ProcessLookupError):
                 if pid is not None:
-                    os.kill(pid, self.number)
+                    os.kill(pid, strike.number)
                     return True
             time.sleep(0.05)
         return False
@@ -218,10 +210,11 @@ class Job:
             if "Traceback" in line and not line.startswith("[worker"):
                 wrong.append(f"not a sentence but {line}")
         endless, leaves = self.settings["steps"] > 1000, self.settings["leaves"]
-        if self.victim == "launcher" and hit:
-            allowed = {-self.number if self.number == signal.SIGKILL else 128 + self.number}
-            if not (endless and self.running):  # it had not started anything, or had ended it
-                allowed |= {0, -self.number}
+        strike = self.strike
+        if strike.victim == "launcher" and hit:
+            allowed = {-strike.number if strike.number == signal.SIGKILL else 128 + strike.number}
+            if not (endless and strike.running):  # it had not started anything, or had ended it
+                allowed |= {0, -strike.number}
             return wrong + [f"status {status}"] * (status not in allowed)
         if status == 0:
             digests = [line.split()[-1] for line in lines if "] done " in line]
@@ -242,9 +235,9 @@ class Job:
             name = re.compile(rf"{name.pattern}|has left the job|left the job while")
         if culprit == "MXNet's scheduler":  # survivors know only whose child it was
             name = re.compile("server 0")
-        if self.running or leaves:
+        if strike.running or leaves:
             wrong += [f"no {culprit} in {line}" for line in failed if not name.search(line)]
-        if (self.running and endless) or leaves:  # then there are others, who notice it
+        if (strike.running and endless) or leaves:  # then there are others, who notice it
             lines = [line for line in lines if not line.startswith("hipress-launch: ")]
         if not any(name.search(re.sub(r"^\[.*?\]", "", line)) for line in lines):
             wrong.append(f"nobody names {culprit}")
@@ -254,7 +247,7 @@ class Job:
         """Whose name the sentences must hold; None: nobody had a reason to fail."""
         if self.settings["leaves"]:
             return f"worker {self.settings['leaves']['rank']}"
-        return self.victim.replace("supervisor of ", "") if hit else None
+        return self.strike.victim.replace("supervisor of ", "") if hit else None
 
 
 def processes(launch: Launch) -> dict[str, int]:

@@ -4,12 +4,33 @@ from __future__ import annotations
 
 import argparse
 import random
+import signal
 import sys
 import time
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "unittest"))
+
+
+@dataclass
+class Strike:
+    """What happens to a job under a launcher or scheduler."""
+
+    victim: str
+    """A process's name."""
+    number: int
+    """Of the signal."""
+    after: float
+    """Seconds from the moment below to the signal."""
+    running: bool
+    """That moment is when all workers train, not the start of the job."""
+
+    def __str__(self) -> str:
+        when = "training" if self.running else "starting"
+        name = signal.Signals(self.number).name
+        return f"{name} to {self.victim} {self.after:.2f} s after {when}"
 
 
 class Job(Protocol):
