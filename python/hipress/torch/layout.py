@@ -16,7 +16,7 @@ import torch
 from hipress._lib import BFLOAT16, FLOAT16, FLOAT32
 from hipress.casync.graph import GRADIENT, Graph, Op, Task, worker
 from hipress.torch.places import OWN, Codecs, Places
-from hipress.torch.schedule import Round, Value, origins, results, schedule, waves
+from hipress.torch.schedule import Round, Value, origins, results, schedule, wave_count, waves
 
 FLAGS = {torch.float32: FLOAT32, torch.float16: FLOAT16, torch.bfloat16: BFLOAT16}
 """Types of gradients that can be compressed, as c_api.h numbers them."""
@@ -109,7 +109,7 @@ class Layout:
         self._dense: dict[Value, torch.Tensor] = {}
         self._final: set[Value] = set()
         wave = waves(graphs, self.WAVE) if self.WAVE else None
-        self.waves = 1 + max((n for each in wave or () for n in each), default=0)
+        self.waves = wave_count(wave)
         """Rounds on one level; what one of them receives is for the one so many later."""
         rounds = schedule(graphs, rank, wave)
         self._kinds = self._find_kinds()

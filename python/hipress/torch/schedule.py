@@ -135,6 +135,11 @@ def waves(graphs: Sequence[Graph], elements: int) -> list[list[int]]:
     return found
 
 
+def wave_count(wave: Sequence[Sequence[int]] | None) -> int:
+    """How many waves there are; None: one."""
+    return 1 + max((n for each in wave or () for n in each), default=0)
+
+
 def _owners(graph: Graph) -> list[Node | None]:
     """Who merges a partition last; None where nobody merges."""
     level, last = levels(graph), {}
@@ -155,7 +160,7 @@ def schedule(
     :param wave: of every partition, see :func:`waves`; default: there is one
     """
     node, last = worker(rank), -1
-    count = 1 + max((n for each in wave or () for n in each), default=0)
+    count = wave_count(wave)
     rounds: dict[int, Round] = {}
     order: dict[tuple, tuple] = {}
     for g, graph in enumerate(graphs):
