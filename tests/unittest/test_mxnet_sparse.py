@@ -127,12 +127,12 @@ def test_a_gradient_that_failed_is_told_though_mxnets_own_store_waits_for_ever()
         data = mx.nd.ones((1, 8))
         kv.push("embedding", mx.nd.sparse.row_sparse_array((data, [3]), shape=shape))
         kv.push("dense", mx.nd.random.normal(0, -1, shape=10))  # fails when it is computed
-        kv.pull("dense", dense)
-        try:
+        try:  # the pull refuses if it comes after the failure, waiting does if it came before
+            kv.pull("dense", dense)
             dense.wait_to_read()
         except mx.MXNetError as error:
-            print("waited:", error)
-        kv.push("dense", dense)
+            print("first:", error)
+        kv.push("dense", mx.nd.zeros(10))
 
     prefix = [sys.executable, "-m", "mxnet_hipress"]
     with Cluster(program, 2, 1, worker_prefix=prefix) as cluster:
