@@ -150,8 +150,11 @@ class Param(Node):
 
 @dataclass(frozen=True)
 class State(Node):
+    """:param condition: on the parameters; where it is false, the state is not kept; None: always"""
+
     name: str
     doc: str
+    condition: Node | None = None
 
 
 @dataclass(frozen=True)
