@@ -162,6 +162,15 @@ def test_an_optional_state_is_left_alone_where_its_condition_is_false(also):
             assert same_bits(states[0]["mean"], gradient(5000, 7)) == (decay == 0)
 
 
+def test_of_a_filter_the_number_alone_may_be_wanted():
+    text = "int* h = filter(range(g.size), [&](int i) -> bool { return g[i] > 0; });\n"
+    counted = from_text(ENCODE % (text + "c = concat(uint32(h.size));"))
+    x = gradient(1000)
+    expected = np.uint32((x > 0).sum()).tobytes()
+    assert compll.Interpreter(counted).encode(x) == expected
+    assert compll.Compiled(counted, ISAS[0]).encode(x) == expected
+
+
 def test_the_verifier_finds_broken_ir():
     broken = from_text(ENCODE % "c = concat(map(g, [&](float v) -> float { return v + 1; }));")
     loop = loops(broken.encode)[0]

@@ -6,7 +6,16 @@ import math
 import operator
 from collections import Counter
 
-from hipress.compll.ir.ir import COMPARE, Function, Instr, Loop, has_effect, reads, writes
+from hipress.compll.ir.ir import (
+    COMPARE,
+    Function,
+    Instr,
+    Loop,
+    has_effect,
+    node_writes,
+    reads,
+    writes,
+)
 from hipress.compll.passes.slices import replace
 
 _PURE_MEMORY = {"load", "load_at", "bucket_load", "element"}
@@ -205,6 +214,7 @@ def dce(function: Function) -> None:
                 body.append(node)
         body.reverse()
         names = {name for name, v in function.vectors.items() if v.kind == "temp"} - read
+        names -= {name for node in body for name in node_writes(node)}  # a filter's, for its size
         same = len(body) == len(function.body) and not names
         function.body = body
         for name in names:
