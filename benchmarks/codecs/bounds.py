@@ -54,6 +54,7 @@ void Encode(float* gradient, uint8* compressed) {
   float* x = residual + gradient;
   int* hot = filter(range(gradient.size), [&](int i) -> bool { return !(abs(x[i]) < 1.28); });
   residual = x;
+  residual = scatter(residual, hot, 0);
   compressed = concat(uint32(hot.size));
 }
 """

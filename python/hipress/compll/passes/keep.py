@@ -68,7 +68,10 @@ def _keep_in(function: Function, state: str) -> None:
             continue
         copies = [_copies(loop, first, x) for loop in later]
         if all(_enough(loop, state, known) for loop, known in zip(later, copies)):
-            first.body.append(Instr("store", [x], vec=[state]))
+            # Near x: at the end it would need a register all the way. All loads of it are before.
+            loads = [i for i in first.body if i.op == "load" and i.vec == [state]]
+            place = max(first.body.index(instr) for instr in (x, *loads))
+            first.body.insert(place + 1, Instr("store", [x], vec=[state]))
             for loop, known in zip(later, copies):
                 load = Instr("load", [], "f32", [state])
                 for instr in loop.body:
