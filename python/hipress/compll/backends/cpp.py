@@ -126,7 +126,10 @@ class ProgramWriter:
         for name in reversed(self.optional):
             used = f"(used >> {self.program.states.index(name)} & 1) != 0"
             found = [
-                (" && ".join(filter(None, (here, condition))), ", ".join(filter(None, (has, which))))
+                (
+                    " && ".join(filter(None, (here, condition))),
+                    ", ".join(filter(None, (has, which))),
+                )
                 for here, has in ((used, "true"), ("", "false"))
                 for condition, which in found
             ]

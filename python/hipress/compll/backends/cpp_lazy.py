@@ -1,9 +1,9 @@
 """Lazy states: what the last pass over memory would do is left to the next encode.
 
-Where the first pass keeps x = gradient + residual in the residual (passes/keep.py), and the last makes
-the new residual of it and of numbers that were only found out in between (onebit's means), the last
-is not done, and the numbers are saved instead. The next encode forms the residual while it reads x:
-one pass fewer, the same bits.
+Where the first pass keeps x = gradient + residual in the residual (passes/keep.py), and the last
+makes the new residual of it and of numbers that were only found out in between (onebit's means),
+the last is not done, and the numbers are saved instead. The next encode forms the residual while
+it reads x: one pass fewer, the same bits.
 """
 
 from __future__ import annotations

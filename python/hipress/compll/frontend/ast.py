@@ -150,7 +150,7 @@ class Param(Node):
 
 @dataclass(frozen=True)
 class State(Node):
-    """:param condition: on the parameters; where it is false, the state is not kept; None: always"""
+    """:param condition: on parameters; where it is false, the state is not kept. None: it is"""
 
     name: str
     doc: str

@@ -1,11 +1,11 @@
 """Keeping: what several passes over memory make anew is kept in a state that is overwritten anyway.
 
 `x = residual + gradient` is forwarded into each loop that reads x, and each of them would read both
-again. Where a later loop overwrites the residual, and all that the loops after the first want of the
-old one is x, the first loop stores x in its place: the others read one vector. A store that depends
-on nothing that the loops in between find out then moves up to the first, which has read what it
-needs. What the last loop does is then often of the residual alone, and a backend can leave it to the
-next encode (backends/cpp_lazy.py).
+again. Where a later loop overwrites the residual, and all that the loops after the first want of
+the old one is x, the first loop stores x in its place: the others read one vector. A store that
+depends on nothing that the loops in between find out then moves up to the first, which has read
+what it needs. What the last loop does is then often of the residual alone, and a backend can leave
+it to the next encode (backends/cpp_lazy.py).
 """
 
 from __future__ import annotations
