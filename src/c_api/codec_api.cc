@@ -204,7 +204,7 @@ int HipressCodecEncodeWith(HipressCodecHandle codec, const void* gradient, int64
   // A codec may put another buffer in a state's place.
   const std::vector<Buffer*> after = type.States(&state);
   for (size_t s = 0; s < after.size(); ++s) {
-    if (size > 0 && after[s]->as<float>() != states[s]) {
+    if (*after[s] && size > 0 && after[s]->as<float>() != states[s]) {
       std::memcpy(states[s], after[s]->data, size * sizeof(float));
     }
   }

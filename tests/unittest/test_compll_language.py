@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from compll_helpers import DATA, SPECS, from_text, gradient, program, same_bits, seed_program
+from compll_helpers import DATA, ISAS, SPECS, from_text, gradient, program, same_bits, seed_program
 from hipress import compll
 from hipress.compll.frontend.program import read_program
 from hipress.compll.ir import ir
@@ -59,6 +59,9 @@ ERRORS = [
     ("param float t = -1 in (0, inf);" + ENCODE % "c = concat(g);", 1, 17,
      "the default of t must be a finite number > 0"),
     ("state int* s;", 1, 7, "a state must be a vector of float"),
+    ("state float* residual if 1 > 0;\n" + ENCODE % "c = concat(g);", 1, 7, "always kept"),
+    ("state float* s if step > 0;\n" + ENCODE % "c = concat(g);", 1, 24,
+     "s can only depend on parameters and numbers"),
     (ENCODE % "c = concat(filter(g, [&](float v) -> bool { return v > sum(g); }));", 2, 56,
      "sum cannot be used inside a lambda"),
 ]  # fmt: skip
@@ -106,6 +109,66 @@ def test_fusion_leaves_one_pass_where_one_is_enough():
     assert len(loops(program("onebit").encode)) == 2  # means, then residual
     assert len(loops(program("terngrad").encode)) == 2
     assert not [v for v in program("onebit").encode.vectors.values() if v.name == "x"]
+
+
+def vectors(loop: ir.Loop, op: str) -> set[str]:
+    return {i.vec[0] for i in loop.body if i.op == op}
+
+
+def test_what_several_passes_need_is_kept_in_the_residual():
+    """Each later pass of ternary reads x alone; the velocity is written where it was read."""
+    first, second, third = loops(program("ternary").encode)
+    assert vectors(first, "load") == {"gradient", "residual", "velocity"}
+    assert vectors(first, "store") == {"residual", "velocity"}
+    assert vectors(second, "load") == vectors(third, "load") == {"residual"}
+    assert vectors(second, "store") == {"code"}
+    assert vectors(third, "store") == {"residual"}
+
+
+OPTIONAL = """
+param float decay = 0 in [0, 1);
+state float* mean if decay > 0;
+state float* residual;
+void Encode(float* g, uint8* c) {
+  float* x = residual + g + decay * mean;
+  float scale = max(abs(x));
+  residual = map(x, %s, [&](float v, float w) -> float { return v / scale + 0 * w; });
+  mean = x;
+  c = concat(x);
+}
+"""
+
+
+@pytest.mark.parametrize("also", ["x", "g"])
+def test_an_optional_state_is_left_alone_where_its_condition_is_false(also):
+    text = OPTIONAL % also
+    for isa in ISAS:
+        for decay in (0.0, 0.5):
+            states: list[dict] = [{"mean": gradient(5000, 7)} for _ in range(3)]
+            coders = [
+                compll.Interpreter(read_program(text), decay=decay),
+                compll.Interpreter(from_text(text), decay=decay),
+                compll.Compiled(from_text(text), isa, threads=2, decay=decay),
+            ]
+            for step in range(3):
+                x = gradient(5000, step)
+                payloads = {c.encode(x, s, step) for c, s in zip(coders, states)}
+                assert len(payloads) == 1
+                if decay == 0 and step == 0:  # what is left in it is not read, either
+                    assert payloads == {x.tobytes()}
+            for name in ("mean", "residual"):
+                assert same_bits(states[0][name], states[1][name])
+                assert same_bits(states[0][name], states[2][name])
+            assert same_bits(states[0]["mean"], gradient(5000, 7)) == (decay == 0)
+
+
+def test_of_a_filter_the_number_alone_may_be_wanted():
+    text = "int* h = filter(range(g.size), [&](int i) -> bool { return g[i] > 0; });\n"
+    counted = from_text(ENCODE % (text + "c = concat(uint32(h.size));"))
+    x = gradient(1000)
+    expected = np.uint32((x > 0).sum()).tobytes()
+    assert compll.Interpreter(counted).encode(x) == expected
+    assert compll.Compiled(counted, ISAS[0]).encode(x) == expected
 
 
 def test_the_verifier_finds_broken_ir():

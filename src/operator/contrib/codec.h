@@ -73,8 +73,8 @@ class Codec {
   virtual std::vector<std::string> StateNames() const;
   /// True if a payload depends on more than the gradient: on states, or on the count of encodes.
   virtual bool UsesStep() const { return HasResidual(); }
-  /// Where `state` holds them, in that order. An empty Buffer stands for zeros; the residual may
-  /// be lazy.
+  /// Where `state` holds them, in that order. An empty Buffer stands for zeros, and for what the
+  /// parameters make superfluous; the residual may be lazy.
   virtual std::vector<Buffer*> States(CodecState* state) const;
 
   /// Upper bound of Encode's result for n elements, in bytes; exact if FixedSize().

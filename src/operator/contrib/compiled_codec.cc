@@ -233,12 +233,17 @@ class CompiledCodec : public Codec {
       state->extra.assign(pointers->size(), Buffer());
       state->extra_of = algorithm_;
     }
+    const int64_t used = algorithm_->used_states(params_.data());
     for (size_t s = 0; s < pointers->size(); ++s) {
       if (static_cast<int>(s) == algorithm_->residual) {
         (*pointers)[s] = ResidualOf(state, n);
         continue;
       }
       Buffer& buffer = state->extra[s];
+      if ((used >> s & 1) == 0) {
+        buffer = Buffer();  // what was left in it, with other parameters, is out of date
+        continue;
+      }
       if (!buffer) buffer = ZeroState(n);
       (*pointers)[s] = buffer.as<float>();
     }

@@ -9,6 +9,7 @@ from hipress.compll.backends.cpp_lazy import lazy_plan
 from hipress.compll.backends.cpp_payload import indent, quoted
 from hipress.compll.backends.layout import Layout
 from hipress.compll.ir.ir import Block, Function, Instr, Param, Program
+from hipress.compll.passes.slices import backward
 
 
 def generate(program: Program, entry: str = "hipress_compll_algorithm") -> str:
@@ -25,6 +26,11 @@ class ProgramWriter:
         self.program, self.entry = program, entry
         self.statics = [param for param in program.params if param.static]
         self.lazy = lazy_plan(program)
+        vectors = program.encode.vectors if program.encode is not None else {}
+        self.optional = {
+            name: vectors[name].needs for name in program.states
+            if name in vectors and vectors[name].needs is not None
+        }  # fmt: skip
 
     def text(self) -> str:
         program = self.program
@@ -38,6 +44,7 @@ class ProgramWriter:
             "",
             *self.max_bytes(),
             *self.granularity(),
+            *self.used_states(),
         ]
         if program.encode is not None:
             parts += self.encode(program.encode)
@@ -70,8 +77,8 @@ class ProgramWriter:
 
     # Functions ----------------------------------------------------------------------
 
-    def template(self, more: str = "") -> list[str]:
-        arguments = [f"int {param.name}" for param in self.statics] + ([more] if more else [])
+    def template(self, more: tuple[str, ...] = ()) -> list[str]:
+        arguments = [f"int {param.name}" for param in self.statics] + list(more)
         return [f"template <{', '.join(arguments)}>"] if arguments else []
 
     def chosen(self) -> str:
@@ -98,15 +105,49 @@ class ProgramWriter:
             *FunctionWriter(self.program, function, self.lazy).text(),
             "return offset;",
         ]
-        variants = self.lazy.variants() if self.lazy is not None else None
+        more = [f"bool kHas_{name}" for name in self.optional]
+        more += ["int kLazy"] if self.lazy is not None else []
         return [
-            *self.template("int kLazy" if self.lazy is not None else ""),
+            *self.template(tuple(more)),
             "int64_t EncodeImpl(CompllEncodeCall& call) {",
             *indent(lines),
             "}",
             "",
             "int64_t Encode(CompllEncodeCall* call) {",
-            *indent(self.dispatch("EncodeImpl", "return -1;", variants)),
+            *(["  const int64_t used = UsedStates(call->params);"] if self.optional else []),
+            *indent(self.dispatch("EncodeImpl", "return -1;", self.variants())),
+            "}",
+            "",
+        ]
+
+    def variants(self) -> list[tuple[str, str]] | None:
+        """Conditions on an encode, and template arguments where they hold: the first that does."""
+        found = self.lazy.variants() if self.lazy is not None else [("", "")]
+        for name in reversed(self.optional):
+            used = f"(used >> {self.program.states.index(name)} & 1) != 0"
+            found = [
+                (
+                    " && ".join(filter(None, (here, condition))),
+                    ", ".join(filter(None, (has, which))),
+                )
+                for here, has in ((used, "true"), ("", "false"))
+                for condition, which in found
+            ]
+        return None if found == [("", "")] else found
+
+    def used_states(self) -> list[str]:
+        """Which states these parameters need, as bits: what is not needed is not allocated."""
+        lines = [f"int64_t used = {(1 << len(self.program.states)) - 1};"]
+        for name, needs in self.optional.items():
+            scalars = [n for n in self.program.encode.body if isinstance(n, Instr)]
+            result = self.scalars(backward(needs, scalars), needs)
+            bit = 1 << self.program.states.index(name)
+            lines += ["if (![&] {", *indent(result), f"}}()) used &= ~int64_t({bit});"]
+        return [
+            "int64_t UsedStates(const double* params) {",
+            "  (void)params;",
+            *indent(self.param_lines(with_static=False)),
+            *indent([*lines, "return used;"]),
             "}",
             "",
         ]
@@ -305,7 +346,7 @@ class ProgramWriter:
             f"  {quoted(program.summary)},",
             f"  {len(rows)}, {'kParams' if rows else 'nullptr'}, {len(program.states)},",
             f"  {names}, {residual}, {fixed},",
-            f"  Granularity, MaxBytes, {'Encode' if program.encode else 'nullptr'},",
+            f"  Granularity, MaxBytes, UsedStates, {'Encode' if program.encode else 'nullptr'},",
             f"  {'Decode' if program.decode else 'nullptr'},",
             f"  {'Settle' if self.lazy else 'nullptr'},",
             f"  {int(program.decode is not None and is_dense(program.decode))}, ForSum,",

@@ -86,6 +86,10 @@ class FunctionWriter(PayloadWriter, RankingWriter):
     def memory(self, name: str) -> str:
         return self.pointers[name]
 
+    def has(self, name: str) -> str:
+        """The template argument that says whether a state is kept; empty if it always is."""
+        return f"kHas_{name}" if self.function.vectors[name].needs is not None else ""
+
     def size(self, name: str) -> str:
         return self.value(self.function.vectors[name].size)
 
@@ -114,6 +118,8 @@ class FunctionWriter(PayloadWriter, RankingWriter):
                 pointer = f"state_{name}"
                 self.pointers[name] = pointer
                 self.lines.append(f"float* const {pointer} = call.states[{position}];")
+                if vectors[name].needs is not None:
+                    self.lines.append(f"(void){pointer};")
         if function.kind == "decode":
             self.pointers[function.output] = "part.out"
         position = 0
@@ -198,7 +204,7 @@ class FunctionWriter(PayloadWriter, RankingWriter):
         self.lines += blocks(writers, writers[0].domain)
 
     def loop(self, loop: Loop) -> None:
-        if self.lazy is not None and loop is self.lazy.second:
+        if self.lazy is not None and loop is self.lazy.last:
             self.lines += self.lazy.save([self.value(instr) for instr in self.lazy.uniforms])
             return
         for name in sorted(node_writes(loop)):
@@ -336,4 +342,5 @@ class FunctionWriter(PayloadWriter, RankingWriter):
         if output:
             value = f"part.add ? {place} + {value} : {value}"
         loop = f"for (int64_t j = 0; j < {count}; ++j) {place} = {value};"
+        loop = f"if ({self.has(target)}) {loop}" if self.has(target) else loop
         self.lines.append(f"if (!call.check_only) {loop}" if output else loop)

@@ -1,8 +1,9 @@
 """Lazy states: what the last pass over memory would do is left to the next encode.
 
-Where an encoder ends in a pass that makes a state of x = gradient + state and of numbers that only
-the first pass found out (onebit's means), the first pass stores x instead, and the numbers are kept
-beside it. The next encode forms the state while it reads x: one pass fewer, the same bits.
+Where the first pass keeps x = gradient + residual in the residual (passes/keep.py), and the last
+makes the new residual of it and of numbers that were only found out in between (onebit's means),
+the last is not done, and the numbers are saved instead. The next encode forms the residual while
+it reads x: one pass fewer, the same bits.
 """
 
 from __future__ import annotations
@@ -11,26 +12,24 @@ from dataclasses import dataclass
 
 from hipress.compll.backends.cpp_expr import LANE, expression, literal
 from hipress.compll.ir.ir import Instr, Loop, Program, node_reads, node_writes
-from hipress.compll.passes.slices import backward
 
 MAX_LAZY = 8
+_BY_PLACE = ("index", "random", "random16")
 
 
 @dataclass
 class LazyPlan:
-    """`second` stores to `state` what follows from x and `uniforms`; `first` can store x.
+    """`last` makes `state` of what `first` has stored in it, and of `uniforms`.
 
-    :ivar x: the value in the first loop
-    :ivar again: the same value in the second
-    :ivar body: instructions of the second loop that make `result` of `again`
+    :ivar x: the load of it in the last loop
+    :ivar body: instructions of the last loop that make `result` of `x`
     """
 
     state: str
     position: int
     first: Loop
-    second: Loop
+    last: Loop
     x: Instr
-    again: Instr
     body: list[Instr]
     result: Instr
     uniforms: list[Instr]
@@ -41,7 +40,7 @@ class LazyPlan:
         :param usual: a C++ constant: if it is true, so are the uniforms that are bools
         """
         known = {instr.id: f"l{number}" for number, instr in enumerate(self.uniforms)}
-        known[self.again.id] = "x"
+        known[self.x.id] = "x"
         lines = [
             f"const {LANE[instr.type]} l{number} = Set({name});"
             for number, (instr, name) in enumerate(zip(self.uniforms, names))
@@ -115,70 +114,36 @@ def lazy_plan(program: Program) -> LazyPlan | None:
         return None
     state = "residual"
     writers = [node for node in function.body if state in node_writes(node)]
-    if len(writers) != 1 or not isinstance(writers[0], Loop) or node_writes(writers[0]) != {state}:
+    readers = [node for node in function.body if state in node_reads(node)]
+    if len(writers) != 2 or readers[:1] != writers[:1] or readers[-1:] != writers[1:]:
         return None
-    second = writers[0]
-    readers = [node for node in function.body if state in node_reads(node) and node is not second]
-    if len(readers) != 1 or not isinstance(readers[0], Loop) or second.results:
+    first, last = writers
+    if not isinstance(first, Loop) or not isinstance(last, Loop):
         return None
-    first = readers[0]
-    if first.domain is not second.domain or not any(node is first for node in function.body):
+    if {i.op for i in [*first.body, *last.body] if state in i.vec} != {"load", "store"}:
         return None
-    if any(instr.op == "load_at" and state in instr.vec for instr in first.body):
+    if node_writes(last) != {state} or node_reads(last) != {state} or last.results:
         return None
-    result = next(instr for instr in second.body if instr.op == "store").args[0]
-    for again in second.body:
-        if again.op in ("load", "const", "index") or again.type != "f32":
-            continue
-        body = _without(result, again, second.body)
-        if body is None or not any(i.op == "load" for i in backward(again, second.body)):
-            continue
-        x = next((i for i in first.body if _same(i, again, first.body, second.body)), None)
-        uniforms = _uniforms(body, second, again)
-        if x is not None and uniforms is not None:
-            position = program.states.index(state)
-            return LazyPlan(state, position, first, second, x, again, body, result, uniforms)
-    return None
+    x, *others = [instr for instr in last.body if instr.op == "load"]
+    result = next(instr for instr in last.body if instr.op == "store").args[0]
+    body = [instr for instr in last.body if instr.op not in ("load", "store")]
+    uniforms = _uniforms(body, last)
+    if others or uniforms is None or any(i.op in _BY_PLACE for i in body):
+        return None
+    return LazyPlan(
+        state, program.states.index(state), first, last, x, body, result, uniforms
+    )  # fmt: skip
 
 
-def _without(result: Instr, cut: Instr, body: list[Instr]) -> list[Instr] | None:
-    """What makes `result` of `cut` without memory; None if that is not so, or nothing is left."""
-    inside = {instr.id for instr in body}
-    wanted: set[int] = set()
-    todo = [result]
-    while todo:
-        instr = todo.pop()
-        if instr is cut or instr.id not in inside or instr.id in wanted:
-            continue
-        if instr.op in ("load", "load_at", "bucket_load", "index", "random", "random16"):
-            return None
-        wanted.add(instr.id)
-        todo += instr.args
-    return [instr for instr in body if instr.id in wanted] or None
-
-
-def _uniforms(body: list[Instr], loop: Loop, cut: Instr) -> list[Instr] | None:
+def _uniforms(body: list[Instr], loop: Loop) -> list[Instr] | None:
     """Numbers from outside of the loop that a body needs, if they can be saved as floats."""
     inside = {instr.id for instr in loop.body}
     found: dict[int, Instr] = {}
     for instr in body:
         for arg in instr.args:
-            if arg is not cut and arg.id not in inside and arg.op != "const":
+            if arg.id not in inside and arg.op != "const":
                 found[arg.id] = arg
     known = list(found.values())
     if len(known) > MAX_LAZY or any(instr.type not in ("f32", "bool") for instr in known):
         return None
     return known
-
-
-def _same(one: Instr, two: Instr, first: list[Instr], second: list[Instr]) -> bool:
-    """True if two loops' values are the same computation."""
-    if one.id == two.id:
-        return True
-    if (one.op, one.type, one.vec, one.attrs) != (two.op, two.type, two.vec, two.attrs):
-        return False
-    if len(one.args) != len(two.args) or not any(one is instr for instr in first):
-        return False
-    return all(_same(a, b, first, second) for a, b in zip(one.args, two.args))
-
-

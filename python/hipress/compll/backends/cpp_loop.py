@@ -145,10 +145,6 @@ class LoopWriter(ReductionWriter, MemoryWriter):
         else:
             name = f"t{self.owner.number(instr)}"
             self.tile.append(f"const {LANE[instr.type]} {name} = {self.text(instr)};")
-            lazy = self.owner.lazy
-            if lazy is not None and instr is lazy.x and self.loop is lazy.first:
-                memory = self.owner.memory(lazy.state)
-                self.tile.append(f"Store<kTail>({memory}, at, left, {name});")
 
     def text(self, instr: Instr) -> str:
         """The C++ of a value for one vector of lanes."""

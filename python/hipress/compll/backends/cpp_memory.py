@@ -28,10 +28,12 @@ class MemoryWriter:
             text = f"Load<kTail>({memory}, at, left)"
             return f"kLazy ? settle({text}) : {text}"
         if not vector.packed:
-            line = f"PrefetchTile({memory} + i + {self.next_block});"
+            has = self.owner.has(name)
+            line = f"{f'if ({has}) ' if has else ''}PrefetchTile({memory} + i + {self.next_block});"
             if self.next_block and line not in self.before:
                 self.before.append(line)
-            return f"Load<kTail>({memory}, at, left)"
+            text = f"Load<kTail>({memory}, at, left)"
+            return f"{has} ? {text} : F{{}}" if has else text
         if vector.bits == 1:
             return f"Ones(MaskOf({self.bit_word(name)}, v))"
         return f"GetCodes<{self.msb(name)}>({self.code_tile(name)}, {vector.bits}, v)"
@@ -73,6 +75,8 @@ class MemoryWriter:
         if self.owner.function.vectors[name].kind == "input":
             return f"GatherGradient(call, {index})"
         memory, size = self.owner.memory(name), self.owner.size(name)
+        has = self.owner.has(name)
+        size = f"{has} ? {size} : 0" if has else size
         return f"Gather<{LANE[instr.type]}>({memory}, {size}, {index})"
 
     def bucket_load(self, instr: Instr) -> str:
@@ -98,7 +102,9 @@ class MemoryWriter:
             value = self.value(instr.args[0])
             if vector.kind == "output":
                 value = f"part.add ? Load<kTail>({memory}, at, left) + {value} : {value}"
-            self.tile.append(f"Store<kTail>({memory}, at, left, {value});")
+            has = self.owner.has(name)
+            store = f"Store<kTail>({memory}, at, left, {value});"
+            self.tile.append(f"if ({has}) {store}" if has else store)
             return
         size, codes = self.owner.packed_size(name), f"out_{name}"
         if vector.bits == 1 and (masks := self.masks(instr, codes)):

@@ -56,7 +56,7 @@ def rankings(function: Function, lazy: LazyPlan | None) -> dict[str, Ranking]:
         place, loop = writers[0]
         if loop.guard is not None or any(i.op.startswith("bucket_") for i in loop.body):
             continue
-        if lazy is not None and loop in (lazy.first, lazy.second):
+        if lazy is not None and loop in (lazy.first, lazy.last):
             continue
         first = _scalars(node.args[0], function.body[place + 1 : position])
         again = _again(function, loop, source)
@@ -91,6 +91,7 @@ def _again(function: Function, loop: Loop, source: str) -> Loop | None:
     kept = {
         i.args[0].id: i.vec[0] for i in loop.body
         if i.op == "store" and i is not store and function.vectors[i.vec[0]].elem == "f32"
+        and function.vectors[i.vec[0]].needs is None
     }  # fmt: skip
     inside = {instr.id for instr in loop.body}
     copies: dict[int, Instr] = {}

@@ -91,6 +91,11 @@ class FunctionWriter:
     def plain(self, name: str) -> str:
         return re.sub(r"[^0-9A-Za-z_]", "_", name)
 
+    def kept(self, name: str) -> str:
+        """CUDA of whether a state is kept; empty if it always is."""
+        needs = self.function.vectors[name].needs
+        return self.value(needs) if needs is not None else ""
+
     def size(self, name: str) -> str:
         return self.value(self.function.vectors[name].size)
 

@@ -169,11 +169,14 @@ class LoopWriter:
         name = instr.vec[0]
         text = self._element(name, "at")
         zero = literal(0, instr.type)
+        kept = self.owner.kept(name)
         if name in self.stored:  # what this thread has just written, rounded
-            return f"in ? {text} : {zero}"
+            return f"in{kept and f' && {kept}'} ? {text} : {zero}"
         number = self.owner.number(instr)
         self.tile.append(f"{SCALAR[instr.type]} in{number}[kRows];")
-        self.loads.append(f"in{number}[r] = {self._first(name, instr)};")
+        first = self._first(name, instr)
+        first = f"{kept} ? {first} : {zero}" if kept else first
+        self.loads.append(f"in{number}[r] = {first};")
         return f"in{number}[r]"
 
     def _first(self, name: str, instr: Instr) -> str:
@@ -203,7 +206,8 @@ class LoopWriter:
         name, at = instr.vec[0], self._value(instr.args[0])
         size = self.owner.size(name)
         inner = self.owner.get(name, f"ClampIndex({at}, {size})")
-        return f"{size} > 0 ? {inner} : {literal(0, instr.type)}"
+        there = " && ".join(filter(None, (self.owner.kept(name), f"{size} > 0")))
+        return f"{there} ? {inner} : {literal(0, instr.type)}"
 
     def _bucket_load(self, instr: Instr) -> str:
         bucket = self.owner.value(instr.args[0])
@@ -240,10 +244,11 @@ class LoopWriter:
             self.tile += ["float old[kRows] = {};", "if (add) {", "COMPLL_UNROLL", f"  {_ROWS}",
                           old, "  }", "}"]  # fmt: skip
             value = f"add ? old[r] + {value} : {value}"
+        there = " && ".join(filter(None, ("in", self.owner.kept(name))))
         if self.owner.aligned(name):
-            self.row.append(f"if (in) {self._element(name, 'at')} = {value};")
+            self.row.append(f"if ({there}) {self._element(name, 'at')} = {value};")
         else:
-            self.row.append(f"if (in) {self.owner.put(name, 'first + at', value)};")
+            self.row.append(f"if ({there}) {self.owner.put(name, 'first + at', value)};")
 
     # Reductions ----------------------------------------------------------------------
 

@@ -221,12 +221,13 @@ class VectorWriter:
             value = owner.value(instr.args[0])
         output = owner.function.kind == "decode" and target == owner.function.output
         place = owner.get(target, "i")
+        there = " && ".join(filter(None, ("i >= 0 && i < n", owner.kept(target))))
         if output:
             value = f"add ? {place} + {value} : {value}"
         step.body += [
             f"ForEach(team, {owner.size(index)}, [&](int64_t j) {{",
             f"  const int64_t i = static_cast<int64_t>({owner.get(index, 'j')});",
-            f"  if (i >= 0 && i < n) {owner.put(target, 'i', value)};",
+            f"  if ({there}) {owner.put(target, 'i', value)};",
             "});",
         ]
 

@@ -171,6 +171,7 @@ class _Algorithm(Structure):
         ("fixed_size", c_int),
         ("granularity", ctypes.CFUNCTYPE(c_int64, POINTER(c_double))),
         ("max_bytes", ctypes.CFUNCTYPE(c_int64, c_int64, POINTER(c_double))),
+        ("used_states", ctypes.CFUNCTYPE(c_int64, POINTER(c_double))),
         ("encode", ctypes.CFUNCTYPE(c_int64, POINTER(_EncodeCall))),
         ("decode", ctypes.CFUNCTYPE(c_int, POINTER(_DecodeCall))),
         ("settle", ctypes.CFUNCTYPE(None, POINTER(_SettleCall))), ("dense", c_int),

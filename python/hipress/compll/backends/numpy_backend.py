@@ -159,9 +159,9 @@ class _Run:
             draw = philox.words if op == "random" else philox.halves
             return draw(count, instr.attrs["site"], seed, self.step, self.stream)
         if op == "load":
-            return self.memory[instr.vec[0]]
+            return self.vector(instr.vec[0])
         if op == "load_at":
-            return ops.take(self.memory[instr.vec[0]], args[0], count)
+            return ops.take(self.vector(instr.vec[0]), args[0], count)
         if op == "bucket_load":
             return self.memory[instr.vec[0]][index // args[0]]
         if op == "store":
@@ -178,8 +178,18 @@ class _Run:
             return None
         return ops.compute(instr, args, self.params, lane=True)
 
+    def kept(self, name: str) -> bool:
+        needs = self.function.vectors[name].needs
+        return needs is None or bool(self.get(needs))
+
+    def vector(self, name: str) -> np.ndarray:
+        values = self.memory[name]
+        return values if self.kept(name) else np.zeros_like(values)
+
     def store(self, name: str, values: np.ndarray) -> None:
         vector = self.function.vectors[name]
+        if not self.kept(name):
+            return
         if vector.kind == "output" and self.add_to is not None:
             values = self.add_to + values
         if vector.elem in ("f16", "bf16"):
@@ -270,6 +280,8 @@ class _Run:
 
     def do_scatter(self, instr: Instr, args: list) -> None:
         vectors = self.function.vectors
+        if not self.kept(instr.vec[0]):
+            return
         target, index = instr.vec[0], self.memory[instr.vec[1]].astype(np.int64)
         if vectors[instr.vec[1]].kind == "field" and index.size:
             if index[0] < 0 or index[-1] >= self.n or (np.diff(index) <= 0).any():

@@ -150,8 +150,11 @@ class Param(Node):
 
 @dataclass(frozen=True)
 class State(Node):
+    """:param condition: on parameters; where it is false, the state is not kept. None: it is"""
+
     name: str
     doc: str
+    condition: Node | None = None
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,7 @@ from hipress.compll.frontend.errors import CompileError, Pos
 from hipress.compll.frontend.expressions import Expressions
 from hipress.compll.frontend.scope import Closure, Output, Range, Scalar, Unset, Vec
 from hipress.compll.ir.ir import Function, Instr, Loop, Vector
+from hipress.compll.passes.slices import backward
 
 
 class Lowerer(Expressions):
@@ -15,7 +16,7 @@ class Lowerer(Expressions):
     :param function: the syntax
     :param kind: "encode" or "decode"
     :param params: types of the algorithm's parameters by name
-    :param states: names of its states
+    :param states: the conditions of its states by name, None for those that are always kept
     """
 
     def __init__(
@@ -23,7 +24,7 @@ class Lowerer(Expressions):
         function: ast.Function,
         kind: str,
         params: dict[str, ast.TypeName],
-        states: list[str],
+        states: dict[str, ast.Node | None],
         bucketable: set[str],
     ) -> None:
         self.syntax, self.kind, self.bucketable = function, kind, bucketable
@@ -44,6 +45,10 @@ class Lowerer(Expressions):
             self.env[name] = Scalar(self.emit("param", [], ir_type, name=name), type_)
         self.params = set(params)
         self.states = states
+        needs = {
+            name: self.condition(name, condition) for name, condition in states.items()
+            if kind == "encode" and condition is not None
+        }  # fmt: skip
         if kind == "encode":
             self.vectors[source] = Vector(source, "f32", self.n, "input")
             self.env[source] = Vec(source)
@@ -52,8 +57,16 @@ class Lowerer(Expressions):
             self.env[source] = None
         self.env[target] = Output()
         for name in states if kind == "encode" else ():
-            self.vectors[name] = Vector(name, "f32", self.n, "state")
+            self.vectors[name] = Vector(name, "f32", self.n, "state", needs=needs.get(name))
             self.env[name] = Vec(name)
+
+    def condition(self, name: str, node: ast.Node) -> Instr:
+        """Whether a state is kept: a bool of the parameters."""
+        value = self.boolean(node)
+        for instr in backward(value, self.body):
+            if instr.vec or instr.op in ("n", "step"):
+                raise CompileError(f"{name} can only depend on parameters and numbers", node.pos)
+        return value
 
     def run(self) -> Function:
         """The function's IR.

@@ -157,7 +157,12 @@ class _Builder:
             raise CompileError("a state must be a vector of float (float*)", type_name.pos)
         names = [token for token in tokens if token != "*" and not token.startswith('"')]
         docs = [token[1:-1] for token in tokens if token.startswith('"')]
-        return ast.State(_pos(type_), names[0], docs[0] if docs else "")
+        conditions = [
+            self.expr(part.children[0]) for part in rest
+            if isinstance(part, lark.Tree) and part.data == "condition"
+        ]  # fmt: skip
+        condition = conditions[0] if conditions else None
+        return ast.State(_pos(type_), names[0], docs[0] if docs else "", condition)
 
     def function(self, tree: lark.Tree) -> ast.Function:
         name, *rest = tree.children

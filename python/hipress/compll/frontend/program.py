@@ -11,7 +11,7 @@ from hipress.compll.frontend.errors import CompileError
 from hipress.compll.frontend.lower import Lowerer
 from hipress.compll.frontend.parser import parse
 from hipress.compll.frontend.scope import Scalar
-from hipress.compll.ir.ir import Block, Param, Program
+from hipress.compll.ir.ir import Block, Function, Param, Program
 from hipress.compll.ir.printer import print_program
 
 _RANGES = {"uint8": 2**8 - 1, "uint16": 2**16 - 1, "uint32": 2**32 - 1}
@@ -43,7 +43,10 @@ class _Reader:
         for function in (encode, decode):
             for formal in function.formals[2:] if function else ():
                 self.formal(formal)
-        states = [state.name for state in self.file.states]
+        states = {state.name: state.condition for state in self.file.states}
+        for state in self.file.states:
+            if state.name == "residual" and state.condition is not None:
+                raise CompileError("the residual is always kept", state.pos)
         static = _static_names(encode, decode)
         for param in self.params:
             if param.name in static:
@@ -54,10 +57,11 @@ class _Reader:
             for function, kind in ((encode, "encode"), (decode, "decode"))
         ]
         if encode:
+            _check_optional(lowered[0])
             self.for_sums(encode, bucketable)
         name = self.file.name or _stem(self.path, encode or decode)
         program = Program(
-            name, self.file.summary, self.params, states, *lowered, self.source, self.path
+            name, self.file.summary, self.params, list(states), *lowered, self.source, self.path
         )
         program.digest = hashlib.sha256(print_program(program).encode()).hexdigest()[:16]
         return program
@@ -164,7 +168,7 @@ class _Reader:
         for param in self.params:
             if param.for_sum is None:
                 continue
-            lowerer = Lowerer(encode, "encode", self.types, [], bucketable)
+            lowerer = Lowerer(encode, "encode", self.types, {}, bucketable)
             for name in [name for name in lowerer.env if name not in self.types]:
                 del lowerer.env[name]
             lowerer.env["count"] = Scalar(lowerer.emit("param", [], "i64", name="count"))
@@ -186,6 +190,17 @@ def is_allowed(param: Param, value: float | int) -> bool:
     if param.high is not None and (value > param.high or (param.high_open and value == param.high)):
         return False
     return param.multiple == 1 or value % param.multiple == 0
+
+
+def _check_optional(encode: Function) -> None:
+    """What may be missing is read and written element by element only."""
+    for instr in encode.instrs():
+        for name in instr.vec:
+            optional = encode.vectors[name].needs is not None
+            if optional and instr.op not in ("load", "load_at", "store", "scatter"):
+                raise CompileError(
+                    f"{name} is not always kept, so it can be used in map, gather and scatter only"
+                )
 
 
 def _static_names(*functions: ast.Function | None) -> dict[str, ast.TypeName]:

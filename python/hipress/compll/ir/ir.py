@@ -91,6 +91,8 @@ class Vector:
     :param kind: input, output, state, temp or field (of the payload, when decoding)
     :param order: which end of a byte the first code is in: lsb or msb
     :param multiple: a packed vector is padded with zeros to a multiple of this many elements
+    :param needs: of a state: a bool of the parameters; where it is false, reads see 0 and nothing
+        is written
     """
 
     name: str
@@ -99,6 +101,7 @@ class Vector:
     kind: str
     order: str = "lsb"
     multiple: int = 1
+    needs: Instr | None = None
 
     @property
     def packed(self) -> bool:

@@ -48,6 +48,8 @@ def print_function(function: Function) -> str:
     names = _Names()
     lines = [f"{function.kind} {function.name}({function.input}) -> {function.output} {{"]
     for vector in function.vectors.values():
+        if vector.needs is not None:
+            lines.append(f"  {vector.name} only if {names(vector.needs)}")
         if vector.kind in ("temp", "field"):
             packed = f" {vector.order}" if vector.packed else ""
             pad = f" multiple {vector.multiple}" if vector.multiple > 1 else ""

@@ -40,6 +40,9 @@ class _Verifier:
         }
 
     def run(self) -> None:
+        for vector in self.function.vectors.values():
+            if vector.needs is not None and (vector.kind != "state" or vector.needs.type != "bool"):
+                raise IRError(f"{vector.name} depends on {vector.needs.op}")
         for node in self.function.body:
             if isinstance(node, Loop):
                 self._need(node.domain, "a loop's domain")

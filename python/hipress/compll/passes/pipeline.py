@@ -9,6 +9,7 @@ from hipress.compll.ir.verify import verify
 from hipress.compll.passes.forward import forward
 from hipress.compll.passes.fuse import fuse
 from hipress.compll.passes.guard import guard
+from hipress.compll.passes.keep import keep, move_up
 from hipress.compll.passes.simplify import cse, dce, fold
 
 PASSES = (
@@ -19,6 +20,11 @@ PASSES = (
     ("fuse", fuse),
     ("cse", cse),
     ("fold", fold),
+    ("dce", dce),
+    ("keep", keep),
+    ("dce", dce),
+    ("move up", move_up),
+    ("cse", cse),
     ("dce", dce),
     ("guard", guard),
 )

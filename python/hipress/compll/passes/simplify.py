@@ -6,7 +6,16 @@ import math
 import operator
 from collections import Counter
 
-from hipress.compll.ir.ir import COMPARE, Function, Instr, Loop, has_effect, reads, writes
+from hipress.compll.ir.ir import (
+    COMPARE,
+    Function,
+    Instr,
+    Loop,
+    has_effect,
+    node_writes,
+    reads,
+    writes,
+)
 from hipress.compll.passes.slices import replace
 
 _PURE_MEMORY = {"load", "load_at", "bucket_load", "element"}
@@ -155,7 +164,8 @@ def _cse_loop(function: Function, loop: Loop, mapping: dict[int, Instr]) -> None
             mapping[instr.id] = content[instr.vec[0]]
             continue
         if instr.op == "store":
-            if function.vectors[instr.vec[0]].elem not in ("f16", "bf16"):
+            vector = function.vectors[instr.vec[0]]
+            if vector.elem not in ("f16", "bf16") and vector.needs is None:
                 content[instr.vec[0]] = instr.args[0]
             known = {
                 key: value for key, value in known.items() if instr.vec[0] not in value.vec
@@ -193,7 +203,7 @@ def dce(function: Function) -> None:
         live: set[int] = set()
         body: list = []
         kept = {v.size.id for v in function.vectors.values() if v.kind != "temp" or v.name in read}
-        live |= kept
+        live |= kept | {v.needs.id for v in function.vectors.values() if v.needs is not None}
         for node in reversed(function.body):
             if isinstance(node, Loop):
                 node.body = _live_instrs(function, node.body, live, read)
@@ -204,6 +214,7 @@ def dce(function: Function) -> None:
                 body.append(node)
         body.reverse()
         names = {name for name, v in function.vectors.items() if v.kind == "temp"} - read
+        names -= {name for node in body for name in node_writes(node)}  # a filter's, for its size
         same = len(body) == len(function.body) and not names
         function.body = body
         for name in names:

@@ -29,6 +29,17 @@ def clone(instrs: list[Instr], mapping: dict[int, Instr]) -> list[Instr]:
     return copies
 
 
+def same(one: Instr, two: Instr, body: list[Instr]) -> bool:
+    """True if a value of `body`, and one of another loop, are the same computation."""
+    if one.id == two.id:
+        return True
+    if (one.op, one.type, one.vec, one.attrs) != (two.op, two.type, two.vec, two.attrs):
+        return False
+    if len(one.args) != len(two.args) or not any(one is instr for instr in body):
+        return False
+    return all(same(a, b, body) for a, b in zip(one.args, two.args))
+
+
 def replace(function: Function, mapping: dict[int, Instr]) -> None:
     """Every use of a value becomes a use of what mapping has for it."""
     if not mapping:
@@ -46,3 +57,5 @@ def replace(function: Function, mapping: dict[int, Instr]) -> None:
             instr.args = [final(arg) for arg in instr.args]
     for vector in function.vectors.values():
         vector.size = final(vector.size)
+        if vector.needs is not None:
+            vector.needs = final(vector.needs)

@@ -10,7 +10,7 @@
 
 #include <stdint.h>
 
-#define COMPLL_ABI_VERSION 2u
+#define COMPLL_ABI_VERSION 3u
 /// At most this many numbers belong to a lazy state.
 #define COMPLL_MAX_LAZY 8
 
@@ -43,7 +43,7 @@ struct CompllEncodeCall {
   int gradient_type;
   int64_t n;
   const double* params;    ///< one for each parameter, in order, within their bounds
-  float* const* states;    ///< float32[n] for each state, zeros at first, updated
+  float* const* states;    ///< float32[n] for each state in use, zeros at first, updated
   int lazy;                ///< in, out: the states are lazy, see CompllAlgorithm::settle
   float* lazy_values;      ///< in, out: COMPLL_MAX_LAZY numbers that belong to lazy states
   uint64_t step;           ///< encodes of these states so far
@@ -91,6 +91,8 @@ struct CompllAlgorithm {
   int fixed_size;          ///< every payload of n elements has max_bytes(n) bytes
   int64_t (*granularity)(const double* params);  ///< cut partitions at multiples of this
   int64_t (*max_bytes)(int64_t n, const double* params);
+  /// Bit s: an encode with these parameters looks at state s. Pointers to others may be null.
+  int64_t (*used_states)(const double* params);
   int64_t (*encode)(CompllEncodeCall* call);    ///< bytes written; null: no encoder
   int (*decode)(const CompllDecodeCall* call);  ///< 0, or -1: malformed payload; null: none
   /// Makes lazy states plain. An encoder may leave x = gradient + residual in a state and save the

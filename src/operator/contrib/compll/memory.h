@@ -21,6 +21,11 @@ COMPLL_INLINE size_t Count(int left) {
   return static_cast<size_t>(kTail && left < kLanes ? (left > 0 ? left : 0) : kLanes);
 }
 
+#if defined(COMPLL_AVX512)
+/// The mask of the lanes that exist; `left` may be 0 or less, other than in Valid().
+COMPLL_INLINE M Existing(int left) { return static_cast<M>(_bzhi_u32(0xffff, left > 0 ? left : 0)); }
+#endif
+
 /// V of T[i .. i + kLanes), of which a tail has only `left`: the others are 0.
 template <bool kTail, typename V, typename T>
 COMPLL_INLINE V LoadAs(const T* data, int64_t i, int left) {
@@ -28,8 +33,7 @@ COMPLL_INLINE V LoadAs(const T* data, int64_t i, int left) {
   if (kTail && left < kLanes) {
 #if defined(COMPLL_AVX512)
     if constexpr (sizeof(T) == 4) {
-      const auto mask = static_cast<M>(_bzhi_u32(0xffff, left > 0 ? left : 0));
-      return reinterpret_cast<V>(_mm512_maskz_loadu_epi32(mask, data + i));
+      return reinterpret_cast<V>(_mm512_maskz_loadu_epi32(Existing(left), data + i));
     }
 #endif
     std::memcpy(&value, data + i, sizeof(T) * (left > 0 ? left : 0));
@@ -125,8 +129,7 @@ COMPLL_INLINE void Put(T* data, int64_t i, int left, V value) {
   if (kTail && left < kLanes) {
 #if defined(COMPLL_AVX512)
     if constexpr (sizeof(V) == 64) {
-      const auto mask = static_cast<M>(_bzhi_u32(0xffff, left > 0 ? left : 0));
-      return _mm512_mask_storeu_epi32(data + i, mask, reinterpret_cast<__m512i>(value));
+      return _mm512_mask_storeu_epi32(data + i, Existing(left), reinterpret_cast<__m512i>(value));
     }
 #endif
     if (left > 0) std::memcpy(data + i, &value, sizeof(T) * left);

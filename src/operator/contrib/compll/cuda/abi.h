@@ -25,7 +25,8 @@ enum CompllCudaShape {
 struct CompllCudaEncode {
   const float* gradient;              ///< float32[n]
   int64_t n;
-  float* states[COMPLL_CUDA_STATES];  ///< float32[n] for each state, zeros at first, updated
+  float* states[COMPLL_CUDA_STATES];  ///< float32[n] for each state in use (CompllAlgorithm), zeros
+                                      ///< at first, updated
   uint64_t step;                      ///< encodes of these states so far
   uint32_t stream;                    ///< random numbers: tells apart places that share a seed
   uint8_t* payload;                   ///< aligned to 4 bytes

@@ -1,0 +1,133 @@
+"""What computing alone costs: parts of codecs, written in CompLL and timed in the cache.
+
+Usage: python benchmarks/codecs/bounds.py [--seconds 0.3] [--elements 65536] [--rounds 5]
+
+A codec that computes much for each element cannot reach what memcpy moves in the cache. Each row
+compares a codec with parts of it that are programs of their own: random numbers alone, the range
+of each bucket alone, the codec without random numbers. "reached" is the time of the parts, one
+after the other, over the codec's. All are timed in turns, the fastest of many runs, on one thread
+with the best instruction set (HIPRESS_SIMD chooses another).
+"""
+
+from __future__ import annotations
+
+import argparse
+import ctypes
+import time
+
+import numpy as np
+
+from hipress import compll
+from hipress.compll.backends.native import Compiled, _EncodeCall
+
+DRAWS = """
+algorithm "draws"; param uint32 seed = 0;
+void Encode(float* gradient, uint8* compressed) {
+  float* drawn = map(range(gradient.size), [&](int i) -> float { return random<uint16>(); });
+  compressed = concat(max(drawn));
+}
+"""
+RANGES = """
+algorithm "ranges"; param int bucket = 1024 in [64, 1048576] multiple 64;
+void Encode(float* gradient, uint8* compressed) {
+  float* low = bucket_min(gradient, bucket);
+  float* known = map(gradient, [&](float v) -> float { return isnan(v) ? inf : v; });
+  float* high = bucket_max(known, bucket);
+  compressed = concat(low, high);
+}
+"""
+RANGE = """
+algorithm "range";
+void Encode(float* gradient, uint8* compressed) {
+  float* known = map(gradient, [&](float v) -> float { return isnan(v) ? inf : v; });
+  compressed = concat(min(gradient), max(known));
+}
+"""
+PICKS = """
+algorithm "picks"; param uint32 seed = 0; param int tries = 1024 in [1, 1048576];
+state float* residual;
+void Encode(float* gradient, uint8* compressed) {
+  float* size = abs(residual + gradient);
+  compressed = concat(quantile(sample(size, tries), 0.99));
+}
+"""
+WITHIN = """
+algorithm "within"; state float* residual;
+void Encode(float* gradient, uint8* compressed) {
+  float* x = residual + gradient;
+  int* hot = filter(range(gradient.size), [&](int i) -> bool { return !(abs(x[i]) < 1.28); });
+  residual = x;
+  residual = scatter(residual, hot, 0);
+  compressed = concat(uint32(hot.size));
+}
+"""
+
+
+class Timed:
+    """An encoder, its inputs, and the fastest of its runs."""
+
+    def __init__(self, text: str, gradient: np.ndarray, **params: float) -> None:
+        if text.endswith(".cll"):
+            program = compll.compile_file(compll.SPECS / text)
+        else:
+            program = compll.optimize(compll.read_program(text))
+        self.coder = Compiled(program, **params)
+        self.states = [np.zeros_like(gradient) for _ in program.states]
+        self.lazy = np.zeros(8, np.float32)
+        self.payload = np.zeros(self.coder.max_bytes(gradient.size) + 4096, np.uint8)
+        pointers = (ctypes.c_void_p * max(len(self.states), 1))(
+            *(state.ctypes.data for state in self.states)
+        )
+        self.call = _EncodeCall(
+            gradient.ctypes.data, 0, gradient.size, self.coder._values, pointers, 0,
+            self.lazy.ctypes.data, 0, 0, 1, None, self.payload.ctypes.data,
+        )  # fmt: skip
+        self.best = float("inf")
+
+    def run(self, seconds: float) -> None:
+        call, encode = ctypes.byref(self.call), self.coder.algorithm.encode
+        end = time.perf_counter() + seconds
+        while (begin := time.perf_counter()) < end:
+            encode(call)
+            self.call.step += 1
+            self.best = min(self.best, time.perf_counter() - begin)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--seconds", type=float, default=0.3, help="for each program")
+    parser.add_argument("--rounds", type=int, default=5, help="turns that this time is cut into")
+    parser.add_argument("--elements", type=int, default=65536)
+    arguments = parser.parse_args()
+    n = arguments.elements
+    x = np.random.default_rng(1).normal(0, 0.5, n).astype(np.float32)
+    timed = {
+        "16 random bits": Timed(DRAWS, x),
+        "ranges of buckets": Timed(RANGES, x),
+        "one range": Timed(RANGE, x),
+        "sample of n / 32": Timed(PICKS, x, tries=max(1, n // 32)),
+        "filter and residual": Timed(WITHIN, x),
+        "maxmin, 8 bits": Timed("maxmin.cll", x, bits=8),
+        "maxmin, 8 bits, nearest": Timed("maxmin.cll", x, bits=8, stochastic=0),
+        "terngrad, 8 bits": Timed("terngrad.cll", x, bitwidth=8),
+        "terngrad, 8 bits, nearest": Timed("terngrad.cll", x, bitwidth=8, stochastic=0),
+        "maxminef, 8 bits": Timed("maxminef.cll", x, bits=8),
+        "graddrop, 1%": Timed("graddrop.cll", x, drop=0.99),
+    }
+    for _ in range(arguments.rounds):
+        for each in timed.values():
+            each.run(arguments.seconds / arguments.rounds)
+    for name, each in timed.items():
+        print(f"{name:28} {4e-9 * n / each.best:6.1f} GB/s  {1e6 * each.best:7.2f} us")
+    for name, parts in (
+        ("maxmin, 8 bits", ("maxmin, 8 bits, nearest", "16 random bits")),
+        ("terngrad, 8 bits", ("terngrad, 8 bits, nearest", "16 random bits")),
+        ("graddrop, 1%", ("sample of n / 32", "filter and residual")),
+    ):
+        bound = sum(timed[part].best for part in parts)
+        print(f"{name}: {' + '.join(parts)} = {1e6 * bound:.2f} us, "
+              f"reached {bound / timed[name].best:.0%}")  # fmt: skip
+
+
+if __name__ == "__main__":
+    main()

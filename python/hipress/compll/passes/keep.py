@@ -1,0 +1,142 @@
+"""Keeping: what several passes over memory make anew is kept in a state that is overwritten anyway.
+
+`x = residual + gradient` is forwarded into each loop that reads x, and each of them would read both
+again. Where a later loop overwrites the residual, and all that the loops after the first want of
+the old one is x, the first loop stores x in its place: the others read one vector. A store that
+depends on nothing that the loops in between find out then moves up to the first, which has read
+what it needs. What the last loop does is then often of the residual alone, and a backend can leave
+it to the next encode (backends/cpp_lazy.py).
+"""
+
+from __future__ import annotations
+
+from hipress.compll.ir.ir import (
+    Function,
+    Instr,
+    Loop,
+    node_defines,
+    node_reads,
+    node_writes,
+)
+from hipress.compll.passes.slices import backward, clone, same
+
+_ELSEWHERE = ("load_at", "bucket_load", "random", "random16")
+_ROOTS = ("store", "reduce", "bucket_reduce")
+
+
+def keep(function: Function) -> None:
+    """Keeps values in states, in one function, in place."""
+    for name, vector in function.vectors.items():
+        if vector.kind == "state" and vector.needs is None:
+            _keep_in(function, name)
+
+
+def move_up(function: Function) -> None:
+    """Moves stores to states up, in one function, in place."""
+    for position, node in enumerate(function.body):
+        if isinstance(node, Loop):
+            for store in [instr for instr in node.body if instr.op == "store"]:
+                if function.vectors[store.vec[0]].kind == "state":
+                    _move_up(function, position, store)
+
+
+def _keep_in(function: Function, state: str) -> None:
+    body = function.body
+    last = next((place for place, node in enumerate(body) if state in node_writes(node)), 0)
+    readers = [place for place, node in enumerate(body[: last + 1]) if _loads(node, state)]
+    if len(readers) < 2:
+        return
+    first, later = body[readers[0]], [body[place] for place in readers[1:]]
+    for node in (first, body[last]):
+        if not isinstance(node, Loop) or node.domain is not first.domain:
+            return
+        if any(instr.op.startswith("bucket_") for instr in node.body):
+            return  # done bucket by bucket, in the cache
+    if any(loop.domain is not first.domain for loop in later):
+        return
+    for node in body[readers[0] + 1 : last + 1]:
+        instrs = node.body if isinstance(node, Loop) else [node]
+        if any(state in i.vec and i.op not in ("load", "store") for i in instrs):
+            return
+    written = {name for node in body[readers[0] : last] for name in node_writes(node)}
+    for x in reversed(first.body):
+        made = backward(x, first.body)
+        sources = {name for instr in made for name in instr.vec}
+        if x.type != "f32" or x.op in ("load", "reduce") or any(i.op in _ELSEWHERE for i in made):
+            continue
+        if state not in sources or len(sources) < 2 or sources & written:
+            continue
+        copies = [_copies(loop, first, x) for loop in later]
+        if all(_enough(loop, state, known) for loop, known in zip(later, copies)):
+            # Near x: at the end it would need a register all the way. All loads of it are before.
+            loads = [i for i in first.body if i.op == "load" and i.vec == [state]]
+            place = max(first.body.index(instr) for instr in (x, *loads))
+            first.body.insert(place + 1, Instr("store", [x], vec=[state]))
+            for loop, known in zip(later, copies):
+                load = Instr("load", [], "f32", [state])
+                for instr in loop.body:
+                    instr.args = [load if arg.id in known else arg for arg in instr.args]
+                loop.body.insert(0, load)
+            return
+
+
+def _loads(node: Instr | Loop, name: str) -> bool:
+    return isinstance(node, Loop) and any(i.op == "load" and i.vec == [name] for i in node.body)
+
+
+def _copies(loop: Loop, first: Loop, x: Instr) -> set[int]:
+    """The values of a loop that are the first loop's x, made again."""
+    return {instr.id for instr in loop.body if same(x, instr, first.body)}
+
+
+def _enough(loop: Loop, state: str, known: set[int]) -> bool:
+    """True if a loop needs no element of a state but for these values."""
+    inside = {instr.id for instr in loop.body}
+    seen: set[int] = set()
+    todo = [instr for instr in loop.body if instr.op in _ROOTS]
+    while todo:
+        instr = todo.pop()
+        if instr.id in seen or instr.id in known or instr.id not in inside:
+            continue
+        if instr.op == "load" and instr.vec == [state]:
+            return False
+        seen.add(instr.id)
+        todo += instr.args
+    return True
+
+
+def _move_up(function: Function, position: int, store: Instr) -> None:
+    """Moves a store of body[position] to the first loop that reads all it is made of, if it may."""
+    body, target = function.body, store.vec[0]
+    loop = body[position]
+    made = backward(store.args[0], loop.body)
+    sources = {name for instr in made for name in instr.vec}
+    inside = {instr.id for instr in made}
+    needed = {arg.id for instr in [*made, store] for arg in instr.args} - inside
+    if not sources or any(instr.op in _ELSEWHERE for instr in made):
+        return
+    rest = Loop(loop.domain, [instr for instr in loop.body if instr is not store])
+    if not _enough(rest, target, set()):
+        return
+    for place in range(position):
+        first, between = body[place], body[place + 1 : position]
+        if not isinstance(first, Loop) or first.domain is not loop.domain:
+            continue
+        if any(instr.op.startswith("bucket_") for instr in first.body):
+            continue
+        if not all(_loads(first, name) for name in sources):
+            continue
+        if any(target in node_reads(node) for node in between):
+            continue
+        span = body[place:position]
+        written = {name for node in span for name in node_writes(node)}
+        defined = {value for node in span for value in node_defines(node)}
+        if (sources | {target}) & written or needed & defined:
+            continue
+        mapping: dict[int, Instr] = {}
+        first.body += clone(made, mapping)
+        first.body.append(
+            Instr("store", [mapping.get(arg.id, arg) for arg in store.args], vec=[target])
+        )
+        loop.body.remove(store)
+        return
