@@ -27,7 +27,7 @@ MessageHeader HeaderOf(const FusedPart& part) {
   return header;
 }
 
-/// A part whose flow has checked it.
+/// A part on its way to its flow.
 struct Arrival {
   std::shared_ptr<Flow> flow;
   MessageHeader header;
@@ -120,17 +120,19 @@ void Unfuse(NodeId from, const Message& fused, const FlowOfPart& flow_of, Execut
                           " is malformed");
     }
     at += sizeof(part);
-    const MessageHeader header = HeaderOf(part);
-    std::shared_ptr<Flow> flow = flow_of(header);
-    Value value;
-    if (flow) value = flow->Expect(from, header, payload.Slice(at, part.payload_bytes));
-    arrivals.push_back({std::move(flow), header, std::move(value)});
+    arrivals.push_back({nullptr, HeaderOf(part), Value()});
+    arrivals.back().value.data = payload.Slice(at, part.payload_bytes);
     at += Padded(part.payload_bytes);
     elements += part.elements;
   }
   if (arrivals.size() != fused.header.elements) {
     throw ProtocolError("a fused message of " + std::to_string(arrivals.size()) +
                         " parts that announces " + std::to_string(fused.header.elements));
+  }
+  for (Arrival& arrival : arrivals) {
+    arrival.flow = flow_of(arrival.header);
+    if (!arrival.flow) continue;
+    arrival.value = arrival.flow->Expect(from, arrival.header, std::move(arrival.value.data));
   }
   executor->Submit(
       kControlPriority,
