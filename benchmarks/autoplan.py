@@ -4,9 +4,9 @@ Models: VGG19's gradients, each a tenth of its size (14 M elements); ResNet50's,
 more than 4,096 elements are a tenth of theirs (106 of its 161 are of BatchNorm layers); one of many
 small gradients and a few large ones; and one of many tiny ones, as of narrow layers' biases and
 scales. All gradients of a step are pushed in one call (`--apart`: each in one of its own).
-Variants take turns, `--rounds` times; a time is that of a step in the fastest block of four steps
-in a row, and in brackets in the median block. All end before the plan checks itself at its 17th
-step, which takes longer than a step and comes ever more rarely in training.
+Variants take turns, `--rounds` times; a time is that of a step in the fastest block of ten steps
+in a row, and in brackets in the median block. They lie between the plan's checks of itself at its
+17th and 49th steps, which take longer than a step and come ever more rarely in training.
 
     python benchmarks/autoplan.py --rates 100mbit 1gbit
 """
@@ -65,8 +65,8 @@ def seconds(
     """Of a step in each of some blocks."""
     command = [sys.executable, str(HERE / "graphnode.py")]
     command += ["--sizes", json.dumps(list(gradients.values()))]
-    command += ["--compression", json.dumps({**params, "topology": args.topology}), "--warmup", "1"]
-    command += ["--iterations", "0", "--blocks", "3", "--in-a-row", "4"]
+    command += ["--compression", json.dumps({**params, "topology": args.topology}), "--warmup", "17"]
+    command += ["--iterations", "0", "--blocks", "3", "--in-a-row", "10"]
     command += [] if args.apart else ["--together"]
     found = jobs.run_kvstore_job(
         command, network.nodes, 0, True, network, timeout=180, all_roles=True,

@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 
 from cluster import run_cluster, worker_outputs
-from hipress.operations import memory_of
-from hipress.operations import Operations, Pending
+from hipress.operations import Operations, Pending, memory_of
 from programs import CHANGE_COMPRESSION
 
 SERVER = (sys.executable, "-c", "from hipress.node import Node; Node().serve()")
