@@ -65,8 +65,8 @@ def seconds(
     """Of a step in each of some blocks."""
     command = [sys.executable, str(HERE / "graphnode.py")]
     command += ["--sizes", json.dumps(list(gradients.values()))]
-    command += ["--compression", json.dumps({**params, "topology": args.topology}), "--warmup", "17"]
-    command += ["--iterations", "0", "--blocks", "3", "--in-a-row", "10"]
+    command += ["--compression", json.dumps({**params, "topology": args.topology})]
+    command += ["--warmup", "17", "--iterations", "0", "--blocks", "3", "--in-a-row", "10"]
     command += [] if args.apart else ["--together"]
     found = jobs.run_kvstore_job(
         command, network.nodes, 0, True, network, timeout=180, all_roles=True,

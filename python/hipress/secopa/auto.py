@@ -1,11 +1,12 @@
 """``plan: 'auto'``: a job finds out by itself what to compress and how to cut it.
 
 All workers together push gradients of a few sizes over the job's own topology, uncompressed and
-compressed, several at once as in training (small ones in shared messages), and time them. They add up what they measured (the
-logarithms, so that no slow worker outweighs the others), worker 0 fits a curve to each and finds
-the least size at which compression is faster; all take its answer. A gradient of fewer elements
-goes uncompressed. If compression pays at no size, nothing is compressed. In the same way they find
-how large the parts of a large gradient should be; that holds for keys that are initialised later.
+compressed, several at once as in training (small ones in shared messages), and time them. They add
+up what they measured (the logarithms, so that no slow worker outweighs the others), worker 0 fits a
+curve to each and finds the least size at which compression is faster; all take its answer. A
+gradient of fewer elements goes uncompressed. If compression pays at no size, nothing is compressed.
+In the same way they find how large the parts of a large gradient should be; that holds for keys
+that are initialised later.
 
 The measured times are what the plan predicts from. Every so many steps the workers, before the
 step begins and when all before it is over, time one size again. Where that differs by more than
