@@ -1,10 +1,12 @@
 """``plan: 'auto'`` against compressing everything and nothing, in shaped networks (needs root).
 
-Three models: VGG19's gradients, each a tenth of its size (14 M elements); one of many small
-gradients and a few large ones; and one of many tiny ones, as of narrow layers' biases and scales.
-Variants take turns, `--rounds` times; a time is that of a step in the fastest block of four steps
-in a row, and in brackets in the median block. All end before the plan checks itself at its 17th
-step, which takes longer than a step and comes ever more rarely in training.
+Models: VGG19's gradients, each a tenth of its size (14 M elements); ResNet50's, of which those of
+more than 4,096 elements are a tenth of theirs (106 of its 161 are of BatchNorm layers); one of many
+small gradients and a few large ones; and one of many tiny ones, as of narrow layers' biases and
+scales. All gradients of a step are pushed in one call (`--apart`: each in one of its own).
+Variants take turns, `--rounds` times; a time is that of a step in the fastest block of ten steps
+in a row, and in brackets in the median block. They lie between the plan's checks of itself at its
+17th and 49th steps, which take longer than a step and come ever more rarely in training.
 
     python benchmarks/autoplan.py --rates 100mbit 1gbit
 """
@@ -45,6 +47,10 @@ def sizes() -> dict[str, dict[str, int]]:
     mixed = {f"small{i}": 1000 for i in range(150)}
     return {
         "vgg19 / 10": vgg,
+        "resnet50, large ones / 10": {
+            layer.name: layer.size if layer.size <= 4096 else layer.size // 10
+            for layer in models.load("resnet50").layers
+        },
         "150 small, 3 large": {**mixed, **{f"large{i}": 1_500_000 for i in range(3)}},
         "400 tiny, 3 large": {
             **{f"tiny{i}": 64 for i in range(400)},
@@ -59,8 +65,9 @@ def seconds(
     """Of a step in each of some blocks."""
     command = [sys.executable, str(HERE / "graphnode.py")]
     command += ["--sizes", json.dumps(list(gradients.values()))]
-    command += ["--compression", json.dumps({**params, "topology": args.topology}), "--warmup", "1"]
-    command += ["--iterations", "0", "--blocks", "3", "--in-a-row", "4"]
+    command += ["--compression", json.dumps({**params, "topology": args.topology})]
+    command += ["--warmup", "17", "--iterations", "0", "--blocks", "3", "--in-a-row", "10"]
+    command += [] if args.apart else ["--together"]
     found = jobs.run_kvstore_job(
         command, network.nodes, 0, True, network, timeout=180, all_roles=True,
         priority=args.priority,
@@ -78,6 +85,7 @@ def main() -> None:
         "--codec", type=json.loads, default={"type": "tbq", "threshold": 0.5}, help="JSON"
     )
     parser.add_argument("--rounds", type=int, default=2)
+    parser.add_argument("--apart", action="store_true", help="a call for each gradient")
     parser.add_argument("--priority", action="store_true", help="before this machine's other work")
     parser.add_argument("--quick", action="store_true")
     netns.add_dilation(parser)

@@ -29,6 +29,7 @@ def main() -> None:
     parser.add_argument("--backward", type=float, default=0.0)
     parser.add_argument("--forward", type=float, default=0.0)
     parser.add_argument("--after-backward", action="store_true", help="begin when all are ready")
+    parser.add_argument("--together", action="store_true", help="push all in one call")
     parser.add_argument("--no-priority", action="store_true")
     parser.add_argument("--servers-cpu", action="store_true", help="ask servers that run this, too")
     parser.add_argument("--warmup", type=int, default=3)
@@ -62,6 +63,14 @@ def main() -> None:
         priority = 0 if args.no_priority else -key
         return node.pushpull(key, gradients[key], outs[key], priority=priority)
 
+    order = list(reversed(range(len(sizes))))
+    group = node.group(
+        order,
+        [gradients[key] for key in order],
+        [outs[key] for key in order],
+        [0 if args.no_priority else -key for key in order],
+    )
+
     def sleep(until: float) -> float:
         pause = until - time.perf_counter()
         if pause > 0:
@@ -69,6 +78,11 @@ def main() -> None:
         return until
 
     def step() -> None:
+        if args.together:
+            sleep(time.perf_counter() + args.backward)
+            group.pushpull().wait(120)
+            sleep(time.perf_counter() + args.forward)
+            return
         waits = {}
         now = time.perf_counter()
         for key in reversed(range(len(sizes))):

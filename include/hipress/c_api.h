@@ -150,6 +150,14 @@ HIPRESS_API int HipressPull(HipressNodeHandle node, uint64_t key, void* out, int
 HIPRESS_API int HipressPushPull(HipressNodeHandle node, uint64_t key, const void* gradient, void* out,
                                 int64_t n, int dtype, int priority, HipressDone done, void* context);
 /*!
+ * \brief HipressPushPull of several keys in one call; `done` once, when all are over, with the first
+ *        error. Small gradients travel in shared messages. Nothing is pushed if it returns -1.
+ */
+HIPRESS_API int HipressPushPullAll(HipressNodeHandle node, int64_t count, const uint64_t* keys,
+                                   const void* const* gradients, void* const* outs,
+                                   const int64_t* ns, const int* dtypes, const int* priorities,
+                                   HipressDone done, void* context);
+/*!
  * \brief From now on, pushes and pulls with this `done` that end well are reported to `together`
  *        instead: those of one batch of tasks in one call, for callers to whom calls are dear. They
  *        may be reported after HipressWaitAll has returned. Failures still go to `done`.

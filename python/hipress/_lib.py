@@ -130,6 +130,10 @@ _SIGNATURES: dict[str, tuple] = {
         c_int,
         [_HANDLE, c_uint64, c_void_p, c_void_p, c_int64, c_int, c_int, Done, c_void_p],
     ),
+    "HipressPushPullAll": (
+        c_int,
+        [_HANDLE, c_int64, *[c_void_p] * 6, Done, c_void_p],
+    ),
     "HipressReportTogether": (c_int, [_HANDLE, Done, DoneTogether]),
     "HipressSetGradientCompression": (c_int, [_HANDLE, c_int, _STRINGS, _STRINGS]),
     "HipressSetSync": (c_int, [_HANDLE, c_int]),

@@ -11,9 +11,16 @@ import ctypes
 import itertools
 import threading
 
-from hipress._lib import Done, DoneTogether
+import numpy as np
 
+from hipress._lib import FLOAT16, FLOAT32, Done, DoneTogether
+
+_FLAGS = {np.dtype(np.float32): FLOAT32, np.dtype(np.float16): FLOAT16}
 _waiting = threading.Lock()  # held by who is about to wait
+
+
+class HipressError(RuntimeError):
+    """The job failed, or a call was wrong; the message is a sentence for the user."""
 
 
 class Pending:
@@ -106,3 +113,23 @@ def _keep_thread_state() -> None:
     """
     if not hasattr(_thread, "kept"):
         _thread.kept = ctypes.pythonapi.PyGILState_Ensure()
+
+
+def memory_of(array: np.ndarray) -> tuple[int, int, int]:
+    """(address, elements, type flag) of an array that native code can use in place."""
+    flag = _FLAGS.get(array.dtype)
+    if flag is None:
+        raise HipressError(f"a gradient must be float32 or float16, not {array.dtype}")
+    if not array.flags.c_contiguous:
+        raise HipressError("a gradient must be C-contiguous; pass np.ascontiguousarray(...)")
+    return _address(array), array.size, flag
+
+
+def _address(array: np.ndarray) -> int:
+    try:
+        return ctypes.addressof(_byte_of(array))  # a quarter of what .ctypes.data takes
+    except (TypeError, ValueError):  # it is read-only or empty
+        return array.__array_interface__["data"][0]
+
+
+_byte_of = ctypes.c_char.from_buffer

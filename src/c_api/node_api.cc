@@ -228,6 +228,20 @@ int HipressPushPull(HipressNodeHandle node, uint64_t key, const void* gradient, 
   API_END();
 }
 
+int HipressPushPullAll(HipressNodeHandle node, int64_t count, const uint64_t* keys,
+                       const void* const* gradients, void* const* outs, const int64_t* ns,
+                       const int* dtypes, const int* priorities, HipressDone done, void* context) {
+  API_BEGIN();
+  std::vector<hipress::KVStoreDist::Wish> wishes;
+  wishes.reserve(size_t(count));
+  for (int64_t i = 0; i < count; ++i) {
+    wishes.push_back({keys[i], gradients[i], outs[i], ns[i], DTypeFromFlag(dtypes[i]),
+                      priorities[i]});
+  }
+  node->AsWorker().PushPull(wishes, ToDone(*node, done, context));
+  API_END();
+}
+
 int HipressReportTogether(HipressNodeHandle node, HipressDone done, HipressDoneTogether together) {
   API_BEGIN();
   node->reported_together = done;

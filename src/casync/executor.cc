@@ -44,6 +44,8 @@ void Executor::Stop() {
   }
 }
 
+bool Executor::OnMyThread() const { return my_executor == this; }
+
 Executor::Held& Executor::MyHeld() {
   thread_local Held held;
   return held;

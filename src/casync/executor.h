@@ -29,6 +29,9 @@ class Executor {
   explicit Executor(int threads = 0);
   ~Executor();
 
+  /// Whether this is one of its threads.
+  bool OnMyThread() const;
+
   /// Drops work that has not started, now and later, and waits for work that has (unless that calls
   /// this itself). Whatever held on to the work has let go when this returns.
   void Stop();

@@ -2,9 +2,11 @@
  * \file flow.cc
  * \brief When a task may run, and what its end sets off.
  */
+#include <algorithm>
 #include <set>
 
 #include "casync/flow-inl.h"
+#include "common/batch.h"
 
 namespace hipress {
 namespace {
@@ -13,6 +15,8 @@ namespace {
 constexpr size_t kWindow = 4;
 /// A peer further ahead than this is not following the protocol.
 constexpr uint32_t kMaxAhead = 4 * kWindow;
+/// Elements that an uncompressed task may go through and still be trivial.
+constexpr int64_t kTrivialElements = 4096;
 
 }  // namespace
 
@@ -197,11 +201,29 @@ void Flow::TryStart(const InstancePtr& instance, int t, Effects* effects) {
 void Flow::Begin(const InstancePtr& instance, int t) {
   const Task& task = program_->tasks()[t];
   if (task.op == Op::kSend) return SendTask(instance, t);
+  if (IsTrivial(*instance, task)) return Run(instance, t);
   // A sum is encoded while it is in the cache, and others wait for the result.
   const bool of_sum = task.op == Op::kEncode && task.inputs[0] != Program::kGradient;
   executor_->Submit(instance->priority,
                     [self = shared_from_this(), instance, t] { self->Run(instance, t); },
                     WorkOf(task), of_sum);
+}
+
+bool Flow::IsTrivial(const Instance& instance, const Task& task) const {
+  if (WorkOf(task) > kTrivialElements) return false;
+  const bool hands_over = task.op == Op::kEncode && task.inputs[0] == Program::kGradient;
+  // What a batch leads to leaves together, and no other thread may make the user's calls.
+  if (!executor_->OnMyThread() && !(hands_over && Batch::Open())) return false;
+  try {
+    if (task.op == Op::kEncode) return CodecToEncode(instance, task)->IsIdentity();
+  } catch (const std::exception&) {
+    return false;  // Run meets it again, and says so
+  }
+  return std::all_of(task.inputs.begin(), task.inputs.end(), [&](int32_t input) {
+    if (input == Program::kGradient) return true;
+    const CodecPtr& codec = instance.values[input].codec;
+    return codec == nullptr || codec->IsIdentity();
+  });
 }
 
 void Flow::Complete(const InstancePtr& instance, int t, Value value, Effects* effects) {
@@ -293,17 +315,27 @@ int Flow::CheckedRecv(NodeId from, const MessageHeader& header) const {
   return t;
 }
 
-Buffer Flow::OnHeader(NodeId from, const MessageHeader& header) {
-  const int t = CheckedRecv(from, header);
-  const CodecPtr codec = host_->CodecOf(from, header);
+CodecPtr Flow::CheckedCodec(NodeId from, const MessageHeader& header) const {
+  CodecPtr codec = host_->CodecOf(from, header);
   const size_t bytes = codec->MaxPayloadBytes(header.elements, wire_);
   if (codec->FixedSize() ? header.payload_bytes != bytes : header.payload_bytes > bytes) {
     throw ProtocolError("a " + codec->Name() + " payload of " +
                         std::to_string(header.payload_bytes) + " bytes for " +
                         std::to_string(header.elements) + " elements of key '" + name_ + "'");
   }
-  std::lock_guard<std::mutex> lock(mutex_);
-  if (!failure_.empty()) return Buffer();
+  return codec;
+}
+
+Value Flow::CheckedValue(const MessageHeader& header, CodecPtr codec, Buffer payload) const {
+  codec->Check({payload.data, payload.size}, header.elements, wire_);
+  Value value;
+  value.codec = std::move(codec);
+  value.data = std::move(payload);
+  value.reply_policy = header.flags;
+  return value;
+}
+
+Flow::Instance* Flow::BeginReceive(int t, const MessageHeader& header) {
   while (header.iteration >= next_iteration_ &&
          header.iteration - next_iteration_ < kMaxAhead && program_->hears_workers()) {
     NewInstance();  // an iteration starts with the first contribution, this node's or another's
@@ -315,6 +347,15 @@ Buffer Flow::OnHeader(NodeId from, const MessageHeader& header) {
   }
   instance->states[t] = Instance::kReceiving;
   if (timeline::kOn) instance->arrived[t] = timeline::Now();
+  return instance;
+}
+
+Buffer Flow::OnHeader(NodeId from, const MessageHeader& header) {
+  const int t = CheckedRecv(from, header);
+  const CodecPtr codec = CheckedCodec(from, header);
+  std::lock_guard<std::mutex> lock(mutex_);
+  if (!failure_.empty()) return Buffer();
+  const Instance* instance = BeginReceive(t, header);
   const auto& consumers = program_->tasks()[t].consumers;
   if (codec->IsIdentity() && instance->output && instance->output->dtype == wire_ &&
       consumers.size() == 1 && program_->tasks()[consumers[0]].op == Op::kDecode) {
@@ -329,12 +370,20 @@ Buffer Flow::OnHeader(NodeId from, const MessageHeader& header) {
 
 void Flow::OnMessage(NodeId from, Message message) {
   const MessageHeader& header = message.header;
+  Arrive(from, header,
+         CheckedValue(header, host_->CodecOf(from, header), std::move(message.payload)));
+}
+
+Value Flow::Expect(NodeId from, const MessageHeader& header, Buffer payload) {
   const int t = CheckedRecv(from, header);
-  Value value;
-  value.codec = host_->CodecOf(from, header);
-  value.codec->Check({message.payload.data, message.payload.size}, header.elements, wire_);
-  value.data = std::move(message.payload);
-  value.reply_policy = header.flags;
+  Value value = CheckedValue(header, CheckedCodec(from, header), std::move(payload));
+  std::lock_guard<std::mutex> lock(mutex_);
+  if (failure_.empty()) BeginReceive(t, header);
+  return value;
+}
+
+void Flow::Arrive(NodeId from, const MessageHeader& header, Value value) {
+  const int t = CheckedRecv(from, header);
   Effects effects(this);
   effects.Drop(value.data.owner);  // if the instance is gone, let go without the lock
   std::lock_guard<std::mutex> lock(mutex_);

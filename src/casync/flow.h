@@ -62,6 +62,12 @@ class FlowHost {
   /// Hands a payload to the transport; `done` as Van::SendDone.
   virtual void SendValue(const Flow& flow, const Task& task, const Value& value, uint32_t iteration,
                          int priority, std::function<void(bool)> done) = 0;
+  /// Hands a copy of a small payload to the transport, which may send it with others.
+  /// \return false if it does not: then SendValue does
+  virtual bool SendSmall(const Flow& flow, const Task& task, const Value& value,
+                         uint32_t iteration, int priority) {
+    return false;
+  }
   /// The codec a message's payload was encoded with. \throw ProtocolError if it was not announced
   virtual CodecPtr CodecOf(NodeId from, const MessageHeader& header) = 0;
   /// True if sums go through an optimizer from now on. Called with the flow's lock held.
@@ -93,6 +99,8 @@ class Flow : public std::enable_shared_from_this<Flow> {
   int channel() const { return channel_; }
   DType wire() const { return wire_; }
   const Program& program() const { return *program_; }
+  /// What a kData message of this send begins with, but for its codec.
+  MessageHeader HeaderOf(const Task& task, uint32_t iteration) const;
 
   // ---- What the user does (workers) ----
   /// Starts an iteration with this gradient. `done` when it is no longer needed.
@@ -109,6 +117,10 @@ class Flow : public std::enable_shared_from_this<Flow> {
   // ---- What the transport brings (on its thread) ----
   Buffer OnHeader(NodeId from, const MessageHeader& header);
   void OnMessage(NodeId from, Message message);
+  /// The same for a payload that came in another message: all checks of both. Arrive follows, on any
+  /// thread. \throw ProtocolError
+  Value Expect(NodeId from, const MessageHeader& header, Buffer payload);
+  void Arrive(NodeId from, const MessageHeader& header, Value value);
 
   /// Ends every iteration with this error, now and later.
   void Fail(const std::string& sentence);
@@ -137,6 +149,11 @@ class Flow : public std::enable_shared_from_this<Flow> {
   void Retire(Effects* effects);
   int64_t WorkOf(const Task& task) const;
   int CheckedRecv(NodeId from, const MessageHeader& header) const;
+  /// Checks the payload's size. \return its codec
+  CodecPtr CheckedCodec(NodeId from, const MessageHeader& header) const;
+  Value CheckedValue(const MessageHeader& header, CodecPtr codec, Buffer payload) const;
+  /// Under the lock: from now on the message is expected no more. \return whose it is
+  Instance* BeginReceive(int task, const MessageHeader& header);
 
   // Without the lock, on a compute thread.
   void Run(const InstancePtr& instance, int task);
@@ -151,6 +168,9 @@ class Flow : public std::enable_shared_from_this<Flow> {
   void SendTask(const InstancePtr& instance, int task);
   /// Hands a ready task to whoever does it.
   void Begin(const InstancePtr& instance, int task);
+  /// True if handing it to a compute thread would take longer than the task, and it may run here.
+  bool IsTrivial(const Instance& instance, const Task& task) const;
+  CodecPtr CodecToEncode(const Instance& instance, const Task& task) const;
 
   const uint64_t key_;
   const std::string name_;

@@ -49,11 +49,27 @@ void Flow::Trace(TimelineOp op, int t, uint32_t iteration, size_t bytes, int64_t
                    task.op == Op::kSend ? task.peer.Packed() : timeline::kNoPeer);
 }
 
+MessageHeader Flow::HeaderOf(const Task& task, uint32_t iteration) const {
+  MessageHeader header;
+  header.kind = uint16_t(MessageKind::kData);
+  header.key = key_;
+  header.elements = uint64_t(program_->partitions()[task.partition].count);
+  header.iteration = iteration;
+  header.partition = uint32_t(task.partition);
+  header.step = uint16_t(task.step);
+  header.dtype = uint8_t(wire_);
+  return header;
+}
+
 void Flow::SendTask(const InstancePtr& instance, int t) {
   const Task& task = program_->tasks()[t];
-  const Value value = instance->values[task.inputs[0]];
-  auto self = shared_from_this();
   const int64_t began = timeline::Now();
+  const Value value = instance->values[task.inputs[0]];
+  if (host_->SendSmall(*this, task, value, instance->iteration, instance->priority)) {
+    if (timeline::kOn) Trace(TimelineOp::kSend, t, instance->iteration, value.data.size, began);
+    return Finish(instance, t, Value());
+  }
+  auto self = shared_from_this();
   host_->SendValue(*this, task, value, instance->iteration, instance->priority,
                    [self, weak = std::weak_ptr<Instance>(instance), t, began,
                     bytes = value.data.size](bool sent) {
@@ -102,6 +118,15 @@ void Flow::Run(const InstancePtr& instance, int t) {
   }
 }
 
+CodecPtr Flow::CodecToEncode(const Instance& instance, const Task& task) const {
+  if (instance.mode.plain || task.terms == Program::kPlain) return IdentityCodec();
+  static const Value gradient;
+  const int32_t input = task.inputs[0];
+  return host_->CodecToEncode(*this, task,
+                              input == Program::kGradient ? gradient : instance.values[input],
+                              instance.updates);
+}
+
 Value Flow::Encode(const Instance& instance, int t) {
   const Task& task = program_->tasks()[t];
   const Partition& partition = program_->partitions()[task.partition];
@@ -112,9 +137,7 @@ Value Flow::Encode(const Instance& instance, int t) {
       from_user ? instance.input->memory + partition.offset * SizeOf(dtype) : sum.data.data;
 
   Value value;
-  value.codec = instance.mode.plain || task.terms == Program::kPlain
-                    ? IdentityCodec()
-                    : host_->CodecToEncode(*this, task, sum, instance.updates);
+  value.codec = CodecToEncode(instance, task);
   CodecState& state = states_[t];
   state.stream = RandomStream(host_->Self(), key_, channel_, t);
   CodecPtr& owner = state_owners_[t];

@@ -11,9 +11,13 @@ constexpr size_t kMaxConfigs = 4096;
 
 }  // namespace
 
-ConfigTable::ConfigTable() { Intern(IdentityCodec()); }
+ConfigTable::ConfigTable() {
+  codecs_.emplace(identity_digest_, identity_);
+  digests_.emplace(identity_.get(), identity_digest_);
+}
 
 CodecPtr ConfigTable::Intern(const CodecPtr& codec) {
+  if (codec->IsIdentity()) return identity_;
   std::lock_guard<std::mutex> lock(mutex_);
   return InternLocked(codec);
 }
@@ -43,9 +47,10 @@ CodecPtr ConfigTable::ForSumOf(const CodecPtr& codec, int count) {
 }
 
 uint64_t ConfigTable::Announce(NodeId to, const CodecPtr& codec, const SendFn& send) {
+  if (codec->IsIdentity()) return identity_digest_;
   std::lock_guard<std::mutex> lock(mutex_);
   const uint64_t digest = digests_.at(InternLocked(codec).get());
-  if (codec->IsIdentity() || !announced_.insert({to, digest}).second) return digest;
+  if (!announced_.insert({to, digest}).second) return digest;
   const std::string text = codec->Config();
   Message message;
   message.header.kind = uint16_t(MessageKind::kCodecConfig);
@@ -73,6 +78,7 @@ void ConfigTable::OnAnnouncement(const Message& message) {
 }
 
 CodecPtr ConfigTable::Find(uint64_t digest) const {
+  if (digest == identity_digest_) return identity_;
   std::lock_guard<std::mutex> lock(mutex_);
   auto it = codecs_.find(digest);
   if (it == codecs_.end()) throw ProtocolError("a payload of a codec that was not announced");

@@ -44,6 +44,8 @@ class ConfigTable {
  private:
   CodecPtr InternLocked(const CodecPtr& codec);
 
+  const CodecPtr identity_ = IdentityCodec();  ///< of every node from the beginning
+  const uint64_t identity_digest_ = Digest(identity_->Config());
   mutable std::mutex mutex_;
   std::unordered_map<uint64_t, CodecPtr> codecs_;
   std::unordered_map<const Codec*, uint64_t> digests_;

@@ -1,12 +1,17 @@
 #include "kvstore/kvstore_dist.h"
 
+#include <algorithm>
 #include <cstring>
 
+#include "common/batch.h"
 #include "common/log.h"
 #include "kvstore/protocol.h"
 
 namespace hipress {
 namespace {
+
+/// Keys that one call pushes before their messages leave.
+constexpr size_t kKeysTogether = 128;
 
 uint8_t PolicyOf(GradientCompression::Pull pull) {
   switch (pull) {
@@ -25,6 +30,9 @@ KVStoreDist::KVStoreDist(JobOptions options)
                [this](NodeId to, Message message, int priority) {
                  postoffice_.Send(to, std::move(message), priority);
                }),
+      outbox_([this](NodeId to, Message message, int priority) {
+        postoffice_.Send(to, std::move(message), priority);
+      }),
       locals_(&executor_),
       compression_(GradientCompression::None()) {}
 
@@ -163,32 +171,33 @@ void KVStoreDist::WaitAll() {
 void KVStoreDist::Push(const std::shared_ptr<Flow>& flow, const void* gradient, int priority,
                        Done done, PushMode mode) {
   counters_.pushed_raw_bytes += uint64_t(flow->elements()) * SizeOf(flow->wire());
-  flow->Push(gradient, flow->wire(), priority, Counted(std::move(done)), mode);
+  flow->Push(gradient, flow->wire(), priority, std::move(done), mode);
 }
 
 void KVStoreDist::Pull(const std::shared_ptr<Flow>& flow, void* out, int priority, Done done) {
   counters_.pulled_raw_bytes += uint64_t(flow->elements()) * SizeOf(flow->wire());
-  Done counted = Counted(std::move(done));
-  if (flow->Pull(out, flow->wire(), priority, &counted)) return;
+  if (flow->Pull(out, flow->wire(), priority, &done)) return;
   std::vector<NodeId> owners;
   {
     std::lock_guard<std::mutex> lock(mutex_);
     owners = owners_[flow->key()];
   }
   if (owners.empty()) {
-    locals_.Fetch(flow, out, flow->wire(), priority, std::move(counted));
+    locals_.Fetch(flow, out, flow->wire(), priority, std::move(done));
   } else {
-    fetches_.Start(flow, owners, out, flow->wire(), priority, std::move(counted));
+    fetches_.Start(flow, owners, out, flow->wire(), priority, std::move(done));
   }
 }
 
 void KVStoreDist::Push(uint64_t key, const void* gradient, int64_t n, DType dtype, int priority,
                        Done done) {
-  Push(Checked(key, n, dtype, "push"), gradient, priority, std::move(done), PushMode());
+  const auto flow = Checked(key, n, dtype, "push");
+  Push(flow, gradient, priority, Counted(std::move(done)), PushMode());
 }
 
 void KVStoreDist::Pull(uint64_t key, void* out, int64_t n, DType dtype, int priority, Done done) {
-  Pull(Checked(key, n, dtype, "pull"), out, priority, std::move(done));
+  const auto flow = Checked(key, n, dtype, "pull");
+  Pull(flow, out, priority, Counted(std::move(done)));
 }
 
 void KVStoreDist::PushPull(uint64_t key, const void* gradient, void* out, int64_t n, DType dtype,
@@ -198,8 +207,57 @@ void KVStoreDist::PushPull(uint64_t key, const void* gradient, void* out, int64_
   const auto flow = Checked(key, n, dtype, "push and pull");
   PushMode mode;
   mode.keep = false;
-  Push(flow, gradient, priority, nullptr, mode);
-  Pull(flow, out, priority, std::move(done));
+  Push(flow, gradient, priority, Counted(nullptr), mode);
+  Pull(flow, out, priority, Counted(std::move(done)));
+}
+
+namespace {
+
+/// What several operations end with; the last end is its own.
+class Together {
+ public:
+  Together(size_t operations, Done done) : left_(operations), done_(std::move(done)) {}
+  void End(const char* error) {
+    if (error != nullptr) {
+      std::lock_guard<std::mutex> lock(mutex_);
+      if (error_.empty()) error_ = error;
+    }
+    if (--left_ > 0) return;
+    done_(error_.empty() ? nullptr : error_.c_str());
+    delete this;
+  }
+
+ private:
+  std::atomic<size_t> left_;
+  const Done done_;
+  std::mutex mutex_;
+  std::string error_;
+};
+
+}  // namespace
+
+void KVStoreDist::PushPull(const std::vector<Wish>& wishes, Done done) {
+  std::vector<std::shared_ptr<Flow>> flows;
+  flows.reserve(wishes.size());
+  for (const Wish& wish : wishes) {
+    flows.push_back(Checked(wish.key, wish.n, wish.dtype, "push and pull"));
+  }
+  if (wishes.empty()) return done(nullptr);
+  // Neither allocates: a function of one pointer.
+  auto* const together = new Together(2 * wishes.size(), Counted(std::move(done)));
+  const auto end = [together](const char* error) { together->End(error); };
+  PushMode mode;
+  mode.keep = false;
+  for (size_t i = 0; i < wishes.size();) {
+    Batch batch;  // as long as one large gradient takes
+    const size_t last = std::min(wishes.size(), i + kKeysTogether);
+    for (int64_t elements = 0; i < last && elements < Executor::kJobElements; ++i) {
+      const Wish& wish = wishes[i];
+      Push(flows[i], wish.gradient, wish.priority, end, mode);
+      Pull(flows[i], wish.out, wish.priority, end);
+      elements += wish.n;
+    }
+  }
 }
 
 // ---- Messages -----------------------------------------------------------------------------------
@@ -216,6 +274,7 @@ Buffer KVStoreDist::OnHeader(NodeId from, const MessageHeader& header) {
     case MessageKind::kCommand:
       if (from.role != Role::kWorker) throw ProtocolError("a message that only workers send");
       break;
+    case MessageKind::kFused:
     case MessageKind::kCodecConfig:
     case MessageKind::kReply:
     case MessageKind::kFailure: break;
@@ -232,6 +291,17 @@ void KVStoreDist::OnMessage(NodeId from, Message message) {
       if (auto flow = FindFlow(header.key)) flow->OnMessage(from, std::move(message));
       break;
     }
+    case MessageKind::kFused:
+      counters_.pulled_bytes += sizeof(header) + header.payload_bytes;
+      Unfuse(
+          from, message,
+          [this](const MessageHeader& part) {
+            auto flow = FindFlow(part.key);
+            if (!flow) throw ProtocolError("data of an unknown key");
+            return flow;
+          },
+          &executor_);
+      break;
     case MessageKind::kFetched: {
       counters_.pulled_bytes += sizeof(header) + header.payload_bytes;
       fetches_.OnMessage(std::move(message));
@@ -343,26 +413,33 @@ CodecPtr KVStoreDist::CodecToEncode(const Flow& flow, const Task& task, const Va
   return gradient ? codec : configs_.ForSumOf(codec, task.terms);
 }
 
-void KVStoreDist::SendValue(const Flow& flow, const Task& task, const Value& value,
-                            uint32_t iteration, int priority, std::function<void(bool)> done) {
-  Message message;
-  MessageHeader& header = message.header;
-  header.kind = uint16_t(MessageKind::kData);
-  header.key = flow.key();
+MessageHeader KVStoreDist::DataHeader(const Flow& flow, const Task& task, const Value& value,
+                                      uint32_t iteration) {
+  MessageHeader header = flow.HeaderOf(task, iteration);
   header.config = configs_.Announce(task.peer, value.codec, [this](NodeId to, Message m, int p) {
     postoffice_.Send(to, std::move(m), p);
   });
-  header.elements = uint64_t(flow.program().partitions()[task.partition].count);
-  header.iteration = iteration;
-  header.partition = uint32_t(task.partition);
-  header.step = uint16_t(task.step);
-  header.dtype = uint8_t(flow.wire());
-  {
-    std::lock_guard<std::mutex> lock(mutex_);
-    header.flags = PolicyOf(compression_->pull());
+  std::lock_guard<std::mutex> lock(mutex_);
+  header.flags = PolicyOf(compression_->pull());
+  return header;
+}
+
+bool KVStoreDist::SendSmall(const Flow& flow, const Task& task, const Value& value,
+                            uint32_t iteration, int priority) {
+  if (value.data.size > kFusedPayload) return false;
+  if (!outbox_.Take(task.peer, DataHeader(flow, task, value, iteration), value.data, priority)) {
+    return false;
   }
+  counters_.pushed_bytes += sizeof(FusedPart) + value.data.size;
+  return true;
+}
+
+void KVStoreDist::SendValue(const Flow& flow, const Task& task, const Value& value,
+                            uint32_t iteration, int priority, std::function<void(bool)> done) {
+  Message message;
+  message.header = DataHeader(flow, task, value, iteration);
   message.payload = value.data;
-  counters_.pushed_bytes += sizeof(header) + value.data.size;
+  counters_.pushed_bytes += sizeof(message.header) + value.data.size;
   postoffice_.Send(task.peer, std::move(message), priority, std::move(done));
 }
 

@@ -29,6 +29,7 @@
 #include "casync/flow.h"
 #include "kvstore/config_table.h"
 #include "kvstore/fetch_table.h"
+#include "kvstore/fused.h"
 #include "kvstore/gradient_compression.h"
 #include "kvstore/local_values.h"
 #include "kvstore/progress_watch.h"
@@ -72,6 +73,17 @@ class KVStoreDist : public PostofficeReceiver, public FlowHost {
   void Pull(uint64_t key, void* out, int64_t n, DType dtype, int priority, Done done);
   void PushPull(uint64_t key, const void* gradient, void* out, int64_t n, DType dtype,
                 int priority, Done done);
+  /// One of several.
+  struct Wish {
+    uint64_t key;
+    const void* gradient;
+    void* out;
+    int64_t n;
+    DType dtype;
+    int priority;
+  };
+  /// Pushes and pulls several keys in one go; `done` when all are over, with the first error.
+  void PushPull(const std::vector<Wish>& wishes, Done done);
   /// Blocks for a server's answer. \throw Error with the server's sentence
   std::string Command(int server, int head, const void* body, size_t bytes);
   void Barrier();
@@ -99,12 +111,16 @@ class KVStoreDist : public PostofficeReceiver, public FlowHost {
                          bool updated) override;
   void SendValue(const Flow& flow, const Task& task, const Value& value, uint32_t iteration,
                  int priority, std::function<void(bool)> done) override;
+  bool SendSmall(const Flow& flow, const Task& task, const Value& value, uint32_t iteration,
+                 int priority) override;
   CodecPtr CodecOf(NodeId from, const MessageHeader& header) override;
   void OnOutput(const Flow& flow, int32_t partition, uint32_t iteration, const Value& value,
                 bool keep) override;
   void OnFailure(const Flow& flow, const std::string& sentence) override;
 
   std::shared_ptr<Flow> Checked(uint64_t key, int64_t n, DType dtype, const char* verb) const;
+  MessageHeader DataHeader(const Flow& flow, const Task& task, const Value& value,
+                           uint32_t iteration);
   std::shared_ptr<Flow> FindFlow(uint64_t key) const;
   /// WaitAll waits for it; Over says that it has been called.
   Done Counted(Done done);
@@ -122,6 +138,7 @@ class KVStoreDist : public PostofficeReceiver, public FlowHost {
   void OnInitRequest(InitRequest request, uint64_t key);
   void Push(const std::shared_ptr<Flow>& flow, const void* gradient, int priority, Done done,
             PushMode mode);
+  /// Both leave it to their callers that WaitAll counts them.
   void Pull(const std::shared_ptr<Flow>& flow, void* out, int priority, Done done);
   /// \return whether this was the first failure
   bool FailAll(const std::string& sentence);
@@ -136,6 +153,7 @@ class KVStoreDist : public PostofficeReceiver, public FlowHost {
   ConfigTable configs_;
   StoreCounters counters_;
   FetchTable fetches_;
+  Outbox outbox_;
   LocalValues locals_;
   bool sync_ = true;
   std::atomic<bool> stopping_{false};

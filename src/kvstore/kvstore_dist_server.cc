@@ -61,6 +61,7 @@ Buffer KVStoreDistServer::OnHeader(NodeId from, const MessageHeader& header) {
     case MessageKind::kData: return Find(header.key)->OnDataHeader(from, header);
     // Kept for as long as nobody pushes the key: not to be borrowed.
     case MessageKind::kInitData: return AllocateBuffer(header.payload_bytes);
+    case MessageKind::kFused:
     case MessageKind::kInitKey:
     case MessageKind::kCodecConfig:
     case MessageKind::kFetch:
@@ -73,6 +74,12 @@ void KVStoreDistServer::OnMessage(NodeId from, Message message) {
   const MessageHeader& header = message.header;
   switch (static_cast<MessageKind>(header.kind)) {
     case MessageKind::kData: Find(header.key)->OnData(from, std::move(message)); break;
+    case MessageKind::kFused:
+      Unfuse(
+          from, message,
+          [this, from](const MessageHeader& part) { return Find(part.key)->FlowOf(from); },
+          &executor_);
+      break;
     case MessageKind::kInitKey: {
       std::shared_ptr<ServerKey> key;
       {

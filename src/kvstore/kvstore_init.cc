@@ -231,8 +231,10 @@ void KVStoreDist::Drain() {
   }
   while (failure_.empty() && std::chrono::steady_clock::now() < deadline) {
     lock.unlock();
+    // Small payloads of an iteration that is over may wait for their batch's end.
     const bool drained = std::all_of(flows.begin(), flows.end(),
-                                     [](const auto& flow) { return flow->Drain(); });
+                                     [](const auto& flow) { return flow->Drain(); }) &&
+                         outbox_.empty();
     lock.lock();
     if (drained) return;
     watch_stops_.wait_for(lock, std::chrono::milliseconds(5));

@@ -26,23 +26,21 @@ void LocalValues::Init(const Flow& flow, const Buffer& value) {
 
 void LocalValues::Put(const Flow& flow, int32_t partition, uint32_t iteration, const Value& value,
                       bool keep) {
-  {
-    std::lock_guard<std::mutex> lock(mutex_);
-    // Keys on servers are not held, nor is one whose initial value is still on its way.
-    if (held_.count(flow.key()) == 0) return;
-  }
-  Value copy = value;
-  if (!value.codec || value.codec->IsIdentity()) {
-    copy.data = Buffer();
-    if (keep) {
-      copy.data = AllocateBuffer(value.data.size);
-      std::memcpy(copy.data.data, value.data.data, value.data.size);
-    }
+  Value copy;
+  copy.codec = value.codec;
+  if (value.codec && !value.codec->IsIdentity()) {
+    copy.data = value.data;
+  } else if (keep) {
+    copy.data = AllocateBuffer(value.data.size);
+    std::memcpy(copy.data.data, value.data.data, value.data.size);
   }
   std::vector<std::pair<Fetching, std::vector<Value>>> ready;
   {
     std::lock_guard<std::mutex> lock(mutex_);
-    Held& held = held_[flow.key()];
+    const auto it = held_.find(flow.key());
+    // Keys on servers are not held, nor is one whose initial value is still on its way.
+    if (it == held_.end()) return;
+    Held& held = it->second;
     std::swap(held.values[partition], copy);  // the old one lets go without the lock
     held.iterations[partition] = iteration;
     for (size_t w = 0; w < held.waiting.size();) {

@@ -9,10 +9,10 @@
 #ifndef HIPRESS_KVSTORE_LOCAL_VALUES_H_
 #define HIPRESS_KVSTORE_LOCAL_VALUES_H_
 
-#include <map>
 #include <memory>
 #include <mutex>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "casync/executor.h"
@@ -54,7 +54,7 @@ class LocalValues {
 
   Executor* const executor_;
   std::mutex mutex_;
-  std::map<uint64_t, Held> held_;  ///< by key
+  std::unordered_map<uint64_t, Held> held_;  ///< by key
   std::string failure_;
 };
 

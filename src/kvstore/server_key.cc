@@ -68,22 +68,23 @@ std::string ServerKey::FinishInit() {
 
 // ---- Data ------------------------------------------------------------------------------------------
 
-Flow* ServerKey::FlowOf(NodeId from) const {
+std::shared_ptr<Flow> ServerKey::FlowOf(NodeId from) {
   if (flows_.empty()) throw ProtocolError("data of key '" + name_ + "', which is not initialised");
-  return flows_[flows_.size() > 1 ? from.rank : 0].get();
-}
-
-Buffer ServerKey::OnDataHeader(NodeId from, const MessageHeader& header) {
-  return FlowOf(from)->OnHeader(from, header);
-}
-
-void ServerKey::OnData(NodeId from, Message message) {
   if (program_->per_worker() && !context_->has_updater) {
     context_->fail("asynchronous mode needs an optimizer on the servers: call set_optimizer before "
                    "the first push (key '" + name_ + "')");
-    return;
+    return nullptr;
   }
-  FlowOf(from)->OnMessage(from, std::move(message));
+  return flows_[flows_.size() > 1 ? from.rank : 0];
+}
+
+Buffer ServerKey::OnDataHeader(NodeId from, const MessageHeader& header) {
+  const auto flow = FlowOf(from);
+  return flow ? flow->OnHeader(from, header) : Buffer();
+}
+
+void ServerKey::OnData(NodeId from, Message message) {
+  if (const auto flow = FlowOf(from)) flow->OnMessage(from, std::move(message));
 }
 
 CodecPtr ServerKey::CodecOf(NodeId from, const MessageHeader& header) {
@@ -100,20 +101,26 @@ CodecPtr ServerKey::CodecToEncode(const Flow& flow, const Task& task, const Valu
   return updated ? sum.source : context_->configs.ForSumOf(sum.source, task.terms);
 }
 
-void ServerKey::SendValue(const Flow& flow, const Task& task, const Value& value,
-                          uint32_t iteration, int priority, std::function<void(bool)> done) {
-  Message message;
-  MessageHeader& header = message.header;
-  header.kind = uint16_t(MessageKind::kData);
-  header.key = key_;
+MessageHeader ServerKey::DataHeader(const Flow& flow, const Task& task, const Value& value,
+                                    uint32_t iteration) {
+  MessageHeader header = flow.HeaderOf(task, iteration);
   header.config = context_->configs.Announce(
       task.peer, value.codec,
       [this](NodeId to, Message m, int p) { context_->send(to, std::move(m), p, nullptr); });
-  header.elements = uint64_t(flow.program().partitions()[task.partition].count);
-  header.iteration = iteration;
-  header.partition = uint32_t(task.partition);
-  header.step = uint16_t(task.step);
-  header.dtype = uint8_t(dtype_);
+  return header;
+}
+
+bool ServerKey::SendSmall(const Flow& flow, const Task& task, const Value& value,
+                          uint32_t iteration, int priority) {
+  return value.data.size <= kFusedPayload &&
+         context_->outbox.Take(task.peer, DataHeader(flow, task, value, iteration), value.data,
+                               priority);
+}
+
+void ServerKey::SendValue(const Flow& flow, const Task& task, const Value& value,
+                          uint32_t iteration, int priority, std::function<void(bool)> done) {
+  Message message;
+  message.header = DataHeader(flow, task, value, iteration);
   message.payload = value.data;
   context_->send(task.peer, std::move(message), priority, std::move(done));
 }

@@ -14,6 +14,7 @@
 
 #include "casync/flow.h"
 #include "kvstore/config_table.h"
+#include "kvstore/fused.h"
 #include "kvstore/protocol.h"
 
 namespace hipress {
@@ -28,6 +29,9 @@ struct ServerContext {
   std::function<NodeId()> self;
   ConfigTable configs;
   std::function<void(NodeId to, Message message, int priority, std::function<void(bool)> done)> send;
+  Outbox outbox{[this](NodeId to, Message message, int priority) {
+    send(to, std::move(message), priority, nullptr);
+  }};
   std::function<void(const std::string& sentence)> fail;  ///< the job cannot go on
   std::mutex mutex;
   std::shared_ptr<const UpdateFn> updater;  ///< under the mutex; null: values are sums
@@ -49,6 +53,8 @@ class ServerKey : public FlowHost, public std::enable_shared_from_this<ServerKey
 
   Buffer OnDataHeader(NodeId from, const MessageHeader& header);
   void OnData(NodeId from, Message message);
+  /// Whose data this is; null if the job cannot go on.
+  std::shared_ptr<Flow> FlowOf(NodeId from);
   void OnFetch(NodeId from, const MessageHeader& header);
 
   void Fail(const std::string& sentence);
@@ -62,6 +68,8 @@ class ServerKey : public FlowHost, public std::enable_shared_from_this<ServerKey
                          bool updated) override;
   void SendValue(const Flow& flow, const Task& task, const Value& value, uint32_t iteration,
                  int priority, std::function<void(bool)> done) override;
+  bool SendSmall(const Flow& flow, const Task& task, const Value& value, uint32_t iteration,
+                 int priority) override;
   CodecPtr CodecOf(NodeId from, const MessageHeader& header) override;
   bool HasUpdater() const override { return context_->has_updater; }
   Buffer Update(const Flow& flow, Buffer sum) override;
@@ -81,7 +89,8 @@ class ServerKey : public FlowHost, public std::enable_shared_from_this<ServerKey
     std::vector<bool> answered;
   };
 
-  Flow* FlowOf(NodeId from) const;
+  MessageHeader DataHeader(const Flow& flow, const Task& task, const Value& value,
+                           uint32_t iteration);
   bool InitComplete() const;
   void MakeWeightLocked();
   Value CurrentLocked(size_t local) const;

@@ -34,6 +34,7 @@ std::string NameOfKind(uint16_t kind);
 /// True for the kinds counted as gradient traffic.
 inline bool IsData(const MessageHeader& header) {
   return header.kind == static_cast<uint16_t>(MessageKind::kData) ||
+         header.kind == static_cast<uint16_t>(MessageKind::kFused) ||
          header.kind == static_cast<uint16_t>(MessageKind::kFetched);
 }
 

@@ -30,6 +30,7 @@ const char* KnownKind(uint16_t kind) {
     case MessageKind::kCommand: return "kCommand";
     case MessageKind::kReply: return "kReply";
     case MessageKind::kFailure: return "kFailure";
+    case MessageKind::kFused: return "kFused";
   }
   return nullptr;
 }

@@ -18,7 +18,7 @@
 namespace hipress {
 
 constexpr uint32_t kMessageMagic = 0x53525048;  // "HPRS"
-constexpr uint16_t kMessageVersion = 1;
+constexpr uint16_t kMessageVersion = 2;
 
 enum class MessageKind : uint16_t {
   // Membership (handled inside src/van)
@@ -44,6 +44,7 @@ enum class MessageKind : uint16_t {
   kCommand = 22,      ///< worker -> server: set_optimizer and the like
   kReply = 23,        ///< to kInitKey and kCommand; status in `flags`, text or data in the payload
   kFailure = 24,      ///< server -> workers: the job cannot go on; payload: a sentence
+  kFused = 25,        ///< several small kData messages in one; `elements` says how many (fused.h)
 };
 
 /// Where a payload is.

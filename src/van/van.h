@@ -48,7 +48,7 @@ class VanReceiver {
 struct VanCounters {
   std::atomic<uint64_t> bytes_sent{0};      ///< headers and payloads, before encryption, lent ones included
   std::atomic<uint64_t> bytes_received{0};
-  std::atomic<uint64_t> data_bytes_sent{0};      ///< of these, kData, kFetched messages
+  std::atomic<uint64_t> data_bytes_sent{0};      ///< of these, kData, kFused, kFetched messages
   std::atomic<uint64_t> data_bytes_received{0};
   std::atomic<uint64_t> messages_sent{0};
   std::atomic<uint64_t> messages_received{0};

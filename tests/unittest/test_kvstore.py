@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 
 from cluster import run_cluster, worker_outputs
-from hipress.node import _memory
-from hipress.operations import Operations, Pending
+from hipress.operations import Operations, Pending, memory_of
 from programs import CHANGE_COMPRESSION
 
 SERVER = (sys.executable, "-c", "from hipress.node import Node; Node().serve()")
@@ -44,10 +43,10 @@ print("finished")
 def test_memory_is_found_whoever_may_write_it():
     array = np.arange(4, dtype=np.float32)
     found = (array.ctypes.data, 4, 0)
-    assert _memory(array) == found
+    assert memory_of(array) == found
     array.flags.writeable = False
-    assert _memory(array) == found
-    assert _memory(array[:0])[1] == 0
+    assert memory_of(array) == found
+    assert memory_of(array[:0])[1] == 0
 
 
 def test_ends_of_operations_reach_whoever_waits_one_by_one_or_together():

@@ -1,11 +1,12 @@
 """``plan: 'auto'``: a job finds out by itself what to compress and how to cut it.
 
 All workers together push gradients of a few sizes over the job's own topology, uncompressed and
-compressed, several at once as in training, and time them. They add up what they measured (the
-logarithms, so that no slow worker outweighs the others), worker 0 fits a curve to each and finds
-the least size at which compression is faster; all take its answer. A gradient of fewer elements
-goes uncompressed. If compression pays at no size, nothing is compressed. In the same way they find
-how large the parts of a large gradient should be; that holds for keys that are initialised later.
+compressed, several at once as in training (small ones in shared messages), and time them. They add
+up what they measured (the logarithms, so that no slow worker outweighs the others), worker 0 fits a
+curve to each and finds the least size at which compression is faster; all take its answer. A
+gradient of fewer elements goes uncompressed. If compression pays at no size, nothing is compressed.
+In the same way they find how large the parts of a large gradient should be; that holds for keys
+that are initialised later.
 
 The measured times are what the plan predicts from. Every so many steps the workers, before the
 step begins and when all before it is over, time one size again. Where that differs by more than
@@ -27,6 +28,7 @@ from hipress.casync.graph import PARTITION_ELEMENTS
 from hipress.secopa.curve import Curve, fit
 
 if TYPE_CHECKING:
+    from hipress.group import Group
     from hipress.node import Node
 
 SIZES = (1 << 10, 1 << 13, 1 << 16, 1 << 18, 1 << 20)
@@ -114,7 +116,7 @@ class AutoPlan:
         self._parts_size = max(SIZES[-1], min(2 * nodes * PARTITION_ELEMENTS, PARTS_SIZE))
         self._gradient = 0.01 * random.standard_normal(self._parts_size, dtype=np.float32)
         self._out = np.empty(max(AT_ONCE * SIZES[-1], 2 * self._parts_size), np.float32)
-        self._keys: dict[Case, list[int]] = {}
+        self._groups: dict[Case, Group] = {}
         self._next = FIRST_KEY
         self._talk = self._new(2 * len(SIZES), "agreement")
         self._wish: dict[str, object] = {}
@@ -244,19 +246,16 @@ class AutoPlan:
         """Of one round."""
         node, size = self._node, case.size
         self._compress(self._variants()[case.compressed])
-        if case not in self._keys:
+        if case not in self._groups:
             if self._cut is not None:
                 self._cut(case.parts)
             count = max(AT_ONCE if size <= SIZES[-1] else 2, TOGETHER // size)
-            self._keys[case] = [self._new(size, f"{case}/{i}") for i in range(count)]
+            keys = [self._new(size, f"{case}/{i}") for i in range(count)]
+            outs = [self._out[i * size : (i + 1) * size] for i in range(count)]
+            self._groups[case] = node.group(keys, [self._gradient[:size]] * count, outs)
         node.barrier()
         start = time.perf_counter()
-        pending = [
-            node.pushpull(key, self._gradient[:size], self._out[i * size : (i + 1) * size])
-            for i, key in enumerate(self._keys[case])
-        ]
-        for operation in pending:
-            operation.wait(TIMEOUT)
+        self._groups[case].pushpull().wait(TIMEOUT)
         return time.perf_counter() - start
 
     def _sum(self, values: np.ndarray) -> np.ndarray:

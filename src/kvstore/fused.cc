@@ -1,0 +1,147 @@
+#include "kvstore/fused.h"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "common/batch.h"
+#include "kvstore/protocol.h"
+
+namespace hipress {
+namespace {
+
+constexpr size_t Padded(size_t bytes) { return (bytes + 7) / 8 * 8; }
+
+MessageHeader HeaderOf(const FusedPart& part) {
+  MessageHeader header;
+  header.kind = uint16_t(MessageKind::kData);
+  header.key = part.key;
+  header.config = part.config;
+  header.elements = part.elements;
+  header.payload_bytes = part.payload_bytes;
+  header.iteration = part.iteration;
+  header.partition = part.partition;
+  header.step = part.step;
+  header.dtype = part.dtype;
+  header.flags = part.flags;
+  return header;
+}
+
+/// A part on its way to its flow.
+struct Arrival {
+  std::shared_ptr<Flow> flow;
+  MessageHeader header;
+  Value value;
+};
+
+}  // namespace
+
+// ---- Sending ------------------------------------------------------------------------------------
+
+Outbox::Held& Outbox::MyHeld() {
+  thread_local Held held;
+  return held;
+}
+
+bool Outbox::Take(NodeId to, const MessageHeader& header, const Buffer& payload, int priority) {
+  if (payload.size > kFusedPayload || header.elements > UINT32_MAX || !Batch::Open()) return false;
+  Held& held = MyHeld();
+  if (held.owner == nullptr) {
+    held.owner = this;
+    ++held_;
+    Batch::AtEnd([this] { Release(); });
+  } else if (held.owner != this) {
+    return false;  // another store of this process has the batch
+  }
+  const size_t size = sizeof(FusedPart) + Padded(payload.size);
+  auto parcel = std::find_if(held.parcels.begin(), held.parcels.end(),
+                             [to](const Parcel& other) { return other.to == to; });
+  if (parcel == held.parcels.end()) {
+    parcel = held.parcels.insert(parcel, {to, priority, 0, Buffer(), 0});
+  } else if (parcel->size + size > kFusedBytes) {
+    Send(std::move(*parcel));
+    *parcel = {to, priority, 0, Buffer(), 0};
+  }
+  if (!parcel->data) parcel->data = AllocateBuffer(kFusedBytes);
+  const FusedPart part = {header.key,       header.config, uint32_t(header.elements),
+                          uint32_t(payload.size), header.iteration, header.partition,
+                          header.step,      header.dtype,  header.flags, 0};
+  uint8_t* at = parcel->data.data + parcel->size;
+  std::memcpy(at, &part, sizeof(part));
+  at += sizeof(part);
+  if (payload.size % 8 != 0) std::memset(at + payload.size / 8 * 8, 0, 8);
+  if (payload.size > 0) std::memcpy(at, payload.data, payload.size);
+  parcel->size += size;
+  parcel->priority = std::max(parcel->priority, priority);
+  ++parcel->parts;
+  return true;
+}
+
+void Outbox::Release() {
+  Held& held = MyHeld();
+  // The connection's own work for a batch has been put off, too: it goes in one more.
+  Batch batch;
+  for (Parcel& parcel : held.parcels) Send(std::move(parcel));
+  held.parcels.clear();
+  held.owner = nullptr;
+  --held_;
+}
+
+void Outbox::Send(Parcel parcel) {
+  Message message;
+  if (parcel.parts == 1) {  // nothing to share with: as it would go without a batch
+    FusedPart part;
+    std::memcpy(&part, parcel.data.data, sizeof(part));
+    message.header = HeaderOf(part);
+    message.payload = parcel.data.Slice(sizeof(part), part.payload_bytes);
+  } else {
+    message.header.kind = uint16_t(MessageKind::kFused);
+    message.header.elements = parcel.parts;
+    message.payload = parcel.data.Slice(0, parcel.size);
+  }
+  send_(parcel.to, std::move(message), parcel.priority);
+}
+
+// ---- Receiving ----------------------------------------------------------------------------------
+
+void Unfuse(NodeId from, const Message& fused, const FlowOfPart& flow_of, Executor* executor) {
+  const Buffer& payload = fused.payload;
+  std::vector<Arrival> arrivals;
+  arrivals.reserve(std::min<size_t>(fused.header.elements, payload.size / sizeof(FusedPart)));
+  int64_t elements = 0;
+  size_t at = 0;
+  while (at < payload.size) {
+    FusedPart part;
+    const size_t left = payload.size - at;
+    if (left >= sizeof(part)) std::memcpy(&part, payload.data + at, sizeof(part));
+    if (left < sizeof(part) || part.payload_bytes > kFusedPayload ||
+        left - sizeof(part) < Padded(part.payload_bytes) || part.reserved != 0) {
+      throw ProtocolError("a fused message whose part " + std::to_string(arrivals.size()) +
+                          " is malformed");
+    }
+    at += sizeof(part);
+    arrivals.push_back({nullptr, HeaderOf(part), Value()});
+    arrivals.back().value.data = payload.Slice(at, part.payload_bytes);
+    at += Padded(part.payload_bytes);
+    elements += part.elements;
+  }
+  if (arrivals.size() != fused.header.elements) {
+    throw ProtocolError("a fused message of " + std::to_string(arrivals.size()) +
+                        " parts that announces " + std::to_string(fused.header.elements));
+  }
+  for (Arrival& arrival : arrivals) {
+    arrival.flow = flow_of(arrival.header);
+    if (!arrival.flow) continue;
+    arrival.value = arrival.flow->Expect(from, arrival.header, std::move(arrival.value.data));
+  }
+  executor->Submit(
+      kControlPriority,
+      [from, arrivals = std::make_shared<std::vector<Arrival>>(std::move(arrivals))] {
+        for (Arrival& arrival : *arrivals) {
+          if (arrival.flow) arrival.flow->Arrive(from, arrival.header, std::move(arrival.value));
+        }
+      },
+      elements);
+}
+
+}  // namespace hipress

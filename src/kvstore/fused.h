@@ -1,0 +1,97 @@
+/*!
+ * \file fused.h
+ * \brief Small partitions for one peer that are ready together travel as one message.
+ *
+ * Keys stay what they are: which ones share a message is decided anew each time, by what one batch
+ * of tasks (common/batch.h) has to send, so none ever waits for another, and a receiver treats each
+ * as if it had come alone. What is saved is the way of a message through queues, sockets and threads:
+ * a small gradient's costs lie there.
+ *
+ * The payload of a kFused message is a FusedPart and its payload, padded to 8 bytes, for each of the
+ * header's `elements` parts.
+ */
+#ifndef HIPRESS_KVSTORE_FUSED_H_
+#define HIPRESS_KVSTORE_FUSED_H_
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <type_traits>
+#include <vector>
+
+#include "casync/executor.h"
+#include "casync/flow.h"
+#include "van/message.h"
+
+namespace hipress {
+
+/// Payloads of up to so many bytes are fused: they are copied, which costs less than a message.
+constexpr size_t kFusedPayload = 4 << 10;
+/// A fused message's payload has at most so many: less than what is lent to processes of this host
+/// (kSharedFrom), and 0.3 ms of a link of 1 Gbit/s for whatever more urgent comes behind it.
+constexpr size_t kFusedBytes = 32 << 10;
+
+/// What a header says of a kData message, for one that travels in another.
+struct FusedPart {
+  uint64_t key;
+  uint64_t config;
+  uint32_t elements;
+  uint32_t payload_bytes;
+  uint32_t iteration;
+  uint32_t partition;
+  uint16_t step;
+  uint8_t dtype;
+  uint8_t flags;
+  uint32_t reserved;  ///< 0
+};
+static_assert(sizeof(FusedPart) == 40, "parts are 40 bytes on the wire");
+static_assert(std::is_trivially_copyable<FusedPart>::value, "sent as it lies in memory");
+
+/// What a node has to send to each peer when the current batch ends. Thread-safe; each thread's
+/// batches have messages of their own.
+class Outbox {
+ public:
+  using SendFn = std::function<void(NodeId to, Message message, int priority)>;
+  explicit Outbox(SendFn send) : send_(std::move(send)) {}
+
+  /// Takes a copy of a kData message of this header if it is small and a batch is open. It then leaves
+  /// with the others at the batch's end, at the highest of their priorities.
+  /// \return whether it has; if so the payload is no longer needed
+  bool Take(NodeId to, const MessageHeader& header, const Buffer& payload, int priority);
+  /// False while some thread's batch has something to send.
+  bool empty() const { return held_ == 0; }
+
+ private:
+  /// A message in the making.
+  struct Parcel {
+    NodeId to;
+    int priority;
+    uint32_t parts;
+    Buffer data;  ///< of kFusedBytes
+    size_t size;
+  };
+  struct Held {
+    Outbox* owner = nullptr;
+    std::vector<Parcel> parcels;
+  };
+  static Held& MyHeld();
+  void Release();
+  void Send(Parcel parcel);
+
+  const SendFn send_;
+  std::atomic<int> held_{0};  ///< threads that have something
+};
+
+/// The flow that a part is for; null: it is of no interest any more. \throw ProtocolError
+using FlowOfPart = std::function<std::shared_ptr<Flow>(const MessageHeader& part)>;
+
+/// Checks a fused message, every part of it, and gives the parts to their flows: in one job of a
+/// compute thread, before all else, because they take less time than they would wait.
+/// \throw ProtocolError if anything is wrong with any of them
+void Unfuse(NodeId from, const Message& fused, const FlowOfPart& flow_of, Executor* executor);
+
+}  // namespace hipress
+
+#endif  // HIPRESS_KVSTORE_FUSED_H_
