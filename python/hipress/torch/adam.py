@@ -5,8 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import torch
+import torch.distributed as dist
+from torch.distributed.tensor import DTensor
 
-from hipress.torch.hook import Compression
+from hipress.torch.settings import Settings
+from hipress.torch.synchronizer import Synchronizer
 
 
 class FrozenAdamW(torch.optim.Optimizer):
@@ -43,9 +46,10 @@ class FrozenAdamW(torch.optim.Optimizer):
     :param freeze_step: updates of a parameter's second moment; a seventh of all steps is enough
     :param floor: from then on no denominator is below this share of its tensor's root mean square;
         else elements whose gradient was 0 all along (rare words) would be divided by 0
-    :param compression: what ``compress()`` returned, with ``warmup_steps`` as freeze_step and a
-        ``momentum`` of 0 or, in a topology in which every rank's gradient is encoded by itself (ps,
-        star, hierarchical with one device for each host), beta 1
+    :param compression: what ``compress()`` or ``compress_fsdp()`` returned, with ``warmup_steps``
+        as freeze_step and a ``momentum`` of 0 or, in a topology in which every rank's gradient is
+        encoded by itself (ps, star, hierarchical with one device for each host), beta 1. A
+        :class:`DistributedOptimizer` around this one gives it its own
     :raises ValueError: for a value out of range, or that is not the compression's; also in
         ``add_param_group()`` and ``load_state_dict()``, which then change nothing
     :raises TypeError: for another kind of compression
@@ -61,12 +65,12 @@ class FrozenAdamW(torch.optim.Optimizer):
         *,
         freeze_step: int,
         floor: float = 0.1,
-        compression: Compression | None = None,
+        compression: Synchronizer | None = None,
     ) -> None:
-        if compression is not None and not isinstance(compression, Compression):
+        if compression is not None and not isinstance(compression, Synchronizer):
             raise TypeError(
-                "compression must be what hipress.torch.compress() returned, not "
-                f"{compression.__class__.__name__}"
+                "compression must be what hipress.torch.compress() or compress_fsdp() returned, "
+                f"not {compression.__class__.__name__}"
             )
         self._denominators: dict[torch.Tensor, torch.Tensor] = {}
         self._compression = compression
@@ -77,6 +81,15 @@ class FrozenAdamW(torch.optim.Optimizer):
                 "freeze_step": freeze_step, "floor": floor,
             },
         )  # fmt: skip
+
+    def check(self, settings: Settings) -> None:
+        """:raises ValueError: if a compression with these settings is none for this optimizer"""
+        for group in self.param_groups:
+            self._fits(group, settings)
+
+    def attach(self, compression: Synchronizer) -> None:
+        """Takes a compression whose settings were checked; :class:`DistributedOptimizer` does."""
+        self._compression = compression
 
     def add_param_group(self, param_group) -> None:
         """As in torch.optim."""
@@ -94,9 +107,12 @@ class FrozenAdamW(torch.optim.Optimizer):
         for name in ("lr", "eps", "weight_decay"):
             if not group[name] >= 0:
                 raise ValueError(f"{name} must be 0 or more, not {group[name]!r}")
-        if self._compression is None:
-            return
-        settings = self._compression.settings
+        if self._compression is not None:
+            self._fits(group, self._compression.settings)
+
+    @staticmethod
+    def _fits(group: dict, settings: Settings) -> None:
+        freeze_step, beta1 = group["freeze_step"], group["betas"][0]
         if freeze_step != settings.warmup_steps:
             raise ValueError(
                 f"freeze_step must be the compression's warmup_steps, {settings.warmup_steps}, "
@@ -135,39 +151,56 @@ class FrozenAdamW(torch.optim.Optimizer):
         return loss
 
     def _update(self, parameter: torch.Tensor, group: dict) -> None:
-        gradient, state, (beta1, beta2) = parameter.grad, self.state[parameter], group["betas"]
+        state, (beta1, beta2) = self.state[parameter], group["betas"]
         if not state:
             state["step"] = torch.tensor(0.0)
             state["exp_avg"] = torch.zeros_like(parameter)
             state["exp_avg_sq"] = torch.zeros_like(parameter)
             state["exp_avg_sq_updates"] = 0
         state["step"] += 1
+        whole = parameter
+        gradient, average, square = parameter.grad, state["exp_avg"], state["exp_avg_sq"]
+        if isinstance(whole, DTensor):
+            parameter, gradient, average, square = (
+                tensor.to_local() for tensor in (parameter, gradient, average, square)
+            )
         step, updates = int(state["step"]), state["exp_avg_sq_updates"]
         enough, inside = group["freeze_step"], False
         if self._compression is not None and self._compression.compresses_now:
             enough /= 2
-            inside = self._compression.momentum(parameter) != 0
+            inside = self._compression.momentum(whole) != 0
         if inside:  # what came before fades here, what comes now has the codec's momentum
-            state["exp_avg"].mul_(beta1)
+            average.mul_(beta1)
         else:
-            state["exp_avg"].lerp_(gradient, 1 - beta1)
+            average.lerp_(gradient, 1 - beta1)
         if updates >= enough:
-            denominator = self._denominators.get(parameter)
+            denominator = self._denominators.get(whole)
             if denominator is None:
-                denominator = self._denominator(state, group)
-                least = group["floor"] * float(denominator.square().mean().sqrt())
-                denominator = self._denominators[parameter] = denominator.clamp_(min=least)
+                denominator = self._denominator(square, updates, group)
+                least = group["floor"] * _root_mean_square(denominator, whole)
+                denominator = self._denominators[whole] = denominator.clamp_(min=least)
         else:
-            state["exp_avg_sq"].mul_(beta2).addcmul_(gradient, gradient, value=1 - beta2)
+            square.mul_(beta2).addcmul_(gradient, gradient, value=1 - beta2)
             state["exp_avg_sq_updates"] = updates + 1
-            denominator = self._denominator(state, group)
+            denominator = self._denominator(square, updates + 1, group)
         parameter.mul_(1 - group["lr"] * group["weight_decay"])
         rate = group["lr"] / (1 - beta1**step)
-        parameter.addcdiv_(state["exp_avg"], denominator, value=-rate)
+        parameter.addcdiv_(average, denominator, value=-rate)
         if inside:
             parameter.addcdiv_(gradient, denominator, value=-rate * (1 - beta1))
 
     @staticmethod
-    def _denominator(state: dict, group: dict) -> torch.Tensor:
-        unbiased = (1 - group["betas"][1] ** state["exp_avg_sq_updates"]) ** 0.5
-        return state["exp_avg_sq"].sqrt().div_(unbiased).add_(group["eps"])
+    def _denominator(square: torch.Tensor, updates: int, group: dict) -> torch.Tensor:
+        unbiased = (1 - group["betas"][1] ** updates) ** 0.5
+        return square.sqrt().div_(unbiased).add_(group["eps"])
+
+
+def _root_mean_square(values: torch.Tensor, parameter: torch.Tensor) -> float:
+    """Of all of a parameter's values; of a sharded one's, ``values`` are this rank's."""
+    if isinstance(parameter, DTensor):
+        total = values.square().sum()
+        for dim in range(parameter.device_mesh.ndim):
+            if not parameter.placements[dim].is_replicate():
+                dist.all_reduce(total, group=parameter.device_mesh.get_group(dim))
+        return float((total / parameter.numel()).sqrt())
+    return float(values.square().mean().sqrt())

@@ -134,6 +134,9 @@ class ShardedCompression(Synchronizer):
     def _count(self) -> None:
         self.step += 1
 
+    def _elements(self, parameter: DTensor) -> int:
+        return parameter.to_local().numel()
+
 
 class _ReduceScatters(ShardedCompression):
     """Of shards: every rank gets the means of its own chunks."""
@@ -141,6 +144,9 @@ class _ReduceScatters(ShardedCompression):
     def __init__(self, *args: Any) -> None:
         super().__init__(*args)
         self.topology = "reduce-scatter"
+
+    def _elements(self, parameter: DTensor) -> int:
+        return parameter.numel()
 
     def graph(self, gradient: Gradient) -> Graph:
         decision = self.settings.decisions.get(gradient.name)
@@ -278,12 +284,11 @@ def compress_fsdp(
     settings, engine = start(
         make_settings, group, parameters, timeout, shards=str(shards), **together
     )
-    sizes = {name: p.numel() for name, p in parameters}
     if replicate_group is None:
-        compression = _ReduceScatters(settings, engine, group, sizes)
+        compression = _ReduceScatters(settings, engine, group, parameters)
     else:
         begins = {name: shard * chunk_of(p.shape, shards) for name, p in parameters}
-        compression = ShardedCompression(settings, engine, group, sizes, True, begins)
+        compression = ShardedCompression(settings, engine, group, parameters, True, begins)
         compression.rank = compression.places.rank = engine.rank * shards + shard
         compression.world_size = engine.world_size * shards
         compression.topology += f" of {shards} shards"

@@ -106,23 +106,8 @@ class Compression(Synchronizer):
         group: dist.ProcessGroup,
         parameters: list[tuple[str, torch.nn.Parameter]],
     ) -> None:
-        super().__init__(settings, engine, group, {n: p.numel() for n, p in parameters})
-        self._names = {id(p): n for n, p in parameters}
+        super().__init__(settings, engine, group, parameters)
         self._waiting: list[torch.futures.Future] = []
-
-    def momentum(self, parameter: torch.nn.Parameter) -> float:
-        """What the codec multiplies earlier gradients of this parameter by before it adds the next
-        one and encodes the sum, once the warm-up is over; 0 if there is no such momentum. In some
-        topologies only some ranks' gradients get it, see :meth:`Settings.check_momentum`."""
-        name = self._names.get(id(parameter))
-        if name is None or not self.settings.compresses(name, parameter.numel()):
-            return 0.0
-        return self.settings.momentum
-
-    @property
-    def compresses_now(self) -> bool:
-        """Whether the gradients of the last backward pass came after the warm-up."""
-        return self.step > self.settings.warmup_steps
 
     def hook(self, bucket: dist.GradBucket) -> torch.futures.Future:
         """Called by DDP in the backward pass when a bucket's gradients are there."""
@@ -133,7 +118,7 @@ class Compression(Synchronizer):
         entries = []
         for parameter, gradient in zip(bucket.parameters(), bucket.gradients(), strict=True):
             offset = gradient.storage_offset() - flat.storage_offset()
-            entries.append((self._names[id(parameter)], offset, gradient.numel()))
+            entries.append((self.names[id(parameter)], offset, gradient.numel()))
         if bucket.index() == 0:  # the first one of this backward pass
             self._waiting = []  # of one that another error ended
             torch.autograd.Variable._execution_engine.queue_callback(self._finish)
@@ -153,5 +138,3 @@ class Compression(Synchronizer):
 
 def _hook(compression, bucket):  # bare: DDP compares annotations with classes, ours are strings
     return compression.hook(bucket)
-
-

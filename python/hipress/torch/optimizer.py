@@ -11,6 +11,7 @@ import torch.distributed as dist
 from torch.distributed.tensor import DTensor
 
 from hipress.secopa.plan import Decision
+from hipress.torch.adam import FrozenAdamW
 from hipress.torch.settings import MIN_SIZE, Settings
 from hipress.torch.start import start
 from hipress.torch.synchronizer import Synchronizer
@@ -32,6 +33,8 @@ class DistributedOptimizer:
 
     :param named_parameters: as of ``model.named_parameters()``; all that the optimizer has
     :param compression: a codec's name, or a mapping with its name as "type" and its parameters
+    :param warmup_steps: see :func:`hipress.torch.compress`; a :class:`FrozenAdamW` with as many as
+        freeze_step leaves the first moment to the codec, if that has a momentum
     :param backward_passes_per_step: gradients of so many backward passes are added up first
     :param op: "average" or "sum"
     :param group: process group; default: all ranks
@@ -52,6 +55,7 @@ class DistributedOptimizer:
         group: dist.ProcessGroup | None = None,
         topology: str = "ps",
         min_size: int = MIN_SIZE,
+        warmup_steps: int = 0,
         plan: str | os.PathLike[str] | Mapping[str, Decision] | None = None,
         timeout: float | None = None,
         encode_on: str = "host",
@@ -63,14 +67,18 @@ class DistributedOptimizer:
             _check(optimizer, named, backward_passes_per_step, op)
             wanted = {"type": compression} if isinstance(compression, str) else dict(compression)
             type = wanted.pop("type", "none")
-            return Settings(
-                type, wanted, topology, min_size, plan=plan, encode_on=encode_on
+            settings = Settings(
+                type, wanted, topology, min_size, warmup_steps, plan=plan, encode_on=encode_on
             )
+            if settings.momentum and isinstance(optimizer, FrozenAdamW):
+                optimizer.check(settings)
+            return settings
 
         settings, engine = start(make_settings, group, named, timeout, op=op)
         self._optimizer, self._passes = optimizer, backward_passes_per_step
-        sizes = {name: p.numel() for name, p in named}
-        self.compression = Synchronizer(settings, engine, group, sizes, average=op == "average")
+        self.compression = Synchronizer(settings, engine, group, named, average=op == "average")
+        if settings.momentum and isinstance(optimizer, FrozenAdamW):
+            optimizer.attach(self.compression)
         # The last layer's gradients come first. All ranks send in this order, whatever their own.
         self._buckets = _buckets(list(reversed(named)))
         self._left = {name: backward_passes_per_step for name, _ in named}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import torch
@@ -45,7 +45,7 @@ class Synchronizer:
 
     In checkpoints it is rank ``rank`` of ``world_size`` that synchronise so, by ``topology``.
 
-    :param sizes: elements of every parameter by name, in an order that is the same on all ranks
+    :param parameters: with their names, in an order that is the same on all ranks
     :param average: whether results are means, else sums
     :param begins: for gradients that are a part of a parameter's: which of its elements comes first
     """
@@ -55,7 +55,7 @@ class Synchronizer:
         settings: Settings,
         engine: Engine,
         group: dist.ProcessGroup,
-        sizes: Mapping[str, int],
+        parameters: Sequence[tuple[str, torch.nn.Parameter]],
         average: bool = True,
         begins: Mapping[str, int] | None = None,
     ) -> None:
@@ -63,8 +63,9 @@ class Synchronizer:
         self._group, self.average = group, average
         self.rank, self.world_size = engine.rank, engine.world_size
         self.topology = settings.topology
+        self.names = {id(parameter): name for name, parameter in parameters}
+        self.sizes = sizes = {name: parameter.numel() for name, parameter in parameters}
         self._homes = {name: home for home, name in enumerate(sizes)}
-        self.sizes = dict(sizes)
         parts = sorted((n, d.partitions) for n, d in settings.decisions.items() if d.compress)
         about = list(sizes.items()), begins, average, settings.devices_per_host, parts
         self.layout = digest(str(about))
@@ -159,6 +160,24 @@ class Synchronizer:
             failed = torch.futures.Future()
             failed.set_exception(self.engine.fail(error, what))
             return failed
+
+    def momentum(self, parameter: torch.nn.Parameter) -> float:
+        """What the codec multiplies earlier gradients of this parameter by before it adds the next
+        one and encodes the sum, once the warm-up is over; 0 if there is no such momentum. In some
+        topologies only some ranks' gradients get it, see :meth:`Settings.check_momentum`."""
+        name = self.names.get(id(parameter))
+        if name is None or not self.settings.compresses(name, self._elements(parameter)):
+            return 0.0
+        return self.settings.momentum
+
+    def _elements(self, parameter: torch.nn.Parameter) -> int:
+        """Of its gradient, as it is synchronised."""
+        return parameter.numel()
+
+    @property
+    def compresses_now(self) -> bool:
+        """Whether the gradients of the last step came after the warm-up."""
+        return self.step > self.settings.warmup_steps
 
     def look(self) -> None:
         """Raises what has gone wrong on a GPU and is known by now; waits for nothing.
