@@ -69,7 +69,7 @@ def fake(topology="ps", momentum=0.9, warmup_steps=WARM_UP, **more):
     from hipress.torch.settings import Settings
 
     class Fake(hipress.torch.Compression):
-        compresses_now = False
+        compresses_now, rank = False, 0
 
         def __init__(self):
             self.settings = Settings(
@@ -325,3 +325,34 @@ def test_its_warm_up_is_uncompressed_also_with_dgc():
     exact = Settings("dgc", {"ratio": 0.01, "warmup": 0}, warmup_steps=30)
     assert (exact.params["warmup"], exact.warmup_steps) == (0, 30)
     assert (exact.momentum, Settings("onebit").momentum) == (0.9, 0.0)  # by default
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "advice"),
+    [
+        ("SGD", {"lr": 0.1, "momentum": 0.9}, "SGD has momentum 0.9: with both it counts twice"),
+        ("SGD", {"lr": 0.1}, ""),
+        ("AdamW", {}, "AdamW has beta 1 0.9: with both"),
+        ("FrozenAdamW", {"freeze_step": WARM_UP}, "use hipress.torch.FrozenAdamW(..., compression"),
+        ("FrozenAdamW", {"freeze_step": WARM_UP, "compression": "the one"}, ""),
+    ],
+)
+def test_a_momentum_that_counts_twice_is_said_once(name, options, advice, caplog):
+    import hipress.torch
+    from hipress.torch.momentum import watch
+
+    compression, model = fake(), torch.nn.Linear(20, 30)
+    watch(compression)
+    other = torch.nn.Parameter(torch.zeros(3))  # not compressed
+    torch.optim.SGD([other], lr=0.1, momentum=0.9).step()
+    assert not caplog.messages
+    if "compression" in options:
+        options = {**options, "compression": compression}
+    cls = getattr(torch.optim, name, None) or getattr(hipress.torch, name)
+    train(model, cls(model.parameters(), **options), 0, 2)
+    if not advice:
+        assert not caplog.messages
+        return
+    (said,) = caplog.messages
+    assert said.startswith("ternary has momentum 0.9 and ") and advice in said
+    assert said.endswith("or give ternary momentum=0")

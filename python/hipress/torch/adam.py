@@ -73,7 +73,7 @@ class FrozenAdamW(torch.optim.Optimizer):
                 f"not {compression.__class__.__name__}"
             )
         self._denominators: dict[torch.Tensor, torch.Tensor] = {}
-        self._compression = compression
+        self.compression = compression
         super().__init__(
             params,
             {
@@ -89,7 +89,7 @@ class FrozenAdamW(torch.optim.Optimizer):
 
     def attach(self, compression: Synchronizer) -> None:
         """Takes a compression whose settings were checked; :class:`DistributedOptimizer` does."""
-        self._compression = compression
+        self.compression = compression
 
     def add_param_group(self, param_group) -> None:
         """As in torch.optim."""
@@ -107,8 +107,8 @@ class FrozenAdamW(torch.optim.Optimizer):
         for name in ("lr", "eps", "weight_decay"):
             if not group[name] >= 0:
                 raise ValueError(f"{name} must be 0 or more, not {group[name]!r}")
-        if self._compression is not None:
-            self._fits(group, self._compression.settings)
+        if self.compression is not None:
+            self._fits(group, self.compression.settings)
 
     @staticmethod
     def _fits(group: dict, settings: Settings) -> None:
@@ -166,9 +166,9 @@ class FrozenAdamW(torch.optim.Optimizer):
             )
         step, updates = int(state["step"]), state["exp_avg_sq_updates"]
         enough, inside = group["freeze_step"], False
-        if self._compression is not None and self._compression.compresses_now:
+        if self.compression is not None and self.compression.compresses_now:
             enough /= 2
-            inside = self._compression.momentum(whole) != 0
+            inside = self.compression.momentum(whole) != 0
         if inside:  # what came before fades here, what comes now has the codec's momentum
             average.mul_(beta1)
         else:

@@ -16,6 +16,7 @@ from hipress.torch.device import DEVICES, Device
 from hipress.torch.device_plan import DevicePlan
 from hipress.torch.engine import Engine, HipressError
 from hipress.torch.layout import Gradient
+from hipress.torch.momentum import watch
 from hipress.torch.places import Codecs, Places
 from hipress.torch.plan import Plan
 from hipress.torch.settings import Settings, digest
@@ -75,6 +76,8 @@ class Synchronizer:
         self._device: Device | None = None
         self._plans: dict[tuple, tuple[Plan | DevicePlan, int] | None] = {}
         self._rest: dict[tuple, torch.Tensor] = {}
+        if settings.momentum:
+            watch(self)
 
     def synchronize(
         self,
