@@ -73,7 +73,9 @@ class FrozenAdamW(torch.optim.Optimizer):
                 f"not {compression.__class__.__name__}"
             )
         self._denominators: dict[torch.Tensor, torch.Tensor] = {}
-        self.compression = compression
+        self.compression: Synchronizer | None = None
+        if compression is not None:
+            self.attach(compression)
         super().__init__(
             params,
             {
@@ -90,6 +92,8 @@ class FrozenAdamW(torch.optim.Optimizer):
     def attach(self, compression: Synchronizer) -> None:
         """Takes a compression whose settings were checked; :class:`DistributedOptimizer` does."""
         self.compression = compression
+        if compression.shared is not None:  # the second moment is of gradients as they are
+            compression.shared.compressed_only = True
 
     def add_param_group(self, param_group) -> None:
         """As in torch.optim."""
@@ -118,9 +122,10 @@ class FrozenAdamW(torch.optim.Optimizer):
                 f"freeze_step must be the compression's warmup_steps, {settings.warmup_steps}, "
                 f"not {freeze_step} (dgc's gradients go uncompressed until then with warmup=0)"
             )
-        if settings.momentum not in (0.0, beta1):
+        if settings.any_momentum not in (0.0, beta1):
             raise ValueError(
-                f"the compression's momentum must be 0 or beta 1, {beta1}, not {settings.momentum}"
+                "the compression's momentum must be 0 or beta 1, "
+                f"{beta1}, not {settings.any_momentum}"
             )
         settings.check_momentum()
 

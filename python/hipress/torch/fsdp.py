@@ -223,6 +223,7 @@ def compress_fsdp(
     replicate_group: dist.ProcessGroup | None = None,
     replicate_topology: str = "ps",
     timeout: float | None = None,
+    shared_momentum: float = 0.0,
     **params: object,
 ) -> ShardedCompression:
     """Makes a ``fully_shard``-ed model reduce-scatter compressed gradients.
@@ -243,6 +244,7 @@ def compress_fsdp(
         compressed shards
     :param replicate_topology: of that average, see :func:`hipress.torch.compress`
     :param timeout: seconds to wait for another rank; default: the process group's
+    :param shared_momentum: see :func:`hipress.torch.compress`; with ``replicate_group`` only
     :param params: the codec's own parameters
     :raises ValueError: on every rank, if any rank's model or setting is wrong or they differ
     :raises TypeError: if the model is not a fully_shard-ed one
@@ -274,7 +276,16 @@ def compress_fsdp(
 
     def make_settings() -> Settings:
         _check_sharding(parameters, mesh, replicate_group)
-        settings = Settings(type, params, replicate_topology, min_size, warmup_steps, plan=plan)
+        settings = Settings(
+            type, params, replicate_topology, min_size, warmup_steps, plan=plan,
+            shared_momentum=shared_momentum,
+        )  # fmt: skip
+        if shared_momentum and replicate_group is None:
+            raise ValueError(
+                "shared_momentum needs a replicate_group: in a reduce-scatter a rank has the "
+                f"result of its own shard only, and would need all (give {type} a momentum, if it "
+                "has one)"
+            )
         for name, module in modules.items():
             _check_module(name, module, settings, names)
         return settings

@@ -27,6 +27,7 @@ def compress(
     plan: str | os.PathLike[str] | Mapping[str, Decision] | None = None,
     timeout: float | None = None,
     encode_on: str = "host",
+    shared_momentum: float = 0.0,
     **params: object,
 ) -> Compression:
     """Makes ``model`` synchronise compressed gradients, averaged over the ranks as before.
@@ -50,6 +51,9 @@ def compress(
         With ``encode_on="device"`` a step that hangs is ended by NCCL's own timeout instead
     :param encode_on: for a model on a GPU: "host" encodes gradients on the CPU and sends them over
         Gloo; "device" encodes them on the GPU and sends them over the model's process group of NCCL
+    :param shared_momentum: gradients come as their running sum, so many times the sum before plus
+        the new mean, and it is that which is compressed; for an optimizer without momentum (SGD
+        with momentum=0), or for ``FrozenAdamW(..., compression=...)``, whose beta 1 it must be
     :param params: the codec's own parameters
     :raises ValueError: on every rank, if any rank's model or setting is wrong or they differ
     """
@@ -68,7 +72,8 @@ def compress(
     def make_settings() -> Settings:
         _check_model(model)
         return Settings(
-            type, params, topology, min_size, warmup_steps, devices_per_host, plan, encode_on
+            type, params, topology, min_size, warmup_steps, devices_per_host, plan, encode_on,
+            shared_momentum,
         )
 
     settings, engine = start(make_settings, group, parameters, timeout)

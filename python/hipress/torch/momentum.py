@@ -1,9 +1,10 @@
-"""A warning of momentum that is applied twice: by the codec, and by the optimizer."""
+"""Momentum that is compressed, and a warning where the optimizer has one besides."""
 
 from __future__ import annotations
 
 import logging
 import weakref
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import torch
@@ -13,6 +14,73 @@ if TYPE_CHECKING:
     from hipress.torch.synchronizer import Synchronizer
 
 _log = logging.getLogger("hipress")
+
+
+class SharedMomentum:
+    """The running sum of gradients, of which every rank compresses its next value.
+
+    A rank's gradient is mostly noise, which a codec of few bits must say, too, and what it cannot
+    say waits in the residual. So every rank encodes ``factor`` times the result of the step before,
+    which all have, plus its own gradient; the mean of that over the ranks is the next result. The
+    new gradient is a small part of it, and what is left unsaid the smaller. This is the momentum of
+    1-bit Adam (Tang et al., ICML 2021, arXiv:2102.02888, algorithm 1). Where nothing is lost it is
+    that of torch.optim.SGD.
+
+    Elements of a result that are NaN or Inf (which a GradScaler skips) are not kept.
+
+    :param begins: for gradients that are a part of a parameter's: which of its elements comes first
+    """
+
+    compressed_only = False
+    """Whether gradients that go uncompressed come as they are; else they get momentum, too."""
+
+    def __init__(self, factor: float, begins: Mapping[str, int] | None = None) -> None:
+        self.factor, self.begins = factor, begins or {}
+        self.sums: dict[str, torch.Tensor] = {}
+        """float32, where the gradient is; of a sharded parameter's shard."""
+        self.loaded: dict[str, torch.Tensor] = {}
+        """Of whole parameters, from another job's state, until they are asked for."""
+
+    def add(self, flat: torch.Tensor, entries: Sequence[tuple], share: float = 1.0) -> None:
+        """To gradients: ``factor`` times the result before, and of that ``share``."""
+        for name, offset, count in entries:
+            before = self._sum(name, flat, count)
+            flat[offset : offset + count].add_(before, alpha=self.factor * share)
+
+    def keep(self, flat: torch.Tensor, entries: Sequence[tuple]) -> None:
+        """Results, for the next step."""
+        for name, offset, count in entries:
+            result, before = flat[offset : offset + count].float(), self._sum(name, flat, count)
+            torch.where(result.isfinite(), result, before, out=before)
+
+    def state(self) -> dict[str, tuple[int, torch.Tensor]]:
+        """By gradient: which element of the parameter comes first, and the sums, in host memory."""
+        found = {name: (0, values) for name, values in self.loaded.items()}
+        for name, values in self.sums.items():
+            found[name] = (self.begins.get(name, 0), values.to("cpu", copy=True))
+        return found
+
+    def load(self, parts: Mapping[str, Sequence[tuple[int, torch.Tensor]]]) -> None:
+        """Goes on from all parts of each gradient that there are."""
+        self.sums.clear()
+        self.loaded = {}
+        for name, of in parts.items():
+            whole = torch.zeros(max(begin + values.numel() for begin, values in of))
+            for begin, values in of:
+                whole[begin : begin + values.numel()] = values
+            self.loaded[name] = whole
+
+    def _sum(self, name: str, flat: torch.Tensor, count: int) -> torch.Tensor:
+        found = self.sums.get(name)
+        if found is None and name in self.loaded:
+            begin = self.begins.get(name, 0)
+            found = self.loaded.pop(name)[begin : begin + count].clone()
+        if found is None:
+            found = torch.zeros(count, device=flat.device)
+        if found.device != flat.device:
+            found = found.to(flat.device)
+        self.sums[name] = found
+        return found
 
 
 def watch(compression: Synchronizer) -> None:
@@ -44,6 +112,8 @@ def doubled(compression: Synchronizer, optimizer: torch.optim.Optimizer, group: 
     if getattr(optimizer, "compression", None) is compression:  # a FrozenAdamW, which knows
         return ""
     settings, name = compression.settings, type(optimizer).__name__
+    mine = "shared_momentum" if settings.shared_momentum else f"{settings.type} momentum"
+    who = "the compression" if settings.shared_momentum else settings.type
     own, beta = group.get("momentum", 0.0), float(group.get("betas", (0.0,))[0])
     if not own and not beta:
         return ""
@@ -52,6 +122,6 @@ def doubled(compression: Synchronizer, optimizer: torch.optim.Optimizer, group: 
         else (f"beta 1 {beta}", "use hipress.torch.FrozenAdamW(..., compression=...)")
     )  # fmt: skip
     return (
-        f"{settings.type} has momentum {settings.momentum} and {name} has {has}: with both it "
-        f"counts twice, and training may diverge; {instead}, or give {settings.type} momentum=0"
+        f"{who} has momentum {settings.any_momentum} and {name} has {has}: with both it "
+        f"counts twice, and training may diverge; {instead}, or give {mine}=0"
     )

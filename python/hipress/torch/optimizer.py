@@ -40,7 +40,7 @@ class DistributedOptimizer:
     :param group: process group; default: all ranks
     :param timeout: seconds to wait for another rank; default: the group's. With
         ``encode_on="device"`` a step that hangs is ended by NCCL's own timeout instead
-    :param topology, min_size, plan, encode_on: see :func:`hipress.torch.compress`
+    :param topology, min_size, plan, encode_on, shared_momentum: see :func:`hipress.torch.compress`
     :raises ValueError: on every rank, if any rank's setting is wrong or they differ
     """
 
@@ -59,6 +59,7 @@ class DistributedOptimizer:
         plan: str | os.PathLike[str] | Mapping[str, Decision] | None = None,
         timeout: float | None = None,
         encode_on: str = "host",
+        shared_momentum: float = 0.0,
     ) -> None:
         group = group or dist.group.WORLD
         named = [(name, p) for name, p in named_parameters if p.requires_grad]
@@ -68,16 +69,17 @@ class DistributedOptimizer:
             wanted = {"type": compression} if isinstance(compression, str) else dict(compression)
             type = wanted.pop("type", "none")
             settings = Settings(
-                type, wanted, topology, min_size, warmup_steps, plan=plan, encode_on=encode_on
-            )
-            if settings.momentum and isinstance(optimizer, FrozenAdamW):
+                type, wanted, topology, min_size, warmup_steps, plan=plan, encode_on=encode_on,
+                shared_momentum=shared_momentum,
+            )  # fmt: skip
+            if settings.any_momentum and isinstance(optimizer, FrozenAdamW):
                 optimizer.check(settings)
             return settings
 
         settings, engine = start(make_settings, group, named, timeout, op=op)
         self._optimizer, self._passes = optimizer, backward_passes_per_step
         self.compression = Synchronizer(settings, engine, group, named, average=op == "average")
-        if settings.momentum and isinstance(optimizer, FrozenAdamW):
+        if settings.any_momentum and isinstance(optimizer, FrozenAdamW):
             optimizer.attach(self.compression)
         # The last layer's gradients come first. All ranks send in this order, whatever their own.
         self._buckets = _buckets(list(reversed(named)))

@@ -16,7 +16,7 @@ from hipress.torch.device import DEVICES, Device
 from hipress.torch.device_plan import DevicePlan
 from hipress.torch.engine import Engine, HipressError
 from hipress.torch.layout import Gradient
-from hipress.torch.momentum import watch
+from hipress.torch.momentum import SharedMomentum, watch
 from hipress.torch.places import Codecs, Places
 from hipress.torch.plan import Plan
 from hipress.torch.settings import Settings, digest
@@ -76,7 +76,10 @@ class Synchronizer:
         self._device: Device | None = None
         self._plans: dict[tuple, tuple[Plan | DevicePlan, int] | None] = {}
         self._rest: dict[tuple, torch.Tensor] = {}
-        if settings.momentum:
+        self.shared: SharedMomentum | None = None
+        if settings.shared_momentum:
+            self.shared = SharedMomentum(settings.shared_momentum, begins)
+        if settings.any_momentum:
             watch(self)
 
     def synchronize(
@@ -108,7 +111,7 @@ class Synchronizer:
             if not warming_up:
                 self.places.tell_unclaimed(e[0] for e in small)
         if self.settings.encode_on == "device":
-            return self._on_device(flat, small, key, what)
+            return self._on_device(flat, large, small, key, what)
         planned = self._plans[key]
         staging = self.engine.staging(flat.device)
         future = staging.future()
@@ -120,11 +123,15 @@ class Synchronizer:
                 after.wait()
             if fetched is not None:
                 plan, tag = planned
-                self.engine.run(plan, fetched.host(self.engine.timeout), tag, what)
+                host = fetched.host(self.engine.timeout)
+                self._before(host, large)
+                self.engine.run(plan, host, tag, what)
+                self._after(host, large)
                 fetched.back()
             if rest is not None:
                 self.engine.wait(rest.work, what, flat.device)
                 rest.back()
+                self._uncompressed(flat, small)
 
         def job() -> None:
             try:
@@ -138,7 +145,7 @@ class Synchronizer:
         return future
 
     def _on_device(
-        self, flat: torch.Tensor, small: list[Entry], key: tuple, what: str
+        self, flat: torch.Tensor, large: list[Entry], small: list[Entry], key: tuple, what: str
     ) -> torch.futures.Future:
         """Queues all of it; what is wrong now, or was in an earlier bucket, is the future's."""
         device, planned = self._device, self._plans[key]
@@ -146,12 +153,15 @@ class Synchronizer:
         def work() -> None:
             if planned:
                 plan, _ = planned
+                self._before(flat, large)
                 plan.run(flat)
+                self._after(flat, large)
                 device.report(plan.numbers, lambda copy: told(plan.problem(copy)))
             if small:
                 rest = self._start_rest(flat, small, key)
                 self.engine.wait(rest.work, what, flat.device)
                 rest.back()
+                self._uncompressed(flat, small)
 
         def told(problem: str) -> str:
             return problem and f"{what}: {problem}"
@@ -171,7 +181,21 @@ class Synchronizer:
         name = self.names.get(id(parameter))
         if name is None or not self.settings.compresses(name, self._elements(parameter)):
             return 0.0
-        return self.settings.momentum
+        return self.settings.any_momentum
+
+    def _before(self, flat: torch.Tensor, large: list[Entry]) -> None:
+        if self.shared is not None:
+            share = 1.0 if self.average else 1.0 / self.engine.world_size
+            self.shared.add(flat, large, share)
+
+    def _after(self, flat: torch.Tensor, large: list[Entry]) -> None:
+        if self.shared is not None:
+            self.shared.keep(flat, large)
+
+    def _uncompressed(self, flat: torch.Tensor, small: list[Entry]) -> None:
+        if self.shared is not None and not self.shared.compressed_only:
+            self.shared.add(flat, small)
+            self.shared.keep(flat, small)
 
     def _elements(self, parameter: torch.nn.Parameter) -> int:
         """Of its gradient, as it is synchronised."""
