@@ -26,16 +26,16 @@ class FrozenAdamW(torch.optim.Optimizer):
 
     Until then it is torch.optim.AdamW, whose state it loads and whose state it saves.
 
-    With ``compression``, the codec takes the first moment where it has a ``momentum``: every rank
-    then compresses its own running sum of gradients, which varies less than they do, and here the
-    steps are linear in what arrives:
+    With ``compression``, the first moment is what is compressed, where it has a momentum; what
+    arrives is divided by the denominators, and that is the step. This is 1-bit Adam:
 
-    >>> compression = hipress.torch.compress(model, "ternary", momentum=0.9, warmup_steps=500)
+    >>> compression = hipress.torch.compress(
+    ...     model, "onebit", shared_momentum=0.9, warmup_steps=500)
     >>> optimizer = hipress.torch.FrozenAdamW(
     ...     model.parameters(), lr=1e-3, freeze_step=500, compression=compression)
 
-    That is similar to 1-bit Adam, where a rank's momentum goes on from the mean over the ranks, as
-    compressed; here a rank never learns the others', as in DGC (Lin et al., ICLR 2018,
+    With a codec's own ``momentum`` instead (ternary, dgc) every rank compresses the running sum of
+    its own gradients and never learns the others', as in DGC (Lin et al., ICLR 2018,
     arXiv:1712.01887; with ``dgc`` what is sent is taken out of it). Parameters that are too small
     to be compressed keep their first moment here.
 
@@ -47,9 +47,9 @@ class FrozenAdamW(torch.optim.Optimizer):
     :param floor: from then on no denominator is below this share of its tensor's root mean square;
         else elements whose gradient was 0 all along (rare words) would be divided by 0
     :param compression: what ``compress()`` or ``compress_fsdp()`` returned, with ``warmup_steps``
-        as freeze_step and a ``momentum`` of 0 or, in a topology in which every rank's gradient is
-        encoded by itself (ps, star, hierarchical with one device for each host), beta 1. A
-        :class:`DistributedOptimizer` around this one gives it its own
+        as freeze_step, and with ``shared_momentum`` (or the codec's momentum, in a topology in
+        which every rank's gradient is encoded by itself: ps, star, hierarchical with one device for
+        each host) 0 or beta 1. A :class:`DistributedOptimizer` around this one gives it its own
     :raises ValueError: for a value out of range, or that is not the compression's; also in
         ``add_param_group()`` and ``load_state_dict()``, which then change nothing
     :raises TypeError: for another kind of compression

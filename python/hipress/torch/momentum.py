@@ -26,7 +26,7 @@ class SharedMomentum:
     1-bit Adam (Tang et al., ICML 2021, arXiv:2102.02888, algorithm 1). Where nothing is lost it is
     that of torch.optim.SGD.
 
-    Elements of a result that are NaN or Inf (which a GradScaler skips) are not kept.
+    A result with a NaN or Inf, whose step a GradScaler skips, is not kept.
 
     :param begins: for gradients that are a part of a parameter's: which of its elements comes first
     """
@@ -50,8 +50,12 @@ class SharedMomentum:
     def keep(self, flat: torch.Tensor, entries: Sequence[tuple]) -> None:
         """Results, for the next step."""
         for name, offset, count in entries:
-            result, before = flat[offset : offset + count].float(), self._sum(name, flat, count)
-            torch.where(result.isfinite(), result, before, out=before)
+            result, before = flat[offset : offset + count], self._sum(name, flat, count)
+            finite = result.sum(dtype=torch.float32).isfinite()  # one number, on the device
+            if flat.device.type != "cpu":
+                before.copy_(torch.where(finite, result, before))
+            elif finite:
+                before.copy_(result)
 
     def state(self) -> dict[str, tuple[int, torch.Tensor]]:
         """By gradient: which element of the parameter comes first, and the sums, in host memory."""
