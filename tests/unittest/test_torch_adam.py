@@ -69,7 +69,7 @@ def fake(topology="ps", momentum=0.9, warmup_steps=WARM_UP, **more):
     from hipress.torch.settings import Settings
 
     class Fake(hipress.torch.Compression):
-        compresses_now, rank = False, 0
+        compresses_now, rank, shared = False, 0, None
 
         def __init__(self):
             self.settings = Settings(
@@ -356,3 +356,15 @@ def test_a_momentum_that_counts_twice_is_said_once(name, options, advice, caplog
     (said,) = caplog.messages
     assert said.startswith("ternary has momentum 0.9 and ") and advice in said
     assert said.endswith("or give ternary momentum=0")
+
+
+def test_it_is_said_of_each_compression(caplog):
+    from hipress.torch.momentum import watch
+
+    compressions, model = [fake(), fake(momentum=0.5)], torch.nn.Linear(20, 30)
+    for compression in compressions:
+        watch(compression)
+    train(model, torch.optim.SGD(model.parameters(), lr=0.1, momentum=0.9), 0, 3)
+    assert sorted(said[:24] for said in caplog.messages) == [
+        "ternary has momentum 0.5", "ternary has momentum 0.9",
+    ]  # fmt: skip

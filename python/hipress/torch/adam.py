@@ -73,9 +73,7 @@ class FrozenAdamW(torch.optim.Optimizer):
                 f"not {compression.__class__.__name__}"
             )
         self._denominators: dict[torch.Tensor, torch.Tensor] = {}
-        self.compression: Synchronizer | None = None
-        if compression is not None:
-            self.attach(compression)
+        self.compression = compression
         super().__init__(
             params,
             {
@@ -83,6 +81,8 @@ class FrozenAdamW(torch.optim.Optimizer):
                 "freeze_step": freeze_step, "floor": floor,
             },
         )  # fmt: skip
+        if compression is not None:
+            self.attach(compression)
 
     def check(self, settings: Settings) -> None:
         """:raises ValueError: if a compression with these settings is none for this optimizer"""

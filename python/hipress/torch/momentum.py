@@ -89,26 +89,31 @@ class SharedMomentum:
 
 def watch(compression: Synchronizer) -> None:
     """Looks once, in the first step of the optimizer of these gradients, whether it has a momentum
-    of its own besides the codec's, and warns on rank 0 if so.
+    of its own besides the compression's, and warns on rank 0 if so.
 
     For ``compress()`` does not know the optimizer, which is often made later.
     """
-    kept = weakref.ref(compression)
+    global _looking
+    _watched.add(compression)
+    if not _looking:  # for good: PyTorch goes through its hooks while they are called
+        register_optimizer_step_pre_hook(_look)
+        _looking = True
 
-    def look(optimizer: torch.optim.Optimizer, *others: object) -> None:
-        compression = kept()
-        if compression is None:
-            handle.remove()
-            return
-        for group in optimizer.param_groups:
-            if any(compression.momentum(parameter) for parameter in group["params"]):
-                handle.remove()
-                problem = doubled(compression, optimizer, group)
-                if problem and compression.rank == 0:
-                    _log.warning("%s", problem)
-                return
 
-    handle = register_optimizer_step_pre_hook(look)
+_watched: weakref.WeakSet[Synchronizer] = weakref.WeakSet()
+_looking = False
+
+
+def _look(optimizer: torch.optim.Optimizer, *others: object) -> None:
+    for compression in list(_watched):
+        group = next(
+            (g for g in optimizer.param_groups if any(map(compression.momentum, g["params"]))), None
+        )
+        if group is not None:
+            _watched.discard(compression)
+            problem = doubled(compression, optimizer, group)
+            if problem and compression.rank == 0:
+                _log.warning("%s", problem)
 
 
 def doubled(compression: Synchronizer, optimizer: torch.optim.Optimizer, group: dict) -> str:
