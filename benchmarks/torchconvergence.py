@@ -41,7 +41,7 @@ SHARED = ("onebit", "ternary")
 def settings(model: str, method: str, steps: int) -> list[str]:
     """Optimizer and warm-up of a run. The peer, "none", has what is usual for the model."""
     if model == "lstm":
-        warmup = {"onebit": 0.15, "dgc 1%": 0.3}.get(method, 0.0)  # dgc's own: its ratio falls
+        warmup = {"onebit": 0.15, "ternary": 0.15, "dgc 1%": 0.3}.get(method, 0.0)  # dgc's: a ramp
         chosen = ["--optimizer", "sgd", "--learning-rate", "0.3"]
     else:
         warmup = {"none": 0.0, "maxmin 4 bits": 0.0, "dgc 1%": 0.3}.get(method, 0.15)
