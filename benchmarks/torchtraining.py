@@ -7,18 +7,22 @@ Every node is a network namespace with one process. All methods run in turn in t
 from the same initial weights and on the same batches. A step's time is its slowest rank's; the
 median is shown. ``--target 80`` first trains for 100 steps, a quarter more, on links that are not
 shaped, with a learning rate that falls, and counts the steps until the loss (mean of the last 20
-steps) is float32's after 80; the time to that loss is that many steps of the median time. The
-VGG-like network learns 4 batches a rank by heart, with SGD; the GPT reads text, with Adam. Methods
-that end in "+late" do the first 15% of the steps as float32 does, and are counted so; ours then
-freeze Adam's denominators (see docs/torch.md, Choosing). Prints tables; writes JSON to
-output/benchmarks. Needs root.
+steps) is float32's after 80 (the mean over the seeds, if there are several); the time to that loss
+is that many steps of the median time. The VGG-like network learns 4 batches a rank by heart, with
+SGD; the GPT reads text, with Adam. Methods that end in "+late" do the first 15% of the steps as
+float32 does, and are counted so; ours then freeze Adam's denominators (see docs/torch.md,
+Choosing). ``--seeds 0 1 2`` repeats the losses (not the times, on which weights have no bearing);
+``--losses FILE`` takes those of an earlier run, as losses do not depend on what else the machine
+does. Prints tables; writes JSON to output/benchmarks. Needs root.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import statistics
 import sys
+from pathlib import Path
 from typing import Any
 
 import jobs
@@ -39,7 +43,9 @@ MORE = 1.25  # steps than to the target
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--model", choices=["vgg", "gpt"], default="vgg")
-    parser.add_argument("--rates", nargs="+", default=["1gbit"], metavar="RATE")
+    parser.add_argument(
+        "--rates", nargs="*", default=["1gbit"], metavar="RATE", help="none: losses only"
+    )
     parser.add_argument("--nodes", type=int, default=4)
     parser.add_argument("--methods", help=f"default: {METHODS}; with --target {TO_LOSS}")
     parser.add_argument("--steps", type=int, default=8)
@@ -49,7 +55,10 @@ def main() -> None:
         "--target", type=int, default=0, metavar="STEPS",
         help="also the time to the loss of float32 after so many steps",
     )  # fmt: skip
-    parser.add_argument("--seed", type=int, default=0, help="of weights and batches")
+    parser.add_argument(
+        "--seeds", type=int, nargs="+", default=[0], help="of weights and batches, for the losses"
+    )
+    parser.add_argument("--losses", type=Path, metavar="FILE", help="JSON of an earlier --target")
     parser.add_argument("--output", default="torchtraining")
     parser.add_argument("--timeout", type=float, default=600)
     parser.add_argument("--priority", action="store_true", help="before this machine's other work")
@@ -61,28 +70,52 @@ def main() -> None:
     jobs.clean_up_when_terminated()
     found: dict[str, Any] = {"machine": jobs.machine(), "model": args.model,
                              "dilation": args.dilation, "rates": {}}  # fmt: skip
-    steps: dict[str, Any] = {}
+    steps: dict[str, list[int | None]] = {}
     late = int(SHARE * MORE * args.target)
     if args.target:
-        with ShapedNetwork(args.nodes, rate=None) as network:
-            curves = found["curves"] = measure(args, network, int(MORE * args.target), late, 0)
-        target = smooth(curves["float32"]["losses"])[args.target - 1]
-        for method, row in curves.items():
-            reached = [i for i, loss in enumerate(smooth(row["losses"])) if loss <= target]
-            steps[method] = reached[0] + 1 if reached else None
-        found["target"], found["steps_to_target"] = target, steps
-        print(f"steps to a loss of {target:.3f}: {steps}", flush=True)
+        curves = found["losses"] = losses(args, late)
+        steps = found["steps_to_target"] = steps_to_target(args, curves)
+        print(f"steps to the loss of float32 after {args.target}, by seed: {steps}", flush=True)
     for rate in args.rates:
         shape = {"rate": rate, "verify": False, "dilation": args.dilation}
         with ShapedNetwork(args.nodes, **shape) as network:
             rows = found["rates"][rate] = measure(args, network, args.steps, 2, 5)
         seconds = {
-            method: times(rows, method, count, late) for method, count in steps.items() if count
+            method: [count and times(rows, method, count, late) for count in counts]
+            for method, counts in steps.items()
         }
         found.setdefault("seconds", {})[rate] = seconds
         show(args, rate, rows, steps, seconds)
     path = jobs.save(f"{args.output}-{args.model}", found)
     print(f"written to {path.relative_to(jobs.ROOT)}")
+
+
+def losses(args: argparse.Namespace, late: int) -> dict[str, dict[str, list[float]]]:
+    """The losses of each method by seed: of an earlier run, if it has them, or on free links."""
+    steps = int(MORE * args.target)
+    earlier = json.loads(args.losses.read_text())["losses"] if args.losses else {}
+    curves = {}
+    for seed in map(str, args.seeds):
+        known = {m: c for m, c in earlier.get(seed, {}).items() if len(c) == steps}
+        if missing := [method for method in args.methods.split() if method not in known]:
+            with ShapedNetwork(args.nodes, rate=None) as network:
+                rows = measure(args, network, steps, late, 0, int(seed), missing)
+            known |= {method: row["losses"] for method, row in rows.items()}
+        curves[seed] = known
+    return curves
+
+
+def steps_to_target(
+    args: argparse.Namespace, curves: dict[str, dict[str, list[float]]]
+) -> dict[str, list[int | None]]:
+    """For each method and seed, the steps to float32's loss, its mean over the seeds, or None."""
+    steps: dict[str, list[int | None]] = {method: [] for method in args.methods.split()}
+    target = statistics.fmean(smooth(of["float32"])[args.target - 1] for of in curves.values())
+    for of_seed in curves.values():
+        for method, counts in steps.items():
+            reached = [i for i, loss in enumerate(smooth(of_seed[method])) if loss <= target]
+            counts.append(reached[0] + 1 if reached else None)
+    return steps
 
 
 def times(rows: dict[str, Any], method: str, count: int, late: int) -> float:
@@ -92,15 +125,17 @@ def times(rows: dict[str, Any], method: str, count: int, late: int) -> float:
 
 
 def measure(
-    args: argparse.Namespace, network: ShapedNetwork, steps: int, late: int, warmup: int
-) -> dict[str, Any]:
+    args: argparse.Namespace, network: ShapedNetwork, steps: int, late: int, warmup: int,
+    seed: int = 0, methods: list[str] | None = None,
+) -> dict[str, Any]:  # fmt: skip
+    methods = methods or args.methods.split()
     command = [sys.executable, str(jobs.ROOT / "benchmarks" / "torchnode.py")]
-    command += ["--model", args.model, "--methods", args.methods, "--steps", str(steps)]
-    command += ["--late", str(late), "--warmup", str(warmup), "--seed", str(args.seed)]
+    command += ["--model", args.model, "--methods", " ".join(methods), "--steps", str(steps)]
+    command += ["--late", str(late), "--warmup", str(warmup), "--seed", str(seed)]
     command += ["--batch-size", str(args.batch_size), "--context", str(args.context)]
     reports = jobs.run_torch_job(command, args.nodes, network, args.timeout, args.priority)
     rows: dict[str, Any] = {}
-    for method in args.methods.split():
+    for method in methods:
         of = [report for report in reports if report["method"] == method]
         seconds = jobs.iteration_seconds(of, network=network)
         rows[method] = {
@@ -121,25 +156,34 @@ def smooth(losses: list[float]) -> list[float]:
 
 
 def show(
-    args: argparse.Namespace, rate: str, rows: dict[str, Any], steps: dict[str, int | None],
-    seconds: dict[str, float],
+    args: argparse.Namespace, rate: str, rows: dict[str, Any],
+    steps: dict[str, list[int | None]], seconds: dict[str, list[float | None]],
 ) -> None:  # fmt: skip
+    """A table; seconds are the mean over the seeds, the last column the geometric mean."""
     best = min(row["ms"] for method, row in rows.items() if method.startswith(PEERS))
     size = next(iter(rows.values()))["parameters"] / 1e6
     print(f"\n{args.model}, {size:.1f} million weights, {args.nodes} nodes at {rate}, dilation "
           f"{args.dilation:g}\n")  # fmt: skip
     head = "| method | ms a step | against the best peer |"
-    soonest = min((s for m, s in seconds.items() if m.startswith(PEERS)), default=0.0)
     if steps:
-        head += " steps to the loss | seconds | against the best peer |"
+        head += " steps to the loss | seconds | against the best peer (worst seed) |"
     print(head)
     print("|---" * (head.count("|") - 1) + "|")
+    soonest = [
+        min(s for m, of in seconds.items() if m.startswith(PEERS) and (s := of[i]) is not None)
+        for i in range(len(seconds.get("float32", [])))
+    ]
     for method, row in rows.items():
         line = f"| {method} | {row['ms']:.0f} | {best / row['ms']:.2f} |"
-        if method in seconds:
-            line += f" {steps[method]} | {seconds[method]:.1f} | {soonest / seconds[method]:.2f} |"
-        elif steps:
-            line += " not reached | | |"
+        if steps:
+            line += " " + ", ".join(str(count or "not reached") for count in steps[method]) + " |"
+            reached = [s for s in seconds[method] if s is not None]
+            if len(reached) == len(soonest):
+                gains = [peer / own for peer, own in zip(soonest, reached)]
+                gain = f"{statistics.geometric_mean(gains):.2f} ({min(gains):.2f})"
+                line += f" {statistics.fmean(reached):.1f} | {gain} |"
+            else:
+                line += " | |"
         print(line, flush=True)
 
 

@@ -187,11 +187,12 @@ void Connection::Complete(bool sent, SendItem* item) {
     if (header.kind == static_cast<uint16_t>(MessageKind::kGoodbye)) goodbye_sent_ = true;
   }
   Van::SendDone done = std::exchange(item->done, nullptr);
-  const Buffer payload = std::exchange(item->message.payload, Buffer());
+  Buffer payload = std::exchange(item->message.payload, Buffer());
   if (sent && item->lend) {
     counters_.lent_bytes.fetch_add(payload.size, std::memory_order_relaxed);
     lender_.Lend(payload, item->copied ? nullptr : std::exchange(done, nullptr));
   }
+  payload = Buffer();  // nobody who hears that it was sent finds it still held
   if (done) done(sent);
 }
 

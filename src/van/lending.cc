@@ -75,10 +75,11 @@ void Lender::Lend(Buffer payload, Van::SendDone done) {
 void Lender::Return(const LentPlace& place) {
   const auto it = lent_.find(place.offset);
   if (it == lent_.end()) throw ProtocolError("it returns a payload that was not lent");
-  const auto lent = std::move(it->second);
+  auto [payload, done] = std::move(it->second);
   lent_.erase(it);
-  bytes_ -= lent.first.size;
-  if (lent.second) lent.second(true);
+  bytes_ -= payload.size;
+  payload = Buffer();  // as in Connection::Complete
+  if (done) done(true);
 }
 
 void Lender::Abandon(bool graceful) {
