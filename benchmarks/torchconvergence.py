@@ -4,7 +4,8 @@
 
 Trains the models of examples/torch/text.py on this machine's loopback, one after the other in the
 same processes. Prints the loss on held-out text after the same number of steps; writes JSON and a
-PNG to output/benchmarks. Long runs may be cut in parts (--methods) and joined:
+PNG to output/benchmarks. Long runs may be cut in parts (--methods, --first-seed) and joined; all
+methods of a seed are compared with "none" of that seed, so give the parts in the order of seeds:
 
     python benchmarks/torchconvergence.py --join output/benchmarks/a.json output/benchmarks/b.json
 """
@@ -33,17 +34,21 @@ METHODS = {
     "dgc 1%": ["--compression", "dgc", "--param", "ratio=0.01"],
 }
 
+SHARED = ("onebit", "ternary")
+"""Methods that compress the momentum which all ranks have."""
+
 
 def settings(model: str, method: str, steps: int) -> list[str]:
     """Optimizer and warm-up of a run. The peer, "none", has what is usual for the model."""
     if model == "lstm":
-        warmup = {"onebit": 0.15, "dgc 1%": 0.3}.get(method, 0.0)  # dgc's own: its ratio falls
+        warmup = {"onebit": 0.15, "ternary": 0.15, "dgc 1%": 0.3}.get(method, 0.0)  # dgc's: a ramp
         chosen = ["--optimizer", "sgd", "--learning-rate", "0.3"]
     else:
         warmup = {"none": 0.0, "maxmin 4 bits": 0.0, "dgc 1%": 0.3}.get(method, 0.15)
         chosen = ["--optimizer", "frozen" if warmup else "adam", "--learning-rate", "0.004"]
         chosen += ["--param", "warmup=0"] if method == "dgc 1%" else []
-        chosen += ["--param", "momentum=0.9"] if method in ("ternary", "dgc 1%") else []
+        chosen += ["--param", "momentum=0.9"] if method == "dgc 1%" else []
+    chosen += ["--shared-momentum", "0.9"] if method in SHARED else []
     return [*chosen, "--warmup-steps", str(int(warmup * steps))]
 
 
@@ -51,7 +56,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--models", nargs="+", default=["lstm", "gpt"])
     parser.add_argument("--methods", nargs="+", default=list(METHODS), choices=list(METHODS))
-    parser.add_argument("--seeds", type=int, default=3)
+    parser.add_argument("--seeds", type=int, default=3, help="how many")
+    parser.add_argument("--first-seed", type=int, default=0)
     parser.add_argument("--steps", type=int, default=2000)
     parser.add_argument("--ranks", type=int, default=2)
     parser.add_argument("--width", type=int, default=32)
@@ -71,7 +77,8 @@ def main() -> None:
         joined: dict[str, Any] = {}
         for file in args.join:
             for model, curves in json.loads(Path(file).read_text())["curves"].items():
-                joined.setdefault(model, {}).update(curves)
+                for name, runs in curves.items():
+                    joined.setdefault(model, {}).setdefault(name, []).extend(runs)
         for model, curves in joined.items():
             show(model, curves)
         plot(joined, jobs.RESULTS / f"{args.output}.png")
@@ -82,7 +89,7 @@ def main() -> None:
         command = [sys.executable, __file__, "--node", "--models", model]
         methods = [name for name in args.methods if model == "gpt" or "frozen" not in name]
         command += ["--methods", *methods]
-        for name in ("seeds", *PASSED):
+        for name in ("seeds", "first_seed", *PASSED):
             command += [f"--{name.replace('_', '-')}", str(getattr(args, name))]
         lines = jobs.run_torch_job(command, args.ranks, None, 7200, args.priority)
         curves: dict[str, list] = {name: [] for name in methods}
@@ -104,7 +111,7 @@ def run_node(args: argparse.Namespace) -> None:
     torch.set_num_threads(1)
     dist.init_process_group("gloo")
     for name in args.methods:
-        for seed in range(args.seeds):
+        for seed in range(args.first_seed, args.first_seed + args.seeds):
             given = ["--model", args.models[0], "--seed", str(seed), *METHODS[name]]
             given += settings(args.models[0], name, args.steps)
             for passed in PASSED:

@@ -1,8 +1,9 @@
 """One rank of torchtraining.py: trains one model with each method in turn, and reports the times.
 
 A method is "float32", "fp16" or "powersgd:RANK" (DDP and its own hooks), or "TYPE:NAME=VALUE,..."
-for HiPress. "METHOD+late" begins to compress after ``--late`` steps; for HiPress, Adam's
-denominators are frozen then. Without it, PowerSGD begins after 2 steps (PyTorch's default is 1000).
+for HiPress, "shared_momentum" among them. "METHOD+late" begins to compress after ``--late`` steps;
+for HiPress, the GPT's Adam freezes its denominators then. Without it, PowerSGD begins after 2 steps
+(PyTorch's default is 1000).
 """
 
 from __future__ import annotations
@@ -62,8 +63,10 @@ def run(method: str, args: argparse.Namespace) -> dict:
     size = 2000 if method.startswith("powersgd") else 25
     ddp = DistributedDataParallel(model, bucket_cap_mb=size, gradient_as_bucket_view=True)
     compression = attach(ddp, method, args.late if late else 0)
-    if late and compression is not None:
+    if late and compression is not None and args.model == "gpt":
         optimizer = frozen(optimizer, args.late, compression)
+    elif compression is not None and compression.settings.any_momentum:
+        optimizer.param_groups[0]["momentum"] = 0.0  # the compression's takes its place
     rate = optimizer.param_groups[0]["lr"]
     seconds, losses = [], []
     steps = args.warmup + args.steps
@@ -165,7 +168,7 @@ def attach(ddp, method: str, late: int):
             options["warmup"] = 0  # uncompressed until then, instead of its own warm-up
         for item in filter(None, rest.split(",")):
             key, _, value = item.partition("=")
-            options[key] = int(value) if value.isdigit() else value
+            options[key] = int(value) if value.isdigit() else float(value)
         return hipress.torch.compress(ddp, name, **options)
     return None
 

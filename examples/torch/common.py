@@ -23,6 +23,8 @@ def parser(description: str, **defaults: Any) -> argparse.ArgumentParser:
     add("--param", action="append", default=[], metavar="NAME=VALUE",
         help="a parameter of the compression, such as ratio=0.01; may be repeated")  # fmt: skip
     add("--topology", default="ps", help="ps, ring, tree, butterfly, star")
+    add("--shared-momentum", type=float, default=0.0,
+        help="compress gradients with this momentum, instead of the optimizer's")  # fmt: skip
     add("--min-size", type=int, default=16 * 1024, help="smaller gradients go uncompressed")
     add("--warmup-steps", type=int, default=0)
     add("--steps", type=int, default=defaults.get("steps", 100))
@@ -67,13 +69,15 @@ def distribute(
             more.setdefault("momentum", 0.0)  # the optimizer's
         compression = hipress.torch.compress(
             model, args.compression, topology=args.topology, min_size=args.min_size,
-            warmup_steps=args.warmup_steps, **more,
+            warmup_steps=args.warmup_steps, shared_momentum=args.shared_momentum, **more,
         )  # fmt: skip
     return model, compression
 
 
-def uncompressed(args: argparse.Namespace, step: int) -> bool:
-    """Whether gradients go uncompressed in this step."""
+def may_clip(args: argparse.Namespace, step: int) -> bool:
+    """Whether what arrives in this step are gradients, uncompressed and without momentum."""
+    if args.shared_momentum and args.optimizer == "sgd":
+        return False
     ramp = args.compression == "dgc" and "warmup" not in params(args)
     return not args.compression or (step < args.warmup_steps and not ramp)
 
@@ -93,9 +97,9 @@ def optimizer_of(
             compression=compression,
         )  # fmt: skip
     momentum = args.momentum
-    if compression is not None and compression.settings.momentum:
+    if compression is not None and compression.settings.any_momentum:
         compression.settings.check_momentum()
-        momentum = 0.0  # the codec's takes its place
+        momentum = 0.0  # the compression's takes its place
     return torch.optim.SGD(parameters, lr=rate, momentum=momentum)
 
 

@@ -80,7 +80,7 @@ def train(args: argparse.Namespace, report: Callable[..., None]) -> None:
         optimizer.zero_grad()
         loss = loss_of(model, text.batch(args.batch_size, generator))
         loss.backward()
-        if common.uncompressed(args, step):
+        if common.may_clip(args, step):
             # What compression delays comes in larger lumps: to clip those would lose it for good.
             torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
         optimizer.step()

@@ -69,7 +69,7 @@ def fake(topology="ps", momentum=0.9, warmup_steps=WARM_UP, **more):
     from hipress.torch.settings import Settings
 
     class Fake(hipress.torch.Compression):
-        compresses_now = False
+        compresses_now, rank, shared = False, 0, None
 
         def __init__(self):
             self.settings = Settings(
@@ -138,23 +138,52 @@ def test_after_skipped_steps_it_goes_on_with_the_same_bits():
     assert torch.equal(train(model, optimizer, 20, 23), expected)
 
 
-def exact(rank, topology):
-    """Gradients whose elements are of one size on a rank are nothing that ternary must round; so
-    with its momentum the steps are those of FrozenAdamW on the means of uncompressed gradients."""
+def distribute(model, way, settings, more):
+    """(what computes, what steps): ``model`` with ternary by one of the three ways."""
+    from torch.distributed.device_mesh import init_device_mesh
+    from torch.distributed.fsdp import fully_shard
     from torch.nn.parallel import DistributedDataParallel
 
     import hipress.torch
 
-    model = torch.nn.Linear(100, 40)
-    ddp = DistributedDataParallel(model)
-    compression = hipress.torch.compress(
-        ddp, "ternary", topology=topology, min_size=1000, warmup_steps=WARM_UP, momentum=0.9,
-        threshold=0.5,
-    )  # fmt: skip
-    more = {"lr": 0.01, "freeze_step": WARM_UP}
+    if way == "wrapper":
+        outer = {name: settings.pop(name) for name in ("topology", "min_size", "warmup_steps")}
+        optimizer = hipress.torch.DistributedOptimizer(
+            hipress.torch.FrozenAdamW(model.parameters(), **more), model.named_parameters(),
+            {"type": "ternary", **settings}, **outer,
+        )  # fmt: skip
+        return model, optimizer
+    if way == "fsdp":
+        settings.pop("topology")
+        fully_shard(model, mesh=init_device_mesh("cpu", (2,)))
+        whole, compression = model, hipress.torch.compress_fsdp(model, "ternary", **settings)
+    else:
+        whole = DistributedDataParallel(model)
+        compression = hipress.torch.compress(whole, "ternary", **settings)
+    return whole, hipress.torch.FrozenAdamW(model.parameters(), **more, compression=compression)
+
+
+class Rows(torch.nn.Linear):
+    """Its loss is linear: ``forward``'s arguments are the gradients."""
+
+    def __init__(self):
+        super().__init__(100, 40)
+
+    def forward(self, weight, bias):
+        return (self.weight * weight).sum() + (self.bias * bias).sum()
+
+
+def exact(rank, topology, way="ddp"):
+    """Gradients whose elements are of one size on a rank are nothing that ternary must round; so
+    with its momentum the steps are those of FrozenAdamW on the means of uncompressed gradients."""
+    import hipress.torch
+
+    model = Rows()
     plain = copy.deepcopy(model)
+    settings = {"min_size": 1000, "warmup_steps": WARM_UP, "momentum": 0.9, "threshold": 0.5}
+    more = {"lr": 0.01, "freeze_step": WARM_UP}
     theirs = hipress.torch.FrozenAdamW(plain.parameters(), **more)
-    ours = hipress.torch.FrozenAdamW(model.parameters(), **more, compression=compression)
+    whole, ours = distribute(model, way, {"topology": topology, **settings}, more)
     signs = [
         torch.randn(40, 100, generator=torch.Generator().manual_seed(r)).sign() for r in range(2)
     ]
@@ -165,24 +194,28 @@ def exact(rank, topology):
             sizes[1] = sizes[0]
         biases = torch.randn(2, 40, generator=generator)
         ours.zero_grad()
-        rows = ddp(torch.eye(100)) - model.bias  # the weights, transposed
-        loss = (rows.T * signs[rank] * sizes[rank]).sum() + (model.bias * biases[rank]).sum()
-        loss.backward()
+        whole(signs[rank] * sizes[rank], biases[rank]).backward()
         ours.step()
         plain.weight.grad = (signs[0] * sizes[0] + signs[1] * sizes[1]) / 2
         plain.bias.grad = biases.mean(0)
         theirs.step()
         for name, parameter in model.named_parameters():
+            found = parameter.full_tensor() if way == "fsdp" else parameter
             torch.testing.assert_close(
-                parameter, plain.get_parameter(name), rtol=1e-4, atol=1e-5, msg=f"{name} {step}"
+                found, plain.get_parameter(name), rtol=1e-4, atol=1e-5, msg=f"{name} {step}"
             )
+    if way == "fsdp":
+        return [p.full_tensor().detach().numpy().tobytes() for p in model.parameters()]
     return [p.detach().numpy().tobytes() for p in model.parameters()]
 
 
 def real(rank):
     with pytest.raises(ValueError, match="momentum of 0.9 needs a topology in which every rank's"):
         exact(rank, "ring")
-    return [exact(rank, topology) for topology in ("ps", "star", "hierarchical")]
+    with pytest.raises(ValueError, match="ternary's momentum of 0.9 needs a topology"):
+        exact(rank, "ring", "wrapper")
+    found = [exact(rank, topology) for topology in ("ps", "star", "hierarchical")]
+    return found + [exact(rank, "ps", way) for way in ("wrapper", "fsdp")]
 
 
 def test_with_a_real_compression_the_momentum_is_adams_or_it_is_refused():
@@ -243,7 +276,7 @@ def test_settings_of_a_loaded_state_or_another_group_are_refused_and_change_noth
 
 
 def test_another_kind_of_compression_is_refused():
-    with pytest.raises(TypeError, match=r"what hipress.torch.compress\(\) returned, not str"):
+    with pytest.raises(TypeError, match=r"compress_fsdp\(\) returned, not str"):
         make(compression="onebit")
 
 
@@ -292,3 +325,46 @@ def test_its_warm_up_is_uncompressed_also_with_dgc():
     exact = Settings("dgc", {"ratio": 0.01, "warmup": 0}, warmup_steps=30)
     assert (exact.params["warmup"], exact.warmup_steps) == (0, 30)
     assert (exact.momentum, Settings("onebit").momentum) == (0.9, 0.0)  # by default
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "advice"),
+    [
+        ("SGD", {"lr": 0.1, "momentum": 0.9}, "SGD has momentum 0.9: with both it counts twice"),
+        ("SGD", {"lr": 0.1}, ""),
+        ("AdamW", {}, "AdamW has beta 1 0.9: with both"),
+        ("FrozenAdamW", {"freeze_step": WARM_UP}, "use hipress.torch.FrozenAdamW(..., compression"),
+        ("FrozenAdamW", {"freeze_step": WARM_UP, "compression": "the one"}, ""),
+    ],
+)
+def test_a_momentum_that_counts_twice_is_said_once(name, options, advice, caplog):
+    import hipress.torch
+    from hipress.torch.momentum import watch
+
+    compression, model = fake(), torch.nn.Linear(20, 30)
+    watch(compression)
+    other = torch.nn.Parameter(torch.zeros(3))  # not compressed
+    torch.optim.SGD([other], lr=0.1, momentum=0.9).step()
+    assert not caplog.messages
+    if "compression" in options:
+        options = {**options, "compression": compression}
+    cls = getattr(torch.optim, name, None) or getattr(hipress.torch, name)
+    train(model, cls(model.parameters(), **options), 0, 2)
+    if not advice:
+        assert not caplog.messages
+        return
+    (said,) = caplog.messages
+    assert said.startswith("ternary has momentum 0.9 and ") and advice in said
+    assert said.endswith("or give ternary momentum=0")
+
+
+def test_it_is_said_of_each_compression(caplog):
+    from hipress.torch.momentum import watch
+
+    compressions, model = [fake(), fake(momentum=0.5)], torch.nn.Linear(20, 30)
+    for compression in compressions:
+        watch(compression)
+    train(model, torch.optim.SGD(model.parameters(), lr=0.1, momentum=0.9), 0, 3)
+    assert sorted(said[:24] for said in caplog.messages) == [
+        "ternary has momentum 0.5", "ternary has momentum 0.9",
+    ]  # fmt: skip

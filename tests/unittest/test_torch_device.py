@@ -113,6 +113,7 @@ CASES = [
     ("none", {"topology": "ring", **HALF}),
     ("onebit", {"topology": "hierarchical", "devices_per_host": 2}),
     ("onebit", {"optimizer": True}),
+    ("onebit", {"shared_momentum": 0.9, "dtype": torch.bfloat16}),
 ]
 
 

@@ -34,6 +34,9 @@ TEXT = ["--steps", "3", "--width", "64", "--layers", "1", "--compression", "dgc"
 TEXT += ["--param", "ratio=0.01"]
 FROZEN = ["--warmup-steps", "1", "--param", "warmup=0", "--param", "momentum=0.9"]
 
+SHARED = ["--steps", "3", "--width", "64", "--layers", "1", "--compression", "onebit"]
+SHARED += ["--warmup-steps", "1", "--shared-momentum", "0.9"]
+
 
 @pytest.mark.parametrize(
     ("name", "arguments", "losses"),
@@ -43,6 +46,7 @@ FROZEN = ["--warmup-steps", "1", "--param", "warmup=0", "--param", "momentum=0.9
         ("images", RESNET, 1),
         ("text", ["--model", "gpt", "--optimizer", "frozen", *FROZEN, *TEXT], 2),
         ("text", ["--model", "lstm", *TEXT], 2),
+        ("text", ["--model", "gpt", "--optimizer", "frozen", *SHARED], 2),
     ],
 )
 def test_examples(name, arguments, losses):

@@ -298,7 +298,7 @@ def test_misuse():
         assert all(text in one for one in said), said
 
 
-def hybrid(rank):
+def hybrid(rank, momentum):
     """2 hosts of 2 ranks: sharded inside, compressed averages between."""
     from torch.distributed.device_mesh import init_device_mesh
 
@@ -309,10 +309,12 @@ def hybrid(rank):
 
     mesh = init_device_mesh("cpu", (2, 2), mesh_dim_names=("replicate", "shard"))
     model = sharded(mesh["shard"])
-    group = mesh["replicate"].get_group()
-    hipress.torch.compress_fsdp(model, "onebit", min_size=800, replicate_group=group)
+    hipress.torch.compress_fsdp(
+        model, "onebit", min_size=800, replicate_group=mesh["replicate"].get_group(),
+        shared_momentum=momentum,
+    )  # fmt: skip
     host, shard = divmod(rank, 2)
-    runs = {}
+    runs, sums = {}, {}
     for step in range(STEPS):
         backward(model, rank, step)
         for home, (name, shape) in enumerate(whole_shapes().items()):
@@ -320,7 +322,9 @@ def hybrid(rank):
             mine = slice(shard * chunk, (shard + 1) * chunk)
             whole = [gradient_of(name[6:], shape, r, step)[mine] for r in range(4)]
             hosts = [(whole[2 * h] + whole[2 * h + 1]) / 2 for h in range(2)]
+            hosts = [gradient.add(sums.get(name, 0.0), alpha=momentum) for gradient in hosts]
             found = dict(model.named_parameters())[name].grad.to_local()
+            sums[name] = found.clone()
             if found.numel() < 800:
                 torch.testing.assert_close(found, (hosts[0] + hosts[1]) / 2, rtol=0, atol=1e-6)
                 continue
@@ -333,8 +337,9 @@ def hybrid(rank):
     return len(runs)
 
 
-def test_hybrid_sharding():
-    assert returned(run_ranks(hybrid, 4)) == [5, 3, 5, 3]
+@pytest.mark.parametrize("momentum", [0.0, 0.9])
+def test_hybrid_sharding(momentum):
+    assert returned(run_ranks(hybrid, 4, momentum)) == [5, 3, 5, 3]
 
 
 def trains(rank):

@@ -80,6 +80,7 @@ def resume(rank, type, topology, params, folder):
         ("dgc", "ring", {"ratio": 0.05}),
         ("maxmin", "ps", {}),
         ("onebit", "hierarchical", {"devices_per_host": 2}),
+        ("onebit", "ring", {"shared_momentum": 0.9}),
     ],
 )
 def test_a_job_goes_on_with_the_same_bits(tmp_path, type, topology, params):

@@ -5,8 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import torch
+import torch.distributed as dist
+from torch.distributed.tensor import DTensor
 
-from hipress.torch.hook import Compression
+from hipress.torch.settings import Settings
+from hipress.torch.synchronizer import Synchronizer
 
 
 class FrozenAdamW(torch.optim.Optimizer):
@@ -23,16 +26,16 @@ class FrozenAdamW(torch.optim.Optimizer):
 
     Until then it is torch.optim.AdamW, whose state it loads and whose state it saves.
 
-    With ``compression``, the codec takes the first moment where it has a ``momentum``: every rank
-    then compresses its own running sum of gradients, which varies less than they do, and here the
-    steps are linear in what arrives:
+    With ``compression``, the first moment is what is compressed, where it has a momentum; what
+    arrives is divided by the denominators, and that is the step. This is 1-bit Adam:
 
-    >>> compression = hipress.torch.compress(model, "ternary", momentum=0.9, warmup_steps=500)
+    >>> compression = hipress.torch.compress(
+    ...     model, "onebit", shared_momentum=0.9, warmup_steps=500)
     >>> optimizer = hipress.torch.FrozenAdamW(
     ...     model.parameters(), lr=1e-3, freeze_step=500, compression=compression)
 
-    That is similar to 1-bit Adam, where a rank's momentum goes on from the mean over the ranks, as
-    compressed; here a rank never learns the others', as in DGC (Lin et al., ICLR 2018,
+    With a codec's own ``momentum`` instead (ternary, dgc) every rank compresses the running sum of
+    its own gradients and never learns the others', as in DGC (Lin et al., ICLR 2018,
     arXiv:1712.01887; with ``dgc`` what is sent is taken out of it). Parameters that are too small
     to be compressed keep their first moment here.
 
@@ -43,9 +46,10 @@ class FrozenAdamW(torch.optim.Optimizer):
     :param freeze_step: updates of a parameter's second moment; a seventh of all steps is enough
     :param floor: from then on no denominator is below this share of its tensor's root mean square;
         else elements whose gradient was 0 all along (rare words) would be divided by 0
-    :param compression: what ``compress()`` returned, with ``warmup_steps`` as freeze_step and a
-        ``momentum`` of 0 or, in a topology in which every rank's gradient is encoded by itself (ps,
-        star, hierarchical with one device for each host), beta 1
+    :param compression: what ``compress()`` or ``compress_fsdp()`` returned, with ``warmup_steps``
+        as freeze_step, and with ``shared_momentum`` (or the codec's momentum, in a topology in
+        which every rank's gradient is encoded by itself: ps, star, hierarchical with one device for
+        each host) 0 or beta 1. A :class:`DistributedOptimizer` around this one gives it its own
     :raises ValueError: for a value out of range, or that is not the compression's; also in
         ``add_param_group()`` and ``load_state_dict()``, which then change nothing
     :raises TypeError: for another kind of compression
@@ -61,15 +65,15 @@ class FrozenAdamW(torch.optim.Optimizer):
         *,
         freeze_step: int,
         floor: float = 0.1,
-        compression: Compression | None = None,
+        compression: Synchronizer | None = None,
     ) -> None:
-        if compression is not None and not isinstance(compression, Compression):
+        if compression is not None and not isinstance(compression, Synchronizer):
             raise TypeError(
-                "compression must be what hipress.torch.compress() returned, not "
-                f"{compression.__class__.__name__}"
+                "compression must be what hipress.torch.compress() or compress_fsdp() returned, "
+                f"not {compression.__class__.__name__}"
             )
         self._denominators: dict[torch.Tensor, torch.Tensor] = {}
-        self._compression = compression
+        self.compression = compression
         super().__init__(
             params,
             {
@@ -77,6 +81,19 @@ class FrozenAdamW(torch.optim.Optimizer):
                 "freeze_step": freeze_step, "floor": floor,
             },
         )  # fmt: skip
+        if compression is not None:
+            self.attach(compression)
+
+    def check(self, settings: Settings) -> None:
+        """:raises ValueError: if a compression with these settings is none for this optimizer"""
+        for group in self.param_groups:
+            self._fits(group, settings)
+
+    def attach(self, compression: Synchronizer) -> None:
+        """Takes a compression whose settings were checked; :class:`DistributedOptimizer` does."""
+        self.compression = compression
+        if compression.shared is not None:  # the second moment is of gradients as they are
+            compression.shared.compressed_only = True
 
     def add_param_group(self, param_group) -> None:
         """As in torch.optim."""
@@ -94,17 +111,21 @@ class FrozenAdamW(torch.optim.Optimizer):
         for name in ("lr", "eps", "weight_decay"):
             if not group[name] >= 0:
                 raise ValueError(f"{name} must be 0 or more, not {group[name]!r}")
-        if self._compression is None:
-            return
-        settings = self._compression.settings
+        if self.compression is not None:
+            self._fits(group, self.compression.settings)
+
+    @staticmethod
+    def _fits(group: dict, settings: Settings) -> None:
+        freeze_step, beta1 = group["freeze_step"], group["betas"][0]
         if freeze_step != settings.warmup_steps:
             raise ValueError(
                 f"freeze_step must be the compression's warmup_steps, {settings.warmup_steps}, "
                 f"not {freeze_step} (dgc's gradients go uncompressed until then with warmup=0)"
             )
-        if settings.momentum not in (0.0, beta1):
+        if settings.any_momentum not in (0.0, beta1):
             raise ValueError(
-                f"the compression's momentum must be 0 or beta 1, {beta1}, not {settings.momentum}"
+                "the compression's momentum must be 0 or beta 1, "
+                f"{beta1}, not {settings.any_momentum}"
             )
         settings.check_momentum()
 
@@ -135,39 +156,56 @@ class FrozenAdamW(torch.optim.Optimizer):
         return loss
 
     def _update(self, parameter: torch.Tensor, group: dict) -> None:
-        gradient, state, (beta1, beta2) = parameter.grad, self.state[parameter], group["betas"]
+        state, (beta1, beta2) = self.state[parameter], group["betas"]
         if not state:
             state["step"] = torch.tensor(0.0)
             state["exp_avg"] = torch.zeros_like(parameter)
             state["exp_avg_sq"] = torch.zeros_like(parameter)
             state["exp_avg_sq_updates"] = 0
         state["step"] += 1
+        whole = parameter
+        gradient, average, square = parameter.grad, state["exp_avg"], state["exp_avg_sq"]
+        if isinstance(whole, DTensor):
+            parameter, gradient, average, square = (
+                tensor.to_local() for tensor in (parameter, gradient, average, square)
+            )
         step, updates = int(state["step"]), state["exp_avg_sq_updates"]
         enough, inside = group["freeze_step"], False
-        if self._compression is not None and self._compression.compresses_now:
+        if self.compression is not None and self.compression.compresses_now:
             enough /= 2
-            inside = self._compression.momentum(parameter) != 0
+            inside = self.compression.momentum(whole) != 0
         if inside:  # what came before fades here, what comes now has the codec's momentum
-            state["exp_avg"].mul_(beta1)
+            average.mul_(beta1)
         else:
-            state["exp_avg"].lerp_(gradient, 1 - beta1)
+            average.lerp_(gradient, 1 - beta1)
         if updates >= enough:
-            denominator = self._denominators.get(parameter)
+            denominator = self._denominators.get(whole)
             if denominator is None:
-                denominator = self._denominator(state, group)
-                least = group["floor"] * float(denominator.square().mean().sqrt())
-                denominator = self._denominators[parameter] = denominator.clamp_(min=least)
+                denominator = self._denominator(square, updates, group)
+                least = group["floor"] * _root_mean_square(denominator, whole)
+                denominator = self._denominators[whole] = denominator.clamp_(min=least)
         else:
-            state["exp_avg_sq"].mul_(beta2).addcmul_(gradient, gradient, value=1 - beta2)
+            square.mul_(beta2).addcmul_(gradient, gradient, value=1 - beta2)
             state["exp_avg_sq_updates"] = updates + 1
-            denominator = self._denominator(state, group)
+            denominator = self._denominator(square, updates + 1, group)
         parameter.mul_(1 - group["lr"] * group["weight_decay"])
         rate = group["lr"] / (1 - beta1**step)
-        parameter.addcdiv_(state["exp_avg"], denominator, value=-rate)
+        parameter.addcdiv_(average, denominator, value=-rate)
         if inside:
             parameter.addcdiv_(gradient, denominator, value=-rate * (1 - beta1))
 
     @staticmethod
-    def _denominator(state: dict, group: dict) -> torch.Tensor:
-        unbiased = (1 - group["betas"][1] ** state["exp_avg_sq_updates"]) ** 0.5
-        return state["exp_avg_sq"].sqrt().div_(unbiased).add_(group["eps"])
+    def _denominator(square: torch.Tensor, updates: int, group: dict) -> torch.Tensor:
+        unbiased = (1 - group["betas"][1] ** updates) ** 0.5
+        return square.sqrt().div_(unbiased).add_(group["eps"])
+
+
+def _root_mean_square(values: torch.Tensor, parameter: torch.Tensor) -> float:
+    """Of all of a parameter's values; of a sharded one's, ``values`` are this rank's."""
+    if isinstance(parameter, DTensor):
+        total = values.square().sum()
+        for dim in range(parameter.device_mesh.ndim):
+            if not parameter.placements[dim].is_replicate():
+                dist.all_reduce(total, group=parameter.device_mesh.get_group(dim))
+        return float((total / parameter.numel()).sqrt())
+    return float(values.square().mean().sqrt())

@@ -102,7 +102,7 @@ class HipressProcessGroup(dist.ProcessGroup):
             _, self._engine = start(lambda: self._settings, self, timeout=self._timeout)
             for means in (False, True):
                 self._synchronizers[means] = Synchronizer(
-                    self._settings, self._engine, self, {}, average=means
+                    self._settings, self._engine, self, (), average=means
                 )
         (tensor,) = tensors
         return self._compressed(tensor, average)

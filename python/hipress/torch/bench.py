@@ -88,7 +88,7 @@ class AllReduceBench:
         exact = gradient.to(torch.float32, copy=True)
         dist.all_reduce(exact)
         exact /= dist.get_world_size()
-        synchronizer = Synchronizer(self._settings, self._engine, dist.group.WORLD, {})
+        synchronizer = Synchronizer(self._settings, self._engine, dist.group.WORLD, ())
         result = gradient.clone()
 
         def compressed() -> None:  # in place, as the others; means, for sums would grow

@@ -134,6 +134,9 @@ class ShardedCompression(Synchronizer):
     def _count(self) -> None:
         self.step += 1
 
+    def _elements(self, parameter: DTensor) -> int:
+        return parameter.to_local().numel()
+
 
 class _ReduceScatters(ShardedCompression):
     """Of shards: every rank gets the means of its own chunks."""
@@ -141,6 +144,9 @@ class _ReduceScatters(ShardedCompression):
     def __init__(self, *args: Any) -> None:
         super().__init__(*args)
         self.topology = "reduce-scatter"
+
+    def _elements(self, parameter: DTensor) -> int:
+        return parameter.numel()
 
     def graph(self, gradient: Gradient) -> Graph:
         decision = self.settings.decisions.get(gradient.name)
@@ -217,6 +223,7 @@ def compress_fsdp(
     replicate_group: dist.ProcessGroup | None = None,
     replicate_topology: str = "ps",
     timeout: float | None = None,
+    shared_momentum: float = 0.0,
     **params: object,
 ) -> ShardedCompression:
     """Makes a ``fully_shard``-ed model reduce-scatter compressed gradients.
@@ -237,6 +244,7 @@ def compress_fsdp(
         compressed shards
     :param replicate_topology: of that average, see :func:`hipress.torch.compress`
     :param timeout: seconds to wait for another rank; default: the process group's
+    :param shared_momentum: see :func:`hipress.torch.compress`; with ``replicate_group`` only
     :param params: the codec's own parameters
     :raises ValueError: on every rank, if any rank's model or setting is wrong or they differ
     :raises TypeError: if the model is not a fully_shard-ed one
@@ -268,7 +276,16 @@ def compress_fsdp(
 
     def make_settings() -> Settings:
         _check_sharding(parameters, mesh, replicate_group)
-        settings = Settings(type, params, replicate_topology, min_size, warmup_steps, plan=plan)
+        settings = Settings(
+            type, params, replicate_topology, min_size, warmup_steps, plan=plan,
+            shared_momentum=shared_momentum,
+        )  # fmt: skip
+        if shared_momentum and replicate_group is None:
+            raise ValueError(
+                "shared_momentum needs a replicate_group: in a reduce-scatter a rank has the "
+                f"result of its own shard only, and would need all (give {type} a momentum, if it "
+                "has one)"
+            )
         for name, module in modules.items():
             _check_module(name, module, settings, names)
         return settings
@@ -278,12 +295,11 @@ def compress_fsdp(
     settings, engine = start(
         make_settings, group, parameters, timeout, shards=str(shards), **together
     )
-    sizes = {name: p.numel() for name, p in parameters}
     if replicate_group is None:
-        compression = _ReduceScatters(settings, engine, group, sizes)
+        compression = _ReduceScatters(settings, engine, group, parameters)
     else:
         begins = {name: shard * chunk_of(p.shape, shards) for name, p in parameters}
-        compression = ShardedCompression(settings, engine, group, sizes, True, begins)
+        compression = ShardedCompression(settings, engine, group, parameters, True, begins)
         compression.rank = compression.places.rank = engine.rank * shards + shard
         compression.world_size = engine.world_size * shards
         compression.topology += f" of {shards} shards"

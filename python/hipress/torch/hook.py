@@ -27,6 +27,7 @@ def compress(
     plan: str | os.PathLike[str] | Mapping[str, Decision] | None = None,
     timeout: float | None = None,
     encode_on: str = "host",
+    shared_momentum: float = 0.0,
     **params: object,
 ) -> Compression:
     """Makes ``model`` synchronise compressed gradients, averaged over the ranks as before.
@@ -50,6 +51,9 @@ def compress(
         With ``encode_on="device"`` a step that hangs is ended by NCCL's own timeout instead
     :param encode_on: for a model on a GPU: "host" encodes gradients on the CPU and sends them over
         Gloo; "device" encodes them on the GPU and sends them over the model's process group of NCCL
+    :param shared_momentum: gradients come as their running sum, so many times the sum before plus
+        the new mean, and it is that which is compressed; for an optimizer without momentum (SGD
+        with momentum=0), or for ``FrozenAdamW(..., compression=...)``, whose beta 1 it must be
     :param params: the codec's own parameters
     :raises ValueError: on every rank, if any rank's model or setting is wrong or they differ
     """
@@ -68,7 +72,8 @@ def compress(
     def make_settings() -> Settings:
         _check_model(model)
         return Settings(
-            type, params, topology, min_size, warmup_steps, devices_per_host, plan, encode_on
+            type, params, topology, min_size, warmup_steps, devices_per_host, plan, encode_on,
+            shared_momentum,
         )
 
     settings, engine = start(make_settings, group, parameters, timeout)
@@ -106,23 +111,8 @@ class Compression(Synchronizer):
         group: dist.ProcessGroup,
         parameters: list[tuple[str, torch.nn.Parameter]],
     ) -> None:
-        super().__init__(settings, engine, group, {n: p.numel() for n, p in parameters})
-        self._names = {id(p): n for n, p in parameters}
+        super().__init__(settings, engine, group, parameters)
         self._waiting: list[torch.futures.Future] = []
-
-    def momentum(self, parameter: torch.nn.Parameter) -> float:
-        """What the codec multiplies earlier gradients of this parameter by before it adds the next
-        one and encodes the sum, once the warm-up is over; 0 if there is no such momentum. In some
-        topologies only some ranks' gradients get it, see :meth:`Settings.check_momentum`."""
-        name = self._names.get(id(parameter))
-        if name is None or not self.settings.compresses(name, parameter.numel()):
-            return 0.0
-        return self.settings.momentum
-
-    @property
-    def compresses_now(self) -> bool:
-        """Whether the gradients of the last backward pass came after the warm-up."""
-        return self.step > self.settings.warmup_steps
 
     def hook(self, bucket: dist.GradBucket) -> torch.futures.Future:
         """Called by DDP in the backward pass when a bucket's gradients are there."""
@@ -133,7 +123,7 @@ class Compression(Synchronizer):
         entries = []
         for parameter, gradient in zip(bucket.parameters(), bucket.gradients(), strict=True):
             offset = gradient.storage_offset() - flat.storage_offset()
-            entries.append((self._names[id(parameter)], offset, gradient.numel()))
+            entries.append((self.names[id(parameter)], offset, gradient.numel()))
         if bucket.index() == 0:  # the first one of this backward pass
             self._waiting = []  # of one that another error ended
             torch.autograd.Variable._execution_engine.queue_callback(self._finish)
@@ -153,5 +143,3 @@ class Compression(Synchronizer):
 
 def _hook(compression, bucket):  # bare: DDP compares annotations with classes, ours are strings
     return compression.hook(bucket)
-
-

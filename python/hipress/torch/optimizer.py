@@ -11,6 +11,7 @@ import torch.distributed as dist
 from torch.distributed.tensor import DTensor
 
 from hipress.secopa.plan import Decision
+from hipress.torch.adam import FrozenAdamW
 from hipress.torch.settings import MIN_SIZE, Settings
 from hipress.torch.start import start
 from hipress.torch.synchronizer import Synchronizer
@@ -32,12 +33,14 @@ class DistributedOptimizer:
 
     :param named_parameters: as of ``model.named_parameters()``; all that the optimizer has
     :param compression: a codec's name, or a mapping with its name as "type" and its parameters
+    :param warmup_steps: see :func:`hipress.torch.compress`; a :class:`FrozenAdamW` with as many as
+        freeze_step leaves the first moment to the codec, if that has a momentum
     :param backward_passes_per_step: gradients of so many backward passes are added up first
     :param op: "average" or "sum"
     :param group: process group; default: all ranks
     :param timeout: seconds to wait for another rank; default: the group's. With
         ``encode_on="device"`` a step that hangs is ended by NCCL's own timeout instead
-    :param topology, min_size, plan, encode_on: see :func:`hipress.torch.compress`
+    :param topology, min_size, plan, encode_on, shared_momentum: see :func:`hipress.torch.compress`
     :raises ValueError: on every rank, if any rank's setting is wrong or they differ
     """
 
@@ -52,9 +55,11 @@ class DistributedOptimizer:
         group: dist.ProcessGroup | None = None,
         topology: str = "ps",
         min_size: int = MIN_SIZE,
+        warmup_steps: int = 0,
         plan: str | os.PathLike[str] | Mapping[str, Decision] | None = None,
         timeout: float | None = None,
         encode_on: str = "host",
+        shared_momentum: float = 0.0,
     ) -> None:
         group = group or dist.group.WORLD
         named = [(name, p) for name, p in named_parameters if p.requires_grad]
@@ -63,14 +68,19 @@ class DistributedOptimizer:
             _check(optimizer, named, backward_passes_per_step, op)
             wanted = {"type": compression} if isinstance(compression, str) else dict(compression)
             type = wanted.pop("type", "none")
-            return Settings(
-                type, wanted, topology, min_size, plan=plan, encode_on=encode_on
-            )
+            settings = Settings(
+                type, wanted, topology, min_size, warmup_steps, plan=plan, encode_on=encode_on,
+                shared_momentum=shared_momentum,
+            )  # fmt: skip
+            if settings.any_momentum and isinstance(optimizer, FrozenAdamW):
+                optimizer.check(settings)
+            return settings
 
         settings, engine = start(make_settings, group, named, timeout, op=op)
         self._optimizer, self._passes = optimizer, backward_passes_per_step
-        sizes = {name: p.numel() for name, p in named}
-        self.compression = Synchronizer(settings, engine, group, sizes, average=op == "average")
+        self.compression = Synchronizer(settings, engine, group, named, average=op == "average")
+        if settings.any_momentum and isinstance(optimizer, FrozenAdamW):
+            optimizer.attach(self.compression)
         # The last layer's gradients come first. All ranks send in this order, whatever their own.
         self._buckets = _buckets(list(reversed(named)))
         self._left = {name: backward_passes_per_step for name, _ in named}

@@ -37,6 +37,8 @@ class Settings:
         (dgc) compresses in them too, less at first, unless params say how long its "warmup" is
     :param plan: decisions by gradient, or a file of them; for those gradients instead of min_size;
         or "auto": min_size is to be measured, see :mod:`hipress.torch.auto`
+    :param shared_momentum: factor of the result before, which is added to every gradient before it
+        is encoded, see :class:`hipress.torch.momentum.SharedMomentum`; 0: none
     :param encode_on: "host" or "device": where gradients on a GPU are encoded
     :raises ValueError: for a name or value that is not allowed
     """
@@ -49,6 +51,7 @@ class Settings:
     devices_per_host: int = 1
     plan: str | os.PathLike[str] | Mapping[str, Decision] | None = None
     encode_on: str = "host"
+    shared_momentum: float = 0.0
 
     def __post_init__(self) -> None:
         self.params = dict(self.params)
@@ -70,10 +73,23 @@ class Settings:
         self.momentum = float(self.params.get("momentum", default.get("momentum", 0.0)))
         """The codec's own momentum, 0 if it has none."""
 
+        shared = self.shared_momentum
+        if isinstance(shared, bool) or not isinstance(shared, (int, float)) or not 0 <= shared < 1:
+            raise ValueError(f"shared_momentum must be in [0, 1), not {shared!r}")
+        if shared and self.momentum:
+            raise ValueError(
+                f"shared_momentum is {shared} and {self.type} has momentum {self.momentum} of its "
+                f"own: give {self.type} momentum=0"
+            )
         if self.plan is None or self.plan == AUTO:
             self.decisions: Mapping[str, Decision] = {}
         else:
             self.decisions = self.plan if isinstance(self.plan, Mapping) else load(self.plan)
+
+    @property
+    def any_momentum(self) -> float:
+        """What gradients that are compressed arrive with: shared, or the codec's own."""
+        return self.shared_momentum or self.momentum
 
     @property
     def encodes_each(self) -> bool:
@@ -115,6 +131,7 @@ class Settings:
             "warmup_steps": str(self.warmup_steps),
             "devices_per_host": str(self.devices_per_host),
             "encode_on": self.encode_on,
+            "shared_momentum": str(float(self.shared_momentum)),
             "plan": "; ".join(f"{n} {d}" for n, d in self.decisions.items())
             or (AUTO if self.plan == AUTO else ""),
         }

@@ -51,6 +51,7 @@ class _Rank:
         self.fields: dict[str, Any] = {}
         self.places: dict[tuple[str, int], Place] = {}
         self.totals: dict[str, Place] = {}
+        self.shared: dict[str, Place] = {}
 
 
 class Total:
@@ -119,6 +120,8 @@ def state_dict(of: Synchronizer) -> dict[str, Any]:
         put(f"state/{name}/{index}", place.fields, place.states)
     for name, total in of.places.totals.items():
         put(f"total/{name}", {"step": total.step}, total.states)
+    for name, (begin, values) in of.shared.state().items() if of.shared else ():
+        put(f"shared/{name}", {"offset": begin}, {"momentum": values})
     return found
 
 
@@ -155,6 +158,14 @@ class _Saved:
     def rank(self, rank: int) -> _Rank:
         """All of a rank's state."""
         return self._parsed(rank, self._keys[rank])
+
+    def shared(self, rank: int) -> dict[str, Place]:
+        """A rank's shared momentum."""
+        about = [key for key in self._keys[rank] if key.count("/") == 1]
+        begin = f"rank{rank}/shared/"
+        return self._parsed(
+            rank, about + [key for key in self._keys[rank] if key.startswith(begin)]
+        ).shared
 
     def _parsed(self, rank: int, keys: list[str]) -> _Rank:
         found = _parse(self._read(keys))
@@ -200,6 +211,8 @@ def _load(of: Synchronizer, saved: _Saved, complete: bool = False) -> None:
         of.places.restore(mine.places, {n: _total(of, n, t) for n, t in mine.totals.items()})
     else:
         of.places.redistribute(_totals(of, saved, some["type"]))
+    if of.shared:
+        of.shared.load(_shared(saved, [of.rank] if exact else saved.ranks))
     of.step = some["step"]
 
 
@@ -264,11 +277,22 @@ def _parse(state: Mapping[str, Any]) -> _Rank:
         state_of, path = path.endswith("/states"), path.removesuffix("/states")
         if section == "total":
             place = rank.totals.setdefault(path, Place())
+        elif section == "shared":
+            place = rank.shared.setdefault(path, Place())
         else:
             name, _, index = path.rpartition("/")
             place = rank.places.setdefault((name, int(index)), Place())
         (place.states if state_of else place.fields)[field] = value
     return rank
+
+
+def _shared(saved: _Saved, ranks: Iterable[int]) -> dict[str, list[tuple[int, torch.Tensor]]]:
+    """Shared momentum as these ranks have it: all the same, or each that of its shard."""
+    found: dict[str, list[tuple[int, torch.Tensor]]] = {}
+    for rank in ranks:
+        for name, place in saved.shared(rank).items():
+            found.setdefault(name, []).append((place.fields["offset"], place.states["momentum"]))
+    return found
 
 
 def _total(of: Synchronizer, name: str, place: Place) -> Total:

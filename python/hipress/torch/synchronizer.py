@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import torch
@@ -16,6 +16,7 @@ from hipress.torch.device import DEVICES, Device
 from hipress.torch.device_plan import DevicePlan
 from hipress.torch.engine import Engine, HipressError
 from hipress.torch.layout import Gradient
+from hipress.torch.momentum import SharedMomentum, watch
 from hipress.torch.places import Codecs, Places
 from hipress.torch.plan import Plan
 from hipress.torch.settings import Settings, digest
@@ -45,7 +46,7 @@ class Synchronizer:
 
     In checkpoints it is rank ``rank`` of ``world_size`` that synchronise so, by ``topology``.
 
-    :param sizes: elements of every parameter by name, in an order that is the same on all ranks
+    :param parameters: with their names, in an order that is the same on all ranks
     :param average: whether results are means, else sums
     :param begins: for gradients that are a part of a parameter's: which of its elements comes first
     """
@@ -55,7 +56,7 @@ class Synchronizer:
         settings: Settings,
         engine: Engine,
         group: dist.ProcessGroup,
-        sizes: Mapping[str, int],
+        parameters: Sequence[tuple[str, torch.nn.Parameter]],
         average: bool = True,
         begins: Mapping[str, int] | None = None,
     ) -> None:
@@ -63,8 +64,9 @@ class Synchronizer:
         self._group, self.average = group, average
         self.rank, self.world_size = engine.rank, engine.world_size
         self.topology = settings.topology
+        self.names = {id(parameter): name for name, parameter in parameters}
+        self.sizes = sizes = {name: parameter.numel() for name, parameter in parameters}
         self._homes = {name: home for home, name in enumerate(sizes)}
-        self.sizes = dict(sizes)
         parts = sorted((n, d.partitions) for n, d in settings.decisions.items() if d.compress)
         about = list(sizes.items()), begins, average, settings.devices_per_host, parts
         self.layout = digest(str(about))
@@ -74,6 +76,11 @@ class Synchronizer:
         self._device: Device | None = None
         self._plans: dict[tuple, tuple[Plan | DevicePlan, int] | None] = {}
         self._rest: dict[tuple, torch.Tensor] = {}
+        self.shared: SharedMomentum | None = None
+        if settings.shared_momentum:
+            self.shared = SharedMomentum(settings.shared_momentum, begins)
+        if settings.any_momentum:
+            watch(self)
 
     def synchronize(
         self,
@@ -104,7 +111,7 @@ class Synchronizer:
             if not warming_up:
                 self.places.tell_unclaimed(e[0] for e in small)
         if self.settings.encode_on == "device":
-            return self._on_device(flat, small, key, what)
+            return self._on_device(flat, large, small, key, what)
         planned = self._plans[key]
         staging = self.engine.staging(flat.device)
         future = staging.future()
@@ -116,11 +123,15 @@ class Synchronizer:
                 after.wait()
             if fetched is not None:
                 plan, tag = planned
-                self.engine.run(plan, fetched.host(self.engine.timeout), tag, what)
+                host = fetched.host(self.engine.timeout)
+                self._before(host, large)
+                self.engine.run(plan, host, tag, what)
+                self._after(host, large)
                 fetched.back()
             if rest is not None:
                 self.engine.wait(rest.work, what, flat.device)
                 rest.back()
+                self._uncompressed(flat, small)
 
         def job() -> None:
             try:
@@ -134,7 +145,7 @@ class Synchronizer:
         return future
 
     def _on_device(
-        self, flat: torch.Tensor, small: list[Entry], key: tuple, what: str
+        self, flat: torch.Tensor, large: list[Entry], small: list[Entry], key: tuple, what: str
     ) -> torch.futures.Future:
         """Queues all of it; what is wrong now, or was in an earlier bucket, is the future's."""
         device, planned = self._device, self._plans[key]
@@ -142,12 +153,15 @@ class Synchronizer:
         def work() -> None:
             if planned:
                 plan, _ = planned
+                self._before(flat, large)
                 plan.run(flat)
+                self._after(flat, large)
                 device.report(plan.numbers, lambda copy: told(plan.problem(copy)))
             if small:
                 rest = self._start_rest(flat, small, key)
                 self.engine.wait(rest.work, what, flat.device)
                 rest.back()
+                self._uncompressed(flat, small)
 
         def told(problem: str) -> str:
             return problem and f"{what}: {problem}"
@@ -159,6 +173,38 @@ class Synchronizer:
             failed = torch.futures.Future()
             failed.set_exception(self.engine.fail(error, what))
             return failed
+
+    def momentum(self, parameter: torch.nn.Parameter) -> float:
+        """What the codec multiplies earlier gradients of this parameter by before it adds the next
+        one and encodes the sum, once the warm-up is over; 0 if there is no such momentum. In some
+        topologies only some ranks' gradients get it, see :meth:`Settings.check_momentum`."""
+        name = self.names.get(id(parameter))
+        if name is None or not self.settings.compresses(name, self._elements(parameter)):
+            return 0.0
+        return self.settings.any_momentum
+
+    def _before(self, flat: torch.Tensor, large: list[Entry]) -> None:
+        if self.shared is not None:
+            share = 1.0 if self.average else 1.0 / self.engine.world_size
+            self.shared.add(flat, large, share)
+
+    def _after(self, flat: torch.Tensor, large: list[Entry]) -> None:
+        if self.shared is not None:
+            self.shared.keep(flat, large)
+
+    def _uncompressed(self, flat: torch.Tensor, small: list[Entry]) -> None:
+        if self.shared is not None and not self.shared.compressed_only:
+            self.shared.add(flat, small)
+            self.shared.keep(flat, small)
+
+    def _elements(self, parameter: torch.nn.Parameter) -> int:
+        """Of its gradient, as it is synchronised."""
+        return parameter.numel()
+
+    @property
+    def compresses_now(self) -> bool:
+        """Whether the gradients of the last step came after the warm-up."""
+        return self.step > self.settings.warmup_steps
 
     def look(self) -> None:
         """Raises what has gone wrong on a GPU and is known by now; waits for nothing.

@@ -1,0 +1,165 @@
+"""Shared momentum: every rank compresses the next value of the sum that all of them have."""
+
+import copy
+
+import pytest
+
+from test_torch_ddp import MIN_SIZE, expect, loss_of, network, wrap
+from torch_cluster import run_ranks, torch
+
+FACTOR, WARM_UP = 0.9, 2
+
+
+def local_gradients(model, world_size, step):
+    """Of all ranks, by name."""
+    found = []
+    for rank in range(world_size):
+        model.zero_grad()
+        loss_of(model, rank, step).backward()
+        found.append({n: p.grad.clone().flatten() for n, p in model.named_parameters()})
+    return found
+
+
+def equals_reference(rank, world_size, type, params, topology):
+    """What is encoded is FACTOR times the result before plus the gradient: the reference's bits."""
+    from hipress.casync.graph import worker
+
+    model = network()
+    ddp, _ = wrap(model, type, topology=topology, warmup_steps=WARM_UP, shared_momentum=FACTOR,
+                  **params)  # fmt: skip
+    plain = copy.deepcopy(model)
+    sizes = {n: p.numel() for n, p in model.named_parameters()}
+    references = expect(type, params, topology, sizes, world_size)
+    sums = {name: torch.zeros(size) for name, size in sizes.items()}
+    optimizer = torch.optim.SGD(ddp.parameters(), lr=0.1)
+    for step in range(WARM_UP + 3):
+        plain.load_state_dict(model.state_dict())
+        optimizer.zero_grad()
+        loss_of(ddp, rank, step).backward()
+        local = local_gradients(plain, world_size, step)
+        for name, parameter in model.named_parameters():
+            found = parameter.grad.flatten()
+            compressed = name in references and step >= WARM_UP
+            if compressed:
+                given = [g[name].add(sums[name], alpha=FACTOR) for g in local]
+                flat = {worker(r): g.numpy() for r, g in enumerate(given)}
+                want = torch.from_numpy(references[name].step(flat)[worker(rank)])
+            else:
+                want = sum(g[name] for g in local) / world_size + FACTOR * sums[name]
+            if compressed:
+                assert torch.equal(found, want), (step, name)
+            else:
+                torch.testing.assert_close(found, want, rtol=1e-4, atol=1e-6)
+            sums[name] = found.clone()
+        optimizer.step()
+    return [p.detach().numpy().tobytes() for p in model.parameters()]
+
+
+def sgd_has_it(rank):
+    """Where nothing is lost it is SGD's own momentum, for small gradients and in a warm-up, too."""
+    import hipress.torch
+
+    def run(op, shared):
+        model = network()
+        optimizer = hipress.torch.DistributedOptimizer(
+            torch.optim.SGD(model.parameters(), lr=0.02, momentum=0.0 if shared else FACTOR),
+            model.named_parameters(), "none", op=op, min_size=MIN_SIZE, warmup_steps=WARM_UP,
+            shared_momentum=shared,
+        )  # fmt: skip
+        for step in range(6):
+            optimizer.zero_grad()
+            loss_of(model, rank, step).backward()
+            optimizer.step()
+        return torch.cat([p.detach().flatten() for p in model.parameters()])
+
+    for op in ("average", "sum"):
+        torch.testing.assert_close(run(op, FACTOR), run(op, 0.0), rtol=1e-4, atol=1e-5)
+
+
+def adam_has_it(rank):
+    """Where nothing is lost it is FrozenAdamW's own first moment."""
+    import hipress.torch
+
+    runs = []
+    for shared in (0.0, FACTOR):
+        model = network()
+        ddp, compression = wrap(model, "none", warmup_steps=WARM_UP, shared_momentum=shared)
+        optimizer = hipress.torch.FrozenAdamW(
+            model.parameters(), lr=0.003, freeze_step=WARM_UP, compression=compression
+        )
+        for step in range(6):
+            optimizer.zero_grad()
+            loss_of(ddp, rank, step).backward()
+            optimizer.step()
+        runs.append(torch.cat([p.detach().flatten() for p in model.parameters()]))
+    torch.testing.assert_close(*runs, rtol=1e-4, atol=1e-5)
+
+
+def overflows(rank):
+    """A NaN on one rank comes out on all, and is not kept."""
+    model = network()
+    ddp, compression = wrap(model, "onebit", shared_momentum=FACTOR)
+    for step in range(4):
+        model.zero_grad()
+        scale = float("nan") if step == 2 and rank == 1 else 1.0
+        (scale * loss_of(ddp, rank, step)).backward()
+        finite = all(bool(p.grad.isfinite().all()) for p in model.parameters())
+        assert finite == (step != 2), step
+    assert all(bool(values.isfinite().all()) for values in compression.shared.sums.values())
+
+
+def in_another_job(rank, state=None):
+    """Its sums go on in a job of another size: a step without gradients gives FACTOR times them."""
+    model = network()
+    ddp, compression = wrap(model, "none", shared_momentum=FACTOR)
+    if state is not None:
+        compression.load_state_dict(state)
+        (0.0 * loss_of(ddp, rank, 0)).backward()
+        return {n: p.grad.flatten() for n, p in model.named_parameters()}
+    for step in range(2):
+        model.zero_grad()
+        loss_of(ddp, rank, step).backward()
+    return compression.state_dict(), {n: p.grad.flatten() for n, p in model.named_parameters()}
+
+
+def refuses(rank):
+    from torch.distributed.device_mesh import init_device_mesh
+    from torch.distributed.fsdp import fully_shard
+
+    import hipress.torch
+
+    for settings, sentence in (
+        ({"shared_momentum": 1.0}, r"shared_momentum must be in \[0, 1\), not 1.0"),
+        ({"shared_momentum": "much"}, r"shared_momentum must be in \[0, 1\), not 'much'"),
+        ({"shared_momentum": 0.9, "momentum": 0.9}, "give ternary momentum=0"),
+        ({"shared_momentum": 0.1 * (rank + 1)}, "ranks 0 and 1 differ in shared_momentum: '0.1'"),
+    ):
+        with pytest.raises(ValueError, match=sentence):
+            wrap(network(), "ternary", **settings)
+    model = fully_shard(network(), mesh=init_device_mesh("cpu", (2,)))
+    with pytest.raises(ValueError, match="shared_momentum needs a replicate_group"):
+        hipress.torch.compress_fsdp(model, "onebit", shared_momentum=0.9)
+
+
+def all_of_it(rank):
+    found = [
+        equals_reference(rank, 2, "onebit", {}, "ps"),
+        equals_reference(rank, 2, "ternary", {}, "ring"),
+    ]
+    for check in (sgd_has_it, adam_has_it, overflows, refuses):
+        check(rank)
+    return found, in_another_job(rank)
+
+
+def test_what_is_compressed_is_the_next_value_of_the_shared_sum():
+    results = succeed_all(run_ranks(all_of_it, 2))
+    assert results[0][0] == results[1][0]
+    states = {key: value for _, (state, _) in results for key, value in state.items()}
+    for found in succeed_all(run_ranks(in_another_job, 3, states)):
+        for name, values in results[0][1][1].items():
+            torch.testing.assert_close(found[name], FACTOR * values)
+
+
+def succeed_all(results):
+    assert not any(isinstance(found, str) for found in results), results
+    return results
