@@ -123,6 +123,21 @@ class Node:
         self._check(lib.HipressNumDeadNode(self._handle, node_id, byref(number)))
         return number.value
 
+    def left(self) -> str:
+        """Who has left in peace, of those that were connected to this node: "worker 0 and worker 2".
+
+        Empty if nobody has. Servers and the scheduler know of all workers.
+        """
+        names = c_char_p()
+        self._check(lib.HipressLeft(self._handle, byref(names)))
+        return names.value.decode()
+
+    def failure(self) -> str:
+        """Why every operation of this worker fails from now on; empty while none does."""
+        sentence = c_char_p()
+        self._check(lib.HipressFailure(self._handle, byref(sentence)))
+        return sentence.value.decode()
+
     def stats(self) -> dict[str, int]:
         """Counters of the transport and, on a worker, of the store; all in bytes or messages.
 
@@ -342,6 +357,10 @@ class Node:
             native = Updater(call)
         self._check(lib.HipressSetUpdater(self._handle, native, None))
         self._updater = native  # the library calls it from now on
+
+    def fail_job(self, sentence: str) -> None:
+        """Servers: every operation of every worker fails with this sentence, running or later."""
+        self._check(lib.HipressFailJob(self._handle, sentence.encode()))
 
     def serve(self, controller: Callable[[int, int, bytes], bytes | None] | None = None) -> None:
         """Serves until the job ends; ``controller(worker, head, body)`` answers commands.

@@ -12,6 +12,7 @@
 #include "c_api/node.h"
 #include "common/batch.h"
 #include "hipress/c_api.h"
+#include "van/roster.h"
 
 using hipress::Batch;
 using hipress::Done;
@@ -82,6 +83,11 @@ hipress::Postoffice& HipressNode::postoffice() {
 hipress::KVStoreDist& HipressNode::AsWorker() {
   if (!worker) throw Error(std::string("only a worker can do this, not a ") + NameOf(role));
   return *worker;
+}
+
+hipress::KVStoreDistServer& HipressNode::AsServer() {
+  if (!server) throw Error(std::string("only a server can do this, not a ") + NameOf(role));
+  return *server;
 }
 
 int HipressStart(HipressNodeHandle* out) {
@@ -160,6 +166,20 @@ int HipressNumDeadNode(HipressNodeHandle node, int node_id, int* number) {
     // ps-lite's group bits: 1 scheduler, 2 servers, 4 workers.
     if (node_id & (1 << int(dead.role))) ++*number;
   }
+  API_END();
+}
+
+int HipressLeft(HipressNodeHandle node, const char** names) {
+  API_BEGIN();
+  std::vector<std::string> words;
+  for (NodeId left : node->postoffice().Left()) words.push_back(left.ToString());
+  *names = hipress::KeepString(hipress::JoinWords(words));
+  API_END();
+}
+
+int HipressFailure(HipressNodeHandle node, const char** sentence) {
+  API_BEGIN();
+  *sentence = hipress::KeepString(node->AsWorker().Failure());
   API_END();
 }
 
@@ -273,11 +293,15 @@ void HipressSetReply(const void* data, int64_t bytes) {
   handler_reply.assign(static_cast<const char*>(data), size_t(bytes));
 }
 
+int HipressFailJob(HipressNodeHandle node, const char* sentence) {
+  API_BEGIN();
+  node->AsServer().FailJob(sentence);
+  API_END();
+}
+
 int HipressSetUpdater(HipressNodeHandle node, HipressUpdater updater, void* context) {
   API_BEGIN();
-  if (!node->server) {
-    throw Error(std::string("only a server has an updater, not a ") + NameOf(node->role));
-  }
+  hipress::KVStoreDistServer& server = node->AsServer();
   std::shared_ptr<const hipress::UpdateFn> function;
   if (updater != nullptr) {
     function = std::make_shared<hipress::UpdateFn>([updater, context](
@@ -289,7 +313,7 @@ int HipressSetUpdater(HipressNodeHandle node, HipressUpdater updater, void* cont
       }
     });
   }
-  node->server->SetUpdater(std::move(function));
+  server.SetUpdater(std::move(function));
   API_END();
 }
 

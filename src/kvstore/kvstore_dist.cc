@@ -319,9 +319,14 @@ void KVStoreDist::FailJob(const std::string& sentence) {
   }
 }
 
-void KVStoreDist::ThrowIfFailed() const {
+std::string KVStoreDist::Failure() const {
   std::lock_guard<std::mutex> lock(mutex_);
-  if (!failure_.empty()) throw Error(failure_);
+  return failure_;
+}
+
+void KVStoreDist::ThrowIfFailed() const {
+  const std::string failure = Failure();
+  if (!failure.empty()) throw Error(failure);
 }
 
 // ---- What flows ask for -------------------------------------------------------------------------

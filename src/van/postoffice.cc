@@ -199,6 +199,7 @@ void Postoffice::Send(NodeId to, Message message, int priority, Van::SendDone do
   impl_->Send(to, std::move(message), priority, std::move(done));
 }
 std::vector<NodeId> Postoffice::Dead() const { return impl_->Dead(); }
+std::vector<NodeId> Postoffice::Left() const { return impl_->Left(); }
 std::string Postoffice::WaitForEnd() { return impl_->WaitForEnd(); }
 const VanCounters& Postoffice::counters() const { return impl_->van().counters(); }
 

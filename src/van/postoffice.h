@@ -80,6 +80,9 @@ class Postoffice {
 
   /// Nodes known to be dead.
   std::vector<NodeId> Dead() const;
+  /// Nodes that were connected to this one and have left in peace; servers and the scheduler know of
+  /// all workers.
+  std::vector<NodeId> Left() const;
   /// Blocks until every worker has left in peace or somebody died; for servers and the scheduler.
   /// \return empty if all left in peace, else the sentence about the first death.
   std::string WaitForEnd();
