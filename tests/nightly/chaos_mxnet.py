@@ -113,8 +113,6 @@ class Job:
             settings["steps"] = dice.choice([8, 40])
             if dice.random() < 0.4:
                 settings["leaves"] = {"rank": dice.randrange(workers), "step": dice.randint(2, 6)}
-            if program == "sparse" and not asynchronous:  # the others would wait: docs/mxnet.md
-                settings["leaves"] = None
         signals = [signal.SIGKILL, signal.SIGTERM]
         if victim == "launcher":
             signals += [signal.SIGINT]
