@@ -110,6 +110,8 @@ HIPRESS_API int HipressFree(HipressNodeHandle node);
 HIPRESS_API int HipressRole(HipressNodeHandle node, const char** role);
 HIPRESS_API int HipressRank(HipressNodeHandle node, int* rank);
 HIPRESS_API int HipressGroupSize(HipressNodeHandle node, int* num_workers, int* num_servers);
+/*! \brief For how many seconds a wait for other nodes may last (HIPRESS_TIMEOUT). */
+HIPRESS_API int HipressTimeout(HipressNodeHandle node, int* seconds);
 /*! \brief Blocks until all workers are here. */
 HIPRESS_API int HipressBarrier(HipressNodeHandle node);
 /*! \brief Dead nodes among a group; node_id as in ps-lite: bits 1 scheduler, 2 servers, 4 workers. */

@@ -99,6 +99,7 @@ _SIGNATURES: dict[str, tuple] = {
     "HipressRole": (c_int, [_HANDLE, POINTER(c_char_p)]),
     "HipressRank": (c_int, [_HANDLE, POINTER(c_int)]),
     "HipressGroupSize": (c_int, [_HANDLE, POINTER(c_int), POINTER(c_int)]),
+    "HipressTimeout": (c_int, [_HANDLE, POINTER(c_int)]),
     "HipressBarrier": (c_int, [_HANDLE]),
     "HipressNumDeadNode": (c_int, [_HANDLE, c_int, POINTER(c_int)]),
     "HipressLeft": (c_int, [_HANDLE, POINTER(c_char_p)]),

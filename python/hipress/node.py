@@ -114,6 +114,13 @@ class Node:
         """Servers in the job."""
         return self._group_size()[1]
 
+    @property
+    def timeout(self) -> int:
+        """For how many seconds a wait for other nodes may last (``HIPRESS_TIMEOUT``)."""
+        seconds = c_int()
+        self._check(lib.HipressTimeout(self._handle, byref(seconds)))
+        return seconds.value
+
     def num_dead_node(self, node_id: int = 7) -> int:
         """Dead nodes in a group: ``node_id`` adds 1 (scheduler), 2 (servers), 4 (workers).
 
@@ -124,9 +131,9 @@ class Node:
         return number.value
 
     def left(self) -> str:
-        """Who has left in peace, of those that were connected to this node: "worker 0 and worker 2".
+        """Who has left in peace: "worker 0 and worker 2"; empty if nobody has.
 
-        Empty if nobody has. Servers and the scheduler know of all workers.
+        Servers and the scheduler know of all workers, a worker of those it was linked with.
         """
         names = c_char_p()
         self._check(lib.HipressLeft(self._handle, byref(names)))

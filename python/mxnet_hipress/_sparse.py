@@ -44,8 +44,6 @@ class SparseStore:
         self._pushes: Counter[int] = Counter()  # by key
         self._names: dict[int, object] = {}
         self._purpose = ""
-        # A whole number, or empty: the node would not have joined.
-        self._timeout = int(os.environ.get("HIPRESS_TIMEOUT") or 600)
 
     @property
     def started(self) -> bool:
@@ -108,11 +106,11 @@ class SparseStore:
     @contextmanager
     def _waiting(self, purpose: str) -> Iterator[None]:
         """For what MXNet's scheduler, which might be stopped, and all workers have a part in."""
-        self._purpose = purpose
+        self._purpose, timeout = purpose, self._node.timeout
         try:
             with self._watch.within(
-                self._timeout,
-                f"waited {self._timeout} s for MXNet's scheduler, which server 0 runs, or for "
+                timeout,
+                f"waited {timeout} s for MXNet's scheduler, which server 0 runs, or for "
                 f"another worker {purpose} (HIPRESS_TIMEOUT changes this)",
             ):
                 yield
@@ -131,7 +129,9 @@ class SparseStore:
         left = answers[0][0]
         if left and self._purpose:
             return f"{left} left the job, and this worker waited for all {self._purpose}"
-        for key, pushes in self._pushes.copy().items() if left and self._type == "dist_sync" else ():
+        if not left or self._type != "dist_sync":
+            return ""
+        for key, pushes in self._pushes.copy().items():
             updates = max(updates[key] for _, updates in answers)  # not all servers hold each key
             if pushes > updates:
                 return (

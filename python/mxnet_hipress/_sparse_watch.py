@@ -1,9 +1,9 @@
 """Ends a worker that waits in MXNet's own store for somebody who is gone.
 
 MXNet's store waits without a deadline, in native code, for what a process would have sent that has
-died, or left in peace: no exception reaches a script that is stuck there. So such a worker says what
-happened and ends. A script may well be in MXNet's code for long when the others have left, in its
-last validation, say: only one whose pushes can never be counted is ended.
+died, or left in peace: no exception reaches a script that is stuck there. So such a worker says
+what happened and ends. A script may well be in MXNet's code for long when the others have left, in
+its last validation, say: only one whose pushes can never be counted is ended.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ class SparseWatch:
                 since = time.monotonic()
 
     def _leave_if_deserted(self) -> None:
-        """Ends the process if somebody has left in peace whom it waits for, and tells the others."""
+        """Ends the process, telling the others, if it waits for one who has left in peace."""
         try:
             sentence = self._deserted()
             if sentence:

@@ -153,6 +153,12 @@ int HipressGroupSize(HipressNodeHandle node, int* num_workers, int* num_servers)
   API_END();
 }
 
+int HipressTimeout(HipressNodeHandle node, int* seconds) {
+  API_BEGIN();
+  *seconds = static_cast<int>(node->postoffice().options().wait_timeout.count());
+  API_END();
+}
+
 int HipressBarrier(HipressNodeHandle node) {
   API_BEGIN();
   node->AsWorker().Barrier();

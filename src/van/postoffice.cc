@@ -191,6 +191,7 @@ void Postoffice::Abort() {
 NodeId Postoffice::self() const { return impl_->self(); }
 int Postoffice::num_workers() const { return impl_->options().num_workers; }
 int Postoffice::num_servers() const { return impl_->options().num_servers; }
+const JobOptions& Postoffice::options() const { return impl_->options(); }
 void Postoffice::Barrier(bool with_servers, seconds timeout) {
   impl_->Barrier(with_servers ? kAllBarrier : kWorkersBarrier, timeout);
 }

@@ -141,5 +141,5 @@ class _Worker:
         node.pushpull(key, slots).wait(TIMEOUT)
         machines = len(set(slots[::64].tolist()))
         cores = len(os.sched_getaffinity(0))
-        threads = int(os.environ.get("HIPRESS_NUM_THREADS", 0)) or max(1, min(4, cores))
+        threads = int(os.environ.get("HIPRESS_NUM_THREADS") or 0) or max(1, min(4, cores))
         self.measure(f"colocated/place/{machines}/{cores}/{threads}", 64)
