@@ -30,6 +30,9 @@ def running(step):
         sys.exit(0)
     if dice.random() < settings["barriers"]:
         kv.barrier()
+    if settings["nap"]:
+        time.sleep(settings["nap"])
+        print("step", step, flush=True)
 
 
 def digest(arrays):
@@ -119,18 +122,20 @@ def trainer():
     net = gluon.nn.HybridSequential()
     for _ in range(settings["layers"]):
         net.add(gluon.nn.Dense(width, in_units=width, activation="relu"))
+    dtype = "float16" if settings["half"] else "float32"
+    net.cast(dtype)
     net.initialize(mx.init.Xavier())
     if settings["hybridized"]:
         net.hybridize()
     training = gluon.Trainer(
         net.collect_params(),
         settings["optimizer"] or "sgd",
-        {"learning_rate": 2**-10},
+        {"learning_rate": 2**-10, "multi_precision": settings["half"]},
         kvstore=kv,
         update_on_kvstore=settings["on_kvstore"],
         compression_params=compress() if settings["compressed"] else None,
     )
-    data = mx.nd.random.normal(shape=(8, width))
+    data = mx.nd.random.normal(shape=(8, width)).astype(dtype)
     for step in range(settings["steps"]):
         running(step)
         with autograd.record():
