@@ -251,13 +251,13 @@ class Node:
         memory, n, flag = _memory(gradient)
         to, its_n, its_flag = (memory, n, flag) if out is None else _memory(out)
         if its_n != n or its_flag != flag:
-            raise HipressError("gradient and output must have the same size and dtype")
+            raise self.Error("gradient and output must have the same size and dtype")
         keeps = (gradient, out)
         return self._start(lib.HipressPushPull, keeps, key, memory, to, n, flag, priority)
 
     def _start(self, function: Callable[..., int], keeps: object, *what: int) -> Pending:
         """Calls ``function`` for a push or pull; ``keeps`` is what its memory belongs to."""
-        pending = Pending(HipressError, keeps)
+        pending = Pending(self.Error, keeps)
         operations = self._operations
         operation = operations.add(pending)
         code = function(self._handle, *what, operations.on_done, operation)

@@ -191,7 +191,8 @@ class Job:
                     os.kill(pid, strike.number)
                     if strike.pause:
                         time.sleep(strike.pause)
-                        os.kill(pid, signal.SIGCONT)
+                        with contextlib.suppress(ProcessLookupError):  # the launcher has ended it
+                            os.kill(pid, signal.SIGCONT)
                     return True
             time.sleep(0.05)
         return False

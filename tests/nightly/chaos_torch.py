@@ -141,7 +141,7 @@ class Job:
                     process.wait()
 
     def _disturb(self, processes: list[subprocess.Popen], logs: list[Path]) -> list[str]:
-        deadline = time.monotonic() + 120
+        deadline = time.monotonic() + 300
         while not all("running" in log.read_text() for log in logs):
             if time.monotonic() > deadline or any(p.poll() not in (None, 0) for p in processes):
                 return ["it did not start"]
