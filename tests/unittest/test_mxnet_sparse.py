@@ -143,7 +143,7 @@ def test_a_gradient_that_failed_is_told_though_mxnets_own_store_waits_for_ever()
     assert "worker 1 (" in results["worker 0"].output, results["worker 0"]
 
 
-@pytest.mark.timeout(150)
+@pytest.mark.timeout(240)
 @pytest.mark.parametrize("program", ["left_while_pushing", "left_before_init"])
 def test_a_worker_that_has_left_in_peace_is_named_by_those_who_wait_for_it(program):
     def left_while_pushing():
@@ -170,7 +170,7 @@ def test_a_worker_that_has_left_in_peace_is_named_by_those_who_wait_for_it(progr
 
     prefix = [sys.executable, "-m", "mxnet_hipress"]
     with Cluster(locals()[program], 3, 2, worker_prefix=prefix) as cluster:
-        results = {result.name: result for result in cluster.wait(100)}
+        results = {result.name: result for result in cluster.wait(200)}
     assert results["worker 1"].returncode == 0, results
     for survivor in ("worker 0", "worker 2"):
         assert results[survivor].returncode == 1, results
