@@ -110,10 +110,17 @@ HIPRESS_API int HipressFree(HipressNodeHandle node);
 HIPRESS_API int HipressRole(HipressNodeHandle node, const char** role);
 HIPRESS_API int HipressRank(HipressNodeHandle node, int* rank);
 HIPRESS_API int HipressGroupSize(HipressNodeHandle node, int* num_workers, int* num_servers);
+/*! \brief For how many seconds a wait for other nodes may last (HIPRESS_TIMEOUT). */
+HIPRESS_API int HipressTimeout(HipressNodeHandle node, int* seconds);
 /*! \brief Blocks until all workers are here. */
 HIPRESS_API int HipressBarrier(HipressNodeHandle node);
 /*! \brief Dead nodes among a group; node_id as in ps-lite: bits 1 scheduler, 2 servers, 4 workers. */
 HIPRESS_API int HipressNumDeadNode(HipressNodeHandle node, int node_id, int* number);
+/*! \brief Who has left in peace, of those that were connected to this node: "worker 0 and worker 2";
+ *  empty if nobody has. Servers and the scheduler know of all workers. */
+HIPRESS_API int HipressLeft(HipressNodeHandle node, const char** names);
+/*! \brief Why every operation of this worker fails from now on; empty while none does. */
+HIPRESS_API int HipressFailure(HipressNodeHandle node, const char** sentence);
 /*! \brief JSON of the transport's counters and the store's (bytes pushed, pulled, saved; see docs). */
 HIPRESS_API int HipressStats(HipressNodeHandle node, const char** json);
 
@@ -198,6 +205,8 @@ HIPRESS_API void HipressSetError(const char* sentence);
 HIPRESS_API void HipressSetReply(const void* data, int64_t bytes);
 /*! \brief From now on this server updates weights with `updater` (NULL: the value is the sum). */
 HIPRESS_API int HipressSetUpdater(HipressNodeHandle node, HipressUpdater updater, void* context);
+/*! \brief Tells every worker this sentence, with which all its operations fail, running or later. */
+HIPRESS_API int HipressFailJob(HipressNodeHandle node, const char* sentence);
 /*! \brief Serves until the job ends, then leaves: 0 if all workers left in peace, -1 if somebody died.
  *         Commands run on the calling thread; updates on the library's. */
 HIPRESS_API int HipressServe(HipressNodeHandle node, HipressController controller, void* context);

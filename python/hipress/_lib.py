@@ -99,8 +99,12 @@ _SIGNATURES: dict[str, tuple] = {
     "HipressRole": (c_int, [_HANDLE, POINTER(c_char_p)]),
     "HipressRank": (c_int, [_HANDLE, POINTER(c_int)]),
     "HipressGroupSize": (c_int, [_HANDLE, POINTER(c_int), POINTER(c_int)]),
+    "HipressTimeout": (c_int, [_HANDLE, POINTER(c_int)]),
     "HipressBarrier": (c_int, [_HANDLE]),
     "HipressNumDeadNode": (c_int, [_HANDLE, c_int, POINTER(c_int)]),
+    "HipressLeft": (c_int, [_HANDLE, POINTER(c_char_p)]),
+    "HipressFailure": (c_int, [_HANDLE, POINTER(c_char_p)]),
+    "HipressFailJob": (c_int, [_HANDLE, c_char_p]),
     "HipressStats": (c_int, [_HANDLE, POINTER(c_char_p)]),
     "HipressInit": (
         c_int,

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from hipress._lib import lib
-from hipress.operations import HipressError, Pending, memory_of
+from hipress.operations import Pending, memory_of
 
 if TYPE_CHECKING:
     from hipress.node import Node
@@ -38,18 +38,18 @@ class Group:
         outs = gradients if outs is None else outs
         priorities = [0] * len(keys) if priorities is None else priorities
         if not len(keys) == len(gradients) == len(outs) == len(priorities):
-            raise HipressError(
+            raise node.Error(
                 f"a group needs one gradient, output and priority for each key, but was given "
                 f"{len(keys)} keys, {len(gradients)} gradients, {len(outs)} outputs and "
                 f"{len(priorities)} priorities"
             )
         if len(set(keys)) < len(keys):
-            raise HipressError("a group may have each key once")
+            raise node.Error("a group may have each key once")
         taken = [memory_of(array) for array in gradients]
         given = [memory_of(array) for array in outs]
         for key, ours, theirs in zip(keys, taken, given, strict=True):
             if ours[1:] != theirs[1:]:
-                raise HipressError(
+                raise node.Error(
                     f"gradient and output of key {key} must have the same size and dtype"
                 )
         self._node = node

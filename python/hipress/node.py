@@ -107,6 +107,13 @@ class Node:
         """Servers in the job."""
         return self._group_size()[1]
 
+    @property
+    def timeout(self) -> int:
+        """For how many seconds a wait for other nodes may last (``HIPRESS_TIMEOUT``)."""
+        seconds = c_int()
+        self._check(lib.HipressTimeout(self._handle, byref(seconds)))
+        return seconds.value
+
     def num_dead_node(self, node_id: int = 7) -> int:
         """Dead nodes in a group: ``node_id`` adds 1 (scheduler), 2 (servers), 4 (workers).
 
@@ -115,6 +122,21 @@ class Node:
         number = c_int()
         self._check(lib.HipressNumDeadNode(self._handle, node_id, byref(number)))
         return number.value
+
+    def left(self) -> str:
+        """Who has left in peace: "worker 0 and worker 2"; empty if nobody has.
+
+        Servers and the scheduler know of all workers, a worker of those it was linked with.
+        """
+        names = c_char_p()
+        self._check(lib.HipressLeft(self._handle, byref(names)))
+        return names.value.decode()
+
+    def failure(self) -> str:
+        """Why every operation of this worker fails from now on; empty while none does."""
+        sentence = c_char_p()
+        self._check(lib.HipressFailure(self._handle, byref(sentence)))
+        return sentence.value.decode()
 
     def stats(self) -> dict[str, int]:
         """Counters of the transport and, on a worker, of the store; all in bytes or messages.
@@ -222,7 +244,7 @@ class Node:
         memory, n, flag = memory_of(gradient)
         to, its_n, its_flag = (memory, n, flag) if out is None else memory_of(out)
         if its_n != n or its_flag != flag:
-            raise HipressError("gradient and output must have the same size and dtype")
+            raise self.Error("gradient and output must have the same size and dtype")
         keeps = (gradient, out)
         return self.start(lib.HipressPushPull, keeps, key, memory, to, n, flag, priority)
 
@@ -245,7 +267,7 @@ class Node:
 
     def start(self, function: Callable[..., int], keeps: object, *what: int) -> Pending:
         """Calls ``function`` for a push or pull; ``keeps`` is what its memory belongs to."""
-        pending = Pending(HipressError, keeps)
+        pending = Pending(self.Error, keeps)
         operations = self._operations
         operation = operations.add(pending)
         code = function(self._handle, *what, operations.on_done, operation)
@@ -352,6 +374,10 @@ class Node:
             native = Updater(call)
         self._check(lib.HipressSetUpdater(self._handle, native, None))
         self._updater = native  # the library calls it from now on
+
+    def fail_job(self, sentence: str) -> None:
+        """Servers: every operation of every worker fails with this sentence, running or later."""
+        self._check(lib.HipressFailJob(self._handle, sentence.encode()))
 
     def serve(self, controller: Callable[[int, int, bytes], bytes | None] | None = None) -> None:
         """Serves until the job ends; ``controller(worker, head, body)`` answers commands.

@@ -27,6 +27,10 @@ class Head(enum.IntEnum):
     """Body: what GET_STATES gave."""
     START_SPARSE = 0x48690004
     """Starts MXNet's own server beside ours. Body: pickled environment of that job."""
+    SPARSE_PROGRESS = 0x48690005
+    """Answer: pickled (who has left in peace, {row_sparse key: how often it has been updated})."""
+    FAIL_JOB = 0x48690006
+    """Body: the sentence that all workers get."""
 
 
 def pack(store: int, body: bytes) -> bytes:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import ctypes
 import os
 import pickle
+from collections import Counter
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 import mxnet as mx
@@ -40,8 +41,9 @@ class SparseStore:
         self._kv: _StockKVStore | None = None
         self._watch: SparseWatch | None = None
         self._has_optimizer = False
-        # A whole number, or empty: the node would not have joined.
-        self._timeout = int(os.environ.get("HIPRESS_TIMEOUT") or 600)
+        self._pushes: Counter[int] = Counter()  # by key
+        self._names: dict[int, object] = {}
+        self._purpose = ""
 
     @property
     def started(self) -> bool:
@@ -55,6 +57,7 @@ class SparseStore:
         with self._waiting(f"to initialise key {key.user_key!r}"):
             # Of the other ranks' values MXNet takes storage type, shape and dtype alone.
             self._kv.init(key.index, _all_rows(value) if self._kv.rank == 0 else value)
+        self._names[key.index] = key.user_key
 
     def push(self, key: Key, arrays: list[mx.nd.NDArray], priority: int) -> None:
         """Pushes row_sparse gradients, one a device."""
@@ -64,6 +67,7 @@ class SparseStore:
                     f"key {key.user_key!r} is row_sparse: a {array.stype} gradient cannot be pushed"
                 )
         self._kv.push(key.index, arrays, priority)
+        self._pushes[key.index] += 1
 
     def pull(
         self, key: Key, arrays: list[mx.nd.NDArray], priority: int, ignore_sparse: bool
@@ -99,13 +103,46 @@ class SparseStore:
             self._watch.close()
             self._watch = None
 
-    def _waiting(self, purpose: str) -> AbstractContextManager[None]:
-        """For what MXNet's scheduler, which might be stopped, has a part in."""
-        return self._watch.within(
-            self._timeout,
-            f"waited {self._timeout} s for MXNet's scheduler, which server 0 runs, or for another "
-            f"worker {purpose} (HIPRESS_TIMEOUT changes this)",
-        )
+    @contextmanager
+    def _waiting(self, purpose: str) -> Iterator[None]:
+        """For what MXNet's scheduler, which might be stopped, and all workers have a part in."""
+        self._purpose, timeout = purpose, self._node.timeout
+        try:
+            with self._watch.within(
+                timeout,
+                f"waited {timeout} s for MXNet's scheduler, which server 0 runs, or for "
+                f"another worker {purpose} (HIPRESS_TIMEOUT changes this)",
+            ):
+                yield
+        finally:
+            self._purpose = ""
+
+    def _deserted(self) -> str:
+        """Who has left in peace without what this worker waits for; empty if nobody has.
+
+        Who has left had its pushes answered, so that all of them are among the servers' updates.
+        """
+        answers = [
+            pickle.loads(self._node.command(server, Head.SPARSE_PROGRESS, pack(0, b"")))
+            for server in range(self._node.num_servers)
+        ]
+        left = answers[0][0]
+        if left and self._purpose:
+            return f"{left} left the job, and this worker waited for all {self._purpose}"
+        if not left or self._type != "dist_sync":
+            return ""
+        for key, pushes in self._pushes.copy().items():
+            updates = max(updates[key] for _, updates in answers)  # not all servers hold each key
+            if pushes > updates:
+                return (
+                    f"{left} left the job while push {updates + 1} of row_sparse key "
+                    f"{self._names[key]!r} still waits: every worker must push equally often"
+                )
+        return ""
+
+    def _tell(self, sentence: str) -> None:
+        """All workers are to fail with this sentence."""
+        self._node.command(0, Head.FAIL_JOB, pack(0, sentence.encode()))
 
     def _start(self) -> None:
         address = self._node.command(0, Head.START_SPARSE, pack(0, b""))
@@ -114,7 +151,7 @@ class SparseStore:
         host, port = pickle.loads(address)
         handle = KVStoreHandle()
         if self._watch is None:
-            self._watch = SparseWatch(self._node)
+            self._watch = SparseWatch(self._node, self._deserted, self._tell)
         environment = _environment(
             DMLC_ROLE="worker", DMLC_PS_ROOT_URI=host, DMLC_PS_ROOT_PORT=str(port)
         )

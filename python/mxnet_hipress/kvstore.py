@@ -5,7 +5,6 @@ from __future__ import annotations
 import ctypes
 import pickle
 from collections.abc import Mapping
-from math import prod
 
 import mxnet as mx
 from mxnet import optimizer as opt
@@ -13,12 +12,10 @@ from mxnet.base import _LIB, KVStoreHandle, MXNetError, check_call
 from mxnet.kvstore import KVStore as MXNetKVStore
 from mxnet.profiler import set_kvstore_handle
 
-from mxnet_hipress import _engine, _job
+from mxnet_hipress import _arrays, _engine, _job, _states
 from mxnet_hipress._commands import Head, pack
-from mxnet_hipress._keys import DTYPES, Key, KeyTable, group
+from mxnet_hipress._keys import Key, KeyTable, group
 from mxnet_hipress._local import LocalOptimizer
-
-_STATES_FORMAT = "hipress optimizer states 1"
 
 
 class KVStore(MXNetKVStore):
@@ -127,7 +124,7 @@ class KVStore(MXNetKVStore):
             if entry.sparse:
                 self._job.sparse.push(entry, arrays, priority)
                 continue
-            total = self._sum(entry, arrays)
+            total = _arrays.total(entry, arrays)
             if self._local is not None:
                 self._local.push(entry, total, priority)
             else:
@@ -166,8 +163,8 @@ class KVStore(MXNetKVStore):
                     f"pushpull does not take row_sparse keys such as {user_key!r}: "
                     "use push and row_sparse_pull"
                 )
-            self._check_arrays(entry, pulled, "pull")
-            total = self._sum(entry, pushed)
+            _arrays.check(entry, pulled, "pull")
+            total = _arrays.total(entry, pushed)
             if self._local is not None:
                 self._local.push(entry, total, priority)
                 self._pull_arrays(entry, pulled, priority)
@@ -181,7 +178,7 @@ class KVStore(MXNetKVStore):
                     entry.dtype,
                     priority,
                 )
-                self._spread(total, pulled)
+                _arrays.spread(total, pulled)
             else:
                 self._push_array(entry, total, priority)
                 self._pull_arrays(entry, pulled, priority)
@@ -234,7 +231,8 @@ class KVStore(MXNetKVStore):
             self._updater = opt.get_updater(optimizer)
             self._set_updater(self._updater)
             return
-        self._send_command_to_servers(Head.SET_OPTIMIZER, pickle.dumps(_portable(optimizer), 0))
+        body = pickle.dumps(_states.portable(optimizer), 0)
+        self._send_command_to_servers(Head.SET_OPTIMIZER, body)
         if self._number == 0:
             self._job.sparse.set_optimizer()
         self._optimizer_known = True
@@ -261,25 +259,17 @@ class KVStore(MXNetKVStore):
             states = [self._local_optimizer().states(dump_optimizer)]
         else:
             states = self._send_command_to_servers(Head.GET_STATES, b"1" if dump_optimizer else b"")
-        content = {"format": _STATES_FORMAT, "states": states, "optimizer": dump_optimizer}
-        with open(fname, "wb") as file:
-            pickle.dump(content, file)
+        _states.write(fname, states, dump_optimizer)
 
     def load_optimizer_states(self, fname: str) -> None:
         """Loads what save_optimizer_states saved, from a job with as many servers. Blocks.
 
         Without servers all workers call it.
 
-        :raises MXNetError: for another kind of file, or one from another number of servers
+        :raises MXNetError: for no file, another kind of file, or one from another number of
+            servers; then the states are as before
         """
-        with open(fname, "rb") as file:
-            try:
-                content = pickle.load(file)
-                states = content["states"] if content["format"] == _STATES_FORMAT else None
-            except (pickle.UnpicklingError, EOFError, KeyError, TypeError, IndexError):
-                states = None
-        if states is None:
-            raise MXNetError(f"{fname} holds no optimizer states of a distributed store")
+        states, has_optimizer = _states.read(fname)
         if self._node.serverless and len(states) == 1:
             self._local_optimizer().set_states(states[0])
             return
@@ -291,7 +281,7 @@ class KVStore(MXNetKVStore):
         for server, state in enumerate(states):
             self._command(server, Head.SET_STATES, state)
         self._optimizer_known = True
-        if content["optimizer"]:
+        if has_optimizer:
             self._updater = opt.get_updater(pickle.loads(states[0])[1])
 
     def _local_optimizer(self) -> LocalOptimizer:
@@ -346,69 +336,16 @@ class KVStore(MXNetKVStore):
             )
         self._optimizer_known = True
 
-    def _check_arrays(self, key: Key, arrays: list[mx.nd.NDArray], verb: str) -> None:
-        for array in arrays:
-            flag = _engine.dtype_flag(array)
-            if flag != key.dtype:
-                dtype = DTYPES.get(flag, getattr(array.dtype, "__name__", str(array.dtype)))
-                raise MXNetError(
-                    f"cannot {verb} {dtype} for key {key.user_key!r}: "
-                    f"it was initialised as {DTYPES[key.dtype]}"
-                )
-            if prod(array.shape) != key.size:
-                raise MXNetError(
-                    f"cannot {verb} shape {array.shape} for key {key.user_key!r}: "
-                    f"it was initialised with shape {key.shape}"
-                )
-
-    def _sum(self, key: Key, arrays: list[mx.nd.NDArray]) -> mx.nd.NDArray:
-        """The sum over devices: the array itself if it is the only one and on the CPU."""
-        self._check_arrays(key, arrays, "push")
-        arrays = [a if a.stype == "default" else a.tostype("default") for a in arrays]
-        if len(arrays) == 1 and _on_cpu(arrays[0]):
-            return arrays[0]
-        arrays = [array.as_nd_ndarray() for array in arrays]
-        if len(arrays) == 1:
-            return arrays[0].copyto(key.buffer)
-        arrays = [array.as_in_context(mx.cpu()).reshape(key.shape) for array in arrays]
-        return mx.nd.add_n(*arrays, out=key.buffer)
-
     def _push_array(self, key: Key, array: mx.nd.NDArray, priority: int) -> None:
         _engine.push(self._node.handle, key.number, key.name, array, key.size, key.dtype, priority)
 
     def _pull_arrays(self, key: Key, arrays: list[mx.nd.NDArray], priority: int) -> None:
-        self._check_arrays(key, arrays, "pull")
-        for array in arrays:
-            if array.stype != "default":
-                raise MXNetError(
-                    f"cannot pull dense key {key.user_key!r} into a {array.stype} array"
-                )
+        _arrays.check_dense(key, arrays)
         if self._local is not None:
-            self._spread(self._local.weight(key), arrays)
+            _arrays.spread(self._local.weight(key), arrays)
             return
-        first = next((array for array in arrays if _on_cpu(array)), None)
+        first = next((array for array in arrays if _arrays.on_cpu(array)), None)
         if first is None:
             first = key.buffer
         _engine.pull(self._node.handle, key.number, key.name, first, key.size, key.dtype, priority)
-        self._spread(first, arrays)
-
-    @staticmethod
-    def _spread(source: mx.nd.NDArray, arrays: list[mx.nd.NDArray]) -> None:
-        source = source.as_nd_ndarray()
-        for array in arrays:
-            target = array.as_nd_ndarray()
-            if target.handle.value != source.handle.value:
-                source.reshape(target.shape).copyto(target)
-
-
-def _on_cpu(array: mx.nd.NDArray) -> bool:
-    return array.context.device_type != "gpu"
-
-
-def _portable(optimizer: opt.Optimizer) -> opt.Optimizer:
-    """What the servers need of an optimizer: pickling drops the Gluon parameters' multipliers."""
-    copy = pickle.loads(pickle.dumps(optimizer))
-    for index, param in (optimizer.param_dict or {}).items():
-        copy.lr_mult[index] = param.lr_mult
-        copy.wd_mult[index] = param.wd_mult
-    return copy
+        _arrays.spread(first, arrays)

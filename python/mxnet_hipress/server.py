@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pickle
 import threading
-from collections import defaultdict
+from collections import Counter, defaultdict
 from dataclasses import dataclass, field
 from types import ModuleType
 
@@ -44,6 +44,7 @@ class Server:
         self._stores: defaultdict[int, _Store] = defaultdict(_Store)
         self._weights: dict[tuple[int, int, int], object] = {}
         self._sparse: SparseServer | None = None
+        self._sparse_updates: Counter[int] = Counter()
 
     def control(self, worker: int, head: int, body: bytes) -> bytes:
         """Answers a command of a worker.
@@ -66,6 +67,11 @@ class Server:
             if self._sparse is None:
                 self._sparse = SparseServer(self._import(), self._update_sparse)
             return self._sparse.start(self._node, body)
+        elif head == Head.SPARSE_PROGRESS:
+            left = self._node.left()  # before the updates, so that it did not push any more of them
+            return pickle.dumps((left, self._sparse_updates.copy()))
+        elif head == Head.FAIL_JOB:
+            self._node.fail_job(body.decode())
         return b""  # as MXNet's servers answer heads that they do not know
 
     def close(self) -> None:
@@ -119,6 +125,7 @@ class Server:
     def _update_sparse(self, key: int, gradient: object, weight: object) -> None:
         with self._lock:
             _updater_of(self._stores[0])(key, gradient, weight)
+            self._sparse_updates[key] += 1
 
 
 def _updater_of(store: _Store):  # noqa: ANN202 - mxnet.optimizer.Updater, not imported yet

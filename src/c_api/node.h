@@ -18,6 +18,7 @@ struct HipressNode {
   hipress::Postoffice& postoffice();
   /// \throw Error if this node is none
   hipress::KVStoreDist& AsWorker();
+  hipress::KVStoreDistServer& AsServer();
 
   const hipress::Role role;
   std::unique_ptr<hipress::KVStoreDist> worker;

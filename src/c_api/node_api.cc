@@ -12,6 +12,7 @@
 #include "c_api/node.h"
 #include "common/batch.h"
 #include "hipress/c_api.h"
+#include "van/roster.h"
 
 using hipress::Batch;
 using hipress::Done;
@@ -84,6 +85,11 @@ hipress::KVStoreDist& HipressNode::AsWorker() {
   return *worker;
 }
 
+hipress::KVStoreDistServer& HipressNode::AsServer() {
+  if (!server) throw Error(std::string("only a server can do this, not a ") + NameOf(role));
+  return *server;
+}
+
 int HipressStart(HipressNodeHandle* out) {
   API_BEGIN();
   auto node = std::make_unique<HipressNode>(hipress::JobOptions::FromEnvironment());
@@ -147,6 +153,12 @@ int HipressGroupSize(HipressNodeHandle node, int* num_workers, int* num_servers)
   API_END();
 }
 
+int HipressTimeout(HipressNodeHandle node, int* seconds) {
+  API_BEGIN();
+  *seconds = static_cast<int>(node->postoffice().options().wait_timeout.count());
+  API_END();
+}
+
 int HipressBarrier(HipressNodeHandle node) {
   API_BEGIN();
   node->AsWorker().Barrier();
@@ -160,6 +172,20 @@ int HipressNumDeadNode(HipressNodeHandle node, int node_id, int* number) {
     // ps-lite's group bits: 1 scheduler, 2 servers, 4 workers.
     if (node_id & (1 << int(dead.role))) ++*number;
   }
+  API_END();
+}
+
+int HipressLeft(HipressNodeHandle node, const char** names) {
+  API_BEGIN();
+  std::vector<std::string> words;
+  for (NodeId left : node->postoffice().Left()) words.push_back(left.ToString());
+  *names = hipress::KeepString(hipress::JoinWords(words));
+  API_END();
+}
+
+int HipressFailure(HipressNodeHandle node, const char** sentence) {
+  API_BEGIN();
+  *sentence = hipress::KeepString(node->AsWorker().Failure());
   API_END();
 }
 
@@ -287,11 +313,15 @@ void HipressSetReply(const void* data, int64_t bytes) {
   handler_reply.assign(static_cast<const char*>(data), size_t(bytes));
 }
 
+int HipressFailJob(HipressNodeHandle node, const char* sentence) {
+  API_BEGIN();
+  node->AsServer().FailJob(sentence);
+  API_END();
+}
+
 int HipressSetUpdater(HipressNodeHandle node, HipressUpdater updater, void* context) {
   API_BEGIN();
-  if (!node->server) {
-    throw Error(std::string("only a server has an updater, not a ") + NameOf(node->role));
-  }
+  hipress::KVStoreDistServer& server = node->AsServer();
   std::shared_ptr<const hipress::UpdateFn> function;
   if (updater != nullptr) {
     function = std::make_shared<hipress::UpdateFn>([updater, context](
@@ -303,7 +333,7 @@ int HipressSetUpdater(HipressNodeHandle node, HipressUpdater updater, void* cont
       }
     });
   }
-  node->server->SetUpdater(std::move(function));
+  server.SetUpdater(std::move(function));
   API_END();
 }
 

@@ -1,7 +1,6 @@
 #include "casync/executor.h"
 
 #include <algorithm>
-#include <cstdlib>
 #include <utility>
 
 #include "common/batch.h"
@@ -10,10 +9,6 @@ namespace hipress {
 namespace {
 
 int DefaultThreads() {
-  if (const char* text = std::getenv("HIPRESS_NUM_THREADS")) {
-    const int threads = std::atoi(text);
-    if (threads > 0) return std::min(threads, 256);
-  }
   return std::max(1, std::min(4, int(std::thread::hardware_concurrency())));
 }
 

@@ -25,8 +25,8 @@ class Executor {
   /// longer for small ones than for a large one.
   static constexpr int64_t kJobElements = 256 << 10;
 
-  /// \param threads 0: HIPRESS_NUM_THREADS, or else the number of cores, at most 4
-  explicit Executor(int threads = 0);
+  /// \param threads 0: the number of cores, at most 4
+  explicit Executor(int threads);
   ~Executor();
 
   /// Whether this is one of its threads.

@@ -34,7 +34,8 @@ KVStoreDist::KVStoreDist(JobOptions options)
         postoffice_.Send(to, std::move(message), priority);
       }),
       locals_(&executor_),
-      compression_(GradientCompression::None()) {}
+      compression_(GradientCompression::None()),
+      executor_(postoffice_.options().num_threads) {}
 
 KVStoreDist::~KVStoreDist() { Stop(); }
 
@@ -89,8 +90,9 @@ uint32_t KVStoreDist::NewRequest(std::future<Reply>* reply) {
 }
 
 std::string KVStoreDist::Await(std::future<Reply>* reply, const std::string& what) {
-  if (reply->wait_for(WaitTimeout()) != std::future_status::ready) {
-    throw Error("waited " + std::to_string(WaitTimeout().count()) + " s for " + what +
+  const auto timeout = postoffice_.options().wait_timeout;
+  if (reply->wait_for(timeout) != std::future_status::ready) {
+    throw Error("waited " + std::to_string(timeout.count()) + " s for " + what +
                 " (HIPRESS_TIMEOUT changes this)");
   }
   Reply answer = reply->get();
@@ -119,7 +121,7 @@ std::string KVStoreDist::Request(NodeId to, int head, const std::string& body) {
 
 void KVStoreDist::Barrier() {
   ThrowIfFailed();
-  postoffice_.Barrier(/*with_servers=*/false, WaitTimeout());
+  postoffice_.Barrier(/*with_servers=*/false, postoffice_.options().wait_timeout);
 }
 
 // ---- Keys ---------------------------------------------------------------------------------------
@@ -389,9 +391,14 @@ void KVStoreDist::FailJob(const std::string& sentence) {
   }
 }
 
-void KVStoreDist::ThrowIfFailed() const {
+std::string KVStoreDist::Failure() const {
   std::lock_guard<std::mutex> lock(mutex_);
-  if (!failure_.empty()) throw Error(failure_);
+  return failure_;
+}
+
+void KVStoreDist::ThrowIfFailed() const {
+  const std::string failure = Failure();
+  if (!failure.empty()) throw Error(failure);
 }
 
 // ---- What flows ask for -------------------------------------------------------------------------

@@ -89,6 +89,8 @@ class KVStoreDist : public PostofficeReceiver, public FlowHost {
   void Barrier();
   /// Blocks until every push and pull so far has called back.
   void WaitAll();
+  /// Why every operation fails from now on; empty while none does.
+  std::string Failure() const;
 
   const Postoffice& postoffice() const { return postoffice_; }
   Postoffice& postoffice() { return postoffice_; }

@@ -6,7 +6,10 @@
 
 namespace hipress {
 
-KVStoreDistServer::KVStoreDistServer(JobOptions options) : postoffice_(std::move(options)) {
+KVStoreDistServer::KVStoreDistServer(JobOptions options)
+    : postoffice_(std::move(options)),
+      watch_(postoffice_.options().wait_timeout),
+      executor_(postoffice_.options().num_threads) {
   context_.executor = &executor_;
   context_.self = [this] { return postoffice_.self(); };
   context_.send = [this](NodeId to, Message message, int priority, std::function<void(bool)> done) {

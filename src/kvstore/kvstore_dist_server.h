@@ -36,6 +36,8 @@ class KVStoreDistServer : public PostofficeReceiver {
   /// Runs commands on the calling thread until the job ends.
   /// \throw Error if somebody died or the job failed
   void Serve(const Controller& controller);
+  /// Tells every worker that the job cannot go on, unless they have been told so already.
+  void FailJob(const std::string& sentence);
 
   Postoffice& postoffice() { return postoffice_; }
 
@@ -58,8 +60,6 @@ class KVStoreDistServer : public PostofficeReceiver {
   void Reply(NodeId to, uint32_t request, bool ok, const std::string& text);
   void RunCommand(const Controller& controller, const Command& command);
   void CheckProgress();
-  /// Tells every worker, once, that the job cannot go on.
-  void FailJob(const std::string& sentence);
 
   Postoffice postoffice_;
   ServerContext context_;

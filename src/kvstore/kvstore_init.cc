@@ -193,7 +193,7 @@ void KVStoreDist::OnInitRequest(InitRequest request, uint64_t key) {
 // ---- Watching, and leaving --------------------------------------------------------------------------
 
 void KVStoreDist::Watch() {
-  ProgressWatch watch;
+  ProgressWatch watch(postoffice_.options().wait_timeout);
   std::unique_lock<std::mutex> lock(mutex_);
   while (!watch_stops_.wait_for(lock, std::chrono::seconds(1), [this] { return watch_stopped_; })) {
     std::vector<std::shared_ptr<Flow>> flows;
@@ -222,7 +222,7 @@ void KVStoreDist::StopWatch() {
 
 /// Whoever leaves in peace has first done its part, for others, of all that it pushed.
 void KVStoreDist::Drain() {
-  const auto deadline = std::chrono::steady_clock::now() + WaitTimeout();
+  const auto deadline = std::chrono::steady_clock::now() + postoffice_.options().wait_timeout;
   std::unique_lock<std::mutex> lock(mutex_);
   if (stopping_) return;
   std::vector<std::shared_ptr<Flow>> flows;

@@ -1,7 +1,5 @@
 #include "kvstore/progress_watch.h"
 
-#include "kvstore/protocol.h"
-
 namespace hipress {
 namespace {
 
@@ -33,15 +31,15 @@ std::string ProgressWatch::Check(const std::vector<std::shared_ptr<Flow>>& flows
       return node.ToString() + " left the job while " + what +
              " still waits for its push: every worker must push equally often";
     }
-    if (now - progress.since <= WaitTimeout()) continue;
+    if (now - progress.since <= timeout_) continue;
     std::vector<NodeId> late = wait.culprits;
     if (wait.unpushed) {
       late = {self};
     } else if (late.empty()) {
-      if (now - progress.since <= WaitTimeout() + kHearsay) continue;
+      if (now - progress.since <= timeout_ + kHearsay) continue;
       late = wait.peers;
     }
-    return "waited " + std::to_string(WaitTimeout().count()) + " s for " + NamesOf(late) +
+    return "waited " + std::to_string(timeout_.count()) + " s for " + NamesOf(late) +
            " to push " + what + " (HIPRESS_TIMEOUT changes this)";
   }
   return "";

@@ -18,6 +18,9 @@ namespace hipress {
 
 class ProgressWatch {
  public:
+  /// `timeout`: for how long a worker may push nothing while others wait.
+  explicit ProgressWatch(std::chrono::seconds timeout) : timeout_(timeout) {}
+
   /// To be called about once a second. `left`: nodes that have left in peace, after they had done
   /// all that they had begun.
   /// \return the sentence to fail the job with, or ""
@@ -29,6 +32,7 @@ class ProgressWatch {
     uint32_t iteration = 0;
     std::chrono::steady_clock::time_point since;
   };
+  const std::chrono::seconds timeout_;
   std::map<const Flow*, Progress> progress_;
 };
 

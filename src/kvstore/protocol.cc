@@ -1,6 +1,5 @@
 #include "kvstore/protocol.h"
 
-#include <cstdlib>
 #include <cstring>
 
 namespace hipress {
@@ -73,14 +72,6 @@ Buffer PackText(const std::string& text) {
 
 std::string UnpackText(const Buffer& payload) {
   return std::string(payload.as<char>(), payload.size);
-}
-
-std::chrono::seconds WaitTimeout() {
-  if (const char* text = std::getenv("HIPRESS_TIMEOUT")) {
-    const int seconds = std::atoi(text);
-    if (seconds > 0) return std::chrono::seconds(seconds);
-  }
-  return std::chrono::seconds(600);
 }
 
 }  // namespace hipress

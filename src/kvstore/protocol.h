@@ -5,7 +5,6 @@
 #ifndef HIPRESS_KVSTORE_PROTOCOL_H_
 #define HIPRESS_KVSTORE_PROTOCOL_H_
 
-#include <chrono>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -54,9 +53,6 @@ std::string Disagreement(const std::vector<InitRequest>& requests);
 
 Buffer PackText(const std::string& text);
 std::string UnpackText(const Buffer& payload);
-
-/// For how long a wait for other nodes may last: HIPRESS_TIMEOUT seconds, 600 if unset.
-std::chrono::seconds WaitTimeout();
 
 }  // namespace hipress
 

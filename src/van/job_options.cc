@@ -72,8 +72,9 @@ JobOptions JobOptions::FromEnvironment() {
   }
   options.node_host = Text("DMLC_NODE_HOST");
   options.start_timeout = std::chrono::seconds(OptionalNumber("HIPRESS_START_TIMEOUT", 120, 1, 86400));
-  // Read where a wait begins, and refused before anybody waits.
-  OptionalNumber("HIPRESS_TIMEOUT", 600, 1, std::numeric_limits<int>::max());
+  options.wait_timeout =
+      std::chrono::seconds(OptionalNumber("HIPRESS_TIMEOUT", 600, 1, std::numeric_limits<int>::max()));
+  options.num_threads = OptionalNumber("HIPRESS_NUM_THREADS", 0, 0, 256);
   options.van.secret = Text("HIPRESS_SECRET");
   options.van.interface = Text("DMLC_INTERFACE");
   const std::string tls = Text("HIPRESS_TLS");

@@ -49,6 +49,7 @@ class Postoffice::Impl final : public VanReceiver {
   void Send(NodeId to, Message message, int priority, Van::SendDone done);
   std::string WaitForEnd();
   std::vector<NodeId> Dead();
+  std::vector<NodeId> Left();
   NodeId self() const { return NodeId::Unpack(self_); }
   const JobOptions& options() const { return options_; }
   Van& van() { return *van_; }

@@ -191,6 +191,7 @@ void Postoffice::Abort() {
 NodeId Postoffice::self() const { return impl_->self(); }
 int Postoffice::num_workers() const { return impl_->options().num_workers; }
 int Postoffice::num_servers() const { return impl_->options().num_servers; }
+const JobOptions& Postoffice::options() const { return impl_->options(); }
 void Postoffice::Barrier(bool with_servers, seconds timeout) {
   impl_->Barrier(with_servers ? kAllBarrier : kWorkersBarrier, timeout);
 }
@@ -199,6 +200,7 @@ void Postoffice::Send(NodeId to, Message message, int priority, Van::SendDone do
   impl_->Send(to, std::move(message), priority, std::move(done));
 }
 std::vector<NodeId> Postoffice::Dead() const { return impl_->Dead(); }
+std::vector<NodeId> Postoffice::Left() const { return impl_->Left(); }
 std::string Postoffice::WaitForEnd() { return impl_->WaitForEnd(); }
 const VanCounters& Postoffice::counters() const { return impl_->van().counters(); }
 

@@ -30,6 +30,8 @@ struct JobOptions {
   int wanted_rank = -1;
   std::string node_host;          ///< DMLC_NODE_HOST: address to listen on; empty: derive it
   std::chrono::seconds start_timeout{120};  ///< for all nodes to appear (HIPRESS_START_TIMEOUT)
+  std::chrono::seconds wait_timeout{600};   ///< for any later wait for other nodes (HIPRESS_TIMEOUT)
+  int num_threads = 0;  ///< of the executor (HIPRESS_NUM_THREADS); 0: as many as the cores, at most 4
   VanOptions van;                 ///< secret: HIPRESS_SECRET; interface: DMLC_INTERFACE; tls: HIPRESS_TLS
 
   /// Reads the environment. \throw Error that names the variable that is missing or wrong.
@@ -66,6 +68,7 @@ class Postoffice {
   NodeId self() const;
   int num_workers() const;
   int num_servers() const;
+  const JobOptions& options() const;
 
   /// Blocks until every worker (and server, if with_servers) has called it the same number of times.
   /// \throw Error that names the dead node, or, after the timeout, those who have not come.
@@ -80,6 +83,9 @@ class Postoffice {
 
   /// Nodes known to be dead.
   std::vector<NodeId> Dead() const;
+  /// Nodes that were connected to this one and have left in peace; servers and the scheduler know of
+  /// all workers.
+  std::vector<NodeId> Left() const;
   /// Blocks until every worker has left in peace or somebody died; for servers and the scheduler.
   /// \return empty if all left in peace, else the sentence about the first death.
   std::string WaitForEnd();

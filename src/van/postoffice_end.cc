@@ -52,6 +52,11 @@ std::vector<NodeId> Postoffice::Impl::Dead() {
   return dead;
 }
 
+std::vector<NodeId> Postoffice::Impl::Left() {
+  std::lock_guard<std::mutex> lock(mutex_);
+  return {left_.begin(), left_.end()};
+}
+
 void Postoffice::Impl::OnDown(NodeId peer, bool graceful, const std::string& reason) {
   {
     std::lock_guard<std::mutex> lock(mutex_);

@@ -38,7 +38,8 @@ TEST(JobOptions, TheEnvironmentIsCheckedVariableByVariable) {
       {"DMLC_ROLE", "worker"},     {"DMLC_PS_ROOT_URI", "10.0.0.1"}, {"DMLC_PS_ROOT_PORT", "9091"},
       {"DMLC_NUM_WORKER", "4"},    {"DMLC_NUM_SERVER", "2"},         {"DMLC_WORKER_ID", "3"},
       {"HIPRESS_SECRET", "s"},     {"DMLC_INTERFACE", "eth0"},       {"HIPRESS_TLS", "on"},
-      {"DMLC_NODE_HOST", "10.0.0.7"}, {"HIPRESS_START_TIMEOUT", "7"}};
+      {"DMLC_NODE_HOST", "10.0.0.7"}, {"HIPRESS_START_TIMEOUT", "7"},
+      {"HIPRESS_TIMEOUT", "9"},       {"HIPRESS_NUM_THREADS", "3"}};
   const auto error_with = [&](const std::string& name, const char* value) {
     for (const auto& [key, text] : good) setenv(key.c_str(), text.c_str(), 1);
     if (value == nullptr) {
@@ -63,6 +64,8 @@ TEST(JobOptions, TheEnvironmentIsCheckedVariableByVariable) {
   EXPECT_EQ(options.van.tls, "on");
   EXPECT_EQ(options.node_host, "10.0.0.7");
   EXPECT_EQ(options.start_timeout, seconds(7));
+  EXPECT_EQ(options.wait_timeout, seconds(9));
+  EXPECT_EQ(options.num_threads, 3);
   struct Case {
     const char* name;
     const char* value;
@@ -82,6 +85,7 @@ TEST(JobOptions, TheEnvironmentIsCheckedVariableByVariable) {
            {"HIPRESS_START_TIMEOUT", "0", "HIPRESS_START_TIMEOUT is '0'"},
            {"HIPRESS_TIMEOUT", "60s", "HIPRESS_TIMEOUT is '60s', but must be a whole number from 1 to"},
            {"HIPRESS_TIMEOUT", "0", "HIPRESS_TIMEOUT is '0'"},
+           {"HIPRESS_NUM_THREADS", "four", "HIPRESS_NUM_THREADS is 'four'"},
            {"HIPRESS_HEARTBEAT_INTERVAL_MS", "3000", "must be at least twice"}}) {
     EXPECT_HAS(error_with(c.name, c.value), c.error);
   }

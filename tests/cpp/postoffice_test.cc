@@ -454,6 +454,18 @@ TEST(Postoffice, ABarrierFailsWhenAParticipantLeaves) {
   EXPECT_EQ(error, "a barrier cannot be completed: worker 1 has left the job and will not come to the barrier");
 }
 
+TEST(Postoffice, AServerKnowsWhoHasLeftInPeace) {
+  Job job(2, 1);
+  job.StartAll();
+  EXPECT_TRUE(job.server(0).office.Left().empty());
+  job.worker(1).office.Stop();
+  const auto deadline = std::chrono::steady_clock::now() + seconds(10);
+  while (job.server(0).office.Left().empty() && std::chrono::steady_clock::now() < deadline) {
+    std::this_thread::sleep_for(milliseconds(5));
+  }
+  EXPECT_EQ(job.server(0).office.Left(), std::vector<NodeId>{Worker(1)});
+}
+
 TEST(Postoffice, ABarrierEndsWhenItsOwnNodeIsStopped) {
   Job job(2, 0);
   job.StartAll();

@@ -2,13 +2,15 @@
 
 Not for CI. Whatever happens, and whenever: every survivor ends by itself within its deadline, in
 order (no crash, no traceback but a HipressError), and, if the job was running, names the victim.
-What workers received before was right.
+What workers received before was right. A process that was only stopped for a while ends as well:
+its job goes on or fails. A second job on the same network notices nothing.
 
     python tests/nightly/chaos.py --jobs 50 --seed 1
 """
 
 from __future__ import annotations
 
+import contextlib
 import json
 import random
 import signal
@@ -18,7 +20,7 @@ from dataclasses import dataclass
 
 import havoc  # first: it finds the tests' modules
 
-from cluster import Cluster
+from cluster import Cluster, ClusterTimeout
 
 SERVE = """
 import os
@@ -32,12 +34,12 @@ node.serve()
 SERVER = (sys.executable, "-c", SERVE)
 START_TIMEOUT = 10
 DEADLINE = START_TIMEOUT + 15
-SERVERLESS = ("colocated", "ring", "tree", "butterfly", "star")
+SERVERLESS = ("colocated", "ring", "tree", "butterfly", "star", "hierarchical")
 TYPES = ("none", "2bit", "onebit", "maxmin", "dgc", "topk", "fp16")
 SIZES = (1, 10, 5_000, 70_000, 1_000_000)
 
 WORKER = """
-import json, os
+import json, os, time
 import numpy as np
 from hipress.node import HipressError, Node
 
@@ -55,6 +57,9 @@ try:
         waiting = [node.pushpull(key, *arrays) for key, arrays in keys.items()]
         for each in waiting:
             each.wait(30)
+        if settings["nap"]:
+            time.sleep(settings["nap"])
+            print("step", step, flush=True)
         exact = settings["compression"]["type"] in ("none", "fp16")
         if exact and not os.environ["CHAOS_OPTIMIZER"]:
             for gradient, total in keys.values():
@@ -81,6 +86,8 @@ class Job:
     optimizer: bool
     """In Python, on the servers."""
     strike: havoc.Strike
+    neighbour: bool
+    """A second job runs beside it."""
 
     @classmethod
     def draw(cls, dice: random.Random) -> Job:
@@ -90,70 +97,108 @@ class Job:
         victims = ["scheduler", *(f"worker {i}" for i in range(workers))]
         victims += [f"server {i}" for i in range(servers)]
         running = dice.random() < 0.6
+        topology = "ps" if servers else dice.choice(SERVERLESS)
+        compression = {"type": dice.choice(TYPES), "min_size": "0"}
+        if topology == "hierarchical":
+            shared = [d for d in range(1, workers + 1) if workers % d == 0]
+            compression["devices_per_host"] = str(dice.choice(shared))
+        sizes = [dice.choice(SIZES) for _ in range(dice.randint(1, 12))]
+        steps, optimizer = dice.choice([3, 30, 1_000_000]), dice.random() < 0.4
+        strike = havoc.Strike(
+            dice.choice(victims),
+            dice.choice([signal.SIGKILL, signal.SIGSTOP, signal.SIGSTOP, signal.SIGTERM]),
+            dice.uniform(0, 1 if running else 3),
+            running,
+        )
+        if strike.number == signal.SIGSTOP:
+            strike.pause = havoc.draw_pause(dice)
+        steps = havoc.NAPPING if strike.pause else steps
+        neighbour = dice.random() < 0.2
         return cls(
-            workers,
-            servers,
-            "ps" if servers else dice.choice(SERVERLESS),
-            {"type": dice.choice(TYPES), "min_size": "0"},
-            [dice.choice(SIZES) for _ in range(dice.randint(1, 12))],
-            dice.choice([3, 30, 1_000_000]),
-            dice.random() < 0.4,
-            havoc.Strike(
-                dice.choice(victims),
-                dice.choice([signal.SIGKILL, signal.SIGSTOP, signal.SIGTERM]),
-                dice.uniform(0, 1 if running else 3),
-                running,
-            ),
+            workers, servers, topology, compression, sizes, steps, optimizer, strike, neighbour
         )
 
     def __str__(self) -> str:
+        beside = ", another job beside it" if self.neighbour else ""
         return (
             f"{self.workers} workers, {self.servers} servers, {self.topology}, "
-            f"{self.compression['type']}, {len(self.sizes)} keys; {self.strike}"
+            f"{self.compression['type']}, {len(self.sizes)} keys{beside}; {self.strike}"
         )
 
-    def play(self) -> list[str]:
-        """Runs it; returns what was wrong."""
-        settings = {"compression": self.compression, "sizes": self.sizes, "steps": self.steps}
+    def _cluster(self) -> Cluster:
+        settings = {
+            "compression": self.compression,
+            "sizes": self.sizes,
+            "steps": self.steps,
+            "nap": havoc.NAP if self.steps == havoc.NAPPING else 0,
+        }
         env = {
             "CHAOS": json.dumps(settings),
             "CHAOS_OPTIMIZER": "1" if self.optimizer else "",
             "HIPRESS_TOPOLOGY": self.topology,
             "HIPRESS_START_TIMEOUT": str(START_TIMEOUT),
         }
-        with Cluster(
-            WORKER, self.workers, self.servers, env=env, server_command=SERVER
-        ) as cluster:
-            if self.strike.running:
+        return Cluster(WORKER, self.workers, self.servers, env=env, server_command=SERVER)
+
+    def play(self) -> list[str]:
+        """Runs it; returns what was wrong."""
+        with contextlib.ExitStack() as stack:
+            beside = None
+            if self.neighbour:
+                kind = {"type": "none", "min_size": "0"}
+                job = Job(2, 1, "ps", kind, [10, 70_000], havoc.NAPPING, False, self.strike, False)
+                beside = stack.enter_context(job._cluster())
+            cluster = stack.enter_context(self._cluster())
+            wrong = self._strike(cluster)
+            if beside is not None and not wrong:
                 try:
-                    for rank in range(self.workers):
-                        cluster.wait_for(f"worker {rank}", "running", timeout=60)
-                except AssertionError as error:
-                    return [f"it did not start: {error}"]
-            time.sleep(self.strike.after)
-            trained = self.strike.running and self.strike.victim in cluster.running()
-            done_before = "done" in "".join(
-                cluster.output(f"worker {rank}") for rank in range(self.workers)
-            )
-            cluster.signal(self.strike.victim, self.strike.number)
-            deadline = time.monotonic() + DEADLINE
-            while set(cluster.running()) - {self.strike.victim} and time.monotonic() < deadline:
-                time.sleep(0.02)
-            wrong = self._judge(cluster, trained and not done_before)
+                    failed = any(result.returncode for result in beside.wait(DEADLINE))
+                except ClusterTimeout:
+                    failed = True
+                wrong = [f"the other job failed:\n{beside.report()}"] * failed
             return [f"{each}\n{cluster.report()}" for each in wrong[:1]]
 
+    def _strike(self, cluster: Cluster) -> list[str]:
+        strike = self.strike
+        if strike.running:
+            try:
+                for rank in range(self.workers):
+                    cluster.wait_for(f"worker {rank}", "running", timeout=60)
+            except AssertionError:
+                return ["it did not start"]
+        time.sleep(strike.after)
+        trained = strike.running and strike.victim in cluster.running()
+        done_before = "done" in "".join(
+            cluster.output(f"worker {rank}") for rank in range(self.workers)
+        )
+        cluster.signal(strike.victim, strike.number)
+        if strike.pause:
+            time.sleep(strike.pause)
+            cluster.signal(strike.victim, signal.SIGCONT)
+        deadline, written = time.monotonic() + DEADLINE, 0
+        survivors = set(cluster.processes) - ({strike.victim} if not strike.pause else set())
+        while survivors & set(cluster.running()) and time.monotonic() < deadline:
+            time.sleep(0.02)
+            before, written = written, sum(len(cluster.output(name)) for name in survivors)
+            if strike.pause and written > before:  # it goes on, if slowly
+                deadline = time.monotonic() + DEADLINE
+        return self._judge(cluster, trained and not done_before)
+
     def _judge(self, cluster: Cluster, must_name: bool) -> list[str]:
-        late = set(cluster.running()) - {self.strike.victim}
+        paused = self.strike.pause > 0
+        late = set(cluster.running()) - (set() if paused else {self.strike.victim})
         wrong = [f"{name} still runs" for name in sorted(late)]
         victim = "the scheduler" if self.strike.victim == "scheduler" else self.strike.victim
         for name, process in cluster.processes.items():
-            if name == self.strike.victim or name in late:
+            if name in late or (name == self.strike.victim and not paused):
                 continue
             if process.returncode < 0:
                 wrong.append(f"{name} crashed with signal {-process.returncode}")
             output = cluster.output(name)
             if "Traceback" in output and "HipressError" not in output:
                 wrong.append(f"{name} ended with a traceback")
+            if name == self.strike.victim:  # nobody knows what it saw when it woke up
+                continue
             if name.startswith("worker") and must_name and "done" not in output:
                 lines = [line for line in output.splitlines() if line.startswith("failed:")]
                 if not lines or victim not in lines[0]:

@@ -36,7 +36,7 @@ DEADLINE = TIMEOUT + 40
 with survivors, and room for a slow machine."""
 CLEAN_UP = 10.0
 """Seconds in which nothing must be left of a job whose launcher was killed."""
-SERVERLESS = ("colocated", "ring", "tree", "butterfly", "star")
+SERVERLESS = ("colocated", "ring", "tree", "butterfly", "star", "hierarchical")
 SYNCHRONOUS = ("dist_sync", "dist_device_sync")
 ASYNCHRONOUS = ("dist_async", "dist_device_async")
 SIZES = (1, 10, 5_000, 70_000, 1_000_000)
@@ -74,6 +74,9 @@ class Job:
         params, arguments = {}, ["-s", str(servers)]
         if not servers:
             topology = dice.choice(SERVERLESS)
+            if topology == "hierarchical":
+                compressed = True  # its parameters say how many workers share a host
+                params["devices_per_host"] = dice.choice([1, workers])
             if compressed and dice.random() < 0.5:
                 params["topology"] = topology
             else:
@@ -92,11 +95,13 @@ class Job:
             "optimizer": optimizer,
             "sizes": [dice.choice(SIZES) for _ in range(dice.randint(1, 6))],
             "halves": [0] if dice.random() < 0.25 else [],
+            "half": dice.random() < 0.4,
             "pushpull": dice.random() < 0.5,
             "on_kvstore": asynchronous or dice.random() < 0.5,
             "hybridized": dice.random() < 0.5,
             "width": dice.choice([10, 60, 300]),
             "layers": dice.randint(1, 4),
+            "nap": 0,
             "barriers": dice.choice([0, 0.05]),
             "steps": dice.choice([8, 40]) if ends else 1_000_000,
             "late": dice.choice([0, 1]),
@@ -113,8 +118,6 @@ class Job:
             settings["steps"] = dice.choice([8, 40])
             if dice.random() < 0.4:
                 settings["leaves"] = {"rank": dice.randrange(workers), "step": dice.randint(2, 6)}
-            if program == "sparse" and not asynchronous:  # the others would wait: docs/mxnet.md
-                settings["leaves"] = None
         signals = [signal.SIGKILL, signal.SIGTERM]
         if victim == "launcher":
             signals += [signal.SIGINT]
@@ -125,6 +128,10 @@ class Job:
         moment = dice.random() < 0.6
         after = dice.uniform(0, 1.5 if moment else 5)
         strike = havoc.Strike(victim, dice.choice(signals), after, moment)
+        if strike.number == signal.SIGSTOP:
+            strike.pause = havoc.draw_pause(dice)
+        if strike.pause:
+            settings.update(steps=havoc.NAPPING, nap=havoc.NAP)
         return cls(workers, servers, arguments, settings, strike)
 
     def __str__(self) -> str:
@@ -132,7 +139,8 @@ class Job:
         event = str(self.strike)
         if self.strike.victim == "nobody":
             event = f"worker {leaves['rank']} leaves, step {leaves['step']}" if leaves else "peace"
-        names = ("program", "store", "compressed", "types", "optimizer", "on_kvstore", "after")
+        names = ("program", "store", "compressed", "types", "params", "half", "optimizer")
+        names += ("on_kvstore", "after")
         picked = {name: self.settings[name] for name in names}
         return f"{self.workers} workers {' '.join(self.arguments)} {picked}; {event}"
 
@@ -157,7 +165,7 @@ class Job:
                 hit = self._disturb(launch, log)
                 if hit is None:
                     return ["it did not start"]
-                shared = self._watch(launch)
+                shared = self._watch(launch, log)
                 wrong = self._judge(launch, log, hit) + _left_over(launch, scratch, shared)
             return [f"{each}\n{log.read_text(errors='replace')[-12000:]}" for each in wrong[:1]]
 
@@ -181,14 +189,22 @@ class Job:
             with contextlib.suppress(ProcessLookupError):
                 if pid is not None:
                     os.kill(pid, strike.number)
+                    if strike.pause:
+                        time.sleep(strike.pause)
+                        with contextlib.suppress(ProcessLookupError):  # the launcher has ended it
+                            os.kill(pid, signal.SIGCONT)
                     return True
             time.sleep(0.05)
         return False
 
-    def _watch(self, launch: Launch) -> set[str]:
+    def _watch(self, launch: Launch, log: Path) -> set[str]:
         """Waits for the launcher's end; returns the files in shared memory that its job used."""
-        deadline, shared = time.monotonic() + DEADLINE, set()
+        quiet = self.strike.victim == "nobody"  # then its start is in this time, too
+        deadline, written, shared = time.monotonic() + DEADLINE * (3 if quiet else 1), 0, set()
         while time.monotonic() < deadline:
+            before, written = written, log.stat().st_size
+            if self.strike.pause and written > before:  # it goes on, if slowly
+                deadline = time.monotonic() + DEADLINE
             for pid in marked(launch.mark):
                 with contextlib.suppress(OSError):
                     maps = Path(f"/proc/{pid}/maps").read_text()
@@ -229,6 +245,8 @@ class Job:
         if culprit is None or status < 0 or status == 124:
             return [*wrong, f"status {status}"]
         failed = [line for line in lines if "] failed: " in line]
+        if strike.pause:  # nobody knows what the victim saw when it woke up
+            failed = [line for line in failed if not line.startswith(f"[{strike.victim}]")]
         role, _, rank = culprit.partition(" ")
         name = re.compile(rf"{culprit}\b|{role}s \(rank {rank or 0}\)")
         if self.settings["after"] == "return":  # then a worker that failed leaves in peace

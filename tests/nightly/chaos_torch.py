@@ -25,7 +25,7 @@ from cluster import base_environment, free_port
 TIMEOUT = 15
 DEADLINE = TIMEOUT + 25
 RANK = f"""
-import datetime, json, os
+import datetime, json, os, time
 import torch
 import torch.distributed as dist
 import hipress.torch
@@ -39,7 +39,7 @@ layers = [torch.nn.Linear(width, width) for _ in range(settings["layers"])]
 model = torch.nn.parallel.DistributedDataParallel(
     torch.nn.Sequential(*layers), bucket_cap_mb=settings["bucket_cap_mb"])
 hipress.torch.compress(model, settings["type"], topology=settings["topology"],
-                       min_size=settings["min_size"])
+                       min_size=settings["min_size"], **settings["more"])
 optimizer = torch.optim.SGD(model.parameters(), lr=1e-3)
 print("running", flush=True)
 try:
@@ -47,6 +47,9 @@ try:
         optimizer.zero_grad()
         model(torch.randn(4, width)).square().mean().backward()
         optimizer.step()
+        if settings["nap"]:
+            time.sleep(settings["nap"])
+            print("step", step, flush=True)
     print("done", flush=True)
 except hipress.torch.HipressError as error:
     print("failed:", str(error).splitlines()[0], flush=True)
@@ -67,6 +70,8 @@ class Job:
     number: int
     after: float
     """Seconds, of training, until the signal."""
+    pause: float
+    """Seconds after which a rank that was stopped goes on; 0: it does not."""
 
     @classmethod
     def draw(cls, dice: random.Random) -> Job:
@@ -77,19 +82,29 @@ class Job:
             "layers": dice.randint(1, 5),
             "bucket_cap_mb": dice.choice([1, 25]),
             "type": dice.choice(["onebit", "maxmin", "dgc", "tbq"]),
-            "topology": dice.choice(["ps", "ring", "tree"]),
+            "topology": dice.choice(["ps", "ring", "tree", "butterfly", "star", "hierarchical"]),
+            "more": {},
+            "nap": 0,
             "min_size": dice.choice([0, 16384]),
             "steps": dice.choice([2, *[1_000_000] * 3]),
             "raises": dice.random() < 0.5,
             "destroys": dice.random() < 0.5,
         }
-        number = dice.choice([signal.SIGKILL, signal.SIGTERM, signal.SIGSTOP])
-        return cls(ranks, settings, dice.randrange(ranks), number, dice.uniform(0, 1.5))
+        if settings["topology"] == "hierarchical":
+            shared = [d for d in range(1, ranks + 1) if ranks % d == 0]
+            settings["more"] = {"devices_per_host": dice.choice(shared)}
+        number = dice.choice([signal.SIGKILL, signal.SIGTERM, *[signal.SIGSTOP] * 2])
+        pause = havoc.draw_pause(dice) if number == signal.SIGSTOP else 0.0
+        if pause:
+            settings.update(steps=havoc.NAPPING, nap=havoc.NAP)
+        return cls(ranks, settings, dice.randrange(ranks), number, dice.uniform(0, 1.5), pause)
 
     def __str__(self) -> str:
+        pause = f" for {self.pause:.1f} s" if self.pause else ""
         return (
             f"{self.ranks} ranks, {self.settings['topology']}, {self.settings['type']}, "
-            f"{signal.Signals(self.number).name} to rank {self.victim} after {self.after:.2f} s"
+            f"{signal.Signals(self.number).name}{pause} to rank {self.victim} "
+            f"after {self.after:.2f} s"
         )
 
     def play(self) -> list[str]:
@@ -126,7 +141,7 @@ class Job:
                     process.wait()
 
     def _disturb(self, processes: list[subprocess.Popen], logs: list[Path]) -> list[str]:
-        deadline = time.monotonic() + 120
+        deadline = time.monotonic() + 300
         while not all("running" in log.read_text() for log in logs):
             if time.monotonic() > deadline or any(p.poll() not in (None, 0) for p in processes):
                 return ["it did not start"]
@@ -135,10 +150,16 @@ class Job:
         trained = processes[self.victim].poll() is None
         if trained:
             processes[self.victim].send_signal(self.number)
-        survivors = {r: p for r, p in enumerate(processes) if r != self.victim}
-        deadline = time.monotonic() + DEADLINE
+        if self.pause:
+            time.sleep(self.pause)
+            processes[self.victim].send_signal(signal.SIGCONT)
+        survivors = {r: p for r, p in enumerate(processes) if self.pause or r != self.victim}
+        deadline, written = time.monotonic() + DEADLINE, 0
         while any(p.poll() is None for p in survivors.values()) and time.monotonic() < deadline:
             time.sleep(0.05)
+            before, written = written, sum(log.stat().st_size for log in logs)
+            if self.pause and written > before:  # it goes on, if slowly
+                deadline = time.monotonic() + DEADLINE
         wrong = []
         for rank, process in survivors.items():
             text = logs[rank].read_text()
@@ -147,6 +168,8 @@ class Job:
                 wrong.append(f"rank {rank} still runs")
             elif process.returncode < 0:
                 wrong.append(f"rank {rank} crashed with signal {-process.returncode}")
+            elif rank == self.victim:  # nobody knows what it saw when it woke up
+                continue
             elif trained and "done" not in text and f"rank {self.victim}" not in "".join(errors):
                 wrong.append(f"rank {rank} does not name rank {self.victim}: {errors}")
         return wrong

@@ -26,11 +26,25 @@ class Strike:
     """Seconds from the moment below to the signal."""
     running: bool
     """That moment is when all workers train, not the start of the job."""
+    pause: float = 0.0
+    """Seconds after which a process that was stopped goes on; 0: it does not."""
 
     def __str__(self) -> str:
         when = "training" if self.running else "starting"
         name = signal.Signals(self.number).name
-        return f"{name} to {self.victim} {self.after:.2f} s after {when}"
+        pause = f" for {self.pause:.1f} s" if self.pause else ""
+        return f"{name}{pause} to {self.victim} {self.after:.2f} s after {when}"
+
+
+def draw_pause(dice: random.Random) -> float:
+    """How long a process is stopped: around the silence that is death (3.5 s), or for good."""
+    return dice.choice([0.0, dice.uniform(0.2, 2), dice.uniform(2, 5), dice.uniform(5, 9)])
+
+
+NAPPING = 150
+"""Steps of a job in which a process is stopped for a while: it may go on, and must end."""
+NAP = 0.03
+"""Seconds that each worker of such a job sleeps in each step."""
 
 
 class Job(Protocol):

@@ -30,6 +30,9 @@ def running(step):
         sys.exit(0)
     if dice.random() < settings["barriers"]:
         kv.barrier()
+    if settings["nap"]:
+        time.sleep(settings["nap"])
+        print("step", step, flush=True)
 
 
 def digest(arrays):
@@ -113,24 +116,40 @@ def sparse():
     return [dense, out.tostype("default")]
 
 
+class Scale(gluon.HybridBlock):
+    """A layer that MXNet computes in float16 on a CPU, as it does not a Dense one."""
+
+    def __init__(self, width):
+        super().__init__()
+        self.weight = self.params.get("weight", shape=(8, width), init=mx.init.One())
+
+    def hybrid_forward(self, F, x, weight):
+        return F.relu(x * weight)
+
+
 def trainer():
     """Gluon's Trainer."""
     width = settings["width"]
     net = gluon.nn.HybridSequential()
     for _ in range(settings["layers"]):
-        net.add(gluon.nn.Dense(width, in_units=width, activation="relu"))
+        if settings["half"]:
+            net.add(Scale(width))
+        else:
+            net.add(gluon.nn.Dense(width, in_units=width, activation="relu"))
+    dtype = "float16" if settings["half"] else "float32"
+    net.cast(dtype)
     net.initialize(mx.init.Xavier())
     if settings["hybridized"]:
         net.hybridize()
     training = gluon.Trainer(
         net.collect_params(),
         settings["optimizer"] or "sgd",
-        {"learning_rate": 2**-10},
+        {"learning_rate": 2**-10, "multi_precision": settings["half"]},
         kvstore=kv,
         update_on_kvstore=settings["on_kvstore"],
         compression_params=compress() if settings["compressed"] else None,
     )
-    data = mx.nd.random.normal(shape=(8, width))
+    data = mx.nd.random.normal(shape=(8, width)).astype(dtype)
     for step in range(settings["steps"]):
         running(step)
         with autograd.record():

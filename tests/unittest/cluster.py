@@ -168,7 +168,7 @@ class Cluster:
         """Sends a signal to one process."""
         self.processes[name].send_signal(number)
 
-    def wait_for(self, name: str, text: str, timeout: float = 30) -> None:
+    def wait_for(self, name: str, text: str, timeout: float = 90) -> None:
         """Waits until this process has written `text`.
 
         :raises AssertionError: if it has not, within `timeout` seconds or before its end
@@ -182,7 +182,7 @@ class Cluster:
                 raise AssertionError(f"{name} did not write {text!r}:\n{self.report()}")
             time.sleep(0.02)
 
-    def wait(self, timeout: float = 60) -> list[Result]:
+    def wait(self, timeout: float = 120) -> list[Result]:
         """Waits for all processes to end.
 
         :return: one Result each: scheduler, servers by rank, workers by rank
@@ -230,7 +230,7 @@ def run_cluster(
     worker: str | Path | Callable[[], None],
     workers: int = 2,
     servers: int = 2,
-    timeout: float = 60,
+    timeout: float = 120,
     check: bool = True,
     **options: object,
 ) -> list[Result]:

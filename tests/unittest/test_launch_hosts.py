@@ -45,8 +45,8 @@ def test_placement_fills_slots_in_order_and_goes_around():
 
 
 @pytest.mark.parametrize(("text", "sentence"), [
-    ("", "the host file 'FILE' names no host"),
-    ("# nothing\n\n", "the host file 'FILE' names no host"),
+    ("", "FILE: this host file names no host"),
+    ("# nothing\n\n", "FILE: this host file names no host"),
     ("good\nbad host\n", "FILE:2: 'host' is not understood; allowed: 'host', 'host:ssh-port', "
      "'user@host', each with 'slots=N' after it if wanted"),
     ("a;b\n", "FILE:1: 'a;b' is no host; allowed: 'host', 'host:ssh-port', 'user@host', each "
@@ -72,7 +72,7 @@ def test_hostfile_errors_name_the_line(tmp_path, text, sentence):
 def test_hostfile_that_is_no_text(tmp_path):
     path = tmp_path / "hosts"
     path.write_bytes(b"\xff\xfe\x00")
-    with pytest.raises(LaunchError, match="the host file .* is not a text file"):
+    with pytest.raises(LaunchError, match="this host file is not a text file"):
         read_hostfile(str(path))
 
 

@@ -170,7 +170,7 @@ def test_options_after_the_command_are_the_commands():
     ("-n 2 --sync-dst-dir /tmp/x true", 2,
      "hipress-launch: --sync-dst-dir needs a host file (-H FILE) to know where to copy to"),
     ("-n 2 -H /no/such/file true", 2,
-     "hipress-launch: cannot read the host file '/no/such/file': No such file or directory"),
+     "hipress-launch: cannot read the host file /no/such/file: No such file or directory"),
     ("-n 2 --env T_UNSET_HERE true", 2,
      "hipress-launch: --env T_UNSET_HERE: that variable is not set here; set it or write "
      "--env T_UNSET_HERE=VALUE"),

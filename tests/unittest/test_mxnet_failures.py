@@ -218,3 +218,28 @@ def test_a_mistyped_store_is_an_error_and_no_wait():
     outputs = [result.output for result in run_cluster(program, 1, 1, timeout=60)]
     assert "has no store 'dist_sink_hipress'; there are dist_sync_hipress" in outputs[-1], outputs
     assert "it has no store 'dist_sync'; there are dist_sync_hipress" in outputs[-1], outputs
+
+
+def test_what_the_node_waits_for_fails_as_mxnets_users_expect():
+    """As where plan "auto" measures, in the middle of a script that catches MXNetError."""
+    import mxnet as mx
+    import numpy as np
+
+    from hipress.operations import Operations
+    from mxnet_hipress._job import WorkerNode
+
+    node = WorkerNode.__new__(WorkerNode)
+    node._handle, node._operations = None, Operations()
+    numbers = []
+
+    def start(*arguments):
+        numbers.append(arguments[-1])
+        return 0
+
+    pending = node._start(start, None, 0)
+    node._operations._ended(numbers[0], b"worker 1 died")
+    with pytest.raises(mx.MXNetError, match="worker 1 died"):
+        pending.wait(1)
+    with pytest.raises(mx.MXNetError, match="same size and dtype"):
+        node._auto = None
+        node.pushpull(0, np.zeros(2, np.float32), np.zeros(3, np.float32))

@@ -134,6 +134,11 @@ def test_wrong_arguments_are_one_sentence():
             ("nobit", kv.set_gradient_compression, ({"type": "nobit"},)),
             ("threshold", kv.set_gradient_compression, ({"type": "2bit", "threshold": -1},)),
             ("holds no optimizer states", kv.load_optimizer_states, (__file__,)),
+            (
+                "cannot read the optimizer states nofile: No such file or directory",
+                kv.load_optimizer_states,
+                ("nofile",),
+            ),
             ("no optimizer", kv.save_optimizer_states, ("states",)),
             ("this one is synchronous", mx.kv.create, ("dist_async_hipress",)),
         ]
@@ -421,3 +426,24 @@ def test_asynchronous_store():
 
     outputs = worker_outputs(run_cluster(program))
     assert all("async right" in output for output in outputs)
+
+
+def test_a_file_of_states_is_whole_or_refused(tmp_path):
+    import pickle
+
+    import mxnet as mx
+
+    from mxnet_hipress import _states
+
+    path = tmp_path / "states"
+    _states.write(str(path), [b"one", b"two"], True)
+    assert _states.read(str(path)) == ([b"one", b"two"], True)
+    whole = path.read_bytes()
+    foreign = "holds no optimizer states of a distributed store"
+    for content in (b"", whole[:20], b"text", pickle.dumps([1]), pickle.dumps({"format": 2})):
+        path.write_bytes(content)
+        with pytest.raises(mx.MXNetError, match=foreign):
+            _states.read(str(path))
+    with pytest.raises(mx.MXNetError, match="cannot write the optimizer states .*: Is a directory"):
+        _states.write(str(tmp_path), [], False)
+    assert [entry.name for entry in tmp_path.iterdir()] == ["states"]

@@ -143,7 +143,74 @@ def test_a_gradient_that_failed_is_told_though_mxnets_own_store_waits_for_ever()
     assert "worker 1 (" in results["worker 0"].output, results["worker 0"]
 
 
-def test_only_a_worker_that_stays_in_mxnet_is_ended_after_a_death(monkeypatch):
+@pytest.mark.timeout(240)
+@pytest.mark.parametrize("program", ["left_while_pushing", "left_before_init"])
+def test_a_worker_that_has_left_in_peace_is_named_by_those_who_wait_for_it(program):
+    def left_while_pushing():
+        import mxnet as mx
+
+        kv = mx.kv.create("dist_sync")
+        shape = (50, 8)
+        kv.init("embedding", mx.nd.zeros(shape).tostype("row_sparse"))
+        kv.set_optimizer(mx.optimizer.SGD())
+        rows = mx.nd.array([3])
+        out = mx.nd.sparse.zeros("row_sparse", shape)
+        for _ in range(4 if kv.rank == 1 else 9):
+            gradient = mx.nd.sparse.row_sparse_array((mx.nd.ones((1, 8)), rows), shape=shape)
+            kv.push("embedding", gradient)
+            kv.row_sparse_pull("embedding", out=out, row_ids=rows)
+            out.wait_to_read()
+
+    def left_before_init():
+        import mxnet as mx
+
+        kv = mx.kv.create("dist_sync")
+        if kv.rank != 1:
+            kv.init("embedding", mx.nd.zeros((50, 8)).tostype("row_sparse"))
+
+    prefix = [sys.executable, "-m", "mxnet_hipress"]
+    with Cluster(locals()[program], 3, 2, worker_prefix=prefix) as cluster:
+        results = {result.name: result for result in cluster.wait(200)}
+    assert results["worker 1"].returncode == 0, results
+    for survivor in ("worker 0", "worker 2"):
+        assert results[survivor].returncode == 1, results
+        output = results[survivor].output
+        assert "worker 1 left the job" in output and "Traceback" not in output, results
+        assert program == "left_before_init" or "push 5 of row_sparse key 'embedding'" in output
+
+
+@pytest.mark.timeout(150)
+def test_workers_may_end_long_before_others_do():
+    def program():
+        import mxnet as mx
+
+        from mxnet_hipress import _sparse_watch
+
+        _sparse_watch.PATIENCE = 1
+        kv = mx.kv.create("dist_sync")
+        shape = (300_000, 8)  # on both servers
+        kv.init("large", mx.nd.zeros(shape).tostype("row_sparse"))
+        kv.init("small", mx.nd.zeros((50, 8)).tostype("row_sparse"))
+        kv.set_optimizer(mx.optimizer.SGD())
+        row = mx.nd.sparse.row_sparse_array(([[1.0] * 8], [3]), shape=shape)
+        kv.push("large", row)
+        kv.push("large", mx.nd.sparse.zeros("row_sparse", shape))
+        kv.push("small", mx.nd.sparse.zeros("row_sparse", (50, 8)))
+        out = mx.nd.sparse.zeros("row_sparse", shape)
+        kv.row_sparse_pull("large", out=out, row_ids=mx.nd.array([3]))
+        out.wait_to_read()
+        print("trained")
+        if kv.rank == 0:  # MXNet is busy with a validation, say
+            exec(compile("import time; time.sleep(4)", mx.__file__, "exec"))
+            print("validated")
+
+    prefix = [sys.executable, "-m", "mxnet_hipress"]
+    results = run_cluster(program, workers=2, servers=2, timeout=100, worker_prefix=prefix)
+    assert sum("trained" in result.output for result in results) == 2
+    assert sum("validated" in result.output for result in results) == 1
+
+
+def test_only_a_worker_that_stays_in_mxnet_is_ended(monkeypatch):
     import mxnet as mx
 
     from mxnet_hipress import _sparse_watch
@@ -151,20 +218,28 @@ def test_only_a_worker_that_stays_in_mxnet_is_ended_after_a_death(monkeypatch):
     class Survivor:
         Error = mx.MXNetError
 
-        def num_dead_node(self):
-            return 1
+        def failure(self):
+            return died
 
-        def barrier(self):
-            raise mx.MXNetError("worker 1 died")
+    def stay():
+        exec(compile("import time; time.sleep(2.5)", mx.__file__, "exec"))
 
-    ended = []
+    died, left, told, ended = "", "", [], []
     monkeypatch.setattr(_sparse_watch, "PATIENCE", 0.5)
     monkeypatch.setattr(_sparse_watch.SparseWatch, "_leave", lambda _, what: ended.append(what))
-    watch = _sparse_watch.SparseWatch(Survivor())
+    watch = _sparse_watch.SparseWatch(Survivor(), lambda: left, told.append)
     try:
+        stay()
+        left = "worker 2 left"
         time.sleep(2.5)  # a checkpoint, say
         assert not ended
-        exec(compile("import time; time.sleep(2.5)", mx.__file__, "exec"))
+        stay()
+        assert ended[0] == told[0] == "worker 2 left"
+        left, ended[:] = "", []
+        died = "worker 1 died"
+        time.sleep(2.5)
+        assert not ended
+        stay()
         assert "worker 1 died; this worker was probably waiting in MXNet" in ended[0]
     finally:
         watch.close()

@@ -8,6 +8,8 @@ import re
 import socket
 from dataclasses import dataclass
 
+from hipress import textfile
+
 from .errors import LaunchError
 
 _HOST = re.compile(
@@ -36,19 +38,16 @@ def read_hostfile(path: str) -> list[Host]:
         LaunchError: naming file, line and what is allowed.
     """
     try:
-        with open(path, encoding="utf-8") as file:
-            lines = file.read().splitlines()
-    except OSError as error:
-        raise LaunchError(f"cannot read the host file '{path}': {error.strerror}") from error
-    except UnicodeDecodeError as error:
-        raise LaunchError(f"the host file '{path}' is not a text file") from error
+        text = textfile.read(path, "host file")
+    except textfile.FileError as error:
+        raise LaunchError(str(error)) from error
     hosts = []
-    for number, line in enumerate(lines, 1):
+    for number, line in enumerate(text.splitlines(), 1):
         fields = line.split("#", 1)[0].split()
         if fields:
             hosts.append(_parse_line(f"{path}:{number}", fields))
     if not hosts:
-        raise LaunchError(f"the host file '{path}' names no host")
+        raise LaunchError(f"{path}: this host file names no host")
     return hosts
 
 

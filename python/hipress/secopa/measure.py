@@ -31,8 +31,6 @@ CHECK_SIZE = 1 << 22
 """Elements of the gradient that tells how good predictions are."""
 PATIENCE = 8.0
 """Seconds that one size may take uncompressed; where it takes longer, no larger ones are pushed."""
-TIMEOUT = 120.0
-"""Seconds that one push and pull may take."""
 
 
 class ProfileGraphs(KeyGraphs):
@@ -96,13 +94,13 @@ class _Worker:
         key = self._new(name, size)
         for _ in range(REPEATS):
             self._node.barrier()
-            self._node.pushpull(key, self._gradient[:size], self._out[:size]).wait(TIMEOUT)
+            self._node.pushpull(key, self._gradient[:size], self._out[:size]).wait()
 
     def from_worker_0(self, answer: bool) -> bool:
         """What worker 0 says, on all."""
         votes = np.zeros(64, np.float32)
         votes[0] = answer and self._node.rank == 0
-        self._node.pushpull(self._talk, votes).wait(TIMEOUT)
+        self._node.pushpull(self._talk, votes).wait()
         return bool(votes[0] > 0.5)
 
     def burst(self) -> None:
@@ -119,12 +117,12 @@ class _Worker:
                 for key, out in zip(keys, outs)
             ]
             for operation in pending:
-                operation.wait(TIMEOUT)
+                operation.wait()
             self._node.barrier()  # now all that others needed of this worker is done, too
             busy.append(time.process_time() - began)
         total = np.zeros(64, np.float32)
         total[0] = np.median(busy[1:]) * 1e9
-        self._node.pushpull(self._talk, total).wait(TIMEOUT)
+        self._node.pushpull(self._talk, total).wait()
         self.measure(f"colocated/busy/{int(total[0])}", 64)
 
     def tell_place(self) -> None:
@@ -138,8 +136,8 @@ class _Worker:
         slots = np.zeros(64 * node.num_workers, np.float32)
         slots[64 * node.rank] = zlib.crc32(boot) % (1 << 24)  # exact in float32
         key = self._new("colocated/machines", slots.size)
-        node.pushpull(key, slots).wait(TIMEOUT)
+        node.pushpull(key, slots).wait()
         machines = len(set(slots[::64].tolist()))
         cores = len(os.sched_getaffinity(0))
-        threads = int(os.environ.get("HIPRESS_NUM_THREADS", 0)) or max(1, min(4, cores))
+        threads = int(os.environ.get("HIPRESS_NUM_THREADS") or 0) or max(1, min(4, cores))
         self.measure(f"colocated/place/{machines}/{cores}/{threads}", 64)

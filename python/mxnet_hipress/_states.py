@@ -1,0 +1,59 @@
+"""Optimizers as servers and files hold them."""
+
+from __future__ import annotations
+
+import os
+import pickle
+from pathlib import Path
+
+from mxnet import optimizer as opt
+from mxnet.base import MXNetError
+
+_FORMAT = "hipress optimizer states 1"
+
+
+def portable(optimizer: opt.Optimizer) -> opt.Optimizer:
+    """What the servers need of an optimizer: pickling drops the Gluon parameters' multipliers."""
+    copy = pickle.loads(pickle.dumps(optimizer))
+    for index, param in (optimizer.param_dict or {}).items():
+        copy.lr_mult[index] = param.lr_mult
+        copy.wd_mult[index] = param.wd_mult
+    return copy
+
+
+def write(path: str, states: list[bytes], with_optimizer: bool) -> None:
+    """Replaces a file at once.
+
+    :param states: one a server, from mxnet.optimizer.Updater.get_states
+    :param with_optimizer: whether these hold the optimizer itself
+    :raises MXNetError: if it cannot be written; what was there is there still
+    """
+    partial = Path(f"{path}.{os.getpid()}.partial")
+    try:
+        partial.write_bytes(
+            pickle.dumps({"format": _FORMAT, "states": states, "optimizer": with_optimizer})
+        )
+        partial.replace(path)
+    except OSError as error:
+        partial.unlink(missing_ok=True)
+        raise MXNetError(f"cannot write the optimizer states {path}: {error.strerror}") from error
+
+
+def read(path: str) -> tuple[list[bytes], bool]:
+    """What :func:`write` was given.
+
+    :raises MXNetError: if there is no such file, it cannot be read, or holds something else
+    """
+    try:
+        content = pickle.loads(Path(path).read_bytes())
+        if content["format"] == _FORMAT:
+            return content["states"], content["optimizer"]
+    except OSError as error:
+        raise MXNetError(f"cannot read the optimizer states {path}: {error.strerror}") from error
+    except Exception as error:  # noqa: BLE001 - a pickle of something else can raise anything
+        raise MXNetError(_foreign(path)) from error
+    raise MXNetError(_foreign(path))
+
+
+def _foreign(path: str) -> str:
+    return f"{path} holds no optimizer states of a distributed store"
