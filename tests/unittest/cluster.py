@@ -21,6 +21,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from hipress.launcher.supervisor import PR_SET_PDEATHSIG, prctl
+
 ROOT = Path(__file__).resolve().parents[2]
 BOOT = [sys.executable, "-m", "mxnet_hipress.boot"]
 
@@ -147,6 +149,7 @@ class Cluster:
                 stdout=log,
                 stderr=subprocess.STDOUT,
                 start_new_session=True,
+                preexec_fn=lambda: prctl(PR_SET_PDEATHSIG, signal.SIGKILL),  # if tests are killed
                 cwd=self.path,
             )
 
