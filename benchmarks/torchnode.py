@@ -66,6 +66,8 @@ def run(method: str, args: argparse.Namespace) -> dict:
     if late and compression is not None and args.model == "gpt":
         optimizer = frozen(optimizer, args.late, compression)
     elif compression is not None and compression.settings.any_momentum:
+        if args.model == "gpt":
+            raise ValueError(f"{method}: Adam has a momentum of its own; use {method}{LATE}")
         optimizer.param_groups[0]["momentum"] = 0.0  # the compression's takes its place
     rate = optimizer.param_groups[0]["lr"]
     seconds, losses = [], []
@@ -145,6 +147,16 @@ def frozen(optimizer, step: int, compression):
     )
 
 
+def number(text: str) -> int | float | str:
+    """What a parameter of a method is: a number, if it reads as one."""
+    for kind in (int, float):
+        try:
+            return kind(text)
+        except ValueError:
+            pass
+    return text
+
+
 def attach(ddp, method: str, late: int):
     """Gives the model the method's communication hook, which compresses after ``late`` steps.
 
@@ -168,7 +180,7 @@ def attach(ddp, method: str, late: int):
             options["warmup"] = 0  # uncompressed until then, instead of its own warm-up
         for item in filter(None, rest.split(",")):
             key, _, value = item.partition("=")
-            options[key] = int(value) if value.isdigit() else float(value)
+            options[key] = number(value)
         return hipress.torch.compress(ddp, name, **options)
     return None
 

@@ -76,7 +76,7 @@ def distribute(
 
 def may_clip(args: argparse.Namespace, step: int) -> bool:
     """Whether what arrives in this step are gradients, uncompressed and without momentum."""
-    if args.shared_momentum and args.optimizer == "sgd":
+    if args.compression and args.shared_momentum and args.optimizer != "frozen":
         return False
     ramp = args.compression == "dgc" and "warmup" not in params(args)
     return not args.compression or (step < args.warmup_steps and not ramp)

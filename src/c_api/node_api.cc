@@ -315,6 +315,9 @@ void HipressSetReply(const void* data, int64_t bytes) {
 
 int HipressFailJob(HipressNodeHandle node, const char* sentence) {
   API_BEGIN();
+  if (sentence == nullptr || *sentence == '\0') {
+    throw hipress::Error("a job fails for a reason: HipressFailJob needs a sentence");
+  }
   node->AsServer().FailJob(sentence);
   API_END();
 }

@@ -17,6 +17,9 @@ constexpr size_t kWindow = 4;
 constexpr uint32_t kMaxAhead = 4 * kWindow;
 /// Elements that an uncompressed task may go through and still be trivial.
 constexpr int64_t kTrivialElements = 4096;
+/// Trivial tasks that may run within one another: a worker without peers would go through all
+/// iterations that it has pushed, each within the one before.
+constexpr int kTrivialDepth = 32;
 
 }  // namespace
 
@@ -61,7 +64,11 @@ Flow::Wait Flow::WaitingFor() const {
     std::set<NodeId> peers, culprits;
     for (size_t t = 0; t < instance->states.size(); ++t) {
       const Task& task = program_->tasks()[t];
-      if (task.op != Op::kRecv || instance->states[t] == Instance::kDone) continue;
+      // What is being received is on its way: its sender may even have left in peace since.
+      if (task.op != Op::kRecv || instance->states[t] == Instance::kDone ||
+          instance->states[t] == Instance::kReceiving) {
+        continue;
+      }
       peers.insert(task.peer);
       if (task.terms == Program::kFirstHand) culprits.insert(task.peer);
     }
@@ -201,7 +208,13 @@ void Flow::TryStart(const InstancePtr& instance, int t, Effects* effects) {
 void Flow::Begin(const InstancePtr& instance, int t) {
   const Task& task = program_->tasks()[t];
   if (task.op == Op::kSend) return SendTask(instance, t);
-  if (IsTrivial(*instance, task)) return Run(instance, t);
+  thread_local int depth = 0;
+  if (depth < kTrivialDepth && IsTrivial(*instance, task)) {
+    ++depth;
+    Run(instance, t);
+    --depth;
+    return;
+  }
   // A sum is encoded while it is in the cache, and others wait for the result.
   const bool of_sum = task.op == Op::kEncode && task.inputs[0] != Program::kGradient;
   executor_->Submit(instance->priority,

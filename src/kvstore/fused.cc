@@ -104,6 +104,13 @@ void Outbox::Send(Parcel parcel) {
 
 // ---- Receiving ----------------------------------------------------------------------------------
 
+Buffer PlaceForFused(const MessageHeader& header) {
+  if (header.payload_bytes > kFusedBytes) {
+    throw ProtocolError("a fused message of " + std::to_string(header.payload_bytes) + " bytes");
+  }
+  return AllocateBuffer(header.payload_bytes);
+}
+
 void Unfuse(NodeId from, const Message& fused, const FlowOfPart& flow_of, Executor* executor) {
   const Buffer& payload = fused.payload;
   std::vector<Arrival> arrivals;

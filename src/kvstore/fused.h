@@ -87,6 +87,10 @@ class Outbox {
 /// The flow that a part is for; null: it is of no interest any more. \throw ProtocolError
 using FlowOfPart = std::function<std::shared_ptr<Flow>(const MessageHeader& part)>;
 
+/// Where a fused message's payload shall go: to memory of this process, where no peer can change it
+/// between its check and its use. \throw ProtocolError if it is larger than any can be
+Buffer PlaceForFused(const MessageHeader& header);
+
 /// Checks a fused message, every part of it, and gives the parts to their flows: in one job of a
 /// compute thread, before all else, because they take less time than they would wait.
 /// \throw ProtocolError if anything is wrong with any of them

@@ -31,6 +31,7 @@ KVStoreDist::KVStoreDist(JobOptions options)
                  postoffice_.Send(to, std::move(message), priority);
                }),
       outbox_([this](NodeId to, Message message, int priority) {
+        counters_.pushed_bytes += sizeof(message.header) + message.payload.size;
         postoffice_.Send(to, std::move(message), priority);
       }),
       locals_(&executor_),
@@ -276,7 +277,7 @@ Buffer KVStoreDist::OnHeader(NodeId from, const MessageHeader& header) {
     case MessageKind::kCommand:
       if (from.role != Role::kWorker) throw ProtocolError("a message that only workers send");
       break;
-    case MessageKind::kFused:
+    case MessageKind::kFused: return PlaceForFused(header);
     case MessageKind::kCodecConfig:
     case MessageKind::kReply:
     case MessageKind::kFailure: break;
@@ -434,11 +435,7 @@ MessageHeader KVStoreDist::DataHeader(const Flow& flow, const Task& task, const 
 bool KVStoreDist::SendSmall(const Flow& flow, const Task& task, const Value& value,
                             uint32_t iteration, int priority) {
   if (value.data.size > kFusedPayload) return false;
-  if (!outbox_.Take(task.peer, DataHeader(flow, task, value, iteration), value.data, priority)) {
-    return false;
-  }
-  counters_.pushed_bytes += sizeof(FusedPart) + value.data.size;
-  return true;
+  return outbox_.Take(task.peer, DataHeader(flow, task, value, iteration), value.data, priority);
 }
 
 void KVStoreDist::SendValue(const Flow& flow, const Task& task, const Value& value,

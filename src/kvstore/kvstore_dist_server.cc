@@ -64,7 +64,7 @@ Buffer KVStoreDistServer::OnHeader(NodeId from, const MessageHeader& header) {
     case MessageKind::kData: return Find(header.key)->OnDataHeader(from, header);
     // Kept for as long as nobody pushes the key: not to be borrowed.
     case MessageKind::kInitData: return AllocateBuffer(header.payload_bytes);
-    case MessageKind::kFused:
+    case MessageKind::kFused: return PlaceForFused(header);
     case MessageKind::kInitKey:
     case MessageKind::kCodecConfig:
     case MessageKind::kFetch:

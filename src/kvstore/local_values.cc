@@ -31,6 +31,10 @@ void LocalValues::Put(const Flow& flow, int32_t partition, uint32_t iteration, c
   if (value.codec && !value.codec->IsIdentity()) {
     copy.data = value.data;
   } else if (keep) {
+    {
+      std::lock_guard<std::mutex> lock(mutex_);
+      if (held_.count(flow.key()) == 0) return;  // before a copy for nothing
+    }
     copy.data = AllocateBuffer(value.data.size);
     std::memcpy(copy.data.data, value.data.data, value.data.size);
   }

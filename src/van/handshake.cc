@@ -12,7 +12,8 @@
 namespace hipress {
 namespace {
 
-constexpr uint16_t kVersion = 1;
+/// To be raised with kMessageVersion, too: here a mismatch becomes a sentence on both sides.
+constexpr uint16_t kVersion = 2;
 
 /// HMAC-SHA256 over a label that separates the roles, the transcript and one more byte.
 Mac Sign(const std::string& secret, const char* label, const Transcript& transcript, uint8_t extra) {

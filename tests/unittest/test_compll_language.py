@@ -162,6 +162,47 @@ def test_an_optional_state_is_left_alone_where_its_condition_is_false(also):
             assert same_bits(states[0]["mean"], gradient(5000, 7)) == (decay == 0)
 
 
+READ_AGAIN = """
+param float decay = 0 in [0, 1);
+state float* mean if decay > 0;
+state float* residual;
+void Encode(float* g, uint8* c) {
+  mean = decay * mean + g;
+  residual = residual + mean;
+  c = concat(residual);
+}
+"""
+NEIGHBOURS = """
+state float* residual;
+state float* old;
+void Encode(float* g, uint8* c) {
+  float* x = residual + g;
+  float* y = old + g;
+  float edge = sum(map(range(g.size), [&](int i) -> float { return abs(%s[max(i - 1, 0)]); }));
+  float scale = edge + sum(x) + sum(y);
+  residual = map(x, [&](float v) -> float { return v - scale; });
+  old = y;
+  c = concat(x);
+}
+"""
+
+
+@pytest.mark.parametrize("text", [READ_AGAIN, NEIGHBOURS % "residual", NEIGHBOURS % "old"])
+def test_passes_know_what_a_state_holds_when_it_is_read(text):
+    """An optional state after it was written, and a state's other elements before it is."""
+    for params in [{"decay": 0.0}, {"decay": 0.5}] if "decay" in text else [{}]:
+        states: list[dict] = [{}, {}]
+        coders = [
+            compll.Interpreter(read_program(text), **params),
+            compll.Interpreter(from_text(text), **params),
+        ]
+        for step in range(3):
+            x = gradient(3000, step)
+            payloads = {c.encode(x, s, step) for c, s in zip(coders, states)}
+            assert len(payloads) == 1
+        assert all(same_bits(states[0][name], states[1][name]) for name in states[0])
+
+
 def test_of_a_filter_the_number_alone_may_be_wanted():
     text = "int* h = filter(range(g.size), [&](int i) -> bool { return g[i] > 0; });\n"
     counted = from_text(ENCODE % (text + "c = concat(uint32(h.size));"))

@@ -53,7 +53,8 @@ def compress(
         Gloo; "device" encodes them on the GPU and sends them over the model's process group of NCCL
     :param shared_momentum: gradients come as their running sum, so many times the sum before plus
         the new mean, and it is that which is compressed; for an optimizer without momentum (SGD
-        with momentum=0), or for ``FrozenAdamW(..., compression=...)``, whose beta 1 it must be
+        with momentum=0), or for ``FrozenAdamW(..., compression=...)``, whose beta 1 it must be.
+        Accumulate gradients under ``no_sync()``, or they have momentum more than once
     :param params: the codec's own parameters
     :raises ValueError: on every rank, if any rank's model or setting is wrong or they differ
     """

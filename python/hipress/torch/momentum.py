@@ -38,8 +38,9 @@ class SharedMomentum:
         self.factor, self.begins = factor, begins or {}
         self.sums: dict[str, torch.Tensor] = {}
         """float32, where the gradient is; of a sharded parameter's shard."""
-        self.loaded: dict[str, torch.Tensor] = {}
-        """Of whole parameters, from another job's state, until they are asked for."""
+        self.loaded: dict[str, tuple[int, torch.Tensor]] = {}
+        """What was loaded and nobody has asked for yet, and which of the parameter's elements comes
+        first in it."""
 
     def add(self, flat: torch.Tensor, entries: Sequence[tuple], share: float = 1.0) -> None:
         """To gradients: ``factor`` times the result before, and of that ``share``."""
@@ -59,28 +60,37 @@ class SharedMomentum:
 
     def state(self) -> dict[str, tuple[int, torch.Tensor]]:
         """By gradient: which element of the parameter comes first, and the sums, in host memory."""
-        found = {name: (0, values) for name, values in self.loaded.items()}
+        found = dict(self.loaded)
         for name, values in self.sums.items():
             found[name] = (self.begins.get(name, 0), values.to("cpu", copy=True))
         return found
 
-    def load(self, parts: Mapping[str, Sequence[tuple[int, torch.Tensor]]]) -> None:
-        """Goes on from all parts of each gradient that there are."""
+    def clear(self) -> None:
         self.sums.clear()
-        self.loaded = {}
-        for name, of in parts.items():
-            whole = torch.zeros(max(begin + values.numel() for begin, values in of))
-            for begin, values in of:
-                whole[begin : begin + values.numel()] = values
-            self.loaded[name] = whole
+        self.loaded.clear()
+
+    def load(self, name: str, begin: int, values: torch.Tensor) -> None:
+        """Goes on from these elements of a parameter, and from those loaded before. Ranks that had
+        the same ones may give them again."""
+        first, known = self.loaded.get(name, (begin, values[:0]))
+        end = begin + values.numel()
+        if known.numel() and first <= begin and end <= first + known.numel():
+            return
+        low, high = min(first, begin), max(first + known.numel(), end)
+        both = torch.zeros(high - low, dtype=torch.float32)
+        both[first - low : first - low + known.numel()] = known
+        both[begin - low : end - low] = values
+        self.loaded[name] = (low, both)
 
     def _sum(self, name: str, flat: torch.Tensor, count: int) -> torch.Tensor:
         found = self.sums.get(name)
-        if found is None and name in self.loaded:
-            begin = self.begins.get(name, 0)
-            found = self.loaded.pop(name)[begin : begin + count].clone()
         if found is None:
-            found = torch.zeros(count, device=flat.device)
+            found = torch.zeros(count, dtype=torch.float32, device=flat.device)
+            begin = self.begins.get(name, 0)
+            first, values = self.loaded.pop(name, (begin, found[:0]))
+            low, high = max(begin, first), min(begin + count, first + values.numel())
+            if low < high:
+                found[low - begin : high - begin] = values[low - first : high - first]
         if found.device != flat.device:
             found = found.to(flat.device)
         self.sums[name] = found
@@ -94,26 +104,36 @@ def watch(compression: Synchronizer) -> None:
     For ``compress()`` does not know the optimizer, which is often made later.
     """
     global _looking
-    _watched.add(compression)
+    _watched.setdefault(compression, weakref.WeakSet())
     if not _looking:  # for good: PyTorch goes through its hooks while they are called
         register_optimizer_step_pre_hook(_look)
         _looking = True
 
 
-_watched: weakref.WeakSet[Synchronizer] = weakref.WeakSet()
+_watched: weakref.WeakKeyDictionary[Synchronizer, weakref.WeakSet] = weakref.WeakKeyDictionary()
+"""Whose optimizers are looked at, and those that have been."""
 _looking = False
 
 
 def _look(optimizer: torch.optim.Optimizer, *others: object) -> None:
-    for compression in list(_watched):
-        group = next(
-            (g for g in optimizer.param_groups if any(map(compression.momentum, g["params"]))), None
+    for compression, seen in list(_watched.items()):
+        if optimizer in seen:
+            continue
+        seen.add(optimizer)
+        problems = (
+            doubled(compression, optimizer, group)
+            for group in optimizer.param_groups
+            if any(_gets_momentum(compression, parameter) for parameter in group["params"])
         )
-        if group is not None:
-            _watched.discard(compression)
-            problem = doubled(compression, optimizer, group)
-            if problem and compression.rank == 0:
-                _log.warning("%s", problem)
+        problem = next(filter(None, problems), "")
+        if problem and compression.rank == 0:
+            _log.warning("%s", problem)
+
+
+def _gets_momentum(compression: Synchronizer, parameter: torch.nn.Parameter) -> bool:
+    if compression.shared is not None and not compression.shared.compressed_only:
+        return id(parameter) in compression.names
+    return compression.momentum(parameter) > 0
 
 
 def doubled(compression: Synchronizer, optimizer: torch.optim.Optimizer, group: dict) -> str:

@@ -212,7 +212,7 @@ def _load(of: Synchronizer, saved: _Saved, complete: bool = False) -> None:
     else:
         of.places.redistribute(_totals(of, saved, some["type"]))
     if of.shared:
-        of.shared.load(_shared(saved, [of.rank] if exact else saved.ranks))
+        _load_shared(of, saved, [of.rank] if exact else saved.ranks)
     of.step = some["step"]
 
 
@@ -286,13 +286,24 @@ def _parse(state: Mapping[str, Any]) -> _Rank:
     return rank
 
 
-def _shared(saved: _Saved, ranks: Iterable[int]) -> dict[str, list[tuple[int, torch.Tensor]]]:
+def _load_shared(of: Synchronizer, saved: _Saved, ranks: Iterable[int]) -> None:
     """Shared momentum as these ranks have it: all the same, or each that of its shard."""
-    found: dict[str, list[tuple[int, torch.Tensor]]] = {}
+    of.shared.clear()
+    unknown = set()
     for rank in ranks:
         for name, place in saved.shared(rank).items():
-            found.setdefault(name, []).append((place.fields["offset"], place.states["momentum"]))
-    return found
+            begin, values = place.fields["offset"], place.states["momentum"]
+            if name not in of.sizes:
+                unknown.add(name)
+            elif begin + values.numel() > of.sizes[name]:
+                raise ValueError(
+                    f"the state has momentum for {begin + values.numel()} elements of gradient "
+                    f"{name!r}, which has {of.sizes[name]}"
+                )
+            else:
+                of.shared.load(name, begin, values)
+    if unknown:
+        _log.warning("the momentum of %s is dropped: it is not trained", sorted(unknown))
 
 
 def _total(of: Synchronizer, name: str, place: Place) -> Total:

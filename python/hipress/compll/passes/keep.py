@@ -54,7 +54,7 @@ def _keep_in(function: Function, state: str) -> None:
             return  # done bucket by bucket, in the cache
     if any(loop.domain is not first.domain for loop in later):
         return
-    for node in body[readers[0] + 1 : last + 1]:
+    for node in body[readers[0] : last + 1]:
         instrs = node.body if isinstance(node, Loop) else [node]
         if any(state in i.vec and i.op not in ("load", "store") for i in instrs):
             return
@@ -126,6 +126,8 @@ def _move_up(function: Function, position: int, store: Instr) -> None:
             continue
         if not all(_loads(first, name) for name in sources):
             continue
+        if any(target in i.vec and i.op not in ("load", "store") for i in first.body):
+            continue  # reads other elements than the one that it is at
         if any(target in node_reads(node) for node in between):
             continue
         span = body[place:position]

@@ -167,6 +167,8 @@ def _cse_loop(function: Function, loop: Loop, mapping: dict[int, Instr]) -> None
             vector = function.vectors[instr.vec[0]]
             if vector.elem not in ("f16", "bf16") and vector.needs is None:
                 content[instr.vec[0]] = instr.args[0]
+            else:  # what is read from it later need not be what is written, nor what was there
+                content.pop(instr.vec[0], None)
             known = {
                 key: value for key, value in known.items() if instr.vec[0] not in value.vec
             }
