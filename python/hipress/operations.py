@@ -22,6 +22,8 @@ _waiting = threading.Lock()  # held by who is about to wait
 class HipressError(RuntimeError):
     """The job failed, or a call was wrong; the message is a sentence for the user."""
 
+    __module__ = "hipress.node"  # where users import it from, and so what they read in a traceback
+
 
 class Pending:
     """The end of one push or pull.

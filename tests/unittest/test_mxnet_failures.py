@@ -236,7 +236,7 @@ def test_what_the_node_waits_for_fails_as_mxnets_users_expect():
         numbers.append(arguments[-1])
         return 0
 
-    pending = node._start(start, None, 0)
+    pending = node.start(start, None, 0)
     node._operations._ended(numbers[0], b"worker 1 died")
     with pytest.raises(mx.MXNetError, match="worker 1 died"):
         pending.wait(1)
