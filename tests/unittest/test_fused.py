@@ -40,11 +40,14 @@ for iteration in range(4):
     for key in range(count):
         assert together[key].tobytes() == apart[key].tobytes(), (iteration, key, sizes[key])
         assert iteration < 2 or together[key].any(), key
-before = node.stats()["messages_sent"]
+counts = [node.stats()["messages_sent"]]
 group.pushpull().wait(30)
-sent = node.stats()["messages_sent"] - before
+counts.append(node.stats()["messages_sent"])
+for key in range(count):
+    node.pushpull(count + key, gradients[key], apart[key]).wait(30)
+counts.append(node.stats()["messages_sent"])
 assert node.stats()["refused_messages"] == 0
-print("sent", sent)
+print("sent", counts[1] - counts[0], counts[2] - counts[1])
 node.barrier()
 node.stop()
 """
@@ -60,8 +63,8 @@ def test_together_and_apart_give_the_same_bits(topology):
         timeout=90,
     )
     for output in worker_outputs(results):
-        # 72 keys, of which 64 are small: each alone would make 48 messages or more.
-        assert int(output.split("sent")[1].split()[0]) < 48, output
+        together, apart = map(int, output.split("sent")[1].split()[:2])
+        assert 2 * together <= apart, output  # how many become ready at once is the machine's
 
 
 @pytest.mark.parametrize("topology", ["ps", "colocated"])

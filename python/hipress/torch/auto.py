@@ -78,7 +78,8 @@ def _seconds(
     """Of one gradient in a bucket of several."""
     count = max(AT_LEAST, TOGETHER // size)
     names = [f"{size}/{i}" for i in range(count)]
-    synchronizer = Synchronizer(settings, engine, group, dict.fromkeys(names, size))
+    shapes = [(name, torch.empty(size, device="meta")) for name in names]
+    synchronizer = Synchronizer(settings, engine, group, shapes)
     entries = tuple((name, i * size, size) for i, name in enumerate(names))
     generator = torch.Generator().manual_seed(engine.rank)
     values = (0.01 * torch.randn(count * size, generator=generator)).to(device)
