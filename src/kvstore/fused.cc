@@ -43,8 +43,12 @@ Outbox::Held& Outbox::MyHeld() {
   return held;
 }
 
+bool Outbox::MayTake(const Buffer& payload) {
+  return payload.size <= kFusedPayload && Batch::Open();
+}
+
 bool Outbox::Take(NodeId to, const MessageHeader& header, const Buffer& payload, int priority) {
-  if (payload.size > kFusedPayload || header.elements > UINT32_MAX || !Batch::Open()) return false;
+  if (!MayTake(payload) || header.elements > UINT32_MAX) return false;
   Held& held = MyHeld();
   if (held.owner == nullptr) {
     held.owner = this;

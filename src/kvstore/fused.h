@@ -56,7 +56,9 @@ class Outbox {
   using SendFn = std::function<void(NodeId to, Message message, int priority)>;
   explicit Outbox(SendFn send) : send_(std::move(send)) {}
 
-  /// Takes a copy of a kData message of this header if it is small and a batch is open. It then leaves
+  /// Whether a payload is small and a batch is open, as Take asks before all else.
+  static bool MayTake(const Buffer& payload);
+  /// Takes a copy of a kData message of this header if MayTake says so. It then leaves
   /// with the others at the batch's end, at the highest of their priorities.
   /// \return whether it has; if so the payload is no longer needed
   bool Take(NodeId to, const MessageHeader& header, const Buffer& payload, int priority);

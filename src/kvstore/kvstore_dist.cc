@@ -380,8 +380,8 @@ MessageHeader KVStoreDist::DataHeader(const Flow& flow, const Task& task, const 
 
 bool KVStoreDist::SendSmall(const Flow& flow, const Task& task, const Value& value,
                             uint32_t iteration, int priority) {
-  if (value.data.size > kFusedPayload) return false;
-  return outbox_.Take(task.peer, DataHeader(flow, task, value, iteration), value.data, priority);
+  return Outbox::MayTake(value.data) &&
+         outbox_.Take(task.peer, DataHeader(flow, task, value, iteration), value.data, priority);
 }
 
 void KVStoreDist::SendValue(const Flow& flow, const Task& task, const Value& value,

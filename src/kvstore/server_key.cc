@@ -112,7 +112,7 @@ MessageHeader ServerKey::DataHeader(const Flow& flow, const Task& task, const Va
 
 bool ServerKey::SendSmall(const Flow& flow, const Task& task, const Value& value,
                           uint32_t iteration, int priority) {
-  return value.data.size <= kFusedPayload &&
+  return Outbox::MayTake(value.data) &&
          context_->outbox.Take(task.peer, DataHeader(flow, task, value, iteration), value.data,
                                priority);
 }
