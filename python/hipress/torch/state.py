@@ -156,16 +156,19 @@ class _Saved:
         return self._parsed(rank, [key for key in self._keys[rank] if key.count("/") == 1]).fields
 
     def rank(self, rank: int) -> _Rank:
-        """All of a rank's state."""
-        return self._parsed(rank, self._keys[rank])
+        """A rank's state, but for its shared momentum."""
+        shared = self._shared(rank)
+        return self._parsed(rank, [key for key in self._keys[rank] if key not in shared])
 
     def shared(self, rank: int) -> dict[str, Place]:
         """A rank's shared momentum."""
-        about = [key for key in self._keys[rank] if key.count("/") == 1]
+        shared = self._shared(rank)
+        keys = [key for key in self._keys[rank] if key.count("/") == 1 or key in shared]
+        return self._parsed(rank, keys).shared
+
+    def _shared(self, rank: int) -> set[str]:
         begin = f"rank{rank}/shared/"
-        return self._parsed(
-            rank, about + [key for key in self._keys[rank] if key.startswith(begin)]
-        ).shared
+        return {key for key in self._keys[rank] if key.startswith(begin)}
 
     def _parsed(self, rank: int, keys: list[str]) -> _Rank:
         found = _parse(self._read(keys))
