@@ -54,10 +54,8 @@ def _keep_in(function: Function, state: str) -> None:
             return  # done bucket by bucket, in the cache
     if any(loop.domain is not first.domain for loop in later):
         return
-    for node in body[readers[0] : last + 1]:
-        instrs = node.body if isinstance(node, Loop) else [node]
-        if any(state in i.vec and i.op not in ("load", "store") for i in instrs):
-            return
+    if any(_reaches_elsewhere(node, state) for node in body[readers[0] : last + 1]):
+        return
     written = {name for node in body[readers[0] : last] for name in node_writes(node)}
     for x in reversed(first.body):
         made = backward(x, first.body)
@@ -82,6 +80,12 @@ def _keep_in(function: Function, state: str) -> None:
 
 def _loads(node: Instr | Loop, name: str) -> bool:
     return isinstance(node, Loop) and any(i.op == "load" and i.vec == [name] for i in node.body)
+
+
+def _reaches_elsewhere(node: Instr | Loop, name: str) -> bool:
+    """True if more of a vector is of interest than the element that a loop is at."""
+    instrs = node.body if isinstance(node, Loop) else [node]
+    return any(name in i.vec and i.op not in ("load", "store") for i in instrs)
 
 
 def _copies(loop: Loop, first: Loop, x: Instr) -> set[int]:
@@ -126,8 +130,8 @@ def _move_up(function: Function, position: int, store: Instr) -> None:
             continue
         if not all(_loads(first, name) for name in sources):
             continue
-        if any(target in i.vec and i.op not in ("load", "store") for i in first.body):
-            continue  # reads other elements than the one that it is at
+        if _reaches_elsewhere(first, target):
+            continue
         if any(target in node_reads(node) for node in between):
             continue
         span = body[place:position]
