@@ -147,16 +147,6 @@ def frozen(optimizer, step: int, compression):
     )
 
 
-def number(text: str) -> int | float | str:
-    """What a parameter of a method is: a number, if it reads as one."""
-    for kind in (int, float):
-        try:
-            return kind(text)
-        except ValueError:
-            pass
-    return text
-
-
 def attach(ddp, method: str, late: int):
     """Gives the model the method's communication hook, which compresses after ``late`` steps.
 
@@ -173,6 +163,8 @@ def attach(ddp, method: str, late: int):
         )
         ddp.register_comm_hook(state, powerSGD_hook.powerSGD_hook)
     elif name != "float32":
+        from common import number
+
         import hipress.torch
 
         options: dict = {"warmup_steps": late}

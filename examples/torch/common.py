@@ -42,11 +42,16 @@ def params(args: argparse.Namespace) -> dict[str, float | str]:
     found: dict[str, float | str] = {}
     for item in args.param:
         name, _, value = item.partition("=")
-        try:
-            found[name] = int(value) if value.lstrip("-").isdigit() else float(value)
-        except ValueError:
-            found[name] = value
+        found[name] = number(value)
     return found
+
+
+def number(text: str) -> float | str:
+    """A number, where the text looks like one."""
+    try:
+        return int(text) if text.lstrip("-").isdigit() else float(text)
+    except ValueError:
+        return text
 
 
 def start(args: argparse.Namespace) -> None:
