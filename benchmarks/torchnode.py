@@ -1,9 +1,10 @@
 """One rank of torchtraining.py: trains one model with each method in turn, and reports the times.
 
-A method is "float32", "fp16" or "powersgd:RANK" (DDP and its own hooks), or "TYPE:NAME=VALUE,..."
-for HiPress, "shared_momentum" among them. "METHOD+late" begins to compress after ``--late`` steps;
-for HiPress, the GPT's Adam freezes its denominators then. Without it, PowerSGD begins after 2 steps
-(PyTorch's default is 1000).
+A method is "float32", "fp16" or "powersgd:RANK" (DDP and its own hooks), "TYPE:NAME=VALUE,..." for
+HiPress, "shared_momentum" among them, or "alone": nothing is sent, each rank keeps its own
+gradients, which is what no method's step can be faster than. "METHOD+late" begins to compress after
+``--late`` steps; for HiPress, the GPT's Adam freezes its denominators then. Without it, PowerSGD
+begins after 2 steps (PyTorch's default is 1000).
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(ROOT / "examples" / "torch"), str(ROOT / "python")]
 RESULT = "@result "
 LATE = "+late"
+ALONE = "alone"
 PEERS = ("float32", "fp16", "powersgd")
 BATCHES = 4
 """Batches in each rank's training set of the VGG-like network."""
@@ -162,6 +164,8 @@ def attach(ddp, method: str, late: int):
             None, matrix_approximation_rank=int(rest or 1), start_powerSGD_iter=max(2, late)
         )
         ddp.register_comm_hook(state, powerSGD_hook.powerSGD_hook)
+    elif name == ALONE:
+        ddp.register_comm_hook(None, keep)
     elif name != "float32":
         from common import number
 
@@ -175,6 +179,15 @@ def attach(ddp, method: str, late: int):
             options[key] = number(value)
         return hipress.torch.compress(ddp, name, **options)
     return None
+
+
+def keep(state, bucket):
+    """A communication hook that does not communicate."""
+    import torch
+
+    done = torch.futures.Future()
+    done.set_result(bucket.buffer())
+    return done
 
 
 if __name__ == "__main__":

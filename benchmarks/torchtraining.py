@@ -11,9 +11,10 @@ steps) is float32's after 80 (the mean over the seeds, if there are several); th
 is that many steps of the median time. The VGG-like network learns 4 batches a rank by heart, with
 SGD; the GPT reads text, with Adam. Methods that end in "+late" do the first 15% of the steps as
 float32 does, and are counted so; ours then freeze Adam's denominators (see docs/torch.md,
-Choosing). ``--seeds 0 1 2`` repeats the losses (not the times, on which weights have no bearing);
-``--losses FILE`` takes those of an earlier run, as losses do not depend on what else the machine
-does. Prints tables; writes JSON to output/benchmarks. Needs root.
+Choosing). "alone" sends nothing: its step is the bound of all, and it has no loss to compare.
+``--seeds 0 1 2`` repeats the losses (not the times, on which weights have no bearing); ``--losses
+FILE`` takes those of an earlier run, as losses do not depend on what else the machine does. Prints
+tables; writes JSON to output/benchmarks. Needs root.
 """
 
 from __future__ import annotations
@@ -27,13 +28,13 @@ from typing import Any
 
 import jobs
 from netns import ShapedNetwork, add_dilation
-from torchnode import LATE, PEERS
+from torchnode import ALONE, LATE, PEERS
 
-METHODS = "float32 fp16 powersgd:1 powersgd:4 onebit tbq:threshold=0.001 "
+METHODS = f"{ALONE} float32 fp16 powersgd:1 powersgd:4 onebit tbq:threshold=0.001 "
 METHODS += "maxmin:bits=4 dgc:ratio=0.01,momentum=0"
 TO_LOSS = {
-    "gpt": "float32 fp16 powersgd:1 powersgd:1+late onebit+late maxminef:bits=4+late",
-    "vgg": "float32 fp16 powersgd:1 onebit maxminef:bits=4 tbq:threshold=0.003",
+    "gpt": f"{ALONE} float32 fp16 powersgd:1 powersgd:1+late onebit+late maxminef:bits=4+late",
+    "vgg": f"{ALONE} float32 fp16 powersgd:1 onebit maxminef:bits=4 tbq:threshold=0.003",
 }
 SMOOTH = 20  # steps; of the VGG-like network, 5 times its training set
 SHARE = 0.15  # of the steps, before "+late" begins
@@ -97,7 +98,8 @@ def losses(args: argparse.Namespace, late: int) -> dict[str, dict[str, list[floa
     curves = {}
     for seed in map(str, args.seeds):
         known = {m: c for m, c in earlier.get(seed, {}).items() if len(c) == steps}
-        if missing := [method for method in args.methods.split() if method not in known]:
+        methods = [method for method in args.methods.split() if method != ALONE]
+        if missing := [method for method in methods if method not in known]:
             with ShapedNetwork(args.nodes, rate=None) as network:
                 rows = measure(args, network, steps, late, 0, int(seed), missing)
             known |= {method: row["losses"] for method, row in rows.items()}
@@ -109,7 +111,8 @@ def steps_to_target(
     args: argparse.Namespace, curves: dict[str, dict[str, list[float]]]
 ) -> dict[str, list[int | None]]:
     """For each method and seed, the steps to float32's loss, its mean over the seeds, or None."""
-    steps: dict[str, list[int | None]] = {method: [] for method in args.methods.split()}
+    methods = [method for method in args.methods.split() if method != ALONE]
+    steps: dict[str, list[int | None]] = {method: [] for method in methods}
     target = statistics.fmean(smooth(of["float32"])[args.target - 1] for of in curves.values())
     for of_seed in curves.values():
         for method, counts in steps.items():
@@ -175,7 +178,7 @@ def show(
     ]
     for method, row in rows.items():
         line = f"| {method} | {row['ms']:.0f} | {best / row['ms']:.2f} |"
-        if steps:
+        if method in steps:
             line += " " + ", ".join(str(count or "not reached") for count in steps[method]) + " |"
             reached = [s for s in seconds[method] if s is not None]
             if len(reached) == len(soonest):
@@ -184,6 +187,8 @@ def show(
                 line += f" {statistics.fmean(reached):.1f} | {gain} |"
             else:
                 line += " | |"
+        elif steps:
+            line += " | | |"
         print(line, flush=True)
 
 
