@@ -73,14 +73,15 @@ install_debian() {
 
 check_python() {
   command -v "$PYTHON" >/dev/null || fail "no Python named '$PYTHON' here: install Python 3.11 or" \
-    "name another one with 'make PYTHON=/path/to/python' (3.9 to 3.11)."
+    "name another one with 'make PYTHON=/path/to/python' (3.10 or 3.11)."
   "$PYTHON" - <<'PY' || exit 1
 import platform, sys
 version, machine = "%d.%d" % sys.version_info[:2], platform.machine()
-if not (3, 9) <= sys.version_info[:2] <= (3, 11) or machine not in ("x86_64", "aarch64"):
-    sys.exit("hipress: %s is Python %s on %s, but MXNet 1.9.1 and the numpy 1.23.5 that it needs "
-             "have wheels for 3.9 to 3.11 on Linux x86_64 and aarch64: name another one with "
-             "'make PYTHON=/path/to/python'." % (sys.executable, version, machine))
+if not (3, 10) <= sys.version_info[:2] <= (3, 11) or machine not in ("x86_64", "aarch64"):
+    sys.exit("hipress: %s is Python %s on %s, but the numpy 1.23.5 that MXNet 1.9.1 needs, and the "
+             "torch 2.13 of the tests, both have wheels for 3.10 and 3.11 only, on Linux x86_64 "
+             "and aarch64: name another one with 'make PYTHON=/path/to/python'."
+             % (sys.executable, version, machine))
 PY
 }
 

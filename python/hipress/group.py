@@ -47,7 +47,7 @@ class Group:
             raise node.Error("a group may have each key once")
         taken = [memory_of(array) for array in gradients]
         given = [memory_of(array) for array in outs]
-        for key, ours, theirs in zip(keys, taken, given, strict=True):
+        for key, ours, theirs in zip(keys, taken, given):
             if ours[1:] != theirs[1:]:
                 raise node.Error(
                     f"gradient and output of key {key} must have the same size and dtype"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import os
 import subprocess
 import sys
@@ -17,6 +18,12 @@ from hipress.launcher import cli as launch_cli
 SPECS = Path(compll_cli.__file__).parent / "specs"
 PLAN = "plan --topology RING --nnodes 4"
 STEP = "simulate --model vgg19 --nodes 4"
+
+
+def test_typer_can_read_the_commands_annotations_on_python_3_9():
+    modules = [importlib.import_module(f"hipress.commands.{name}") for name in cli.COMMANDS]
+    for module in [*modules, compll_cli]:
+        assert not hasattr(module, "annotations"), f"{module.__name__} postpones its annotations"
 
 
 @pytest.fixture

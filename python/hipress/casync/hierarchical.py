@@ -28,10 +28,10 @@ def build(graph: Graph, num_workers: int, home: int, devices_per_host: int) -> N
     for p in range(len(graph.partitions)):
         turn = home + p
         collectors = [host[turn % len(host)] for host in hosts]
-        sums = [_collect(graph, p, *pair) for pair in zip(hosts, collectors, strict=True)]
+        sums = [_collect(graph, p, *pair) for pair in zip(hosts, collectors)]
         owner = turn // devices_per_host % len(hosts)
         results = _between(graph, p, collectors, sums, owner, num_workers)
-        for host, collector, result in zip(hosts, collectors, results, strict=True):
+        for host, collector, result in zip(hosts, collectors, results):
             _share(graph, p, host, collector, result)
 
 

@@ -26,7 +26,7 @@ def build(graph: Graph, num_workers: int, home: int) -> None:
 def around(graph: Graph, p: int, ranks: list[int]) -> None:
     """Adds partition ``p``'s tasks, around the ring ``ranks``, beginning at its first."""
     payload = graph.add(worker(ranks[0]), Op.ENCODE, p, GRADIENT)
-    for terms, (left, rank) in enumerate(zip(ranks, ranks[1:], strict=False), 2):
+    for terms, (left, rank) in enumerate(zip(ranks, ranks[1:]), 2):
         graph.add(worker(left), Op.SEND, p, payload, peer=worker(rank), step=REDUCE)
         here = worker(rank)
         received = graph.add(here, Op.RECV, p, peer=worker(left), step=REDUCE)
@@ -34,7 +34,7 @@ def around(graph: Graph, p: int, ranks: list[int]) -> None:
         payload = graph.add(here, Op.ENCODE, p, total, terms=terms)
     last = ranks[-1]
     graph.add(worker(last), Op.DECODE, p, payload)
-    for left, rank in zip([last, *ranks], ranks[:-1], strict=False):
+    for left, rank in zip([last, *ranks], ranks[:-1]):
         graph.add(worker(left), Op.SEND, p, payload, peer=worker(rank), step=SHARE)
         payload = graph.add(worker(rank), Op.RECV, p, peer=worker(left), step=SHARE)
         graph.add(worker(rank), Op.DECODE, p, payload)

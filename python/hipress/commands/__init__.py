@@ -1,4 +1,8 @@
-"""The commands of `hipress`, one module each; :mod:`hipress.cli` tells how they are found."""
+"""The commands of `hipress`, one module each; :mod:`hipress.cli` tells how they are found.
+
+Their parameters' annotations are not postponed (no ``from __future__ import annotations``): typer
+could not read them on Python 3.9.
+"""
 
 from __future__ import annotations
 

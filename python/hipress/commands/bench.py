@@ -1,7 +1,5 @@
 """`hipress bench`: measure what synchronisation costs on this network."""
 
-from __future__ import annotations
-
 import typer
 
 app = typer.Typer(no_args_is_help=True, rich_markup_mode=None)

@@ -1,7 +1,5 @@
 """`hipress codecs`: which compression types there are."""
 
-from __future__ import annotations
-
 import json
 from typing import Annotated
 

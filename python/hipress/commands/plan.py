@@ -1,7 +1,5 @@
 """`hipress plan`: SeCoPaPlan.txt from a list of gradients and a profile."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Annotated, Optional
 

@@ -1,7 +1,5 @@
 """`hipress profile`: measures a cluster's codecs and network through a job's own machinery."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

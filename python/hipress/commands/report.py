@@ -1,7 +1,5 @@
 """`hipress report`: where the time of a job went."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Annotated, Optional
 

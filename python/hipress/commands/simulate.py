@@ -1,7 +1,5 @@
 """`hipress simulate`: step time and scaling of a cluster that need not be there."""
 
-from __future__ import annotations
-
 import json
 import time
 from dataclasses import replace
@@ -125,7 +123,7 @@ def command(
         _describe(values, net, timeline)
 
 
-def _describe(values: dict, net, timeline: Path | None) -> None:
+def _describe(values: dict, net, timeline: Optional[Path]) -> None:
     lines = [
         f"{net.name}: {values['gradients']} gradients, {values['gradient_bytes'] / 2**20:.0f} MiB "
         f"({net.source})",

@@ -5,8 +5,6 @@
     compll check my_algorithm.cll                         compiled code against the interpreter
 """
 
-from __future__ import annotations
-
 import re
 import sys
 import time

@@ -135,7 +135,7 @@ class FrozenAdamW(torch.optim.Optimizer):
         for group, more in zip(state_dict["param_groups"], ours):  # super() compares their numbers
             self._check({**self.defaults, **more, **group})
         super().load_state_dict(state_dict)
-        for group, more in zip(self.param_groups, ours, strict=True):
+        for group, more in zip(self.param_groups, ours):
             for name, value in more.items():
                 group.setdefault(name, value)
         for state in self.state.values():  # AdamW updates it in every step

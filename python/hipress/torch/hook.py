@@ -122,7 +122,7 @@ class Compression(Synchronizer):
             error = HipressError("sparse gradients cannot be compressed: use sparse=False")
             raise self.engine.fail(error, f"bucket {bucket.index()}")
         entries = []
-        for parameter, gradient in zip(bucket.parameters(), bucket.gradients(), strict=True):
+        for parameter, gradient in zip(bucket.parameters(), bucket.gradients()):
             offset = gradient.storage_offset() - flat.storage_offset()
             entries.append((self.names[id(parameter)], offset, gradient.numel()))
         if bucket.index() == 0:  # the first one of this backward pass

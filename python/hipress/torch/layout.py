@@ -266,7 +266,7 @@ class Layout:
         else:
             terms = [
                 self._term(i == GRADIENT, source, offset, count)
-                for i, source in zip(task.inputs, sources, strict=True)
+                for i, source in zip(task.inputs, sources)
             ]
         first, *others = terms
 

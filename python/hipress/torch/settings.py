@@ -169,7 +169,7 @@ def agree(group: dist.ProcessGroup, mine: Mapping[str, str], problem: str = "") 
 def _difference(left: str, right: str | None, most: int = 160) -> str:
     """The two texts, from where they begin to differ if they are long."""
     right = str(right)
-    at = next((i for i, (a, b) in enumerate(zip(left, right, strict=False)) if a != b), 0)
+    at = next((i for i, (a, b) in enumerate(zip(left, right)) if a != b), 0)
     at = max(0, at - 40) if max(len(left), len(right)) > most else 0
     return " and ".join(repr(text[at : at + most]) for text in (left, right))
 
