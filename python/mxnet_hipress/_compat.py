@@ -6,6 +6,7 @@ import builtins
 import os
 from types import ModuleType
 
+_INSTALL = "needs MXNet 1.9.1 (Python 3.9 to 3.11): pip install 'hipress[mxnet]'"
 _ALIASES = ("bool", "int", "float", "complex", "object", "str")
 
 
@@ -18,7 +19,7 @@ def restore_numpy_aliases() -> None:
 
     if int(numpy.__version__.split(".")[0]) >= 2:
         raise ImportError(
-            f"MXNet 1.9 does not work with NumPy {numpy.__version__}: install numpy<2"
+            f"MXNet does not work with NumPy {numpy.__version__}, and mxnet_hipress {_INSTALL}"
         )
     for name in _ALIASES:
         if name not in numpy.__dict__:
@@ -41,8 +42,7 @@ def import_mxnet() -> ModuleType:
     except ModuleNotFoundError as error:
         if error.name != "mxnet":
             raise
-        needs = "mxnet_hipress needs MXNet 1.9.1 (Python 3.9 to 3.11): pip install 'hipress[mxnet]'"
-        raise ImportError(needs) from error
+        raise ImportError(f"mxnet_hipress {_INSTALL}") from error
     finally:
         if role is not None:
             os.environ["DMLC_ROLE"] = role
