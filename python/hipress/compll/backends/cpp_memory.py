@@ -71,13 +71,17 @@ class MemoryWriter:
 
     def load_at(self, instr: Instr) -> str:
         name = instr.vec[0]
-        index = self.value(instr.args[0])
+        where, index = instr.args[0], self.value(instr.args[0])
+        runs = where.op == "load" and where.vec[0] in self.owner.runs
+        if runs:
+            index = f"{self.owner.memory(where.vec[0])} + at, {index}"
         if self.owner.function.vectors[name].kind == "input":
-            return f"GatherGradient(call, {index})"
+            return f"GatherGradient{'Runs<kTail>' if runs else ''}(call, {index})"
         memory, size = self.owner.memory(name), self.owner.size(name)
         has = self.owner.has(name)
         size = f"{has} ? {size} : 0" if has else size
-        return f"Gather<{LANE[instr.type]}>({memory}, {size}, {index})"
+        gather = "GatherRuns<kTail, " if runs else "Gather<"
+        return f"{gather}{LANE[instr.type]}>({memory}, {size}, {index})"
 
     def bucket_load(self, instr: Instr) -> str:
         block = "block" if self.bucket is not None else f"i / {self.owner.value(instr.args[0])}"
