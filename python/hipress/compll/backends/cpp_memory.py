@@ -116,12 +116,15 @@ class MemoryWriter:
                 f"StoreMasks<kTail, {self.msb(name)}>({masks}, {memory}, i, {size});"
             )
             return
-        value = self.value(instr.args[0])
+        code = instr.args[0]
+        high = _upper_half(code, vector.bits)
+        value = self.value(high or code)
         self.before += [f"I {codes}[kVectors];", *_cleared(codes, "I{}")]
         masked = f"kTail ? Select(Valid(left), {value}, I{{}}) : {value}"
         self.tile.append(f"{codes}[v] = {masked};")
         self.after.append(
-            f"StoreTile<kTail, {self.msb(name)}>({codes}, {vector.bits}, {memory}, i, {size});"
+            f"StoreTile<kTail, {self.msb(name)}{', true' if high else ''}>({codes}, {vector.bits}, "
+            f"{memory}, i, {size});"
         )
 
     def masks(self, store: Instr, name: str) -> str | None:
@@ -173,6 +176,14 @@ class MemoryWriter:
         ]
         self.finish.append(f"candidates{number}.End(worker, candidate{number});")
         self.epilogue += self.owner.after_ranking(ranking, f"candidates{number}")
+
+
+def _upper_half(code: Instr, bits: int | str) -> Instr | None:
+    """What a code is the upper half of: where codes are packed it is found without a shift."""
+    if code.op != "wrap" or code.attrs["bits"] != bits or code.args[0].op != "shr":
+        return None
+    whole, amount = code.args[0].args
+    return whole if amount.op == "const" and amount.attrs["value"] == 16 else None
 
 
 def _cleared(name: str, value: str) -> list[str]:
