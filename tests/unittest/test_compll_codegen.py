@@ -174,7 +174,8 @@ void Encode(float* gradient, uint8* compressed) {
   float at = quantile(gradient, share);
   int* top = topk(gradient, int(ceil(share * gradient.size)));
   int* drawn = random_indices(gradient.size, int(share * gradient.size));
-  compressed = concat(at, uint32(top), uint32(drawn));
+  float* seen = sample(gradient, int(share * gradient.size));
+  compressed = concat(at, uint32(top), uint32(drawn), seen);
 }
 """
 
@@ -193,6 +194,25 @@ def test_any_rank_and_any_number_of_strata(isa):
             two = compll.Compiled(program, isa, share=share)
             for x in (gradient(n), ties, special, np.ones(n, np.float32)):
                 assert one.encode(x) == two.encode(x), (n, share)
+
+
+def test_a_sample_is_runs_of_neighbours_spread_evenly():
+    """Of 8 parts of range(1001), 4 numbers each from a multiple of 4 on, 1000 at most; or all."""
+    text = """
+    void E(float* g, uint8* c) { c = concat(sample(g, 30)); }"""
+    coder = compll.Interpreter(from_text(text))
+    values = np.arange(1001, dtype=np.float32)
+    starts = set()
+    for step in range(40):
+        seen = np.frombuffer(coder.encode(values, step=step), np.float32)
+        runs = [seen[j : j + 4] for j in range(0, 30, 4)]
+        for part, run in enumerate(runs):
+            assert (run == np.minimum(run[0] + np.arange(run.size), 1000)).all() and run[0] % 4 == 0
+            assert part * 251 // 8 <= run[0] / 4 < (part + 1) * 251 // 8
+        starts.add(tuple(run[0] for run in runs))
+    assert len(starts) == 40
+    few = values[:30]
+    assert coder.encode(few) == few.tobytes()
 
 
 def test_philox_known_answers():

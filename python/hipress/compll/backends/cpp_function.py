@@ -62,6 +62,11 @@ class FunctionWriter(PayloadWriter, RankingWriter):
             and any(i.op == "element" and i.vec == node.vec[:1] for i in function.instrs())
         }  # fmt: skip
         self.ranked: dict[str, Ranking] = rankings(function, lazy)
+        # Sampled indices: neighbours come together.
+        self.runs = {
+            node.vec[0] for node in function.body if isinstance(node, Instr)
+            and node.op == "random_indices" and node.attrs["run"] > 1
+        }  # fmt: skip
         self.index_checks = {
             node.vec[1] for node in function.body if isinstance(node, Instr)
             and node.op == "scatter" and function.vectors[node.vec[1]].kind == "field"
@@ -213,6 +218,8 @@ class FunctionWriter(PayloadWriter, RankingWriter):
             elif name not in self.pointers and name not in self.filters:
                 self.allocate(name)
         lines = LoopWriter(self, loop, self.loops).lines()
+        for name in node_writes(loop) & self.ranked.keys():
+            lines = self.unless_all(self.ranked[name], lines)
         self.loops += 1
         if self.function.output in node_writes(loop) and self.function.kind == "decode":
             skip = "call.check_only" + (" || part.add" if self.sparse_output else "")
@@ -323,9 +330,10 @@ class FunctionWriter(PayloadWriter, RankingWriter):
     def do_random_indices(self, instr: Instr) -> None:
         size = f"Clip({self.value(instr.args[0])}, n)"
         self.allocate_counted(instr, f"Clip({self.value(instr.args[1])}, {size})")
+        target = self.memory(instr.vec[0])
+        strata, arena = ("Strata", "") if instr.attrs["run"] == 1 else ("SampleRuns", "&arena, ")
         self.lines.append(
-            f"Strata({size}, {self.value(instr)}, key, {instr.attrs['site']}, "
-            f"{self.memory(instr.vec[0])});"
+            f"{strata}({size}, {self.value(instr)}, key, {instr.attrs['site']}, {arena}{target});"
         )
 
     def do_scatter(self, instr: Instr) -> None:

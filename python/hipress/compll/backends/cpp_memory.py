@@ -71,13 +71,17 @@ class MemoryWriter:
 
     def load_at(self, instr: Instr) -> str:
         name = instr.vec[0]
-        index = self.value(instr.args[0])
+        where, index = instr.args[0], self.value(instr.args[0])
+        runs = where.op == "load" and where.vec[0] in self.owner.runs
+        if runs:
+            index = f"{self.owner.memory(where.vec[0])} + at, {index}"
         if self.owner.function.vectors[name].kind == "input":
-            return f"GatherGradient(call, {index})"
+            return f"GatherGradient{'Runs<kTail>' if runs else ''}(call, {index})"
         memory, size = self.owner.memory(name), self.owner.size(name)
         has = self.owner.has(name)
         size = f"{has} ? {size} : 0" if has else size
-        return f"Gather<{LANE[instr.type]}>({memory}, {size}, {index})"
+        gather = "GatherRuns<kTail, " if runs else "Gather<"
+        return f"{gather}{LANE[instr.type]}>({memory}, {size}, {index})"
 
     def bucket_load(self, instr: Instr) -> str:
         block = "block" if self.bucket is not None else f"i / {self.owner.value(instr.args[0])}"
@@ -112,12 +116,15 @@ class MemoryWriter:
                 f"StoreMasks<kTail, {self.msb(name)}>({masks}, {memory}, i, {size});"
             )
             return
-        value = self.value(instr.args[0])
+        code = instr.args[0]
+        high = _upper_half(code, vector.bits)
+        value = self.value(high or code)
         self.before += [f"I {codes}[kVectors];", *_cleared(codes, "I{}")]
         masked = f"kTail ? Select(Valid(left), {value}, I{{}}) : {value}"
         self.tile.append(f"{codes}[v] = {masked};")
         self.after.append(
-            f"StoreTile<kTail, {self.msb(name)}>({codes}, {vector.bits}, {memory}, i, {size});"
+            f"StoreTile<kTail, {self.msb(name)}{', true' if high else ''}>({codes}, {vector.bits}, "
+            f"{memory}, i, {size});"
         )
 
     def masks(self, store: Instr, name: str) -> str | None:
@@ -169,6 +176,14 @@ class MemoryWriter:
         ]
         self.finish.append(f"candidates{number}.End(worker, candidate{number});")
         self.epilogue += self.owner.after_ranking(ranking, f"candidates{number}")
+
+
+def _upper_half(code: Instr, bits: int | str) -> Instr | None:
+    """What a code is the upper half of: where codes are packed it is found without a shift."""
+    if code.op != "wrap" or code.attrs["bits"] != bits or code.args[0].op != "shr":
+        return None
+    whole, amount = code.args[0].args
+    return whole if amount.op == "const" and amount.attrs["value"] == 16 else None
 
 
 def _cleared(name: str, value: str) -> list[str]:

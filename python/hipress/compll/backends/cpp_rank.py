@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from hipress.compll.backends.cpp_loop import LoopWriter
 from hipress.compll.backends.cpp_payload import indent
-from hipress.compll.ir.ir import Function, Instr, Loop, reads
+from hipress.compll.ir.ir import Function, Instr, Loop, node_writes, reads
 from hipress.compll.passes.slices import backward
 
 if TYPE_CHECKING:
@@ -168,6 +168,16 @@ class RankingWriter:
             f"  return FloorOf(sample, lines, {domain}, {count});",
             "}();",
         ]
+
+    def unless_all(self, ranking: Ranking, lines: list[str]) -> list[str]:
+        """A loop that makes nothing but the values: if all of them are wanted, none is made."""
+        if ranking.loop.results or len(node_writes(ranking.loop)) > 1:
+            return lines
+        topk = ranking.topk
+        count, domain = self.value(topk), self.value(ranking.loop.domain)
+        target = self.memory(topk.vec[0])
+        all_ = f"if ({count} == {domain}) {{ std::iota({target}, {target} + {count}, 0); }} else {{"
+        return [all_, *indent(lines), "}"]
 
     def after_ranking(self, ranking: Ranking, candidates: str) -> list[str]:
         """The k largest of the candidates, or of all values if the sample misled."""

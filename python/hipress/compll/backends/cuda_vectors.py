@@ -200,8 +200,10 @@ class VectorWriter:
         target = instr.vec[0]
         owner.allocate(target)
         put = owner.put(target, "j", "static_cast<int32_t>(index)")
+        run, size = instr.attrs["run"], owner.value(instr.args[0])
+        strata = "ForStrata" if run == 1 else f"ForRuns<{run}>"
         step.body += [
-            f"ForStrata(team, Clip({owner.value(instr.args[0])}, n), {owner.value(instr)}, key, "
+            f"{strata}(team, Clip({size}, n), {owner.value(instr)}, key, "
             f"{instr.attrs['site']}, [&](int64_t j, int64_t index) {{ {put}; }});"
         ]
 

@@ -274,7 +274,10 @@ class _Run:
         return low + (words * (high - low) >> 32)
 
     def do_random_indices(self, instr: Instr, args: list) -> int:
-        indices = self.strata(min(max(args[0], 0), self.n), args[1], instr.attrs["site"])
+        run, size = instr.attrs["run"], min(max(args[0], 0), self.n)
+        count = min(max(args[1], 0), size)
+        starts = run * self.strata(-(-size // run), -(-count // run), instr.attrs["site"])
+        indices = np.minimum((starts[:, None] + np.arange(run)).ravel()[:count], size - 1)
         self.memory[instr.vec[0]] = indices.astype(np.int32)
         return indices.size
 

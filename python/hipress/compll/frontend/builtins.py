@@ -5,7 +5,7 @@ from __future__ import annotations
 from hipress.compll.frontend import ast, scope
 from hipress.compll.frontend.errors import CompileError
 from hipress.compll.frontend.scope import Closure, Range, Scalar, Vec
-from hipress.compll.ir.ir import Block, Instr
+from hipress.compll.ir.ir import RUN, Block, Instr
 
 _ELEMENTWISE = {"floor": 1, "ceil": 1, "abs": 1, "sqrt": 1, "isfinite": 1, "isnan": 1,
                 "max": 2, "min": 2, "bits": 1, "from_bits": 1}  # fmt: skip
@@ -247,17 +247,16 @@ class Builtins:
     def do_sample(self, node: ast.Call, hint: str, elem_type: object) -> Vec:
         self.expect_args(node, 2)
         source = self.floats(self.vector(node.args[0]), node.args[0])
-        indices = self.random_indices(self.size_of(source), self.whole(node.args[1]), hint, node)
-        return self.gathered(source, indices, hint)
+        size, count = self.size_of(source), self.whole(node.args[1])
+        return self.gathered(source, self.random_indices(node, size, count, hint, RUN), hint)
 
     def do_random_indices(self, node: ast.Call, hint: str, elem_type: object) -> Vec:
         self.expect_args(node, 2)
-        return self.random_indices(
-            self.whole(node.args[0]), self.whole(node.args[1]), hint, node
-        )
+        size, k = self.whole(node.args[0]), self.whole(node.args[1])
+        return self.random_indices(node, size, k, hint, run=1)
 
-    def random_indices(self, size: Instr, k: Instr, hint: str, node: ast.Call) -> Vec:
-        found = self.emit("random_indices", [size, k], "i64", [""], site=self.sites)
+    def random_indices(self, node: ast.Call, size: Instr, k: Instr, hint: str, run: int) -> Vec:
+        found = self.emit("random_indices", [size, k], "i64", [""], site=self.sites, run=run)
         self.sites += 1
         found.vec[0] = self.new_vector(hint, "i32", found)
         return Vec(found.vec[0], ast.TypeName("int", None, node.pos))

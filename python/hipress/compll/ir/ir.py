@@ -15,8 +15,9 @@ Of loop bodies only
     index, load v[i], load_at v[args[0]] (clamped into v), bucket_load v[i / bucket],
     store v[i], reduce (its value is a scalar outside the loop), bucket_reduce (writes v)
 Of functions only
-    compact (indices where a mask is 1; the value is their number), topk, sort, random_indices,
-    scatter, element, field, field_vector, end_of_payload, require, emit
+    compact (indices where a mask is 1; the value is their number), topk, sort, random_indices (in
+    runs of neighbours: 1 or RUN), scatter, element, field, field_vector, end_of_payload, require,
+    emit
 """
 
 from __future__ import annotations
@@ -32,6 +33,8 @@ BINARY = {
 COMPARE = {"lt", "le", "gt", "ge", "eq", "ne"}
 UNARY = {"neg", "not", "floor", "ceil", "abs", "sqrt", "isfinite", "isnan"}
 RANK = {"bool": 0, "i32": 1, "u32": 2, "i64": 3, "f32": 4, "f64": 5}
+RUN = 4
+"""Neighbours that `sample` takes together: they are in one cache line, 16 bytes for one load."""
 STORAGE_BITS = {"f32": 32, "i32": 32, "u32": 32, "f16": 16, "bf16": 16, "u16": 16}
 
 _ids = count()

@@ -110,6 +110,8 @@ def _line(instr: Instr, names: _Names) -> str:
         right = f"saturate<{instr.attrs['bits']}> {args[0]}"
     elif op in ("random", "random16"):
         right = f"{op} site {instr.attrs['site']}"
+    elif op == "random_indices" and instr.attrs["run"] > 1:
+        right = " ".join([op, *vec, *args, f"runs of {instr.attrs['run']}"])
     elif op == "field":
         right = f"field {instr.attrs['elem']}"
     elif op == "field_vector":

@@ -104,6 +104,22 @@ COMPLL_INLINE F Smaller(F a, F b) {
   return Select(a < b, a, b);
 #endif
 }
+COMPLL_INLINE U Larger(U a, U b) {
+#if defined(COMPLL_AVX512)
+  return reinterpret_cast<U>(
+      _mm512_max_epu32(reinterpret_cast<__m512i>(a), reinterpret_cast<__m512i>(b)));
+#else
+  return Select(Gt(a, b), a, b);
+#endif
+}
+COMPLL_INLINE U Smaller(U a, U b) {
+#if defined(COMPLL_AVX512)
+  return reinterpret_cast<U>(
+      _mm512_min_epu32(reinterpret_cast<__m512i>(a), reinterpret_cast<__m512i>(b)));
+#else
+  return Select(Lt(a, b), a, b);
+#endif
+}
 COMPLL_INLINE float Larger(float a, float b) { return a > b ? a : b; }
 COMPLL_INLINE float Smaller(float a, float b) { return a < b ? a : b; }
 

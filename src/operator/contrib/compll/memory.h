@@ -184,6 +184,28 @@ COMPLL_INLINE V Gather(const T* data, int64_t size, I index) {
 #endif
 }
 
+/// Neighbours that a sample takes together: 16 bytes.
+constexpr int kRun = 4;
+/// The same for the indices at `at`, which come in runs of neighbours, but for the last of all.
+template <bool kTail, typename V, typename T>
+COMPLL_INLINE V GatherRuns(const T* data, int64_t size, const int32_t* at, I index) {
+  if (kTail || at[kLanes - kRun] + kRun > size) return Gather<V>(data, size, index);
+#if defined(COMPLL_AVX512)
+  const auto run = [&](int r) __attribute__((always_inline)) {
+    return _mm_loadu_si128(reinterpret_cast<const __m128i*>(data + at[r * kRun]));
+  };
+  const __m512i first = _mm512_inserti32x4(_mm512_castsi128_si512(run(0)), run(1), 1);
+  return reinterpret_cast<V>(
+      _mm512_inserti32x4(_mm512_inserti32x4(first, run(2), 2), run(3), 3));
+#else
+  V value;
+  for (int r = 0; r < kLanes / kRun; ++r) {
+    std::memcpy(reinterpret_cast<T*>(&value) + r * kRun, data + at[r * kRun], kRun * sizeof(T));
+  }
+  return value;
+#endif
+}
+
 /// Lane l of the result is lane l + width (mod kLanes).
 template <typename V>
 COMPLL_INLINE V TurnLanes(V value, int width) {

@@ -47,6 +47,32 @@ inline int64_t CountBelow(const uint32_t* keys, int64_t count, uint32_t bound) {
   return below;
 }
 
+/// The smallest and the largest of the keys, of which there is one at least.
+inline void Extremes(const uint32_t* keys, int64_t count, uint32_t* low, uint32_t* high) {
+  U least[2], most[2];
+  for (int c = 0; c < 2; ++c) least[c] = most[c] = Set(keys[0]);
+  int64_t j = 0;
+  for (; j + 2 * kLanes <= count; j += 2 * kLanes) {
+    COMPLL_UNROLL
+    for (int c = 0; c < 2; ++c) {
+      const U key = Load<false>(keys, j + c * kLanes, kLanes);
+      least[c] = Smaller(key, least[c]);
+      most[c] = Larger(key, most[c]);
+    }
+  }
+  least[0] = Smaller(least[0], least[1]);
+  most[0] = Larger(most[0], most[1]);
+  *low = keys[0], *high = keys[0];
+  for (int l = 0; l < kLanes; ++l) {
+    *low = std::min(*low, least[0][l]);
+    *high = std::max(*high, most[0][l]);
+  }
+  for (; j < count; ++j) {
+    *low = std::min(*low, keys[j]);
+    *high = std::max(*high, keys[j]);
+  }
+}
+
 /// Moves the keys of [low, high] to the front; returns their number.
 inline int64_t KeepBetween(uint32_t* keys, int64_t count, uint32_t low, uint32_t high) {
   int64_t inside = 0, j = 0;
@@ -67,51 +93,57 @@ inline int64_t KeepBetween(uint32_t* keys, int64_t count, uint32_t low, uint32_t
   return inside;
 }
 
-/// Of many keys those of the histogram's bucket that holds the rank-th; makes it the rank among them.
-inline int64_t KeepBucket(uint32_t* keys, int64_t count, int64_t* rank) {
-  constexpr uint32_t kBuckets = 2048;
-  uint32_t low = keys[0], high = keys[0];
-  for (int64_t j = 1; j < count; ++j) {
-    low = std::min(low, keys[j]);
-    high = std::max(high, keys[j]);
+/// The rank-th smallest of a few keys: each of them is compared with all.
+inline uint32_t NthOfFew(const uint32_t* keys, int64_t count, int64_t rank) {
+  for (int64_t j = 0;; ++j) {
+    const uint32_t key = keys[j];
+    int64_t below = 0, equal = 0;
+    for (int64_t i = 0; i < count; i += kTile) {
+      below += __builtin_popcountll(WhichKeys(keys, i, count, [&](U k) { return Lt(k, Set(key)); }));
+      equal += __builtin_popcountll(WhichKeys(keys, i, count, [&](U k) { return Eq(k, Set(key)); }));
+    }
+    if (below <= rank && rank < below + equal) return key;
   }
-  int shift = 0;
-  while ((high - low) >> shift >= kBuckets) ++shift;
-  int64_t counts[kBuckets] = {};
-  for (int64_t j = 0; j < count; ++j) ++counts[(keys[j] - low) >> shift];
-  uint32_t bucket = 0;
-  while (*rank >= counts[bucket]) *rank -= counts[bucket++];
-  const uint32_t first = low + (bucket << shift);
-  return KeepBetween(keys, count, first, first + ((uint32_t(1) << shift) - 1));
 }
 
 /*!
  * \brief The rank-th smallest (from 0) of `count` keys, which are reordered; a tile may be read after
  *        them.
  *
- * The range that holds it is halved, by counting, until few keys are in it.
+ * A range that holds it is narrowed, by counting the keys below its next end, until few are in it:
+ * those alone are looked at from then on. The next end is where evenly spread keys would have the
+ * rank, and somewhat beyond, so that the other end comes close as well; every third is in the middle,
+ * which does not depend on how keys are spread.
  */
 inline uint32_t NthKey(uint32_t* keys, int64_t count, int64_t rank) {
-  constexpr int64_t kFew = 64, kMany = 32768;
-  uint32_t low = 0, high = ~uint32_t(0);
-  if (count > kMany) count = KeepBucket(keys, count, &rank);
-  int64_t before = 0, inside = count;  // keys below low, and in [low, high]
-  while (inside > kFew && low < high) {
-    const uint32_t middle = low + (high - low) / 2 + 1;
-    const int64_t below = CountBelow(keys, count, middle);
-    if (rank < below) {
-      high = middle - 1;
-      inside = below - before;
-    } else {
-      low = middle;
-      inside -= below - before;
-      before = below;
+  constexpr int64_t kFew = kTile, kBeyond = 16;
+  uint32_t low, high;
+  Extremes(keys, count, &low, &high);
+  int64_t side = rank < count / 2 ? 1 : -1;
+  while (count > kFew && low < high) {
+    int64_t before = 0, inside = count;  // keys below low, and in [low, high]
+    for (int turn = 1; inside > std::max(kFew, count / 8) && low < high; ++turn) {
+      const int64_t here = rank - before;
+      const int64_t beyond = std::max(kBeyond, std::min(here, inside - here) / 2);
+      const int64_t aim = std::min(std::max<int64_t>(here + side * beyond, 1), inside - 1);
+      const double share = turn % 3 == 0 ? 0.5 : static_cast<double>(aim) / inside;
+      const uint32_t middle = low + 1 + static_cast<uint32_t>((high - low) * share);
+      const int64_t below = CountBelow(keys, count, middle);
+      if (rank < below) {
+        high = middle - 1;
+        inside = below - before;
+        side = -1;
+      } else {
+        low = middle;
+        inside -= below - before;
+        before = below;
+        side = 1;
+      }
     }
+    count = KeepBetween(keys, count, low, high);
+    rank -= before;
   }
-  if (low == high) return low;
-  if (inside < count) KeepBetween(keys, count, low, high);
-  std::nth_element(keys, keys + rank - before, keys + inside);
-  return keys[rank - before];
+  return low == high ? low : NthOfFew(keys, count, rank);
 }
 
 /// sorted(values)[rank], the rank clamped into the vector; 0 of an empty one.

@@ -66,6 +66,12 @@ COMPLL_INLINE uint64_t ReverseInBytes(uint64_t bits) {
 // Packing ------------------------------------------------------------------
 
 #if defined(COMPLL_AVX512)
+using Words = uint16_t __attribute__((vector_size(64)));
+COMPLL_INLINE Words OddWords() {
+  Words place;
+  for (int w = 0; w < 32; ++w) place[w] = static_cast<uint16_t>(2 * w + 1);
+  return place;
+}
 /// The low bytes of 64 lanes, in order.
 COMPLL_INLINE __m512i TileBytes(const I* codes) {
   auto raw = [&](int v) { return reinterpret_cast<__m512i>(codes[v]); };
@@ -73,6 +79,16 @@ COMPLL_INLINE __m512i TileBytes(const I* codes) {
   return _mm512_permutexvar_epi32(
       _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15),
       _mm512_packus_epi16(pairs[0], pairs[1]));
+}
+/// The low `bits` bits of the upper halves of 64 lanes, as bytes in order.
+COMPLL_INLINE __m512i HighTileBytes(const I* codes, int bits) {
+  auto upper = [&](int v) __attribute__((always_inline)) {
+    const auto lanes = __builtin_shuffle(reinterpret_cast<Words>(codes[v]),
+                                         reinterpret_cast<Words>(codes[v + 1]), OddWords());
+    return reinterpret_cast<__m512i>(lanes & static_cast<uint16_t>((1 << bits) - 1));
+  };
+  return _mm512_permutexvar_epi64(_mm512_setr_epi64(0, 2, 4, 6, 1, 3, 5, 7),
+                                  _mm512_packus_epi16(upper(0), upper(2)));
 }
 #elif defined(COMPLL_AVX2)
 COMPLL_INLINE __m256i TileBytes(const I* codes) {
@@ -89,13 +105,22 @@ COMPLL_INLINE uint64_t LowBytes(__m256i lanes) {
 }
 #endif
 
-/// Writes 64 codes, each below 2^bits, as 8 * bits bytes.
-template <bool kMsb>
+/// Writes 64 codes, each below 2^bits, as 8 * bits bytes. kHigh: they begin at bit 16 of their lanes,
+/// and other bits may be set.
+template <bool kMsb, bool kHigh>
 COMPLL_INLINE void PackTile(const I* codes, int bits, uint8_t* out) {
+#if !defined(COMPLL_AVX512)
+  if constexpr (kHigh) {
+    I low[kVectors];
+    COMPLL_UNROLL
+    for (int v = 0; v < kVectors; ++v) low[v] = codes[v] >> 16 & ((1 << bits) - 1);
+    return PackTile<kMsb, false>(low, bits, out);
+  }
+#endif
   if (bits == 1) {
     M masks[kVectors];
     COMPLL_UNROLL
-    for (int v = 0; v < kVectors; ++v) masks[v] = Ne(codes[v], I{});
+    for (int v = 0; v < kVectors; ++v) masks[v] = Ne(kHigh ? codes[v] & 0x10000 : codes[v], I{});
     uint64_t word = JoinMasks(masks);
     if (kMsb) word = ReverseInBytes(word);
     std::memcpy(out, &word, sizeof(word));
@@ -103,7 +128,7 @@ COMPLL_INLINE void PackTile(const I* codes, int bits, uint8_t* out) {
   }
   alignas(64) uint8_t bytes[kTile];
 #if defined(COMPLL_AVX512)
-  const __m512i tile = TileBytes(codes);
+  const __m512i tile = kHigh ? HighTileBytes(codes, bits) : TileBytes(codes);
   if (bits == 2) {
     const __m512i pairs = _mm512_maddubs_epi16(tile, _mm512_set1_epi32(kMsb ? 0x01041040 : 0x40100401));
     const __m512i fours = _mm512_madd_epi16(pairs, _mm512_set1_epi16(1));
@@ -150,15 +175,15 @@ COMPLL_INLINE void PackTile(const I* codes, int bits, uint8_t* out) {
   }
 }
 
-/// Writes tile `i` of a packed vector; a tail's codes beyond the vector must be 0.
-template <bool kTail, bool kMsb>
+/// Writes tile `i` of a packed vector; a tail's codes beyond the vector must be 0. kHigh: see PackTile.
+template <bool kTail, bool kMsb, bool kHigh = false>
 COMPLL_INLINE void StoreTile(const I* codes, int bits, uint8_t* vector, int64_t i, int64_t bytes) {
   const int64_t at = i / 8 * bits;
   if (!kTail) {
-    PackTile<kMsb>(codes, bits, vector + at);
+    PackTile<kMsb, kHigh>(codes, bits, vector + at);
   } else {
     uint8_t packed[kTile];
-    PackTile<kMsb>(codes, bits, packed);
+    PackTile<kMsb, kHigh>(codes, bits, packed);
     const int64_t left = bytes - at;
     std::memcpy(vector + at, packed, left < 8 * bits ? left : 8 * bits);
   }

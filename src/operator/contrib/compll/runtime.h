@@ -199,6 +199,13 @@ COMPLL_INLINE F GatherGradient(const CompllEncodeCall& call, I index) {
   return value;
 }
 
+/// The same for indices in runs, see GatherRuns.
+template <bool kTail>
+COMPLL_INLINE F GatherGradientRuns(const CompllEncodeCall& call, const int32_t* at, I index) {
+  if (call.gradient_type != COMPLL_FLOAT32) return GatherGradient(call, index);
+  return GatherRuns<kTail, F>(static_cast<const float*>(call.gradient), call.n, at, index);
+}
+
 // Payloads ------------------------------------------------------------------
 
 inline int Fail(const CompllDecodeCall& call, const char* format, ...)

@@ -6,6 +6,7 @@
 #define HIPRESS_OPERATOR_CONTRIB_COMPLL_SPARSE_H_
 
 #include <cmath>
+#include <numeric>
 
 #include "operator/contrib/compll/order.h"
 
@@ -285,6 +286,21 @@ inline void Strata(int64_t n, int64_t k, const PhiloxKey& key, uint32_t site, in
       rest -= Select(wraps, parts, none);
       low += step + Select(wraps, one, none);
     }
+  }
+}
+
+/// k indices of range(n), k <= n: runs of kRun neighbours, one of each of equal parts.
+inline void SampleRuns(int64_t n, int64_t k, const PhiloxKey& key, uint32_t site, Arena* arena,
+                       int32_t* out) {
+  const int64_t runs = (k + kRun - 1) / kRun;
+  int32_t* const run = arena->Get<int32_t>(runs);
+  Strata((n + kRun - 1) / kRun, runs, key, site, run);
+  const I last = Set(static_cast<int32_t>(n - 1));
+  for (int64_t j = 0; j < k; j += kLanes) {
+    const I each = __builtin_shuffle(Load<false>(run, j / kRun, kLanes), Lanes(0) / kRun);
+    const I at = each * kRun + Lanes(0) % kRun;
+    Store<true>(out, j, static_cast<int>(std::min<int64_t>(k - j, kLanes)),
+                Select(Gt(at, last), last, at));
   }
 }
 

@@ -242,6 +242,18 @@ COMPLL_UNROLL
   });
 }
 
+/// work(j, index) for k indices of range(n): runs of neighbours, one of each of equal parts.
+template <int kRun, class Team, class Work>
+COMPLL_DEVICE void ForRuns(const Team& team, int64_t n, int64_t k, const PhiloxKey& key,
+                           uint32_t site, const Work& work) {
+  ForStrata(team, (n + kRun - 1) / kRun, (k + kRun - 1) / kRun, key, site,
+            [&](int64_t part, int64_t run) {
+              for (int64_t j = part * kRun; j < Least(k, (part + 1) * kRun); ++j) {
+                work(j, Least(run * kRun + j % kRun, n - 1));
+              }
+            });
+}
+
 template <typename T>
 COMPLL_DEVICE T Element(const T* values, int64_t size, int64_t at) {
   if (size <= 0) return T(0);
