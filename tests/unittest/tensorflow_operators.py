@@ -63,7 +63,7 @@ def payload_bytes(payload: list[tf.Tensor]) -> bytes:
     data = payload[0].numpy().tobytes()
     if len(payload) == 1:
         return data
-    size = int(payload[1])
+    size = int(payload[1][0])
     assert not any(data[size:]), "what is after a payload must be zeros"
     return data[:size]
 
