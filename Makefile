@@ -27,6 +27,10 @@ $(STAMPS)/system: tools/setup.sh
 $(VENV)/.ready: tools/setup.sh pyproject.toml | $(STAMPS)/system
 	@$(SETUP) python
 
+# Where the package index has no TensorFlow, its tests skip; the next `make test` asks for it again.
+$(VENV)/.tensorflow: $(VENV)/.ready
+	@$(SETUP) tensorflow || echo "hipress: no TensorFlow here: its tests will be skipped"
+
 setup: $(STAMPS)/system $(VENV)/.ready  ## Debian packages, .venv and Python packages
 
 # Ninja itself knows what is out of date.
@@ -56,7 +60,7 @@ test-cpp: native-tests
 	@ctest --test-dir build --output-on-failure --no-tests=error -j $(JOBS)
 
 # The outer limit ends even a run that hangs in native code, where pytest-timeout cannot reach.
-test-python: native-tests
+test-python: native-tests $(VENV)/.tensorflow
 	@timeout -k 30 2400 $(PY) -m pytest tests/unittest $(PYTEST_ARGS)
 
 nightly: build  ## codecs on 2^24 elements, bit for bit; jobs whose processes are killed (minutes)

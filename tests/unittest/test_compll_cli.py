@@ -138,18 +138,29 @@ def test_what_it_writes_compiles_and_loads(tmp_path, framework):
     assert found["total"].tobytes() == (expected + expected).tobytes()
 
 
-@pytest.mark.parametrize("name", ["dgc", "2bit", "fp16"])
-def test_tensorflows_sources_name_states_and_parameters(tmp_path, name):
-    """Compiled by hand only (docs/operators.md): TensorFlow is not among the test requirements."""
-    result = compll_command(compll.SPECS / f"{name}.cll", "-b", "-w", "-r", "-f", "tensorflow",
-                            "-o", tmp_path)  # fmt: skip
+@pytest.mark.parametrize(
+    ("name", "call"),
+    [
+        ("dgc", "encode_dgc(gradient, residual, velocity, step, ratio=0.001, "),
+        ("2bit", "encode_2bit(gradient, residual, step, threshold=0.5, "),
+        ("fp16", "encode_fp16(gradient) -> payload\n"),
+        ("TernGrad", "encode_tern_grad(gradient, bitwidth=...) -> payload\n"),
+    ],
+)
+def test_tensorflows_sources_name_states_and_parameters(tmp_path, name, call):
+    """Compiled and run in test_tensorflow_operators.py, where there is a TensorFlow."""
+    source = DATA / "TernGradEncode.pse" if name == "TernGrad" else compll.SPECS / f"{name}.cll"
+    result = compll_command(source, "-b", "-w", "-r", "-f", "tensorflow", "-o", tmp_path)
     assert result.returncode == 0, result.stderr
+    assert call in (tmp_path / f"{name}_tensorflow.h").read_text()
     registration = (tmp_path / f"{name}_tensorflow.cc").read_text()
-    states = {"dgc": ["residual", "velocity", "step"], "2bit": ["residual", "step"], "fp16": []}
-    for state in states[name]:
+    states = {"dgc": ["residual", "velocity", "step"], "2bit": ["residual", "step"]}.get(name, [])
+    for state in states:
         assert f'.Output("new_{state}: ' in registration
+    assert registration.count(".Output(\"new_") == len(states)
     assert ('.Output("size: int64")' in registration) == (name == "dgc")
     assert ('.Attr("ratio: float = 0.001")' in registration) == (name == "dgc")
+    assert ('REGISTER_OP("Encode_2bit")' in registration) == (name == "2bit")
 
 
 def test_the_numpy_target_runs(tmp_path):

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from launch_helpers import ROOT, run
+from tensorflow_helpers import needs_tensorflow
 
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 EXAMPLES = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
@@ -41,6 +42,16 @@ def test_example_runs_on_two_workers(tmp_path: Path, text: str, printed: str):
     assert len(values) == 2, output
     if "bytes pushed" in printed:  # a tenth of what 10 pushes of 4 MB would be, at most
         assert all(0 < value < 4e6 for value in values), output
+
+
+@needs_tensorflow
+def test_tensorflow_example_runs_on_two_workers(tmp_path: Path):
+    (tmp_path / "train.py").write_text(example("hvd.DistributedOptimizer("))
+    launch = run(["-n", "2", "-s", "1", "--timeout", "150", sys.executable, "train.py"],
+                 cwd=tmp_path)
+    output = said(launch.process.returncode, launch.out, launch.err)
+    assert launch.process.returncode == 0, output
+    assert len(re.findall(r"loss \d+\.\d+\n", launch.out)) == 2, output
 
 
 def test_pytorch_example_runs_on_two_ranks(tmp_path: Path):

@@ -7,6 +7,7 @@ libhipress.so. All else that operators need is in src/operator/frameworks/<frame
 
 from __future__ import annotations
 
+import re
 import sys
 from dataclasses import dataclass
 from pathlib import Path
@@ -38,14 +39,15 @@ def body(program: Program, target: str) -> dict[str, str]:
 
 def wrapper(program: Program, framework: str) -> dict[str, str]:
     """The operators of a framework, by file name."""
-    return {f"{identifier(program.name)}_{framework}.h": _fill(_WRAPPERS[framework], program)}
+    text = _fill(_WRAPPERS[framework], program, framework)
+    return {f"{identifier(program.name)}_{framework}.h": text}
 
 
 def registration(program: Program, framework: str) -> dict[str, str]:
     """What registers the operators, and build.sh, by file name."""
     tag = identifier(program.name)
     return {
-        f"{tag}_{framework}.cc": _fill(_REGISTRATIONS[framework], program),
+        f"{tag}_{framework}.cc": _fill(_REGISTRATIONS[framework], program, framework),
         "build.sh": _build_script(program, framework),
     }
 
@@ -128,18 +130,23 @@ class _Shape:
         lines += ['.Input("n: int64")', f'.Output("gradient: {"float" if many else "T"}")']
         return "\n    ".join(lines)
 
-    def signature(self) -> list[str]:
+    def signature(self, framework: str) -> list[str]:
         """The operators as comments in the wrapper."""
         settings = [f"{p.name}={'...' if p.default is None else p.default}"
                     for p in self.program.params]  # fmt: skip
         tag, size = identifier(self.program.name), [] if self.fixed else ["size"]
-        stream = ["stream=0"] if self.states else []
+        names = [f"{kind}_{tag}" for kind in ("encode", "decode", "decode_sum")]
+        results, stream = ["payload", *size], ["stream=0"] if self.states else []
+        if framework == "tensorflow":
+            operators = (f"{kind}{_camel(tag)}" for kind in ("Encode", "Decode", "DecodeSum"))
+            names = list(map(_tensorflow_name, operators))
+            results += [f"new_{state}" for state in self.states]
         encode = ", ".join(["gradient", *self.states, *settings, *stream])
         decode = ", ".join(["payload", *size, "...", *settings])
         return [
-            f"encode_{tag}({encode}) -> {', '.join(['payload', *size])}",
-            f"decode_{tag}({decode}) -> gradient",
-            f"decode_sum_{tag}({decode.replace('payload', 'payloads')}) -> sum",
+            f"{names[0]}({encode}) -> {', '.join(results)}",
+            f"{names[1]}({decode}) -> gradient",
+            f"{names[2]}({decode.replace('payload', 'payloads')}) -> sum",
             *(f"{p.name}: {p.allowed()}{': ' + p.doc if p.doc else ''}"
               for p in self.program.params),
         ]  # fmt: skip
@@ -158,6 +165,17 @@ def _tensorflow_parameter(param: Param) -> str:
 _PARAMETERS = {"torch": _torch_parameter, "tensorflow": _tensorflow_parameter}
 
 
+def _camel(tag: str) -> str:
+    """A type in the name of a TensorFlow operator: "Onebit" of onebit, "_2bit" of 2bit."""
+    words = tag.split("_")
+    return "".join(w[:1].upper() + w[1:] if w[:1].isalpha() else f"_{w}" for w in words)
+
+
+def _tensorflow_name(operator: str) -> str:
+    """What TensorFlow calls an operator in Python: encode_tern_grad, if it is EncodeTernGrad."""
+    return re.sub("(?<=[a-z])(?=[A-Z])|(?<!^)(?=[A-Z][a-z])", "_", operator).lower()
+
+
 def _values(program: Program) -> dict[str, str]:
     tag = identifier(program.name)
     return {
@@ -166,16 +184,16 @@ def _values(program: Program) -> dict[str, str]:
         "file": program.path.rsplit("/", 1)[-1],
         # A C++ namespace, and TensorFlow's names in camel case.
         "space": f"codec_{tag}",
-        "camel": "".join(word[:1].upper() + word[1:] for word in tag.split("_")),
+        "camel": _camel(tag),
     }
 
 
-def _fill(template: Template, program: Program) -> str:
+def _fill(template: Template, program: Program, framework: str) -> str:
     shape = _Shape(program)
     flags = [f'{{"{p.name}", {str(not p.integer).lower()}}}' for p in program.params]
     return template.substitute(
         _values(program),
-        signature="\n".join(f"//   {line}" for line in shape.signature()),
+        signature="\n".join(f"//   {line}" for line in shape.signature(framework)),
         params="{" + ", ".join(flags) + "}",
         encode_schema=shape.torch_schema("encode"),
         decode_schema=shape.torch_schema("decode"),
@@ -183,8 +201,6 @@ def _fill(template: Template, program: Program) -> str:
         encode_op=shape.tensorflow_op("encode"),
         decode_op=shape.tensorflow_op("decode"),
         sum_op=shape.tensorflow_op("decode_sum"),
-        outputs=str((1 if shape.fixed else 2) + len(shape.states)),
-        states=str(len(shape.states)),
     )
 
 
@@ -292,7 +308,7 @@ TORCH_LIBRARY_FRAGMENT(compll, library) {
 
 namespace tensorflow {
 
-// tf.load_op_library(...).encode_$tag and so on. Runs when the library is loaded.
+// The operators of tf.load_op_library(...). Runs when the library is loaded.
 const bool registered = [] {
   hipress::client::RegisterOwnAlgorithm(reinterpret_cast<const void*>(&registered));
   return true;
@@ -300,26 +316,13 @@ const bool registered = [] {
 
 REGISTER_OP("Encode$camel")
     $encode_op
-    .SetShapeFn([](shape_inference::InferenceContext* context) {
-      for (int i = 0; i < $outputs; ++i) context->set_output(i, context->UnknownShapeOfRank(1));
-      // New states have the shapes of the old ones.
-      for (int i = 0; i < $states; ++i) {
-        context->set_output($outputs - $states + i, context->input(1 + i));
-      }
-      return OkStatus();
-    });
+    .SetShapeFn($space::Encode::Shape);
 REGISTER_OP("Decode$camel")
     $decode_op
-    .SetShapeFn([](shape_inference::InferenceContext* context) {
-      context->set_output(0, context->UnknownShapeOfRank(1));
-      return OkStatus();
-    });
+    .SetShapeFn($space::Decode::Shape);
 REGISTER_OP("DecodeSum$camel")
     $sum_op
-    .SetShapeFn([](shape_inference::InferenceContext* context) {
-      context->set_output(0, context->UnknownShapeOfRank(1));
-      return OkStatus();
-    });
+    .SetShapeFn($space::DecodeSum::Shape);
 
 REGISTER_KERNEL_BUILDER(Name("Encode$camel").Device(DEVICE_CPU), $space::Encode);
 REGISTER_KERNEL_BUILDER(Name("Decode$camel").Device(DEVICE_CPU), $space::Decode);
@@ -376,6 +379,8 @@ where = c.library_paths()[0]
 print("FLAGS=\\"%s\\" LIBS=\\"-L%s -ltorch -ltorch_cpu -lc10\\"" % (" ".join(flags), where))
 """,
     "tensorflow": """
+import os
+os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
 import tensorflow as tf
 flags = [f for f in tf.sysconfig.get_compile_flags() if not f.startswith("--std")]
 flags = [f.replace("-I", "-isystem", 1) if f.startswith("-I") else f for f in flags]

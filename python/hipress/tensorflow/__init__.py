@@ -1,0 +1,37 @@
+"""Compressed gradients for TensorFlow and Keras, over the same nodes as MXNet's kvstore.
+
+>>> import hipress.tensorflow as hvd
+>>> optimizer = hvd.DistributedOptimizer(keras.optimizers.SGD(0.1), "onebit")
+>>> model.compile(optimizer, loss, jit_compile=False)
+>>> hvd.broadcast_variables(model.variables)
+
+Import it first: in a server or scheduler of a job (as DMLC_ROLE says) the import serves until the
+job ends and then exits.
+"""
+
+from __future__ import annotations
+
+import os
+
+if os.environ.get("DMLC_ROLE") in ("server", "scheduler"):
+    from hipress.tensorflow import serve
+
+    serve.until_the_end()
+
+from hipress.node import HipressError
+from hipress.tensorflow.broadcast import broadcast_variables
+from hipress.tensorflow.job import init, rank, shutdown, size, stats
+from hipress.tensorflow.optimizer import DistributedOptimizer
+from hipress.tensorflow.tape import DistributedGradientTape
+
+__all__ = [
+    "DistributedGradientTape",
+    "DistributedOptimizer",
+    "HipressError",
+    "broadcast_variables",
+    "init",
+    "rank",
+    "shutdown",
+    "size",
+    "stats",
+]

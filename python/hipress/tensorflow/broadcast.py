@@ -1,0 +1,39 @@
+"""Rank 0's values on all workers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+import tensorflow as tf
+
+from hipress.tensorflow.job import join
+
+
+def broadcast_variables(variables: Iterable[tf.Variable], root_rank: int = 0) -> None:
+    """Makes variables of any dtype, TensorFlow's or Keras's, equal to rank 0's, bit for bit.
+
+    Not within a ``tf.function``. The job keeps what was sent until it ends, in two bytes for each:
+    meant for the start of training.
+
+    :param root_rank: 0, for scripts that say so
+    :raises ValueError: for another root_rank
+    :raises HipressError: if the workers' variables have different sizes, or a node fails
+    """
+    if root_rank != 0:
+        raise ValueError(f"variables are those of rank 0: root_rank must be 0, not {root_rank!r}")
+    job, variables = join(), list(variables)
+    if job.node is None or not variables:
+        return
+    values = [np.asarray(variable) for variable in variables]
+    data = np.frombuffer(b"".join(value.tobytes() for value in values), np.uint8)
+    # A byte becomes a number: sums with the zeros of others, along which values travel in a job
+    # without servers, keep that as it is, whatever dtype it belongs to.
+    numbers, key = data.astype(np.float16), next(job.keys)
+    job.node.init_array(key, numbers, f"values of {len(values)} variables")
+    job.node.pull(key, numbers).wait()
+    received, at = numbers.astype(np.uint8), 0
+    for variable, value in zip(variables, values):
+        part = received[at : at + value.nbytes]
+        at += value.nbytes
+        variable.assign(np.frombuffer(part.tobytes(), value.dtype).reshape(value.shape))

@@ -1,0 +1,112 @@
+"""This worker's place in the job: joined at the first call, left when the process ends."""
+
+from __future__ import annotations
+
+import atexit
+import itertools
+import os
+import sys
+import traceback
+from collections.abc import Mapping
+
+from hipress.node import Node
+
+
+class Job:
+    """The node and what the calls of this process share.
+
+    A process that no launcher started is a job of one: its gradients are its own averages.
+    """
+
+    def __init__(self) -> None:
+        self.node = Node() if os.environ.get("DMLC_ROLE") else None
+        self.keys = itertools.count()
+        """The numbers of keys, given out in the same order on all workers."""
+        self._compression: dict[str, object] | None = None
+        if self.node is not None:
+            self._excepthook, sys.excepthook = sys.excepthook, self._on_exception
+            atexit.register(self._on_exit)
+
+    def compress(self, wanted: str | Mapping[str, object]) -> None:
+        """Sets the job's compression, or checks that it is the one that is set.
+
+        :raises ValueError: if it is another one
+        :raises HipressError: for a type or parameter that is not allowed
+        """
+        params = {"type": wanted} if isinstance(wanted, str) else {"type": "none", **wanted}
+        if self._compression is None:
+            if self.node is not None:
+                self.node.set_gradient_compression(params)
+            self._compression = params
+        elif self._compression != params:
+            raise ValueError(
+                f"a job has one compression: it is {self._compression}, and cannot be {params}, too"
+            )
+
+    def leave(self) -> None:
+        """Says goodbye, when all that was pushed is over."""
+        atexit.unregister(self._on_exit)
+        if self.node is not None:
+            self.node.wait_all()
+            self.node.stop()
+
+    def _on_exception(self, *what) -> None:
+        self._excepthook(*what)
+        if not hasattr(sys, "ps1"):  # at a prompt the script goes on
+            atexit.unregister(self._on_exit)
+            self.node.abort()  # the others fail at once, with this worker's name
+
+    def _on_exit(self) -> None:
+        try:
+            self.leave()
+        except Exception:  # noqa: BLE001 - an exit handler's exception would leave the status at 0
+            traceback.print_exc()
+            self.node.abort()
+            sys.stdout.flush()
+            sys.stderr.flush()
+            os._exit(1)
+
+
+_job: Job | None = None
+
+
+def join() -> Job:
+    """The job of this process; the first call joins it.
+
+    :raises HipressError: in one sentence, if the environment is wrong or somebody is missing
+    """
+    global _job
+    if _job is None:
+        _job = Job()
+    return _job
+
+
+def init() -> None:
+    """Joins the job and blocks until everybody is there; every other call does so, too.
+
+    :raises HipressError: in one sentence, if the environment is wrong or somebody is missing
+    """
+    join()
+
+
+def rank() -> int:
+    """This worker's number, from 0."""
+    node = join().node
+    return 0 if node is None else node.rank
+
+
+def size() -> int:
+    """How many workers the job has."""
+    node = join().node
+    return 1 if node is None else node.num_workers
+
+
+def stats() -> dict[str, int]:
+    """Bytes and messages so far, see :meth:`hipress.node.Node.stats`; of a job of one, none."""
+    node = join().node
+    return {} if node is None else node.stats()
+
+
+def shutdown() -> None:
+    """Leaves the job in peace, as the end of the process does; after it nothing can be sent."""
+    join().leave()

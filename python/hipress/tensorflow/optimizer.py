@@ -1,0 +1,65 @@
+"""An optimizer of Keras that averages gradients over the workers first."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import keras
+import tensorflow as tf
+from tensorflow.python.ops.control_flow_v2_func_graphs import CondBranchFuncGraph
+
+from hipress.tensorflow.gradients import Average
+
+
+class _Distributed:
+    """What is put before an optimizer's own class."""
+
+    def apply(self, grads, trainable_variables=None):
+        if isinstance(tf.compat.v1.get_default_graph(), CondBranchFuncGraph):
+            raise ValueError(
+                "gradients cannot be averaged inside a tf.cond, to which one worker alone may not "
+                "come; of a loss scaler make it DistributedOptimizer(LossScaleOptimizer(optimizer))"
+            )
+        known = self._trainable_variables if trainable_variables is None else trainable_variables
+        averages = self._hipress_average(list(grads), list(known))
+        return super().apply(averages, trainable_variables)
+
+
+def DistributedOptimizer(  # noqa: N802 - Horovod's name
+    optimizer: keras.optimizers.Optimizer,
+    compression: str | Mapping[str, object] = "none",
+    *,
+    op: str = "average",
+    sparse_as_dense: bool = False,
+) -> keras.optimizers.Optimizer:
+    """Makes ``optimizer`` average gradients over the workers, compressed, before it uses them.
+
+    >>> optimizer = hvd.DistributedOptimizer(keras.optimizers.SGD(0.1), {"type": "tbq"})
+    >>> model.compile(optimizer, "sparse_categorical_crossentropy", jit_compile=False)
+
+    It is the same object, with its state and its class's methods, and a saved model has the
+    optimizer that it was. All workers must make the same steps. With the policy mixed_float16 give
+    it a ``keras.optimizers.LossScaleOptimizer``: one around it, as ``model.compile`` makes, would
+    skip a step on one worker alone, and is refused in a graph.
+
+    :param optimizer: one of Keras 3's
+    :param compression: a codec's name, or a mapping: "type" and what else
+        ``kv.set_gradient_compression`` takes (parameters, min_size, topology, plan)
+    :param op: "average" or "sum"
+    :param sparse_as_dense: turns tf.IndexedSlices into tensors, instead of refusing them
+    :raises ValueError: in one sentence, for another optimizer or op, or a second compression
+    :raises HipressError: for a compression that is not allowed, or if somebody is missing
+    """
+    if not isinstance(optimizer, keras.optimizers.Optimizer):
+        raise ValueError(f"optimizer must be one of Keras 3's, not a {type(optimizer).__name__}")
+    if keras.backend.backend() != "tensorflow":
+        raise ValueError(f"Keras must run on TensorFlow, not on {keras.backend.backend()}")
+    if isinstance(optimizer, _Distributed):
+        raise ValueError("the optimizer averages gradients already")
+    average = Average(compression, op, sparse_as_dense)
+    kind = type(optimizer)
+    # Its name and module stay, so that Keras saves and loads it as what it is.
+    names = {"__module__": kind.__module__, "__qualname__": kind.__qualname__}
+    object.__setattr__(optimizer, "__class__", type(kind.__name__, (_Distributed, kind), names))
+    object.__setattr__(optimizer, "_hipress_average", average)
+    return optimizer

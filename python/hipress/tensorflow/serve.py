@@ -1,0 +1,28 @@
+"""What a server or scheduler does: it sums and links, and needs no TensorFlow."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+
+from hipress.node import HipressError, Node
+
+
+def until_the_end() -> None:
+    """Serves until the job ends, then ends the process: 0 if all workers left in peace, else 1."""
+    # Waiting in native code, Python would not get to its own handler of Ctrl-C.
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    name, status = os.environ["DMLC_ROLE"], 0
+    try:
+        node = Node()
+        if name == "server":
+            name = f"server {node.rank}"
+        node.serve()
+        node.stop()
+    except HipressError as error:
+        print(f"hipress {name}: {error}", file=sys.stderr)
+        status = 1
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(status)  # native threads may still be at work, and are no longer needed

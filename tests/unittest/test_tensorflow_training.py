@@ -1,0 +1,262 @@
+"""hipress.tensorflow: jobs of several workers, in eager mode, in tf.function and in Keras's fit."""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+
+import pytest
+
+from cluster import ROOT, Cluster, run_cluster, worker_outputs
+from launch_helpers import run
+from tensorflow_helpers import needs_tensorflow
+
+pytestmark = needs_tensorflow
+QUIET = {"TF_CPP_MIN_LOG_LEVEL": "2"}
+
+HEAD = """
+import hipress.tensorflow as hvd
+import hashlib
+import keras
+import numpy as np
+import tensorflow as tf
+
+rank, size = hvd.rank(), hvd.size()
+
+def refused(sentence, call, errors=ValueError):
+    try:
+        call()
+    except errors as error:
+        assert sentence in str(error), f"{sentence!r} is not in {error}"
+    else:
+        raise AssertionError(f"not refused: {sentence}")
+
+def print_bits(variables):
+    print("bits", hashlib.sha256(b"".join(np.asarray(v).tobytes() for v in variables)).hexdigest())
+"""
+
+
+def job(body: str, workers: int = 2, topology: str = "ps") -> list[str]:
+    """The workers' outputs."""
+    results = run_cluster(
+        HEAD + body, workers, 1 if topology == "ps" else 0,
+        env={**QUIET, "HIPRESS_TOPOLOGY": topology},
+    )  # fmt: skip
+    return worker_outputs(results)
+
+
+def same_bits(outputs: list[str]) -> None:
+    found = [re.findall(r"bits (\w+)", output) for output in outputs]
+    assert found[0] and all(bits == found[0] for bits in found), outputs
+
+
+@pytest.mark.parametrize("topology", ["ps", "ring"])
+def test_uncompressed_training_is_that_of_one_process(topology):
+    same_bits(job("""
+def make_model(seed):
+    keras.utils.set_random_seed(seed)
+    return keras.Sequential([keras.Input((8,)), keras.layers.Dense(300, "tanh"),
+                             keras.layers.Dense(1)])
+
+random = np.random.default_rng(0)
+x = random.normal(size=(96, 8)).astype(np.float32)
+y = x.sum(1, keepdims=True) / 3
+alone, together = make_model(0), make_model(rank)
+alone.compile(keras.optimizers.SGD(0.002, momentum=0.9), "mse", jit_compile=False)
+# One process sees the workers' batches side by side.
+order = np.arange(96).reshape(16, 2, 3)  # steps, workers, examples
+alone.fit(x, y, 6, epochs=3, shuffle=False, verbose=0)
+
+optimizer = keras.optimizers.SGD(0.002, momentum=0.9)
+assert hvd.DistributedOptimizer(optimizer) is optimizer
+together.compile(optimizer, "mse", jit_compile=False)
+hvd.broadcast_variables(together.variables)
+mine = order[:, rank].reshape(-1)
+history = together.fit(x[mine], y[mine], 3, epochs=3, shuffle=False, verbose=0).history["loss"]
+assert history[-1] < 0.8 * history[0], history
+for one, other in zip(alone.get_weights(), together.get_weights()):
+    np.testing.assert_allclose(one, other, rtol=1e-4, atol=1e-5)
+print_bits(together.variables)
+
+if rank == 0:
+    together.save("model.keras")
+    loaded = keras.models.load_model("model.keras").optimizer
+    assert type(loaded) is keras.optimizers.SGD and loaded.momentum == 0.9, type(loaded)
+    assert int(loaded.iterations) == 48
+""", topology=topology))  # fmt: skip
+
+
+def test_compressed_averages_are_those_of_the_codec_with_its_residuals():
+    job("""
+import hipress
+
+shapes, steps = [(40, 30), (2000,), (5,), ()], 4
+compression = {"type": "onebit", "min_size": 100}
+
+def gradients(step, worker):
+    random = np.random.default_rng([step, worker])
+    return [random.normal(size=shape).astype(np.float32) for shape in shapes]
+
+def expected():
+    workers = [[hipress.Compressor("onebit") for _ in shapes] for _ in range(size)]
+    servers = [worker.for_sum_of(size) for worker in workers[0]]
+    for step in range(steps):
+        given, averages = [gradients(step, worker) for worker in range(size)], []
+        for i, shape in enumerate(shapes):
+            mine = [given[worker][i] for worker in range(size)]
+            if mine[0].size < 100:  # min_size: not compressed
+                averages.append(np.sum(mine, 0) / np.float32(size))
+                continue
+            payloads = [workers[w][i].encode(mine[w]) for w in range(size)]
+            total = workers[0][i].decode_sum(payloads, shape)
+            averages.append(servers[i].decode(servers[i].encode(total), shape) / np.float32(size))
+        yield averages
+
+def step_of(variables):
+    def step(*given):
+        with tf.GradientTape() as tape:
+            loss = tf.add_n([tf.reduce_sum(v * g) for v, g in zip(variables, given)])
+        tape = hvd.DistributedGradientTape(tape, compression)
+        return tape.gradient(loss, {"all": list(variables)})["all"]
+    return step
+
+eager, graph = ([tf.Variable(tf.zeros(shape)) for shape in shapes] for _ in range(2))
+ways = [step_of(eager), tf.function(step_of(graph))]
+for step, averages in enumerate(expected()):
+    for way in ways:
+        found = way(*map(tf.constant, gradients(step, rank)))
+        assert [g.shape for g in found] == shapes
+        for one, other in zip(found, averages):
+            assert one.numpy().tobytes() == np.asarray(other).tobytes(), (step, one.shape)
+assert [g.shape for g in ways[1].get_concrete_function(
+    *[tf.TensorSpec(None)] * 4).structured_outputs] == shapes
+""")  # fmt: skip
+
+
+@pytest.mark.parametrize("topology", ["ps", "tree"])
+def test_broadcast_keeps_every_bit_of_every_dtype(topology):
+    outputs = job("""
+def variables(worker):
+    odd = np.array([-0.0, np.nan, np.inf, 1e-42, worker], np.float32)
+    random = np.random.default_rng(worker)
+    values = [odd, np.int64(-worker - 2), np.array([worker == 0, True]),
+              random.normal(size=(7, 300)), tf.cast([1.5, -0.0, worker], tf.bfloat16),
+              random.integers(0, 2**32, 40_000, dtype=np.uint32)]
+    return [tf.Variable(value) for value in values] + [keras.Variable(random.normal(size=3))]
+
+mine = variables(rank)
+hvd.broadcast_variables(mine, root_rank=0)
+for one, other in zip(mine, variables(0)):
+    assert np.asarray(one).tobytes() == np.asarray(other).tobytes(), other
+hvd.broadcast_variables([])
+refused("root_rank must be 0, not 1", lambda: hvd.broadcast_variables(mine, root_rank=1))
+print_bits(mine)
+""", workers=3, topology=topology)  # fmt: skip
+    same_bits(outputs)
+
+
+def test_kinds_of_gradients():
+    job("""
+def gradients(*variables, dense=False, op="average", **more):
+    with tf.GradientTape() as tape:
+        loss = tf.add_n([tf.cast(tf.reduce_sum(tf.gather(v, [1, 1]) if name == "sparse" else v),
+                                 tf.float32) * (rank + 1) for name, v in more.items()])
+    tape = hvd.DistributedGradientTape(tape, op=op, sparse_as_dense=dense)
+    return tape.gradient(loss, [*variables, *more.values()])
+
+half, unused = tf.Variable(tf.ones(3, tf.float16)), tf.Variable(1.0)
+table, wide = tf.Variable(tf.ones([4, 2])), tf.Variable(tf.ones(2, tf.float64))
+nothing, average = gradients(unused, half=half)
+assert nothing is None and average.dtype == tf.float16 and (average.numpy() == 1.5).all()
+(total,) = gradients(op="sum", half=half)
+assert (total.numpy() == 3).all()
+refused(f"the gradient of {table.name} is sparse", lambda: gradients(sparse=table))
+refused("must be float32 or float16, not float64", lambda: gradients(wide=wide))
+(rows,) = gradients(dense=True, sparse=table)
+assert rows.numpy().tolist() == [[0, 0], [3, 3], [0, 0], [0, 0]]
+refused("a job has one compression", lambda: hvd.DistributedGradientTape(None, "onebit"))
+refused("op must be 'average' or 'sum'", lambda: hvd.DistributedGradientTape(None, op="max"))
+constant = tf.constant(1.0)
+with tf.GradientTape() as tape:
+    tape.watch(constant)
+    loss = constant * 2
+tape = hvd.DistributedGradientTape(tape)
+refused("averaged by variable, and a EagerTensor is none", lambda: tape.gradient(loss, constant))
+
+optimizer = hvd.DistributedOptimizer(keras.optimizers.SGD())
+refused("averages gradients already", lambda: hvd.DistributedOptimizer(optimizer))
+refused("must be one of Keras 3's, not a str", lambda: hvd.DistributedOptimizer("sgd"))
+model = keras.Sequential([keras.Input((2,)), keras.layers.Dense(1)])
+model.compile(optimizer, "mse", jit_compile=True)
+refused("jit_compile=False", lambda: model.fit(np.ones((4, 2)), np.ones((4, 1)), verbose=0))
+hvd.shutdown()
+refused("the key-value store has been closed", lambda: gradients(half=half), Exception)
+""")  # fmt: skip
+
+
+def test_an_overflow_on_one_worker_is_skipped_by_all():
+    same_bits(job("""
+keras.mixed_precision.set_global_policy("mixed_float16")
+model = keras.Sequential([keras.Input((4,)), keras.layers.Dense(600, "relu"),
+                          keras.layers.Dense(1)])
+scaled = keras.optimizers.LossScaleOptimizer(keras.optimizers.SGD(0.01), initial_scale=8.0)
+optimizer = hvd.DistributedOptimizer(scaled, "maxmin")
+model.compile(optimizer, "mse", jit_compile=False)
+assert model.optimizer is optimizer
+hvd.broadcast_variables(model.variables)
+x = np.random.default_rng(rank).normal(size=(12, 4)).astype(np.float32)
+y = np.ones((12, 1), np.float32)
+model.fit(x, y, 4, epochs=2, verbose=0)
+before = model.get_weights()
+model.fit(x[:4], np.full((4, 1), np.inf if rank == 1 else 1), 4, verbose=0)
+assert all((a == b).all() for a, b in zip(before, model.get_weights()))
+model.fit(x, y, 4, verbose=0)
+assert any((a != b).any() for a, b in zip(before, model.get_weights()))
+assert np.isfinite(model.get_weights()[0]).all()
+assert float(optimizer.dynamic_scale) == 4, float(optimizer.dynamic_scale)
+print_bits(model.variables)
+
+model = keras.Sequential([keras.Input((4,)), keras.layers.Dense(1)])
+model.compile(hvd.DistributedOptimizer(keras.optimizers.SGD(), "maxmin"), "mse", jit_compile=False)
+refused("DistributedOptimizer(LossScaleOptimizer(", lambda: model.fit(x, y, verbose=0))
+"""))  # fmt: skip
+
+
+def test_a_dead_worker_is_named():
+    body = """
+import os
+variable = tf.Variable(tf.zeros(10))
+
+@tf.function
+def step():
+    with tf.GradientTape() as tape:
+        loss = tf.reduce_sum(variable)
+    return hvd.DistributedGradientTape(tape).gradient(loss, variable)
+
+for i in range(4):
+    if i == 2 and rank == 1:
+        os._exit(3)
+    step()
+"""
+    with Cluster(HEAD + body, 2, 1, env=QUIET) as cluster:
+        results = {result.name: result for result in cluster.wait(100)}
+    assert results["worker 1"].returncode == 3
+    assert results["worker 0"].returncode == 1
+    assert re.search(r"HipressError: .*worker 1", results["worker 0"].output), results
+
+
+@pytest.mark.parametrize("compression", ["none", "onebit"])
+def test_the_example_learns_digits(compression):
+    pytest.importorskip("sklearn")
+    script = [sys.executable, str(ROOT / "examples/tensorflow/digits.py")]
+    options = ["-n", "2", "-s", "1", "--timeout", "150", "--env", "TF_CPP_MIN_LOG_LEVEL=2"]
+    launch = run([*options, *script, "--compression", compression, "--epochs", "3"])
+    assert launch.process.returncode == 0, launch.out + launch.err
+    weights = re.findall(r"worker \d: weights (\w+)", launch.out)
+    assert len(weights) == 2 and len(set(weights)) == 1, launch.out
+    lines = [json.loads(text) for text in re.findall(r"\{.*\}", launch.out)]
+    assert len(lines) == 3 and lines[-1]["loss"] < lines[0]["loss"] / 2, lines
+    assert lines[-1]["test_accuracy"] > 0.9, lines
+    ratio = lines[-1]["pushed_raw_bytes"] / lines[-1]["pushed_bytes"]
+    assert ratio > 10 if compression == "onebit" else 0.9 < ratio <= 1, lines
