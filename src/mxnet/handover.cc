@@ -14,14 +14,14 @@ constexpr size_t kMostKept = 128;
 
 }  // namespace
 
-Handover::Handover() : watch_([this] { Watch(); }) {}
+Handover::Handover(Clock::duration patience) : patience_(patience), watch_([this] { Watch(); }) {}
 
 Handover::~Handover() { Stop(); }
 
 void Handover::Add(std::function<void()> enter, int64_t elements, bool* followed) {
   std::unique_lock<std::mutex> lock(mutex_);
   const auto now = Clock::now();
-  if (last_ != nullptr) *last_ = now - last_at_ < kPatience;
+  if (last_ != nullptr) *last_ = now - last_at_ < patience_;
   last_ = followed;
   last_at_ = now;
   kept_.push_back(std::move(enter));
@@ -30,7 +30,7 @@ void Handover::Add(std::function<void()> enter, int64_t elements, bool* followed
     return Enter(&lock);
   }
   if (kept_.size() > 1) return;
-  deadline_ = now + kPatience;
+  deadline_ = now + patience_;
   if (watch_sleeps_) watched_.notify_one();
 }
 

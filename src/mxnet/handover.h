@@ -6,7 +6,7 @@
  * would be a message of its own and wake a thread for each of its tasks (common/batch.h). How many
  * are still to come nobody says, but the next step is as the last: an operation that was followed by
  * another at once is taken to be so again, and kept until that one is there. What was taken wrongly
- * waits for kPatience, once.
+ * waits for a millisecond, once.
  */
 #ifndef HIPRESS_MXNET_HANDOVER_H_
 #define HIPRESS_MXNET_HANDOVER_H_
@@ -25,10 +25,9 @@ namespace mxnet {
 class Handover {
  public:
   using Clock = std::chrono::steady_clock;
-  /// What nothing follows for so long goes; what is kept goes so long after the first of it.
-  static constexpr std::chrono::microseconds kPatience{1000};
 
-  Handover();
+  /// \param patience what comes so soon after another follows it; nothing is kept for longer
+  explicit Handover(Clock::duration patience = std::chrono::milliseconds(1));
   ~Handover();
 
   /*!
@@ -46,6 +45,7 @@ class Handover {
   void Enter(std::unique_lock<std::mutex>* lock);
   void Watch();
 
+  const Clock::duration patience_;
   std::mutex mutex_;
   std::vector<std::function<void()>> kept_;
   std::vector<std::function<void()>> entering_;  // used by who is in Enter
