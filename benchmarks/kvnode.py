@@ -51,7 +51,7 @@ def main() -> None:
     parser.add_argument("--iterations", type=int, default=10)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--test-results", action="store_true")
-    parser.add_argument("--trainer", choices=["workers", "kvstore"], help="its optimizer runs there")
+    parser.add_argument("--trainer", choices=["workers", "kvstore"], help="runs the optimizer")
     parser.add_argument("--in-a-row", type=int, default=10, help="the Trainer's steps of a block")
     args = parser.parse_args()
 

@@ -60,8 +60,11 @@ def data_pointer(array: mx.nd.NDArray) -> int:
 
 
 def _scheduled(code: int) -> bool:
-    """False if the array is of another kind, which is up to the caller. Else raises what the library
-    says; after a gradient that failed, with MXNet's error behind it."""
+    """False if the array is of another kind, which is up to the caller.
+
+    :raises MXNetError: what the library says; after a gradient that failed, with MXNet's error
+        behind it
+    """
     if code == 0:
         return True
     if code == _OTHER_ARRAY:
