@@ -1,7 +1,8 @@
 """One node of a measured kvstore job: runs in every role, on stock MXNet or on ours.
 
 The two differ in the kvstore's name only. A worker times push+pull of the given float arrays, from
-barrier to the last byte pulled, and reports seconds per iteration and its transport's counters.
+barrier to the last byte pulled, and reports seconds per iteration and its transport's counters. Or,
+with ``--trainer``, steps of a Gluon Trainer that has these parameters; kvstore "none": without one.
 
     python kvnode.py --kvstore dist_sync --shape 16777216 --compression '{"type": "2bit"}'
 """
@@ -16,6 +17,19 @@ import time
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
+
+
+def processor_seconds() -> float:
+    """What all processes of this job have computed so far: all children of this one's parent."""
+    ticks = 0
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            fields = stat.read_text().rpartition(")")[2].split()
+        except OSError:  # it has just ended
+            continue
+        if int(fields[1]) == os.getppid():
+            ticks += int(fields[11]) + int(fields[12])
+    return ticks / os.sysconf("SC_CLK_TCK")
 
 
 def load_mxnet(kvstore: str):
@@ -37,17 +51,21 @@ def main() -> None:
     parser.add_argument("--iterations", type=int, default=10)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--test-results", action="store_true")
+    parser.add_argument("--trainer", choices=["workers", "kvstore"], help="runs the optimizer")
+    parser.add_argument("--in-a-row", type=int, default=10, help="the Trainer's steps of a block")
     args = parser.parse_args()
 
     mx = load_mxnet(args.kvstore)
     import numpy as np
 
-    from jobs import report
+    from jobs import report, time_blocks
 
     text = Path(args.shapes).read_text() if os.path.exists(args.shapes) else args.shapes
     shapes = [tuple(shape) for shape in json.loads(text)]
     compression = json.loads(args.compression)
 
+    if args.trainer:
+        return report(**time_trainer(mx, time_blocks, shapes, compression, args))
     kv = mx.kv.create(args.kvstore)
     if compression:
         kv.set_gradient_compression(compression)
@@ -88,6 +106,44 @@ def main() -> None:
     stats = {name: after[name] - before[name] for name in after}
     report(rank=kv.rank, seconds=seconds[args.warmup :], wrong=wrong, stats=stats)
     barrier()
+
+
+def time_trainer(mx, time_blocks, shapes: list[tuple], compression: dict, args) -> dict:  # noqa: ANN001
+    """Steps of a Trainer, gradients there at once: seconds of a step by blocks, CPU seconds of one.
+
+    The CPU is that of the job's processes together; worker 0 asks for it.
+    """
+    kv = None if args.kvstore == "none" else mx.kv.create(args.kvstore)
+    params = mx.gluon.ParameterDict()
+    for key, shape in enumerate(shapes):
+        params.get(f"p{key}", shape=shape, dtype=args.dtype)
+    params.initialize(mx.init.One())
+    for param in params.values():
+        param.grad()[:] = mx.nd.random.normal(shape=param.shape)
+    at = {} if kv is None else {"update_on_kvstore": args.trainer == "kvstore"}
+    trainer = mx.gluon.Trainer(
+        params, "sgd", {"learning_rate": 0.01}, kvstore=kv, compression_params=compression, **at
+    )
+    arrays = [param.data() for param in params.values()]
+
+    def barrier() -> None:
+        if kv is not None:
+            kv._barrier()
+
+    def step() -> None:
+        for array in arrays:
+            array._fresh_grad = True  # as a backward pass does
+        trainer.step(1)
+        mx.nd.waitall()
+
+    time_blocks(step, barrier, 1, args.warmup)
+    barrier()
+    cpu = processor_seconds()
+    seconds = time_blocks(step, barrier, args.iterations, args.in_a_row)
+    barrier()
+    cpu = (processor_seconds() - cpu) / args.iterations / args.in_a_row
+    barrier()
+    return {"rank": kv.rank if kv else 0, "in_a_row": seconds, "cpu": cpu}
 
 
 def count_wrong(outs, gradient, num_workers, compression, np) -> int:

@@ -24,23 +24,32 @@ extern "C" {
  * \param wait_inside 1 for MXNet's NaiveEngine, whose operations must end before they return
  */
 HIPRESS_API int HipressMXBind(const char* libmxnet, int wait_inside);
+typedef struct HipressMXKey* HipressMXKeyHandle;
+/*!
+ * \brief What is the same in all calls for a key of HipressInit. It is never freed.
+ * \param name the key as the user knows it, for errors
+ */
+HIPRESS_API int HipressMXKeyCreate(HipressNodeHandle node, uint64_t key, const char* name, int64_t n,
+                                   int dtype, HipressMXKeyHandle* out);
+/*! \brief Returned below if an array is none of n elements of dtype, dense, in CPU memory: nothing is
+ *         scheduled, and it is the caller's to make one of it or to refuse it. */
+#define HIPRESS_MX_OTHER_ARRAY 1
 /*!
  * \brief Schedules HipressPush of an array; it is read in place and may not be changed until then.
  *
  * If the array could not be computed (the engine skips what depends on a failure), the other
  * workers would wait for this push for ever: the node leaves the job as if it had crashed, and
  * every later operation here fails with a sentence that says so.
- * \param name the key as the user knows it, for errors
- * \param array NDArrayHandle of n contiguous elements in CPU memory
+ * \param array NDArrayHandle
  */
-HIPRESS_API int HipressMXPush(HipressNodeHandle node, uint64_t key, const char* name, void* array,
-                              int64_t n, int dtype, int priority);
+HIPRESS_API int HipressMXPush(HipressMXKeyHandle key, void* array, int priority);
 /*! \brief Schedules HipressPull into an array, in place. */
-HIPRESS_API int HipressMXPull(HipressNodeHandle node, uint64_t key, const char* name, void* array,
-                              int64_t n, int dtype, int priority);
-/*! \brief Schedules HipressPushPull of an array into itself. */
-HIPRESS_API int HipressMXPushPull(HipressNodeHandle node, uint64_t key, const char* name,
-                                  void* array, int64_t n, int dtype, int priority);
+HIPRESS_API int HipressMXPull(HipressMXKeyHandle key, void* array, int priority);
+/*! \brief Schedules HipressPushPull of an array into itself; with another `out`, a push and a pull. */
+HIPRESS_API int HipressMXPushPull(HipressMXKeyHandle key, void* gradient, void* out, int priority);
+/*! \brief Operations that are ready enter the store now; those after which others are expected soon
+ *         may be kept for a millisecond, to enter it together. */
+HIPRESS_API int HipressMXFlush(HipressNodeHandle node);
 /*! \brief Before HipressStop: operations that start from now on fail, and abort nothing. */
 HIPRESS_API int HipressMXClose(HipressNodeHandle node);
 

@@ -16,18 +16,19 @@ _NOT_COMPUTED = "was not pushed because computing it failed"
 _PATIENCE = 5.0
 """Seconds in which MXNet is to tell why."""
 _HANDLE = ctypes.c_void_p
-for _name in ("HipressMXPush", "HipressMXPull", "HipressMXPushPull"):
-    getattr(lib, _name).argtypes = [
-        _HANDLE,
-        ctypes.c_uint64,
-        ctypes.c_char_p,
-        _HANDLE,
-        ctypes.c_int64,
-        ctypes.c_int,
-        ctypes.c_int,
-    ]
+_OTHER_ARRAY = 1
+lib.HipressMXKeyCreate.argtypes = [
+    _HANDLE,
+    ctypes.c_uint64,
+    ctypes.c_char_p,
+    ctypes.c_int64,
+    ctypes.c_int,
+    ctypes.POINTER(_HANDLE),
+]
+lib.HipressMXPush.argtypes = lib.HipressMXPull.argtypes = [_HANDLE, _HANDLE, ctypes.c_int]
+lib.HipressMXPushPull.argtypes = [_HANDLE, _HANDLE, _HANDLE, ctypes.c_int]
 lib.HipressMXBind.argtypes = [ctypes.c_char_p, ctypes.c_int]
-lib.HipressMXClose.argtypes = [_HANDLE]
+lib.HipressMXFlush.argtypes = lib.HipressMXClose.argtypes = [_HANDLE]
 
 
 def bind() -> None:
@@ -58,8 +59,16 @@ def data_pointer(array: mx.nd.NDArray) -> int:
     return pointer.value
 
 
-def _check_scheduled(code: int) -> None:
-    """Raises what the library says; after a gradient that failed, with MXNet's error behind it."""
+def _scheduled(code: int) -> bool:
+    """False if the array is of another kind, which is up to the caller.
+
+    :raises MXNetError: what the library says; after a gradient that failed, with MXNet's error
+        behind it
+    """
+    if code == 0:
+        return True
+    if code == _OTHER_ARRAY:
+        return False
     try:
         check_call(code, MXNetError)
     except MXNetError as error:
@@ -85,22 +94,38 @@ def _first_error() -> MXNetError | None:
     return errors[0] if errors else None
 
 
-def push(node, key, name: bytes, array, n: int, dtype: int, priority: int) -> None:  # noqa: ANN001
-    """Schedules the push of a CPU array; see HipressMXPush."""
-    code = lib.HipressMXPush(node, key, name, array.handle, n, dtype, priority)
-    _check_scheduled(code)
+def key_handle(node, key: int, name: bytes, n: int, dtype: int) -> ctypes.c_void_p:  # noqa: ANN001
+    """A key for the calls below; see HipressMXKeyCreate."""
+    handle = _HANDLE()
+    code = lib.HipressMXKeyCreate(node, key, name, n, dtype, ctypes.byref(handle))
+    check_call(code, MXNetError)
+    return handle
 
 
-def pull(node, key, name: bytes, array, n: int, dtype: int, priority: int) -> None:  # noqa: ANN001
-    """Schedules the pull into a CPU array; see HipressMXPull."""
-    code = lib.HipressMXPull(node, key, name, array.handle, n, dtype, priority)
-    _check_scheduled(code)
+def push(key: ctypes.c_void_p, array: mx.nd.NDArray, priority: int) -> bool:
+    """Schedules a push; see HipressMXPush.
+
+    :return: False, and nothing is scheduled, if the array is sparse, on a GPU or not of the key's
+        size and dtype
+    """
+    return _scheduled(lib.HipressMXPush(key, array.handle, priority))
 
 
-def push_pull(node, key, name: bytes, array, n: int, dtype: int, priority: int) -> None:  # noqa: ANN001
-    """Schedules the push of a CPU array and the pull into itself; see HipressMXPushPull."""
-    code = lib.HipressMXPushPull(node, key, name, array.handle, n, dtype, priority)
-    _check_scheduled(code)
+def pull(key: ctypes.c_void_p, array: mx.nd.NDArray, priority: int) -> bool:
+    """Schedules a pull into an array, as :func:`push` does."""
+    return _scheduled(lib.HipressMXPull(key, array.handle, priority))
+
+
+def push_pull(
+    key: ctypes.c_void_p, array: mx.nd.NDArray, out: mx.nd.NDArray, priority: int
+) -> bool:
+    """Schedules a push of one array and the pull into the same or another one, as :func:`push`."""
+    return _scheduled(lib.HipressMXPushPull(key, array.handle, out.handle, priority))
+
+
+def flush(node) -> None:  # noqa: ANN001
+    """What is ready enters the store now; see HipressMXFlush."""
+    check_call(lib.HipressMXFlush(node), MXNetError)
 
 
 def close(node) -> None:  # noqa: ANN001

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numbers
-from collections.abc import Iterable
+from ctypes import c_void_p
 from dataclasses import dataclass, field
 from typing import Union
 
@@ -37,6 +37,8 @@ class Key:
     """Kept by MXNet's own store."""
     size: int = field(init=False)
     name: bytes = field(init=False)
+    handle: c_void_p | None = field(init=False, default=None)
+    """For :mod:`mxnet_hipress._engine`, once a dense key is initialised."""
     _buffer: mx.nd.NDArray | None = field(init=False, default=None)
 
     def __post_init__(self) -> None:
@@ -121,6 +123,8 @@ def group(keys: object, values: object) -> list[tuple[UserKey, list[mx.nd.NDArra
 
     :raises MXNetError: for other types, or lists of different lengths
     """
+    if type(keys) is int or type(keys) is str:  # as in a Trainer's call for each parameter
+        return [(keys, _arrays(keys, values))]
     if not isinstance(keys, (list, tuple)):
         keys, values = [keys], [values]
     elif not isinstance(values, (list, tuple)) or len(values) != len(keys):
@@ -142,8 +146,8 @@ def _plain(user_key: object) -> UserKey:
     raise MXNetError(f"a key must be an int or a str, got {user_key!r}")
 
 
-def _arrays(user_key: object, value: object) -> Iterable[mx.nd.NDArray]:
-    arrays = value if isinstance(value, (list, tuple)) else [value]
+def _arrays(user_key: object, value: object) -> list[mx.nd.NDArray]:
+    arrays = list(value) if isinstance(value, (list, tuple)) else [value]
     for array in arrays:
         if not isinstance(array, mx.nd.NDArray):
             raise MXNetError(

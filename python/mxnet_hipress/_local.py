@@ -38,9 +38,7 @@ class LocalOptimizer:
         weight = self._weights.get(key.number)
         if weight is None:
             weight = mx.nd.empty(key.shape, mx.cpu(), _DTYPE_MX_TO_NP[key.dtype])
-            _engine.pull(
-                self._node.handle, key.number, key.name, weight, key.size, key.dtype, 0
-            )
+            _engine.pull(key.handle, weight, 0)
             self._weights[key.number] = weight
         return weight
 
@@ -50,9 +48,7 @@ class LocalOptimizer:
         total = key.buffer
         if gradient is not total:
             gradient.as_nd_ndarray().reshape(total.shape).copyto(total)
-        _engine.push_pull(
-            self._node.handle, key.number, key.name, total, key.size, key.dtype, priority
-        )
+        _engine.push_pull(key.handle, total, total, priority)
         self.update(key.index, total, weight)
 
     def states(self, dump_optimizer: bool) -> bytes:

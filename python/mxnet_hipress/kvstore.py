@@ -107,6 +107,9 @@ class KVStore(MXNetKVStore):
                 value = value.as_in_context(mx.cpu())
                 data = _engine.data_pointer(value)
             self._node.init(key.number, str(key.user_key), data, key.size, key.dtype)
+            key.handle = _engine.key_handle(
+                self._node.handle, key.number, key.name, key.size, key.dtype
+            )
         self._keys.add(key)
 
     def push(self, key: object, value: object, priority: int = 0) -> None:
@@ -123,12 +126,10 @@ class KVStore(MXNetKVStore):
             self._check_optimizer(entry)
             if entry.sparse:
                 self._job.sparse.push(entry, arrays, priority)
-                continue
-            total = _arrays.total(entry, arrays)
-            if self._local is not None:
-                self._local.push(entry, total, priority)
-            else:
-                self._push_array(entry, total, priority)
+            elif self._local is not None:
+                self._local.push(entry, _arrays.total(entry, arrays), priority)
+            elif len(arrays) > 1 or not _engine.push(entry.handle, arrays[0], priority):
+                _engine.push(entry.handle, _arrays.total(entry, arrays), priority)
 
     def pull(
         self, key: object, out: object = None, priority: int = 0, ignore_sparse: bool = True
@@ -144,6 +145,9 @@ class KVStore(MXNetKVStore):
             entry = self._keys.get(user_key, "pull")
             if entry.sparse:
                 self._job.sparse.pull(entry, arrays, priority, ignore_sparse)
+                continue
+            at_once = len(arrays) == 1 and self._local is None
+            if at_once and _engine.pull(entry.handle, arrays[0], priority):
                 continue
             if ignore_sparse:
                 arrays = [array for array in arrays if array.stype == "default"]
@@ -163,24 +167,19 @@ class KVStore(MXNetKVStore):
                     f"pushpull does not take row_sparse keys such as {user_key!r}: "
                     "use push and row_sparse_pull"
                 )
+            at_once = len(pushed) == len(pulled) == 1 and self._local is None
+            if at_once and _engine.push_pull(entry.handle, pushed[0], pulled[0], priority):
+                continue
             _arrays.check(entry, pulled, "pull")
             total = _arrays.total(entry, pushed)
             if self._local is not None:
                 self._local.push(entry, total, priority)
                 self._pull_arrays(entry, pulled, priority)
             elif total is pulled[0] or total is entry._buffer:
-                _engine.push_pull(
-                    self._node.handle,
-                    entry.number,
-                    entry.name,
-                    total,
-                    entry.size,
-                    entry.dtype,
-                    priority,
-                )
+                _engine.push_pull(entry.handle, total, total, priority)
                 _arrays.spread(total, pulled)
             else:
-                self._push_array(entry, total, priority)
+                _engine.push(entry.handle, total, priority)
                 self._pull_arrays(entry, pulled, priority)
 
     def broadcast(self, key: object, value: object, out: object, priority: int = 0) -> None:
@@ -218,6 +217,7 @@ class KVStore(MXNetKVStore):
                 f"compression_params must be a dict such as {{'type': '2bit'}}, "
                 f"got {compression_params!r}"
             )
+        _engine.flush(self._node.handle)
         self._node.set_gradient_compression(compression_params)
 
     def set_optimizer(self, optimizer: opt.Optimizer) -> None:
@@ -320,6 +320,7 @@ class KVStore(MXNetKVStore):
         return [self._command(server, head, body) for server in range(self.num_servers)]
 
     def _command(self, server: int, head: int, body: bytes) -> bytes:
+        _engine.flush(self._node.handle)
         return self._node.command(server, int(head), pack(self._number, body))
 
     # ---- Arrays ----------------------------------------------------------------------------------
@@ -336,9 +337,6 @@ class KVStore(MXNetKVStore):
             )
         self._optimizer_known = True
 
-    def _push_array(self, key: Key, array: mx.nd.NDArray, priority: int) -> None:
-        _engine.push(self._node.handle, key.number, key.name, array, key.size, key.dtype, priority)
-
     def _pull_arrays(self, key: Key, arrays: list[mx.nd.NDArray], priority: int) -> None:
         _arrays.check_dense(key, arrays)
         if self._local is not None:
@@ -347,5 +345,5 @@ class KVStore(MXNetKVStore):
         first = next((array for array in arrays if _arrays.on_cpu(array)), None)
         if first is None:
             first = key.buffer
-        _engine.pull(self._node.handle, key.number, key.name, first, key.size, key.dtype, priority)
+        _engine.pull(key.handle, first, priority)
         _arrays.spread(first, arrays)

@@ -11,6 +11,7 @@
 #include "c_api/error.h"
 #include "common/types.h"
 #include "hipress/mxnet.h"
+#include "mxnet/handover.h"
 #include "mxnet/library.h"
 
 namespace hipress {
@@ -29,33 +30,45 @@ struct Session {
   std::mutex mutex;
   bool closed = false;
   std::string failure;  // why no operation can succeed any more
+  Handover handover;
 };
 
 struct Operation;
 
-/// The scheduled operations of one key, first come first.
-struct KeyQueue {
+}  // namespace
+}  // namespace mxnet
+}  // namespace hipress
+
+/// One key of a node, its scheduled operations first come first. Never freed: they may still end
+/// while the process exits.
+struct HipressMXKey {
+  std::shared_ptr<hipress::mxnet::Session> session;
+  uint64_t key;
+  std::string name;
+  int64_t n;
+  int dtype;
+  bool followed[3] = {};  // by kind, see Handover
+
   std::mutex schedule;  // makes "enqueue here and in the engine" one step
   std::mutex mutex;
-  std::deque<std::shared_ptr<Operation>> waiting;
+  std::deque<std::shared_ptr<hipress::mxnet::Operation>> waiting;
   bool draining = false;
 };
+
+namespace hipress {
+namespace mxnet {
+namespace {
 
 /// One push or pull, from its scheduling until the engine is told that it is done.
 struct Operation {
   enum class State { kScheduled, kReady, kSkipped };
 
   Kind kind;
-  uint64_t key;
-  std::string name;
-  int64_t n;
-  int dtype;
+  HipressMXKeyHandle key;
   int priority;
-  std::shared_ptr<Session> session;
-  std::shared_ptr<KeyQueue> queue;
   NDArrayHandle array = nullptr;  // keeps the memory
   NDArrayHandle copy = nullptr;   // of an array in a private layout
-  State state = State::kScheduled;  // guarded by queue->mutex
+  State state = State::kScheduled;  // guarded by key->mutex
   OnComplete on_complete;
   void* data = nullptr;
   void* gradient = nullptr;
@@ -75,7 +88,6 @@ struct Bridge {
   std::unique_ptr<Library> library;
   bool wait_inside = false;
   std::map<HipressNodeHandle, std::shared_ptr<Session>> sessions;
-  std::map<std::pair<HipressNodeHandle, uint64_t>, std::shared_ptr<KeyQueue>> queues;
 
   static Bridge& Get() {
     static Bridge* bridge = new Bridge;
@@ -97,8 +109,9 @@ std::string FailureOf(Session* session) {
 void Complete(Operation* op, const std::string& error) {
   if (!error.empty()) {
     // MXNet forgets the error of an operation that writes no array, such as a push: remember it.
-    std::lock_guard<std::mutex> lock(op->session->mutex);
-    if (op->session->failure.empty()) op->session->failure = error;
+    Session* session = op->key->session.get();
+    std::lock_guard<std::mutex> lock(session->mutex);
+    if (session->failure.empty()) session->failure = error;
   }
   if (Bridge::Get().wait_inside) {
     // NaiveEngine ignores an error given to on_complete; Run throws it instead.
@@ -120,21 +133,23 @@ void OnDone(void* context, const char* error) {
   Complete(op->get(), error == nullptr ? "" : error);
 }
 
-void Submit(const std::shared_ptr<Operation>& op) {
-  const std::string error = op->error.empty() ? FailureOf(op->session.get()) : op->error;
+void Enter(const std::shared_ptr<Operation>& op) {
+  const HipressMXKey& key = *op->key;
+  const std::string error = op->error.empty() ? FailureOf(key.session.get()) : op->error;
   if (!error.empty()) return Complete(op.get(), error);
   auto* context = new std::shared_ptr<Operation>(op);
-  HipressNodeHandle node = op->session->node;
+  HipressNodeHandle node = key.session->node;
   int code = -1;
   switch (op->kind) {
     case Kind::kPush:
-      code = HipressPush(node, op->key, op->gradient, op->n, op->dtype, op->priority, OnDone, context);
+      code = HipressPush(node, key.key, op->gradient, key.n, key.dtype, op->priority, OnDone,
+                         context);
       break;
     case Kind::kPull:
-      code = HipressPull(node, op->key, op->data, op->n, op->dtype, op->priority, OnDone, context);
+      code = HipressPull(node, key.key, op->data, key.n, key.dtype, op->priority, OnDone, context);
       break;
     case Kind::kPushPull:
-      code = HipressPushPull(node, op->key, op->gradient, op->data, op->n, op->dtype, op->priority,
+      code = HipressPushPull(node, key.key, op->gradient, op->data, key.n, key.dtype, op->priority,
                              OnDone, context);
       break;
   }
@@ -144,37 +159,45 @@ void Submit(const std::shared_ptr<Operation>& op) {
   }
 }
 
-/// A push whose array could not be computed will never happen, and the others would wait for it.
-void FailSession(const Operation& op) {
-  {
-    std::lock_guard<std::mutex> lock(op.session->mutex);
-    if (op.session->closed || !op.session->failure.empty()) return;
-    op.session->failure = "the gradient of key " + op.name +
-                          " was not pushed because computing it failed; this worker has left the job";
-  }
-  HipressAbort(op.session->node);
+/// Lets an operation that is ready enter the store.
+void HandOver(std::shared_ptr<Operation> op) {
+  HipressMXKeyHandle key = op->key;
+  bool* followed = &key->followed[int(op->kind)];
+  if (Bridge::Get().wait_inside) return Enter(op);  // nothing follows before its end
+  key->session->handover.Add([op = std::move(op)] { Enter(op); }, key->n, followed);
 }
 
-/// Submits what is ready, in order, one thread at a time.
-void Drain(KeyQueue* queue) {
-  std::unique_lock<std::mutex> lock(queue->mutex);
-  if (queue->draining) return;
-  queue->draining = true;
-  while (!queue->waiting.empty() &&
-         queue->waiting.front()->state != Operation::State::kScheduled) {
-    std::shared_ptr<Operation> op = std::move(queue->waiting.front());
-    queue->waiting.pop_front();
+/// A push whose array could not be computed will never happen, and the others would wait for it.
+void FailSession(const Operation& op) {
+  Session* session = op.key->session.get();
+  {
+    std::lock_guard<std::mutex> lock(session->mutex);
+    if (session->closed || !session->failure.empty()) return;
+    session->failure = "the gradient of key " + op.key->name +
+                       " was not pushed because computing it failed; this worker has left the job";
+  }
+  HipressAbort(session->node);
+}
+
+/// Hands over what is ready, in order, one thread at a time.
+void Drain(HipressMXKeyHandle key) {
+  std::unique_lock<std::mutex> lock(key->mutex);
+  if (key->draining) return;
+  key->draining = true;
+  while (!key->waiting.empty() && key->waiting.front()->state != Operation::State::kScheduled) {
+    std::shared_ptr<Operation> op = std::move(key->waiting.front());
+    key->waiting.pop_front();
     const bool skipped = op->state == Operation::State::kSkipped;
     lock.unlock();
     if (!skipped) {
-      Submit(op);
+      HandOver(std::move(op));
     } else if (op->kind != Kind::kPull) {
       FailSession(*op);
     }
     op.reset();
     lock.lock();
   }
-  queue->draining = false;
+  key->draining = false;
 }
 
 /// The engine: the operation's array is ready and ours until on_complete.
@@ -186,13 +209,13 @@ void Run(void* /*run_context*/, void* on_complete, void* param) {
     if (op->kind != Kind::kPull) op->gradient = library.ReadableData(op->array, &op->copy);
     if (op->kind != Kind::kPush) op->data = library.WritableData(op->array);
   } catch (const std::exception& error) {
-    op->error = "key " + op->name + ": " + error.what();
+    op->error = "key " + op->key->name + ": " + error.what();
   }
   {
-    std::lock_guard<std::mutex> lock(op->queue->mutex);
+    std::lock_guard<std::mutex> lock(op->key->mutex);
     op->state = Operation::State::kReady;
   }
-  Drain(op->queue.get());
+  Drain(op->key);
   if (Bridge::Get().wait_inside) {
     std::unique_lock<std::mutex> lock(op->mutex);
     op->ended.wait(lock, [&op] { return op->has_ended; });
@@ -204,48 +227,35 @@ void Run(void* /*run_context*/, void* on_complete, void* param) {
 /// The engine lets go of an operation: it has ended, or was skipped because its array is in error.
 void Release(void* param) {
   std::unique_ptr<std::shared_ptr<Operation>> op(static_cast<std::shared_ptr<Operation>*>(param));
-  KeyQueue* queue = (*op)->queue.get();
+  HipressMXKeyHandle key = (*op)->key;
   {
-    std::lock_guard<std::mutex> lock(queue->mutex);
+    std::lock_guard<std::mutex> lock(key->mutex);
     if ((*op)->state != Operation::State::kScheduled) return;
     (*op)->state = Operation::State::kSkipped;
   }
-  Drain(queue);
+  Drain(key);
 }
 
-void Schedule(Kind kind, HipressNodeHandle node, uint64_t key, const char* name,
-              NDArrayHandle array, int64_t n, int dtype, int priority) {
-  Bridge& bridge = Bridge::Get();
-  auto op = std::make_shared<Operation>();
-  {
-    std::lock_guard<std::mutex> lock(bridge.mutex);
-    if (bridge.library == nullptr) throw Error("HipressMXBind must be called first");
-    auto& session = bridge.sessions[node];
-    if (session == nullptr) {
-      session = std::make_shared<Session>();
-      session->node = node;
-    }
-    auto& queue = bridge.queues[{node, key}];
-    if (queue == nullptr) queue = std::make_shared<KeyQueue>();
-    op->session = session;
-    op->queue = queue;
-  }
-  const std::string failure = FailureOf(op->session.get());
+void Schedule(Kind kind, HipressMXKeyHandle key, NDArrayHandle array, int priority) {
+  const Library& library = *Bridge::Get().library;
+  const std::string failure = FailureOf(key->session.get());
   if (!failure.empty()) throw Error(failure);
+  auto op = std::make_shared<Operation>();
   op->kind = kind;
   op->key = key;
-  op->name = name;
-  op->n = n;
-  op->dtype = dtype;
   op->priority = priority;
-  op->array = bridge.library->Share(array);
-  std::lock_guard<std::mutex> schedule(op->queue->schedule);
+  op->array = library.Share(array);
+  std::lock_guard<std::mutex> schedule(key->schedule);
   {
-    std::lock_guard<std::mutex> lock(op->queue->mutex);
-    op->queue->waiting.push_back(op);
+    std::lock_guard<std::mutex> lock(key->mutex);
+    key->waiting.push_back(op);
   }
-  bridge.library->PushAsync(Run, new std::shared_ptr<Operation>(op), Release, array,
-                            kind != Kind::kPush, priority, OperationName(kind));
+  library.PushAsync(Run, new std::shared_ptr<Operation>(op), Release, array, kind != Kind::kPush,
+                    priority, OperationName(kind));
+}
+
+bool Fits(HipressMXKeyHandle key, NDArrayHandle array) {
+  return Bridge::Get().library->IsDenseOnCpu(array, key->n, key->dtype);
 }
 
 }  // namespace
@@ -253,7 +263,9 @@ void Schedule(Kind kind, HipressNodeHandle node, uint64_t key, const char* name,
 }  // namespace hipress
 
 using hipress::mxnet::Bridge;
+using hipress::mxnet::Fits;
 using hipress::mxnet::Kind;
+using hipress::mxnet::Schedule;
 
 int HipressMXBind(const char* libmxnet, int wait_inside) {
   API_BEGIN();
@@ -266,35 +278,77 @@ int HipressMXBind(const char* libmxnet, int wait_inside) {
   API_END();
 }
 
-int HipressMXPush(HipressNodeHandle node, uint64_t key, const char* name, void* array, int64_t n,
-                  int dtype, int priority) {
+int HipressMXKeyCreate(HipressNodeHandle node, uint64_t key, const char* name, int64_t n, int dtype,
+                       HipressMXKeyHandle* out) {
   API_BEGIN();
-  hipress::mxnet::Schedule(Kind::kPush, node, key, name, array, n, dtype, priority);
+  Bridge& bridge = Bridge::Get();
+  std::lock_guard<std::mutex> lock(bridge.mutex);
+  if (bridge.library == nullptr) throw hipress::Error("HipressMXBind must be called first");
+  auto& session = bridge.sessions[node];
+  if (session == nullptr) {
+    session = std::make_shared<hipress::mxnet::Session>();
+    session->node = node;
+  }
+  auto made = std::make_unique<HipressMXKey>();
+  made->session = session;
+  made->key = key;
+  made->name = name;
+  made->n = n;
+  made->dtype = dtype;
+  *out = made.release();
   API_END();
 }
 
-int HipressMXPull(HipressNodeHandle node, uint64_t key, const char* name, void* array, int64_t n,
-                  int dtype, int priority) {
+int HipressMXPush(HipressMXKeyHandle key, void* array, int priority) {
   API_BEGIN();
-  hipress::mxnet::Schedule(Kind::kPull, node, key, name, array, n, dtype, priority);
+  if (!Fits(key, array)) return HIPRESS_MX_OTHER_ARRAY;
+  Schedule(Kind::kPush, key, array, priority);
   API_END();
 }
 
-int HipressMXPushPull(HipressNodeHandle node, uint64_t key, const char* name, void* array,
-                      int64_t n, int dtype, int priority) {
+int HipressMXPull(HipressMXKeyHandle key, void* array, int priority) {
   API_BEGIN();
-  hipress::mxnet::Schedule(Kind::kPushPull, node, key, name, array, n, dtype, priority);
+  if (!Fits(key, array)) return HIPRESS_MX_OTHER_ARRAY;
+  Schedule(Kind::kPull, key, array, priority);
+  API_END();
+}
+
+int HipressMXPushPull(HipressMXKeyHandle key, void* gradient, void* out, int priority) {
+  API_BEGIN();
+  if (!Fits(key, gradient) || !Fits(key, out)) return HIPRESS_MX_OTHER_ARRAY;
+  if (gradient == out) {
+    Schedule(Kind::kPushPull, key, gradient, priority);
+  } else {
+    // Two operations: one would wait until nobody reads `out` before it pushes, and for ever if
+    // both share memory.
+    Schedule(Kind::kPush, key, gradient, priority);
+    Schedule(Kind::kPull, key, out, priority);
+  }
+  API_END();
+}
+
+int HipressMXFlush(HipressNodeHandle node) {
+  API_BEGIN();
+  Bridge& bridge = Bridge::Get();
+  std::unique_lock<std::mutex> lock(bridge.mutex);
+  auto session = bridge.sessions.find(node);
+  if (session == bridge.sessions.end()) return 0;
+  lock.unlock();
+  session->second->handover.Flush();
   API_END();
 }
 
 int HipressMXClose(HipressNodeHandle node) {
   API_BEGIN();
   Bridge& bridge = Bridge::Get();
-  std::lock_guard<std::mutex> lock(bridge.mutex);
+  std::unique_lock<std::mutex> lock(bridge.mutex);
   auto session = bridge.sessions.find(node);
-  if (session != bridge.sessions.end()) {
+  if (session == bridge.sessions.end()) return 0;
+  lock.unlock();
+  {
     std::lock_guard<std::mutex> guard(session->second->mutex);
     session->second->closed = true;
   }
+  session->second->handover.Stop();
   API_END();
 }

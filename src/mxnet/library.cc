@@ -2,8 +2,11 @@
 
 #include <dlfcn.h>
 
+#include <algorithm>
 #include <cstring>
+#include <functional>
 #include <new>
+#include <numeric>
 
 #include "common/types.h"
 
@@ -18,6 +21,10 @@ struct DLTensorPrefix {
 
 /// mxnet::NDArray is far smaller; its size is not part of the C API.
 constexpr size_t kArrayBytes = 4096;
+
+/// mxnet::NDArrayStorageType and mxnet::Context::DeviceType.
+constexpr int kDefaultStorage = 0;
+constexpr int kGpu = 2;
 
 }  // namespace
 
@@ -39,6 +46,9 @@ Library::Library(const std::string& path) : path_(path) {
   Find(&free_, "MXNDArrayFree");
   Find(&get_data_, "MXNDArrayGetData");
   Find(&get_dtype_, "MXNDArrayGetDType");
+  Find(&get_storage_type_, "MXNDArrayGetStorageType");
+  Find(&get_context_, "MXNDArrayGetContext");
+  Find(&get_shape_, "MXNDArrayGetShapeEx64");
   Find(&to_dlpack_, "MXNDArrayToDLPack");
   Find(&call_dlpack_deleter_, "MXNDArrayCallDLPackDeleter");
   Find(&reorder_to_default_, "_ZNK5mxnet7NDArray15Reorder2DefaultEv", false);
@@ -66,6 +76,21 @@ NDArrayHandle Library::Share(NDArrayHandle array) const {
 }
 
 void Library::Free(NDArrayHandle array) const { free_(array); }
+
+bool Library::IsDenseOnCpu(NDArrayHandle array, int64_t n, int dtype) const {
+  int found = -1, device = 0, device_id = 0;
+  Check(get_dtype_(array, &found), "tell an array's type");
+  if (found != dtype) return false;
+  Check(get_storage_type_(array, &found), "tell an array's storage type");
+  if (found != kDefaultStorage) return false;
+  Check(get_context_(array, &device, &device_id), "tell an array's device");
+  if (device == kGpu) return false;
+  int dimensions = 0;
+  const int64_t* shape = nullptr;
+  Check(get_shape_(array, &dimensions, &shape), "tell an array's shape");
+  return std::accumulate(shape, shape + std::max(dimensions, 0), int64_t(1),
+                         std::multiplies<int64_t>()) == n;
+}
 
 // MXNDArrayGetData would wait for an array in a private layout, which inside an operation that
 // holds the array is for ever; MXNDArrayToDLPack refuses it instead. But it knows no bfloat16.

@@ -48,6 +48,9 @@ class Library {
   NDArrayHandle Share(NDArrayHandle array) const;
   void Free(NDArrayHandle array) const;
 
+  /// Whether it has n elements of this type, not sparse, and not on a GPU.
+  bool IsDenseOnCpu(NDArrayHandle array, int64_t n, int dtype) const;
+
   /*!
    * \brief The array's memory, inside an operation that holds it; never waits.
    *
@@ -73,6 +76,9 @@ class Library {
   int (*free_)(NDArrayHandle) = nullptr;
   int (*get_data_)(NDArrayHandle, void**) = nullptr;
   int (*get_dtype_)(NDArrayHandle, int*) = nullptr;
+  int (*get_storage_type_)(NDArrayHandle, int*) = nullptr;
+  int (*get_context_)(NDArrayHandle, int*, int*) = nullptr;
+  int (*get_shape_)(NDArrayHandle, int*, const int64_t**) = nullptr;
   int (*to_dlpack_)(NDArrayHandle, void**) = nullptr;
   int (*call_dlpack_deleter_)(void*) = nullptr;
   // Member functions of mxnet::NDArray, called with `this` (and the result's address) by hand.

@@ -1,0 +1,68 @@
+/*!
+ * \file handover.h
+ * \brief Operations that become ready soon one after the other enter the store together.
+ *
+ * A Trainer makes a call for each of its parameters. Handed over one by one, each small gradient
+ * would be a message of its own and wake a thread for each of its tasks (common/batch.h). How many
+ * are still to come nobody says, but the next step is as the last: an operation that was followed by
+ * another at once is taken to be so again, and kept until that one is there. What was taken wrongly
+ * waits for a millisecond, once.
+ */
+#ifndef HIPRESS_MXNET_HANDOVER_H_
+#define HIPRESS_MXNET_HANDOVER_H_
+
+#include <chrono>
+#include <condition_variable>
+#include <cstdint>
+#include <functional>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+namespace hipress {
+namespace mxnet {
+
+class Handover {
+ public:
+  using Clock = std::chrono::steady_clock;
+
+  /// \param patience what comes so soon after another follows it; nothing is kept for longer
+  explicit Handover(Clock::duration patience = std::chrono::milliseconds(1));
+  ~Handover();
+
+  /*!
+   * \brief Calls `enter`, soon and in the order of the calls, on any thread. It must not block.
+   * \param elements of the operation's array
+   * \param followed what is known of operations like this one, false at first; lives as long as this
+   */
+  void Add(std::function<void()> enter, int64_t elements, bool* followed);
+  /// Hands over what is kept, unless another thread does so already.
+  void Flush();
+  /// The same, and nothing is kept from now on.
+  void Stop();
+
+ private:
+  void Enter(std::unique_lock<std::mutex>* lock);
+  void Watch();
+
+  const Clock::duration patience_;
+  std::mutex mutex_;
+  std::vector<std::function<void()>> kept_;
+  std::vector<std::function<void()>> entering_;  // used by who is in Enter
+  int64_t elements_ = 0;
+  bool due_ = false;
+  bool is_entering_ = false;
+  bool* last_ = nullptr;  // what the latest operation knows
+  Clock::time_point last_at_;
+  bool stopped_ = false;
+
+  Clock::time_point deadline_;
+  bool watch_sleeps_ = false;
+  std::condition_variable watched_;
+  std::thread watch_;
+};
+
+}  // namespace mxnet
+}  // namespace hipress
+
+#endif  // HIPRESS_MXNET_HANDOVER_H_
