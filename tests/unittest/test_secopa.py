@@ -169,6 +169,15 @@ def test_a_fit_finds_the_curve_through_noise_and_an_outlier():
     assert fit.spread < 0.1 and not fit.poor
 
 
+def test_a_links_fit_finds_the_rate_and_the_burst_of_a_shaped_link():
+    """As measured at 50 Mbit/s with a bucket of 64 KB; 1,448 of a packet's 1,514 bytes are ours."""
+    milliseconds = [0.125, 0.097, 3.97, 0.096, 0.17, 1.93, 5.35, 11.87, 33.84, 80.52, 165.7, 343]
+    sizes = [64 + (4 << e) for e in range(8, 20)]
+    found = curve.fit_link(sizes, [time / 1e3 for time in milliseconds]).curve
+    assert found.w == pytest.approx(1514 / 1448 / 6.25e6, rel=0.01)
+    assert -found.b / found.w == pytest.approx(64e3 * 1448 / 1514, rel=0.05)
+
+
 def test_a_poor_fit_says_so():
     random = np.random.default_rng(4)
     sizes = [1 << e for e in range(6, 25)]
