@@ -6,11 +6,14 @@ codecs. Each is then measured: real processes in network namespaces, whose links
 Needs root. All nodes share this machine's processors, which the simulation knows.
 
     python benchmarks/simulation.py --rate 50mbit
+    python benchmarks/simulation.py --keep-profile profile.json --models small --nodes 8 --types tbq
+    python benchmarks/simulation.py --profile profile.json --models small --nodes 8 --types onebit
 """
 
 from __future__ import annotations
 
 import argparse
+import itertools
 import json
 import sys
 import tempfile
@@ -25,18 +28,24 @@ import netns
 sys.path.insert(0, str(jobs.ROOT / "python"))
 
 from hipress.secopa import profiles  # noqa: E402
-from hipress.secopa.cluster import Costs  # noqa: E402
 from hipress.simulator.models import Layer, Model  # noqa: E402
 from hipress.simulator.step import Options, simulate  # noqa: E402
 
 HERE = Path(__file__).resolve().parent
-# A model of large and small gradients, 4.2 M float32 elements.
-SIZES = {
-    **{f"conv{i}": 64_000 for i in range(8)},
-    **{f"bias{i}": 512 for i in range(8)},
-    **{f"middle{i}": 300_000 for i in range(4)},
-    "dense0": 2_000_000,
-    "dense1": 500_000,
+MODELS = {
+    # Large and small gradients, 4.2 M float32 elements, pushed one by one.
+    "mixed": {
+        **{f"conv{i}": 64_000 for i in range(8)},
+        **{f"bias{i}": 512 for i in range(8)},
+        **{f"middle{i}": 300_000 for i in range(4)},
+        "dense0": 2_000_000,
+        "dense1": 500_000,
+    },
+    # Mostly small ones, which share messages; all pushed in one call.
+    "small": {
+        **{f"scale{i}": 1_000 for i in range(200)},
+        **{f"middle{i}": 300_000 for i in range(2)},
+    },
 }
 TYPES = {"none": {}, "tbq": {"threshold": 0.5}, "onebit": {}}
 # A short queue and a small bucket: what is sent after a pause must not go faster than the rate.
@@ -58,12 +67,13 @@ def measure_profile(rate: str, folder: Path) -> Path:
 
 
 def measured_seconds(
-    network: netns.ShapedNetwork, topology: str, kind: str, iterations: int
+    network: netns.ShapedNetwork, model: str, topology: str, kind: str, iterations: int
 ) -> float:
     """Seconds of the fastest of some steps: others may use this machine, too."""
     params = {"type": kind, "topology": topology, "min_size": 0, **TYPES[kind]}
     command = [sys.executable, str(HERE / "graphnode.py")]
-    command += ["--sizes", json.dumps(list(SIZES.values()))]
+    command += ["--sizes", json.dumps(list(MODELS[model].values()))]
+    command += ["--together"] if model == "small" else []
     if kind == "none":  # takes long, and depends on the network alone
         iterations = min(iterations, 3)
     command += ["--compression", json.dumps(params), "--warmup", "1"]
@@ -75,20 +85,21 @@ def measured_seconds(
     return min(jobs.iteration_seconds(found))
 
 
-def predicted_seconds(profile: Path, topology: str, kind: str, nodes: int) -> float:
+def predicted_seconds(profile: Path, model: str, topology: str, kind: str, nodes: int) -> float:
     """What the simulator says of the same step: all gradients are there at once."""
     loaded = profiles.load(profile)
     costs = loaded.costs(kind)
-    layers = tuple(Layer(name, size) for name, size in SIZES.items())
+    layers = tuple(Layer(name, size) for name, size in MODELS[model].items())
     zeros = (0.0,) * len(layers)
-    model = Model("benchmark", "", 1, layers, zeros, zeros)
+    net = Model(model, "", 1, layers, zeros, zeros)
     options = Options(topology, nodes, symmetric=False)
-    return simulate(model, Costs(costs.plain, costs.compressed), loaded.cluster(), options).seconds
+    return simulate(net, costs, loaded.cluster(), options).seconds
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--rate", default="50mbit")
+    parser.add_argument("--models", nargs="*", default=list(MODELS), choices=list(MODELS))
     parser.add_argument("--nodes", type=int, nargs="*", default=[2, 4, 8])
     parser.add_argument("--topologies", nargs="*", default=["ps", "ring"])
     parser.add_argument("--types", nargs="*", default=list(TYPES), choices=list(TYPES))
@@ -103,8 +114,9 @@ def main() -> None:
         args.nodes, args.iterations = [2, 4], 3
     console = Console(width=110)
     table = Table(title=f"one step, {args.rate} links: predicted from a profile of two nodes")
-    for name in ("topology", "nodes", "codec", "measured ms", "predicted ms", "predicted/measured"):
-        table.add_column(name, justify="left" if name in ("topology", "codec") else "right")
+    left = ("model", "topology", "codec")
+    for name in (*left[:2], "nodes", left[2], "measured ms", "predicted ms", "predicted/measured"):
+        table.add_column(name, justify="left" if name in left else "right")
     rows = []
     with tempfile.TemporaryDirectory(prefix="hipress-simulation-") as folder:
         profile = args.profile or measure_profile(args.rate, Path(folder))
@@ -112,15 +124,15 @@ def main() -> None:
             args.keep_profile.write_text(profile.read_text())
         for nodes in args.nodes:
             with netns.ShapedNetwork(nodes, rate=args.rate, **SHAPE) as network:
-                for topology in args.topologies:
-                    for kind in args.types:
-                        real = measured_seconds(network, topology, kind, args.iterations)
-                        guess = predicted_seconds(profile, topology, kind, nodes)
-                        rows.append((topology, nodes, kind, real, guess, guess / real))
-                        cells = [topology, str(nodes), kind, f"{1e3 * real:.1f}"]
-                        table.add_row(*cells, f"{1e3 * guess:.1f}", f"{guess / real:.2f}")
-                        line = f"{topology} {nodes} {kind}: {guess / real:.2f}"
-                        print(line, file=sys.stderr, flush=True)
+                cells = itertools.product(args.models, args.topologies, args.types)
+                for model, topology, kind in cells:
+                    real = measured_seconds(network, model, topology, kind, args.iterations)
+                    guess = predicted_seconds(profile, model, topology, kind, nodes)
+                    rows.append((model, topology, nodes, kind, real, guess, guess / real))
+                    cell = (model, topology, str(nodes), kind)
+                    times = (f"{1e3 * real:.1f}", f"{1e3 * guess:.1f}", f"{guess / real:.2f}")
+                    table.add_row(*cell, *times)
+                    print(*cell, *times, file=sys.stderr, flush=True)
         result = {
             "machine": jobs.machine(),
             "rate": args.rate,
@@ -128,7 +140,7 @@ def main() -> None:
             "rows": rows,
         }
     console.print(table)
-    worst = max(max(row[5], 1 / row[5]) for row in rows)
+    worst = max(max(row[-1], 1 / row[-1]) for row in rows)
     console.print(f"largest deviation: {worst - 1:.0%}")
     jobs.save("simulation", result)
 

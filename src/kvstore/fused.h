@@ -27,6 +27,7 @@
 
 namespace hipress {
 
+// The planner and the simulator have the same limits (python/hipress/secopa/sharing.py).
 /// Payloads of up to so many bytes are fused: they are copied, which costs less than a message.
 constexpr size_t kFusedPayload = 4 << 10;
 /// A fused message's payload has at most so many: less than what is lent to processes of this host

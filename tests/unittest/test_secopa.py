@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -168,6 +169,15 @@ def test_a_fit_finds_the_curve_through_noise_and_an_outlier():
     assert fit.spread < 0.1 and not fit.poor
 
 
+def test_a_links_fit_finds_the_rate_and_the_burst_of_a_shaped_link():
+    """As measured at 50 Mbit/s with a bucket of 64 KB; 1,448 of a packet's 1,514 bytes are ours."""
+    milliseconds = [0.125, 0.097, 3.97, 0.096, 0.17, 1.93, 5.35, 11.87, 33.84, 80.52, 165.7, 343]
+    sizes = [64 + (4 << e) for e in range(8, 20)]
+    found = curve.fit_link(sizes, [time / 1e3 for time in milliseconds]).curve
+    assert found.w == pytest.approx(1514 / 1448 / 6.25e6, rel=0.01)
+    assert -found.b / found.w == pytest.approx(64e3 * 1448 / 1514, rel=0.05)
+
+
 def test_a_poor_fit_says_so():
     random = np.random.default_rng(4)
     sizes = [1 << e for e in range(6, 25)]
@@ -232,6 +242,33 @@ def test_the_model_is_near_the_simulation_of_the_graph(topology, nodes):
             name = planner.topology_named(topology)
             guess = model.needs(name, nodes, elements, partitions, codec, cluster).seconds
             assert guess == pytest.approx(step.seconds, rel=0.45), (codec.name, elements)
+
+
+@pytest.mark.parametrize("topology", ["ps", "colocated", "ring"])
+def test_the_model_is_near_the_simulation_of_many_small_gradients(topology):
+    gradients = [Gradient(f"g{i}", 1000) for i in range(400)]
+    layers = tuple(models.Layer(g.name, g.size) for g in gradients)
+    net = models.Model("m", "", 1, layers, (0.0,) * 400, (0.0,) * 400)
+    link = Curve(1 / 1.25e9, 1e-4, 1e-4)
+    apart = MeasuredProfile("test", 4, 2, link, 2e-5, {"none": NONE, "tbq": TBQ}, task=1e-5)
+    for codec in ("none", "tbq"):
+        guesses = []
+        for profile in (apart, replace(apart, part=2e-6)):
+            plan = planner.make(gradients, topology, 4, profile, codec)
+            guesses.append(plan.planned_seconds)
+        decisions = {choice.gradient.name: choice.decision for choice in plan.choices}
+        options = Options(topology, 4)
+        step = simulate(net, profile.costs(codec), profile.cluster(), options, decisions)
+        assert guesses[1] == pytest.approx(step.seconds, rel=0.45)
+        assert guesses[1] < guesses[0] / 2
+
+
+def test_what_is_small_enough_to_share_a_message_when_compressed_is_compressed():
+    """2,000 elements are 8,000 bytes, a message of their own, or 500 in one shared by many."""
+    gradients = [Gradient(f"g{i}", 2000) for i in range(100)]
+    fast = replace(measured(125e9), message=1e-4)
+    assert planner.make(gradients, "RING", 4, fast).compressed == 0
+    assert planner.make(gradients, "RING", 4, replace(fast, part=1e-6)).compressed == 100
 
 
 def test_a_profile_that_is_none_is_one_sentence(tmp_path):

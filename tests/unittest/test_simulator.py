@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 import time
@@ -13,7 +14,7 @@ import pytest
 
 from hipress import units
 from hipress.casync import topologies
-from hipress.secopa import profiles
+from hipress.secopa import profiles, sharing
 from hipress.secopa.cluster import Cluster, Codec, Costs
 from hipress.secopa.curve import Curve
 from hipress.secopa.plan import Decision
@@ -26,6 +27,7 @@ ROOT = Path(__file__).resolve().parents[2]
 NONE = Codec("none", 4.0)
 CODEC = Codec("codec", 0.25, 0, Curve(1e-9, 1e-5, 0), Curve(5e-10, 1e-5, 0), Curve(2e-10, 1e-5, 0))
 CLUSTER = Cluster(bandwidth=1e9, latency=1e-3, message=0.0, task=0.0, threads=1)
+SHARING = replace(CLUSTER, message=1e-2, part=1e-4)
 
 
 def model(*layers: tuple[str, int, float]) -> Model:
@@ -59,6 +61,78 @@ def test_a_shaped_link_lets_a_burst_pass_after_a_pause():
         tasks.join(send, ends[-1])
     result = engine.run(tasks, shaped, 2)
     assert [result.end[t] for t in ends] == pytest.approx([2e-3, 4e-3, 1.002])
+
+
+def constants(path: str) -> dict[str, int]:
+    """Of a C++ header: ``NAME = 4 << 10`` and ``sizeof(NAME) == 40``."""
+    text = (ROOT / path).read_text()
+    found = re.findall(r"constexpr \w+ (k\w+) = (\d+) << (\d+);", text)
+    sizes = re.findall(r"static_assert\(sizeof\((\w+)\) == (\d+)", text)
+    return {name: int(a) << int(b) for name, a, b in found} | {n: int(size) for n, size in sizes}
+
+
+def test_the_limits_are_those_of_the_executor():
+    fused = constants("src/kvstore/fused.h")
+    assert fused["kFusedPayload"] == sharing.SHARED_PAYLOAD
+    assert fused["kFusedBytes"] == sharing.SHARED_BYTES
+    assert fused["FusedPart"] == sharing.PART_HEADER
+    assert constants("src/van/message.h")["MessageHeader"] == sharing.HEADER
+    assert constants("src/casync/executor.h")["kJobElements"] == sharing.JOB_ELEMENTS
+
+
+def sent(cluster: Cluster, *sends: tuple[float, float, str]) -> engine.Result:
+    """Host 0 sends payloads to host 1: (bytes, ready at, peer) of each."""
+    tasks = Tasks()
+    for payload, at, peer in sends:
+        send = tasks.send(0, 64 + payload, 0, peer=peer)
+        tasks.start(at, send)
+        tasks.join(send, tasks.recv(1, 0))
+    return engine.run(tasks, cluster, 2)
+
+
+def test_small_payloads_for_one_peer_that_are_ready_together_are_one_message():
+    both = sent(SHARING, (1000, 0.0, "a"), (1001, 0.0, "a"))
+    assert (both.messages, both.bytes) == (1, 64 + 40 + 1000 + 40 + 1008)
+    # One message's time, the latency, and what the second part takes of the receiver's thread.
+    assert max(both.end) == pytest.approx(both.bytes / 1e9 + 1e-2 + 1e-3 + 1e-4)
+    assert both.compute_busy == pytest.approx([0.0, 1e-4])
+    for apart in (
+        sent(replace(SHARING, part=None), (1000, 0.0, "a"), (1000, 0.0, "a")),
+        sent(SHARING, (1000, 0.0, "a"), (1000, 1e-6, "a")),
+        sent(SHARING, (1000, 0.0, "a"), (1000, 0.0, "b")),
+        sent(SHARING, (5000, 0.0, "a"), (5000, 0.0, "a")),
+    ):
+        assert apart.messages == 2
+        assert max(apart.end) == pytest.approx(apart.bytes / 1e9 + 2e-2 + 1e-3)
+
+
+def test_a_shared_message_has_at_most_32_kib():
+    parts = sharing.SHARED_BYTES // (sharing.PART_HEADER + 4096)
+    full = sent(SHARING, *[(4096, 0.0, "a")] * parts)
+    assert (full.messages, full.bytes) == (1, 64 + parts * (40 + 4096))
+    more = sent(SHARING, *[(4096, 0.0, "a")] * (parts + 1))
+    # The last one goes alone, as it would without the others.
+    assert (more.messages, more.bytes) == (2, full.bytes + 64 + 4096)
+
+
+@pytest.mark.parametrize(("part", "ends"), [(None, [1.5, 3.0, 4.5]), (0.0, [2.5, 2.5, 4.0])])
+def test_small_tasks_that_wait_are_one_job(part, ends):
+    tasks = Tasks()
+    elements = sharing.JOB_ELEMENTS // 2
+    found = [tasks.compute(0, 1.0, i, elements=elements) for i in range(3)]
+    result = engine.run(tasks, replace(CLUSTER, task=0.5, part=part), 1)
+    assert [result.end[t] for t in found] == ends
+
+
+@pytest.mark.parametrize("topology", ["ps", "colocated", "ring", "tree"])
+def test_many_small_gradients_travel_in_few_messages(topology):
+    net = model(*((f"g{i}", 100, 0.0) for i in range(60)))
+    costs = Costs(NONE, CODEC)
+    options = Options(topology, 4, symmetric=False)
+    alone = simulate(net, costs, replace(SHARING, part=None), options)
+    shared = simulate(net, costs, SHARING, options)
+    assert shared.result.messages < alone.result.messages / 4
+    assert shared.seconds < alone.seconds / 2
 
 
 def test_the_urgent_task_goes_first_and_a_free_thread_takes_it_at_once():
@@ -112,12 +186,13 @@ def test_every_topology_runs_and_moves_the_bytes_its_graph_says(topology, nodes)
 @pytest.mark.parametrize("topology", ["ring", "colocated"])
 @pytest.mark.parametrize("nodes", [2, 4, 8])
 @pytest.mark.parametrize("codec", [NONE, CODEC], ids=["none", "codec"])
-def test_one_host_for_all_takes_as_long_as_the_graph_of_all(topology, nodes, codec):
+@pytest.mark.parametrize("cluster", [CLUSTER, replace(CLUSTER, part=1e-5)], ids=["apart", "shared"])
+def test_one_host_for_all_takes_as_long_as_the_graph_of_all(topology, nodes, codec, cluster):
     sizes = {"a": nodes * 64 * 500, "b": nodes * 64 * 9000}
     net = model(("a", sizes["a"], 0.002), ("b", sizes["b"], 0.001))
     plan = {name: Decision(True, nodes * k) for name, k in (("a", 1), ("b", 2))}
     both = [
-        simulate(net, Costs(NONE, codec), CLUSTER, Options(topology, nodes, symmetric=way), plan)
+        simulate(net, Costs(NONE, codec), cluster, Options(topology, nodes, symmetric=way), plan)
         for way in (False, True)
     ]
     whole, one = both
@@ -142,7 +217,7 @@ def test_coarse_steps_take_as_long_as_fine_ones():
 def test_4096_nodes_take_less_than_a_minute():
     net = models.load("resnet50")
     published = profiles.load("sosp21")
-    cluster = replace(profiles.published_cluster(published), devices=8)
+    cluster = replace(profiles.published_cluster(published), devices=8, part=1e-6)
     began = time.monotonic()
     step = simulate(net, profiles.published_costs(published), cluster, Options("ring", 4096))
     assert time.monotonic() - began < 60

@@ -160,6 +160,11 @@ def test_a_profile_is_measured_and_a_plan_made_from_it(tmp_path):
     values = json.loads(path.read_text())
     assert values["codecs"]["tbq"]["params"] == {"threshold": "0.5"}
     assert len(values["samples"]["send"]) == 9
+    assert 0 <= profile.part < 1e-3 and profile.cluster().part == profile.part
+    assert [row[0] for row in values["samples"]["parts"]] == [32, 64, 128, 256]
+    del values["network"]["part"]  # as in profiles made before messages were shared
+    path.write_text(json.dumps(values))
+    assert profiles.load(path).cluster().part is None
     assert not path.with_suffix(".timeline.json").exists()
     plan = planner.make([Gradient("g", 10**6)], "ring", 4, profile)
     assert plan.choices[0].raw > 0

@@ -121,6 +121,7 @@ def _finish(trace: Path, types: dict[str, dict[str, str]], output: Path) -> None
         f"{1 / max(network['w'], 1e-13) * 8 / 1e9:.3g} Gbit/s, "
         f"{1e6 * max(network['b'], network['o']):.0f} us a message, "
         f"{1e6 * profile['network']['message']:.0f} us between messages, "
+        f"{1e6 * profile['network']['part']:.1f} us a part of a shared message, "
         f"{1e6 * profile['task']:.0f} us between tasks"
     )
     for name, row in profile["codecs"].items():

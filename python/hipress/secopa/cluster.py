@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from hipress.secopa import sharing
 from hipress.secopa.curve import Curve
 
 ZERO = Curve(0.0, 0.0, 0.0)
@@ -37,6 +38,9 @@ class Cluster:
     handling: float = 0.0
     """Seconds of processor that a message takes of its sender and receiver together. Hosts apart do
     that beside codecs; it matters where they share processors."""
+    part: float | None = None
+    """Seconds of processor that one more small payload in a message takes of its sender and
+    receiver together; None: it is not known, and each payload is a message of its own."""
     shared_hosts: bool = False
     """All nodes are on one machine, whose ``threads`` they share (namespaces, containers)."""
     devices: int = 1
@@ -71,7 +75,7 @@ class Codec:
 
     def payload(self, elements: int) -> float:
         """Bytes of an encoded gradient, the message's header (64) included."""
-        return 64 + self.fixed_bytes + self.bytes_per_element * elements
+        return sharing.HEADER + self.fixed_bytes + self.bytes_per_element * elements
 
     def merge_seconds(self, elements: int, payloads: int, own: bool = False) -> float:
         """Of the sum of that many payloads of ``elements`` each, and of the own gradient."""

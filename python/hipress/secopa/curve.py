@@ -82,9 +82,9 @@ def fit_link(sizes: Sequence[float], seconds: Sequence[float]) -> Fit:
     """Fits a curve to times of messages: the rate that holds in the long run, and a latency.
 
     The floor is the median of messages of at most 4 KiB. The slope is the median of the slopes
-    between any two of the messages that take ten times as long at least (Theil and Sen's
-    estimator), so that neither an outlier nor a burst that a shaped link lets pass at once decides
-    it; where no message takes so long, of the larger half.
+    between any two of the messages that take ten times as long at least, and have a sixteenth of
+    the largest one's size (Theil and Sen's estimator), so that neither an outlier nor a burst that
+    a shaped link lets pass at once decides it; where no three take so long, of the larger half.
 
     :raises ValueError: for fewer than two sizes
     """
@@ -96,7 +96,7 @@ def fit_link(sizes: Sequence[float], seconds: Sequence[float]) -> Fit:
         raise ValueError("a curve needs measurements of at least two sizes")
     small = y[x <= 4096 + 64]
     floor = float(np.median(small)) if len(small) else float(y.min())
-    long = y >= 10 * floor
+    long = (y >= 10 * floor) & (x >= x.max() / 16)
     if len(np.unique(x[long])) < 3:
         long = x >= np.median(x)
     px, py = x[long], y[long]

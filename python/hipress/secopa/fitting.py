@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 import platform
@@ -13,10 +14,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from hipress.secopa import profiles
-from hipress.secopa.curve import Fit, fit, fit_link
-
-HEADER = 64
-"""Bytes of a message's header."""
+from hipress.secopa.curve import Curve, Fit, fit, fit_link
+from hipress.secopa.measure import BURST_SIZE, GROUPS, PART_SIZE
+from hipress.secopa.sharing import HEADER
 
 
 class FittingError(ValueError):
@@ -82,6 +82,9 @@ class _Trace:
         codecs = {}
         for name, params in {"none": {}, **types}.items():
             codecs[name], samples[name] = self._codec(name, params, task)
+        link = send.fit("send", fit_link)
+        handling, samples["messages"] = self._one_more(BURST_SIZE, codecs["none"], task)
+        part, samples["parts"] = self._one_more(PART_SIZE, codecs["none"])
         shared = machines == 1
         return {
             "format": profiles.FORMAT,
@@ -94,9 +97,10 @@ class _Trace:
             "threads": cores if shared else threads,
             "task": task,
             "network": {
-                "send": _curve(send.fit("send", fit_link)),
-                "message": self._message(),
-                "handling": self._handling(task),
+                "send": _curve(link),
+                "message": self._message(link.curve),
+                "handling": handling,
+                "part": part,
             },
             "codecs": codecs,
             "samples": samples,
@@ -161,11 +165,13 @@ class _Trace:
         row.update({op: _curve(s.fit(f"{op} of {name}")) for op, s in curves.items()})
         return row, {op: [list(r) for r in s.rows()] for op, s in curves.items()}
 
-    def _message(self) -> float:
-        """Seconds between small messages that reach a node one after the other."""
+    def _message(self, link: Curve) -> float:
+        """Seconds between small messages that reach a node one after the other, beside those that
+        the link takes for their bytes."""
         arrivals: dict[tuple, list[float]] = defaultdict(list)
+        start = f"ring/group/{BURST_SIZE}/{GROUPS[BURST_SIZE][-1]}/"
         for key, events in self._events.items():
-            if not key.startswith("ring/burst/"):
+            if not key.startswith(start):
                 continue
             for e in events:
                 if e["name"] == "receive":
@@ -176,16 +182,32 @@ class _Trace:
         ]
         if not spans:
             raise FittingError("the timeline has no burst of small messages")
-        return statistics.median(spans)
+        return max(0.0, statistics.median(spans) - link.w * (HEADER + 4 * BURST_SIZE))
 
-    def _handling(self, task: float) -> float:
-        """Seconds of processor that a message takes of its two nodes, tasks aside."""
-        start = "colocated/busy/"
-        busy = next((int(k[len(start) :]) / 1e9 for k in self._events if k.startswith(start)), 0.0)
+    def _one_more(
+        self, elements: int, plain: Mapping[str, object], task: float = 0.0
+    ) -> tuple[float, list[list[float]]]:
+        """Seconds of processor that both its nodes together take of one more message or, where
+        small gradients share messages, part; and what says so: seconds by gradients pushed at once.
+
+        :param task: what each task of a gradient takes beside its codec
+        """
+        start = f"colocated/busy/{elements}/"
+        names = [key[len(start) :].split("/") for key in self._events if key.startswith(start)]
+        rows = sorted([int(count), int(nanoseconds) / 1e9, 1] for count, nanoseconds in names)
+        if len(rows) < 2:
+            raise FittingError(f"the timeline has too few groups of {elements} elements")
+        # As of links (fit_link): one row that others disturbed does not decide.
+        slope = statistics.median(
+            (b[1] - a[1]) / (b[0] - a[0]) for a, b in itertools.combinations(rows, 2)
+        )
         n = self._workers
-        messages, tasks = 2 * (n - 1), 3 * n - 1  # of each gradient of the burst
-        gradients = sum(key.startswith("ring/burst/") for key in self._events)
-        return max(0.0, busy / max(gradients, 1) - tasks * task) / messages
+        tasks = {"encode": n, "add": n - 1, "decode": n}  # of a gradient, around a ring
+        codecs = sum(
+            times * (task + Curve(plain[op]["w"], plain[op]["b"], plain[op]["o"])(elements))
+            for op, times in tasks.items()
+        )
+        return max(0.0, slope - codecs) / (2 * (n - 1)), rows
 
     def _checks(self, types: Mapping[str, object]) -> dict[str, dict[str, float]]:
         """Measured seconds of a large gradient on all nodes at once, by codec."""

@@ -19,14 +19,21 @@ import numpy as np
 from hipress.casync import Graph, topologies
 from hipress.key_graphs import KeyGraphs
 from hipress.node import Node
+from hipress.secopa import sharing
 
 SIZES = tuple(1 << e for e in range(8, 24))
 """Elements of the gradients: 1 KiB to 32 MiB."""
 REPEATS = 7
 """Times that each is pushed; the first does not count."""
-BURST = 64
-"""Small gradients at once, to see how fast messages can follow each other."""
-BURST_SIZE = 256
+BURST_SIZE = sharing.SHARED_PAYLOAD // 4 + 16
+"""Elements of gradients that are small, but too large to share a message."""
+PART_SIZE = 16
+"""Elements of such that share one."""
+GROUPS = {BURST_SIZE: (3, 6, 12), PART_SIZE: (32, 64, 128, 256)}
+"""How many are pushed in one call, to see what one more takes. All together they are few bytes: on
+a slow link each packet wakes its receiver, and that is no message's cost."""
+GROUP_REPEATS = 5 * REPEATS
+"""Times that each group is pushed: small differences count."""
 CHECK_SIZE = 1 << 22
 """Elements of the gradient that tells how good predictions are."""
 PATIENCE = 8.0
@@ -70,7 +77,7 @@ def run(types: Mapping[str, Mapping[str, object]], sizes: Sequence[int] = SIZES)
                 break
         worker.measure(f"colocated/check/{name}", min(CHECK_SIZE, 2 * sizes[-1]))
     node.set_gradient_compression({"type": "none"})
-    worker.burst()
+    worker.groups()
     node.barrier()
     node.stop()
 
@@ -103,27 +110,28 @@ class _Worker:
         self._node.pushpull(self._talk, votes).wait()
         return bool(votes[0] > 0.5)
 
-    def burst(self) -> None:
-        """Pushes many small gradients at once, and names a key after the nanoseconds for which
-        they kept the processors of all workers busy."""
-        keys = [self._new(f"ring/burst/{i}", BURST_SIZE) for i in range(BURST)]
-        outs = [np.empty(BURST_SIZE, np.float32) for _ in keys]
-        busy = []
-        for _ in range(REPEATS):
-            self._node.barrier()
-            began = time.process_time()
-            pending = [
-                self._node.pushpull(key, self._gradient[:BURST_SIZE], out)
-                for key, out in zip(keys, outs)
-            ]
-            for operation in pending:
-                operation.wait()
-            self._node.barrier()  # now all that others needed of this worker is done, too
-            busy.append(time.process_time() - began)
+    def groups(self) -> None:
+        """Pushes small gradients together, and names a key after the nanoseconds for which they
+        kept the processors of all workers busy."""
+        cases = [(size, count) for size, counts in GROUPS.items() for count in counts]
+        groups = []
+        for size, count in cases:
+            keys = [self._new(f"ring/group/{size}/{count}/{i}", size) for i in range(count)]
+            outs = [np.empty(size, np.float32) for _ in keys]
+            groups.append(self._node.group(keys, [self._gradient[:size]] * count, outs))
+        busy = np.empty((GROUP_REPEATS, len(groups)))
+        for repeat in busy:  # in turns, so that what else the machine does meets all alike
+            for i, group in enumerate(groups):
+                self._node.barrier()
+                began = time.process_time()
+                group.pushpull().wait()
+                self._node.barrier()  # now all that others needed of this worker is done, too
+                repeat[i] = time.process_time() - began
         total = np.zeros(64, np.float32)
-        total[0] = np.median(busy[1:]) * 1e9
+        total[: len(groups)] = 1e9 * np.median(busy[1:], axis=0)
         self._node.pushpull(self._talk, total).wait()
-        self.measure(f"colocated/busy/{int(total[0])}", 64)
+        for (size, count), nanoseconds in zip(cases, total):
+            self.measure(f"colocated/busy/{size}/{count}/{int(nanoseconds)}", 64)
 
     def tell_place(self) -> None:
         """Names a key after this machine's place: which workers share a kernel, and its cores.

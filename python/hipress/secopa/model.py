@@ -20,6 +20,12 @@ a pipeline's bottleneck, and the time to fill and to drain it. Per message a lin
           path     E + H (L + M_3 + E) + H (L + W) + D
           threads  K (E + A + D)                links  2 K (N-1)/N W each way
 
+Small payloads share messages and small tasks jobs, if the profile knows what a part takes (see
+:mod:`hipress.secopa.sharing`): gradients are pushed in groups. Of a message with room for s bytes
+one of p takes p/s, of a job with room for e elements one of c takes c/e, and each that arrives
+takes ``part`` of its node's threads, as a whole message takes ``handling`` where nodes share their
+processors. Of many that one server has at a time each has 1/N: o = K/N.
+
 Unlike the published model this one multiplies start-up costs by K, has no table of N, and knows
 that codecs and network work at the same time.
 """
@@ -28,6 +34,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from hipress.secopa import sharing
 from hipress.secopa.cluster import Cluster, Codec
 
 
@@ -58,7 +65,15 @@ def needs(
     """The formulas above; ``topology`` is PS, RING or TREE."""
     n, k = nodes, partitions
     c = -(-elements // k)
-    task = cluster.task
+    size = codec.payload(c)
+    share, task = 1.0, cluster.task
+    arrival = cluster.handling if cluster.shared_hosts and cluster.part is not None else 0.0
+    shared = cluster.part is not None and sharing.is_small(size)
+    if shared:
+        size = sharing.part_bytes(size)
+        share = size / sharing.SHARED_BYTES
+        task *= min(1.0, c / sharing.JOB_ELEMENTS)
+        arrival = share * arrival + cluster.part
 
     def cost(seconds: float) -> float:
         return seconds + task if seconds > 0 else 0.0
@@ -67,20 +82,20 @@ def needs(
     if n == 1:
         path = encode + decode
         return Needs(path, k * path / cluster.threads, 0.0, path, 0.0)
-    wire = cluster.message + codec.payload(c) / cluster.bandwidth
+    wire = share * cluster.message + size / cluster.bandwidth
     hop = cluster.latency + wire
     if topology == "PS":
-        owned = -(-k // n)
+        owned = k / n if shared else -(-k // n)
         merge = cost(codec.merge_seconds(c, n))
         path = 2 * (hop + (n - 2) * wire) + 2 * encode + merge + decode
         threads = k * (encode + decode) + owned * (merge + encode)
-        link, once = (k - owned + owned * (n - 1)) * wire, 2 * (n - 1) * wire
+        messages, once = k - owned + owned * (n - 1), 2 * (n - 1) * wire
         inside = 2 * encode + merge + decode
     elif topology == "RING":
         add = cost(codec.merge_seconds(c, 1, own=True))
         path = encode + (n - 1) * (hop + add + encode) + (n - 1) * hop + decode
         threads = k * (encode + add + decode)
-        link, once = 2 * k * (n - 1) / n * wire, 2 * (n - 1) * wire
+        messages, once = 2 * k * (n - 1) / n, 2 * (n - 1) * wire
         inside = encode + (n - 1) * (add + encode) + decode
     else:
         height = n.bit_length() - 1
@@ -89,9 +104,10 @@ def needs(
         second = wire if n > 2 else 0.0  # an inner node's other child
         path = encode + height * (hop + three + encode) + height * (hop + second) + decode
         threads = k * (encode + two + decode)
-        link, once = 2 * k * (n - 1) / n * wire, height * (2 * wire + second)
+        messages, once = 2 * k * (n - 1) / n, height * (2 * wire + second)
         inside = encode + height * (three + encode) + decode
-    return Needs(path, threads / cluster.threads, link, inside, once)
+    threads += messages * arrival
+    return Needs(path, threads / cluster.threads, messages * wire, inside, once)
 
 
 def partition_counts(elements: int, nodes: int) -> list[int]:

@@ -10,9 +10,13 @@ A measured profile is a JSON file that `hipress profile` writes::
     network     send: curve, seconds of one message by bytes, one way, from task to task;
                 message: seconds between small messages of one node that follow each other;
                 handling: seconds of processor that one takes of both its nodes
+                part: seconds of processor that one more small payload in a shared message takes of
+                both its nodes, its small tasks' bookkeeping included; profiles made before messages
+                were shared lack it, and with them each payload is a message of its own
     codecs      per type: params, bytes_per_element, fixed_bytes, and curves in seconds: encode,
                 decode, add (payload and own gradient) by elements, merge by elements x payloads
-    samples     what the curves were fitted to: [size, median seconds, times measured]
+    samples     what the curves were fitted to: [size, median seconds, times measured]; messages and
+                parts: [gradients pushed at once, seconds of processor of all nodes, 1]
     check       per type, seconds of a large gradient, to compare with what the curves predict
 
 A curve is {w, b, o, r2, spread}: max(o, w x + b) with the quality of its fit
@@ -51,6 +55,7 @@ class MeasuredProfile:
     codecs: dict[str, Codec]
     task: float = 5e-6
     handling: float = 0.0
+    part: float | None = None
     shared_host: bool = False
     poor: list[str] = field(default_factory=list)
     """Names of curves that fit badly."""
@@ -73,6 +78,7 @@ class MeasuredProfile:
             threads=self.threads,
             task=self.task,
             handling=self.handling,
+            part=self.part,
             shared_hosts=self.shared_host,
         )
 
@@ -135,6 +141,7 @@ def _measured(values: dict) -> MeasuredProfile:
         message=values["network"]["message"],
         task=values["task"],
         handling=values["network"].get("handling", 0.0),
+        part=values["network"].get("part"),
         shared_host=values["shared_host"],
         codecs=codecs,
         poor=poor,

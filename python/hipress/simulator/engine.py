@@ -6,14 +6,22 @@ sender's link for ``message + bytes / bandwidth``, and its receiver's for ``byte
 from ``latency`` after the sender began or from when the receiver's link is free; that is how
 many-to-one traffic queues up. Between nodes of one host it takes neither. Where all hosts share
 their processors, each message takes ``handling`` of them when it has arrived.
+
+If the cluster knows what one more ``part`` of a message takes, small sends to one peer that are
+ready at the same time are one message, and small computations that wait on one host are one job of
+a thread, which starts once and whose results are all there at its end, as in jobs
+(:mod:`hipress.secopa.sharing`). Else each is a message or a job of its own.
 """
 
 from __future__ import annotations
 
 import heapq
 from collections import deque
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
+from hipress.secopa import sharing
 from hipress.secopa.cluster import Cluster
 
 COMPUTE, SEND, RECV, LOCAL, WAIT = range(5)
@@ -36,12 +44,16 @@ class Tasks:
     """The receive that a send ends in."""
     copies: list[int] = field(default_factory=list)
     """Messages that a send or computation stands for."""
+    elements: list[int] = field(default_factory=list)
+    """What a computation goes through."""
+    peer: list[Hashable] = field(default_factory=list)
+    """From which node to which a send goes; None: it never shares a message."""
     label: list[object] = field(default_factory=list)
     """What a timeline calls the task."""
     starts: list[tuple[float, int]] = field(default_factory=list)
     """(seconds, task): what lets a task start beside its inputs."""
 
-    def _add(self, kind, host, cost, priority, inputs, copies, label) -> int:
+    def _add(self, kind, host, cost, priority, inputs, label, copies=1, elements=0, peer=None):
         index = len(self.kind)
         self.kind.append(kind)
         self.host.append(host)
@@ -51,22 +63,44 @@ class Tasks:
         self.consumers.append([])
         self.target.append(-1)
         self.copies.append(copies)
+        self.elements.append(elements)
+        self.peer.append(peer)
         self.label.append(label)
         for i in inputs:
             self.consumers[i].append(index)
         return index
 
-    def compute(self, host: int, seconds: float, priority: int, inputs=(), label=None) -> int:
-        """A computation; 0 seconds take no thread."""
-        return self._add(COMPUTE, host, seconds, priority, inputs, 1, label)
+    def compute(
+        self,
+        host: int,
+        seconds: float,
+        priority: int,
+        inputs: Sequence[int] = (),
+        label: object = None,
+        elements: int = sharing.JOB_ELEMENTS,
+    ) -> int:
+        """A computation; 0 seconds take no thread. Few ``elements`` share a job with others."""
+        return self._add(COMPUTE, host, seconds, priority, inputs, label, elements=elements)
 
-    def send(self, host: int, size: float, priority: int, inputs=(), label=None, copies=1) -> int:
-        """``copies`` messages of ``size`` bytes each; :meth:`join` says to which receive."""
-        return self._add(SEND, host, size, priority, inputs, copies, label)
+    def send(
+        self,
+        host: int,
+        size: float,
+        priority: int,
+        inputs: Sequence[int] = (),
+        label: object = None,
+        copies: int = 1,
+        peer: Hashable = None,
+    ) -> int:
+        """``copies`` messages of ``size`` bytes each; :meth:`join` says to which receive.
+
+        :param peer: what sends of a host that may share a message have in common
+        """
+        return self._add(SEND, host, size, priority, inputs, label, copies, peer=peer)
 
     def wait(self, host: int, seconds: float, inputs=()) -> int:
         """Time that takes nobody's processor or link."""
-        return self._add(WAIT, host, seconds, 0, inputs, 1, None)
+        return self._add(WAIT, host, seconds, 0, inputs, None)
 
     def make_local(self, send: int) -> None:
         """The message of ``send`` stays on its host, between two nodes there."""
@@ -74,7 +108,7 @@ class Tasks:
 
     def recv(self, host: int, priority: int, label=None) -> int:
         """The arrival of a message."""
-        return self._add(RECV, host, 0.0, priority, (), 1, label)
+        return self._add(RECV, host, 0.0, priority, (), label)
 
     def join(self, send: int, recv: int) -> None:
         """The message of ``send`` arrives at ``recv``."""
@@ -126,6 +160,41 @@ class Deadlock(RuntimeError):
     """Tasks wait for each other."""
 
 
+class _Message(NamedTuple):
+    """What a link carries at a time: one send, or the parts of a shared message."""
+
+    sends: tuple[int, ...]
+    copies: int
+    size: float
+    """Bytes of one of its copies."""
+
+    @property
+    def bytes(self) -> float:
+        return self.copies * self.size
+
+
+def _together(sends: Sequence[int], tasks: Tasks) -> list[_Message]:
+    """Messages for small sends to one peer, filled in their order as the executor fills them."""
+    messages = []
+    held: list[int] = []
+    size = 0.0
+
+    def leave() -> None:
+        if held:
+            whole = tasks.cost[held[0]] if len(held) == 1 else sharing.HEADER + size
+            messages.append(_Message(tuple(held), tasks.copies[held[0]], whole))
+
+    for send in sends:
+        part = sharing.part_bytes(tasks.cost[send])
+        if size + part > sharing.SHARED_BYTES:
+            leave()
+            held, size = [], 0.0
+        held.append(send)
+        size += part
+    leave()
+    return messages
+
+
 def run(tasks: Tasks, cluster: Cluster, hosts: int, record: bool = False) -> Result:
     """Runs all tasks to their end.
 
@@ -138,133 +207,173 @@ def run(tasks: Tasks, cluster: Cluster, hosts: int, record: bool = False) -> Res
     missing = list(tasks.missing)
     latency, per_message = cluster.latency, cluster.message
     handling = cluster.handling if cluster.shared_hosts else 0.0
+    together, per_part = cluster.part is not None, cluster.part or 0.0
     count = len(kind)
     end = [-1.0] * count
     pools = 1 if cluster.shared_hosts else hosts
     free = [list(range(cluster.threads - 1, -1, -1)) for _ in range(pools)]
-    lane = [0] * count if record else []
-    waiting: list[list] = [[] for _ in range(pools)]
+    # What waits for a thread: (priority, order, elements, seconds, tasks), by host. And in which
+    # order those of different hosts go that share their threads: (priority, order, host).
+    waiting: list[list] = [[] for _ in range(hosts)]
+    line: list[list] = [[] for _ in range(pools)]
     sending = [False] * hosts
     outbox: list[list] = [[] for _ in range(hosts)]
-    handed: list[deque[int]] = [deque() for _ in range(hosts)]
+    handed: list[deque[_Message]] = [deque() for _ in range(hosts)]
     buffered, buffer = [0.0] * hosts, cluster.buffer
     link_free = [0.0] * hosts
     out_links = [_Link(cluster) for _ in range(hosts)]
     in_links = [_Link(cluster) for _ in range(hosts)]
     compute_busy, send_busy, receive_busy = [0.0] * hosts, [0.0] * hosts, [0.0] * hosts
     spans: list[tuple[int, str, float, float, int]] = []
-    moved, messages, sequence = 0.0, 0, 0
-    heap = [(at, i, _START, task) for i, (at, task) in enumerate(tasks.starts)]
+    moved, messages = 0.0, 0
+    # (seconds, sequence, what happens, to what)
+    heap: list[tuple] = [(at, i, _START, task) for i, (at, task) in enumerate(tasks.starts)]
     sequence = len(heap)
+    order = 0
     heapq.heapify(heap)
     push, pop = heapq.heappush, heapq.heappop
+
+    def post(h: int, message: _Message) -> None:
+        nonlocal order
+        push(outbox[h], (min(priority[t] for t in message.sends), order, message))
+        order += 1
 
     def begin_send(h: int, now: float) -> None:
         nonlocal sequence, moved, messages
         while outbox[h] and buffered[h] <= buffer:
-            task = pop(outbox[h])[2]
-            buffered[h] += copies[task] * cost[task]
-            handed[h].append(task)
+            message = pop(outbox[h])[2]
+            buffered[h] += message.bytes
+            handed[h].append(message)
         if sending[h] or not handed[h]:
             return
         sending[h] = True
-        task = handed[h].popleft()
-        n, size = copies[task], cost[task]
-        wire = out_links[h].take(n * size, now)
+        message = handed[h].popleft()
+        n, size = message.copies, message.bytes
+        wire = out_links[h].take(size, now)
         done = now + wire + n * per_message
-        push(heap, (done, sequence, _SENT, task))
-        goal = target[task]
-        to = host[goal]
+        push(heap, (done, sequence, _SENT, message))
+        arriving = tuple(target[t] for t in message.sends)
+        to = host[arriving[0]]
         begin = max(link_free[to], now + latency)
-        wire = in_links[to].take(n * size, begin)
+        wire = in_links[to].take(size, begin)
         arrived = max(begin + wire, done + latency)
         link_free[to] = begin + wire
-        push(heap, (arrived, sequence + 1, _ARRIVED, goal))
+        taken = handling + message.copies * (len(arriving) - 1) * per_part
+        push(heap, (arrived, sequence + 1, _ARRIVED, (arriving, taken)))
         sequence += 2
         send_busy[h] += done - now
         receive_busy[to] += wire
-        moved += n * size
+        moved += size
         messages += n
         if record:
-            spans.append((h, "send", now, done, task))
-            spans.append((to, "receive", begin, arrived, goal))
+            spans.extend((h, "send", now, done, t) for t in message.sends)
+            spans.extend((to, "receive", begin, arrived, t) for t in arriving)
+
+    def wait(urgency: int, elements: int, seconds: float, job: tuple[int, ...]) -> int:
+        """For a thread of the pool returned."""
+        nonlocal order
+        h = host[job[0]]
+        pool = 0 if cluster.shared_hosts else h
+        push(waiting[h], (urgency, order, elements, seconds, job))
+        push(line[pool], (urgency, order, h))
+        order += 1
+        return pool
 
     def begin_compute(pool: int, now: float) -> None:
         nonlocal sequence
-        while free[pool] and waiting[pool]:
-            _, _, task = pop(waiting[pool])
+        while free[pool] and line[pool]:
+            _, turn, h = pop(line[pool])
+            queue = waiting[h]
+            if not queue or queue[0][1] != turn:
+                continue  # it went in the job of another
+            _, _, elements, seconds, job = pop(queue)
+            while together and queue and elements + queue[0][2] <= sharing.JOB_ELEMENTS:
+                more = pop(queue)
+                elements += more[2]
+                seconds += more[3]
+                job += more[4]
+            if kind[job[0]] != RECV:
+                seconds += cluster.task
             thread = free[pool].pop()
-            seconds = handling if kind[task] == RECV else cost[task] + cluster.task
-            push(heap, (now + seconds, sequence, _COMPUTED, task | thread << 40))
+            push(heap, (now + seconds, sequence, _COMPUTED, (thread, job)))
             sequence += 1
-            compute_busy[host[task]] += seconds
+            compute_busy[h] += seconds
             if record:
-                lane[task] = thread
-                spans.append((host[task], f"thread {thread}", now, now + seconds, task))
+                spans.extend((h, f"thread {thread}", now, now + seconds, task) for task in job)
 
-    order = 0
+    def finish(done: Sequence[int]) -> None:
+        for task in done:
+            end[task] = now
+            for c in consumers[task]:
+                missing[c] -= 1
+                if missing[c] == 0:
+                    ready.append(c)
+
     events = 0
-    freed = -1
     ready = [t for t in range(count) if missing[t] == 0 and kind[t] != RECV]
     now = 0.0
+    links: set[int] = set()  # hosts that may send
+    idle: set[int] = set()  # pools that may compute
     while True:
+        parts: dict[Hashable, list[int]] = {}
         for task in ready:  # which grows meanwhile
             h = host[task]
             if kind[task] == COMPUTE and cost[task] > 0:
-                pool = 0 if cluster.shared_hosts else h
-                push(waiting[pool], (priority[task], order, task))
-                order += 1
-                begin_compute(pool, now)
+                idle.add(wait(priority[task], tasks.elements[task], cost[task], (task,)))
             elif kind[task] == SEND:
-                push(outbox[h], (priority[task], order, task))
-                order += 1
-                begin_send(h, now)
+                links.add(h)
+                peer = tasks.peer[task]
+                if together and peer is not None and sharing.is_small(cost[task]):
+                    parts.setdefault((h, peer, copies[task]), []).append(task)
+                else:
+                    post(h, _Message((task,), copies[task], cost[task]))
             elif kind[task] == WAIT:
-                push(heap, (now + cost[task], sequence, _ARRIVED, task))
+                push(heap, (now + cost[task], sequence, _ARRIVED, ((task,), 0.0)))
                 sequence += 1
             else:
                 if kind[task] == LOCAL:
                     arrived = now + cluster.local(cost[task])
-                    push(heap, (arrived, sequence, _ARRIVED, target[task]))
+                    push(heap, (arrived, sequence, _ARRIVED, ((target[task],), 0.0)))
                     sequence += 1
-                end[task] = now
-                for c in consumers[task]:
-                    missing[c] -= 1
-                    if missing[c] == 0:
-                        ready.append(c)
+                finish((task,))
         ready.clear()
-        # What a computation has set going may be more urgent than what waited already.
-        if freed >= 0:
-            begin_compute(freed, now)
-            freed = -1
+        for sends in parts.values():
+            for message in _together(sends, tasks):
+                post(host[sends[0]], message)
+        # All that is ready now is known before any of it begins.
+        for h in links:
+            begin_send(h, now)
+        for pool in idle:
+            begin_compute(pool, now)
+        links.clear()
+        idle.clear()
         if not heap:
             break
-        now, _, code, task = pop(heap)
-        events += 1
-        if code == _START:
-            missing[task] -= 1
-            if missing[task] == 0:
-                ready.append(task)
-            continue
-        if code == _ARRIVED and handling and kind[task] == RECV:
-            # Not the codecs' threads do that: it goes before what waits for those.
-            push(waiting[0], (-1, order, task))
-            order += 1
-            begin_compute(0, now)
-            continue
-        if code == _COMPUTED:
-            thread, task = task >> 40, task & (1 << 40) - 1
-            freed = 0 if cluster.shared_hosts else host[task]
-            free[freed].append(thread)
-        end[task] = now
-        for c in consumers[task]:
-            missing[c] -= 1
-            if missing[c] == 0:
-                ready.append(c)
-        if code == _SENT:
-            sending[host[task]] = False
-            buffered[host[task]] -= copies[task] * cost[task]
-            begin_send(host[task], now)
+        now = heap[0][0]
+        while heap and heap[0][0] == now:
+            _, _, code, what = pop(heap)
+            events += 1
+            if code == _START:
+                missing[what] -= 1
+                if missing[what] == 0:
+                    ready.append(what)
+            elif code == _COMPUTED:
+                thread, job = what
+                pool = 0 if cluster.shared_hosts else host[job[0]]
+                free[pool].append(thread)
+                idle.add(pool)
+                finish(job)
+            elif code == _SENT:
+                h = host[what.sends[0]]
+                sending[h] = False
+                buffered[h] -= what.bytes
+                links.add(h)
+                finish(what.sends)
+            elif what[1] > 0:
+                # Before what waits for the codecs' threads, and in a job of its own.
+                idle.add(wait(-1, sharing.JOB_ELEMENTS, what[1], what[0]))
+            else:
+                finish(what[0])
     stuck = sum(1 for t in end if t < 0)
     if stuck:
         raise Deadlock(f"{stuck} of {count} tasks can never start")

@@ -128,7 +128,9 @@ class _Lowering:
         peer = str(task.peer) if task.peer is not None else ""
         label = Label(_NAMES[task.op], key.name, task.partition, str(node), peer, size)
         if task.op == Op.SEND:
-            new = tasks.send(host, size, key.priority, inputs, label)
+            new = tasks.send(
+                host, size, key.priority, inputs, label, peer=(node, task.peer)
+            )
             self._sends[node, task.peer, task.partition, task.step] = new
             return new, None
         if task.op == Op.RECV:
@@ -144,7 +146,8 @@ class _Lowering:
             own = GRADIENT in task.inputs
             seconds = (codec or key.plain).merge_seconds(elements, len(inputs), own)
             codec = None
-        new = tasks.compute(host, seconds, key.priority, inputs, label)
+        work = elements * len(task.inputs)
+        new = tasks.compute(host, seconds, key.priority, inputs, label, work)
         if task.op == Op.DECODE:
             self._written.append(new)
         return new, codec

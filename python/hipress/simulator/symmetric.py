@@ -73,7 +73,7 @@ def _ring_chunk(
     def times(seconds: float, g: int) -> float:
         return g * seconds + (g - 1) * task if seconds > 0 else 0.0
 
-    encoded = tasks.compute(host, codec.encode(chunk), priority, (), label("encode"))
+    encoded = tasks.compute(host, codec.encode(chunk), priority, (), label("encode"), chunk)
     tasks.start(key.ready, encoded)
     payload = encoded
     written = []
@@ -81,34 +81,37 @@ def _ring_chunk(
     while left:
         g = min(group, left)
         left -= g
-        arrived = _exchange(tasks, payload, size, g, priority, label, cluster)
+        arrived = _exchange(tasks, payload, size, g, priority, label, cluster, "next")
         merged = tasks.compute(
             host,
             times(codec.merge_seconds(chunk, 1, own=True), g),
             priority,
             (arrived,),
             label("merge"),
+            2 * g * chunk,
         )
         tasks.start(key.ready, merged)
         payload = tasks.compute(
-            host, times(codec.encode(chunk), g), priority, (merged,), label("encode")
+            host, times(codec.encode(chunk), g), priority, (merged,), label("encode"), g * chunk
         )
-    written.append(tasks.compute(host, codec.decode(chunk), priority, (payload,), label("decode")))
+    written.append(
+        tasks.compute(host, codec.decode(chunk), priority, (payload,), label("decode"), chunk)
+    )
     left = steps
     while left:
         g = min(group, left)
         left -= g
-        payload = _exchange(tasks, payload, size, g, priority, label, cluster)
+        payload = _exchange(tasks, payload, size, g, priority, label, cluster, "next")
         seconds = times(codec.decode(chunk), g)
-        written.append(tasks.compute(host, seconds, priority, (payload,), label("decode")))
+        written.append(
+            tasks.compute(host, seconds, priority, (payload,), label("decode"), g * chunk)
+        )
     return written
 
 
-def _exchange(tasks, payload, size, g, priority, label, cluster) -> int:
+def _exchange(tasks, payload, size, g, priority, label, cluster, peer=None) -> int:
     """g steps of sending on and receiving; the receive that ends them."""
-    sent = tasks.send(0, size, priority, (payload,), label("send"), copies=g)
-    arrived = tasks.recv(0, priority, label("receive"))
-    tasks.join(sent, arrived)
+    arrived = _message(tasks, payload, size, g, priority, label, peer)
     if g == 1:
         return arrived
     # The latencies of the steps but one, during which the link is free for other gradients.
@@ -187,32 +190,34 @@ def _colocated_part(
         g = min(group, left)
         left -= g
         extra = (g - 1) * cluster.task if codec.encode(part) > 0 else 0.0
-        encoded = tasks.compute(host, g * codec.encode(part) + extra, priority, (), label("encode"))
+        seconds = g * codec.encode(part) + extra
+        encoded = tasks.compute(host, seconds, priority, (), label("encode"), g * part)
         tasks.start(key.ready, encoded)
-        arrivals.append(_message(tasks, encoded, size, g, priority, label))
-    own = tasks.compute(host, codec.encode(part), priority, (), label("encode"))
+        arrivals.append(_message(tasks, encoded, size, g, priority, label, ("server", left)))
+    own = tasks.compute(host, codec.encode(part), priority, (), label("encode"), part)
     tasks.start(key.ready, own)
+    inputs = (*arrivals, own)
     merged = tasks.compute(
-        host, codec.merge_seconds(part, nodes), priority, (*arrivals, own), label("merge")
+        host, codec.merge_seconds(part, nodes), priority, inputs, label("merge"), nodes * part
     )
-    total = tasks.compute(host, codec.encode(part), priority, (merged,), label("encode"))
-    written = [tasks.compute(host, codec.decode(part), priority, (total,), label("decode"))]
+    total = tasks.compute(host, codec.encode(part), priority, (merged,), label("encode"), part)
+    written = [tasks.compute(host, codec.decode(part), priority, (total,), label("decode"), part)]
     left = nodes - 1
     while left:
         g = min(group, left)
         left -= g
-        arrived = _message(tasks, total, size, g, priority, label)
+        arrived = _message(tasks, total, size, g, priority, label, ("worker", left))
         extra = (g - 1) * cluster.task if codec.decode(part) > 0 else 0.0
+        seconds = g * codec.decode(part) + extra
         written.append(
-            tasks.compute(
-                host, g * codec.decode(part) + extra, priority, (arrived,), label("decode")
-            )
+            tasks.compute(host, seconds, priority, (arrived,), label("decode"), g * part)
         )
     return written
 
 
-def _message(tasks, payload, size, g, priority, label) -> int:
-    sent = tasks.send(0, size, priority, (payload,), label("send"), copies=g)
+def _message(tasks, payload, size, g, priority, label, peer) -> int:
+    """A receive of g messages, which may share them with others' of the same ``peer``."""
+    sent = tasks.send(0, size, priority, (payload,), label("send"), g, peer)
     arrived = tasks.recv(0, priority, label("receive"))
     tasks.join(sent, arrived)
     return arrived
