@@ -133,6 +133,7 @@ class AutoPlan:
         self._watching = False
         self._first: int | None = None  # of a step
         self._trial: Trial | None = None
+        self._began = 0.0
         self.chosen: dict[str, object] = {}
         """The compression parameters in force."""
 
@@ -182,6 +183,8 @@ class AutoPlan:
                 self._check()
             else:
                 self._end_block(self._trial, time.perf_counter() - self._began)
+        elif self._steps == self._next_stop - BLOCK:
+            self._began = time.perf_counter()
         self._steps += 1
 
     def _check(self) -> None:
@@ -228,8 +231,7 @@ class AutoPlan:
         if len(self._plans) > 1:
             self._trial = Trial(len(self._plans))
         self._use(self._least)
-        self._next_stop = self._steps + (BLOCK if self._trial else self._interval)
-        self._began = time.perf_counter()
+        self._next_stop = self._steps + (1 + BLOCK if self._trial else self._interval)
 
     def _end_block(self, trial: Trial, seconds: float) -> None:
         """Takes what all workers' last steps took, and goes on with the plan whose turn it is."""
@@ -243,8 +245,7 @@ class AutoPlan:
                     if trial.plan > 0 else "the plan stays",
                 )  # fmt: skip
             self._trial = None
-        self._next_stop = self._steps + (self._interval if trial.over else BLOCK)
-        self._began = time.perf_counter()
+        self._next_stop = self._steps + (self._interval if trial.over else 1 + BLOCK)
 
     def _variants(self) -> tuple[dict[str, object], dict[str, object]]:
         return {"type": "none", **_travel(self._wish)}, {**self._wish, "min_size": 0}
@@ -329,7 +330,7 @@ class AutoPlan:
         return array[: values.size]
 
     def _from_worker_0(self, number: int) -> int:
-        """Worker 0's, on all: a power of two times a number of two bits, exact as float32."""
+        """Worker 0's, on all: a small number, or a power of two times one; exact as float32."""
         return int(self._sum(np.array([number if self._node.rank == 0 else 0]))[0])
 
 

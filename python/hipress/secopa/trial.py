@@ -11,9 +11,10 @@ from __future__ import annotations
 import statistics
 
 BLOCK = 4
-"""Steps of a block."""
+"""Steps of a block that are timed. One more comes before them: in it plans allocate what they need,
+and a link that was idle lets a burst pass."""
 ROUNDS = 8
-"""Blocks of each plan that count, at most. One more comes before them: in it, plans allocate."""
+"""Blocks of each plan, at most."""
 LOSSES = 2
 """Rounds that a plan may lose against the first one: three out of four must be won."""
 GAIN = 0.97
@@ -40,7 +41,7 @@ class Trial:
     @property
     def over(self) -> bool:
         """Whether enough blocks were run."""
-        return not self._rivals or self._round > ROUNDS
+        return not self._rivals or self._round >= ROUNDS
 
     @property
     def plan(self) -> int:
@@ -59,10 +60,9 @@ class Trial:
         self._seconds[self._turns.pop(0)] = seconds
         if self._turns:
             return
-        if self._round > 0:
-            for rival in self._rivals:
-                self._ratios[rival].append(self._seconds[rival] / self._seconds[0])
-            self._rivals = [rival for rival in self._rivals if self._losses(rival) <= LOSSES]
+        for rival in self._rivals:
+            self._ratios[rival].append(self._seconds[rival] / self._seconds[0])
+        self._rivals = [rival for rival in self._rivals if self._losses(rival) <= LOSSES]
         self._round += 1
         self._turns = [0, *self._rivals][:: -1 if self._round % 2 else 1]
 
