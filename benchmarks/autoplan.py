@@ -5,8 +5,9 @@ more than 4,096 elements are a tenth of theirs (106 of its 161 are of BatchNorm 
 small gradients and a few large ones; and one of many tiny ones, as of narrow layers' biases and
 scales. All gradients of a step are pushed in one call (`--apart`: each in one of its own).
 Variants take turns, `--rounds` times; a time is that of a step in the fastest block of ten steps
-in a row, and in brackets in the median block. They lie between the plan's checks of itself at its
-17th and 49th steps, which take longer than a step and come ever more rarely in training.
+in a row, and in brackets in the median block. They begin when the plan has been tried, and lie
+between two of its checks of itself, which take longer than a step and come ever more rarely in
+training.
 
     python benchmarks/autoplan.py --rates 100mbit 1gbit
 """
@@ -61,8 +62,8 @@ def sizes() -> dict[str, dict[str, int]]:
 
 def seconds(
     network: netns.ShapedNetwork, gradients: dict[str, int], params: dict, args: argparse.Namespace
-) -> list[float]:
-    """Of a step in each of some blocks."""
+) -> tuple[list[float], object]:
+    """Of a step in each of some blocks; and from how many elements on plan auto compressed then."""
     command = [sys.executable, str(HERE / "graphnode.py")]
     command += ["--sizes", json.dumps(list(gradients.values()))]
     command += ["--compression", json.dumps({**params, "topology": args.topology})]
@@ -72,7 +73,8 @@ def seconds(
         command, network.nodes, 0, True, network, timeout=180, all_roles=True,
         priority=args.priority,
     )  # fmt: skip
-    return jobs.iteration_seconds(found, "in_a_row", network)
+    plan = found[0]["plan"] or {}
+    return jobs.iteration_seconds(found, "in_a_row", network), plan.get("min_size")
 
 
 def main() -> None:
@@ -107,15 +109,19 @@ def main() -> None:
             for model in args.models:
                 gradients = sizes()[model]
                 found: dict[str, list[float]] = {name: [] for name in modes}
+                plans = []  # of auto
                 for _ in range(args.rounds):
                     for name, params in modes.items():
-                        found[name] += seconds(network, gradients, params, args)
+                        blocks, plan = seconds(network, gradients, params, args)
+                        found[name] += blocks
+                        plans += [plan] if name == "auto" else []
                 both = {name: (min(s), statistics.median(s)) for name, s in found.items()}
                 ratios = [
                     auto / min(none, every)
                     for none, every, auto in zip(*(both[name] for name in modes), strict=True)
                 ]
-                rows.append({"model": model, "rate": rate, **found, "ratios": ratios})
+                rows.append({"model": model, "rate": rate, **found, "plans": plans,
+                             "ratios": ratios})  # fmt: skip
                 cells = [f"{1e3 * least:.1f} ({1e3 * usual:.1f})" for least, usual in both.values()]
                 table.add_row(model, rate, *cells, "{:.2f} ({:.2f})".format(*ratios))
     Console(width=100).print(table)

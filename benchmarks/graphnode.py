@@ -4,7 +4,8 @@ It plays a training step: gradients become ready from the last layer to the firs
 seconds in all, and the next forward pass, `--forward` seconds in all, uses a layer's result when it
 has come. Compute is played by sleeping, as for a GPU: it takes no core from the codecs.
 
-Steps are timed alone, each from a barrier, and `--blocks` times `--in-a-row` without one.
+Steps are timed alone, each from a barrier, and `--blocks` times `--in-a-row` without one, after
+`--warmup` steps and those in which plan auto tries what it may do.
 """
 
 from __future__ import annotations
@@ -103,6 +104,8 @@ def main() -> None:
         return sum(float(node.command(i, 0, b"cpu")) for i in range(node.num_servers))
 
     time_blocks(step, node.barrier, args.warmup)
+    while node.auto is not None and node.auto.trying:  # all workers alike
+        step()
     before, cpu, theirs = node.stats(), sum(os.times()[:2]), servers_cpu()
     alone = time_blocks(step, node.barrier, args.iterations)
     in_a_row = time_blocks(step, node.barrier, args.blocks, args.in_a_row)
@@ -117,6 +120,7 @@ def main() -> None:
         stats={name: (after[name] - before[name]) / steps for name in after},
         cpu=cpu / steps,
         servers_cpu=theirs / steps,
+        plan=node.auto.chosen if node.auto is not None else None,
     )
     node.barrier()
     node.stop()

@@ -72,6 +72,6 @@ class Group:
             has another size or dtype, or the job has failed
         """
         node = self._node
-        for key in self.keys:
-            node.before_push(key)
+        if node.auto is not None:
+            node.auto.before_push(self.keys, node.wait_all)
         return node.start(lib.HipressPushPullAll, self, len(self.keys), *self._pointers)

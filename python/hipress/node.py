@@ -46,7 +46,10 @@ class Node:
         self._pid = os.getpid()
         self._updater = None
         self._operations = Operations()
-        self._auto: AutoPlan | None = None
+        self.auto: AutoPlan | None = None
+        """With ``plan="auto"``, what measures and decides."""
+        self.sizes: dict[int, int] = {}
+        """Elements by key, of those that are initialised."""
         # A native thread that comes back to an interpreter that is ending would end the process.
         atexit.register(self.abort)
 
@@ -218,6 +221,7 @@ class Node:
             )
         )
         self._graphs.in_use = True
+        self.sizes[key] = n
         return graph
 
     def init_array(self, key: int, value: np.ndarray, name: str | None = None) -> Graph:
@@ -290,13 +294,13 @@ class Node:
         if (params.get("plan") or os.environ.get("HIPRESS_PLAN")) == AUTO:
             params = {k: v for k, v in params.items() if k != "plan"}
             self._compress(params)  # whatever is wrong with them is said at once
-            if self._auto is None:
+            if self.auto is None:
                 chosen = os.environ.get("HIPRESS_PARTITION_ELEMENTS")
-                self._auto = AutoPlan(self, self._compress, None if chosen else self._cut)
-            self._auto.decide(params)
+                self.auto = AutoPlan(self, self._compress, None if chosen else self._cut)
+            self.auto.decide(params)
             return
-        if self._auto is not None:
-            self._auto.stop()
+        if self.auto is not None:
+            self.auto.stop()
         self._compress(params)
 
     def _cut(self, elements: int) -> None:
@@ -311,8 +315,8 @@ class Node:
         :param settle: blocks until all that was pushed and pulled is over; else :meth:`wait_all`
         :raises HipressError: if a node fails meanwhile
         """
-        if self._auto is not None:
-            self._auto.before_push(key, settle or self.wait_all)
+        if self.auto is not None:
+            self.auto.before_push((key,), settle or self.wait_all)
 
     def _compress(self, params: dict[str, object]) -> None:
         topology = {"topology": str(params["topology"]).lower()} if "topology" in params else {}

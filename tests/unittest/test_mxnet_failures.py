@@ -241,5 +241,5 @@ def test_what_the_node_waits_for_fails_as_mxnets_users_expect():
     with pytest.raises(mx.MXNetError, match="worker 1 died"):
         pending.wait(1)
     with pytest.raises(mx.MXNetError, match="same size and dtype"):
-        node._auto = None
+        node.auto = None
         node.pushpull(0, np.zeros(2, np.float32), np.zeros(3, np.float32))

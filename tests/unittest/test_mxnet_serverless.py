@@ -131,16 +131,19 @@ def test_gluon_trainer_ends_with_the_same_weights_on_every_worker():
 def test_a_trainers_plan_is_checked_while_it_trains():
     patience = """
 import logging, sys
-from hipress.secopa import auto
+from hipress.secopa import auto, trial
 auto.FIRST_CHECK = auto.LAST_CHECK = 12
 auto.DRIFT = 1.0  # never twice the same: planned anew each time
-logging.basicConfig(stream=sys.stdout, level=logging.WARNING)
+auto.NEAR = float("inf")  # whatever the times: all, the first weights alone, and nothing are tried
+auto.BLOCK = trial.ROUNDS = 1
+logging.basicConfig(stream=sys.stdout, level=logging.INFO)
 """
     compression = {"type": "tbq", "threshold": 0.002, "plan": "auto", "topology": "ring"}
     body = TRAINING.replace("UPDATE", "(False,)").replace("COMPRESSION", repr(compression))
     outputs = run(patience + body)
     assert len(digests(outputs)) == 1
     assert any("at step 12" in out for out in outputs), outputs
+    assert any("at step 18, steps were tried" in out for out in outputs), outputs
 
 
 def test_colocated_equals_a_server_per_worker_bit_for_bit():

@@ -12,6 +12,10 @@ The measured times are what the plan predicts from. Every so many steps the work
 step begins and when all before it is over, time one size again. Where that differs by more than
 DRIFT they measure all anew, and the answer holds from this step on, on all of them. Whoever keeps a
 residual for a gradient that goes uncompressed from now on adds it to the next one.
+
+After the first such check, and after each that makes another plan, the plan is tried: steps of
+training are run with it, with everything compressed, and with other choices that are not predicted
+to be much slower, in turns, and the fastest is kept (:mod:`hipress.secopa.trial`).
 """
 
 from __future__ import annotations
@@ -26,6 +30,7 @@ import numpy as np
 
 from hipress.casync.graph import PARTITION_ELEMENTS
 from hipress.secopa.curve import Curve, fit
+from hipress.secopa.trial import BLOCK, GAIN, Trial
 
 if TYPE_CHECKING:
     from hipress.group import Group
@@ -39,14 +44,12 @@ TOGETHER = 1 << 17
 share a link with others in training; one alone would pass in a burst."""
 ROUNDS = 4
 """Times that each is pushed, in turns; the first does not count, the least of the others does."""
-GAIN = 0.97
-"""Compression must take at most this part of the uncompressed time."""
 LARGEST = 1 << 30
 """Elements up to which the curves are compared."""
 PARTS = (1 << 16, 1 << 17, 1 << 19)
 """Elements of a part that are tried beside the topology's own, 1 << 18."""
-PARTS_SECONDS = 0.5
-"""Where gradients of the largest of SIZES take longer, links are busy however they are cut: nothing
+PARTS_SECONDS = 0.125
+"""Where a gradient of the largest of SIZES takes longer, links are busy however it is cut: nothing
 is tried."""
 PARTS_SIZE = 1 << 22
 """Elements, at most, of the gradients that are cut up: enough for two parts for each worker or
@@ -62,6 +65,13 @@ PROBE = 2
 """Which of SIZES is timed again."""
 FIRST_CHECK, LAST_CHECK = 16, 1024
 """Steps until it is, the first time; twice as many, up to the latter, if nothing has changed."""
+NEVER = 1 << 62
+"""A min_size that no gradient reaches: nothing is compressed."""
+TRIED = (0, 256, 4096, NEVER)
+"""Elements from which on compression is tried in steps of training, beside what was planned: all;
+all that the measured sizes speak of; all whose raw tasks are not run where they become ready."""
+NEAR = 1.5
+"""What is predicted to take longer than this many times the fastest is not tried."""
 FIRST_KEY = 1 << 62
 """Keys from here on are these; front ends count theirs from 0."""
 
@@ -122,6 +132,10 @@ class AutoPlan:
         self._times = np.empty(0)
         self._watching = False
         self._first: int | None = None  # of a step
+        self._trial: Trial | None = None
+        self._began = 0.0
+        self.chosen: dict[str, object] = {}
+        """The compression parameters in force."""
 
     def _new(self, size: int, name: str) -> int:
         key, self._next = self._next, self._next + 1
@@ -136,69 +150,121 @@ class AutoPlan:
         :raises HipressError: if a node fails meanwhile
         """
         self._wish = dict(params)
-        chosen = self._decide()
-        self._watching = True
-        self._first, self._steps = None, 0
-        self._interval = self._next_check = FIRST_CHECK
-        return chosen
+        self._decide()
+        self._watching = self._untried = True
+        self._first, self._steps, self._trial = None, 0, None
+        self._interval = self._next_stop = FIRST_CHECK
+        return self.chosen
 
     def stop(self) -> None:
         """Does not watch any more."""
         self._watching = False
+        self._trial = None
 
-    def before_push(self, key: int, settle: Callable[[], None]) -> None:
-        """Checks the plan if a step begins with this push of ``key`` and it is time to.
+    @property
+    def trying(self) -> bool:
+        """Whether plans are being tried, or still are to be."""
+        return self._watching and (self._trial is not None or self._untried)
+
+    def before_push(self, keys: Sequence[int], settle: Callable[[], None]) -> None:
+        """Checks the plan if a step begins with this push of ``keys`` and it is time to.
 
         :param settle: blocks until all that this worker has pushed and pulled is over
         """
-        if not self._watching or key >= FIRST_KEY:
+        if not self._watching or not keys or keys[0] >= FIRST_KEY:
             return
         if self._first is None:
-            self._first = key
-        if key != self._first:
+            self._first = keys[0]
+        if self._first not in keys:
             return
-        if self._steps >= self._next_check:
+        if self._steps >= self._next_stop:
             settle()
-            self._check()
+            if self._trial is None:
+                self._check()
+            else:
+                self._end_block(self._trial, time.perf_counter() - self._began)
+        elif self._steps == self._next_stop - BLOCK:
+            self._began = time.perf_counter()
         self._steps += 1
 
     def _check(self) -> None:
         """Times PROBE again, and plans anew if that has changed."""
         now = self._timed([Case(SIZES[PROBE], compressed) for compressed in (False, True)])
-        self._compress(self._chosen)
         then = self._times[:, PROBE]
         drift = float(np.exp(np.abs(np.log(now / then)).max()))
         # The sum has the same bits on all workers, but their logarithms may not: worker 0 decides.
         drifted = self._from_worker_0(drift > DRIFT)
         self._interval = FIRST_CHECK if drifted else min(2 * self._interval, LAST_CHECK)
-        self._next_check = self._steps + self._interval
+        self._next_stop = self._steps + self._interval
+        before = self.chosen
         if drifted:
-            before = self._chosen
-            chosen = self._decide()
+            self._decide()
+            self._untried = True
             if self._node.rank == 0:
                 _log.warning(
-                    "plan auto: at step %d, %d elements take %.4g s uncompressed and %.4g s "
-                    "compressed, not %.4g s and %.4g s as planned with: %s",
+                    "plan auto: at step %d, a gradient of %d elements takes %.4g s uncompressed "
+                    "and %.4g s compressed, not %.4g s and %.4g s as planned with: %s",
                     self._steps, SIZES[PROBE], *now, *then,
-                    "the plan stays" if chosen == before else f"the plan is now {_brief(chosen)}",
+                    "the plan stays" if self.chosen == before
+                    else f"the plan is now {_brief(self.chosen)}",
                 )  # fmt: skip
+        else:
+            self._compress(before)
+        # Codecs that compress less at first are tried when they compress as in most steps.
+        if self._untried and self._steps >= int(self._wish.get("warmup", 0)):
+            self._untried = False
+            self._begin_trial()
+
+    def _begin_trial(self) -> None:
+        """Tries all that compresses other keys than the plan and may be as fast."""
+        sizes = [size for key, size in self._node.sizes.items() if key < FIRST_KEY]
+        own = int(self._wish.get("min_size", 0))
+        distinct: dict[int, int] = {}  # by how many keys they compress
+        for least in (self._least, *(max(least, own) for least in TRIED)):
+            distinct.setdefault(sum(size >= least for size in sizes), least)
+        plans = list(distinct.values())
+        raw, compressed = self._curves
+        seconds = [sum((compressed if n >= p else raw)(n) for n in sizes) for p in plans]
+        near = [i == 0 or s <= NEAR * min(seconds) for i, s in enumerate(seconds)]
+        mask = self._from_worker_0(sum(bit << i for i, bit in enumerate(near)))
+        self._plans = [plan for i, plan in enumerate(plans) if mask >> i & 1]
+        if len(self._plans) > 1:
+            self._trial = Trial(len(self._plans))
+        self._use(self._least)
+        self._next_stop = self._steps + (1 + BLOCK if self._trial else self._interval)
+
+    def _end_block(self, trial: Trial, seconds: float) -> None:
+        """Takes what all workers' last steps took, and goes on with the plan whose turn it is."""
+        trial.add(float(self._sum(np.array([seconds]))[0]))
+        self._use(self._plans[trial.plan])
+        if trial.over:
+            if self._node.rank == 0:
+                _log.info(
+                    "plan auto: at step %d, steps were tried: %s", self._steps,
+                    f"{_brief(self.chosen)}, in {trial.ratio(trial.plan):.2f} of the plan's time"
+                    if trial.plan > 0 else "the plan stays",
+                )  # fmt: skip
+            self._trial = None
+        self._next_stop = self._steps + (self._interval if trial.over else 1 + BLOCK)
 
     def _variants(self) -> tuple[dict[str, object], dict[str, object]]:
         return {"type": "none", **_travel(self._wish)}, {**self._wish, "min_size": 0}
 
-    def _decide(self) -> dict[str, object]:
+    def _use(self, least: int) -> None:
+        """From ``least`` elements on, gradients are compressed."""
+        self.chosen = self._variants()[0] if least == NEVER else {**self._wish, "min_size": least}
+        self._compress(self.chosen)
+
+    def _decide(self) -> None:
         wish = self._wish
         cases = [[Case(size, compressed) for compressed in (False, True)] for size in SIZES]
         self._times = np.array([self._timed(pair) for pair in cases]).T
+        self._curves = [fit(SIZES, row).curve for row in self._times]
         least = 0
         if self._node.rank == 0:
-            raw, compressed = (fit(SIZES, row).curve for row in self._times)
-            least = threshold(raw, compressed) or 0
+            least = threshold(*self._curves) or NEVER
         least = self._from_worker_0(least)  # another machine's arithmetic may round otherwise
-        chosen = self._variants()[0]
-        if least > 0:
-            chosen = {**wish, "min_size": max(least, int(wish.get("min_size", 0)))}
-        if self._node.rank == 0 and least == 0:
+        if self._node.rank == 0 and least == NEVER:
             _log.warning(
                 "plan auto: compression with %s gains nothing here: nothing is compressed",
                 wish.get("type"),
@@ -206,10 +272,9 @@ class AutoPlan:
         elif self._node.rank == 0:
             _log.info("plan auto: %s pays from %d elements on", wish.get("type"), least)
         if self._cut is not None:
-            self._choose_parts(compressed=0 < least <= SIZES[-1])
-        self._chosen = chosen
-        self._compress(chosen)
-        return chosen
+            self._choose_parts(compressed=least <= SIZES[-1])
+        self._least = max(least, int(wish.get("min_size", 0)))
+        self._use(self._least)
 
     def _choose_parts(self, compressed: bool) -> None:
         """Sets the elements of a part that is fastest, if it clearly is."""
@@ -238,11 +303,10 @@ class AutoPlan:
         Cases take turns, so that what slows the machine down for a while slows all of them down.
         """
         found = [[self._seconds(case) for case in cases] for _ in range(rounds)]
-        self._compress(self._variants()[0])
         return np.array(found[1:], np.float64)
 
     def _seconds(self, case: Case) -> float:
-        """Of one round."""
+        """Of one round, for each of the gradients."""
         node, size = self._node, case.size
         self._compress(self._variants()[case.compressed])
         if case not in self._groups:
@@ -255,17 +319,18 @@ class AutoPlan:
         node.barrier()
         start = time.perf_counter()
         self._groups[case].pushpull().wait()
-        return time.perf_counter() - start
+        return (time.perf_counter() - start) / len(self._groups[case].keys)
 
     def _sum(self, values: np.ndarray) -> np.ndarray:
-        """The sum over all workers: the same bits on each."""
+        """The sum over all workers: the same bits on each. Nothing is compressed from now on."""
+        self._compress(self._variants()[0])
         array = np.zeros(2 * len(SIZES), np.float32)
         array[: values.size] = values
         self._node.pushpull(self._talk, array).wait()
         return array[: values.size]
 
     def _from_worker_0(self, number: int) -> int:
-        """Worker 0's, on all: a power of two times a number of two bits, exact as float32."""
+        """Worker 0's, on all: a small number, or a power of two times one; exact as float32."""
         return int(self._sum(np.array([number if self._node.rank == 0 else 0]))[0])
 
 

@@ -1,0 +1,280 @@
+"""plan: auto of the key-value store: what is measured, tried in steps of training, and revised."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from cluster import run_cluster, worker_outputs
+from hipress.secopa import auto, trial
+from hipress.secopa.curve import Curve
+
+
+def test_the_threshold_is_where_the_curves_cross():
+    raw = Curve(1e-7, 1e-4, 1e-4)
+    assert auto.threshold(raw, Curve(1e-8, 1e-4, 1e-4)) == 256
+    late = auto.threshold(raw, Curve(1e-8, 1e-2, 1e-2))  # equal at 110,000 elements
+    assert 110_000 < late < 160_000
+    assert auto.threshold(raw, Curve(2e-7, 1e-4, 1e-4)) is None
+    assert auto.threshold(raw, raw) is None
+
+
+class Alone:
+    """A node that is its job's only one, as far as a plan asks."""
+
+    rank, num_workers, num_servers = 0, 1, 0
+
+    def init_array(self, key, value, name):
+        pass
+
+    def pushpull(self, key, array):
+        return self
+
+    def wait(self, timeout=None):
+        pass
+
+
+@pytest.mark.parametrize(
+    ("gains", "chosen"),
+    [
+        ([0.90] * 5, 1 << 19),
+        ([0.97] * 5, 1 << 18),  # too little
+        ([0.5, 1.01, 1.01, 1.01, 0.5], 1 << 18),  # twice by chance
+        ([0.90, 0.90, 1.30, 0.90, 0.90], 1 << 19),  # but for one bad moment
+    ],
+)
+def test_another_cut_must_gain_in_most_rounds(monkeypatch, gains, chosen):
+    rounds = iter([1.0, *gains])  # the first does not count
+
+    def seconds(self, case):
+        return 0.01 * (next(rounds) if case.parts == 1 << 19 else 1.0)
+
+    monkeypatch.setattr(auto.AutoPlan, "_seconds", seconds)
+    cuts = []
+    plan = auto.AutoPlan(Alone(), lambda params: None, cuts.append)
+    plan._wish = {"type": "tbq"}
+    plan._times = np.full((2, len(auto.SIZES)), 0.01)
+    plan._choose_parts(compressed=True)
+    assert cuts == [chosen]
+
+
+AUTO = """
+import numpy as np
+from hipress.node import Node
+
+node = Node()
+seen = []
+real = node._compress
+node._compress = lambda params: (seen.append(params), real(params))[1]
+node.set_gradient_compression({"type": "tbq", "threshold": 0.5, "plan": "auto"})
+print("decided", seen[-1])
+node.init_array(0, np.zeros(100_000, np.float32), "g")
+gradient = np.full(100_000, 0.5, np.float32)
+node.pushpull(0, gradient).wait(30)
+assert (gradient == 0.5 * node.num_workers).all()
+node.set_gradient_compression({"type": "tbq", "threshold": 0.5, "plan": "auto"})  # once more
+node.stop()
+"""
+
+
+def test_a_job_plans_by_itself_and_all_workers_agree():
+    results = run_cluster(AUTO, workers=2, servers=0, timeout=120)
+    lines = [
+        next(line for line in text.splitlines() if line.startswith("decided"))
+        for text in worker_outputs(results)
+    ]
+    assert len(set(lines)) == 1
+    assert "'type': 'none'" in lines[0] or "'min_size'" in lines[0]
+
+
+MADE_UP = """
+import logging, sys
+import numpy as np
+from hipress.node import Node
+from hipress.secopa import auto
+
+logging.basicConfig(stream=sys.stdout, format="log: %(message)s", level=logging.INFO)
+node = Node()
+link = {"bytes_per_second": 1e7}  # slow: tbq pays; later fast: it does not
+
+def seconds(self, case):
+    # What would be measured on that link, a bit different on each worker.
+    bytes_ = 4 * case.size / (16 if case.compressed else 1)
+    codec = 1e-3 + 1e-9 * case.size if case.compressed else 0
+    noise = 1 + 0.02 * node.rank
+    return noise * (1e-5 + bytes_ / link["bytes_per_second"] + codec)
+
+auto.AutoPlan._seconds = seconds
+"""
+DRIFTING = """
+auto.FIRST_CHECK = auto.LAST_CHECK = 4
+node.set_gradient_compression({"type": "tbq", "threshold": 0.5, "plan": "auto", **TOPOLOGY})
+N = 100_000
+for key in range(2):
+    node.init_array(key, np.zeros(N, np.float32))
+random = np.random.default_rng(7)  # the same numbers on all workers; multiples of 1/64
+gradients = [random.integers(-64, 65, N).astype(np.float32) / 64 for _ in range(2)]
+totals = [np.zeros(N), np.zeros(N)]
+kinds = []
+for step in range(20):
+    if step == 7:
+        link["bytes_per_second"] = 1e12
+    out = [np.empty(N, np.float32) for _ in gradients]
+    before = node.stats()["pushed_bytes"]
+    pending = [node.pushpull(k, gradients[k], out[k], priority=-k) for k in range(2)]
+    for operation in pending:
+        operation.wait(30)
+    node.wait_all()
+    for k in range(2):
+        totals[k] += out[k]
+    kinds.append(node.auto.chosen["type"])
+# Whatever was left out while gradients were compressed has come with the later ones.
+for k in range(2):
+    assert (totals[k] == 20 * node.num_workers * gradients[k].astype(np.float64)).all(), k
+print("kinds", kinds)
+node.stop()
+"""
+
+
+@pytest.mark.parametrize("topology", ["ps", "colocated", "ring"])
+def test_a_plan_is_revised_at_one_step_when_times_drift_and_loses_nothing(topology):
+    body = DRIFTING.replace("**TOPOLOGY", f"'topology': {topology!r}")
+    results = run_cluster(MADE_UP + body, workers=3, servers=2 if topology == "ps" else 0)
+    texts = worker_outputs(results)
+    lines = [next(li for li in text.splitlines() if li.startswith("kinds")) for text in texts]
+    assert len(set(lines)) == 1
+    # The link is faster from step 7 on; the check before step 8 finds out.
+    assert lines[0] == f"kinds {['tbq'] * 8 + ['none'] * 12}"
+    said = [line for text in texts for line in text.splitlines() if "to compress nothing" in line]
+    assert len(said) == 1 and "at step 8" in said[0]
+
+
+def tried(plans, seconds):
+    """The plan that a trial keeps, and how many blocks of each were run."""
+    run = trial.Trial(plans)
+    blocks = [0] * plans
+    while not run.over:
+        blocks[run.plan] += 1
+        run.add(seconds(run.plan, blocks[run.plan]))
+    return run.plan, blocks
+
+
+def test_the_fastest_plan_is_kept_and_a_slower_one_is_soon_given_up():
+    assert tried(4, lambda plan, _: [1.0, 0.90, 0.80, 1.10][plan]) == (2, [8, 8, 8, 3])
+    assert tried(3, lambda plan, _: [1.0, 1.0, 1.10][plan]) == (0, [3, 3, 3])
+    assert tried(1, None) == (0, [0])
+
+
+@pytest.mark.parametrize(
+    ("ratios", "kept"),
+    [
+        ([0.98] * 8, 0),  # too little
+        ([0.9, 1.1, 0.9, 1.1, 0.9, 1.1], 0),  # a third loss: given up
+        ([0.9, 9.0, 0.9, 0.9, 0.9, 9.0, 0.9, 0.9], 1),  # but for two bad moments
+        ([0.97, 1.5, 0.97, 1.5, 0.99, 0.99, 0.97, 0.97], 0),  # wins enough, but the median is 0.98
+    ],
+)
+def test_another_plan_must_win_three_rounds_out_of_four_and_by_some(ratios, kept):
+    found = tried(2, lambda plan, n: 0.5 * (ratios[n - 1] if plan else 1))
+    assert found == (kept, [len(ratios)] * 2)
+
+
+def test_what_slows_steps_down_little_by_little_does_not_choose():
+    passed = []
+
+    def seconds(plan, _):
+        passed.append(plan)
+        return 1.1 ** -len(passed)  # a tenth less with each block
+
+    assert tried(2, seconds)[0] == 0
+    assert passed[:8] == [0, 1, 1, 0, 0, 1, 1, 0]
+
+
+@pytest.mark.parametrize(
+    ("true", "noise", "least", "most"),  # of 500 trials, in how many another plan is kept
+    [(1.05, 0.1, 0, 30), (1.05, 0.2, 0, 60), (0.85, 0.1, 440, 500), (0.75, 0.2, 400, 500)],
+)
+def test_noise_seldom_makes_a_trial_choose_badly(true, noise, least, most):
+    random = np.random.default_rng(5)
+
+    def seconds(plan, _):
+        return (true if plan else 1.0) * random.lognormal(0, noise)
+
+    assert least <= sum(tried(2, seconds)[0] for _ in range(500)) <= most
+
+
+@pytest.mark.parametrize(
+    ("raw", "compressed", "own", "planned", "plans"),
+    [
+        # Large ones raw would take far longer; from 4,096 on is what from 256 on is here.
+        (Curve(1e-6, 1e-4, 1e-4), Curve(1e-7, 1e-4, 1e-4), 0, 256, [256, 0]),
+        (Curve(1.2e-7, 1e-4, 1e-4), Curve(1e-7, 1e-4, 1e-4), 0, 256, [256, 0, auto.NEVER]),
+        (Curve(1.2e-7, 1e-4, 1e-4), Curve(1e-7, 1e-4, 1e-4), 100, 256, [256, auto.NEVER]),
+        (Curve(1e-7, 1e-4, 1e-4), Curve(1.2e-7, 1e-4, 1e-4), 0, auto.NEVER, [auto.NEVER, 0, 256]),
+        (Curve(1e-7, 1e-4, 1e-4), Curve(1e-6, 1e-4, 1e-4), 0, auto.NEVER, None),  # no trial
+    ],
+)
+def test_what_compresses_other_keys_and_may_be_as_fast_is_tried(
+    raw, compressed, own, planned, plans
+):
+    node = Alone()
+    node.sizes = {0: 64, 1: 64, 2: 1_000_000, auto.FIRST_KEY: 1000}
+    used = []
+    plan = auto.AutoPlan(node, used.append, None)
+    plan._wish = {"type": "tbq", "min_size": own}
+    plan._curves, plan._least, plan._steps, plan._interval = (raw, compressed), planned, 16, 32
+    plan._begin_trial()
+    assert (plan._plans if plan._trial else None) == plans
+    assert used[-1] == plan.chosen and plan.chosen.get("min_size", auto.NEVER) == planned
+
+
+TRYING = """
+import types
+from hipress.secopa import trial
+
+auto.FIRST_CHECK, auto.LAST_CHECK, auto.BLOCK, trial.ROUNDS = 4, 8, 2, 2
+clock = [0.0]
+auto.time = types.SimpleNamespace(perf_counter=lambda: clock[0])
+node.set_gradient_compression({"type": "tbq", "threshold": 0.5, "plan": "auto", **TOPOLOGY})
+random = np.random.default_rng(7)
+sizes = [64, 64, 64, 64, 50_000, 50_000]
+gradients, outs = [], []
+for key, size in enumerate(sizes):
+    gradients.append(random.integers(-64, 65, size).astype(np.float32) / 64)
+    outs.append(np.zeros(size, np.float32))
+    node.init_array(key, outs[key])
+group = node.group(range(4), gradients[:4], outs[:4])
+totals = [np.zeros(size) for size in sizes]
+noise = np.random.default_rng(node.rank)
+plans = []
+for step in range(28):
+    if step == 20:
+        link["bytes_per_second"] = 1e12
+    pending = [group.pushpull(), *(node.pushpull(k, gradients[k], outs[k]) for k in (4, 5))]
+    for operation in pending:
+        operation.wait(30)
+    for total, out in zip(totals, outs):
+        total += out
+    plans.append(node.auto.chosen.get("min_size"))
+    # Compressing the small ones, too, makes the step faster, which no gradient by itself shows;
+    # but for the first one: it does not count.
+    fast = plans[-1] == 0 and plans[-2] == 0
+    clock[0] += noise.uniform(0.97, 1.03) * (0.9 if fast else 1.0 + 9.0 * (plans[-1] == 0))
+    assert node.auto.trying == (step < 16), step
+for k, total in enumerate(totals):
+    assert (total == 28 * node.num_workers * gradients[k].astype(np.float64)).all(), k
+print("plans", plans)
+node.stop()
+"""
+
+
+@pytest.mark.parametrize("topology", ["ps", "colocated", "ring"])
+def test_a_plan_is_tried_in_steps_that_all_workers_agree_on_and_loses_nothing(topology):
+    body = TRYING.replace("**TOPOLOGY", f"'topology': {topology!r}")
+    results = run_cluster(MADE_UP + body, workers=3, servers=2 if topology == "ps" else 0)
+    texts = worker_outputs(results)
+    lines = {next(li for li in text.splitlines() if li.startswith("plans")) for text in texts}
+    plan, other = [3072] * 3, [0] * 3  # a block of each
+    assert lines == {f"plans {[3072] * 4 + plan + other + other + plan + [0] * 8 + [None] * 4}"}
+    said = [line for text in texts for line in text.splitlines() if "were tried" in line]
+    assert len(said) == 1 and "at step 16" in said[0] and "from 0 elements on" in said[0]
