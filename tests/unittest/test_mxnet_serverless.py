@@ -135,7 +135,7 @@ from hipress.secopa import auto, trial
 auto.FIRST_CHECK = auto.LAST_CHECK = 12
 auto.DRIFT = 1.0  # never twice the same: planned anew each time
 auto.NEAR = float("inf")  # whatever the times: all, the first weights alone, and nothing are tried
-auto.BLOCK = trial.ROUNDS = 1
+auto.BLOCK = trial.BLOCK = trial.LONGEST = trial.ROUNDS = 1
 logging.basicConfig(stream=sys.stdout, level=logging.INFO)
 """
     compression = {"type": "tbq", "threshold": 0.002, "plan": "auto", "topology": "ring"}

@@ -179,6 +179,10 @@ def test_another_plan_must_win_three_rounds_out_of_four_and_by_some(ratios, kept
     assert found == (kept, [len(ratios)] * 2)
 
 
+def test_blocks_of_short_steps_are_longer():
+    assert [trial.block_of(s) for s in (0.0, 0.001, 0.0051, 0.03, 2.0)] == [32, 32, 20, 4, 4]
+
+
 def test_what_slows_steps_down_little_by_little_does_not_choose():
     passed = []
 
@@ -223,7 +227,7 @@ def test_what_compresses_other_keys_and_may_be_as_fast_is_tried(
     plan = auto.AutoPlan(node, used.append, None)
     plan._wish = {"type": "tbq", "min_size": own}
     plan._curves, plan._least, plan._steps, plan._interval = (raw, compressed), planned, 16, 32
-    plan._begin_trial()
+    plan._begin_trial(1.0)
     assert (plan._plans if plan._trial else None) == plans
     assert used[-1] == plan.chosen and plan.chosen.get("min_size", auto.NEVER) == planned
 
@@ -233,6 +237,7 @@ import types
 from hipress.secopa import trial
 
 auto.FIRST_CHECK, auto.LAST_CHECK, auto.BLOCK, trial.ROUNDS = 4, 8, 2, 2
+trial.BLOCK, trial.SECONDS = 1, 1.5  # of steps of a second, a block has two
 clock = [0.0]
 auto.time = types.SimpleNamespace(perf_counter=lambda: clock[0])
 node.set_gradient_compression({"type": "tbq", "threshold": 0.5, "plan": "auto", **TOPOLOGY})

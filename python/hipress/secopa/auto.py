@@ -30,7 +30,7 @@ import numpy as np
 
 from hipress.casync.graph import PARTITION_ELEMENTS
 from hipress.secopa.curve import Curve, fit
-from hipress.secopa.trial import BLOCK, GAIN, Trial
+from hipress.secopa.trial import BLOCK, GAIN, Trial, block_of
 
 if TYPE_CHECKING:
     from hipress.group import Group
@@ -133,6 +133,7 @@ class AutoPlan:
         self._watching = False
         self._first: int | None = None  # of a step
         self._trial: Trial | None = None
+        self._block = BLOCK  # steps that are timed before the next stop
         self._began = 0.0
         self.chosen: dict[str, object] = {}
         """The compression parameters in force."""
@@ -154,6 +155,7 @@ class AutoPlan:
         self._watching = self._untried = True
         self._first, self._steps, self._trial = None, 0, None
         self._interval = self._next_stop = FIRST_CHECK
+        self._block = BLOCK
         return self.chosen
 
     def stop(self) -> None:
@@ -179,16 +181,17 @@ class AutoPlan:
             return
         if self._steps >= self._next_stop:
             settle()
+            seconds = time.perf_counter() - self._began
             if self._trial is None:
-                self._check()
+                self._check(seconds / self._block)
             else:
-                self._end_block(self._trial, time.perf_counter() - self._began)
-        elif self._steps == self._next_stop - BLOCK:
+                self._end_block(self._trial, seconds)
+        elif self._steps == self._next_stop - self._block:
             self._began = time.perf_counter()
         self._steps += 1
 
-    def _check(self) -> None:
-        """Times PROBE again, and plans anew if that has changed."""
+    def _check(self, seconds: float) -> None:
+        """Times PROBE again, and plans anew if that has changed; a step takes ``seconds``."""
         now = self._timed([Case(SIZES[PROBE], compressed) for compressed in (False, True)])
         then = self._times[:, PROBE]
         drift = float(np.exp(np.abs(np.log(now / then)).max()))
@@ -213,9 +216,9 @@ class AutoPlan:
         # Codecs that compress less at first are tried when they compress as in most steps.
         if self._untried and self._steps >= int(self._wish.get("warmup", 0)):
             self._untried = False
-            self._begin_trial()
+            self._begin_trial(seconds)
 
-    def _begin_trial(self) -> None:
+    def _begin_trial(self, seconds_of_step: float) -> None:
         """Tries all that compresses other keys than the plan and may be as fast."""
         sizes = [size for key, size in self._node.sizes.items() if key < FIRST_KEY]
         own = int(self._wish.get("min_size", 0))
@@ -230,8 +233,9 @@ class AutoPlan:
         self._plans = [plan for i, plan in enumerate(plans) if mask >> i & 1]
         if len(self._plans) > 1:
             self._trial = Trial(len(self._plans))
+            self._block = self._from_worker_0(block_of(seconds_of_step))
         self._use(self._least)
-        self._next_stop = self._steps + (1 + BLOCK if self._trial else self._interval)
+        self._next_stop = self._steps + (1 + self._block if self._trial else self._interval)
 
     def _end_block(self, trial: Trial, seconds: float) -> None:
         """Takes what all workers' last steps took, and goes on with the plan whose turn it is."""
@@ -244,8 +248,8 @@ class AutoPlan:
                     f"{_brief(self.chosen)}, in {trial.ratio(trial.plan):.2f} of the plan's time"
                     if trial.plan > 0 else "the plan stays",
                 )  # fmt: skip
-            self._trial = None
-        self._next_stop = self._steps + (self._interval if trial.over else 1 + BLOCK)
+            self._trial, self._block = None, BLOCK
+        self._next_stop = self._steps + (self._interval if trial.over else 1 + self._block)
 
     def _variants(self) -> tuple[dict[str, object], dict[str, object]]:
         return {"type": "none", **_travel(self._wish)}, {**self._wish, "min_size": 0}

@@ -8,17 +8,25 @@ by little, does so to all of them.
 
 from __future__ import annotations
 
+import math
 import statistics
 
-BLOCK = 4
-"""Steps of a block that are timed. One more comes before them: in it plans allocate what they need,
-and a link that was idle lets a burst pass."""
+BLOCK, LONGEST = 4, 32
+"""Steps of a block that are timed, at least and at most. One more comes before them: in it plans
+allocate what they need, and a link that was idle lets a burst pass."""
+SECONDS = 0.1
+"""That a block is to take: a shorter one says more of other programs' turns than of the plan."""
 ROUNDS = 8
 """Blocks of each plan, at most."""
 LOSSES = 2
 """Rounds that a plan may lose against the first one: three out of four must be won."""
 GAIN = 0.97
 """What takes another's place must take at most this part of its time."""
+
+
+def block_of(seconds: float) -> int:
+    """Timed steps of a block, if one takes ``seconds``."""
+    return min(max(BLOCK, math.ceil(SECONDS / max(seconds, 1e-6))), LONGEST)
 
 
 class Trial:
