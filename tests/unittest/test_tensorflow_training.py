@@ -12,7 +12,8 @@ from cluster import ROOT, Cluster, run_cluster, worker_outputs
 from launch_helpers import run
 from tensorflow_helpers import needs_tensorflow
 
-pytestmark = needs_tensorflow
+# Importing TensorFlow and Keras takes each worker some seconds of processor time.
+pytestmark = [needs_tensorflow, pytest.mark.timeout(300)]
 QUIET = {"TF_CPP_MIN_LOG_LEVEL": "2"}
 
 HEAD = """
@@ -41,7 +42,7 @@ def job(body: str, workers: int = 2, topology: str = "ps") -> list[str]:
     """The workers' outputs."""
     results = run_cluster(
         HEAD + body, workers, 1 if topology == "ps" else 0,
-        env={**QUIET, "HIPRESS_TOPOLOGY": topology},
+        timeout=240, env={**QUIET, "HIPRESS_TOPOLOGY": topology, "HIPRESS_START_TIMEOUT": "200"},
     )  # fmt: skip
     return worker_outputs(results)
 
@@ -240,7 +241,7 @@ for i in range(4):
     step()
 """
     with Cluster(HEAD + body, 2, 1, env=QUIET) as cluster:
-        results = {result.name: result for result in cluster.wait(100)}
+        results = {result.name: result for result in cluster.wait(240)}
     assert results["worker 1"].returncode == 3
     assert results["worker 0"].returncode == 1
     assert re.search(r"HipressError: .*worker 1", results["worker 0"].output), results
@@ -250,7 +251,7 @@ for i in range(4):
 def test_the_example_learns_digits(compression):
     pytest.importorskip("sklearn")
     script = [sys.executable, str(ROOT / "examples/tensorflow/digits.py")]
-    options = ["-n", "2", "-s", "1", "--timeout", "150", "--env", "TF_CPP_MIN_LOG_LEVEL=2"]
+    options = ["-n", "2", "-s", "1", "--timeout", "240", "--env", "TF_CPP_MIN_LOG_LEVEL=2"]
     launch = run([*options, *script, "--compression", compression, "--epochs", "3"])
     assert launch.process.returncode == 0, launch.out + launch.err
     weights = re.findall(r"worker \d: weights (\w+)", launch.out)
