@@ -65,13 +65,15 @@ def run_trainer(kvstore: str, where: str, codec: str, sizes: list[int], args) ->
     command += ["--iterations", "3", "--in-a-row", str(max(1, args.iterations // 3))]
     env = dict(pair.split("=", 1) for pair in args.env)
     if kvstore == "none":
-        with jobs.Job(timeout=180) as job:
+        with jobs.Job(timeout=180, priority=args.priority) as job:
             for rank in range(args.nodes):
                 job.start(f"worker {rank}", 0, command, env)
             workers = job.results()
     else:
-        ours = "hipress" in kvstore
-        workers = jobs.run_kvstore_job(command, args.nodes, args.nodes, ours, None, env, timeout=180)
+        workers = jobs.run_kvstore_job(
+            command, args.nodes, args.nodes, "hipress" in kvstore, None, env, timeout=180,
+            priority=args.priority,
+        )  # fmt: skip
     seconds = jobs.iteration_seconds(workers, "in_a_row")
     return {"cpu": 1e3 * max(found["cpu"] for found in workers), "ms": 1e3 * min(seconds),
             "median ms": 1e3 * statistics.median(seconds)}  # fmt: skip
@@ -119,6 +121,7 @@ def main() -> None:
     parser.add_argument("--env", nargs="*", default=[], help="NAME=VALUE for all processes")
     parser.add_argument("--trainer", action="store_true", help="steps of MXNet's Gluon Trainer")
     parser.add_argument("--where", nargs="*", default=["workers", "kvstore"], help="optimizers")
+    parser.add_argument("--priority", action="store_true", help="the Trainer's before other work")
     parser.add_argument("--model", help="a model's gradients for the Trainer, such as resnet50")
     parser.add_argument("--quick", action="store_true")
     args = parser.parse_args()
