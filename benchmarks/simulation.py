@@ -41,10 +41,11 @@ MODELS = {
         "dense0": 2_000_000,
         "dense1": 500_000,
     },
-    # Mostly small ones, which share messages; all pushed in one call.
+    # Mostly small ones, which share messages; all pushed in one call. The large ones make steps
+    # longer than what passes at once: how full the bucket is at a step's start is not simulated.
     "small": {
         **{f"scale{i}": 1_000 for i in range(200)},
-        **{f"middle{i}": 300_000 for i in range(2)},
+        **{f"middle{i}": 300_000 for i in range(4)},
     },
 }
 TYPES = {"none": {}, "tbq": {"threshold": 0.5}, "onebit": {}}
