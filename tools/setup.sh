@@ -137,13 +137,6 @@ make_venv() {
   .venv/bin/python -c 'import mxnet, sklearn, matplotlib, torch'
 }
 
-# The last TensorFlow that takes numpy 1.23.5; the other requirements again, so that they stay as they
-# are. Only the tests want it, which skip where the package index has none.
-add_tensorflow() {
-  .venv/bin/python -m pip install --disable-pip-version-check -r .venv/requirements.txt \
-    tensorflow-cpu==2.17.1 && .venv/bin/python -c 'import tensorflow'
-}
-
 # The last TensorFlow that takes numpy 1.23.5, for the tests alone. All requirements again, so that none
 # of them changes.
 add_tensorflow() {
