@@ -78,8 +78,6 @@ def check_values(ops: Operators, dtype: tf.DType, encode) -> None:
     compressor = ops.new_compressor()
     states, payloads, expected = ops.new_states(), [], []
     for gradient in gradients(dtype):
-        if not states:  # an algorithm without a seed (TernGrad's sample): each encode is the first
-            compressor = ops.new_compressor()
         before = [state.numpy().copy() for state in states]
         payload, new = encode(gradient, states)
         assert all((state.numpy() == b).all() for state, b in zip(states, before)), "not pure"

@@ -74,10 +74,7 @@ class _Shape:
     @property
     def states(self) -> list[str]:
         """Names of the tensors an encoder updates."""
-        # As CompiledCodec::UsesStep has it: what draws random numbers has a seed.
-        seeded = any(param.name == "seed" for param in self.program.params)
-        remembers = bool(self.program.states) or seeded
-        return [*self.program.states, "step"] if remembers else []
+        return [*self.program.states, "step"] if self.program.uses_step else []
 
     @property
     def fixed(self) -> bool:

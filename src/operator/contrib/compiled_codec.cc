@@ -118,14 +118,7 @@ class CompiledCodec : public Codec {
     return {algorithm_->states, algorithm_->states + algorithm_->num_states};
   }
 
-  bool UsesStep() const override {
-    // What draws random numbers has a seed.
-    bool uses = algorithm_->num_states > 0;
-    for (int p = 0; p < algorithm_->num_params; ++p) {
-      uses = uses || std::strcmp(algorithm_->params[p].name, "seed") == 0;
-    }
-    return uses;
-  }
+  bool UsesStep() const override { return algorithm_->uses_step != 0; }
 
   std::vector<Buffer*> States(CodecState* state) const override {
     const auto count = static_cast<size_t>(algorithm_->num_states);

@@ -345,7 +345,7 @@ class ProgramWriter:
             f"  COMPLL_ABI_VERSION, {quoted(program.name)}, {quoted(program.digest)},",
             f"  {quoted(program.summary)},",
             f"  {len(rows)}, {'kParams' if rows else 'nullptr'}, {len(program.states)},",
-            f"  {names}, {residual}, {fixed},",
+            f"  {names}, {residual}, {fixed}, {int(program.uses_step)},",
             f"  Granularity, MaxBytes, UsedStates, {'Encode' if program.encode else 'nullptr'},",
             f"  {'Decode' if program.decode else 'nullptr'},",
             f"  {'Settle' if self.lazy else 'nullptr'},",

@@ -168,7 +168,7 @@ class _Algorithm(Structure):
         ("abi_version", c_uint32), ("name", c_char_p), ("spec", c_char_p), ("summary", c_char_p),
         ("num_params", c_int), ("params", c_void_p), ("num_states", c_int),
         ("states", POINTER(c_char_p)), ("residual", c_int),
-        ("fixed_size", c_int),
+        ("fixed_size", c_int), ("uses_step", c_int),
         ("granularity", ctypes.CFUNCTYPE(c_int64, POINTER(c_double))),
         ("max_bytes", ctypes.CFUNCTYPE(c_int64, c_int64, POINTER(c_double))),
         ("used_states", ctypes.CFUNCTYPE(c_int64, POINTER(c_double))),

@@ -203,6 +203,18 @@ class Program:
     def functions(self) -> list[Function]:
         return [function for function in (self.encode, self.decode) if function is not None]
 
+    @property
+    def uses_step(self) -> bool:
+        """Whether a payload depends on more than the gradient: on states, or on how many were made
+        before it, as random numbers do."""
+        if self.encode is None:
+            return False
+        return bool(self.states) or any(
+            instr.op in ("random", "random16", "random_indices")
+            or any(value.op == "step" for value in instr.args)
+            for instr in self.encode.instrs()
+        )
+
 
 _READS = {"load", "load_at", "bucket_load", "element", "emit"}
 _WRITES = {

@@ -10,7 +10,7 @@
 
 #include <stdint.h>
 
-#define COMPLL_ABI_VERSION 3u
+#define COMPLL_ABI_VERSION 4u
 /// At most this many numbers belong to a lazy state.
 #define COMPLL_MAX_LAZY 8
 
@@ -89,6 +89,7 @@ struct CompllAlgorithm {
   const char* const* states;  ///< their names
   int residual;            ///< index of the state named "residual", -1 if there is none
   int fixed_size;          ///< every payload of n elements has max_bytes(n) bytes
+  int uses_step;           ///< payloads depend on states, or on CompllEncodeCall::step
   int64_t (*granularity)(const double* params);  ///< cut partitions at multiples of this
   int64_t (*max_bytes)(int64_t n, const double* params);
   /// Bit s: an encode with these parameters looks at state s. Pointers to others may be null.
