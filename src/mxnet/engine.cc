@@ -159,12 +159,21 @@ void Enter(const std::shared_ptr<Operation>& op) {
   }
 }
 
+/// The same, whatever happens: nobody could catch it.
+void TryToEnter(const std::shared_ptr<Operation>& op) noexcept {
+  try {
+    Enter(op);
+  } catch (const std::exception& error) {  // out of memory
+    Complete(op.get(), "key " + op->key->name + ": " + error.what());
+  }
+}
+
 /// Lets an operation that is ready enter the store.
 void HandOver(std::shared_ptr<Operation> op) {
   HipressMXKeyHandle key = op->key;
   bool* followed = &key->followed[int(op->kind)];
   if (Bridge::Get().wait_inside) return Enter(op);  // nothing follows before its end
-  key->session->handover.Add([op = std::move(op)] { Enter(op); }, key->n, followed);
+  key->session->handover.Add([op = std::move(op)] { TryToEnter(op); }, key->n, followed);
 }
 
 /// A push whose array could not be computed will never happen, and the others would wait for it.
@@ -330,25 +339,32 @@ int HipressMXPushPull(HipressMXKeyHandle key, void* gradient, void* out, int pri
 int HipressMXFlush(HipressNodeHandle node) {
   API_BEGIN();
   Bridge& bridge = Bridge::Get();
-  std::unique_lock<std::mutex> lock(bridge.mutex);
-  auto session = bridge.sessions.find(node);
-  if (session == bridge.sessions.end()) return 0;
-  lock.unlock();
-  session->second->handover.Flush();
+  std::shared_ptr<hipress::mxnet::Session> session;
+  {
+    std::lock_guard<std::mutex> lock(bridge.mutex);
+    auto found = bridge.sessions.find(node);
+    if (found == bridge.sessions.end()) return 0;
+    session = found->second;
+  }
+  session->handover.Flush();
   API_END();
 }
 
 int HipressMXClose(HipressNodeHandle node) {
   API_BEGIN();
   Bridge& bridge = Bridge::Get();
-  std::unique_lock<std::mutex> lock(bridge.mutex);
-  auto session = bridge.sessions.find(node);
-  if (session == bridge.sessions.end()) return 0;
-  lock.unlock();
+  std::shared_ptr<hipress::mxnet::Session> session;
   {
-    std::lock_guard<std::mutex> guard(session->second->mutex);
-    session->second->closed = true;
+    std::lock_guard<std::mutex> lock(bridge.mutex);
+    auto found = bridge.sessions.find(node);
+    if (found == bridge.sessions.end()) return 0;
+    session = std::move(found->second);
+    bridge.sessions.erase(found);  // another node may get this one's address
   }
-  session->second->handover.Stop();
+  {
+    std::lock_guard<std::mutex> lock(session->mutex);
+    session->closed = true;
+  }
+  session->handover.Stop();
   API_END();
 }

@@ -25,6 +25,7 @@ void Handover::Add(std::function<void()> enter, int64_t elements, bool* followed
   last_ = followed;
   last_at_ = now;
   kept_.push_back(std::move(enter));
+  ++added_;
   elements_ += elements;
   if (!*followed || stopped_ || kept_.size() >= kMostKept || elements_ >= Executor::kJobElements) {
     return Enter(&lock);
@@ -36,13 +37,13 @@ void Handover::Add(std::function<void()> enter, int64_t elements, bool* followed
 
 void Handover::Flush() {
   std::unique_lock<std::mutex> lock(mutex_);
-  Enter(&lock);
+  EnterAll(&lock);
 }
 
 void Handover::Stop() {
   std::unique_lock<std::mutex> lock(mutex_);
-  Enter(&lock);
   stopped_ = true;
+  EnterAll(&lock);
   watched_.notify_one();
   if (!watch_.joinable()) return;
   std::thread watch = std::move(watch_);
@@ -50,11 +51,12 @@ void Handover::Stop() {
   watch.join();
 }
 
-/// One thread at a time, so that the order stays.
+/// One thread at a time, so that the order stays: if another one does so already, it goes on.
 void Handover::Enter(std::unique_lock<std::mutex>* lock) {
   due_ = true;
   if (is_entering_) return;
   is_entering_ = true;
+  enters_ = std::this_thread::get_id();
   while (due_) {
     due_ = false;
     elements_ = 0;
@@ -64,16 +66,27 @@ void Handover::Enter(std::unique_lock<std::mutex>* lock) {
       Batch batch;
       for (auto& enter : entering_) enter();
     }
+    const size_t count = entering_.size();
     entering_.clear();
     lock->lock();
+    entered_ += count;
+    all_entered_.notify_all();
   }
   is_entering_ = false;
+  if (watch_sleeps_ && !kept_.empty()) watched_.notify_one();
+}
+
+void Handover::EnterAll(std::unique_lock<std::mutex>* lock) {
+  const uint64_t all = added_;
+  Enter(lock);
+  if (is_entering_ && enters_ == std::this_thread::get_id()) return;  // called by an operation
+  all_entered_.wait(*lock, [this, all] { return entered_ >= all; });
 }
 
 void Handover::Watch() {
   std::unique_lock<std::mutex> lock(mutex_);
   while (!stopped_) {
-    if (kept_.empty()) {
+    if (kept_.empty() || is_entering_) {  // whoever enters wakes us if something is kept then
       watch_sleeps_ = true;
       watched_.wait(lock);
       watch_sleeps_ = false;

@@ -26,23 +26,26 @@ class Handover {
  public:
   using Clock = std::chrono::steady_clock;
 
-  /// \param patience what comes so soon after another follows it; nothing is kept for longer
+  /// \param patience what comes so soon after another follows it; nothing is kept for longer, but
+  ///        for the time that entering takes
   explicit Handover(Clock::duration patience = std::chrono::milliseconds(1));
   ~Handover();
 
   /*!
-   * \brief Calls `enter`, soon and in the order of the calls, on any thread. It must not block.
+   * \brief Calls `enter`, soon and in the order of the calls, on any thread. It must neither block
+   *        nor throw.
    * \param elements of the operation's array
    * \param followed what is known of operations like this one, false at first; lives as long as this
    */
   void Add(std::function<void()> enter, int64_t elements, bool* followed);
-  /// Hands over what is kept, unless another thread does so already.
+  /// Returns when all that was added before has entered, or is about to on this very thread.
   void Flush();
   /// The same, and nothing is kept from now on.
   void Stop();
 
  private:
   void Enter(std::unique_lock<std::mutex>* lock);
+  void EnterAll(std::unique_lock<std::mutex>* lock);
   void Watch();
 
   const Clock::duration patience_;
@@ -52,6 +55,9 @@ class Handover {
   int64_t elements_ = 0;
   bool due_ = false;
   bool is_entering_ = false;
+  std::thread::id enters_;  // who does, then
+  uint64_t added_ = 0, entered_ = 0;
+  std::condition_variable all_entered_;
   bool* last_ = nullptr;  // what the latest operation knows
   Clock::time_point last_at_;
   bool stopped_ = false;

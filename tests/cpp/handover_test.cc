@@ -1,6 +1,7 @@
 // Operations that follow one another enter together; none is kept for good, none overtakes another.
 #include "mxnet/handover.h"
 
+#include <atomic>
 #include <chrono>
 #include <future>
 #include <thread>
@@ -97,8 +98,63 @@ TEST(Handover, WhatNothingFollowsThisTimeEntersAllTheSame) {
   }
 }
 
+/// An operation that enters until it is told to end.
+class Slow {
+ public:
+  void Enter() {
+    began_.set_value();
+    ended_.get_future().wait();
+  }
+  void WaitUntilItEnters() { began_.get_future().wait(); }
+  void End() { ended_.set_value(); }
+
+ private:
+  std::promise<void> began_, ended_;
+};
+
+TEST(Handover, WhatIsKeptWhileAnotherEntersFollowsIt) {
+  Handover handover(std::chrono::milliseconds(1));
+  Slow slow;
+  bool first = false, followed = true;
+  std::thread entering([&] { handover.Add([&slow] { slow.Enter(); }, 1, &first); });
+  slow.WaitUntilItEnters();
+  std::promise<void> entered;
+  handover.Add([&entered] { entered.set_value(); }, 1, &followed);
+  std::this_thread::sleep_for(std::chrono::milliseconds(20));  // its deadline is long past
+  slow.End();
+  entering.join();
+  EXPECT_EQ(entered.get_future().wait_for(std::chrono::seconds(30)), std::future_status::ready);
+}
+
+TEST(Handover, FlushAndStopWaitForWhatAnotherThreadEnters) {
+  for (const bool stop : {false, true}) {
+    Handover handover(kLong);
+    Slow slow;
+    bool first = false, followed = true, inside = false;
+    std::atomic<bool> entered{false};
+    std::thread entering([&] {
+      handover.Add([&] {
+        handover.Flush();  // from within: does not wait for itself
+        inside = true;
+        slow.Enter();
+      }, 1, &first);
+    });
+    slow.WaitUntilItEnters();
+    EXPECT_TRUE(inside);
+    handover.Add([&entered] { entered = true; }, 1, &followed);
+    auto flushed = std::async(std::launch::async, [&] {
+      stop ? handover.Stop() : handover.Flush();
+      return entered.load();
+    });
+    EXPECT_EQ(flushed.wait_for(std::chrono::milliseconds(20)), std::future_status::timeout);
+    slow.End();
+    entering.join();
+    EXPECT_TRUE(flushed.get());
+  }
+}
+
 TEST(Handover, NoOperationOvertakesAnotherOfItsThread) {
-  constexpr int kThreads = 4, kEach = 2000;
+  constexpr int kThreads = 4, kEach = 500;
   std::vector<int> entered[kThreads];  // each entered by one thread at a time
   bool followed[kThreads] = {};
   {
@@ -107,7 +163,11 @@ TEST(Handover, NoOperationOvertakesAnotherOfItsThread) {
     for (int t = 0; t < kThreads; ++t) {
       threads.emplace_back([&, t] {
         for (int i = 0; i < kEach; ++i) {
-          handover.Add([&, t, i] { entered[t].push_back(i); }, 1, &followed[t]);
+          handover.Add([&, t, i] {
+            entered[t].push_back(i);
+            // Longer than anything is kept, now and then.
+            if (i % 10 == 0) std::this_thread::sleep_for(std::chrono::microseconds(100));
+          }, 1, &followed[t]);
         }
       });
     }

@@ -279,3 +279,32 @@ def test_random_16_bits():
     assert abs(np.corrcoef(draws[1:], draws[:-1])[0, 1]) < 6 / np.sqrt(draws.size)
     for size in (1, 64, 1000):  # a draw depends on nothing but its element's index
         assert compll.Interpreter(from_text(text)).encode(gradient(size)) == payload[: 2 * size]
+
+
+@pytest.mark.parametrize(
+    ("first", "uses"),
+    [
+        ("filter(range(step), [&](int i) -> bool { return i < gradient.size; })", True),  # a bound
+        ("random_indices(gradient.size, step + 1)", True),
+        ("random_indices(gradient.size, 1)", True),
+        ("filter(range(9), [&](int i) -> bool { return i < gradient.size; })", False),
+    ],
+)
+def test_whether_a_payload_depends_on_the_number_of_encodes(first, uses):
+    program = from_text(f"""
+algorithm "places" "Sends the places of some elements.";
+void PlacesEncode(float* gradient, uint8* compressed) {{
+  int* places = {first};
+  compressed = concat(uint32(places.size), uint32(places));
+}}
+void PlacesDecode(uint8* compressed, float* gradient) {{
+  uint32 count;
+  uint32 places[count];
+  extract(compressed, count, places);
+  gradient = scatter(gradient.size, places, map(places, [&](uint32 p) -> float {{ return 1; }}));
+}}
+""")
+    assert program.uses_step == uses
+    coder = compll.Interpreter(program)
+    payloads = {coder.encode(gradient(50), step=step) for step in range(6)}
+    assert (len(payloads) > 1) == uses

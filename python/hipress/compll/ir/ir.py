@@ -209,10 +209,14 @@ class Program:
         before it, as random numbers do."""
         if self.encode is None:
             return False
-        return bool(self.states) or any(
-            instr.op in ("random", "random16", "random_indices")
-            or any(value.op == "step" for value in instr.args)
-            for instr in self.encode.instrs()
+        loops = [node for node in self.encode.body if isinstance(node, Loop)]
+        used = [value for instr in self.encode.instrs() for value in instr.args]
+        used += [value for loop in loops for value in (loop.domain, loop.guard)]
+        drawn = {"random", "random16", "random_indices"}
+        return (
+            bool(self.states)
+            or any(instr.op in drawn for instr in self.encode.instrs())
+            or any(value is not None and value.op == "step" for value in used)
         )
 
 
