@@ -367,7 +367,8 @@ class Node:
         """Servers: from now on values are weights, updated by ``updater(key, name, grad, weight)``.
 
         ``grad`` and ``weight`` are float32 views, of this server's shard, of native memory; the
-        updater changes ``weight`` in place. An exception fails the job with its message.
+        updater changes ``weight`` in place. An exception fails the job with its message. The
+        keys by which workers with ``plan="auto"`` agree stay sums: it does not get them.
         """
         if updater is None:
             native = Updater(0)
