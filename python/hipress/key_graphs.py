@@ -35,7 +35,8 @@ class KeyGraphs:
         self._next_home = 0
         self.in_use = False
         """Whether a key is initialised: the topology is settled then."""
-        self._sync = True
+        self.sync = True
+        """Whether updates are synchronous."""
         if os.environ.get("HIPRESS_PLAN", AUTO) not in ("", AUTO):
             self._plan = plans.load(os.environ["HIPRESS_PLAN"])
 
@@ -61,7 +62,7 @@ class KeyGraphs:
         """Synchronous or asynchronous mode."""
         if not sync:
             self._build(1, home=0, sync=False)  # raises, if the topology has no such mode
-        self._sync = sync
+        self.sync = sync
 
     def configured(self, params: Mapping[str, object]) -> KeyGraphs:
         """These, with ``topology``, ``devices_per_host`` and ``plan`` from compression parameters.
@@ -74,7 +75,7 @@ class KeyGraphs:
         new._devices_per_host = int(params.get("devices_per_host", 0)) or self._devices_per_host
         if params.get("plan"):
             new._plan = plans.load(str(params["plan"]))
-        new._build(1, home=0, sync=self._sync)  # raises, if they do not go together
+        new._build(1, home=0, sync=self.sync)  # raises, if they do not go together
         if self.in_use and new.topology != self.topology:
             raise ValueError(
                 f"topology {new._wish} must be chosen before the first key is initialised; "
@@ -96,7 +97,7 @@ class KeyGraphs:
     def next(self, n: int, name: str = "") -> tuple[Graph, str]:
         """The graph for the next key, of ``n`` elements, and a text that describes it."""
         decision = self.decision(name)
-        options: dict[str, object] = {"home": self._next_home, "sync": self._sync}
+        options: dict[str, object] = {"home": self._next_home, "sync": self.sync}
         if decision is not None:
             options.update(partitions=decision.partitions, compress=decision.compress)
         graph = self._build(n, **options)

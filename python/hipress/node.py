@@ -29,7 +29,12 @@ from hipress.casync.graph import Role, worker
 from hipress.group import Group
 from hipress.key_graphs import AUTO, KeyGraphs
 from hipress.operations import HipressError, Operations, Pending, memory_of
-from hipress.secopa.auto import AutoPlan
+from hipress.secopa.auto import FIRST_KEY, AutoPlan
+
+_AUTO_IS_SYNC = (
+    "plan auto needs synchronous updates: its workers agree by sums of what all push, which "
+    "asynchronous servers do not make; choose a plan from a file, or none"
+)
 
 
 class Node:
@@ -171,7 +176,12 @@ class Node:
     # ---- A worker's store ----
 
     def set_sync(self, sync: bool) -> None:
-        """Synchronous (default) or asynchronous updates; before the first :meth:`init`."""
+        """Synchronous (default) or asynchronous updates; before the first :meth:`init`.
+
+        :raises HipressError: for asynchronous ones with ``plan="auto"``, or without servers
+        """
+        if not sync and self.auto is not None and self.auto.watching:
+            raise self.Error(_AUTO_IS_SYNC)
         with self._sentences():
             self._graphs.set_sync(sync)
         self._check(lib.HipressSetSync(self._handle, int(sync)))
@@ -287,11 +297,13 @@ class Node:
         initialised later. With ``plan="auto"`` all workers call this together and find out by some
         seconds of measuring from which size on compression pays, and how to cut gradients; they
         check that again as they push, for which all must push their keys in the same order
-        (:mod:`hipress.secopa.auto`).
+        (:mod:`hipress.secopa.auto`). Synchronous updates only.
 
         :raises HipressError: a sentence that lists what is allowed
         """
         if (params.get("plan") or os.environ.get("HIPRESS_PLAN")) == AUTO:
+            if not self._graphs.sync:
+                raise self.Error(_AUTO_IS_SYNC)
             params = {k: v for k, v in params.items() if k != "plan"}
             self._compress(params)  # whatever is wrong with them is said at once
             if self.auto is None:
@@ -355,7 +367,8 @@ class Node:
         """Servers: from now on values are weights, updated by ``updater(key, name, grad, weight)``.
 
         ``grad`` and ``weight`` are float32 views, of this server's shard, of native memory; the
-        updater changes ``weight`` in place. An exception fails the job with its message.
+        updater changes ``weight`` in place. An exception fails the job with its message. The
+        keys by which workers with ``plan="auto"`` agree stay sums: it does not get them.
         """
         if updater is None:
             native = Updater(0)
@@ -363,13 +376,11 @@ class Node:
 
             def call(_context, key, name, gradient, weight, n):
                 try:
-                    shape = (n,)
-                    updater(
-                        key,
-                        name.decode(),
-                        np.ctypeslib.as_array(gradient, shape),
-                        np.ctypeslib.as_array(weight, shape),
-                    )
+                    gradient, weight = (np.ctypeslib.as_array(p, (n,)) for p in (gradient, weight))
+                    if key >= FIRST_KEY:  # the plan's own: workers agree by sums
+                        weight[:] = gradient
+                    else:
+                        updater(key, name.decode(), gradient, weight)
                     return 0
                 except BaseException as error:  # nothing may unwind into native code
                     lib.HipressSetError(_sentence(error))

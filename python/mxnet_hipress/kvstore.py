@@ -237,6 +237,8 @@ class KVStore(MXNetKVStore):
             self._job.sparse.set_optimizer()
         self._optimizer_known = True
         self._updater = opt.get_updater(optimizer)
+        if self._node.auto is not None:
+            self._node.auto.values_change()
 
     def _set_updater(self, updater: object) -> None:
         if not self._node.serverless:

@@ -374,6 +374,32 @@ def test_optimizer_on_the_servers_matches_a_local_one_and_its_states_survive():
     assert all("optimizer right" in output for output in outputs)
 
 
+def test_a_plan_by_itself_is_made_anew_once_the_servers_have_the_optimizer():
+    def program():
+        import mxnet as mx
+
+        import mxnet_hipress  # noqa: F401
+        from hipress.secopa.auto import AutoPlan
+
+        decided, real = [], AutoPlan._decide
+        AutoPlan._decide = lambda self: decided.append(real(self))
+        AutoPlan._seconds = lambda self, case: 1e-8 * case.size
+        kv = mx.kv.create("dist_sync_hipress")
+        kv.set_gradient_compression({"type": "tbq", "plan": "auto"})
+        if kv.rank == 0:  # one is enough
+            kv.set_optimizer(mx.optimizer.SGD(learning_rate=1.0))
+        weight = mx.nd.zeros(10)
+        kv.init(0, weight)
+        assert len(decided) == 1
+        for step in range(1, 4):
+            kv.push(0, mx.nd.ones(10))
+            kv.pull(0, weight)
+            assert (weight.asnumpy() == -2 * step).all()
+            assert len(decided) == 2
+
+    run_cluster(program)
+
+
 def test_two_trainers_share_a_job():
     def program():
         import mxnet as mx
@@ -411,6 +437,12 @@ def test_asynchronous_store():
             assert "call set_optimizer before push" in str(error)
         else:
             raise AssertionError("pushed without an optimizer")
+        try:
+            kv.set_gradient_compression({"type": "tbq", "plan": "auto"})
+        except mx.MXNetError as error:
+            assert "plan auto needs synchronous updates" in str(error)
+        else:
+            raise AssertionError("plan auto without sums")
         kv.barrier()
         if kv.rank == 0:
             kv.set_optimizer(mx.optimizer.SGD(learning_rate=1.0))

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import sys
+
 import numpy as np
 import pytest
 
 from cluster import run_cluster, worker_outputs
+from hipress import codecs
 from hipress.secopa import auto, trial
 from hipress.secopa.curve import Curve
 
@@ -17,6 +20,50 @@ def test_the_threshold_is_where_the_curves_cross():
     assert 110_000 < late < 160_000
     assert auto.threshold(raw, Curve(2e-7, 1e-4, 1e-4)) is None
     assert auto.threshold(raw, raw) is None
+
+
+@pytest.mark.parametrize(
+    ("params", "harmless"),
+    [
+        *(({"type": t}, t not in ("dgc", "graddrop", "randomk", "topk")) for t in codecs()),
+        ({"type": "tbq", "threshold": 0.5, "min_size": 3, "topology": "ring"}, True),
+        ({"type": "ternary", "momentum": 0}, True),
+        ({"type": "ternary", "momentum": "0.5"}, False),
+        ({"type": "dgc", "momentum": 0, "ratio": 0.1}, False),
+        ({"type": "graddrop", "drop": 0.9, "min_size": 0}, False),
+    ],
+)
+def test_what_turns_of_raw_and_compressed_steps_would_harm_is_not_tried(
+    monkeypatch, params, harmless
+):
+    assert trial.harmless(params) is harmless
+    begun = []
+    monkeypatch.setattr(auto.AutoPlan, "_decide", lambda self: None)
+    monkeypatch.setattr(auto.AutoPlan, "_begin_trial", lambda self, s: begun.append(s))
+    plan = auto.AutoPlan(Alone(), lambda params: None, None)
+    plan._times = np.ones((2, len(auto.SIZES)))
+    plan.decide(params)
+    assert plan.trying is harmless
+    for now in (1.0, 10.0):  # as planned; drifted
+        monkeypatch.setattr(auto.AutoPlan, "_timed", lambda self, cases, now=now: np.full(2, now))
+        plan._check(1.0)
+    assert begun == ([1.0, 1.0] if harmless else [])
+
+
+@pytest.mark.parametrize("once", [(), (7,), (7, 0)])  # keys that are pushed a single time, at first
+def test_a_step_begins_with_the_first_key_that_comes_again(monkeypatch, once):
+    events = []
+    monkeypatch.setattr(auto.AutoPlan, "_decide", lambda self: None)
+    monkeypatch.setattr(auto.AutoPlan, "_check", lambda self, s: events.append("check"))
+    plan = auto.AutoPlan(Alone(), lambda params: None, None)
+    plan.decide({"type": "tbq"})
+    steps = [[0, 1, 2]] * (auto.FIRST_CHECK + 1)
+    for keys in [once, *steps] if 0 not in once else [once, *steps[1:]]:
+        for key in keys:
+            plan.before_push((key,), lambda: None)
+            events.append(key)
+    # 0 came last of what came once: the next step begins with it.
+    assert events.index("check") == len(once) + 3 * (auto.FIRST_CHECK - (0 in once))
 
 
 class Alone:
@@ -283,3 +330,67 @@ def test_a_plan_is_tried_in_steps_that_all_workers_agree_on_and_loses_nothing(to
     assert lines == {f"plans {[3072] * 4 + plan + other + other + plan + [0] * 8 + [None] * 4}"}
     said = [line for text in texts for line in text.splitlines() if "were tried" in line]
     assert len(said) == 1 and "at step 16" in said[0] and "from 0 elements on" in said[0]
+
+
+ASYNC = """
+from hipress.node import HipressError, Node
+
+node = Node()
+
+def refused(function, *arguments):
+    try:
+        function(*arguments)
+    except HipressError as error:
+        return str(error)
+    raise AssertionError("not refused")
+
+wish = {"type": "tbq", "plan": "auto"}
+node.set_sync(False)
+first = refused(node.set_gradient_compression, wish)
+assert first.startswith("plan auto needs synchronous updates") and node.auto is None
+node.set_gradient_compression({"type": "tbq"})
+node.set_sync(True)
+node.set_gradient_compression(wish)
+assert refused(node.set_sync, False) == first
+node.set_sync(True)
+node.stop()
+"""
+
+
+def test_asynchronous_updates_and_a_plan_by_itself_exclude_each_other():
+    run_cluster(ASYNC, workers=1, servers=1)
+
+
+SERVER = """
+from hipress.node import Node
+
+def spoil(key, name, gradient, weight):
+    assert key == 0, key
+    weight -= gradient
+
+node = Node()
+node.serve(lambda worker, head, body: node.set_updater(spoil))
+"""
+STALE = """
+real, decided = auto.AutoPlan._decide, []
+auto.AutoPlan._decide = lambda self: decided.append(real(self))
+node.set_gradient_compression({"type": "tbq", "threshold": 0.5, "plan": "auto"})
+node.init_array(0, np.zeros(1000, np.float32))
+assert len(decided) == 1
+if node.rank == 1:  # a worker may do so for all
+    for server in range(node.num_servers):
+        node.command(server, 0, b"")
+    node.auto.values_change()
+out = np.empty(1000, np.float32)
+for step in range(1, 4):
+    node.pushpull(0, np.ones(1000, np.float32), out).wait(30)
+    assert (out == -node.num_workers * step).all(), out
+    assert len(decided) == 2
+node.barrier()
+node.stop()
+"""
+
+
+def test_a_plan_is_made_anew_when_servers_get_an_optimizer_before_the_first_gradient():
+    command = (sys.executable, "-c", SERVER)
+    run_cluster(MADE_UP + STALE, workers=2, servers=2, server_command=command)

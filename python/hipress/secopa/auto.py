@@ -15,7 +15,8 @@ residual for a gradient that goes uncompressed from now on adds it to the next o
 
 After the first such check, and after each that makes another plan, the plan is tried: steps of
 training are run with it, with everything compressed, and with other choices that are not predicted
-to be much slower, in turns, and the fastest is kept (:mod:`hipress.secopa.trial`).
+to be much slower, in turns, and the fastest is kept (:mod:`hipress.secopa.trial`). Codecs that such
+turns would harm are not tried (:func:`hipress.secopa.trial.harmless`).
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ import numpy as np
 
 from hipress.casync.graph import PARTITION_ELEMENTS
 from hipress.secopa.curve import Curve, fit
-from hipress.secopa.trial import BLOCK, GAIN, Trial, block_of
+from hipress.secopa.trial import BLOCK, GAIN, Trial, block_of, harmless
 
 if TYPE_CHECKING:
     from hipress.group import Group
@@ -131,7 +132,9 @@ class AutoPlan:
         self._wish: dict[str, object] = {}
         self._times = np.empty(0)
         self._watching = False
-        self._first: int | None = None  # of a step
+        self._mark: int | None = None  # with this key's push a step begins
+        self._seen: set[int] = set()  # keys that were pushed, until one is again
+        self._stale = False  # the first plan is of another kind of values
         self._trial: Trial | None = None
         self._block = BLOCK  # steps that are timed before the next stop
         self._began = 0.0
@@ -152,16 +155,30 @@ class AutoPlan:
         """
         self._wish = dict(params)
         self._decide()
-        self._watching = self._untried = True
-        self._first, self._steps, self._trial = None, 0, None
+        self._watching, self._untried = True, harmless(self._wish)
+        self._mark, self._seen, self._steps, self._trial = None, set(), 0, None
+        self._stale = False
         self._interval = self._next_stop = FIRST_CHECK
         self._block = BLOCK
         return self.chosen
+
+    def values_change(self) -> None:
+        """Servers got an optimizer, so weights are pulled: other bytes, and never compressed.
+
+        All workers then decide again before they push their first gradient, if that is still to
+        come; later, the next check finds out. It is enough that one worker has called this.
+        """
+        self._stale = True
 
     def stop(self) -> None:
         """Does not watch any more."""
         self._watching = False
         self._trial = None
+
+    @property
+    def watching(self) -> bool:
+        """Whether the plan is in force."""
+        return self._watching
 
     @property
     def trying(self) -> bool:
@@ -175,9 +192,14 @@ class AutoPlan:
         """
         if not self._watching or not keys or keys[0] >= FIRST_KEY:
             return
-        if self._first is None:
-            self._first = keys[0]
-        if self._first not in keys:
+        if not self._seen:
+            settle()
+            self._renew()
+        if self._mark is None:
+            self._mark = next((key for key in keys if key in self._seen), None)
+            self._seen.update(keys)
+            self._steps = 1  # the first step is over once a key comes again
+        if self._mark not in keys:
             return
         if self._steps >= self._next_stop:
             settle()
@@ -189,6 +211,13 @@ class AutoPlan:
         elif self._steps == self._next_stop - self._block:
             self._began = time.perf_counter()
         self._steps += 1
+
+    def _renew(self) -> None:
+        """Decides again if any worker knows that the plan is stale."""
+        if self._sum(np.array([float(self._stale)]))[0] > 0:
+            self._decide()
+        else:
+            self._compress(self.chosen)
 
     def _check(self, seconds: float) -> None:
         """Times PROBE again, and plans anew if that has changed; a step takes ``seconds``."""
@@ -202,7 +231,7 @@ class AutoPlan:
         before = self.chosen
         if drifted:
             self._decide()
-            self._untried = True
+            self._untried = harmless(self._wish)
             if self._node.rank == 0:
                 _log.warning(
                     "plan auto: at step %d, a gradient of %d elements takes %.4g s uncompressed "
@@ -213,8 +242,7 @@ class AutoPlan:
                 )  # fmt: skip
         else:
             self._compress(before)
-        # Codecs that compress less at first are tried when they compress as in most steps.
-        if self._untried and self._steps >= int(self._wish.get("warmup", 0)):
+        if self._untried:
             self._untried = False
             self._begin_trial(seconds)
 
