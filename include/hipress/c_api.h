@@ -174,6 +174,8 @@ HIPRESS_API int HipressReportTogether(HipressNodeHandle node, HipressDone done,
 /*! \brief Gradient compression for all later pushes, from name=value pairs (type, min_size, ...). */
 HIPRESS_API int HipressSetGradientCompression(HipressNodeHandle node, int num, const char** keys,
                                               const char** vals);
+/*! \brief Fails where HipressSetGradientCompression would in any job; needs no node. */
+HIPRESS_API int HipressCheckGradientCompression(int num, const char** keys, const char** vals);
 /*! \brief Sync mode (default): a push counts when all workers have pushed. Async: at once. Before the
  *         first HipressInit, the same on every worker. */
 HIPRESS_API int HipressSetSync(HipressNodeHandle node, int sync);

@@ -140,6 +140,7 @@ _SIGNATURES: dict[str, tuple] = {
     ),
     "HipressReportTogether": (c_int, [_HANDLE, Done, DoneTogether]),
     "HipressSetGradientCompression": (c_int, [_HANDLE, c_int, _STRINGS, _STRINGS]),
+    "HipressCheckGradientCompression": (c_int, [c_int, _STRINGS, _STRINGS]),
     "HipressSetSync": (c_int, [_HANDLE, c_int]),
     "HipressCommand": (
         c_int,

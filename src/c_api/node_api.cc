@@ -43,6 +43,12 @@ void ReportLater(HipressDoneTogether together, void* context) {
   ended.push_back(context);
 }
 
+hipress::GradientCompressionPtr MakeCompression(int num, const char** keys, const char** vals) {
+  ParamList params;
+  for (int i = 0; i < num; ++i) params.emplace_back(keys[i], vals[i]);
+  return hipress::GradientCompression::Make(params);
+}
+
 Done ToDone(const HipressNode& node, HipressDone done, void* context) {
   if (done == nullptr) return nullptr;
   const auto together = done == node.reported_together ? node.together : nullptr;
@@ -278,9 +284,13 @@ int HipressReportTogether(HipressNodeHandle node, HipressDone done, HipressDoneT
 int HipressSetGradientCompression(HipressNodeHandle node, int num, const char** keys,
                                   const char** vals) {
   API_BEGIN();
-  ParamList params;
-  for (int i = 0; i < num; ++i) params.emplace_back(keys[i], vals[i]);
-  node->AsWorker().SetGradientCompression(hipress::GradientCompression::Make(params));
+  node->AsWorker().SetGradientCompression(MakeCompression(num, keys, vals));
+  API_END();
+}
+
+int HipressCheckGradientCompression(int num, const char** keys, const char** vals) {
+  API_BEGIN();
+  MakeCompression(num, keys, vals);
   API_END();
 }
 

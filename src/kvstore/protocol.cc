@@ -57,8 +57,9 @@ std::string Disagreement(const std::vector<InitRequest>& requests) {
              NameOf(other.dtype) + " elements";
     }
     if (other.digest != first->digest || other.name != first->name) {
-      return "worker 0 and " + other.from.ToString() + " disagree on key '" + first->name +
-             "': they must initialise the same keys in the same order, with the same settings";
+      return "worker 0 and " + other.from.ToString() + " disagree on key '" + first->name + "'" +
+             (other.name == first->name ? "" : ", which the latter calls '" + other.name + "'") +
+             ": they must initialise the same keys in the same order, with the same settings";
     }
   }
   return "";

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 import re
+import subprocess
 import sys
 
 import pytest
 
-from cluster import ROOT, Cluster, run_cluster, worker_outputs
+from cluster import ROOT, Cluster, base_environment, run_cluster, worker_outputs
 from launch_helpers import run
 from tensorflow_helpers import needs_tensorflow
 
@@ -194,6 +195,92 @@ refused("jit_compile=False", lambda: model.fit(np.ones((4, 2)), np.ones((4, 1)),
 hvd.shutdown()
 refused("the key-value store has been closed", lambda: gradients(half=half), Exception)
 """)  # fmt: skip
+
+
+def test_what_workers_would_not_do_alike_is_refused_and_jobs_go_on():
+    job("""
+import copy
+
+def gradients(used, sources):
+    with hvd.DistributedGradientTape(tf.GradientTape(persistent=True)) as tape:
+        assert isinstance(tape, hvd.DistributedGradientTape)
+        loss = tf.add_n([tf.reduce_sum(v) * (rank + 1.0) for v in used])
+    for one in tape, copy.copy(tape):
+        refused("Jacobians are not averaged", lambda: one.jacobian(loss, sources))
+        refused("Jacobians are not averaged", lambda: one.batch_jacobian(loss, sources[0]))
+        assert one.watched_variables() == tuple(used)
+    return copy.copy(tape).gradient(loss, sources)
+
+# All have the name Variable:0. Each worker lacks another gradient; then one lacks the only one.
+three = [tf.Variable(tf.zeros(2)) for _ in range(3)]
+for lacking in (rank, 2 if rank else None):
+    used = [v for i, v in enumerate(three) if i != lacking]
+    refused(f"None for: {2 if lacking is None else lacking} Variable:0",
+            lambda: gradients(used, three), hvd.HipressError)
+alone = tf.Variable(0.0)
+refused("None for: 0 Variable:0", lambda: gradients([[alone], three][rank], [alone]),
+        hvd.HipressError)
+assert gradients(three, [alone, tf.constant(1.0)]) == [None, None]
+nothing, one, other = gradients(three[:2], [three[2], *three[:2]])
+assert nothing is None and one.numpy().tolist() == other.numpy().tolist() == [1.5, 1.5]
+assert all(g.numpy().tolist() == [1.5, 1.5] for g in gradients(three, three))
+many = [tf.Variable(0.0, name="x" * 40) for _ in range(300)]  # names have a longest length
+assert gradients(many[:1], many)[0].numpy() == 1.5
+
+empty = tf.Variable(tf.zeros([3, 0]))
+mixed, none = gradients([three[0], empty], [three[0], empty]), gradients([empty], [empty])
+assert [g.shape for g in mixed] == [2, [3, 0]] and mixed[0].numpy().tolist() == [1.5, 1.5]
+assert none[0].shape == [3, 0]
+
+@tf.function
+def step():
+    with tf.GradientTape() as tape:
+        loss = tf.reduce_sum(three[0])
+    return hvd.DistributedGradientTape(tape).gradient(loss, three[0])
+
+@tf.function
+def sometimes(wanted):
+    return tf.cond(wanted, step, lambda: tf.zeros(2))
+
+refused("inside a tf.cond, to which one worker alone may not come",
+        lambda: sometimes(tf.constant(True)))
+assert step().numpy().tolist() == [1, 1]
+
+# Around steps of Keras's own there is one.
+model = keras.Sequential([keras.Input((2,)), keras.layers.Dense(1)])
+optimizer = hvd.DistributedOptimizer(keras.optimizers.SGD())
+model.compile(optimizer, "mse", jit_compile=False, steps_per_execution=2)
+model.fit(np.ones((6, 2)), np.ones((6, 1)), 2, verbose=0)
+assert int(optimizer.iterations) == 3
+""")  # fmt: skip
+
+
+def test_a_job_of_one_checks_its_compression(tmp_path):
+    (tmp_path / "plan").write_text("dense/kernel,y,0\n")
+    body = f"""
+def tape(**compression):
+    return lambda: hvd.DistributedGradientTape(tf.GradientTape(), compression)
+
+def wrong(sentence, **compression):
+    refused(sentence, tape(**compression), hvd.HipressError)
+
+wrong("onebit", type="nobit")
+wrong("has no parameter", type="onebit", ratio=0.1)
+wrong("ratio", type="dgc", ratio=7)
+wrong("min_size", type="onebit", min_size=-1)
+wrong("colocated, ring", type="onebit", topology="circle")
+wrong("pull", type="onebit", pull="sometimes")
+wrong("number of partitions", type="onebit", plan={str(tmp_path / "plan")!r})
+wrong("plan", type="onebit", plan="nowhere")
+tape(type="dgc", ratio=0.01, min_size=10, topology="PS", pull="same", plan="auto")()
+refused("a job has one compression", tape(type="onebit"))
+print("all checked")
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", HEAD + body], env=base_environment(QUIET),
+        capture_output=True, text=True, timeout=240, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0 and "all checked" in done.stdout, done.stdout + done.stderr
 
 
 def test_an_overflow_on_one_worker_is_skipped_by_all():

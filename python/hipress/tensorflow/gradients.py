@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import functools
+import zlib
 from collections.abc import Mapping, Sequence
 
 import numpy as np
 import tensorflow as tf
 from tensorflow.python.ops.control_flow_util import GraphOrParentsInXlaContext
+from tensorflow.python.ops.control_flow_v2_func_graphs import CondBranchFuncGraph
 
 from hipress.tensorflow.job import Job, join
 
@@ -36,13 +38,14 @@ class Average:
         """The averages (or sums), in the order of ``gradients``; None stays None.
 
         :raises ValueError: in one sentence, for a gradient that cannot be sent
+        :raises HipressError: if a gradient is None on some workers only
         """
-        where = [i for i, gradient in enumerate(gradients) if gradient is not None]
-        tensors = [self._tensor(gradients[i], variables[i]) for i in where]
-        if self._job.node is not None and where:
-            tensors = self._exchanged(tensors, [variables[i] for i in where])
-        results = dict(zip(where, tensors))
-        return [results.get(i) for i in range(len(gradients))]
+        _check_no_cond()
+        tensors = [
+            None if gradient is None else self._tensor(gradient, variable)
+            for gradient, variable in zip(gradients, variables)
+        ]
+        return tensors if self._job.node is None else self._exchanged(tensors, variables)
 
     def _tensor(self, gradient, variable) -> tf.Tensor:
         if not hasattr(variable, "assign"):
@@ -63,33 +66,52 @@ class Average:
             )
         return gradient
 
-    def _exchanged(self, tensors: list[tf.Tensor], variables: list) -> list[tf.Tensor]:
+    def _exchanged(self, gradients: list[tf.Tensor | None], variables: Sequence) -> list:
         graph = tf.compat.v1.get_default_graph()
         if not tf.executing_eagerly() and GraphOrParentsInXlaContext(graph):
             raise ValueError(
                 "gradients cannot be sent from a function that XLA compiles: give Keras's "
                 "model.compile, or your tf.function, jit_compile=False"
             )
+        group = _groups(self._job).of(gradients, variables)
+        if not group.where:
+            return gradients
+        tensors = [gradients[i] for i in group.where]
         dtypes = [tensor.dtype for tensor in tensors]
-        group = _groups(self._job).of(variables, dtypes)
         divisor = self._job.node.num_workers if self._op == "average" else 1
         # Stateful, so that a tf.function runs exchanges in the same order on all workers.
         results = tf.numpy_function(functools.partial(group.exchange, divisor), tensors, dtypes)
-        results = tf.nest.flatten(results)
-        for result, variable in zip(results, variables):
-            result.set_shape(variable.shape)
-        return results
+        averages = list(gradients)
+        for i, result in zip(group.where, tf.nest.flatten(results)):
+            result.set_shape(variables[i].shape)
+            averages[i] = result
+        return averages
+
+
+def _check_no_cond() -> None:
+    """:raises ValueError: in a tf.cond, or a function that one calls"""
+    graph = tf.compat.v1.get_default_graph()
+    # Around this function of its own, Keras asks by a tf.cond, with steps_per_execution, whether
+    # there are data for another step: workers answer alike, as they must make the same steps.
+    while graph is not None and getattr(graph, "name", "") != "one_step_on_data":
+        if isinstance(graph, CondBranchFuncGraph):
+            raise ValueError(
+                "gradients cannot be averaged inside a tf.cond, to which one worker alone may not "
+                "come; of a loss scaler make it DistributedOptimizer(LossScaleOptimizer(optimizer))"
+            )
+        graph = getattr(graph, "outer_graph", None)
 
 
 class _Group:
     """Gradients that travel together, with memory of their own, which the node uses in place."""
 
-    def __init__(self, job: Job, keys: tuple[int, ...], variables: list, dtypes: list) -> None:
-        self._arrays = [
-            np.zeros(tuple(variable.shape), dtype.as_numpy_dtype)
-            for variable, dtype in zip(variables, dtypes)
-        ]
-        self._group = job.node.group(keys, self._arrays)
+    def __init__(
+        self, job: Job, where: list[int], keys: list[int], arrays: list[np.ndarray]
+    ) -> None:
+        self.where = where
+        """Which of a step's gradients are sent."""
+        self._arrays = arrays
+        self._group = job.node.group(keys, arrays)
 
     def exchange(self, divisor: int, *gradients: np.ndarray) -> list[np.ndarray]:
         """The sums over all workers, divided, in new memory, as TensorFlow keeps what it is given.
@@ -109,22 +131,50 @@ class _Groups:
         self._job = job
         self._keys: dict[int, tuple[object, int]] = {}
         """By id; the variable with it, whose id is then nobody else's."""
-        self._made: dict[tuple[int, ...], _Group] = {}
+        self._initialised: set[int] = set()
+        self._made: dict[tuple, _Group] = {}
 
-    def of(self, variables: list, dtypes: list[tf.DType]) -> _Group:
-        """The group of these variables; all workers ask for new ones in the same order."""
-        keys = tuple(self._key(v, dtype) for v, dtype in zip(variables, dtypes))
-        if keys not in self._made:
-            self._made[keys] = _Group(self._job, keys, variables, dtypes)
-        return self._made[keys]
+    def of(self, gradients: list[tf.Tensor | None], variables: Sequence) -> _Group:
+        """The group of what is to be sent; all workers ask for new ones in the same order."""
+        # A gradient that is None has a number, too: those of others depend on no gradient.
+        keys = tuple(self._key(variable) for variable in variables)
+        wanted = keys, tuple(gradient is None for gradient in gradients)
+        if wanted not in self._made:
+            self._made[wanted] = self._make(keys, gradients, variables)
+        return self._made[wanted]
 
-    def _key(self, variable, dtype: tf.DType) -> int:
+    def _make(self, keys: tuple, gradients: list, variables: Sequence) -> _Group:
+        # Whoever lacks a gradient would wait for other keys than the others: they compare names.
+        name = _name_of_all(gradients, variables)
+        self._job.node.init_array(next(self._job.keys), np.zeros(1, np.float32), name)
+        where, arrays = [], []
+        for i, gradient in enumerate(gradients):
+            if gradient is None or 0 in (shape := tuple(variables[i].shape)):
+                continue  # the store knows no gradients of zero elements
+            where.append(i)
+            arrays.append(np.zeros(shape, gradient.dtype.as_numpy_dtype))
+            if keys[i] not in self._initialised:
+                self._job.node.init_array(keys[i], arrays[-1], _name(variables[i]))
+                self._initialised.add(keys[i])
+        return _Group(self._job, where, [keys[i] for i in where], arrays)
+
+    def _key(self, variable) -> int | None:
+        if not hasattr(variable, "assign"):
+            return None  # a tensor, not a variable: its gradient is None, or was refused
         if id(variable) not in self._keys:
-            key = next(self._job.keys)
-            zeros = np.zeros(tuple(variable.shape), dtype.as_numpy_dtype)
-            self._job.node.init_array(key, zeros, _name(variable))
-            self._keys[id(variable)] = variable, key
+            self._keys[id(variable)] = variable, next(self._job.keys)
         return self._keys[id(variable)][1]
+
+
+def _name_of_all(gradients: list, variables: Sequence) -> str:
+    """What must be the same on all workers: how many gradients there are, and which are None."""
+    without = [
+        f"{i} {_name(variable) if hasattr(variable, 'assign') else 'a tensor'}"
+        for i, (gradient, variable) in enumerate(zip(gradients, variables))
+        if gradient is None
+    ]
+    text = f"gradients of {len(variables)} variables, None for: {', '.join(without) or 'none'}"
+    return text if len(text) < 500 else f"{text[:500]}... ({zlib.crc32(text.encode()):08x})"
 
 
 @functools.cache

@@ -9,7 +9,7 @@ import sys
 import traceback
 from collections.abc import Mapping
 
-from hipress.node import Node
+from hipress.node import Node, check_compression
 
 
 class Job:
@@ -35,7 +35,9 @@ class Job:
         """
         params = {"type": wanted} if isinstance(wanted, str) else {"type": "none", **wanted}
         if self._compression is None:
-            if self.node is not None:
+            if self.node is None:
+                check_compression(params)
+            else:
                 self.node.set_gradient_compression(params)
             self._compression = params
         elif self._compression != params:

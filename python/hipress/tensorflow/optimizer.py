@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 import keras
-import tensorflow as tf
-from tensorflow.python.ops.control_flow_v2_func_graphs import CondBranchFuncGraph
 
 from hipress.tensorflow.gradients import Average
 
@@ -15,11 +13,6 @@ class _Distributed:
     """What is put before an optimizer's own class."""
 
     def apply(self, grads, trainable_variables=None):
-        if isinstance(tf.compat.v1.get_default_graph(), CondBranchFuncGraph):
-            raise ValueError(
-                "gradients cannot be averaged inside a tf.cond, to which one worker alone may not "
-                "come; of a loss scaler make it DistributedOptimizer(LossScaleOptimizer(optimizer))"
-            )
         known = self._trainable_variables if trainable_variables is None else trainable_variables
         averages = self._hipress_average(list(grads), list(known))
         return super().apply(averages, trainable_variables)

@@ -18,7 +18,8 @@ class DistributedGradientTape:
     >>> tape = hvd.DistributedGradientTape(tape, compression="onebit")
     >>> gradients = tape.gradient(loss, model.trainable_variables)
 
-    In eager mode or in a ``tf.function`` without jit_compile. Every other attribute is the tape's.
+    Or in the ``with`` itself. In eager mode or in a ``tf.function`` without jit_compile. Every
+    other attribute is the tape's, but for Jacobians, which are refused.
 
     :param compression, op, sparse_as_dense: see :func:`DistributedOptimizer`
     :raises ValueError: in one sentence, for another op or a second compression
@@ -37,7 +38,22 @@ class DistributedGradientTape:
         self._average = Average(compression, op, sparse_as_dense)
 
     def __getattr__(self, name: str) -> Any:
+        if name == "_tape":  # copy asks for attributes before there are any
+            raise AttributeError(name)
         return getattr(self._tape, name)
+
+    def __enter__(self) -> DistributedGradientTape:
+        self._tape.__enter__()
+        return self
+
+    def __exit__(self, *exception: Any) -> None:
+        self._tape.__exit__(*exception)
+
+    def jacobian(self, *_args: Any, **_options: Any) -> Any:
+        """:raises ValueError: always, as that of the tape would not be averaged"""
+        raise ValueError("Jacobians are not averaged: take them from the tf.GradientTape itself")
+
+    batch_jacobian = jacobian
 
     def gradient(self, target: Any, sources: Any, *args: Any, **options: Any) -> Any:
         """The tape's gradients, averaged, in the structure of ``sources``, which are variables.
