@@ -202,15 +202,51 @@ def test_one_host_for_all_takes_as_long_as_the_graph_of_all(topology, nodes, cod
     assert one.seconds == pytest.approx(whole.seconds, rel=0.02 if topology == "ring" else 0.2)
 
 
-def test_coarse_steps_take_as_long_as_fine_ones():
+@pytest.mark.parametrize("topology", ["ring", "colocated"])
+@pytest.mark.parametrize("nodes", [2, 4, 8])
+@pytest.mark.parametrize("part", [None, 1e-6], ids=["apart", "shared"])
+def test_small_gradients_cost_one_host_for_all_as_much_as_all(topology, nodes, part):
+    # Each has one partition, somewhere; their messages' and codecs' starts are most of the time.
+    net = model(*((f"g{i}", nodes * 200, 0.0) for i in range(64)))
+    cluster = replace(CLUSTER, latency=5e-5, message=5e-6, task=5e-6, part=part)
+    whole, one = (
+        simulate(net, Costs(NONE, CODEC), cluster, Options(topology, nodes, symmetric=way))
+        for way in (False, True)
+    )
+    assert one.seconds == pytest.approx(whole.seconds, rel=0.02 if topology == "ring" else 0.2)
+    assert one.messages_per_host == whole.messages_per_host
+    assert one.bytes_per_host == pytest.approx(whole.bytes_per_host, rel=0.01)
+    busy, expected = (step.compute_use * step.seconds for step in (one, whole))
+    assert busy == pytest.approx(expected, rel=0.02)
+
+
+@pytest.mark.parametrize("topology", ["ring", "colocated"])
+@pytest.mark.parametrize(("nodes", "threads"), [(2, 2), (4, 2), (8, 2), (4, 6), (2, 8)])
+def test_one_host_has_its_share_of_a_machine_that_all_share(topology, nodes, threads):
+    net = model(*((f"g{i}", 1 << 22, 0.0) for i in range(4)))
+    cluster = replace(CLUSTER, bandwidth=1e10, threads=threads, handling=2e-5, shared_hosts=True)
+    whole, one = (
+        simulate(net, Costs(NONE, CODEC), cluster, Options(topology, nodes, symmetric=way))
+        for way in (False, True)
+    )
+    assert one.seconds == pytest.approx(whole.seconds, rel=0.2)
+    assert one.compute_use == pytest.approx(whole.compute_use, rel=0.2)
+
+
+@pytest.mark.parametrize(
+    "cluster",
+    [CLUSTER, replace(CLUSTER, handling=1e-4, shared_hosts=True)],
+    ids=["apart", "one machine"],
+)
+def test_coarse_steps_take_as_long_as_fine_ones(cluster):
     from hipress.simulator import symmetric
 
     keys = [symmetric.SymmetricKey(f"g{i}", 1 << 20, CODEC, 0.001 * i, 1, i) for i in range(6)]
     for build in (symmetric.ring, symmetric.colocated):
         ends = []
         for limit in (10**9, 2000):
-            lowered = build(keys, 128, CLUSTER, limit)
-            ends.append(max(engine.run(lowered.tasks, CLUSTER, 1).end))
+            lowered = build(keys, 128, cluster, limit)
+            ends.append(max(engine.run(lowered.tasks, cluster, 1).end))
         assert ends[1] == pytest.approx(ends[0], rel=0.1)
 
 

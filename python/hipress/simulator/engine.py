@@ -195,11 +195,14 @@ def _together(sends: Sequence[int], tasks: Tasks) -> list[_Message]:
     return messages
 
 
-def run(tasks: Tasks, cluster: Cluster, hosts: int, record: bool = False) -> Result:
+def run(
+    tasks: Tasks, cluster: Cluster, hosts: int, record: bool = False, dilation: float = 1.0
+) -> Result:
     """Runs all tasks to their end.
 
     :param hosts: hosts are numbered 0 to hosts - 1
     :param record: keep what ran when, for a timeline
+    :param dilation: how many times as long as alone each job of a thread takes
     :raises Deadlock: if some task can never start
     """
     kind, host, cost, priority = tasks.kind, tasks.host, tasks.cost, tasks.priority
@@ -258,7 +261,7 @@ def run(tasks: Tasks, cluster: Cluster, hosts: int, record: bool = False) -> Res
         wire = in_links[to].take(size, begin)
         arrived = max(begin + wire, done + latency)
         link_free[to] = begin + wire
-        taken = handling + message.copies * (len(arriving) - 1) * per_part
+        taken = message.copies * (handling + (len(arriving) - 1) * per_part)
         push(heap, (arrived, sequence + 1, _ARRIVED, (arriving, taken)))
         sequence += 2
         send_busy[h] += done - now
@@ -294,6 +297,7 @@ def run(tasks: Tasks, cluster: Cluster, hosts: int, record: bool = False) -> Res
                 job += more[4]
             if kind[job[0]] != RECV:
                 seconds += cluster.task
+            seconds *= dilation
             thread = free[pool].pop()
             push(heap, (now + seconds, sequence, _COMPUTED, (thread, job)))
             sequence += 1

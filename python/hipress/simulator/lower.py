@@ -128,9 +128,7 @@ class _Lowering:
         peer = str(task.peer) if task.peer is not None else ""
         label = Label(_NAMES[task.op], key.name, task.partition, str(node), peer, size)
         if task.op == Op.SEND:
-            new = tasks.send(
-                host, size, key.priority, inputs, label, peer=(node, task.peer)
-            )
+            new = tasks.send(host, size, key.priority, inputs, label, peer=(node, task.peer))
             self._sends[node, task.peer, task.partition, task.step] = new
             return new, None
         if task.op == Op.RECV:

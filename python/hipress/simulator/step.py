@@ -8,6 +8,7 @@ each layer when its own gradient is there, as in frameworks that give the first 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
@@ -24,7 +25,7 @@ GRAPH_TASKS = 400_000
 """Above about so many tasks, symmetry is used instead of the graph of all hosts."""
 
 FUSE_ELEMENTS = 1_000_000
-"""With symmetry, neighbouring gradients are fused until they have this many elements."""
+"""With symmetry, neighbouring gradients of fewer elements are fused, until they have as many."""
 
 
 @dataclass(frozen=True)
@@ -96,10 +97,12 @@ def simulate(
     if use_symmetry:
         layers, ready = _fuse(model, cluster, options, plan)
         lowered = _symmetric(layers, ready, costs, cluster, options, plan)
+        cluster, dilation = _share(cluster, options.nodes)
     else:
         layers, ready = list(model.layers), _ready(model, cluster, options)
         lowered = _graphs(layers, ready, costs, options, plan)
-    result = engine.run(lowered.tasks, cluster, lowered.hosts, options.record)
+        dilation = 1.0
+    result = engine.run(lowered.tasks, cluster, lowered.hosts, options.record, dilation)
     done = [max(result.end[t] for t in tasks) for tasks in lowered.outputs]
     return _step(model, layers, done, result, lowered, cluster, options, use_symmetry)
 
@@ -133,13 +136,27 @@ def _decision(plan: Mapping[str, Decision] | None, name: str) -> Decision | None
 def _graph_tasks(model: Model, options: Options, plan: Mapping[str, Decision] | None) -> float:
     total = 0.0
     for layer in model.layers:
-        decision = _decision(plan, layer.name)
-        if decision:
-            partitions = decision.partitions
-        else:
-            partitions = len(topologies.cuts_for(layer.size, options.nodes))
-        total += 7.0 * partitions * options.nodes
+        total += 7.0 * _partitions(layer, options, plan) * options.nodes
     return total
+
+
+def _partitions(layer: Layer, options: Options, plan: Mapping[str, Decision] | None) -> int:
+    decision = _decision(plan, layer.name)
+    if decision:
+        return decision.partitions
+    return len(topologies.cuts_for(layer.size, options.nodes))
+
+
+def _share(cluster: Cluster, nodes: int) -> tuple[Cluster, float]:
+    """One host's part of a machine that all share, and how many times as long its jobs take.
+
+    All hosts compute at the same time. Where threads do not divide evenly, a host has one more than
+    its share, each of which is slower.
+    """
+    if not cluster.shared_hosts:
+        return cluster, 1.0
+    threads = -(-cluster.threads // nodes)
+    return replace(cluster, threads=threads), threads * nodes / cluster.threads
 
 
 def _graphs(
@@ -202,19 +219,30 @@ def _symmetric(
 def _fuse(
     model: Model, cluster: Cluster, options: Options, plan: Mapping[str, Decision] | None
 ) -> tuple[list[Layer], list[float]]:
-    """Neighbours with the same decision fused, in forward order, and when they are ready."""
+    """Neighbours with the same decision fused, in forward order, and when they are ready.
+
+    A gradient of fewer partitions than nodes keeps only so many hosts busy, and its neighbours the
+    others. As many as have a partition for each host are one gradient with one partition per host:
+    each of these stands for one real partition, with its message and its start of the codec.
+    """
+    most = math.inf if options.topology in symmetric.BASELINES else options.nodes
     ready = _ready(model, cluster, options)
     layers: list[Layer] = []
     times: list[float] = []
     kinds: list[bool | None] = []
+    partitions = 0  # of the last one
     for layer, at in zip(model.layers, ready):
         decision = _decision(plan, layer.name)
         kind = decision.compress if decision else None
         small = layer.size < FUSE_ELEMENTS
-        if layers and small and layers[-1].size < FUSE_ELEMENTS and kinds[-1] == kind:
+        more = _partitions(layer, options, plan)
+        fits = partitions + more <= most and layers and layers[-1].size < FUSE_ELEMENTS
+        if small and fits and kinds[-1] == kind:
+            partitions += more
             layers[-1] = Layer(layers[-1].name, layers[-1].size + layer.size)
             times[-1] = max(times[-1], at)
         else:
+            partitions = more
             layers.append(layer)
             times.append(at)
             kinds.append(kind)
