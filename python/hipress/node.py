@@ -22,15 +22,14 @@ from hipress._lib import (
     Updater,
     check_call,
     lib,
-    string_pairs,
 )
 from hipress.casync import Graph, flatten
 from hipress.casync.graph import Role, worker
 from hipress.group import Group
 from hipress.key_graphs import AUTO, KeyGraphs
 from hipress.operations import HipressError, Operations, Pending, memory_of
-from hipress.secopa import plan
 from hipress.secopa.auto import FIRST_KEY, AutoPlan
+from hipress.settings import pairs
 
 _AUTO_IS_SYNC = (
     "plan auto needs synchronous updates: its workers agree by sums of what all push, which "
@@ -334,7 +333,7 @@ class Node:
     def _compress(self, params: dict[str, object]) -> None:
         with self._sentences():
             graphs = self._graphs.configured(params)
-        self._check(lib.HipressSetGradientCompression(self._handle, *_pairs(params)))
+        self._check(lib.HipressSetGradientCompression(self._handle, *pairs(params)))
         self._graphs = graphs
 
     def command(self, server: int, head: int, body: bytes) -> bytes:
@@ -412,24 +411,6 @@ class Node:
                 return -1
 
         self._check(lib.HipressServe(self._handle, Controller(call), None))
-
-
-def check_compression(params: dict[str, object]) -> None:
-    """Refuses what :meth:`Node.set_gradient_compression` refuses in every job, without one.
-
-    :raises HipressError: a sentence that lists what is allowed
-    """
-    try:
-        check_call(lib.HipressCheckGradientCompression(*_pairs(params)))
-        if params.get("plan") not in (None, "", AUTO):
-            plan.load(str(params["plan"]))
-    except ValueError as error:
-        raise HipressError(str(error)) from error
-
-
-def _pairs(params: dict[str, object]) -> tuple[int, ctypes.Array, ctypes.Array]:
-    topology = {"topology": str(params["topology"]).lower()} if "topology" in params else {}
-    return string_pairs({**params, **topology})
 
 
 def _sentence(error: BaseException) -> bytes:

@@ -9,7 +9,8 @@ import sys
 import traceback
 from collections.abc import Mapping
 
-from hipress.node import Node, check_compression
+from hipress import settings
+from hipress.node import Node
 
 
 class Job:
@@ -36,7 +37,7 @@ class Job:
         params = {"type": wanted} if isinstance(wanted, str) else {"type": "none", **wanted}
         if self._compression is None:
             if self.node is None:
-                check_compression(params)
+                settings.check(params)
             else:
                 self.node.set_gradient_compression(params)
             self._compression = params
