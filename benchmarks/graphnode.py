@@ -28,6 +28,7 @@ def main() -> None:
     parser.add_argument("--compute", default="", help="JSON list: each gradient's share of it")
     parser.add_argument("--compression", default="{}", help="JSON for set_gradient_compression")
     parser.add_argument("--backward", type=float, default=0.0)
+    parser.add_argument("--pause", type=float, default=0.0, help="seconds before each step alone")
     parser.add_argument("--forward", type=float, default=0.0)
     parser.add_argument("--after-backward", action="store_true", help="begin when all are ready")
     parser.add_argument("--together", action="store_true", help="push all in one call")
@@ -103,11 +104,15 @@ def main() -> None:
             return 0.0
         return sum(float(node.command(i, 0, b"cpu")) for i in range(node.num_servers))
 
+    def rest() -> None:
+        time.sleep(args.pause)
+        node.barrier()
+
     time_blocks(step, node.barrier, args.warmup)
     while node.auto is not None and node.auto.trying:  # all workers alike
         step()
     before, cpu, theirs = node.stats(), sum(os.times()[:2]), servers_cpu()
-    alone = time_blocks(step, node.barrier, args.iterations)
+    alone = time_blocks(step, rest, args.iterations)
     in_a_row = time_blocks(step, node.barrier, args.blocks, args.in_a_row)
     steps = args.iterations + args.blocks * args.in_a_row
     after = node.stats()

@@ -31,6 +31,8 @@ from hipress.secopa import profiles  # noqa: E402
 from hipress.simulator.models import Layer, Model  # noqa: E402
 from hipress.simulator.step import Options, simulate  # noqa: E402
 
+PAUSE = 0.05
+"""Seconds before each step, in which shaped links come to let a burst pass, as is predicted."""
 HERE = Path(__file__).resolve().parent
 MODELS = {
     # Large and small gradients, 4.2 M float32 elements, pushed one by one.
@@ -78,7 +80,7 @@ def measured_seconds(
     if kind == "none":  # takes long, and depends on the network alone
         iterations = min(iterations, 3)
     command += ["--compression", json.dumps(params), "--warmup", "1"]
-    command += ["--iterations", str(iterations)]
+    command += ["--iterations", str(iterations), "--pause", str(PAUSE)]
     servers = network.nodes if topology == "ps" else 0
     found = jobs.run_kvstore_job(
         command, network.nodes, servers, True, network, timeout=180, all_roles=True
