@@ -263,6 +263,17 @@ void Schedule(Kind kind, HipressMXKeyHandle key, NDArrayHandle array, int priori
                     priority, OperationName(kind));
 }
 
+/// The session of a node with keys, null without. \param forget another node may get its address
+std::shared_ptr<Session> SessionOf(HipressNodeHandle node, bool forget) {
+  Bridge& bridge = Bridge::Get();
+  std::lock_guard<std::mutex> lock(bridge.mutex);
+  const auto found = bridge.sessions.find(node);
+  if (found == bridge.sessions.end()) return nullptr;
+  const std::shared_ptr<Session> session = found->second;
+  if (forget) bridge.sessions.erase(found);
+  return session;
+}
+
 bool Fits(HipressMXKeyHandle key, NDArrayHandle array) {
   return Bridge::Get().library->IsDenseOnCpu(array, key->n, key->dtype);
 }
@@ -275,6 +286,7 @@ using hipress::mxnet::Bridge;
 using hipress::mxnet::Fits;
 using hipress::mxnet::Kind;
 using hipress::mxnet::Schedule;
+using hipress::mxnet::SessionOf;
 
 int HipressMXBind(const char* libmxnet, int wait_inside) {
   API_BEGIN();
@@ -338,29 +350,15 @@ int HipressMXPushPull(HipressMXKeyHandle key, void* gradient, void* out, int pri
 
 int HipressMXFlush(HipressNodeHandle node) {
   API_BEGIN();
-  Bridge& bridge = Bridge::Get();
-  std::shared_ptr<hipress::mxnet::Session> session;
-  {
-    std::lock_guard<std::mutex> lock(bridge.mutex);
-    auto found = bridge.sessions.find(node);
-    if (found == bridge.sessions.end()) return 0;
-    session = found->second;
-  }
-  session->handover.Flush();
+  const auto session = SessionOf(node, false);
+  if (session != nullptr) session->handover.Flush();
   API_END();
 }
 
 int HipressMXClose(HipressNodeHandle node) {
   API_BEGIN();
-  Bridge& bridge = Bridge::Get();
-  std::shared_ptr<hipress::mxnet::Session> session;
-  {
-    std::lock_guard<std::mutex> lock(bridge.mutex);
-    auto found = bridge.sessions.find(node);
-    if (found == bridge.sessions.end()) return 0;
-    session = std::move(found->second);
-    bridge.sessions.erase(found);  // another node may get this one's address
-  }
+  const auto session = SessionOf(node, true);
+  if (session == nullptr) return 0;
   {
     std::lock_guard<std::mutex> lock(session->mutex);
     session->closed = true;
