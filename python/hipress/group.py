@@ -72,6 +72,5 @@ class Group:
             has another size or dtype, or the job has failed
         """
         node = self._node
-        if node.auto is not None:
-            node.auto.before_push(self.keys, node.wait_all)
+        node.before_push(self.keys)
         return node.start(lib.HipressPushPullAll, self, len(self.keys), *self._pointers)

@@ -241,7 +241,7 @@ class Node:
 
     def push(self, key: int, gradient: np.ndarray, priority: int = 0) -> Pending:
         """Pushes; ``gradient`` must not change until the result's ``wait`` returns."""
-        self.before_push(key)
+        self.before_push((key,))
         memory, n, flag = memory_of(gradient)
         return self.start(lib.HipressPush, gradient, key, memory, n, flag, priority)
 
@@ -254,7 +254,7 @@ class Node:
         self, key: int, gradient: np.ndarray, out: np.ndarray | None = None, priority: int = 0
     ) -> Pending:
         """Pushes ``gradient`` and pulls into ``out`` (``gradient`` itself by default)."""
-        self.before_push(key)
+        self.before_push((key,))
         memory, n, flag = memory_of(gradient)
         to, its_n, its_flag = (memory, n, flag) if out is None else memory_of(out)
         if its_n != n or its_flag != flag:
@@ -318,7 +318,7 @@ class Node:
     def _cut(self, elements: int) -> None:
         self._graphs.partition_elements = elements
 
-    def before_push(self, key: int, settle: Callable[[], None] | None = None) -> None:
+    def before_push(self, keys: Sequence[int], settle: Callable[[], None] | None = None) -> None:
         """Front ends that push through :attr:`handle` call this before each push, in its order.
 
         With ``plan="auto"`` it now and then, the same time on all workers, finds out whether the
@@ -328,7 +328,7 @@ class Node:
         :raises HipressError: if a node fails meanwhile
         """
         if self.auto is not None:
-            self.auto.before_push((key,), settle or self.wait_all)
+            self.auto.before_push(keys, settle or self.wait_all)
 
     def _compress(self, params: dict[str, object]) -> None:
         with self._sentences():

@@ -122,7 +122,7 @@ class KVStore(MXNetKVStore):
         """
         for user_key, arrays in group(key, value):
             entry = self._keys.get(user_key, "push")
-            self._node.before_push(entry.number, self._settle)
+            self._node.before_push((entry.number,), self._settle)
             self._check_optimizer(entry)
             if entry.sparse:
                 self._job.sparse.push(entry, arrays, priority)
@@ -160,7 +160,7 @@ class KVStore(MXNetKVStore):
         outs = values if out is None else group(key, out)
         for (user_key, pushed), (_, pulled) in zip(values, outs):
             entry = self._keys.get(user_key, "push")
-            self._node.before_push(entry.number, self._settle)
+            self._node.before_push((entry.number,), self._settle)
             self._check_optimizer(entry)
             if entry.sparse:
                 raise MXNetError(
