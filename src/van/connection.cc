@@ -26,12 +26,6 @@ constexpr size_t kReadPiece = 256 << 10;
 constexpr int kHeartbeatPriority = INT_MAX;
 constexpr int kGoodbyePriority = INT_MIN;
 
-std::string Seconds(steady_clock::duration d) {
-  char text[32];
-  std::snprintf(text, sizeof(text), "%.1f s", std::chrono::duration<double>(d).count());
-  return text;
-}
-
 std::string ReasonOf(ssize_t result, bool in_message) {
   switch (-result) {
     case 0:
@@ -90,6 +84,7 @@ void Connection::Start() {
 // ---- receiving
 
 void Connection::WaitReadable() {
+  if (!write_failure_.empty()) return Close(false, write_failure_);
   socket_.async_wait(asio::ip::tcp::socket::wait_read,
                      [self = shared_from_this()](const asio::error_code& error) {
                        if (!error) self->OnReadable();
@@ -97,6 +92,7 @@ void Connection::WaitReadable() {
 }
 
 void Connection::OnReadable() {
+  if (hung_up_) return Discard();
   size_t turn = 0;
   while (open_) {
     iovec pieces[2];
@@ -263,7 +259,20 @@ bool Connection::TakeOwn() {
 }
 
 void Connection::ReadFailed(ssize_t result) {
-  Close(leaving_ && result == Stream::kEof, ReasonOf(result, in_message_ || end_ > begin_));
+  if (write_failure_.empty()) write_failure_ = ReasonOf(result, in_message_ || end_ > begin_);
+  Close(leaving_ && result == Stream::kEof, write_failure_);
+}
+
+void Connection::WriteFailed(ssize_t result) {
+  // What the peer sent before it went is here, still unread, and may say why it went.
+  write_failure_ = ReasonOf(result, false);
+  OnReadable();
+}
+
+void Connection::Discard() {
+  const ssize_t n = recv(socket_.native_handle(), nullptr, INT_MAX, MSG_TRUNC | MSG_DONTWAIT);
+  if (n > 0 || (n < 0 && (errno == EAGAIN || errno == EINTR))) return WaitReadable();
+  Close(true, "was left by this node");
 }
 
 void Connection::Refuse(const std::string& why) {
@@ -280,7 +289,7 @@ void Connection::Tick(SteadyTime now, steady_clock::duration stalled) {
   last_received_ += stalled;
   const auto silence = now - last_received_;
   if (silence > options_.heartbeat_timeout) {
-    Close(false, "has been silent for " + Seconds(silence));
+    Close(false, "has been silent for " + SecondsText(silence));
     return;
   }
   if (now - last_sent_ < options_.heartbeat_interval || leaving_) return;
@@ -297,6 +306,20 @@ void Connection::Leave() {
   Send(ControlMessage(MessageKind::kGoodbye), kGoodbyePriority, nullptr);
 }
 
+void Connection::HangUp() {
+  if (!open_ || leaving_) return;
+  leaving_ = hung_up_ = true;
+  bool idle;
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    closed_ = true;
+    idle = !flush_scheduled_;
+    flush_scheduled_ = true;
+  }
+  FailQueued();
+  if (idle) Flush();
+}
+
 void Connection::Close(bool graceful, const std::string& reason) {
   if (!open_) return;
   open_ = false;
@@ -311,16 +334,7 @@ void Connection::Close(bool graceful, const std::string& reason) {
   for (size_t i = std::exchange(batch_done_, batch_.size()); i < batch_.size(); ++i) {
     Complete(false, batch_[i]);
   }
-  for (;;) {
-    SendItem* item;
-    {
-      std::lock_guard<std::mutex> lock(mutex_);
-      item = queue_.Pop();
-    }
-    if (item == nullptr) break;
-    Complete(false, item);
-    delete item;
-  }
+  FailQueued();
   lender_.Abandon(graceful);
   owner_.OnClosed(self, graceful, reason);
 }

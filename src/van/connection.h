@@ -59,6 +59,9 @@ class Connection : public std::enable_shared_from_this<Connection> {
   void Tick(SteadyTime now, std::chrono::steady_clock::duration stalled);
   /// Sends goodbye after everything that is queued, then closes the sending direction.
   void Leave();
+  /// Leaves without goodbye: fails what is queued, closes the sending direction after what is being
+  /// sent, and takes in nothing more. Closed once the peer has read all of it and closes, too.
+  void HangUp();
   /// Idempotent; fails what is queued.
   void Close(bool graceful, const std::string& reason);
 
@@ -75,6 +78,10 @@ class Connection : public std::enable_shared_from_this<Connection> {
   void BeginMessage();
   void FinishMessage(uint32_t checksum);
   void ReadFailed(ssize_t result);
+  void WriteFailed(ssize_t result);
+  /// After HangUp. A close over unread bytes would be a reset, for which the kernel drops what it has
+  /// still to send.
+  void Discard();
   void Refuse(const std::string& why);
   /// Where the owner wants the payload; empty if it does not care.
   Buffer Destination();
@@ -89,6 +96,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   bool NextBatch();
   void Advance(size_t n);
   void Complete(bool sent, SendItem* item);
+  void FailQueued();
   void ScheduleFlush();
   void OfferArena();
 
@@ -102,6 +110,8 @@ class Connection : public std::enable_shared_from_this<Connection> {
   bool open_ = true;
   bool leaving_ = false;
   bool goodbye_sent_ = false;
+  bool hung_up_ = false;
+  std::string write_failure_;  ///< after it only what the peer had sent before is still read
 
   // Receiving
   std::vector<uint8_t> buffer_;

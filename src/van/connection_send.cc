@@ -82,7 +82,7 @@ void Connection::Flush() {
     const bool more = first_piece_ < pieces_.size() || NextBatch();
     if (!more && !stream_->HasUnsent()) {
       asio::error_code ignored;
-      if (goodbye_sent_) socket_.shutdown(asio::ip::tcp::socket::shutdown_send, ignored);
+      if (goodbye_sent_ || hung_up_) socket_.shutdown(asio::ip::tcp::socket::shutdown_send, ignored);
       return;
     }
     const ssize_t n = stream_->Write(pieces_.data() + first_piece_,
@@ -91,7 +91,7 @@ void Connection::Flush() {
       if (more || stream_->HasUnsent()) return WaitWritable();
       continue;
     }
-    if (n <= 0) return ReadFailed(n);
+    if (n <= 0) return WriteFailed(n);
     last_sent_ = steady_clock::now();
     counters_.writes.fetch_add(1, std::memory_order_relaxed);
     Advance(static_cast<size_t>(n));
@@ -194,6 +194,19 @@ void Connection::Complete(bool sent, SendItem* item) {
   }
   payload = Buffer();  // nobody who hears that it was sent finds it still held
   if (done) done(sent);
+}
+
+void Connection::FailQueued() {
+  for (;;) {
+    SendItem* item;
+    {
+      std::lock_guard<std::mutex> lock(mutex_);
+      item = queue_.Pop();
+    }
+    if (item == nullptr) return;
+    Complete(false, item);
+    delete item;
+  }
 }
 
 }  // namespace hipress

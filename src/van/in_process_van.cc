@@ -380,7 +380,7 @@ class InProcessVan final : public Van {
     network_->Forget(address_);
     core_->Stop(linger, true);
   }
-  void Abort() override {
+  void Abort(std::chrono::milliseconds) override {
     network_->Forget(address_);
     core_->Stop(std::chrono::milliseconds(0), false);
   }

@@ -61,8 +61,13 @@ void Postoffice::Impl::OnDown(NodeId peer, bool graceful, const std::string& rea
   {
     std::lock_guard<std::mutex> lock(mutex_);
     up_.erase(peer);
-    if (stopping_) return;
-    if (state_) {
+    if (stopping_ || IsDead(self())) return;
+    const std::string held_up = graceful || !member_check_ ? "" : van_->HeldUp();
+    if (!held_up.empty()) {
+      // Others took this node for dead, and leave because of it: it must not blame them.
+      const std::string what = Describe(self()) + " died: it was held up for " + held_up;
+      state_ ? state_->Die(self(), what) : Die(self(), what);
+    } else if (state_) {
       state_->OnDown(peer, graceful, reason);
     } else {
       LostPeer(peer, graceful, reason);
@@ -93,7 +98,6 @@ void Postoffice::Impl::LostPeer(NodeId peer, bool graceful, const std::string& r
     events_.push_back({peer, ""});
     return;
   }
-  if (peer != Scheduler()) SendNews(Scheduler(), NodeDown(peer, reason), kNewsPriority);
   Die(peer, Describe(peer) + " died: it " + reason);
 }
 
@@ -106,8 +110,9 @@ void Postoffice::Impl::Die(NodeId node, const std::string& what) {
 }
 
 void Postoffice::Impl::TellPeers(NodeId node, const std::string& what) {
-  for (const auto& [peer, address] : roster_.addresses) {
-    if (up_.count(peer) == 0 || IsDead(peer) || left_.count(peer) != 0) continue;
+  for (const NodeId peer : up_) {
+    const bool member = peer == Scheduler() || roster_.addresses.count(peer) != 0;
+    if (!member || IsDead(peer) || left_.count(peer) != 0) continue;
     SendNews(peer, NodeDown(node, what), kNewsPriority);
   }
 }

@@ -55,7 +55,7 @@ void Postoffice::Impl::Start(PostofficeReceiver* receiver) {
 
 void Postoffice::Impl::StartScheduler(SteadyTime deadline) {
   SetLogName("scheduler");
-  van_->Start(Scheduler(), options_.root_uri, options_.root_port, this);
+  root_address_ = van_->Start(Scheduler(), options_.root_uri, options_.root_port, this);
   std::unique_lock<std::mutex> lock(mutex_);
   member_check_ = true;
   const auto settled = [&] {

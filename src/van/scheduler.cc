@@ -175,8 +175,7 @@ void SchedulerState::OnReport(NodeId from, const Message& message) {
   if (!Knows(from)) throw ProtocolError("it reports a death but is no member of the job");
   if (!Knows(node)) throw ProtocolError("it reports the death of a node that does not exist");
   if (dead_.count(node) != 0 || left_.count(node) != 0 || dead_.count(from) != 0) return;
-  Die(node, Describe(node) + " died: " + from.ToString() + " says that it " +
-                TextOf(message).substr(0, 500));
+  Die(node, TextOf(message).substr(0, 500) + " (" + from.ToString() + " says so)");
 }
 
 void SchedulerState::Die(NodeId node, const std::string& what) {

@@ -36,6 +36,8 @@ class SchedulerState {
   /// A node says that it has lost another.
   void OnReport(NodeId from, const Message& message);
   void OnDown(NodeId peer, bool graceful, const std::string& reason);
+  /// Tells all that are left; `what` is a full sentence.
+  void Die(NodeId node, const std::string& what);
 
   /// Ends the start: everybody who waits learns `why`.
   void GiveUp(const std::string& why);
@@ -61,7 +63,6 @@ class SchedulerState {
   int Count(Role role) const;
   int Wanted(Role role) const;
   void Form();
-  void Die(NodeId node, const std::string& what);
   std::vector<NodeId> Participants(uint64_t kind) const;
   void CheckBarrier(uint64_t kind);
   std::string NotArrived(uint64_t kind) const;

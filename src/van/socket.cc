@@ -12,6 +12,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cerrno>
+#include <cstdio>
 #include <cstring>
 #include <system_error>
 
@@ -76,6 +77,12 @@ UniqueFd::~UniqueFd() {
 }
 
 std::string ErrnoText(int error) { return std::generic_category().message(error); }
+
+std::string SecondsText(std::chrono::steady_clock::duration time) {
+  char text[32];
+  std::snprintf(text, sizeof(text), "%.1f s", std::chrono::duration<double>(time).count());
+  return text;
+}
 
 std::string ToText(const sockaddr_in& address) {
   return HostText(address) + ":" + std::to_string(ntohs(address.sin_port));

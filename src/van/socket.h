@@ -36,6 +36,8 @@ class UniqueFd {
 /// "10.0.0.2:4711"
 std::string ToText(const sockaddr_in& address);
 std::string ErrnoText(int error);
+/// "3.5 s"
+std::string SecondsText(std::chrono::steady_clock::duration time);
 bool IsLoopback(const sockaddr_in& address);
 
 /// Splits "host:port". \throw Error unless the port is in 1..65535 and the host is not empty

@@ -94,10 +94,7 @@ class TcpCore final : public ConnectionOwner {
       if (stopping_) fail("this node is being stopped");
       const auto now = steady_clock::now();
       if (now + pause >= deadline) {
-        const auto tried = std::chrono::duration_cast<milliseconds>(now - begin).count();
-        char text[64];
-        std::snprintf(text, sizeof(text), " (tried for %.1f s)", static_cast<double>(tried) / 1000);
-        fail(why + text);
+        fail(why + " (tried for " + SecondsText(now - begin) + ")");
       }
       std::this_thread::sleep_for(pause);
       pause = std::min(2 * pause, milliseconds(250));
@@ -124,13 +121,13 @@ class TcpCore final : public ConnectionOwner {
     if (!thread_.joinable()) return;
     asio::post(io_, [this, linger, goodbye] {
       acceptor_->Stop();
-      timer_.cancel();
-      if (!goodbye) return Finish();
-      for (const ConnectionPtr& connection : Snapshot()) connection->Leave();
       timer_.expires_after(linger);
       timer_.async_wait([this](const asio::error_code& error) {
         if (!error) Finish();
       });
+      for (const ConnectionPtr& connection : Snapshot()) {
+        goodbye ? connection->Leave() : connection->HangUp();
+      }
       if (Snapshot().empty()) Finish();
     });
     thread_.join();
@@ -138,6 +135,15 @@ class TcpCore final : public ConnectionOwner {
     // Callbacks that were posted after the loop had ended still owe their callers an answer.
     io_.restart();
     io_.poll();
+  }
+
+  std::string HeldUp() const {
+    // Shorter than this, a pause and the heartbeat that was due make no silence that is death.
+    const auto limit = options_.heartbeat_timeout - options_.heartbeat_interval;
+    const auto now = steady_clock::now();
+    if (now - last_tick_ > limit) return SecondsText(now - last_tick_);
+    const bool recent = now - held_up_until_ < options_.heartbeat_timeout;
+    return recent && held_up_ > limit ? SecondsText(held_up_) : "";
   }
 
   const VanCounters& counters() const { return counters_; }
@@ -253,6 +259,10 @@ class TcpCore final : public ConnectionOwner {
     auto stalled = now - last_tick_ - interval;
     if (stalled < options_.heartbeat_timeout / 4) stalled = stalled.zero();
     last_tick_ = now;
+    if (stalled > stalled.zero()) {
+      held_up_ = stalled;
+      held_up_until_ = now;
+    }
     for (const ConnectionPtr& connection : Snapshot()) connection->Tick(now, stalled);
     timer_.expires_at(now + interval);
     timer_.async_wait([this](const asio::error_code& error) {
@@ -278,6 +288,8 @@ class TcpCore final : public ConnectionOwner {
   bool finished_ = false;
   uint16_t provisional_ = kFirstProvisionalRank;
   SteadyTime last_tick_;
+  SteadyTime held_up_until_;  ///< the end of the last time that this thread did not run
+  steady_clock::duration held_up_{0};
 
   asio::io_context io_{1};
   asio::executor_work_guard<asio::io_context::executor_type> work_{io_.get_executor()};
@@ -309,12 +321,13 @@ class TcpVan final : public Van {
   void Send(NodeId to, Message message, int priority, SendDone done) override {
     core_->Send(to, std::move(message), priority, std::move(done));
   }
+  std::string HeldUp() const override { return core_->HeldUp(); }
   const VanCounters& counters() const override { return core_->counters(); }
   void Stop(milliseconds linger) override {
     if (getpid() == creator_) core_->Stop(linger, true);
   }
-  void Abort() override {
-    if (getpid() == creator_) core_->Stop(milliseconds(0), false);
+  void Abort(milliseconds linger) override {
+    if (getpid() == creator_) core_->Stop(linger, false);
   }
 
  private:

@@ -90,11 +90,16 @@ class Van {
   /// Never blocks. `done` runs on the van's thread when the payload is no longer needed; sent=false
   /// if the peer went down first. To an unknown or dead peer: done(false) soon.
   virtual void Send(NodeId to, Message message, int priority = 0, SendDone done = nullptr) = 0;
+  /// For how long ("4.1 s") the van's thread did not run, until just now or a moment ago; empty
+  /// unless that was so long that peers may have taken this node for dead. On the van's thread.
+  virtual std::string HeldUp() const { return ""; }
   virtual const VanCounters& counters() const = 0;
   /// Says goodbye, flushes what is queued (bounded by `linger`), closes, joins the thread. Idempotent.
   virtual void Stop(std::chrono::milliseconds linger = std::chrono::milliseconds(2000)) = 0;
-  /// Closes at once, without goodbye, so that the peers see a failure; joins the thread. Idempotent.
-  virtual void Abort() = 0;
+  /// Closes without goodbye, so that the peers see a failure; joins the thread. Idempotent. What is
+  /// queued is dropped, but what was sent (done(true)) arrives: waits, at most `linger`, until the
+  /// peers have read it and close, too.
+  virtual void Abort(std::chrono::milliseconds linger = std::chrono::milliseconds(500)) = 0;
 };
 
 /// The default van: TCP, TLS where it is wanted. See docs/transport.md for its handshake.

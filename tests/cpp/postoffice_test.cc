@@ -1,9 +1,11 @@
 // Membership: a job forms, ranks are given, barriers hold, deaths and farewells are told.
 #include <algorithm>
 #include <atomic>
+#include <future>
 #include <map>
 #include <set>
 
+#include "van/roster.h"
 #include "van_testing.h"
 
 namespace hipress {
@@ -18,6 +20,7 @@ class Node : public PostofficeReceiver, public Waitable {
 
   Buffer OnHeader(NodeId, const MessageHeader&) override { return Buffer(); }
   void OnMessage(NodeId from, Message message) override {
+    if (on_message) on_message();
     Do([&] { texts.push_back(from.ToString() + ": " + TextIn(message)); });
   }
   void OnLeave(NodeId peer) override {
@@ -31,6 +34,7 @@ class Node : public PostofficeReceiver, public Waitable {
     return Await([&] { return !deaths.empty(); }, limit);
   }
 
+  std::function<void()> on_message;  ///< more behaviour, on the van's thread
   std::string error;
   std::vector<std::string> texts;
   std::vector<NodeId> leaves;
@@ -192,7 +196,7 @@ class SlowNewsVan : public Van {
   }
   const VanCounters& counters() const override { return van_->counters(); }
   void Stop(milliseconds linger) override { van_->Stop(linger); }
-  void Abort() override { van_->Abort(); }
+  void Abort(milliseconds linger) override { van_->Abort(linger); }
 
  private:
   std::unique_ptr<Van> van_;
@@ -224,6 +228,40 @@ TEST(Postoffice, SchedulersDeathIsNoticedByAll) {
     EXPECT_EQ(node->deaths[0].first, Scheduler());
     EXPECT_HAS(node->deaths[0].second, "the scheduler (127.0.0.1:");
   }
+}
+
+TEST(Postoffice, NewsOfADeathGoOnToTheScheduler) {
+  Job job(2, 1);
+  job.StartAll();
+  // Server 0 may leave over it, and the scheduler must not be the one that does not know why.
+  job.worker(1).office.Send(Server(0), NodeDown(Worker(0), "worker 0 died: it is a test"));
+  ASSERT_TRUE(job.scheduler().AwaitDeath());
+  EXPECT_EQ(job.scheduler().deaths[0].first, Worker(0));
+  EXPECT_EQ(job.scheduler().deaths[0].second, "worker 0 died: it is a test (server 0 says so)");
+}
+
+TEST(Postoffice, ANodeThatWasHeldUpDoesNotBlameThoseWhoLeaveBecauseOfIt) {
+  Job job(2, 0);
+  job.Add(job.Options(Role::kScheduler));
+  job.Add(job.Options(Role::kWorker, 0));
+  JobOptions patient = job.Options(Role::kWorker, 1);
+  patient.van.heartbeat_timeout = seconds(60);
+  job.Add(patient);
+  std::promise<void> go;
+  job.scheduler().on_message = [held = go.get_future().share()] { held.wait_for(seconds(20)); };
+  job.Start();
+  for (auto& node : job.nodes()) ASSERT_EQ(node->error, "");
+  job.worker(0).office.Send(Scheduler(), Text(MessageKind::kData, "hold on"));
+  ASSERT_TRUE(job.worker(0).AwaitDeath());
+  EXPECT_HAS(job.worker(0).deaths[0].second, "the scheduler (127.0.0.1:");
+  job.worker(0).office.Abort();
+  go.set_value();
+  // It has not noticed anything, and is told by the scheduler alone.
+  ASSERT_TRUE(job.worker(1).AwaitDeath());
+  EXPECT_EQ(job.worker(1).deaths[0].first, Scheduler());
+  EXPECT_HAS(job.worker(1).deaths[0].second, "the scheduler (127.0.0.1:");
+  EXPECT_HAS(job.worker(1).deaths[0].second, ") died: it was held up for ");
+  EXPECT_HAS(job.scheduler().office.WaitForEnd(), ") died: it was held up for ");
 }
 
 TEST(Postoffice, FormsAJobOfInProcessVans) {
