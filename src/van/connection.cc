@@ -259,8 +259,8 @@ bool Connection::TakeOwn() {
 }
 
 void Connection::ReadFailed(ssize_t result) {
-  if (write_failure_.empty()) write_failure_ = ReasonOf(result, in_message_ || end_ > begin_);
-  Close(leaving_ && result == Stream::kEof, write_failure_);
+  Close(leaving_ && result == Stream::kEof,
+        write_failure_.empty() ? ReasonOf(result, in_message_ || end_ > begin_) : write_failure_);
 }
 
 void Connection::WriteFailed(ssize_t result) {

@@ -111,7 +111,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   bool leaving_ = false;
   bool goodbye_sent_ = false;
   bool hung_up_ = false;
-  std::string write_failure_;  ///< after it only what the peer had sent before is still read
+  std::string write_failure_;  ///< why; after it only what the peer had sent before is read
 
   // Receiving
   std::vector<uint8_t> buffer_;

@@ -90,9 +90,9 @@ class Postoffice::Impl final : public VanReceiver {
   std::string Describe(NodeId node) const;
   void LostPeer(NodeId peer, bool graceful, const std::string& reason);
   void Die(NodeId node, const std::string& what);
-  /// This process will probably end over the death. Its peers must hear of the cause before they see
-  /// that, or they would name this node. (The scheduler's news may come later, and its own death
-  /// nobody else announces.)
+  /// This process will probably end over the death. Its peers, the scheduler too, must hear of the
+  /// cause before they see that, or they would name this node. (The scheduler's news may come later,
+  /// and its own death nobody else announces.)
   void TellPeers(NodeId node, const std::string& what);
   /// What AwaitTold waits for.
   void SendNews(NodeId to, Message message, int priority);

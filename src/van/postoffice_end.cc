@@ -48,7 +48,7 @@ std::vector<NodeId> Postoffice::Impl::Dead() {
   std::lock_guard<std::mutex> lock(mutex_);
   std::vector<NodeId> dead;
   for (const auto& death : deaths_) dead.push_back(death.first);
-  if (aborted_) dead.push_back(self());  // as all others see it
+  if (aborted_ && !IsDead(self())) dead.push_back(self());  // as all others see it
   return dead;
 }
 
@@ -88,8 +88,10 @@ std::string Postoffice::Impl::Describe(NodeId node) const {
 void Postoffice::Impl::LostPeer(NodeId peer, bool graceful, const std::string& reason) {
   if (peer != Scheduler() && roster_.addresses.count(peer) == 0) return;
   if (IsDead(peer) || left_.count(peer) != 0) return;
-  const bool needed = peer.role != Role::kWorker && options_.role == Role::kWorker;
-  if (graceful && (needed || !started_)) {
+  // A worker leaves in peace only after the start, be it that this node has not heard of its end yet.
+  const bool needed =
+      peer.role != Role::kWorker && (options_.role == Role::kWorker || !started_);
+  if (graceful && needed) {
     return Die(peer,
                Describe(peer) + " left the job before " + self().ToString() + " had finished");
   }

@@ -29,13 +29,17 @@ class Node : public PostofficeReceiver, public Waitable {
   void OnDeath(NodeId peer, const std::string& what) override {
     Do([&] { deaths.emplace_back(peer, what); });
   }
-  void Start() { error = ErrorOf([&] { office.Start(this); }); }
+  void Start() {
+    error = ErrorOf([&] { office.Start(this); });
+    started = true;
+  }
   bool AwaitDeath(milliseconds limit = seconds(8)) {
     return Await([&] { return !deaths.empty(); }, limit);
   }
 
   std::function<void()> on_message;  ///< more behaviour, on the van's thread
   std::string error;
+  std::atomic<bool> started{false};  ///< or failed
   std::vector<std::string> texts;
   std::vector<NodeId> leaves;
   std::vector<std::pair<NodeId, std::string>> deaths;
@@ -168,13 +172,10 @@ TEST(Postoffice, DeathIsToldToEveryoneOnce) {
   for (auto& node : job.nodes()) EXPECT_LE(node->deaths.size(), 1u);
 }
 
-/// A van whose news of deaths are slow to leave.
-class SlowNewsVan : public Van {
+/// Another van, with a difference.
+class OtherVan : public Van {
  public:
-  SlowNewsVan(std::unique_ptr<Van> van, std::atomic<int>* left) : van_(std::move(van)), left_(left) {}
-  ~SlowNewsVan() override {
-    for (auto& thread : threads_) thread.join();
-  }
+  explicit OtherVan(std::unique_ptr<Van> van) : van_(std::move(van)) {}
   std::string Start(NodeId self, const std::string& host, int port, VanReceiver* receiver) override {
     return van_->Start(self, host, port, receiver);
   }
@@ -184,15 +185,7 @@ class SlowNewsVan : public Van {
     van_->Connect(peer, address, deadline);
   }
   void Send(NodeId to, Message message, int priority, SendDone done) override {
-    if (message.header.kind != static_cast<uint16_t>(MessageKind::kNodeDown)) {
-      return van_->Send(to, std::move(message), priority, std::move(done));
-    }
-    auto held = std::make_shared<Message>(std::move(message));
-    threads_.emplace_back([this, to, held, priority, done = std::move(done)] {
-      std::this_thread::sleep_for(milliseconds(200));
-      ++*left_;
-      van_->Send(to, std::move(*held), priority, done);
-    });
+    van_->Send(to, std::move(message), priority, std::move(done));
   }
   const VanCounters& counters() const override { return van_->counters(); }
   void Stop(milliseconds linger) override { van_->Stop(linger); }
@@ -200,6 +193,29 @@ class SlowNewsVan : public Van {
 
  private:
   std::unique_ptr<Van> van_;
+};
+
+/// A van whose news of deaths are slow to leave.
+class SlowNewsVan : public OtherVan {
+ public:
+  SlowNewsVan(std::unique_ptr<Van> van, std::atomic<int>* left)
+      : OtherVan(std::move(van)), left_(left) {}
+  ~SlowNewsVan() override {
+    for (auto& thread : threads_) thread.join();
+  }
+  void Send(NodeId to, Message message, int priority, SendDone done) override {
+    if (message.header.kind != static_cast<uint16_t>(MessageKind::kNodeDown)) {
+      return OtherVan::Send(to, std::move(message), priority, std::move(done));
+    }
+    auto held = std::make_shared<Message>(std::move(message));
+    threads_.emplace_back([this, to, held, priority, done = std::move(done)] {
+      std::this_thread::sleep_for(milliseconds(200));
+      ++*left_;
+      OtherVan::Send(to, std::move(*held), priority, done);
+    });
+  }
+
+ private:
   std::atomic<int>* left_;
   std::vector<std::thread> threads_;
 };
@@ -524,6 +540,41 @@ TEST(Postoffice, AServerThatLeavesEarlyIsADeathForWorkers) {
   ASSERT_TRUE(job.worker(0).AwaitDeath());
   EXPECT_EQ(job.worker(0).deaths[0].first, Server(0));
   EXPECT_HAS(job.worker(0).deaths[0].second, "left the job before worker 0 had finished");
+}
+
+/// The node that has come to a barrier is slow to go on.
+class SlowStartVan : public OtherVan {
+ public:
+  SlowStartVan(std::unique_ptr<Van> van, std::shared_future<void> go)
+      : OtherVan(std::move(van)), go_(std::move(go)) {}
+  void Send(NodeId to, Message message, int priority, SendDone done) override {
+    const bool barrier = message.header.kind == static_cast<uint16_t>(MessageKind::kBarrier);
+    OtherVan::Send(to, std::move(message), priority, std::move(done));
+    if (barrier) go_.wait_for(seconds(20));
+  }
+
+ private:
+  const std::shared_future<void> go_;
+};
+
+TEST(Postoffice, AWorkerThatHasFinishedBeforeAServerKnowsOfTheStartHasLeftInPeace) {
+  Job job(1, 1);
+  std::promise<void> go;
+  job.Add(job.Options(Role::kScheduler));
+  JobOptions options = job.Options(Role::kServer);
+  job.Add(options, std::make_unique<SlowStartVan>(MakeTcpVan(options.van), go.get_future().share()));
+  job.Add(job.Options(Role::kWorker));
+  std::thread start([&] { job.Start(); });
+  std::thread work([&] {
+    EXPECT_TRUE(Eventually([&] { return job.worker(0).started.load(); }));
+    job.worker(0).office.Stop();
+    go.set_value();
+  });
+  start.join();
+  work.join();
+  EXPECT_EQ(job.server(0).error, "");
+  EXPECT_EQ(job.server(0).office.WaitForEnd(), "");
+  EXPECT_TRUE(job.server(0).deaths.empty());
 }
 
 TEST(Postoffice, SendingToADeadNodeIsAnsweredWithFalse) {
