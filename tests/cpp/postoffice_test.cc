@@ -542,36 +542,47 @@ TEST(Postoffice, AServerThatLeavesEarlyIsADeathForWorkers) {
   EXPECT_HAS(job.worker(0).deaths[0].second, "left the job before worker 0 had finished");
 }
 
-/// The node that has come to a barrier is slow to go on.
-class SlowStartVan : public OtherVan {
+/// A node that hears of a barrier's end only after a peer has gone.
+class LateReleaseVan : public OtherVan, public VanReceiver {
  public:
-  SlowStartVan(std::unique_ptr<Van> van, std::shared_future<void> go)
-      : OtherVan(std::move(van)), go_(std::move(go)) {}
-  void Send(NodeId to, Message message, int priority, SendDone done) override {
-    const bool barrier = message.header.kind == static_cast<uint16_t>(MessageKind::kBarrier);
-    OtherVan::Send(to, std::move(message), priority, std::move(done));
-    if (barrier) go_.wait_for(seconds(20));
+  using OtherVan::OtherVan;
+  std::string Start(NodeId self, const std::string& host, int port, VanReceiver* receiver) override {
+    receiver_ = receiver;
+    return OtherVan::Start(self, host, port, this);
+  }
+  Buffer OnHeader(NodeId from, const MessageHeader& header) override {
+    return receiver_->OnHeader(from, header);
+  }
+  void OnMessage(NodeId from, Message message) override {
+    if (message.header.kind == static_cast<uint16_t>(MessageKind::kRelease) && !gone_) {
+      release_ = std::make_unique<Message>(std::move(message));
+    } else {
+      receiver_->OnMessage(from, std::move(message));
+    }
+  }
+  void OnUp(NodeId peer) override { receiver_->OnUp(peer); }
+  void OnDown(NodeId peer, bool graceful, const std::string& reason) override {
+    receiver_->OnDown(peer, graceful, reason);
+    gone_ = true;
+    if (release_) receiver_->OnMessage(Scheduler(), std::move(*std::exchange(release_, nullptr)));
   }
 
  private:
-  const std::shared_future<void> go_;
+  VanReceiver* receiver_ = nullptr;
+  std::unique_ptr<Message> release_;
+  bool gone_ = false;
 };
 
 TEST(Postoffice, AWorkerThatHasFinishedBeforeAServerKnowsOfTheStartHasLeftInPeace) {
   Job job(1, 1);
-  std::promise<void> go;
   job.Add(job.Options(Role::kScheduler));
-  JobOptions options = job.Options(Role::kServer);
-  job.Add(options, std::make_unique<SlowStartVan>(MakeTcpVan(options.van), go.get_future().share()));
+  const JobOptions options = job.Options(Role::kServer);
+  job.Add(options, std::make_unique<LateReleaseVan>(MakeTcpVan(options.van)));
   job.Add(job.Options(Role::kWorker));
   std::thread start([&] { job.Start(); });
-  std::thread work([&] {
-    EXPECT_TRUE(Eventually([&] { return job.worker(0).started.load(); }));
-    job.worker(0).office.Stop();
-    go.set_value();
-  });
+  EXPECT_TRUE(Eventually([&] { return job.worker(0).started.load(); }));
+  job.worker(0).office.Stop();
   start.join();
-  work.join();
   EXPECT_EQ(job.server(0).error, "");
   EXPECT_EQ(job.server(0).office.WaitForEnd(), "");
   EXPECT_TRUE(job.server(0).deaths.empty());
