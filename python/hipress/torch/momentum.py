@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import weakref
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 import torch
@@ -29,34 +29,38 @@ class SharedMomentum:
     A result with a NaN or Inf, whose step a GradScaler skips, is not kept.
 
     :param begins: for gradients that are a part of a parameter's: which of its elements comes first
+    :param share: how much of the result before each of the ranks adds, if all do: 1 where results
+        are means, else one by the number of ranks
     """
 
     compressed_only = False
     """Whether gradients that go uncompressed come as they are; else they get momentum, too."""
 
-    def __init__(self, factor: float, begins: Mapping[str, int] | None = None) -> None:
-        self.factor, self.begins = factor, begins or {}
+    def __init__(
+        self, factor: float, begins: Mapping[str, int] | None = None, share: float = 1.0
+    ) -> None:
+        self.factor, self.begins, self._share = factor, begins or {}, share
         self.sums: dict[str, torch.Tensor] = {}
         """float32, where the gradient is; of a sharded parameter's shard."""
         self.loaded: dict[str, tuple[int, torch.Tensor]] = {}
         """What was loaded and nobody has asked for yet, and which of the parameter's elements comes
         first in it."""
 
-    def add(self, flat: torch.Tensor, entries: Sequence[tuple], share: float = 1.0) -> None:
-        """To gradients: ``factor`` times the result before, and of that ``share``."""
-        for name, offset, count in entries:
-            before = self._sum(name, flat, count)
-            flat[offset : offset + count].add_(before, alpha=self.factor * share)
+    def add(self, gradient: torch.Tensor, before: torch.Tensor, compressed: bool = True) -> None:
+        """To a gradient, or a part of it: ``factor`` times the result before.
 
-    def keep(self, flat: torch.Tensor, entries: Sequence[tuple]) -> None:
-        """Results, for the next step."""
-        for name, offset, count in entries:
-            result, before = flat[offset : offset + count], self._sum(name, flat, count)
-            finite = result.sum(dtype=torch.float32).isfinite()  # one number, on the device
-            if flat.device.type != "cpu":
-                before.copy_(torch.where(finite, result, before))
-            elif finite:
-                before.copy_(result)
+        :param before: the same elements of :meth:`of`
+        :param compressed: whether every rank's gradient gets it; else what they have come to
+        """
+        gradient.add_(before, alpha=self.factor * (self._share if compressed else 1.0))
+
+    def keep(self, result: torch.Tensor, before: torch.Tensor) -> None:
+        """A result, or a part of it, for the next step; not one with a NaN or Inf."""
+        finite = result.sum(dtype=torch.float32).isfinite()  # one number, on the device
+        if result.device.type != "cpu":
+            before.copy_(torch.where(finite, result, before))
+        elif finite:
+            before.copy_(result)
 
     def state(self) -> dict[str, tuple[int, torch.Tensor]]:
         """By gradient: which element of the parameter comes first, and the sums, in host memory."""
@@ -82,7 +86,8 @@ class SharedMomentum:
         both[begin - low : end - low] = values
         self.loaded[name] = (low, both)
 
-    def _sum(self, name: str, flat: torch.Tensor, count: int) -> torch.Tensor:
+    def of(self, name: str, flat: torch.Tensor, count: int) -> torch.Tensor:
+        """The result before of a gradient of ``count`` elements in ``flat``, where that is."""
         found = self.sums.get(name)
         if found is None:
             found = torch.zeros(count, dtype=torch.float32, device=flat.device)

@@ -5,27 +5,35 @@ step.
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import torch
 
 from hipress._lib import FLOAT32, check_call, lib
-from hipress.casync.graph import GRADIENT, Task
+from hipress.casync.graph import GRADIENT, Op, Task
 from hipress.compression import Compressor
 from hipress.torch.layout import FLAGS, Layout, Run, Term
 from hipress.torch.message import OVERFLOW, Message
+from hipress.torch.momentum import SharedMomentum
 from hipress.torch.schedule import Value
 
 
 class Plan(Layout):
-    """A bucket's graphs, compiled to calls of the library on host memory."""
+    """A bucket's graphs, compiled to calls of the library on host memory.
+
+    :param shared: momentum of the gradients, which each partition gets just before it is used, and
+        each result keeps just after it was decoded, while it is in the processor's cache
+    """
 
     WAVE = 4 << 20  # 16 MiB of float32; benchmarks/torchtraining.py found smaller ones no faster
 
-    def __init__(self, *args: object, **keywords: object) -> None:
+    def __init__(
+        self, *args: object, shared: SharedMomentum | None = None, **keywords: object
+    ) -> None:
         self.flags = 0
         self._written = ctypes.c_int64()
-        self._encoding: list[list[Compressor]] = []
+        self._shared = shared
+        self._compressors: dict[Value, Compressor] = {}
         self._messages: list[Message] = []
         super().__init__(*args, **keywords)
         received = {id(m) for each in self.exchanges for m in each.receive.values()}
@@ -41,16 +49,49 @@ class Plan(Layout):
     def _empty(self, count: int) -> torch.Tensor:
         return torch.empty(count)
 
-    def _compile_all(self, values: Sequence[Value]) -> list[Run]:
-        self._encoding.append([])
-        return super()._compile_all(values)
+    def _compile_all(self, values: Sequence[Value]) -> list[tuple[Run, Compressor | None]]:
+        """The tasks of a round, each with the compressor that is to be told if it is left out."""
+        runs: list[tuple[Run, Compressor | None]] = []
+        for value in values:
+            task = self._task(value)
+            if self._shared is not None and GRADIENT in task.inputs:
+                runs.append((self._add(value), None))
+            runs.append((self._compile(value), self._compressors.get(value)))
+            if self._shared is not None and task.op == Op.DECODE:
+                runs.append((self._keep(value), None))
+        return runs
+
+    def _momentum(self, value: Value) -> tuple[slice, Callable[[torch.Tensor], torch.Tensor]]:
+        """Where in the flat tensor a task's partition is, and a function of the flat tensor that
+        finds its momentum."""
+        gradient, (offset, count) = self.gradients[value.graph], self._span(value)
+        begin = offset - gradient.offset  # it lies in one piece: chunks have no such momentum
+
+        def find(flat: torch.Tensor) -> torch.Tensor:
+            return self._shared.of(gradient.name, flat, gradient.count)[begin : begin + count]
+
+        return slice(offset, offset + count), find
+
+    def _add(self, value: Value) -> Run:
+        piece, find = self._momentum(value)
+
+        def run(flat: torch.Tensor) -> None:
+            self._shared.add(flat[piece], find(flat))
+            if not _all_finite(flat[piece]):
+                self.flags |= OVERFLOW
+
+        return run
+
+    def _keep(self, value: Value) -> Run:
+        piece, find = self._momentum(value)
+        return lambda flat: self._shared.keep(flat[piece], find(flat))
 
     def _encode(self, value: Value, task: Task) -> Run:
         offset, count = self._span(value)
         name = self.gradients[value.graph].name
         graph, kind = self._graphs[value.graph], self._kinds[value]
         compressor = self._places.get(name, graph, value.task, task, kind)
-        self._encoding[-1].append(compressor)
+        self._compressors[value] = compressor
         handle, encode = compressor._handle, lib.HipressCodecEncode
         message, index = self._slots[value]
         own, flag = task.inputs == (GRADIENT,), self._wire(kind)
@@ -124,16 +165,16 @@ class Plan(Layout):
 
     def compute(self, stage: int, flat: torch.Tensor) -> None:
         """Runs a round's tasks, and completes the messages that follow it."""
-        if not self.flags:
-            for task in self.stages[stage]:
+        for task, compressor in self.stages[stage]:
+            if not self.flags:
                 task(flat)
+            elif compressor is not None:
+                compressor.skip()
+        if not self.flags:
             for (source, i), (target, j) in self.exchanges[stage].copies:
                 address, size = source.payload(i)
                 ctypes.memmove(target.room(), address, size)
                 target.put(j, size)
-        else:
-            for compressor in self._encoding[stage]:
-                compressor.skip()
         for message in self.exchanges[stage].send.values():
             message.raise_flags(self.flags)
 
