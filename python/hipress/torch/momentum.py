@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import math
 import weakref
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
@@ -56,10 +57,10 @@ class SharedMomentum:
 
     def keep(self, result: torch.Tensor, before: torch.Tensor) -> None:
         """A result, or a part of it, for the next step; not one with a NaN or Inf."""
-        finite = result.sum(dtype=torch.float32).isfinite()  # one number, on the device
+        total = result.sum(dtype=torch.float32)  # one number, on the device
         if result.device.type != "cpu":
-            before.copy_(torch.where(finite, result, before))
-        elif finite:
+            before.copy_(torch.where(total.isfinite(), result, before))
+        elif math.isfinite(total.item()):
             before.copy_(result)
 
     def state(self) -> dict[str, tuple[int, torch.Tensor]]:

@@ -5,6 +5,7 @@ step.
 from __future__ import annotations
 
 import ctypes
+import math
 from collections.abc import Callable, Sequence
 
 import torch
@@ -194,7 +195,6 @@ class Plan(Layout):
 def _all_finite(flat: torch.Tensor) -> bool:
     # A NaN or Inf makes the sum one, and adding is faster than comparing; only a sum that is too
     # large for float32 needs the closer look.
-    if flat.dtype == torch.float32 and bool(torch.isfinite(flat.sum())):
+    if flat.dtype == torch.float32 and math.isfinite(flat.sum().item()):
         return True
-    least, most = torch.aminmax(flat)
-    return bool(torch.isfinite(least) & torch.isfinite(most))
+    return all(math.isfinite(limit.item()) for limit in torch.aminmax(flat))
