@@ -5,8 +5,8 @@ from __future__ import annotations
 import logging
 import math
 import weakref
-from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, NamedTuple
 
 import torch
 from torch.optim.optimizer import register_optimizer_step_pre_hook
@@ -15,6 +15,15 @@ if TYPE_CHECKING:
     from hipress.torch.synchronizer import Synchronizer
 
 _log = logging.getLogger("hipress")
+
+
+class Part(NamedTuple):
+    """A part of a result as the payload that it was decoded from."""
+
+    count: int
+    payload: bytes
+    decode: Callable[[bytes, torch.Tensor], None]
+    """Writes a payload's values to float32[count], with the bits that the result has."""
 
 
 class SharedMomentum:
@@ -46,6 +55,8 @@ class SharedMomentum:
         self.loaded: dict[str, tuple[int, torch.Tensor]] = {}
         """What was loaded and nobody has asked for yet, and which of the parameter's elements comes
         first in it."""
+        self._parts: dict[str, dict[int, Part]] = {}
+        """What is here instead of in ``sums``, by each part's first element."""
 
     def add(self, gradient: torch.Tensor, before: torch.Tensor, compressed: bool = True) -> None:
         """To a gradient, or a part of it: ``factor`` times the result before.
@@ -63,8 +74,27 @@ class SharedMomentum:
         elif math.isfinite(total.item()):
             before.copy_(result)
 
+    def keep_parts(self, name: str, parts: dict[int, Part]) -> None:
+        """The same for a whole result in host memory, by each part's first element. Nothing of it
+        is decoded, or written, before it is used."""
+        self._parts[name] = parts
+        self.sums.pop(name, None)
+
+    def part(
+        self, name: str, flat: torch.Tensor, count: int, begin: int, scratch: torch.Tensor
+    ) -> torch.Tensor:
+        """The elements from ``begin`` on of what :meth:`of` returns, as many as ``scratch`` has,
+        where it may write them. As :meth:`keep_parts` got them, or all results were kept whole."""
+        kept = self._parts.get(name, {}).get(begin)
+        if kept is None or kept.count != len(scratch):
+            return self.of(name, flat, count)[begin : begin + len(scratch)]
+        kept.decode(kept.payload, scratch)
+        return scratch
+
     def state(self) -> dict[str, tuple[int, torch.Tensor]]:
         """By gradient: which element of the parameter comes first, and the sums, in host memory."""
+        for name in list(self._parts):
+            self._decode(name)
         found = dict(self.loaded)
         for name, values in self.sums.items():
             found[name] = (self.begins.get(name, 0), values.to("cpu", copy=True))
@@ -73,6 +103,7 @@ class SharedMomentum:
     def clear(self) -> None:
         self.sums.clear()
         self.loaded.clear()
+        self._parts.clear()
 
     def load(self, name: str, begin: int, values: torch.Tensor) -> None:
         """Goes on from these elements of a parameter, and from those loaded before. Ranks that had
@@ -89,6 +120,7 @@ class SharedMomentum:
 
     def of(self, name: str, flat: torch.Tensor, count: int) -> torch.Tensor:
         """The result before of a gradient of ``count`` elements in ``flat``, where that is."""
+        self._decode(name)
         found = self.sums.get(name)
         if found is None:
             found = torch.zeros(count, dtype=torch.float32, device=flat.device)
@@ -101,6 +133,13 @@ class SharedMomentum:
             found = found.to(flat.device)
         self.sums[name] = found
         return found
+
+    def _decode(self, name: str) -> None:
+        parts = self._parts.pop(name, {})
+        if parts:
+            self.sums[name] = torch.empty(sum(part.count for part in parts.values()))
+        for begin, part in parts.items():
+            part.decode(part.payload, self.sums[name][begin : begin + part.count])
 
 
 def watch(compression: Synchronizer) -> None:

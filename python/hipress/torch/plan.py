@@ -15,15 +15,15 @@ from hipress.casync.graph import GRADIENT, Op, Task
 from hipress.compression import Compressor
 from hipress.torch.layout import FLAGS, Layout, Run, Term
 from hipress.torch.message import OVERFLOW, Message
-from hipress.torch.momentum import SharedMomentum
+from hipress.torch.momentum import Part, SharedMomentum
 from hipress.torch.schedule import Value
 
 
 class Plan(Layout):
     """A bucket's graphs, compiled to calls of the library on host memory.
 
-    :param shared: momentum of the gradients, which each partition gets just before it is used, and
-        each result keeps just after it was decoded, while it is in the processor's cache
+    :param shared: momentum of the gradients: each partition gets it just before it is used, decoded
+        from the payload of the result before, which costs less than to have kept that in memory
     """
 
     WAVE = 4 << 20  # 16 MiB of float32; benchmarks/torchtraining.py found smaller ones no faster
@@ -34,6 +34,7 @@ class Plan(Layout):
         self.flags = 0
         self._written = ctypes.c_int64()
         self._shared = shared
+        self._kept: dict[int, dict[int, Part]] = {}
         self._compressors: dict[Value, Compressor] = {}
         self._messages: list[Message] = []
         super().__init__(*args, **keywords)
@@ -62,30 +63,45 @@ class Plan(Layout):
                 runs.append((self._keep(value), None))
         return runs
 
-    def _momentum(self, value: Value) -> tuple[slice, Callable[[torch.Tensor], torch.Tensor]]:
-        """Where in the flat tensor a task's partition is, and a function of the flat tensor that
-        finds its momentum."""
-        gradient, (offset, count) = self.gradients[value.graph], self._span(value)
-        begin = offset - gradient.offset  # it lies in one piece: chunks have no such momentum
-
-        def find(flat: torch.Tensor) -> torch.Tensor:
-            return self._shared.of(gradient.name, flat, gradient.count)[begin : begin + count]
-
-        return slice(offset, offset + count), find
+    def _momentum(self, value: Value) -> tuple[slice, int]:
+        """Where in the flat tensor a task's partition is, and where in its gradient it begins."""
+        offset, count = self._span(value)
+        # A gradient that has momentum lies in one piece.
+        return slice(offset, offset + count), offset - self.gradients[value.graph].offset
 
     def _add(self, value: Value) -> Run:
-        piece, find = self._momentum(value)
+        gradient, (piece, begin) = self.gradients[value.graph], self._momentum(value)
+        scratch = self._partial[: piece.stop - piece.start]
 
         def run(flat: torch.Tensor) -> None:
-            self._shared.add(flat[piece], find(flat))
-            if not _all_finite(flat[piece]):
+            before = self._shared.part(gradient.name, flat, gradient.count, begin, scratch)
+            self._shared.add(flat[piece], before)
+            if not _all_finite(flat[piece]):  # a sum of two finite ones
                 self.flags |= OVERFLOW
 
         return run
 
     def _keep(self, value: Value) -> Run:
-        piece, find = self._momentum(value)
-        return lambda flat: self._shared.keep(flat[piece], find(flat))
+        (piece, begin), task = self._momentum(value), self._task(value)
+        source = Value(value.graph, task.inputs[0])
+        count = piece.stop - piece.start
+        decode, (message, index) = self._decoder(source, count), self._slots[source]
+
+        def as_result(payload: bytes, out: torch.Tensor) -> None:
+            if out.dtype == self._dtype:
+                decode(payload, len(payload), out)
+            else:  # with the rounding that the result has
+                result = torch.empty(count, dtype=self._dtype)
+                decode(payload, len(payload), result)
+                out.copy_(result)
+
+        def run(flat: torch.Tensor) -> None:
+            if math.isfinite(flat[piece].sum(dtype=torch.float32).item()):
+                payload = ctypes.string_at(*message.payload(index))
+                parts = self._kept.setdefault(value.graph, {})
+                parts[begin] = Part(count, payload, as_result)
+
+        return run
 
     def _encode(self, value: Value, task: Task) -> Run:
         offset, count = self._span(value)
@@ -136,23 +152,32 @@ class Plan(Layout):
 
     def _decode(self, value: Value, source: Value) -> Run:
         offset, count = self._span(value)
-        message, index = self._slots[source]
-        kind = self._kinds[source]
-        handle, flag = self._codecs.decoder(kind)._handle, FLAGS[self._dtype]
-        begin = offset * self._dtype.itemsize
-        # What is not compressed comes in the type it was encoded from, and a sum is float32.
-        plain = self._codecs.identity(kind) and self._wire(kind) != FLAGS[self._dtype]
-        partial = self._partial[:count]
+        decode, (message, index) = self._decoder(source, count), self._slots[source]
 
         def run(flat: torch.Tensor) -> None:
-            address, size = message.payload(index)
-            to = partial.data_ptr() if plain else flat.data_ptr() + begin
-            dtype = FLOAT32 if plain else flag
+            decode(*message.payload(index), flat[offset : offset + count])
+
+        return run
+
+    def _decoder(
+        self, source: Value, count: int
+    ) -> Callable[[int | bytes, int, torch.Tensor], None]:
+        """A function of a payload's address and bytes that writes its values to a tensor of the
+        gradients' type."""
+        kind = self._kinds[source]
+        handle, flag = self._codecs.decoder(kind)._handle, FLAGS[self._dtype]
+        # What is not compressed comes in the type it was encoded from, and a sum is float32.
+        plain = self._codecs.identity(kind) and self._wire(kind) != flag
+        partial = self._partial[:count]
+
+        def run(address: int | bytes, size: int, out: torch.Tensor) -> None:
+            to, dtype = (partial, FLOAT32) if plain else (out, flag)
             check_call(
-                lib.HipressCodecDecode(handle, address, size, count, dtype, to), RuntimeError
+                lib.HipressCodecDecode(handle, address, size, count, dtype, to.data_ptr()),
+                RuntimeError,
             )
             if plain:
-                flat[offset : offset + count].copy_(partial)
+                out.copy_(partial)
 
         return run
 
@@ -161,6 +186,7 @@ class Plan(Layout):
     def begin(self, flat: torch.Tensor) -> None:
         """Starts a step: empties the messages, and looks for NaN and Inf."""
         self.flags = 0 if _all_finite(flat) else OVERFLOW
+        self._kept = {}
         for message in self._written_here:
             message.begin(self.flags)
 
@@ -190,6 +216,11 @@ class Plan(Layout):
             for gradient in self.gradients:
                 for piece in gradient.slices():
                     flat[piece].fill_(float("nan"))
+            return
+        for graph, parts in self._kept.items():
+            gradient = self.gradients[graph]
+            if sum(part.count for part in parts.values()) == gradient.count:  # all are finite
+                self._shared.keep_parts(gradient.name, parts)
 
 
 def _all_finite(flat: torch.Tensor) -> bool:
