@@ -105,7 +105,35 @@ def overflows(rank):
         (scale * loss_of(ddp, rank, step)).backward()
         finite = all(bool(p.grad.isfinite().all()) for p in model.parameters())
         assert finite == (step != 2), step
-    assert all(bool(values.isfinite().all()) for values in compression.shared.sums.values())
+    kept = compression.shared.state()
+    assert kept.keys() == dict(model.named_parameters()).keys()
+    assert all(bool(values.isfinite().all()) for _, values in kept.values())
+
+
+def sum_overflows(rank):
+    """A rank's gradient and the result before are finite, their sum is none in float16."""
+    import hipress.torch
+
+    size = 40000
+    parameter = torch.nn.Parameter(torch.zeros(size, dtype=torch.float16))
+    optimizer = hipress.torch.DistributedOptimizer(
+        torch.optim.SGD([parameter], lr=0.0), [("p", parameter)], "none", shared_momentum=FACTOR
+    )
+    before = torch.zeros(size)
+    for ones in (4e4, 6e4, 0.0):  # of rank 1 alone: 2e4 in the mean, then 6e4 + 0.9 * 2e4
+        optimizer.zero_grad()
+        (parameter[: size // 2] * (ones * rank)).sum().backward()
+        optimizer.step()
+        found = parameter.grad.float()
+        if ones == 6e4:
+            assert bool(found.isnan().all())
+        else:
+            want = torch.zeros(size)
+            want[: size // 2] = ones / 2
+            torch.testing.assert_close(found, want.add(before, alpha=FACTOR), rtol=1e-3, atol=0)
+            before = found
+        _, kept = optimizer.compression.shared.state()["p"]
+        assert torch.equal(kept, before), ones
 
 
 def in_another_job(rank, state=None):
@@ -146,7 +174,7 @@ def all_of_it(rank):
         equals_reference(rank, 2, "onebit", {}, "ps"),
         equals_reference(rank, 2, "ternary", {}, "ring"),
     ]
-    for check in (sgd_has_it, adam_has_it, overflows, refuses):
+    for check in (sgd_has_it, adam_has_it, overflows, sum_overflows, refuses):
         check(rank)
     return found, in_another_job(rank)
 

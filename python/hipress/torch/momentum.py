@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import logging
+import math
 import weakref
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, NamedTuple
 
 import torch
 from torch.optim.optimizer import register_optimizer_step_pre_hook
@@ -14,6 +15,15 @@ if TYPE_CHECKING:
     from hipress.torch.synchronizer import Synchronizer
 
 _log = logging.getLogger("hipress")
+
+
+class Part(NamedTuple):
+    """A part of a result as the payload that it was decoded from."""
+
+    count: int
+    payload: bytes
+    decode: Callable[[bytes, torch.Tensor], None]
+    """Writes a payload's values to float32[count], with the bits that the result has."""
 
 
 class SharedMomentum:
@@ -29,37 +39,62 @@ class SharedMomentum:
     A result with a NaN or Inf, whose step a GradScaler skips, is not kept.
 
     :param begins: for gradients that are a part of a parameter's: which of its elements comes first
+    :param share: how much of the result before each of the ranks adds, if all do: 1 where results
+        are means, else one by the number of ranks
     """
 
     compressed_only = False
     """Whether gradients that go uncompressed come as they are; else they get momentum, too."""
 
-    def __init__(self, factor: float, begins: Mapping[str, int] | None = None) -> None:
-        self.factor, self.begins = factor, begins or {}
+    def __init__(
+        self, factor: float, begins: Mapping[str, int] | None = None, share: float = 1.0
+    ) -> None:
+        self.factor, self.begins, self._share = factor, begins or {}, share
         self.sums: dict[str, torch.Tensor] = {}
         """float32, where the gradient is; of a sharded parameter's shard."""
         self.loaded: dict[str, tuple[int, torch.Tensor]] = {}
         """What was loaded and nobody has asked for yet, and which of the parameter's elements comes
         first in it."""
+        self._parts: dict[str, dict[int, Part]] = {}
+        """What is here instead of in ``sums``, by each part's first element."""
 
-    def add(self, flat: torch.Tensor, entries: Sequence[tuple], share: float = 1.0) -> None:
-        """To gradients: ``factor`` times the result before, and of that ``share``."""
-        for name, offset, count in entries:
-            before = self._sum(name, flat, count)
-            flat[offset : offset + count].add_(before, alpha=self.factor * share)
+    def add(self, gradient: torch.Tensor, before: torch.Tensor, compressed: bool = True) -> None:
+        """To a gradient, or a part of it: ``factor`` times the result before.
 
-    def keep(self, flat: torch.Tensor, entries: Sequence[tuple]) -> None:
-        """Results, for the next step."""
-        for name, offset, count in entries:
-            result, before = flat[offset : offset + count], self._sum(name, flat, count)
-            finite = result.sum(dtype=torch.float32).isfinite()  # one number, on the device
-            if flat.device.type != "cpu":
-                before.copy_(torch.where(finite, result, before))
-            elif finite:
-                before.copy_(result)
+        :param before: the same elements of :meth:`of`
+        :param compressed: whether every rank's gradient gets it; else what they have come to
+        """
+        gradient.add_(before, alpha=self.factor * (self._share if compressed else 1.0))
+
+    def keep(self, result: torch.Tensor, before: torch.Tensor) -> None:
+        """A result, or a part of it, for the next step; not one with a NaN or Inf."""
+        total = result.sum(dtype=torch.float32)  # one number, on the device
+        if result.device.type != "cpu":
+            before.copy_(torch.where(total.isfinite(), result, before))
+        elif math.isfinite(total.item()):
+            before.copy_(result)
+
+    def keep_parts(self, name: str, parts: dict[int, Part]) -> None:
+        """The same for a whole result in host memory, by each part's first element. Nothing of it
+        is decoded, or written, before it is used."""
+        self._parts[name] = parts
+        self.sums.pop(name, None)
+
+    def part(
+        self, name: str, flat: torch.Tensor, count: int, begin: int, scratch: torch.Tensor
+    ) -> torch.Tensor:
+        """The elements from ``begin`` on of what :meth:`of` returns, as many as ``scratch`` has,
+        where it may write them. As :meth:`keep_parts` got them, or all results were kept whole."""
+        kept = self._parts.get(name, {}).get(begin)
+        if kept is None or kept.count != len(scratch):
+            return self.of(name, flat, count)[begin : begin + len(scratch)]
+        kept.decode(kept.payload, scratch)
+        return scratch
 
     def state(self) -> dict[str, tuple[int, torch.Tensor]]:
         """By gradient: which element of the parameter comes first, and the sums, in host memory."""
+        for name in list(self._parts):
+            self._decode(name)
         found = dict(self.loaded)
         for name, values in self.sums.items():
             found[name] = (self.begins.get(name, 0), values.to("cpu", copy=True))
@@ -68,6 +103,7 @@ class SharedMomentum:
     def clear(self) -> None:
         self.sums.clear()
         self.loaded.clear()
+        self._parts.clear()
 
     def load(self, name: str, begin: int, values: torch.Tensor) -> None:
         """Goes on from these elements of a parameter, and from those loaded before. Ranks that had
@@ -82,7 +118,9 @@ class SharedMomentum:
         both[begin - low : end - low] = values
         self.loaded[name] = (low, both)
 
-    def _sum(self, name: str, flat: torch.Tensor, count: int) -> torch.Tensor:
+    def of(self, name: str, flat: torch.Tensor, count: int) -> torch.Tensor:
+        """The result before of a gradient of ``count`` elements in ``flat``, where that is."""
+        self._decode(name)
         found = self.sums.get(name)
         if found is None:
             found = torch.zeros(count, dtype=torch.float32, device=flat.device)
@@ -95,6 +133,13 @@ class SharedMomentum:
             found = found.to(flat.device)
         self.sums[name] = found
         return found
+
+    def _decode(self, name: str) -> None:
+        parts = self._parts.pop(name, {})
+        if parts:
+            self.sums[name] = torch.empty(sum(part.count for part in parts.values()))
+        for begin, part in parts.items():
+            part.decode(part.payload, self.sums[name][begin : begin + part.count])
 
 
 def watch(compression: Synchronizer) -> None:

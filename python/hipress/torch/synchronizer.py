@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import torch
@@ -78,7 +78,8 @@ class Synchronizer:
         self._rest: dict[tuple, torch.Tensor] = {}
         self.shared: SharedMomentum | None = None
         if settings.shared_momentum:
-            self.shared = SharedMomentum(settings.shared_momentum, begins)
+            share = 1.0 if average else 1.0 / engine.world_size
+            self.shared = SharedMomentum(settings.shared_momentum, begins, share)
         if settings.any_momentum:
             watch(self)
 
@@ -123,10 +124,7 @@ class Synchronizer:
                 after.wait()
             if fetched is not None:
                 plan, tag = planned
-                host = fetched.host(self.engine.timeout)
-                self._before(host, large)
-                self.engine.run(plan, host, tag, what)
-                self._after(host, large)
+                self.engine.run(plan, fetched.host(self.engine.timeout), tag, what)
                 fetched.back()
             if rest is not None:
                 self.engine.wait(rest.work, what, flat.device)
@@ -153,9 +151,11 @@ class Synchronizer:
         def work() -> None:
             if planned:
                 plan, _ = planned
-                self._before(flat, large)
+                for gradient, before in self._with_momentum(flat, large):
+                    self.shared.add(gradient, before)
                 plan.run(flat)
-                self._after(flat, large)
+                for gradient, before in self._with_momentum(flat, large):
+                    self.shared.keep(gradient, before)
                 device.report(plan.numbers, lambda copy: told(plan.problem(copy)))
             if small:
                 rest = self._start_rest(flat, small, key)
@@ -183,19 +183,18 @@ class Synchronizer:
             return 0.0
         return self.settings.any_momentum
 
-    def _before(self, flat: torch.Tensor, large: list[Entry]) -> None:
-        if self.shared is not None:
-            share = 1.0 if self.average else 1.0 / self.engine.world_size
-            self.shared.add(flat, large, share)
-
-    def _after(self, flat: torch.Tensor, large: list[Entry]) -> None:
-        if self.shared is not None:
-            self.shared.keep(flat, large)
-
     def _uncompressed(self, flat: torch.Tensor, small: list[Entry]) -> None:
         if self.shared is not None and not self.shared.compressed_only:
-            self.shared.add(flat, small)
-            self.shared.keep(flat, small)
+            for gradient, before in self._with_momentum(flat, small):
+                self.shared.add(gradient, before, compressed=False)
+                self.shared.keep(gradient, before)
+
+    def _with_momentum(
+        self, flat: torch.Tensor, entries: list[Entry]
+    ) -> Iterator[tuple[torch.Tensor, torch.Tensor]]:
+        """Gradients, and the results before, if momentum is shared."""
+        for name, offset, count in entries if self.shared is not None else ():
+            yield flat[offset : offset + count], self.shared.of(name, flat, count)
 
     def _elements(self, parameter: torch.nn.Parameter) -> int:
         """Of its gradient, as it is synchronised."""
@@ -294,7 +293,7 @@ class Synchronizer:
             digest(text),
         )  # fmt: skip
         if self.settings.encode_on == "host":
-            return Plan(*about)
+            return Plan(*about, shared=self.shared)
         codecs = self.places.codecs
         if not self._codecs_warm_up() and self.settings.params.get("warmup"):
             # From here on payloads are shorter, and the room for them is what is sent.
