@@ -299,6 +299,20 @@ class _Run:
 
     # Payloads ----------------------------------------------------------------------
 
+    def do_pack_ascending(self, instr: Instr, args: list) -> int:
+        target, index = instr.vec
+        data = packing.pack_ascending(self.memory[index], self.n)
+        self.memory[target] = np.frombuffer(data, np.uint8).astype(np.int32)
+        return len(data)
+
+    def do_unpack_ascending(self, instr: Instr, args: list) -> None:
+        target, source = instr.vec
+        data = self.memory[source].astype(np.uint8).tobytes()
+        index = packing.unpack_ascending(data, args[0], self.n)
+        if index is None:
+            raise PayloadError(f"indices must ascend and be below {self.n}")
+        self.memory[target] = index
+
     def do_emit(self, instr: Instr, args: list) -> None:
         parts = []
         for kind, what in instr.attrs["fields"]:
