@@ -55,6 +55,49 @@ class BitWriter {
   int filled_;
 };
 
+/// The lowest bits of indices, packed.
+inline void PackLow(const int32_t* index, int64_t count, int low, uint8_t* out) {
+  BitWriter writer(out);
+  const uint64_t mask = (uint64_t(1) << low) - 1;
+  const int64_t each = low < 16 ? 4 : 2;  // joined before they are written
+  int64_t j = 0;
+  for (; j + each <= count; j += each) {
+    uint64_t joined = (index[j] & mask) | (index[j + 1] & mask) << low;
+    if (each == 4) {
+      joined |= ((index[j + 2] & mask) | (index[j + 3] & mask) << low) << 2 * low;
+    }
+    writer.Put(joined, static_cast<int>(each) * low);
+  }
+  for (; j < count; ++j) writer.Put(index[j] & mask, low);
+  writer.End();
+}
+
+/// Replaces position j of the unary parts' j-th bit by the index.
+inline void AddLow(const uint8_t* data, int64_t count, int low, int32_t* index) {
+  const int64_t bytes = (count * low + 7) / 8;
+  int64_t j = 0;
+  if constexpr (kLanes >= 8) {  // so that a vector's bits begin with a byte
+    const I first = Lanes(0) * low / 32;
+    const U shift = reinterpret_cast<U>(Lanes(0) * low % 32), mask = Set((uint32_t(1) << low) - 1);
+    for (; j * low / 8 + int64_t(sizeof(U)) <= bytes && j + kLanes <= count; j += kLanes) {
+      U words;
+      std::memcpy(&words, data + j * low / 8, sizeof(words));
+      const U next = __builtin_shuffle(words, reinterpret_cast<U>(first + 1));
+      const U bits = __builtin_shuffle(words, reinterpret_cast<U>(first)) >> shift |
+                     (next << 1) << (31 - shift);
+      const I high = (Load<false>(index, j, kLanes) - Lanes(j)) << low;
+      Store<false>(index, j, kLanes, high | reinterpret_cast<I>(bits & mask));
+    }
+  }
+  for (; j < count; ++j) {
+    const int64_t bit = j * low, left = bytes - bit / 8;
+    uint64_t word = 0;
+    std::memcpy(&word, data + bit / 8, left >= 8 ? 8 : static_cast<size_t>(left));
+    const uint64_t high = static_cast<uint64_t>(index[j] - j) << low;
+    index[j] = static_cast<int32_t>(high | (word >> (bit % 8) & ((uint64_t(1) << low) - 1)));
+  }
+}
+
 /// Ascending indices to AscendingBytes(count, n) bytes. They must be below n.
 inline void PackAscending(const int32_t* index, int64_t count, int64_t n, uint8_t* out) {
   const Ascending layout(count, n);
@@ -71,11 +114,7 @@ inline void PackAscending(const int32_t* index, int64_t count, int64_t n, uint8_
   }
   store(layout.begin / 8);
   std::memcpy(out + 8 * at, &word, static_cast<size_t>(layout.begin % 8));
-  if (!unary) return;
-  BitWriter writer(out + layout.begin);
-  const uint64_t mask = (uint64_t(1) << layout.low) - 1;
-  for (int64_t j = 0; j < count; ++j) writer.Put(index[j] & mask, layout.low);
-  writer.End();
+  if (unary) PackLow(index, count, layout.low, out + layout.begin);
 }
 
 /// Their indices again, with room for a tile after them; false if no indices have these bytes.
@@ -83,18 +122,7 @@ inline bool UnpackAscending(const uint8_t* data, int64_t count, int64_t n, int32
   const Ascending layout(count, n);
   if (CountBits(data, layout.upper) != count) return false;
   Compact(data, layout.upper, index);
-  if (layout.low > 0) {
-    const uint8_t* const lower = data + layout.begin;
-    const int64_t bytes = (count * layout.low + 7) / 8;
-    const uint64_t mask = (uint64_t(1) << layout.low) - 1;
-    for (int64_t j = 0; j < count; ++j) {
-      const int64_t bit = j * layout.low, left = bytes - bit / 8;
-      uint64_t word = 0;
-      std::memcpy(&word, lower + bit / 8, left >= 8 ? 8 : static_cast<size_t>(left));
-      const uint64_t high = static_cast<uint64_t>(index[j] - j) << layout.low;
-      index[j] = static_cast<int32_t>(high | (word >> (bit % 8) & mask));
-    }
-  }
+  if (layout.low > 0) AddLow(data + layout.begin, count, layout.low, index);
   return ValidIndices(index, count, n);
 }
 
