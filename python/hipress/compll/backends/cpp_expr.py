@@ -20,7 +20,7 @@ _COMPARE = {"lt": "Lt", "le": "Le", "gt": "Gt", "ge": "Ge", "eq": "Eq", "ne": "N
 _CALLS = {
     "div": "Div", "mod": "Mod", "shl": "Shl", "shr": "Shr", "not": "Not", "floor": "Floor",
     "ceil": "Ceil", "abs": "Abs", "sqrt": "Sqrt", "isfinite": "IsFinite", "isnan": "IsNan",
-    "select": "Select",
+    "select": "Select", "ascending_bytes": "AscendingBytes",
 }  # fmt: skip
 
 

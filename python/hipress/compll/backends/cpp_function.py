@@ -336,6 +336,22 @@ class FunctionWriter(PayloadWriter, RankingWriter):
             f"{strata}({size}, {self.value(instr)}, key, {instr.attrs['site']}, {arena}{target});"
         )
 
+    def do_pack_ascending(self, instr: Instr) -> None:
+        target, index = instr.vec
+        count = self.size(index)
+        self.allocate_counted(instr, f"AscendingBytes({count}, n)")
+        self.lines.append(
+            f"PackAscending({self.memory(index)}, {count}, n, {self.memory(target)});"
+        )
+
+    def do_unpack_ascending(self, instr: Instr) -> None:
+        target, data = instr.vec
+        self.allocate(target)
+        self.lines += [
+            f"if (!UnpackAscending({self.memory(data)}, {self.size(target)}, n, "
+            f"{self.memory(target)})) {self.bad_indices()}",
+        ]
+
     def do_scatter(self, instr: Instr) -> None:
         target, index = instr.vec[:2]
         count, at = self.size(index), f"ReadField<{self.c_type(index)}>("

@@ -65,9 +65,14 @@ class PayloadWriter:
         ]
         if name in self.index_checks:
             self.lines.append(
-                f"if (!ValidIndices({pointer}, {self.size(name)}, n)) return Fail(call, "
-                '"must have indices that ascend and are below %lld", static_cast<long long>(n));'
+                f"if (!ValidIndices({pointer}, {self.size(name)}, n)) {self.bad_indices()}"
             )
+
+    def bad_indices(self) -> str:
+        return (
+            'return Fail(call, "must have indices that ascend and are below %lld", '
+            "static_cast<long long>(n));"
+        )
 
     def do_end_of_payload(self, instr: Instr) -> None:
         self.lines.append(

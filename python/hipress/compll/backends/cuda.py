@@ -71,7 +71,7 @@ class _CudaWriter:
         numbers = [f"{c_type} s{writer.numbers[id_]};" for id_, c_type in writer.values.items()]
         control = [
             f"uint32_t tickets[{len(writer.steps)}];",
-            "uint32_t bad;",
+            "uint32_t bad, disorder;",
             *(f"Selection selection{k};" for k in range(writer.selections)),
             "struct {", *indent(numbers or ["int nothing;"]), "} values;",
         ]  # fmt: skip

@@ -29,7 +29,7 @@ _ACCESS = {
     "f16": "AsHalf<Float16>", "bf16": "AsHalf<BFloat16>",
 }  # fmt: skip
 _NOT_NUMBERS = {"reduce", "compact", "element", "require", "field_vector", "end_of_payload", "emit",
-                "scatter", "sort"}  # fmt: skip
+                "scatter", "sort", "unpack_ascending"}  # fmt: skip
 
 
 class FunctionWriter:
@@ -74,7 +74,7 @@ class FunctionWriter:
         """True if every thread can compute a number for itself, without looking at vectors."""
         if instr.id not in self.free:
             needed = list(instr.args)
-            if instr.op == "topk":
+            if instr.op in ("topk", "pack_ascending"):
                 needed.append(self.function.vectors[instr.vec[1]].size)
             self.free[instr.id] = instr.op not in _NOT_NUMBERS and all(map(self.everywhere, needed))
         return self.free[instr.id]

@@ -27,7 +27,7 @@ class FunctionText(FunctionWriter):
             wanted.add(instr.id)
             if instr.id not in self.values:
                 todo += instr.args
-                if instr.op in ("field_vector", "topk"):
+                if instr.op in ("field_vector", "topk", "pack_ascending"):
                     todo.append(self.function.vectors[instr.vec[-1]].size)
         return [instr for instr in self.instrs.values() if instr.id in wanted]
 
@@ -70,10 +70,10 @@ class FunctionText(FunctionWriter):
         lines += self.prologue(step)
         if decode:
             if position == 0:
-                checked = "!reader.Good() && " if self.vectors.checked else ""
+                checked = "!reader.Good() && " if self.vectors.checks else ""
                 first = "team.Block() == 0 && threadIdx.x == 0"
                 lines.append(f"if ({checked}{first}) reader.Report(call.status);")
-            bad = " || control.bad != 0" if self.vectors.checked and position > 0 else ""
+            bad = " || control.bad != 0" if self.vectors.checks and position > 0 else ""
             lines.append(f"if (!reader.Good(){bad}) return;")
         lines += step.body
         if step.first:
@@ -180,4 +180,4 @@ class FunctionText(FunctionWriter):
 
     def stateful(self) -> bool:
         """True if the workspace must begin with zeros."""
-        return self.vectors.checked != [] or any(s.joins or s.serial for s in self.steps)
+        return any(s.joins or s.serial for s in self.steps)

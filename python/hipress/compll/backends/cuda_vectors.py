@@ -22,10 +22,13 @@ class VectorWriter:
         self.checked = sorted({
             n.vec[1] for n in scatters if function.vectors[n.vec[1]].kind == "field"
         })  # fmt: skip
+        self.checks = bool(self.checked) or any(
+            node.op == "unpack_ascending" for node in owner.instrs.values()
+        )
         self.sparse_output = any(n.vec[0] == function.output for n in scatters)
         self.requires = [n for n in owner.instrs.values() if n.op == "require"]
         self.lazy: dict[str, str] = {}
-        whole = ("compact", "topk", "sort", "random_indices", "element")
+        whole = ("compact", "topk", "sort", "random_indices", "element", "pack_ascending")
         self.whole = {
             name for n in function.body if isinstance(n, Instr) and n.op in whole for name in n.vec
         }  # these want their vectors aligned, in memory of their own
@@ -40,6 +43,8 @@ class VectorWriter:
         if instr.op == "random_indices":
             size = f"Clip({owner.value(instr.args[0])}, n)"
             return f"Clip({owner.value(instr.args[1])}, {size})"
+        if instr.op == "pack_ascending":
+            return f"AscendingBytes({owner.size(instr.vec[1])}, n)"
         if instr.op == "field":
             return f"reader.Field<{FIELD[instr.attrs['elem']]}>()"
         if instr.op == "field_vector":
@@ -75,12 +80,17 @@ class VectorWriter:
             c_type = "uint32_t" if owner.function.vectors[name].elem == "u32" else "int32_t"
             step.body.append(
                 f"if (BadIndices(team, {owner.memory(name)}, {owner.size(name)}, n, {c_type}())) "
-                "atomicOr(&control.bad, 1u);"
+                "atomicOr(&control.disorder, 1u);"
             )
-        step.serial.append(
-            "call.status[0] = control.bad != 0 ? kBadIndices : kFine; "
-            "call.status[1] = control.bad != 0 ? n : 0;"
-        )
+        step.serial += self.verdict("control.disorder != 0")
+
+    def verdict(self, bad: str) -> list[str]:
+        """What the last block says of the indices. No later step does anything if they are bad."""
+        return [
+            f"control.bad = {bad};",
+            "call.status[0] = control.bad != 0 ? kBadIndices : kFine;",
+            "call.status[1] = control.bad != 0 ? n : 0;",
+        ]
 
     def do_element(self, instr: Instr) -> None:
         owner = self.owner
@@ -108,15 +118,56 @@ class VectorWriter:
         size = owner.function.vectors[mask].size
         counts = owner.scratch(f"counts{owner.number(instr)}", "uint32_t", "kMaxBlocks * 4")
         step = owner.new_step(size, 32 * 8192)
-        memory = owner.memory(mask)
-        step.body.append(f"CountBits(team, shared, {memory}, {owner.size(mask)}, {counts});")
+        size = owner.size(mask)
+        words = f"MaskWords{{{owner.memory(mask)}, {size}}}"
+        step.body.append(f"CountBits(team, shared, {words}, {size}, {counts});")
         owner.define(instr, f"ScanArray(shared, {counts}, team.Blocks())", joined=True)
-        step = owner.new_step(size, 32 * 8192)
+        step = owner.new_step(owner.function.vectors[mask].size, 32 * 8192)
+        owner.allocate(target)
+        size = owner.size(mask)
+        step.body.append(
+            f"WriteBits(team, shared, MaskWords{{{owner.memory(mask)}, {size}}}, {size}, {counts}, "
+            f"[&](int64_t j, int64_t i) {{ {owner.memory(target)}[j] = static_cast<int32_t>(i); }});"
+        )
+
+    def do_pack_ascending(self, instr: Instr) -> None:
+        owner = self.owner
+        target, index = instr.vec
+        count = owner.function.vectors[index].size
+        if not owner.everywhere(instr):
+            owner.define(instr, f"AscendingBytes({owner.value(count)}, n)")
+        step = owner.new_step(count)
         owner.allocate(target)
         step.body.append(
-            f"WriteBits(team, shared, {owner.memory(mask)}, {owner.size(mask)}, {counts}, "
+            f"ForEach(team, Blocks({owner.value(instr)}, 4), [&](int64_t w) {{ "
+            f"reinterpret_cast<uint32_t*>({owner.memory(target)})[w] = 0; }});"
+        )
+        step = owner.new_step(count)
+        step.body.append(
+            f"PackAscending(team, {owner.memory(index)}, {owner.value(count)}, n, "
             f"{owner.memory(target)});"
         )
+
+    def do_unpack_ascending(self, instr: Instr) -> None:
+        owner = self.owner
+        target, data = instr.vec
+        size = owner.function.vectors[target].size
+        counts = owner.scratch(f"counts{owner.number(instr)}", "uint32_t", "kMaxBlocks * 4")
+        arguments = f"team, shared, {owner.memory(data)}, {{}}, n, {counts}"
+        step = owner.new_step(size)
+        step.body.append(f"CountAscending({arguments.format(owner.value(size))});")
+        step.joins.append(f"const int64_t found = ScanArray(shared, {counts}, team.Blocks());")
+        step.serial += self.verdict(f"found != {owner.value(size)}")
+        step = owner.new_step(size)
+        owner.allocate(target)
+        indices = owner.memory(target)
+        step.body.append(f"UnpackAscending({arguments.format(owner.value(size))}, {indices});")
+        step = owner.new_step(size)
+        step.body.append(
+            f"if (BadIndices(team, {indices}, {owner.value(size)}, n, int32_t())) "
+            "atomicOr(&control.disorder, 1u);"
+        )
+        step.serial += self.verdict("control.disorder != 0")
 
     def select(self, source: str, size: Instr, k: object) -> str:
         """Three steps that find the k-th largest value; the name of the state."""

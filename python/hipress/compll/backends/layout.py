@@ -10,7 +10,7 @@ _FIELD_BYTES = {"u8": 1, "u16": 2, "u32": 4, "f32": 4}
 _PURE = {
     "const", "param", "n", "add", "sub", "mul", "div", "mod", "and", "or", "xor", "shl", "shr",
     "lt", "le", "gt", "ge", "eq", "ne", "neg", "not", "floor", "ceil", "abs", "sqrt", "cast",
-    "saturate", "wrap", "select",
+    "saturate", "wrap", "select", "ascending_bytes",
 }  # fmt: skip
 
 
@@ -61,9 +61,14 @@ class Layout:
 
     def bound(self, size: Instr) -> Instr:
         """An upper bound of a size; clears `fixed` if the size itself depends on data."""
-        if size.op == "compact":
+        if size.op in ("compact", "pack_ascending"):
             self.fixed = False
-            return self.bound(self.function.vectors[size.vec[1]].size)
+            most = self.bound(self.function.vectors[size.vec[1]].size)
+            if size.op == "compact":
+                return most
+            # Fewer indices can take a byte more, since two parts are rounded up to bytes.
+            most = self._emit("ascending_bytes", [most, self._emit("n", [])])
+            return self._emit("add", [most, self._const(1)])
         if size.op in ("topk", "random_indices"):
             if size.op == "random_indices":
                 most, wanted = self.bound(size.args[0]), size.args[1]

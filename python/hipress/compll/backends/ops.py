@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from hipress.compll.backends import packing
 from hipress.compll.ir.ir import Instr
 
 _TYPES = {
@@ -61,6 +62,8 @@ def compute(instr: Instr, args: list, params: dict, lane: bool) -> object:
         return _finish(_divide(op, *args), instr.type)
     if op in ("shl", "shr"):
         return _finish(_shift(op, args[0], args[1], instr.type), instr.type)
+    if op == "ascending_bytes":
+        return packing.ascending_bytes(*args)
     if instr.type == "i64" and op in _INTEGER:
         return _INTEGER[op](*(int(arg) for arg in args))
     return _finish(_FUNCTIONS[op](*args), instr.type)

@@ -32,6 +32,59 @@ def unpack(data: bytes, count: int, bits: int, order: str) -> np.ndarray:
     return (ones << shifts).sum(axis=1, dtype=np.int32)
 
 
+# Ascending indices (Elias, "Efficient storage and retrieval by content and address of static files",
+# J. ACM 1974; Fano 1971): of k indices below n each one's lowest l bits as they are, l = log2(n / k)
+# rounded down, and what is above them in unary, bit (index >> l) + j for index j. That takes at most
+# half a bit an index more than any code could of k random ones. From n / 4 on a mask is smaller.
+
+
+def _low_bits(count: int, n: int) -> int:
+    """Bits of an index that are packed as they are; 0: the indices are a mask."""
+    return (n // count).bit_length() - 1 if 0 < 4 * count < n else 0
+
+
+def ascending_bytes(count: int, n: int) -> int:
+    """Bytes of ``count`` ascending indices below ``n``, 0 <= count <= n."""
+    if count <= 0:
+        return 0
+    low = _low_bits(count, n)
+    if low == 0:
+        return -(-n // 8)
+    return -(-(count + (n - 1 >> low)) // 8) + -(-count * low // 8)
+
+
+def pack_ascending(index: np.ndarray, n: int) -> bytes:
+    """The bytes of ascending indices below ``n``: a mask, or unary parts and then lowest bits."""
+    count = index.size
+    if count == 0:
+        return b""
+    low = _low_bits(count, n)
+    bits = n if low == 0 else count + (n - 1 >> low)
+    mask = np.zeros(bits, np.uint8)
+    mask[index if low == 0 else (index >> low) + np.arange(count)] = 1
+    upper = np.packbits(mask, bitorder="little").tobytes()
+    return upper if low == 0 else upper + pack(index & ((1 << low) - 1), low, "lsb", 1)
+
+
+def unpack_ascending(data: bytes, count: int, n: int) -> np.ndarray | None:
+    """int32[count] indices, or None if these are not the bytes of so many below ``n``."""
+    if count == 0:
+        return np.zeros(0, np.int32)
+    low = _low_bits(count, n)
+    bits = n if low == 0 else count + (n - 1 >> low)
+    size = -(-bits // 8)
+    ones = np.flatnonzero(np.unpackbits(np.frombuffer(data[:size], np.uint8), bitorder="little"))
+    if ones.size != count:
+        return None
+    if low == 0:
+        index = ones
+    else:
+        index = (ones - np.arange(count) << low) | unpack(data[size:], count, low, "lsb")
+    if index[-1] >= n or (np.diff(index) <= 0).any():
+        return None
+    return index.astype(np.int32)
+
+
 def to_float16(values: np.ndarray) -> np.ndarray:
     """float32 to float16 bits (uint16), to nearest even; NaNs become quiet, as in half.h."""
     bits = values.view(np.uint32)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hipress.compll.frontend import ast, scope
 from hipress.compll.frontend.errors import CompileError
 from hipress.compll.frontend.scope import Scalar, Unset, Vec
-from hipress.compll.ir.ir import Vector
+from hipress.compll.ir.ir import Instr, Loop, Vector, node_writes
 
 
 class Payloads:
@@ -21,11 +21,43 @@ class Payloads:
             return node.args[0], node.name[-3:], int(node.args[1].value)
         return node, "lsb", 1
 
+    def pack_ascending(self, node: ast.Call) -> Vec:
+        """uint8: the bytes of ascending indices."""
+        index = self.vector(node.args[0])
+        if not self.ascends(index.name, self.n):
+            raise CompileError(
+                f"pack_ascending takes indices of {self.input} from filter, topk or "
+                "random_indices, or of those what gather takes at others",
+                node.pos,
+            )
+        found = self.emit("pack_ascending", [], "i64", ["", index.name])
+        found.vec[0] = self.new_vector(f"{index.name}_packed", "u<8>", found)
+        return Vec(found.vec[0])
+
+    def ascends(self, name: str, below: Instr) -> bool:
+        """True if a vector has ascending indices below a size, whatever the gradient is."""
+        for node in self.body:
+            if isinstance(node, Instr) and node.vec[:1] == [name]:
+                if node.op == "random_indices":
+                    return node.attrs["run"] == 1 and node.args[0] is below
+                sparse = node.op in ("compact", "topk")
+                return sparse and self.vectors[node.vec[1]].size is below
+            if isinstance(node, Loop) and name in node_writes(node):
+                if [instr.op for instr in node.body] != ["load", "load_at", "store"]:
+                    return False
+                at, source = node.body[0].vec[0], node.body[1].vec[0]
+                return self.ascends(at, self.vectors[source].size) and self.ascends(source, below)
+        return False
+
     def concat(self, node: ast.Call) -> None:
         fields, args, vectors = [], [], []
         for arg in node.args:
             inner, order, multiple = self.pack_of(arg)
-            value = self.expr(inner)
+            if isinstance(arg, ast.Call) and arg.name == "pack_ascending":
+                self.expect_args(arg, 1)
+                value = self.pack_ascending(arg)
+            else:
+                value = self.expr(inner)
             if isinstance(value, Vec):
                 vector = self.vectors[value.name]
                 if vector.kind != "temp" or value.name in vectors:
@@ -81,13 +113,21 @@ class Payloads:
             raise CompileError(
                 f"extract takes extract({self.input}, fields...) in a decoder", node.pos
             )
+        packed: list[tuple[str, str]] = []
         for arg in node.args[1:]:
             inner, order, multiple = self.pack_of(arg)
+            ascending = isinstance(arg, ast.Call) and arg.name == "pack_ascending"
+            if ascending:
+                self.expect_args(arg, 1)
+                (inner,) = arg.args
             if not isinstance(inner, ast.Name):
                 raise CompileError("extract fills variables; expected a name", arg.pos)
             target = self.env.get(inner.name)
             if isinstance(target, Scalar) and inner.name in self.params:
                 self.expect_param(inner, target)
+            elif isinstance(target, Unset) and ascending:
+                data = self.extract_ascending(inner, target.declaration)
+                packed.append((inner.name, data))
             elif isinstance(target, Unset):
                 self.extract_field(inner, target.declaration, order, multiple)
             else:
@@ -95,6 +135,9 @@ class Payloads:
                     f"{inner.name} must be declared without a value, or be a parameter", arg.pos
                 )
         self.emit("end_of_payload", [])
+        for index, data in packed:
+            size = self.vectors[index].size
+            self.emit("unpack_ascending", [size], "none", [index, data])
 
     def expect_param(self, node: ast.Name, target: Scalar) -> None:
         """A parameter that travels in the payload must be the one we decode with."""
@@ -114,15 +157,33 @@ class Payloads:
                 value = self.cast(value, "u32")
             self.env[node.name] = Scalar(value, type_)
             return
-        size = self.n
-        if declaration.size is not None:
-            size = self.whole(declaration.size)
-        if size is not self.n:
-            fits = self.emit("le", [size, self.n], "bool")
-            message = f"{node.name} must not have more elements than the gradient"
-            self.emit("require", [fits], "none", message=message)
+        size = self.field_size(node, declaration)
         self.vectors[node.name] = Vector(
             node.name, scope.storage(type_), size, "field", order, multiple
         )
         self.emit("field_vector", [size], "none", [node.name])
         self.env[node.name] = Vec(node.name, type_)
+
+    def field_size(self, node: ast.Name, declaration: ast.Declare) -> Instr:
+        """The elements of a vector in the payload: as many as the gradient's, or fewer."""
+        if declaration.size is None:
+            return self.n
+        size = self.whole(declaration.size)
+        if size is not self.n:
+            fits = self.emit("le", [size, self.n], "bool")
+            message = f"{node.name} must not have more elements than the gradient"
+            self.emit("require", [fits], "none", message=message)
+        return size
+
+    def extract_ascending(self, node: ast.Name, declaration: ast.Declare) -> str:
+        """Takes the bytes of ascending indices from the payload; the name of these bytes."""
+        type_ = declaration.type
+        if not declaration.vector or scope.storage(type_) != "i32":
+            raise CompileError(f"{node.name} must be a vector of int: indices", node.pos)
+        count = self.field_size(node, declaration)
+        size = self.emit("ascending_bytes", [count, self.n], "i64")
+        data = self.new_vector(f"{node.name}_packed", "u<8>", size, "field")
+        self.emit("field_vector", [size], "none", [data])
+        self.vectors[node.name] = Vector(node.name, "i32", count, "temp")
+        self.env[node.name] = Vec(node.name, type_)
+        return data

@@ -17,7 +17,8 @@ Of loop bodies only
 Of functions only
     compact (indices where a mask is 1; the value is their number), topk, sort, random_indices (in
     runs of neighbours: 1 or RUN), scatter, element, field, field_vector, end_of_payload, require,
-    emit
+    pack_ascending (indices to bytes; the value is their number), unpack_ascending (bytes to
+    indices, or the payload is refused), ascending_bytes (of args[0] indices below args[1]), emit
 """
 
 from __future__ import annotations
@@ -223,7 +224,7 @@ class Program:
 _READS = {"load", "load_at", "bucket_load", "element", "emit"}
 _WRITES = {
     "store", "bucket_reduce", "compact", "topk", "sort", "random_indices", "scatter",
-    "field_vector",
+    "field_vector", "pack_ascending", "unpack_ascending",
 }  # fmt: skip
 
 
@@ -231,7 +232,7 @@ def reads(instr: Instr) -> list[str]:
     """Vectors whose content an instruction reads."""
     if instr.op == "scatter":
         return list(instr.vec)  # what it does not write stays
-    if instr.op in ("compact", "topk", "sort"):
+    if instr.op in ("compact", "topk", "sort", "pack_ascending", "unpack_ascending"):
         return instr.vec[1:]
     return list(instr.vec) if instr.op in _READS else []
 
@@ -243,7 +244,9 @@ def writes(instr: Instr) -> list[str]:
 
 def has_effect(instr: Instr) -> bool:
     """True if an instruction must stay even if nothing uses its value."""
-    return instr.op in ("emit", "require", "end_of_payload", "field", "field_vector")
+    return instr.op in (
+        "emit", "require", "end_of_payload", "field", "field_vector", "unpack_ascending"
+    )  # fmt: skip
 
 
 def node_reads(node: Instr | Loop) -> set[str]:

@@ -7,7 +7,7 @@ from hipress.compll.ir.ir import BINARY, COMPARE, Function, Instr, Loop, Program
 _ONLY_IN_LOOPS = {"index", "load", "load_at", "bucket_load", "store", "reduce", "bucket_reduce"}
 _ONLY_OUTSIDE = {
     "compact", "topk", "sort", "scatter", "emit", "field", "field_vector",
-    "end_of_payload", "require", "n", "step", "param",
+    "end_of_payload", "require", "n", "step", "param", "pack_ascending", "unpack_ascending",
 }  # fmt: skip
 
 

@@ -20,7 +20,7 @@ from hipress.compll.passes.slices import replace
 
 _PURE_MEMORY = {"load", "load_at", "bucket_load", "element"}
 _SIDE = {"reduce", "store", "bucket_reduce", "compact", "topk", "sort", "scatter",
-         "random_indices"}  # fmt: skip
+         "random_indices", "pack_ascending"}  # fmt: skip
 _COMPARISONS = {
     "lt": operator.lt, "le": operator.le, "gt": operator.gt, "ge": operator.ge,
     "eq": operator.eq, "ne": operator.ne,

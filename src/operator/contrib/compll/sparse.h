@@ -313,16 +313,20 @@ inline T Element(const T* values, int64_t size, int64_t at) {
 /// True if indices ascend and lie in [0, n).
 template <typename T>
 inline bool ValidIndices(const T* index, int64_t size, int64_t n) {
-  int64_t last = -1;
-  bool good = true;
-  for (int64_t j = 0; j < size; ++j) {
+  auto at = [&](int64_t j) {
     T value;
     std::memcpy(&value, index + j, sizeof(T));
-    const int64_t at = static_cast<int64_t>(value);
-    good &= at > last;
-    last = at;
+    return value;
+  };
+  bool good = size <= 0 || (at(0) >= 0 && static_cast<int64_t>(at(size - 1)) < n);
+  I wrong = {};
+  int64_t j = 1;
+  for (; j + kLanes <= size; j += kLanes) {
+    wrong |= Ones(Ge(Load<false>(index, j - 1, kLanes), Load<false>(index, j, kLanes)));
   }
-  return good && last < n;
+  for (int l = 0; l < kLanes; ++l) good &= wrong[l] == 0;
+  for (; j < size; ++j) good &= at(j - 1) < at(j);
+  return good;
 }
 
 }  // namespace

@@ -13,7 +13,7 @@
 #include "operator/contrib/compll/cuda/abi.h"
 #include "operator/contrib/compll/cuda/packing.cuh"
 #include "operator/contrib/compll/cuda/payload.cuh"
-#include "operator/contrib/compll/cuda/sparse.cuh"
+#include "operator/contrib/compll/cuda/ascending.cuh"
 
 namespace hipress {
 namespace compll {

@@ -18,38 +18,44 @@ namespace {
 
 // Compaction: indices of the bits that are set, ascending --------------------
 
-/// Word w of a mask of n bits, in a part of the workspace, which is rounded up to 16 bytes.
-COMPLL_DEVICE uint32_t MaskWord(const uint8_t* mask, int64_t n, int64_t w) {
-  const uint32_t word = reinterpret_cast<const uint32_t*>(mask)[w];
-  const int64_t left = n - 32 * w;
-  return left >= 32 ? word : word & ((1u << left) - 1);
-}
+/// Words of a mask of n bits, in a part of the workspace, which is rounded up to 16 bytes.
+struct MaskWords {
+  const uint8_t* mask;
+  int64_t n;
+  COMPLL_DEVICE uint32_t operator()(int64_t w) const {
+    const uint32_t word = reinterpret_cast<const uint32_t*>(mask)[w];
+    const int64_t left = n - 32 * w;
+    return left >= 32 ? word : word & ((1u << left) - 1);
+  }
+};
 
-template <class Team>
-COMPLL_DEVICE void CountBits(const Team& team, Shared& shared, const uint8_t* mask, int64_t n,
+/// \param words word(w): bits 32 * w and following, of n in all
+template <class Team, class Words>
+COMPLL_DEVICE void CountBits(const Team& team, Shared& shared, const Words& words, int64_t n,
                              uint32_t* counts) {
   const Part part(team, Blocks(n, 32));
   uint32_t count = 0;
   for (int64_t w = part.begin + threadIdx.x; w < part.end; w += kThreads) {
-    count += static_cast<uint32_t>(__popc(MaskWord(mask, n, w)));
+    count += static_cast<uint32_t>(__popc(words(w)));
   }
   count = SumBlock(shared, count);
   if (threadIdx.x == 0) counts[team.Block()] = count;
 }
 
-template <class Team>
-COMPLL_DEVICE void WriteBits(const Team& team, Shared& shared, const uint8_t* mask, int64_t n,
-                             const uint32_t* before, int32_t* out) {
+/// put(j, which one) for the j-th bit that is set.
+template <class Team, class Words, class Put>
+COMPLL_DEVICE void WriteBits(const Team& team, Shared& shared, const Words& words, int64_t n,
+                             const uint32_t* before, const Put& put) {
   const Part part(team, Blocks(n, 32));
   int64_t at = before[team.Block()];
   for (int64_t first = part.begin; first < part.end; first += kThreads) {
     const int64_t w = first + threadIdx.x;
-    uint32_t word = w < part.end ? MaskWord(mask, n, w) : 0;
+    uint32_t word = w < part.end ? words(w) : 0;
     if (!__syncthreads_or(word != 0)) continue;
     uint32_t total = 0;
     int64_t to = at + ScanBlock(shared, static_cast<uint32_t>(__popc(word)), &total);
     for (; word != 0; word &= word - 1) {
-      out[to++] = static_cast<int32_t>(32 * w + __ffs(static_cast<int>(word)) - 1);
+      put(to++, 32 * w + __ffs(static_cast<int>(word)) - 1);
     }
     at += total;
   }

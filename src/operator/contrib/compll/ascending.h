@@ -1,0 +1,133 @@
+/*!
+ * \file ascending.h
+ * \brief Ascending indices in few bytes: Elias, "Efficient storage and retrieval by content and
+ *        address of static files", J. ACM 1974, and Fano, 1971.
+ *
+ * Of k indices below n, the lowest l = log2(n / k) bits of each (rounded down) are packed as they
+ * are. What is above them is in unary before that: bit (index >> l) + j is set for index j. So an
+ * index takes l + 1 + n / (k * 2^l) bits, at most half a bit more than any code needs if the indices
+ * are random. From k = n / 4 on a mask of n bits is smaller, and takes its place (l = 0).
+ */
+#ifndef HIPRESS_OPERATOR_CONTRIB_COMPLL_ASCENDING_H_
+#define HIPRESS_OPERATOR_CONTRIB_COMPLL_ASCENDING_H_
+
+#include "operator/contrib/compll/sparse.h"
+
+namespace hipress {
+namespace compll {
+namespace {
+
+/// How `count` indices below n are laid out.
+struct Ascending {
+  int low;         ///< bits of an index that are packed as they are
+  int64_t upper;   ///< bits of the mask, or of the unary parts
+  int64_t begin;   ///< bytes before the packed bits
+  Ascending(int64_t count, int64_t n)
+      : low(count > 0 && count < (n + 3) / 4 ? 63 - __builtin_clzll(n / count) : 0),
+        upper(count <= 0 ? 0 : low == 0 ? n : count + ((n - 1) >> low)),
+        begin((upper + 7) / 8) {}
+};
+
+inline int64_t AscendingBytes(int64_t count, int64_t n) {
+  const Ascending layout(count, n);
+  return layout.begin + (count * layout.low + 7) / 8;
+}
+
+/// Writes bits one after the other, and nothing after the last byte.
+class BitWriter {
+ public:
+  explicit BitWriter(uint8_t* out) : out_(out), word_(0), filled_(0) {}
+  /// \param value below 2^bits, bits < 64
+  COMPLL_INLINE void Put(uint64_t value, int bits) {
+    word_ |= value << filled_;
+    filled_ += bits;
+    if (filled_ < 64) return;
+    std::memcpy(out_, &word_, sizeof(word_));
+    out_ += sizeof(word_);
+    filled_ -= 64;
+    word_ = filled_ == 0 ? 0 : value >> (bits - filled_);
+  }
+  void End() { std::memcpy(out_, &word_, static_cast<size_t>((filled_ + 7) / 8)); }
+
+ private:
+  uint8_t* out_;
+  uint64_t word_;
+  int filled_;
+};
+
+/// The lowest bits of indices, packed.
+inline void PackLow(const int32_t* index, int64_t count, int low, uint8_t* out) {
+  BitWriter writer(out);
+  const uint64_t mask = (uint64_t(1) << low) - 1;
+  const int64_t each = low < 16 ? 4 : 2;  // joined before they are written
+  int64_t j = 0;
+  for (; j + each <= count; j += each) {
+    uint64_t joined = (index[j] & mask) | (index[j + 1] & mask) << low;
+    if (each == 4) {
+      joined |= ((index[j + 2] & mask) | (index[j + 3] & mask) << low) << 2 * low;
+    }
+    writer.Put(joined, static_cast<int>(each) * low);
+  }
+  for (; j < count; ++j) writer.Put(index[j] & mask, low);
+  writer.End();
+}
+
+/// Replaces position j of the unary parts' j-th bit by the index.
+inline void AddLow(const uint8_t* data, int64_t count, int low, int32_t* index) {
+  const int64_t bytes = (count * low + 7) / 8;
+  int64_t j = 0;
+  if constexpr (kLanes >= 8) {  // so that a vector's bits begin with a byte
+    const I first = Lanes(0) * low / 32;
+    const U shift = reinterpret_cast<U>(Lanes(0) * low % 32), mask = Set((uint32_t(1) << low) - 1);
+    for (; j * low / 8 + int64_t(sizeof(U)) <= bytes && j + kLanes <= count; j += kLanes) {
+      U words;
+      std::memcpy(&words, data + j * low / 8, sizeof(words));
+      const U next = __builtin_shuffle(words, reinterpret_cast<U>(first + 1));
+      const U bits = __builtin_shuffle(words, reinterpret_cast<U>(first)) >> shift |
+                     (next << 1) << (31 - shift);
+      const I high = (Load<false>(index, j, kLanes) - Lanes(j)) << low;
+      Store<false>(index, j, kLanes, high | reinterpret_cast<I>(bits & mask));
+    }
+  }
+  for (; j < count; ++j) {
+    const int64_t bit = j * low, left = bytes - bit / 8;
+    uint64_t word = 0;
+    std::memcpy(&word, data + bit / 8, left >= 8 ? 8 : static_cast<size_t>(left));
+    const uint64_t high = static_cast<uint64_t>(index[j] - j) << low;
+    index[j] = static_cast<int32_t>(high | (word >> (bit % 8) & ((uint64_t(1) << low) - 1)));
+  }
+}
+
+/// Ascending indices to AscendingBytes(count, n) bytes. They must be below n.
+inline void PackAscending(const int32_t* index, int64_t count, int64_t n, uint8_t* out) {
+  const Ascending layout(count, n);
+  const bool unary = layout.low > 0;
+  uint64_t word = 0;
+  int64_t at = 0;  // of `word` among the upper bits
+  auto store = [&](int64_t next) {
+    for (; at < next; ++at, word = 0) std::memcpy(out + 8 * at, &word, sizeof(word));
+  };
+  for (int64_t j = 0; j < count; ++j) {
+    const int64_t bit = (index[j] >> layout.low) + (unary ? j : 0);
+    if (bit / 64 != at) store(bit / 64);
+    word |= uint64_t(1) << (bit % 64);
+  }
+  store(layout.begin / 8);
+  std::memcpy(out + 8 * at, &word, static_cast<size_t>(layout.begin % 8));
+  if (unary) PackLow(index, count, layout.low, out + layout.begin);
+}
+
+/// Their indices again, with room for a tile after them; false if no indices have these bytes.
+inline bool UnpackAscending(const uint8_t* data, int64_t count, int64_t n, int32_t* index) {
+  const Ascending layout(count, n);
+  if (CountBits(data, layout.upper) != count) return false;
+  Compact(data, layout.upper, index);
+  if (layout.low > 0) AddLow(data + layout.begin, count, layout.low, index);
+  return ValidIndices(index, count, n);
+}
+
+}  // namespace
+}  // namespace compll
+}  // namespace hipress
+
+#endif  // HIPRESS_OPERATOR_CONTRIB_COMPLL_ASCENDING_H_

@@ -1,0 +1,117 @@
+"""Ascending indices in few bytes: against entropy, between backends, and what is refused."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from compll_helpers import ISAS, from_text
+from hipress import compll
+from hipress.compll.backends.packing import ascending_bytes, pack_ascending, unpack_ascending
+
+MARKED = """
+void Encode(float* g, uint8* c) {
+  int* sent = filter(range(g.size), [&](int i) -> bool { return g[i] != 0; });
+  c = concat(uint32(sent.size), pack_ascending(sent));
+}
+void Decode(uint8* c, float* g) {
+  uint32 count;
+  int index[count];
+  extract(c, count, pack_ascending(index));
+  g = scatter(g.size, index, map(index, [&](int i) -> float { return 1; }));
+}
+"""
+
+
+def some(n: int, count: int, seed: int = 0) -> np.ndarray:
+    return np.sort(np.random.default_rng(seed).choice(n, count, replace=False))
+
+
+@pytest.mark.parametrize("n", [1, 2, 7, 8, 9, 31, 64, 100])
+def test_every_number_of_indices_comes_back(n):
+    for count in range(n + 1):
+        for index in (some(n, count), np.arange(count), np.arange(n - count, n)):
+            data = pack_ascending(index, n)
+            assert len(data) == ascending_bytes(count, n)
+            np.testing.assert_array_equal(unpack_ascending(data, count, n), index)
+
+
+@pytest.mark.parametrize("density", [0.5, 0.25, 0.1, 0.03, 0.01, 0.001])
+def test_an_index_takes_little_more_than_its_entropy(density):
+    n = 1 << 20
+    count = int(density * n)
+    rest = 1 - density
+    entropy = -n * (density * math.log2(density) + rest * math.log2(rest))
+    assert 8 * ascending_bytes(count, n) < entropy + max(0.62 * count, 0.25 * n * (density > 0.2))
+
+
+def test_more_indices_take_no_less_memory():
+    """Bounds of sizes count on it: but for a byte where two parts are rounded up."""
+    for n in (5, 100, 1000, 4097):
+        sizes = [ascending_bytes(count, n) for count in range(n + 1)]
+        most = np.maximum.accumulate(sizes)
+        assert (most - sizes).max() <= 1
+
+
+@pytest.mark.parametrize("isa", ISAS)
+@pytest.mark.parametrize("n", [1, 63, 1000, 70000])
+def test_compiled_code_has_the_interpreters_bytes(isa, n):
+    program = from_text(MARKED)
+    compiled, reference = compll.Compiled(program, isa), compll.Interpreter(program)
+    counts = {0, 1, n // 3, n // 4, (n + 3) // 4, n // 5, n // 40, n // 999, n}
+    for count in sorted(counts):
+        for index in (some(n, count), np.arange(n - count, n)):
+            gradient = np.zeros(n, np.float32)
+            gradient[index] = 1
+            payload = compiled.encode(gradient)
+            assert payload == reference.encode(gradient)
+            assert payload[4:] == pack_ascending(index, n)
+            np.testing.assert_array_equal(compiled.decode(payload, n), gradient)
+
+
+@pytest.mark.parametrize("isa", ISAS)
+@pytest.mark.parametrize(("count", "upper"), [(3, 6), (40, 40 + 62), (300, 1000)])
+def test_bytes_that_no_indices_have_are_refused(isa, count, upper):
+    """Whatever bit is turned, both see the same: other indices, or none."""
+    n = 1000
+    program = from_text(MARKED)
+    compiled, reference = compll.Compiled(program, isa), compll.Interpreter(program)
+    payload = bytearray(np.array([count], np.uint32).tobytes() + pack_ascending(some(n, count), n))
+    refused = 0
+    for bit in range(32, 8 * len(payload)):
+        turned = bytearray(payload)
+        turned[bit // 8] ^= 1 << bit % 8
+        seen = []
+        for coder in (compiled, reference):
+            try:
+                seen.append(coder.decode(bytes(turned), n).tobytes())
+            except compll.PayloadError as error:
+                assert "must have indices that ascend and are below 1000" in str(error)
+                seen.append(None)
+        assert seen[0] == seen[1]
+        refused += seen[0] is None
+    assert refused >= 8 * -(-upper // 8), "one more or less in the mask, or in the unary parts"
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("int* at = topk(g, 3); c = concat(pack_ascending(gather(at, filter(range(9), "
+         "[&](int i) -> bool { return i > 3; }))));", "pack_ascending takes indices of g"),
+        ("c = concat(pack_ascending(map(g, [&](float v) -> int { return 1; })));",
+         "pack_ascending takes indices of g"),
+        ("c = concat(pack_ascending(filter(range(7), [&](int i) -> bool { return i > 3; })));",
+         "pack_ascending takes indices of g"),
+        ("c = concat(pack_ascending(g, 2));", "pack_ascending takes"),
+    ],
+)  # fmt: skip
+def test_only_what_surely_ascends_is_packed(text, message):
+    with pytest.raises(compll.CompileError, match=message):
+        from_text("void Encode(float* g, uint8* c) { " + text + " }")
+
+
+def test_what_was_packed_is_a_vector_of_int():
+    with pytest.raises(compll.CompileError, match="index must be a vector of int: indices"):
+        from_text(MARKED.replace("int index[count]", "float index[count]"))
