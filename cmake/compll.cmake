@@ -8,7 +8,7 @@ if(compll_status)
     "pip install lark numpy, or name another Python with -DPython3_EXECUTABLE=...")
 endif()
 
-set(COMPLL_BUILTINS 1bit 2bit bf16 dgc fp16 graddrop maxmin maxminef natural onebit randomk tbq ternary terngrad topk)
+set(COMPLL_BUILTINS 1bit 2bit bf16 dgc fp16 graddrop maxmin maxminef natural onebit randomk stc tbq ternary terngrad topk)
 set(compll_isas baseline)
 if(CMAKE_SYSTEM_PROCESSOR MATCHES "^(x86_64|AMD64|amd64)$")
   set(HIPRESS_WIDE_ISAS avx2 avx512 CACHE STRING "Instruction sets to compile codecs for, too")

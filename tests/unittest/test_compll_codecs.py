@@ -20,9 +20,9 @@ from hipress import compll
 from hipress.compll.backends import packing
 
 BUILT_IN = SPECS
-WITH_ERROR_FEEDBACK = ["1bit", "2bit", "onebit", "ternary"]
+WITH_ERROR_FEEDBACK = ["1bit", "2bit", "onebit", "stc", "ternary"]
 WITH_RESIDUAL = ["1bit", "2bit", "dgc", "graddrop", "maxminef", "onebit", "randomk", "tbq"]
-WITH_RESIDUAL += ["ternary", "topk"]
+WITH_RESIDUAL += ["stc", "ternary", "topk"]
 SERVER = (sys.executable, "-c", "from hipress.node import Node; Node().serve()")
 
 HALVES = """
@@ -193,23 +193,32 @@ def test_residual_is_what_was_not_sent(name, first, seed):
         residual = codec.residual
 
 
+@pytest.mark.parametrize("name", ["stc", "ternary"])
 @pytest.mark.parametrize("threshold", [1.0, 2.0, 4.0])
-def test_ternary_sends_elements_that_are_all_as_large(threshold: float):
-    codec = hipress.Compressor("ternary", threshold=threshold)
+def test_elements_that_are_all_as_large_are_sent(name: str, threshold: float):
+    codec = hipress.Compressor(name, threshold=threshold)
     equal = np.full(4096, 0.1, np.float32)  # whose mean, in float32, is above them
     for _ in range(4):
         np.testing.assert_allclose(codec.decode(codec.encode(equal), equal.size), equal, rtol=1e-5)
     assert np.abs(codec.residual).max() < 1e-5
 
 
-def test_ternary_sends_the_mean_of_what_is_large_of_the_running_sum():
-    codec = hipress.Compressor("ternary", threshold=1, momentum=0.5)
+@pytest.mark.parametrize("name", ["stc", "ternary"])
+def test_the_mean_of_what_is_large_of_the_running_sum_is_sent(name: str):
+    codec = hipress.Compressor(name, threshold=1, momentum=0.5)
     codec.encode(np.array([1, -1, 1, -1], np.float32))  # sent exactly; the momentum stays
     x = np.array([3.5, -2.5, 0.5, 0.5], np.float32)  # the running sum is 4, -3, 1, 0: mean 2
     decoded = codec.decode(codec.encode(x), 4)
     np.testing.assert_array_equal(decoded, [3.5, -3.5, 0, 0])
     np.testing.assert_array_equal(codec.residual, [0.5, 0.5, 1, 0])
-    assert "momentum=0 " in hipress.Compressor("ternary", momentum=0.5).for_sum_of(2).config + " "
+    assert "momentum=0 " in hipress.Compressor(name, momentum=0.5).for_sum_of(2).config + " "
+
+
+def test_stc_sends_nothing_of_zeros():
+    codec = hipress.Compressor("stc")
+    payload = codec.encode(np.zeros(100000, np.float32))
+    assert len(payload) == 8
+    assert not codec.decode(payload, 100000).any()
 
 
 def test_terngrad_is_unbiased():

@@ -29,7 +29,8 @@ VARIANTS = {
     "maxminef": [{"bits": b, "bucket": 192} for b in (2, 3, 8)]
     + [{"bucket": 64}, {"bucket": 8192}],
     "dgc": [{"ratio": 0.1, "clip": 1.0, "warmup": 8}, {"ratio": 1.0, "momentum": 0.0}],
-    "ternary": [{"momentum": 0.9}, {"threshold": 0.0}, {"threshold": 1.0, "momentum": 0.5}],
+    "ternary": [{"momentum": 0.9}, {"threshold": 0.0}, {"threshold": 4.0, "momentum": 0.5}],
+    "stc": [{"momentum": 0.9}, {"threshold": 0.0}, {"threshold": 1.0, "momentum": 0.5}],
     "topk": [{"ratio": 1.0}, {"ratio": 1e-9}],
     "graddrop": [{"drop": 0.0}, {"drop": 0.5}],
     "2bit": [{"threshold": 0.1}],

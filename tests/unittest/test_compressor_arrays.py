@@ -14,7 +14,7 @@ from compll_helpers import gradient, same_bits
 N = 1000
 SPARSE = "dgc"
 STATEFUL = ["none", "1bit", "2bit", "onebit", "tbq", "dgc", "graddrop", "randomk", "topk",
-            "ternary", "terngrad", "maxmin", "maxminef", "natural"]  # fmt: skip
+            "stc", "ternary", "terngrad", "maxmin", "maxminef", "natural"]  # fmt: skip
 
 
 def torch_tensor(x: np.ndarray, dtype: str) -> object:

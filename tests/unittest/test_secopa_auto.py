@@ -25,7 +25,7 @@ def test_the_threshold_is_where_the_curves_cross():
 @pytest.mark.parametrize(
     ("params", "harmless"),
     [
-        *(({"type": t}, t not in ("dgc", "graddrop", "randomk", "topk")) for t in codecs()),
+        *(({"type": t}, t not in ("dgc", "graddrop", "randomk", "stc", "topk")) for t in codecs()),
         ({"type": "tbq", "threshold": 0.5, "min_size": 3, "topology": "ring"}, True),
         ({"type": "ternary", "momentum": 0}, True),
         ({"type": "ternary", "momentum": "0.5"}, False),

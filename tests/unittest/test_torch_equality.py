@@ -20,6 +20,7 @@ CODECS = {
     "onebit": {},
     "tbq": {"threshold": 0.3},
     "ternary": {"momentum": 0.9},
+    "stc": {},
     "terngrad": {},
     "maxmin": {},
     "maxminef": {},

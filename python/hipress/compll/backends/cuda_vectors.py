@@ -127,7 +127,8 @@ class VectorWriter:
         size = owner.size(mask)
         step.body.append(
             f"WriteBits(team, shared, MaskWords{{{owner.memory(mask)}, {size}}}, {size}, {counts}, "
-            f"[&](int64_t j, int64_t i) {{ {owner.memory(target)}[j] = static_cast<int32_t>(i); }});"
+            f"[&](int64_t j, int64_t i) {{ {owner.memory(target)}[j] = static_cast<int32_t>(i); "
+            "});"
         )
 
     def do_pack_ascending(self, instr: Instr) -> None:

@@ -61,14 +61,14 @@ class Layout:
 
     def bound(self, size: Instr) -> Instr:
         """An upper bound of a size; clears `fixed` if the size itself depends on data."""
-        if size.op in ("compact", "pack_ascending"):
+        if size.op == "compact":
             self.fixed = False
+            return self.bound(self.function.vectors[size.vec[1]].size)
+        if size.op == "pack_ascending":
             most = self.bound(self.function.vectors[size.vec[1]].size)
-            if size.op == "compact":
-                return most
-            # Fewer indices can take a byte more, since two parts are rounded up to bytes.
             most = self._emit("ascending_bytes", [most, self._emit("n", [])])
-            return self._emit("add", [most, self._const(1)])
+            # Fewer indices can take a byte more, since two parts are rounded up to bytes.
+            return most if self.fixed else self._emit("add", [most, self._const(1)])
         if size.op in ("topk", "random_indices"):
             if size.op == "random_indices":
                 most, wanted = self.bound(size.args[0]), size.args[1]

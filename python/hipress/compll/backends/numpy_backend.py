@@ -288,7 +288,7 @@ class _Run:
         target, index = instr.vec[0], self.memory[instr.vec[1]].astype(np.int64)
         if vectors[instr.vec[1]].kind == "field" and index.size:
             if index[0] < 0 or index[-1] >= self.n or (np.diff(index) <= 0).any():
-                raise PayloadError(f"the payload must have indices that ascend and are below {self.n}")
+                raise self.bad_indices()
         values = self.memory[instr.vec[2]] if len(instr.vec) > 2 else args[0]
         result = self.memory[target].copy()
         if vectors[target].kind == "output" and self.add_to is not None:
@@ -298,6 +298,9 @@ class _Run:
         self.memory[target] = result
 
     # Payloads ----------------------------------------------------------------------
+
+    def bad_indices(self) -> PayloadError:
+        return PayloadError(f"the payload must have indices that ascend and are below {self.n}")
 
     def do_pack_ascending(self, instr: Instr, args: list) -> int:
         target, index = instr.vec
@@ -310,7 +313,7 @@ class _Run:
         data = self.memory[source].astype(np.uint8).tobytes()
         index = packing.unpack_ascending(data, args[0], self.n)
         if index is None:
-            raise PayloadError(f"the payload must have indices that ascend and are below {self.n}")
+            raise self.bad_indices()
         self.memory[target] = index
 
     def do_emit(self, instr: Instr, args: list) -> None:

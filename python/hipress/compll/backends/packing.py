@@ -32,10 +32,11 @@ def unpack(data: bytes, count: int, bits: int, order: str) -> np.ndarray:
     return (ones << shifts).sum(axis=1, dtype=np.int32)
 
 
-# Ascending indices (Elias, "Efficient storage and retrieval by content and address of static files",
-# J. ACM 1974; Fano 1971): of k indices below n each one's lowest l bits as they are, l = log2(n / k)
-# rounded down, and what is above them in unary, bit (index >> l) + j for index j. That takes at most
-# half a bit an index more than any code could of k random ones. From n / 4 on a mask is smaller.
+# Ascending indices (Elias, "Efficient storage and retrieval by content and address of static
+# files", J. ACM 1974; Fano 1971): of k indices below n each one's lowest l bits as they are, l =
+# log2(n / k) rounded down, and what is above them in unary, bit (index >> l) + j for index j. That
+# takes about half a bit an index more than the best code of k random ones. From n / 4 on a mask of
+# n bits is smaller.
 
 
 def _low_bits(count: int, n: int) -> int:

@@ -5,7 +5,7 @@
  *
  * Of k indices below n, the lowest l = log2(n / k) bits of each (rounded down) are packed as they
  * are. What is above them is in unary before that: bit (index >> l) + j is set for index j. So an
- * index takes l + 1 + n / (k * 2^l) bits, at most half a bit more than any code needs if the indices
+ * index takes l + 1 + n / (k * 2^l) bits, about half a bit more than the best code if the indices
  * are random. From k = n / 4 on a mask of n bits is smaller, and takes its place (l = 0).
  */
 #ifndef HIPRESS_OPERATOR_CONTRIB_COMPLL_ASCENDING_H_
