@@ -147,13 +147,17 @@ class Engine:
             work.wait()
             return
         deadline = time.monotonic() + self.timeout
+        done = False
         while True:
             left = max(deadline - time.monotonic(), 0.001)
             try:
                 work.wait(datetime.timedelta(seconds=min(left, _LOOK)))
                 return
             except RuntimeError as error:
-                over = work.is_completed() or left <= _LOOK
+                if work.is_completed() and not done:
+                    done = True  # perhaps since that wait ended: the next says how, and at once
+                    continue
+                over = done or left <= _LOOK
                 lost, told = self._lost_ranks() if over else ([], self._told())
                 if told:
                     raise HipressError(f"{what}: {told}") from error
