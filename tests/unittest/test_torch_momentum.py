@@ -1,6 +1,7 @@
 """Shared momentum: every rank compresses the next value of the sum that all of them have."""
 
 import copy
+import gc
 
 import pytest
 
@@ -177,6 +178,28 @@ def all_of_it(rank):
     for check in (sgd_has_it, adam_has_it, overflows, sum_overflows, refuses):
         check(rank)
     return found, in_another_job(rank)
+
+
+def in_waves(rank):
+    """A gradient's partitions come one after the other, and each gets its momentum once."""
+    from hipress.torch.plan import Plan
+
+    Plan.WAVE = 10_000
+    found = [
+        equals_reference(rank, 4, type, {}, topology)
+        for type, topology in (
+            ("onebit", "ps"), ("stc", "ring"), ("maxminef", "tree"), ("onebit", "butterfly"),
+            ("ternary", "star"), ("stc", "hierarchical"),
+        )
+    ]  # fmt: skip
+    plans = [plan for plan in gc.get_objects() if isinstance(plan, Plan)]
+    assert max(plan.waves for plan in plans) > 1
+    return found
+
+
+def test_in_waves_on_every_topology_too():
+    results = succeed_all(run_ranks(in_waves, 4))
+    assert all(found == results[0] for found in results)
 
 
 def test_what_is_compressed_is_the_next_value_of_the_shared_sum():
