@@ -98,6 +98,8 @@ class Postoffice::Impl final : public VanReceiver {
   void SendNews(NodeId to, Message message, int priority);
   void AwaitTold(std::unique_lock<std::mutex>* lock);
   bool IsDead(NodeId node) const;
+  /// Whether a node is a member of the job, as far as this node knows, and has neither died nor left.
+  bool Lives(NodeId node) const;
   /// Tells the receiver what has happened, without the lock.
   void Tell();
   bool AllWorkersLeft() const;

@@ -62,7 +62,8 @@ void Postoffice::Impl::OnDown(NodeId peer, bool graceful, const std::string& rea
     std::lock_guard<std::mutex> lock(mutex_);
     up_.erase(peer);
     if (stopping_ || IsDead(self())) return;
-    const std::string held_up = graceful || !member_check_ ? "" : van_->HeldUp();
+    const bool lost = !graceful && (state_ ? state_->Lives(peer) : Lives(peer));
+    const std::string held_up = lost && member_check_ ? van_->HeldUp() : "";
     if (!held_up.empty()) {
       // Others took this node for dead, and leave because of it: it must not blame them.
       const std::string what = Describe(self()) + " died: it was held up for " + held_up;
@@ -85,9 +86,13 @@ std::string Postoffice::Impl::Describe(NodeId node) const {
   return node.ToString() + (address.empty() ? "" : " (" + address + ")");
 }
 
+bool Postoffice::Impl::Lives(NodeId peer) const {
+  return (peer == Scheduler() || roster_.addresses.count(peer) != 0) && !IsDead(peer) &&
+         left_.count(peer) == 0;
+}
+
 void Postoffice::Impl::LostPeer(NodeId peer, bool graceful, const std::string& reason) {
-  if (peer != Scheduler() && roster_.addresses.count(peer) == 0) return;
-  if (IsDead(peer) || left_.count(peer) != 0) return;
+  if (!Lives(peer)) return;
   // A worker leaves in peace only after the start, be it that this node has not heard of its end yet.
   const bool needed =
       peer.role != Role::kWorker && (options_.role == Role::kWorker || !started_);

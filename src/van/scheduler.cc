@@ -161,7 +161,7 @@ void SchedulerState::OnDown(NodeId peer, bool graceful, const std::string& reaso
                   (missing.empty() ? "went away while the job was starting: it " + reason
                                    : "gave up waiting for " + missing));
   }
-  if (!Knows(peer) || dead_.count(peer) != 0 || left_.count(peer) != 0) return;
+  if (!Lives(peer)) return;
   if (!graceful || phase_ == Phase::kConnecting) {
     return Die(peer, Describe(peer) + " died: it " + reason);
   }

@@ -47,6 +47,10 @@ class SchedulerState {
   Phase phase() const { return phase_; }
   const std::string& failure() const { return failure_; }
   bool Knows(NodeId node) const { return addresses_.count(node) != 0; }
+  /// Whether a node is a member of the job that has neither died nor left.
+  bool Lives(NodeId node) const {
+    return Knows(node) && dead_.count(node) == 0 && left_.count(node) == 0;
+  }
 
  private:
   struct Applicant {

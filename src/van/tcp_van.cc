@@ -259,7 +259,9 @@ class TcpCore final : public ConnectionOwner {
     auto stalled = now - last_tick_ - interval;
     if (stalled < options_.heartbeat_timeout / 4) stalled = stalled.zero();
     last_tick_ = now;
-    if (stalled > stalled.zero()) {
+    // A short pause does not hide the long one that was just before it.
+    const bool over = now - held_up_until_ >= options_.heartbeat_timeout;
+    if (stalled > (over ? stalled.zero() : held_up_)) {
       held_up_ = stalled;
       held_up_until_ = now;
     }

@@ -168,16 +168,16 @@ class Plan(Layout):
         handle, flag = self._codecs.decoder(kind)._handle, FLAGS[self._dtype]
         # What is not compressed comes in the type it was encoded from, and a sum is float32.
         plain = self._codecs.identity(kind) and self._wire(kind) != flag
-        partial = self._partial[:count]
 
         def run(address: int | bytes, size: int, out: torch.Tensor) -> None:
-            to, dtype = (partial, FLOAT32) if plain else (out, flag)
+            # Memory of its own: a kept payload may be decoded when another plan's thread runs this.
+            to, dtype = (torch.empty(count), FLOAT32) if plain else (out, flag)
             check_call(
                 lib.HipressCodecDecode(handle, address, size, count, dtype, to.data_ptr()),
                 RuntimeError,
             )
             if plain:
-                out.copy_(partial)
+                out.copy_(to)
 
         return run
 

@@ -98,28 +98,38 @@ inline void AddLow(const uint8_t* data, int64_t count, int low, int32_t* index) 
   }
 }
 
-/// Ascending indices to AscendingBytes(count, n) bytes. They must be below n.
-inline void PackAscending(const int32_t* index, int64_t count, int64_t n, uint8_t* out) {
-  const Ascending layout(count, n);
-  const bool unary = layout.low > 0;
+/// Sets bit (index >> low) + j for each index, or bit `index` of a mask.
+template <bool kUnary>
+inline void PackUpper(const int32_t* index, int64_t count, const Ascending& layout, uint8_t* out) {
   uint64_t word = 0;
-  int64_t at = 0;  // of `word` among the upper bits
+  int64_t at = 0;  // of `word` among the words
   auto store = [&](int64_t next) {
     for (; at < next; ++at, word = 0) std::memcpy(out + 8 * at, &word, sizeof(word));
   };
   for (int64_t j = 0; j < count; ++j) {
-    const int64_t bit = (index[j] >> layout.low) + (unary ? j : 0);
-    if (bit / 64 != at) store(bit / 64);
-    word |= uint64_t(1) << (bit % 64);
+    const uint64_t bit = kUnary ? (static_cast<uint32_t>(index[j]) >> layout.low) + uint64_t(j)
+                                : static_cast<uint32_t>(index[j]);
+    const int64_t next = static_cast<int64_t>(bit >> 6);
+    if (next != at) store(next);
+    word |= uint64_t(1) << (bit & 63);
   }
   store(layout.begin / 8);
   std::memcpy(out + 8 * at, &word, static_cast<size_t>(layout.begin % 8));
-  if (unary) PackLow(index, count, layout.low, out + layout.begin);
+}
+
+/// Ascending indices to AscendingBytes(count, n) bytes. They must be below n.
+inline void PackAscending(const int32_t* index, int64_t count, int64_t n, uint8_t* out) {
+  const Ascending layout(count, n);
+  if (layout.low == 0) return PackUpper<false>(index, count, layout, out);
+  PackUpper<true>(index, count, layout, out);
+  PackLow(index, count, layout.low, out + layout.begin);
 }
 
 /// Their indices again, with room for a tile after them; false if no indices have these bytes.
 inline bool UnpackAscending(const uint8_t* data, int64_t count, int64_t n, int32_t* index) {
   const Ascending layout(count, n);
+  // What pads the last byte could otherwise be a part that is too large for 32 bits.
+  if (layout.upper % 8 != 0 && data[layout.begin - 1] >> (layout.upper % 8) != 0) return false;
   if (CountBits(data, layout.upper) != count) return false;
   Compact(data, layout.upper, index);
   if (layout.low > 0) AddLow(data + layout.begin, count, layout.low, index);

@@ -89,7 +89,9 @@ COMPLL_DEVICE void UnpackAscending(const Team& team, Shared& shared, const uint8
   const Ascending layout(count, n);
   const PayloadWords lower = {data + layout.begin, Blocks(count * layout.low, 8)};
   auto put = [&](int64_t j, int64_t bit) {
-    if (layout.low > 0) {
+    if (bit >= layout.upper) {
+      bit = n;  // which is refused; shifted it might not fit into 32 bits
+    } else if (layout.low > 0) {
       bit = ((bit - j) << layout.low) | GetBits(lower, j * layout.low, layout.low);
     }
     index[j] = static_cast<int32_t>(bit);
