@@ -118,9 +118,7 @@ void Postoffice::Impl::Die(NodeId node, const std::string& what) {
 
 void Postoffice::Impl::TellPeers(NodeId node, const std::string& what) {
   for (const NodeId peer : up_) {
-    const bool member = peer == Scheduler() || roster_.addresses.count(peer) != 0;
-    if (!member || IsDead(peer) || left_.count(peer) != 0) continue;
-    SendNews(peer, NodeDown(node, what), kNewsPriority);
+    if (Lives(peer)) SendNews(peer, NodeDown(node, what), kNewsPriority);
   }
 }
 

@@ -174,7 +174,7 @@ void SchedulerState::OnReport(NodeId from, const Message& message) {
   const NodeId node = NodeId::Unpack(static_cast<uint32_t>(message.header.key));
   if (!Knows(from)) throw ProtocolError("it reports a death but is no member of the job");
   if (!Knows(node)) throw ProtocolError("it reports the death of a node that does not exist");
-  if (dead_.count(node) != 0 || left_.count(node) != 0 || dead_.count(from) != 0) return;
+  if (!Lives(node) || dead_.count(from) != 0) return;
   Die(node, TextOf(message).substr(0, 500) + " (" + from.ToString() + " says so)");
 }
 
@@ -184,7 +184,7 @@ void SchedulerState::Die(NodeId node, const std::string& what) {
   GiveUp(what);
   const Message message = NodeDown(node, what);
   for (const auto& entry : addresses_) {
-    if (dead_.count(entry.first) == 0 && left_.count(entry.first) == 0) hooks_.send(entry.first, message);
+    if (Lives(entry.first)) hooks_.send(entry.first, message);
   }
   hooks_.on_death(node, what);
 }
