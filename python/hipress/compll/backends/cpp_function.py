@@ -347,10 +347,10 @@ class FunctionWriter(PayloadWriter, RankingWriter):
     def do_unpack_ascending(self, instr: Instr) -> None:
         target, data = instr.vec
         self.allocate(target)
-        self.lines += [
+        self.lines.append(
             f"if (!UnpackAscending({self.memory(data)}, {self.size(target)}, n, "
-            f"{self.memory(target)})) {self.bad_indices()}",
-        ]
+            f"{self.memory(target)})) {self.bad_indices()}"
+        )
 
     def do_scatter(self, instr: Instr) -> None:
         target, index = instr.vec[:2]

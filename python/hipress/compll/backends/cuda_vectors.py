@@ -71,12 +71,14 @@ class VectorWriter:
 
     def check_indices(self) -> None:
         """The first step of a decoder that scatters: nothing is written before."""
+        if self.checked:
+            self.check_order(self.checked)
+
+    def check_order(self, names: list[str]) -> None:
+        """A step that looks whether indices ascend and are below n."""
         owner = self.owner
-        if not self.checked:
-            return
-        size = owner.function.vectors[self.checked[0]].size
-        step = owner.new_step(size)
-        for name in self.checked:
+        step = owner.new_step(owner.function.vectors[names[0]].size)
+        for name in names:
             c_type = "uint32_t" if owner.function.vectors[name].elem == "u32" else "int32_t"
             step.body.append(
                 f"if (BadIndices(team, {owner.memory(name)}, {owner.size(name)}, n, {c_type}())) "
@@ -118,15 +120,16 @@ class VectorWriter:
         size = owner.function.vectors[mask].size
         counts = owner.scratch(f"counts{owner.number(instr)}", "uint32_t", "kMaxBlocks * 4")
         step = owner.new_step(size, 32 * 8192)
-        size = owner.size(mask)
-        words = f"MaskWords{{{owner.memory(mask)}, {size}}}"
-        step.body.append(f"CountBits(team, shared, {words}, {size}, {counts});")
+
+        def bits() -> str:
+            return f"MaskWords{{{owner.memory(mask)}, {owner.value(size)}}}, {owner.value(size)}"
+
+        step.body.append(f"CountBits(team, shared, {bits()}, {counts});")
         owner.define(instr, f"ScanArray(shared, {counts}, team.Blocks())", joined=True)
-        step = owner.new_step(owner.function.vectors[mask].size, 32 * 8192)
+        step = owner.new_step(size, 32 * 8192)
         owner.allocate(target)
-        size = owner.size(mask)
         step.body.append(
-            f"WriteBits(team, shared, MaskWords{{{owner.memory(mask)}, {size}}}, {size}, {counts}, "
+            f"WriteBits(team, shared, {bits()}, {counts}, "
             f"[&](int64_t j, int64_t i) {{ {owner.memory(target)}[j] = static_cast<int32_t>(i); "
             "});"
         )
@@ -161,14 +164,10 @@ class VectorWriter:
         step.serial += self.verdict(f"found != {owner.value(size)}")
         step = owner.new_step(size)
         owner.allocate(target)
-        indices = owner.memory(target)
-        step.body.append(f"UnpackAscending({arguments.format(owner.value(size))}, {indices});")
-        step = owner.new_step(size)
         step.body.append(
-            f"if (BadIndices(team, {indices}, {owner.value(size)}, n, int32_t())) "
-            "atomicOr(&control.disorder, 1u);"
+            f"UnpackAscending({arguments.format(owner.value(size))}, {owner.memory(target)});"
         )
-        step.serial += self.verdict("control.disorder != 0")
+        self.check_order([target])
 
     def select(self, source: str, size: Instr, k: object) -> str:
         """Three steps that find the k-th largest value; the name of the state."""
