@@ -1,6 +1,6 @@
 """C++ of a decoder that writes every element in one loop: any number of payloads in one pass.
 
-The scalars of each payload are parsed first. Then each tile is summed over all payloads in
+The scalars of each payload are parsed first, and bits under a mask are spread. Then each tile is summed over all payloads in
 registers, in their order, and written once. See ir/merge.py for what the sum is.
 """
 
@@ -16,7 +16,7 @@ from hipress.compll.passes.slices import backward
 
 
 def is_dense(function: Function) -> bool:
-    """True if a decoder is one loop that writes the output, from fields alone."""
+    """True if a decoder is one loop that writes the output, from fields and bits under masks."""
     loops = [node for node in function.body if isinstance(node, Loop)]
     if len(loops) != 1 or loops[0].results or loops[0].domain.op != "n":
         return False
@@ -24,7 +24,13 @@ def is_dense(function: Function) -> bool:
         return False
     stores = [instr for instr in loops[0].body if instr.op in ("store", "bucket_reduce")]
     loads = {name for instr in loops[0].body if instr.op != "store" for name in instr.vec}
-    return len(stores) == 1 and all(function.vectors[name].kind == "field" for name in loads)
+    spread = {
+        node.vec[0] for node in function.body
+        if isinstance(node, Instr) and node.op == "unpack_where"
+    }  # fmt: skip
+    return len(stores) == 1 and all(
+        function.vectors[name].kind == "field" or name in spread for name in loads
+    )
 
 
 class DenseDecoder(FunctionWriter):
@@ -50,6 +56,10 @@ class DenseDecoder(FunctionWriter):
                 self.instr(node)
                 self.known.add(node.id)
         return [*self.lines, *(f"fields->{name} = {name};" for name in self.members)]
+
+    def do_unpack_where(self, instr: Instr) -> None:
+        super().do_unpack_where(instr)
+        self.lines[-1] = f"if (!call.check_only) {self.lines[-1]}"
 
     def struct(self) -> list[str]:
         members = [f"{c_type} {name};" for name, c_type in self.members.items()]
