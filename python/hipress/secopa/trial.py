@@ -30,8 +30,9 @@ GAIN = 0.97
 def harmless(params: Mapping[str, object]) -> bool:
     """Whether gradients may go compressed and raw by turns, with these compression parameters.
 
-    Where a codec sends a share of the elements, a residual holds tens to hundreds of gradients, and all of them would come with the
-    next raw one. With momentum, compressed keys learn several times as fast as raw ones.
+    Where a codec sends a share of the elements, a residual holds tens to hundreds of gradients, and
+    all of them would come with the next raw one. With momentum, compressed keys learn several times
+    as fast as raw ones.
     """
     type_ = str(params.get("type", "none"))
     given = {param.name: param.default for param in codecs()[type_].typed_params()}

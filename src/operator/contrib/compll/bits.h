@@ -100,27 +100,50 @@ inline void PackWhere(const uint8_t* bits, const uint8_t* mask, int64_t n, uint8
   writer.End();
 }
 
-/// n bits again, 0 where the mask is, from the `count` under it; writes whole words.
+/// The next 64 of `count` bits, or as many as there are, from `bit` on.
+__attribute__((noinline, cold)) inline uint64_t BitsNearEnd(const uint8_t* packed, uint64_t count,
+                                                            uint64_t bit) {
+  const uint64_t bytes = (count + 7) / 8, byte = bit / 8, shift = bit % 8;
+  uint64_t word = 0;
+  std::memcpy(&word, packed + byte, std::min<uint64_t>(bytes - byte, 8));
+  const uint64_t next = byte + 8 < bytes ? packed[byte + 8] : 0;
+  return word >> shift | next << 1 << (63 - shift);
+}
+
+/// Bits under the next word of a mask, at their places; 0 where the mask is.
+/// \param count how many bits are packed
+/// \param at in, out: how many of them are under the words before
+COMPLL_INLINE uint64_t NextBits(const uint8_t* packed, int64_t count, uint64_t mask, int64_t* at) {
+  const uint64_t bit = static_cast<uint64_t>(*at), all = static_cast<uint64_t>(count);
+  const uint64_t found = static_cast<uint64_t>(__builtin_popcountll(mask)), shift = bit % 8;
+  *at = static_cast<int64_t>(bit + found);
+  if (__builtin_expect(bit + 64 > all || shift + found > 64, 0)) {
+    return Deposit(BitsNearEnd(packed, all, bit), mask);
+  }
+  uint64_t word;
+  std::memcpy(&word, packed + bit / 8, sizeof(word));
+  return Deposit(word >> shift, mask);
+}
+
+/// n bits again, 0 where the mask is, from those under it; writes whole words.
 inline void UnpackWhere(const uint8_t* packed, int64_t count, const uint8_t* mask, int64_t n,
                         uint8_t* bits) {
-  const uint64_t bytes = (static_cast<uint64_t>(count) + 7) / 8;
-  uint64_t at = 0;
+  int64_t at = 0;
   ForWords(n, [&](auto tail, int64_t w, int left) {
     const uint64_t word = WordOf<decltype(tail)::value>(mask, w, left);
-    const uint64_t byte = at / 8, shift = at % 8;
-    uint64_t joined;
-    if (__builtin_expect(byte + 8 < bytes, 1)) {
-      std::memcpy(&joined, packed + byte, sizeof(joined));
-      joined = joined >> shift | uint64_t(packed[byte + 8]) << 1 << (63 - shift);
-    } else {
-      joined = 0;
-      std::memcpy(&joined, packed + byte, bytes - byte);
-      joined >>= shift;
-    }
-    const uint64_t spread = Deposit(joined, word);
+    const uint64_t spread = NextBits(packed, count, word, &at);
     std::memcpy(bits + 8 * w, &spread, sizeof(spread));
-    at += static_cast<uint64_t>(__builtin_popcountll(word));
   });
+}
+
+/// How many of n bits are set before each block of kBlock, and in all.
+inline int64_t CountBlocks(const uint8_t* bits, int64_t n, int64_t* before) {
+  int64_t count = 0;
+  for (int64_t i = 0; i < n; i += kBlock) {
+    *before++ = count;
+    count += CountBits(bits + i / 8, std::min<int64_t>(n - i, kBlock));
+  }
+  return count;
 }
 
 }  // namespace
