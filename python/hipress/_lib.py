@@ -38,10 +38,10 @@ class CodecDescription(Structure):
         ("name", c_char_p),
         ("config", c_char_p),
         ("num_states", c_int),
+        ("dense", c_int),
         ("states", POINTER(c_char_p)),
         ("uses_step", c_int),
         ("fixed_size", c_int),
-        ("dense", c_int),
         ("granularity", c_int64),
     ]
 
