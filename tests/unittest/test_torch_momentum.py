@@ -42,7 +42,7 @@ def equals_reference(rank, world_size, type, params, topology):
             found = parameter.grad.flatten()
             compressed = name in references and step >= WARM_UP
             if compressed:
-                given = [g[name].add(sums[name], alpha=FACTOR) for g in local]
+                given = [g[name] + FACTOR * sums[name] for g in local]
                 flat = {worker(r): g.numpy() for r, g in enumerate(given)}
                 want = torch.from_numpy(references[name].step(flat)[worker(rank)])
             else:

@@ -26,11 +26,11 @@ from torch._C._distributed_c10d import _create_work_from_future
 
 from hipress.compression import Compressor
 from hipress.torch.engine import Engine
-from hipress.torch.layout import FLAGS
 from hipress.torch.settings import MIN_SIZE, Settings
 from hipress.torch.staging import KINDS
 from hipress.torch.start import start
 from hipress.torch.synchronizer import Synchronizer
+from hipress.torch.tasks import FLAGS
 
 _SLOTS = 4
 """All-reduces of one size that may be in flight: each has buffers of its own."""

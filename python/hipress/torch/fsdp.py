@@ -14,10 +14,11 @@ from torch.distributed.tensor import DTensor, Shard
 from hipress.casync.graph import GRADIENT, Graph, Op, Partition, cut, worker
 from hipress.secopa.plan import Decision
 from hipress.torch.engine import HipressError
-from hipress.torch.layout import FLAGS, Gradient
+from hipress.torch.layout import Gradient
 from hipress.torch.settings import MIN_SIZE, Settings
 from hipress.torch.start import start
 from hipress.torch.synchronizer import Entry, Rest, Synchronizer
+from hipress.torch.tasks import FLAGS
 
 try:
     from torch.distributed.fsdp._fully_shard._fsdp_api import ReduceScatter

@@ -2,7 +2,7 @@
 
 Layout: int64 magic, total bytes, digest of what is synchronised, flags, number of payloads; then
 (offset, bytes) of each payload; then the payloads, at multiples of 64 bytes. All of it is checked
-before a payload is decoded.
+before a payload is decoded. The library writes and reads payloads (src/c_api/task_api.cc).
 """
 
 from __future__ import annotations
@@ -36,15 +36,12 @@ class Message:
         self._begin = _aligned(8 * (_FIELDS + 2 * self._count))
         self.capacity = self._begin + sum(_aligned(size) for size in capacities)
         self.tensor = torch.empty(self.capacity, dtype=torch.uint8)
-        self._base = self.tensor.data_ptr()
         words = self.tensor.numpy()[: self._begin].view(np.int64)
         self._head = words[:_FIELDS]
         self._table = words[_FIELDS : _FIELDS + 2 * self._count].reshape(-1, 2)
-        self._end = self._begin
 
     def begin(self, flags: int) -> None:
         """Empties the message before it is written."""
-        self._end = self._begin
         self._head[:] = (MAGIC, self._begin, self._digest, flags, self._count)
         self._table[:] = 0
 
@@ -56,20 +53,10 @@ class Message:
         """Adds flags to those the message has."""
         self._head[3] |= flags
 
-    def room(self) -> int:
-        """The address at which the next payload is to be written."""
-        return self._base + self._end
-
-    def put(self, index: int, size: int) -> None:
-        """Says that payload ``index``, of ``size`` bytes, now lies at :meth:`room`."""
-        self._table[index] = (self._end, size)
-        self._end += _aligned(size)
-        self._head[1] = self._end
-
-    def payload(self, index: int) -> tuple[int, int]:
-        """Address and bytes of a payload."""
-        offset, size = self._table[index]
-        return self._base + int(offset), int(size)
+    def copy(self, index: int) -> torch.Tensor:
+        """A payload's bytes, in memory of their own."""
+        offset, size = self._table[index].tolist()
+        return self.tensor[offset : offset + size].clone()
 
     def used(self) -> torch.Tensor:
         """The part of the buffer that has to be sent."""

@@ -5,11 +5,14 @@ from __future__ import annotations
 import logging
 import math
 import weakref
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
 import torch
 from torch.optim.optimizer import register_optimizer_step_pre_hook
+
+from hipress.compression import Compressor
+from hipress.torch.tasks import TaskOp, Tasks
 
 if TYPE_CHECKING:
     from hipress.torch.synchronizer import Synchronizer
@@ -18,12 +21,32 @@ _log = logging.getLogger("hipress")
 
 
 class Part(NamedTuple):
-    """A part of a result as the payload that it was decoded from."""
+    """A part of a result as the payload that it was decoded from.
+
+    :param count: elements
+    :param payload: uint8
+    :param codec: that decodes it
+    :param wire: flag of the type that it was encoded from
+    :param dtype: of the result
+    """
 
     count: int
-    payload: bytes
-    decode: Callable[[bytes, torch.Tensor], None]
-    """Writes a payload's values to float32[count], with the bits that the result has."""
+    payload: torch.Tensor
+    codec: Compressor
+    wire: int
+    dtype: torch.dtype
+
+    def decode(self, out: torch.Tensor) -> None:
+        """Writes the result, with the bits that it has, to float32[count]."""
+        result = torch.empty(self.count, dtype=self.dtype)
+        tasks = Tasks(self.dtype)
+        tasks.add(
+            TaskOp.DECODE_BYTES, self.count, codec=self.codec, wire=self.wire, source=self.payload,
+            target=result, size=self.payload.numel(),
+        )  # fmt: skip
+        tasks.complete()
+        tasks.run(result)
+        out.copy_(result)
 
 
 class SharedMomentum:
@@ -64,7 +87,13 @@ class SharedMomentum:
         :param before: the same elements of :meth:`of`
         :param compressed: whether every rank's gradient gets it; else what they have come to
         """
-        gradient.add_(before, alpha=self.factor * (self._share if compressed else 1.0))
+        # Rounded twice, as the library does: with alpha= some devices would round once.
+        gradient.add_(before * (self.weight if compressed else self.factor))
+
+    @property
+    def weight(self) -> float:
+        """What each rank multiplies the result before by, if all add it."""
+        return self.factor * self._share
 
     def keep(self, result: torch.Tensor, before: torch.Tensor) -> None:
         """A result, or a part of it, for the next step; not one with a NaN or Inf."""
@@ -80,16 +109,11 @@ class SharedMomentum:
         self._parts[name] = parts
         self.sums.pop(name, None)
 
-    def part(
-        self, name: str, flat: torch.Tensor, count: int, begin: int, scratch: torch.Tensor
-    ) -> torch.Tensor:
-        """The elements from ``begin`` on of what :meth:`of` returns, as many as ``scratch`` has,
-        where it may write them. As :meth:`keep_parts` got them, or all results were kept whole."""
+    def part(self, name: str, begin: int, count: int) -> Part | None:
+        """These elements of what :meth:`of` returns, if they are kept as :meth:`keep_parts` got
+        them."""
         kept = self._parts.get(name, {}).get(begin)
-        if kept is None or kept.count != len(scratch):
-            return self.of(name, flat, count)[begin : begin + len(scratch)]
-        kept.decode(kept.payload, scratch)
-        return scratch
+        return kept if kept is not None and kept.count == count else None
 
     def state(self) -> dict[str, tuple[int, torch.Tensor]]:
         """By gradient: which element of the parameter comes first, and the sums, in host memory."""
@@ -139,7 +163,7 @@ class SharedMomentum:
         if parts:
             self.sums[name] = torch.empty(sum(part.count for part in parts.values()))
         for begin, part in parts.items():
-            part.decode(part.payload, self.sums[name][begin : begin + part.count])
+            part.decode(self.sums[name][begin : begin + part.count])
 
 
 def watch(compression: Synchronizer) -> None:

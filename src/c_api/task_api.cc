@@ -1,0 +1,143 @@
+/*!
+ * \file task_api.cc
+ * \brief The "Tasks" section of c_api.h: what one rank computes between two messages of a plan, in one
+ *        call. A call from Python costs some 10 us with all around it, and a step has hundreds of tasks.
+ */
+#include <cstring>
+#include <vector>
+
+#include "c_api/codec.h"
+#include "c_api/error.h"
+#include "operator/contrib/kernels.h"
+
+using hipress::ActiveKernels;
+using hipress::Codec;
+using hipress::DType;
+using hipress::DTypeFromFlag;
+using hipress::Error;
+using hipress::Payload;
+
+namespace {
+
+/// A message that lies in memory: int64 magic, total bytes, digest, flags, number of payloads; then
+/// (offset, bytes) of each payload; then the payloads. python/hipress/torch/message.py makes and
+/// checks it.
+class Message {
+ public:
+  explicit Message(void* memory)
+      : bytes_(static_cast<uint8_t*>(memory)), words_(static_cast<int64_t*>(memory)) {}
+
+  Payload Get(int64_t index) const {
+    const int64_t* entry = words_ + kFields + 2 * index;
+    return {bytes_ + entry[0], static_cast<size_t>(entry[1])};
+  }
+  /// Where the next payload is to be written.
+  uint8_t* Room() const { return bytes_ + words_[kTotal]; }
+  /// Says that payload `index` now lies there.
+  void Put(int64_t index, size_t size) {
+    int64_t* entry = words_ + kFields + 2 * index;
+    entry[0] = words_[kTotal];
+    entry[1] = static_cast<int64_t>(size);
+    words_[kTotal] += static_cast<int64_t>((size + kAlign - 1) / kAlign * kAlign);
+  }
+
+ private:
+  static constexpr int kTotal = 1, kFields = 5;
+  static constexpr size_t kAlign = 64;
+  uint8_t* bytes_;
+  int64_t* words_;
+};
+
+/// One task with its fields in the types that the library has.
+class Runner {
+ public:
+  explicit Runner(HipressTask* task)
+      : task_(*task), count_(static_cast<size_t>(task->count)), wire_(Type(task->wire)),
+        from_(Type(task->from_type)), to_(Type(task->to_type)),
+        factor_(static_cast<float>(task->factor)) {}
+
+  /// False: the list ends here.
+  bool Run() {
+    switch (task_.op) {
+      case HIPRESS_TASK_ENCODE: Encode(); break;
+      case HIPRESS_TASK_DECODE: Decode(Get(0)); break;
+      case HIPRESS_TASK_DECODE_SUM: DecodeSum(); break;
+      case HIPRESS_TASK_DECODE_BYTES:
+        Decode({static_cast<const uint8_t*>(task_.from), static_cast<size_t>(task_.bytes)});
+        break;
+      case HIPRESS_TASK_COPY: Copy(); break;
+      case HIPRESS_TASK_ADD: Add(); break;
+      case HIPRESS_TASK_ADD_FINITE: return Add();
+      case HIPRESS_TASK_FINITE: task_.result = ActiveKernels().finite(task_.to, to_, count_); break;
+      case HIPRESS_TASK_PASS_ON: PassOn(); break;
+      default: throw Error("there is no task of kind " + std::to_string(task_.op));
+    }
+    return true;
+  }
+
+ private:
+  static DType Type(int64_t flag) { return DTypeFromFlag(static_cast<int>(flag)); }
+
+  Payload Get(int64_t slot) const {
+    return Message(task_.slots[slot].message).Get(task_.slots[slot].index);
+  }
+  const Codec& TheCodec() const { return *task_.codec->codec; }
+
+  void Encode() {
+    if (factor_ != 1.0f) ActiveKernels().scale(task_.from, from_, factor_, count_, task_.from, from_);
+    Message message(task_.slots[0].message);
+    const size_t size = TheCodec().Encode(task_.from, from_, count_, &task_.codec->state,
+                                          message.Room(), wire_);
+    message.Put(task_.slots[0].index, size);
+  }
+
+  void Decode(const Payload& payload) {
+    TheCodec().Check(payload, count_, wire_);
+    TheCodec().Decode(payload, count_, wire_, task_.to, to_);
+  }
+
+  void DecodeSum() {
+    std::vector<Payload> payloads;
+    for (int64_t k = 0; k < task_.num_slots; ++k) {
+      payloads.push_back(Get(k));
+      TheCodec().Check(payloads.back(), count_, wire_);
+    }
+    TheCodec().DecodeSum(payloads.data(), payloads.size(), count_, wire_,
+                         static_cast<float*>(task_.to));
+  }
+
+  void Copy() {
+    if (factor_ != 1.0f) {
+      ActiveKernels().scale(task_.from, from_, factor_, count_, task_.to, to_);
+    } else {
+      ActiveKernels().convert(task_.from, from_, count_, task_.to, to_);
+    }
+  }
+
+  bool Add() {
+    return ActiveKernels().accumulate(task_.from, from_, factor_, count_, task_.to, to_);
+  }
+
+  void PassOn() {
+    const Payload payload = Get(0);
+    Message target(task_.slots[1].message);
+    std::memcpy(target.Room(), payload.data, payload.bytes);
+    target.Put(task_.slots[1].index, payload.bytes);
+  }
+
+  HipressTask& task_;
+  const size_t count_;
+  const DType wire_, from_, to_;
+  const float factor_;
+};
+
+}  // namespace
+
+int HipressRunTasks(HipressTask* tasks, int64_t num, int64_t* done) {
+  API_BEGIN();
+  for (*done = 0; *done < num; ++*done) {
+    HipressTask* task = tasks + *done;
+    if (task->count != 0 && !Runner(task).Run()) break;
+  }
+  API_END();
+}
