@@ -104,11 +104,16 @@ enum HipressTaskOp {
   HIPRESS_TASK_COPY = 4,         /* from * factor into to */
   HIPRESS_TASK_ADD = 5,          /* to += from * factor */
   HIPRESS_TASK_ADD_FINITE = 6,   /* the same; ends the list if `to` has a NaN or Inf then */
-  HIPRESS_TASK_FINITE = 7,       /* result = whether `to` has no NaN or Inf */
+  HIPRESS_TASK_KEEP = 7,         /* copies the payload in slots[0] to `from`; bytes = its size, or -1
+                                    if `to`, which it was decoded into, has a NaN or Inf */
   HIPRESS_TASK_PASS_ON = 8       /* the payload in slots[0], as it is, into slots[1] */
 };
 
-/*! \brief Place `index` in a message's table of payloads; see python/hipress/torch/message.py. */
+/*!
+ * \brief Place `index` in the table of payloads of a message that lies in memory: int64 magic, total
+ *        bytes, digest of what it is about, flags, number of payloads; then (offset, bytes) of each;
+ *        then the payloads, at multiples of 64 bytes.
+ */
 typedef struct HipressSlot {
   void* message;
   int64_t index;
@@ -128,7 +133,6 @@ typedef struct HipressTask {
   int64_t bytes;
   const HipressSlot* slots;
   int64_t num_slots;
-  int64_t result;
 } HipressTask;
 
 /*!
@@ -136,6 +140,15 @@ typedef struct HipressTask {
  * \param done how many it has gone through: all, or up to an ADD_FINITE whose sum was not
  */
 HIPRESS_API int HipressRunTasks(HipressTask* tasks, int64_t num, int64_t* done);
+
+/*!
+ * \brief Whether what came is a message that tasks can take payloads from.
+ * \param capacity bytes in memory at `message`
+ * \param digest, count what it must say that it is about, and of how many payloads
+ * \param wrong empty, or what is wrong with it
+ */
+HIPRESS_API int HipressCheckMessage(const void* message, int64_t capacity, int64_t digest,
+                                    int64_t count, const char** wrong);
 
 /* ---- A node of a job ---------------------------------------------------------------------------- */
 

@@ -19,31 +19,49 @@ using hipress::Payload;
 
 namespace {
 
-/// A message that lies in memory: int64 magic, total bytes, digest, flags, number of payloads; then
-/// (offset, bytes) of each payload; then the payloads. python/hipress/torch/message.py makes and
-/// checks it.
+/// A message as c_api.h lays it out.
 class Message {
  public:
   explicit Message(void* memory)
       : bytes_(static_cast<uint8_t*>(memory)), words_(static_cast<int64_t*>(memory)) {}
 
   Payload Get(int64_t index) const {
-    const int64_t* entry = words_ + kFields + 2 * index;
+    const int64_t* entry = Entry(index);
     return {bytes_ + entry[0], static_cast<size_t>(entry[1])};
   }
   /// Where the next payload is to be written.
   uint8_t* Room() const { return bytes_ + words_[kTotal]; }
   /// Says that payload `index` now lies there.
   void Put(int64_t index, size_t size) {
-    int64_t* entry = words_ + kFields + 2 * index;
+    int64_t* entry = Entry(index);
     entry[0] = words_[kTotal];
     entry[1] = static_cast<int64_t>(size);
-    words_[kTotal] += static_cast<int64_t>((size + kAlign - 1) / kAlign * kAlign);
+    words_[kTotal] += Aligned(entry[1]);
+  }
+
+  const char* Wrong(int64_t capacity, int64_t digest, int64_t count) const {
+    if (words_[kMagic] != kMagicNumber) return "a message that is not HiPress's";
+    if (words_[kDigest] != digest || words_[kCount] != count) {
+      return "a message about other gradients or settings";
+    }
+    const char* kLengths = "a message whose lengths do not fit";
+    const int64_t begin = Aligned(8 * (kFields + 2 * count)), total = words_[kTotal];
+    if (total < begin || total > capacity) return kLengths;
+    if (words_[kFlags] != 0) return "";  // it has no payloads
+    for (int64_t index = 0; index < count; ++index) {
+      const int64_t offset = Entry(index)[0], size = Entry(index)[1];
+      const bool fits = offset >= begin && offset <= total && size >= 0 && size <= total - offset;
+      if (!fits || offset % kAlign != 0) return kLengths;
+    }
+    return "";
   }
 
  private:
-  static constexpr int kTotal = 1, kFields = 5;
-  static constexpr size_t kAlign = 64;
+  enum { kMagic, kTotal, kDigest, kFlags, kCount, kFields };
+  static constexpr int64_t kMagicNumber = 0x3148545253504948, kAlign = 64;
+  static int64_t Aligned(int64_t size) { return (size + kAlign - 1) / kAlign * kAlign; }
+  int64_t* Entry(int64_t index) const { return words_ + kFields + 2 * index; }
+
   uint8_t* bytes_;
   int64_t* words_;
 };
@@ -68,7 +86,7 @@ class Runner {
       case HIPRESS_TASK_COPY: Copy(); break;
       case HIPRESS_TASK_ADD: Add(); break;
       case HIPRESS_TASK_ADD_FINITE: return Add();
-      case HIPRESS_TASK_FINITE: task_.result = ActiveKernels().finite(task_.to, to_, count_); break;
+      case HIPRESS_TASK_KEEP: Keep(); break;
       case HIPRESS_TASK_PASS_ON: PassOn(); break;
       default: throw Error("there is no task of kind " + std::to_string(task_.op));
     }
@@ -118,6 +136,14 @@ class Runner {
     return ActiveKernels().accumulate(task_.from, from_, factor_, count_, task_.to, to_);
   }
 
+  void Keep() {
+    task_.bytes = -1;
+    if (!ActiveKernels().finite(task_.to, to_, count_)) return;
+    const Payload payload = Get(0);
+    std::memcpy(task_.from, payload.data, payload.bytes);
+    task_.bytes = static_cast<int64_t>(payload.bytes);
+  }
+
   void PassOn() {
     const Payload payload = Get(0);
     Message target(task_.slots[1].message);
@@ -139,5 +165,12 @@ int HipressRunTasks(HipressTask* tasks, int64_t num, int64_t* done) {
     HipressTask* task = tasks + *done;
     if (task->count != 0 && !Runner(task).Run()) break;
   }
+  API_END();
+}
+
+int HipressCheckMessage(const void* message, int64_t capacity, int64_t digest, int64_t count,
+                        const char** wrong) {
+  API_BEGIN();
+  *wrong = Message(const_cast<void*>(message)).Wrong(capacity, digest, count);
   API_END();
 }

@@ -1,16 +1,18 @@
 """Messages between two ranks: several payloads, with a head that says what they are.
 
-Layout: int64 magic, total bytes, digest of what is synchronised, flags, number of payloads; then
-(offset, bytes) of each payload; then the payloads, at multiples of 64 bytes. All of it is checked
-before a payload is decoded. The library writes and reads payloads (src/c_api/task_api.cc).
+Their layout is that of HipressSlot in c_api.h. All of a message is checked before a payload is
+decoded. The library writes and reads the payloads.
 """
 
 from __future__ import annotations
 
+import ctypes
 from collections.abc import Sequence
 
 import numpy as np
 import torch
+
+from hipress._lib import lib
 
 MAGIC = 0x31485452_53504948
 OVERFLOW = 1
@@ -34,8 +36,10 @@ class Message:
         self._digest = digest
         self._count = len(capacities)
         self._begin = _aligned(8 * (_FIELDS + 2 * self._count))
+        self.capacities = list(capacities)
         self.capacity = self._begin + sum(_aligned(size) for size in capacities)
         self.tensor = torch.empty(self.capacity, dtype=torch.uint8)
+        self.address = self.tensor.data_ptr()
         words = self.tensor.numpy()[: self._begin].view(np.int64)
         self._head = words[:_FIELDS]
         self._table = words[_FIELDS : _FIELDS + 2 * self._count].reshape(-1, 2)
@@ -53,31 +57,14 @@ class Message:
         """Adds flags to those the message has."""
         self._head[3] |= flags
 
-    def copy(self, index: int) -> torch.Tensor:
-        """A payload's bytes, in memory of their own."""
-        offset, size = self._table[index].tolist()
-        return self.tensor[offset : offset + size].clone()
-
     def used(self) -> torch.Tensor:
         """The part of the buffer that has to be sent."""
         return self.tensor[: int(self._head[1])]
 
     def check(self) -> str:
         """Empty if what was received is a message of this layout, else what is wrong with it."""
-        magic, total, digest, _, count = (int(word) for word in self._head)
-        if magic != MAGIC:
-            return "a message that is not HiPress's"
-        if digest != self._digest or count != self._count:
-            return "a message about other gradients or settings"
-        ends = self._table[:, 0] + self._table[:, 1]
-        if not self._begin <= total <= self.capacity or (
-            self.flags == 0
-            and (
-                (self._table[:, 0] < self._begin).any()
-                or (self._table[:, 1] < 0).any()
-                or (ends > total).any()
-                or (self._table[:, 0] % _ALIGN).any()
-            )
-        ):
-            return "a message whose lengths do not fit"
-        return ""
+        wrong = ctypes.c_char_p()
+        lib.HipressCheckMessage(
+            self.address, self.capacity, self._digest, self._count, ctypes.byref(wrong)
+        )
+        return wrong.value.decode()

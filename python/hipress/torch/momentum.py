@@ -6,7 +6,7 @@ import logging
 import math
 import weakref
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import torch
 from torch.optim.optimizer import register_optimizer_step_pre_hook
@@ -20,29 +20,30 @@ if TYPE_CHECKING:
 _log = logging.getLogger("hipress")
 
 
-class Part(NamedTuple):
+class Part:
     """A part of a result as the payload that it was decoded from.
 
     :param count: elements
-    :param payload: uint8
+    :param room: uint8, of which the payload is the first ``size`` bytes
     :param codec: that decodes it
     :param wire: flag of the type that it was encoded from
     :param dtype: of the result
     """
 
-    count: int
-    payload: torch.Tensor
-    codec: Compressor
-    wire: int
-    dtype: torch.dtype
+    def __init__(
+        self, count: int, room: torch.Tensor, codec: Compressor, wire: int, dtype: torch.dtype
+    ) -> None:
+        self.count, self.codec, self.wire = count, codec, wire
+        self.address, self.size = room.data_ptr(), 0
+        self._room, self._dtype = room, dtype
 
     def decode(self, out: torch.Tensor) -> None:
         """Writes the result, with the bits that it has, to float32[count]."""
-        result = torch.empty(self.count, dtype=self.dtype)
-        tasks = Tasks(self.dtype)
+        result = torch.empty(self.count, dtype=self._dtype)
+        tasks = Tasks(self._dtype)
         tasks.add(
-            TaskOp.DECODE_BYTES, self.count, codec=self.codec, wire=self.wire, source=self.payload,
-            target=result, size=self.payload.numel(),
+            TaskOp.DECODE_BYTES, self.count, codec=self.codec, wire=self.wire, source=self._room,
+            target=result, size=self.size,
         )  # fmt: skip
         tasks.complete()
         tasks.run(result)

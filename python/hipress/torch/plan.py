@@ -7,16 +7,38 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import torch
 
+from hipress._lib import FLOAT32
 from hipress.casync.graph import GRADIENT, Op, Task
 from hipress.compression import Compressor
-from hipress.torch.layout import Exchange, Layout
+from hipress.torch.layout import Exchange, Gradient, Layout
 from hipress.torch.message import OVERFLOW, Message
 from hipress.torch.momentum import Part, SharedMomentum
 from hipress.torch.schedule import Value
 from hipress.torch.tasks import FLAGS, InFlat, Place, TaskOp, Tasks
+
+
+class Add(NamedTuple):
+    """Momentum of a part of a gradient, which begins at its element ``begin``: task ``row`` decodes
+    it, the next one adds it."""
+
+    row: int
+    gradient: Gradient
+    begin: int
+    count: int
+
+
+class Keep(NamedTuple):
+    """A part of a result, which task ``row`` keeps as one of ``parts``, in turns: the other is the
+    result before."""
+
+    row: int
+    graph: int
+    begin: int
+    parts: list[Part]
 
 
 @dataclass
@@ -26,10 +48,8 @@ class Stage:
     tasks: Tasks
     encodes: list[tuple[int, Compressor]] = field(default_factory=list)
     """Which of the tasks encode, and what is to be told if they are left out."""
-    adds: list[tuple[int, Value]] = field(default_factory=list)
-    """Where momentum is decoded for the gradient of a task, and added by the task that follows."""
-    keeps: list[tuple[int, Value]] = field(default_factory=list)
-    """Which of them look whether the result of a DECODE can be kept."""
+    adds: list[Add] = field(default_factory=list)
+    keeps: list[Keep] = field(default_factory=list)
 
 
 class Plan(Layout):
@@ -44,13 +64,15 @@ class Plan(Layout):
     stages: list[Stage]
 
     def __init__(
-        self, *args: object, shared: SharedMomentum | None = None, **keywords: object
-    ) -> None:
+        self, gradients: Sequence[Gradient], *args: object, shared: SharedMomentum | None = None,
+        **keywords: object,
+    ) -> None:  # fmt: skip
         self.flags = 0
         self._shared = shared
         self._kept: dict[int, dict[int, Part]] = {}
+        self._turns = [0] * len(gradients)
         self._messages: list[Message] = []
-        super().__init__(*args, **keywords)
+        super().__init__(gradients, *args, **keywords)
         received = {id(m) for each in self.exchanges for m in each.receive.values()}
         self._written_here = [m for m in self._messages if id(m) not in received]
 
@@ -85,7 +107,8 @@ class Plan(Layout):
     def _add_momentum(self, stage: Stage, value: Value) -> None:
         offset, count = self._span(value)
         row = stage.tasks.add(TaskOp.DECODE_BYTES, count, target=self._partial)
-        stage.adds.append((row, value))
+        gradient = self.gradients[value.graph]  # which lies in one piece if it has momentum
+        stage.adds.append(Add(row, gradient, offset - gradient.offset, count))
         stage.tasks.add(
             TaskOp.ADD_FINITE, count, source=self._partial, target=InFlat(offset),
             factor=self._shared.weight,
@@ -148,8 +171,16 @@ class Plan(Layout):
             target=target, slots=[self._slots[source]],
         )  # fmt: skip
         if self._shared is not None:
-            row = stage.tasks.add(TaskOp.FINITE, count, target=target)
-            stage.keeps.append((row, value))
+            message, index = self._slots[source]
+            codec, wire = self._codecs.decoder(kind), self._wire(kind)
+            # Memory that is never written takes no room.
+            room = [torch.empty(message.capacities[index], dtype=torch.uint8) for _ in range(2)]
+            parts = [Part(count, memory, codec, wire, self._dtype) for memory in room]
+            row = stage.tasks.add(
+                TaskOp.KEEP, count, source=room[0], target=target, slots=[(message, index)]
+            )
+            begin = offset - self.gradients[value.graph].offset
+            stage.keeps.append(Keep(row, value.graph, begin, parts))
 
     # Every step.
 
@@ -164,7 +195,8 @@ class Plan(Layout):
         """Runs a round's tasks, and completes the messages that follow it."""
         stage, done = self.stages[number], 0
         if not self.flags:
-            self._take_momentum(stage, flat)
+            if self._shared is not None:
+                self._take_momentum(stage, flat)
             done = stage.tasks.run(flat)
             if done < len(stage.tasks.table):  # with its momentum a gradient is too large
                 self.flags |= OVERFLOW
@@ -172,47 +204,42 @@ class Plan(Layout):
             for row, compressor in stage.encodes:
                 if row >= done:
                     compressor.skip()
-        else:
+        elif self._shared is not None:
             self._keep(stage)
         for message in self.exchanges[number].send.values():
             message.raise_flags(self.flags)
 
-    def _begins(self, value: Value) -> int:
-        """Where in its gradient a task's partition begins; one with momentum is in one piece."""
-        return self._span(value)[0] - self.gradients[value.graph].offset
-
     def _take_momentum(self, stage: Stage, flat: torch.Tensor) -> None:
-        """Says where the result before lies: in a payload, or decoded."""
-        table = stage.tasks.table
-        for row, value in stage.adds:
-            gradient, (_, count) = self.gradients[value.graph], self._span(value)
-            decode, add = table[row], table[row + 1]
-            begin = self._begins(value)
+        """Says where the result before lies, in a payload or decoded, and where to keep the next.
+        """
+        decodes: list[tuple[int, ...]] = []
+        adds: list[tuple[int, int]] = []
+        for _, gradient, begin, count in stage.adds:
             part = self._shared.part(gradient.name, begin, count)
             if part is None:
                 before = self._shared.of(gradient.name, flat, gradient.count)
-                decode["count"], add["from_type"] = 0, FLAGS[before.dtype]
-                add["from"] = before.data_ptr() + begin * before.dtype.itemsize
+                decodes.append((0, 0, FLOAT32, 0, 0))
+                adds.append((before[begin:].data_ptr(), FLOAT32))
             else:
-                decode["count"], decode["codec"] = count, part.codec._handle.value
-                decode["wire"], decode["from"] = part.wire, part.payload.data_ptr()
-                decode["bytes"] = part.payload.numel()
+                handle = part.codec._handle.value
+                decodes.append((count, handle, part.wire, part.address, part.size))
                 # With the rounding that the result has.
-                decode["to_type"] = add["from_type"] = FLAGS[self._dtype]
-                add["from"] = decode["to"]
+                adds.append((self._partial.data_ptr(), FLAGS[self._dtype]))
+        rows = [add.row for add in stage.adds]
+        stage.tasks.set(rows, ("count", "codec", "wire", "from", "bytes"), decodes)
+        stage.tasks.set(rows, ("to_type",), [(FLAGS[self._dtype],)])
+        stage.tasks.set([row + 1 for row in rows], ("from", "from_type"), adds)
+        keeps = [(keep.parts[self._turns[keep.graph]].address,) for keep in stage.keeps]
+        stage.tasks.set([keep.row for keep in stage.keeps], ("from",), keeps)
 
     def _keep(self, stage: Stage) -> None:
         """Remembers the payloads of results that can be added to the next gradients."""
-        table = stage.tasks.table
-        for row, value in stage.keeps:
-            if table["result"][row]:
-                source = Value(value.graph, self._task(value).inputs[0])
-                kind, (message, index) = self._kinds[source], self._slots[source]
-                part = Part(
-                    self._span(value)[1], message.copy(index), self._codecs.decoder(kind),
-                    self._wire(kind), self._dtype,
-                )  # fmt: skip
-                self._kept.setdefault(value.graph, {})[self._begins(value)] = part
+        sizes = stage.tasks.table["bytes"][[keep.row for keep in stage.keeps]].tolist()
+        for keep, size in zip(stage.keeps, sizes):
+            if size >= 0:
+                part = keep.parts[self._turns[keep.graph]]
+                part.size = size
+                self._kept.setdefault(keep.graph, {})[keep.begin] = part
 
     def arrived(self, stage: int) -> None:
         """After a round's messages have come: takes over their flags."""
@@ -230,6 +257,7 @@ class Plan(Layout):
             gradient = self.gradients[graph]
             if sum(part.count for part in parts.values()) == gradient.count:  # all are finite
                 self._shared.keep_parts(gradient.name, parts)
+                self._turns[graph] ^= 1
 
 
 def _all_finite(flat: torch.Tensor) -> bool:

@@ -23,7 +23,7 @@ FLAGS = {torch.float32: FLOAT32, torch.float16: FLOAT16, torch.bfloat16: BFLOAT1
 _TASK = np.dtype(
     [(name, np.float64 if name == "factor" else np.int64) for name in (
         "op", "codec", "wire", "count", "from", "from_type", "to", "to_type", "factor", "bytes",
-        "slots", "num_slots", "result",
+        "slots", "num_slots",
     )]
 )  # fmt: skip
 
@@ -38,7 +38,7 @@ class TaskOp(IntEnum):
     COPY = 4
     ADD = 5
     ADD_FINITE = 6
-    FINITE = 7
+    KEEP = 7
     PASS_ON = 8
 
 
@@ -85,7 +85,7 @@ class Tasks:
                 self._in_flat[name].append(len(self._rows))
             elif place is not None:
                 row[name], row[f"{name}_type"] = place.data_ptr(), FLAGS.get(place.dtype, FLOAT32)
-        table = np.array([(m.tensor.data_ptr(), index) for m, index in slots], np.int64)
+        table = np.array([(m.address, index) for m, index in slots], np.int64)
         if len(table):
             row["slots"], row["num_slots"] = table.ctypes.data, len(table)
         self._used += [codec, source, target, table, slots]
@@ -99,6 +99,13 @@ class Tasks:
             for name, value in row.items():
                 record[name] = value
         self._rows = []
+
+    def set(
+        self, rows: Sequence[int], names: Sequence[str], values: Sequence[tuple[int, ...]]
+    ) -> None:
+        """Changes fields of tasks: ``values`` has a tuple for each of ``rows``."""
+        for name, column in zip(names, np.array(values, np.int64).reshape(-1, len(names)).T):
+            self.table[name][rows] = column
 
     def run(self, flat: torch.Tensor) -> int:
         """Does them; returns how many, fewer than all if an ADD_FINITE found a NaN or Inf.
