@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+import numpy as np
 import torch
 
 from hipress._lib import FLOAT32
@@ -50,6 +51,14 @@ class Stage:
     """Which of the tasks encode, and what is to be told if they are left out."""
     adds: list[Add] = field(default_factory=list)
     keeps: list[Keep] = field(default_factory=list)
+    add_rows: np.ndarray = field(init=False)
+    keep_rows: np.ndarray = field(init=False)
+
+    def complete(self) -> None:
+        """Once all tasks are there."""
+        self.tasks.complete()
+        self.add_rows = np.array([add.row for add in self.adds], np.int64)
+        self.keep_rows = np.array([keep.row for keep in self.keeps], np.int64)
 
 
 class Plan(Layout):
@@ -101,12 +110,13 @@ class Plan(Layout):
             # An UPDATE has no optimizer here, and does nothing.
         for slots in exchange.copies:
             stage.tasks.add(TaskOp.PASS_ON, 1, slots=slots)
-        stage.tasks.complete()
+        stage.complete()
         return stage
 
     def _add_momentum(self, stage: Stage, value: Value) -> None:
         offset, count = self._span(value)
-        row = stage.tasks.add(TaskOp.DECODE_BYTES, count, target=self._partial)
+        decoded = self._partial.view(self._dtype)  # with the rounding that the result has
+        row = stage.tasks.add(TaskOp.DECODE_BYTES, count, target=decoded)
         gradient = self.gradients[value.graph]  # which lies in one piece if it has momentum
         stage.adds.append(Add(row, gradient, offset - gradient.offset, count))
         stage.tasks.add(
@@ -223,18 +233,20 @@ class Plan(Layout):
             else:
                 handle = part.codec._handle.value
                 decodes.append((count, handle, part.wire, part.address, part.size))
-                # With the rounding that the result has.
                 adds.append((self._partial.data_ptr(), FLAGS[self._dtype]))
-        rows = [add.row for add in stage.adds]
-        stage.tasks.set(rows, ("count", "codec", "wire", "from", "bytes"), decodes)
-        stage.tasks.set(rows, ("to_type",), [(FLAGS[self._dtype],)])
-        stage.tasks.set([row + 1 for row in rows], ("from", "from_type"), adds)
-        keeps = [(keep.parts[self._turns[keep.graph]].address,) for keep in stage.keeps]
-        stage.tasks.set([keep.row for keep in stage.keeps], ("from",), keeps)
+        if adds:
+            rows = stage.add_rows
+            stage.tasks.set(rows, ("count", "codec", "wire", "from", "bytes"), decodes)
+            stage.tasks.set(rows + 1, ("from", "from_type"), adds)
+        if stage.keeps:
+            keeps = [(keep.parts[self._turns[keep.graph]].address,) for keep in stage.keeps]
+            stage.tasks.set(stage.keep_rows, ("from",), keeps)
 
     def _keep(self, stage: Stage) -> None:
         """Remembers the payloads of results that can be added to the next gradients."""
-        sizes = stage.tasks.table["bytes"][[keep.row for keep in stage.keeps]].tolist()
+        if not stage.keeps:
+            return
+        sizes = stage.tasks.table["bytes"][stage.keep_rows].tolist()
         for keep, size in zip(stage.keeps, sizes):
             if size >= 0:
                 part = keep.parts[self._turns[keep.graph]]

@@ -101,7 +101,7 @@ class Tasks:
         self._rows = []
 
     def set(
-        self, rows: Sequence[int], names: Sequence[str], values: Sequence[tuple[int, ...]]
+        self, rows: np.ndarray, names: Sequence[str], values: Sequence[tuple[int, ...]]
     ) -> None:
         """Changes fields of tasks: ``values`` has a tuple for each of ``rows``."""
         for name, column in zip(names, np.array(values, np.int64).reshape(-1, len(names)).T):
