@@ -66,8 +66,8 @@ class Plan(Layout):
     def _momentum(self, value: Value) -> tuple[slice, int]:
         """Where in the flat tensor a task's partition is, and where in its gradient it begins."""
         offset, count = self._span(value)
-        # A gradient that has momentum lies in one piece.
-        return slice(offset, offset + count), offset - self.gradients[value.graph].offset
+        partition = self._graphs[value.graph].partitions[self._task(value).partition]
+        return slice(offset, offset + count), partition.offset
 
     def _add(self, value: Value) -> Run:
         gradient, (piece, begin) = self.gradients[value.graph], self._momentum(value)
