@@ -141,6 +141,7 @@ class ShardedCompression(Synchronizer):
 
     def _count(self) -> None:
         self.step += 1
+        self.look()
 
     def _elements(self, parameter: DTensor) -> int:
         return parameter.to_local().numel()
@@ -238,6 +239,7 @@ def compress_fsdp(
     replicate_group: dist.ProcessGroup | None = None,
     replicate_topology: str = "ps",
     timeout: float | None = None,
+    encode_on: str = "host",
     shared_momentum: float = 0.0,
     **params: object,
 ) -> ShardedCompression:
@@ -259,6 +261,8 @@ def compress_fsdp(
         compressed shards
     :param replicate_topology: of that average, see :func:`hipress.torch.compress`
     :param timeout: seconds to wait for another rank; default: the process group's
+    :param encode_on: see :func:`hipress.torch.compress`; messages of "device" go over the mesh's
+        process group, or ``replicate_group``
     :param shared_momentum: see :func:`hipress.torch.compress`. Without ``replicate_group`` every
         rank gets all ranks' results for it, compressed: twice as much is sent
     :param params: the codec's own parameters
@@ -294,7 +298,7 @@ def compress_fsdp(
         _check_sharding(parameters, mesh, replicate_group)
         settings = Settings(
             type, params, replicate_topology, min_size, warmup_steps, plan=plan,
-            shared_momentum=shared_momentum,
+            encode_on=encode_on, shared_momentum=shared_momentum,
         )  # fmt: skip
         for name, module in modules.items():
             _check_module(name, module, settings, names)
