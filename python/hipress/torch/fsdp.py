@@ -306,8 +306,9 @@ def compress_fsdp(
 
     shards, shard = mesh.size(), mesh.get_local_rank(0)
     together = {"shard": str(shard)} if replicate_group else {}
+    sizes = {n: p.to_local().numel() for n, p in parameters} if replicate_group else None
     settings, engine = start(
-        make_settings, group, parameters, timeout, shards=str(shards), **together
+        make_settings, group, parameters, timeout, sizes, shards=str(shards), **together
     )
     if replicate_group is None:
         compression = _ReduceScatters(settings, engine, group, parameters)
