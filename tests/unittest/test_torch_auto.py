@@ -122,6 +122,33 @@ def test_the_plan_is_tried_with_the_models_gradients(tried, ratio):
     assert not found[1][1]
 
 
+def sharded_sizes(rank):
+    """Of what is tried with FSDP2's modules: whole parameters, or one host's shards."""
+    from torch.distributed.device_mesh import init_device_mesh
+
+    import hipress.torch
+    from hipress.torch import auto, trial
+    from test_torch_fsdp import sharded
+
+    tried = []
+    auto._seconds = lambda way, size, *_: pays_from_20000(way.min_size == 0, size, rank) / 9
+    auto.threshold = lambda *curves: 1000
+    trial.ratio = lambda compressed, plain, sizes, *_: tried.append(sizes) or 0.5
+    both = init_device_mesh("cpu", (2, 2), mesh_dim_names=("replicate", "shard"))
+    for mesh, group in (
+        (init_device_mesh("cpu", (4,)), None), (both["shard"], both["replicate"].get_group()),
+    ):  # fmt: skip
+        model = sharded(mesh)
+        hipress.torch.compress_fsdp(model, "onebit", plan="auto", min_size=9, replicate_group=group)
+    return [sizes["parts.0.uneven"] for sizes in tried]
+
+
+def test_a_trial_of_fsdp_has_the_gradients_that_are_synchronised():
+    pytest.importorskip("test_torch_fsdp")  # which skips where FSDP2 has not what it needs
+    found = run_ranks(sharded_sizes, 4)
+    assert found == [[37 * 65, 19 * 65], [37 * 65, 18 * 65]] * 2
+
+
 def test_a_trial_has_the_models_sizes():
     from hipress.torch.trial import BUCKET, MOST, buckets_of
 

@@ -4,7 +4,8 @@ import re
 
 import pytest
 
-from test_torch_cuda import bits
+from hipress.compll.backends import cuda_native
+from test_torch_cuda import bits, gpu, run
 from test_torch_device import kernels, play_the_gpu, succeed  # noqa: F401, compiles them
 from test_torch_fsdp import MIN_SIZE, backward, sharded
 from torch_cluster import run_ranks, torch
@@ -34,20 +35,24 @@ def job(where, type, dtype=torch.float32, hybrid=False, **options):
     return model, hipress.torch.compress_fsdp(model, type, **options)
 
 
+def trained(rank, model, compression):
+    """Gradients of three steps, what is kept after them, and what synchronised them."""
+    grads = []
+    for step in range(3):
+        backward(model, rank, step)
+        grads += bits(p.grad.to_local() for p in model.parameters())
+    state = compression.state_dict()
+    plans = {type(each[0]).__name__ for each in compression._plans.values() if each}
+    kept = {k: bits([v]) if isinstance(v, torch.Tensor) else v for k, v in state.items()}
+    return grads, kept, plans
+
+
 def every_case(rank):
     play_the_gpu()
     found = []
     for codec, dtype, hybrid, options in CASES:
         for where in ("host", "device"):
-            model, compression = job(where, codec, dtype, hybrid, **options)
-            grads = []
-            for step in range(3):
-                backward(model, rank, step)
-                grads += bits(p.grad.to_local().contiguous() for p in model.parameters())
-            state = compression.state_dict()
-            plans = {type(each[0]).__name__ for each in compression._plans.values() if each}
-            tensors = {k: bits([v]) if isinstance(v, torch.Tensor) else v for k, v in state.items()}
-            found.append((grads, tensors, plans))
+            found.append(trained(rank, *job(where, codec, dtype, hybrid, **options)))
     return found
 
 
@@ -89,3 +94,29 @@ def refuses(rank):
 def test_a_refused_payload_ends_the_step_that_had_it():
     said = run_ranks(refuses, 4, timeout=120)[0]  # which has a shard of every parameter
     assert re.search(r"HipressError: module .*a payload of parts.\d.* was refused: it", said), said
+
+
+def alone(rank, kind="cuda"):
+    """Hybrid sharding of one rank, whose hook is called; it has no reduce-scatter."""
+    from torch.distributed.device_mesh import init_device_mesh
+
+    import hipress.torch
+
+    found = []
+    for where in ("host", "device"):
+        both = init_device_mesh(kind, (1, 1), mesh_dim_names=("replicate", "shard"))
+        model = sharded(both["shard"])
+        group = both["replicate"].get_group()
+        compression = hipress.torch.compress_fsdp(
+            model, "onebit", min_size=MIN_SIZE, encode_on=where, replicate_group=group
+        )
+        found.append(trained(rank, model, compression))
+    return found
+
+
+@gpu
+@pytest.mark.skipif(not cuda_native.nvcc(), reason="there is no nvcc")
+def test_hybrid_sharding_with_one_rank_on_nccl():
+    host, device = run(alone)
+    assert host[:2] == device[:2]
+    assert (host[2], device[2]) == ({"Plan"}, {"DevicePlan"})
