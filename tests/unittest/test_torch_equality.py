@@ -211,6 +211,7 @@ def test_waves_are_shared_by_all_who_merge():
         topologies.build("colocated", 1024, 4, home=3, partitions=16),
         topologies.build("ring", 1024, 4, home=3, partitions=16),
         reduce_scatter(1024, 256, 4, partitions=16),
+        reduce_scatter(1024, 256, 4, partitions=16, to_all=True),
     ):
         small = topologies.build("colocated", 64, 4)
         (first, last) = waves([graph, small], elements=600)

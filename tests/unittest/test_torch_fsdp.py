@@ -52,9 +52,10 @@ class Given(torch.nn.Module):
 
     def forward(self, rank, step):
         return sum(
-            (p * gradient_of(self._prefix + name, p.shape, rank, step, p.dtype)).sum().float()
+            (p * gradient_of(self._prefix + name, p.shape, rank, step, p.dtype).to(p.device))
+            .sum().float()
             for name, p in self.named_parameters()
-        )
+        )  # fmt: skip
 
 
 class Model(torch.nn.Module):

@@ -152,11 +152,6 @@ def in_another_job(rank, state=None):
 
 
 def refuses(rank):
-    from torch.distributed.device_mesh import init_device_mesh
-    from torch.distributed.fsdp import fully_shard
-
-    import hipress.torch
-
     for settings, sentence in (
         ({"shared_momentum": 1.0}, r"shared_momentum must be in \[0, 1\), not 1.0"),
         ({"shared_momentum": "much"}, r"shared_momentum must be in \[0, 1\), not 'much'"),
@@ -165,9 +160,6 @@ def refuses(rank):
     ):
         with pytest.raises(ValueError, match=sentence):
             wrap(network(), "ternary", **settings)
-    model = fully_shard(network(), mesh=init_device_mesh("cpu", (2,)))
-    with pytest.raises(ValueError, match="shared_momentum needs a replicate_group"):
-        hipress.torch.compress_fsdp(model, "onebit", shared_momentum=0.9)
 
 
 def all_of_it(rank):

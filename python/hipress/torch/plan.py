@@ -117,12 +117,15 @@ class Plan(Layout):
         offset, count = self._span(value)
         decoded = self._partial.view(self._dtype)  # with the rounding that the result has
         row = stage.tasks.add(TaskOp.DECODE_BYTES, count, target=decoded)
-        gradient = self.gradients[value.graph]  # which lies in one piece if it has momentum
-        stage.adds.append(Add(row, gradient, offset - gradient.offset, count))
+        stage.adds.append(Add(row, self.gradients[value.graph], self._begin(value), count))
         stage.tasks.add(
             TaskOp.ADD_FINITE, count, source=self._partial, target=InFlat(offset),
             factor=self._shared.weight,
         )  # fmt: skip
+
+    def _begin(self, value: Value) -> int:
+        """Where in its gradient a task's partition begins."""
+        return self._graphs[value.graph].partitions[self._task(value).partition].offset
 
     def _encode(self, stage: Stage, value: Value, task: Task) -> None:
         offset, count = self._span(value)
@@ -189,8 +192,7 @@ class Plan(Layout):
             row = stage.tasks.add(
                 TaskOp.KEEP, count, source=room[0], target=target, slots=[(message, index)]
             )
-            begin = offset - self.gradients[value.graph].offset
-            stage.keeps.append(Keep(row, value.graph, begin, parts))
+            stage.keeps.append(Keep(row, value.graph, self._begin(value), parts))
 
     # Every step.
 

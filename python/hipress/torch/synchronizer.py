@@ -192,9 +192,12 @@ class Synchronizer:
     def _with_momentum(
         self, flat: torch.Tensor, entries: list[Entry]
     ) -> Iterator[tuple[torch.Tensor, torch.Tensor]]:
-        """Gradients, and the results before, if momentum is shared."""
-        for name, offset, count in entries if self.shared is not None else ():
-            yield flat[offset : offset + count], self.shared.of(name, flat, count)
+        """Gradients, chunk by chunk, and the results before, if momentum is shared."""
+        for entry in entries if self.shared is not None else ():
+            gradient = Gradient(*entry)
+            pieces = [flat[piece] for piece in gradient.slices()]
+            before = self.shared.of(gradient.name, flat, gradient.count)
+            yield from zip(pieces, before.split([len(piece) for piece in pieces]))
 
     def _elements(self, parameter: torch.nn.Parameter) -> int:
         """Of its gradient, as it is synchronised."""
