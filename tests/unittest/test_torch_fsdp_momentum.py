@@ -38,7 +38,7 @@ def equals_reference(rank, world_size, type, params):
                 if name not in runs:
                     graph = reduce_scatter(shape.numel(), chunk, world_size, to_all=True)
                     runs[name] = reference(graph, Codecs(type, params), world_size, name)
-                given = [g.add(sums[name], alpha=FACTOR).reshape(-1) for g in local]
+                given = [(g + FACTOR * sums[name]).reshape(-1) for g in local]
                 wants = runs[name].step({worker(r): g.numpy() for r, g in enumerate(given)})
                 want = torch.from_numpy(wants[worker(rank)]).reshape(shape)
                 assert torch.equal(found, want), (name, step)

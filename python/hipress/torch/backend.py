@@ -27,11 +27,6 @@ import torch.distributed as dist
 from torch._C._distributed_c10d import _create_work_from_future
 
 from hipress.compression import Compressor
-<<<<<<< HEAD
-from hipress.torch.engine import Engine
-=======
-from hipress.torch.layout import FLAGS
->>>>>>> fsdp
 from hipress.torch.settings import MIN_SIZE, Settings
 from hipress.torch.staging import KINDS
 from hipress.torch.start import start
