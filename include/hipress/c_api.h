@@ -76,6 +76,7 @@ typedef struct HipressCodecDescription {
   const char* const* states;  /* names of what it remembers of a gradient, float32[n] each */
   int uses_step;              /* 0: the payload depends on nothing but the gradient */
   int fixed_size;             /* every payload of n elements has MaxBytes(n) bytes */
+  int dense;                  /* a payload says something of every element */
   int64_t granularity;        /* cut gradients into partitions at multiples of this */
 } HipressCodecDescription;
 HIPRESS_API int HipressCodecDescribe(HipressCodecHandle codec, HipressCodecDescription* out);

@@ -41,6 +41,7 @@ class CodecDescription(Structure):
         ("states", POINTER(c_char_p)),
         ("uses_step", c_int),
         ("fixed_size", c_int),
+        ("dense", c_int),
         ("granularity", c_int64),
     ]
 

@@ -95,6 +95,8 @@ class Compressor:
         """Type and every parameter with its exact value: "type=2bit threshold=0.5"."""
         self.fixed_size = bool(about.fixed_size)
         """True if every payload of n elements has max_bytes(n) bytes."""
+        self.dense = bool(about.dense)
+        """True if a payload says something of every element, not only of some that were chosen."""
         self.granularity: int = about.granularity
         """Cut a gradient into partitions at multiples of this many elements."""
         self.state_names = tuple(about.states[i].decode() for i in range(about.num_states))

@@ -204,6 +204,7 @@ int HipressCodecDescribe(HipressCodecHandle codec, HipressCodecDescription* out)
   out->states = codec->names.data();
   out->uses_step = codec->codec->UsesStep();
   out->fixed_size = codec->codec->FixedSize();
+  out->dense = codec->codec->Dense();
   out->granularity = static_cast<int64_t>(codec->codec->Granularity());
   API_END();
 }

@@ -121,7 +121,7 @@ def test_what_several_passes_need_is_kept_in_the_residual():
     assert vectors(first, "load") == {"gradient", "residual", "velocity"}
     assert vectors(first, "store") == {"residual", "velocity"}
     assert vectors(second, "load") == vectors(third, "load") == {"residual"}
-    assert vectors(second, "store") == {"code"}
+    assert vectors(second, "store") == {"large", "negative"}
     assert vectors(third, "store") == {"residual"}
 
 

@@ -221,8 +221,10 @@ def test_an_empty_state_forgets():
 def test_description():
     codec = hipress.Compressor("maxmin", bits=3, bucket=128)
     assert codec.type == "maxmin" and codec.fixed_size and codec.granularity == 128
+    assert codec.dense and hipress.Compressor("ternary").dense
     assert "bits=3" in codec.config and "bucket=128" in codec.config
-    assert not hipress.Compressor(SPARSE).fixed_size
+    assert not hipress.Compressor(SPARSE).fixed_size and not hipress.Compressor(SPARSE).dense
+    assert not hipress.Compressor("ternary").fixed_size
 
 
 def test_parameters_have_types_and_defaults():

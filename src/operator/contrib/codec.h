@@ -80,6 +80,8 @@ class Codec {
   /// Upper bound of Encode's result for n elements, in bytes; exact if FixedSize().
   virtual size_t MaxPayloadBytes(size_t n, DType wire) const = 0;
   virtual bool FixedSize() const { return true; }
+  /// A payload says something of every element, not only of some that were chosen.
+  virtual bool Dense() const { return true; }
 
   /*!
    * \brief Encodes n elements of `gradient` (+ residual) into `payload`, and updates the residual

@@ -113,6 +113,7 @@ class CompiledCodec : public Codec {
   }
   bool HasResidual() const override { return algorithm_->residual >= 0; }
   bool FixedSize() const override { return algorithm_->fixed_size != 0; }
+  bool Dense() const override { return algorithm_->dense != 0; }
 
   std::vector<std::string> StateNames() const override {
     return {algorithm_->states, algorithm_->states + algorithm_->num_states};

@@ -90,7 +90,6 @@ class ProgramWriter:
         return [
             "const int64_t n = call.n;",
             "const double* const params = call.params;",
-            "Arena arena;",
             "(void)n, (void)params;",
             *self.param_lines(with_static=True),
         ]
@@ -98,6 +97,7 @@ class ProgramWriter:
     def encode(self, function: Function) -> list[str]:
         seed = "p_seed" if any(param.name == "seed" for param in self.program.params) else "0"
         lines = [
+            "Arena arena;",
             *self.start(),
             f"const PhiloxKey key = {{static_cast<uint32_t>({seed}), "
             "static_cast<uint32_t>(call.step), call.stream};",
@@ -155,8 +155,8 @@ class ProgramWriter:
     def decode(self, function: Function) -> list[str]:
         """A decoder that adds one payload after the other."""
         lines = [
-            *self.start(), "int64_t offset = 0;", *FunctionWriter(self.program, function).text(),
-            "return 0;",
+            "Arena arena;", *self.start(), "int64_t offset = 0;",
+            *FunctionWriter(self.program, function).text(), "return 0;",
         ]  # fmt: skip
         name = f"DecodeOne{self.chosen()}"
         return [
@@ -183,17 +183,20 @@ class ProgramWriter:
         return [
             *writer.struct(),
             *self.template(),
-            "int Parse(const CompllDecodeCall& call, const DecodePart& part, Fields* fields) {",
-            *indent([*self.start(), "int64_t offset = 0;", *parse, "(void)fields;", "return 0;"]),
+            "int Parse(const CompllDecodeCall& call, const DecodePart& part, Arena& arena, "
+            "Fields* fields) {",
+            *indent([*self.start(), "int64_t offset = 0;", *parse, "(void)arena, (void)fields;",
+                     "return 0;"]),
             "}",
             "",
             *self.template(),
             "int DecodeImpl(const CompllDecodeCall& call) {",
+            "  Arena arena;",
             *indent(self.start()),
             "  Fields few[8];",
             "  Fields* const all = call.count <= 8 ? few : arena.Get<Fields>(call.count);",
             "  for (int64_t k = 0; k < call.count; ++k) {",
-            f"    if (Parse{self.chosen()}(call, PartOf(call, k), all + k) != 0) return -1;",
+            f"    if (Parse{self.chosen()}(call, PartOf(call, k), arena, all + k) != 0) return -1;",
             "  }",
             "  if (call.check_only) return 0;",
             *indent(loop),

@@ -1,11 +1,13 @@
 """C++ of a decoder that writes every element in one loop: any number of payloads in one pass.
 
-The scalars of each payload are parsed first. Then each tile is summed over all payloads in
+The scalars of each payload are parsed first, its table of values is made if it is looked up, and of
+masks is counted what comes before each block. Then each tile is summed over all payloads in
 registers, in their order, and written once. See ir/merge.py for what the sum is.
 """
 
 from __future__ import annotations
 
+from hipress.compll.backends.cpp_blocks import bucket_of
 from hipress.compll.backends.cpp_expr import LANE, SCALAR
 from hipress.compll.backends.cpp_function import FunctionWriter
 from hipress.compll.backends.cpp_loop import UNROLL, LoopWriter
@@ -16,7 +18,7 @@ from hipress.compll.passes.slices import backward
 
 
 def is_dense(function: Function) -> bool:
-    """True if a decoder is one loop that writes the output, from fields alone."""
+    """True if a decoder is one loop that writes the output, from fields and bits under masks."""
     loops = [node for node in function.body if isinstance(node, Loop)]
     if len(loops) != 1 or loops[0].results or loops[0].domain.op != "n":
         return False
@@ -24,16 +26,34 @@ def is_dense(function: Function) -> bool:
         return False
     stores = [instr for instr in loops[0].body if instr.op in ("store", "bucket_reduce")]
     loads = {name for instr in loops[0].body if instr.op != "store" for name in instr.vec}
-    return len(stores) == 1 and all(function.vectors[name].kind == "field" for name in loads)
+    spread = _spread(function)
+    if spread and bucket_of(loops[0]) is not None:
+        return False  # what is counted are blocks of the usual size
+    return len(stores) == 1 and all(
+        function.vectors[name].kind == "field" or name in spread for name in loads
+    )
+
+
+def _spread(function: Function) -> dict[str, Instr]:
+    """Vectors of bits under masks, by name: the instructions that spread them."""
+    return {
+        node.vec[0]: node for node in function.body
+        if isinstance(node, Instr) and node.op == "unpack_where"
+    }  # fmt: skip
 
 
 class DenseDecoder(FunctionWriter):
-    """Writes the parts of a dense decoder; read `members` after loop_lines()."""
+    """Writes the parts of a dense decoder; read `members` after loop_lines().
+
+    :ivar table: the type of a payload's table of values, if they are looked up by the code
+    """
 
     def __init__(self, program: Program, function: Function) -> None:
         super().__init__(program, function)
         self.members: dict[str, str] = {}
         self.parsing = True
+        self.spread = _spread(function)
+        self.table = ""
 
     def loop_lines(self) -> list[str]:
         """The pass over all tiles; what it needs of a payload becomes a member of Fields."""
@@ -51,8 +71,27 @@ class DenseDecoder(FunctionWriter):
                 self.known.add(node.id)
         return [*self.lines, *(f"fields->{name} = {name};" for name in self.members)]
 
+    def do_count_where(self, instr: Instr) -> None:
+        (mask,) = instr.vec
+        before, count = f"before{self.number(instr)}", self.size(mask)
+        self.lines.append(
+            f"int64_t* const {before} = arena.Get<int64_t>(({count} + kBlock - 1) / kBlock);"
+        )
+        self.define(instr, f"CountBlocks({self.memory(mask)}, {count}, {before})")
+
+    def do_unpack_where(self, instr: Instr) -> None:
+        """Left to the loop, which has the mask's words anyway."""
+
+    def before(self, name: str) -> str:
+        """Where it is counted, for each block, how far a vector of bits under a mask is read."""
+        packed = self.function.vectors[self.spread[name].vec[1]]
+        member = f"before{self.number(packed.size)}"
+        self.members[member] = "int64_t*"
+        return f"fields.{member}"
+
     def struct(self) -> list[str]:
         members = [f"{c_type} {name};" for name, c_type in self.members.items()]
+        members += [f"{self.table} table;"] if self.table else []
         return ["/// What is needed of one payload.", "struct Fields {", *indent(members), "};", ""]
 
     def value(self, instr: Instr) -> str:
@@ -78,33 +117,55 @@ class DecodeLoopWriter(LoopWriter):
         self.result = store.args[0] if self.levels is None else self.levels.level
         self.lane = LANE[self.result.type]
         part = backward(self.result, self.loop.body)
-        load = self.code_load(part)
+        loads = self.code_loads(part)
         self.bytes: tuple[str, int] | None = None
-        if load is not None:
-            value = self.by_table(load, part)
+        if loads:
+            value = self.by_table(loads, part)
         else:
             for instr in part:
                 self.instr(instr)
             value = self.value(self.result)
         self.tile.append(f"total[v] = kFirst ? {value} : total[v] + {value};")
 
-    def code_load(self, part: list[Instr]) -> Instr | None:
-        """The load of the codes that alone decide an element's value, if they are of few bits."""
+    def code_loads(self, part: list[Instr]) -> list[Instr]:
+        """The load of the codes that alone decide an element's value, if they are of few bits; or
+        the two loads, of one bit each."""
         elements = ("load", "load_at", "bucket_load", "index", "random", "random16")
         found = [instr for instr in part if instr.op in elements]
-        if len(found) != 1 or found[0].op != "load" or found[0] is part[-1]:
-            return None
-        vector = self.owner.function.vectors[found[0].vec[0]]
-        return found[0] if vector.packed and vector.bits not in (5, 6, 7, 8) else None
+        if any(instr.op != "load" or instr is part[-1] for instr in found):
+            return []
+        vectors = [self.owner.function.vectors[instr.vec[0]] for instr in found]
+        few = all(vector.packed and vector.bits not in (5, 6, 7, 8) for vector in vectors)
+        pair = len(found) == 2 and all(vector.bits == 1 for vector in vectors)
+        return found if few and (pair or len(found) == 1) else []
 
-    def by_table(self, load: Instr, part: list[Instr]) -> str:
+    def bit_word(self, name: str) -> str:
+        if name not in self.owner.spread:
+            return super().bit_word(name)
+        _, packed, mask = self.owner.spread[name].vec
+        line = (
+            f"const uint64_t bits_{name} = NextBits({self.owner.memory(packed)}, "
+            f"{self.owner.size(packed)}, {self.bit_word(mask)}, "
+            f"{self.owner.before(name)} + block);"
+        )
+        if line not in self.before:
+            self.before.append(line)
+        return f"bits_{name}"
+
+    def by_table(self, loads: list[Instr], part: list[Instr]) -> str:
         """A value that is looked up by the code: all values are computed at once."""
-        name = load.vec[0]
-        bits = self.owner.function.vectors[name].bits
+        name = loads[0].vec[0]
+        bits = self.owner.function.vectors[name].bits if len(loads) == 1 else 2
         outer, self.tile, self.in_table = self.tile, [], True
-        code = self.value(load)
+        code = self.value(loads[0])
+        if len(loads) == 2:
+            self.tile += [
+                f"const I {code} = code & 1, {self.value(loads[1])} = code >> 1 & 1;",
+                f"(void){code}, (void){self.value(loads[1])};",
+            ]
+            code = "code"
         for instr in part:
-            if instr is not load:
+            if instr not in loads:
                 self.instr(instr)
         body, self.tile, self.in_table = self.tile, outer, False
         value_of = [
@@ -113,28 +174,52 @@ class DecodeLoopWriter(LoopWriter):
             f"  return {self.value(self.result)};",
             "};",
         ]
+        self.owner.table = self.lane
+        self.setup += [
+            "for (int64_t k = 0; k < call.count; ++k) {",
+            "  const Fields& fields = all[k];",
+            *indent([*self.prologue, *value_of]),
+            "  all[k].table = value_of(Lanes(0));",
+            "}",
+        ]
+        self.before += [
+            *value_of,
+            f"constexpr int kBits = {bits};",
+            f"const {self.lane} table = fields.table, zero = Set(table[0]), one = Set(table[1]);",
+            "(void)zero, (void)one, (void)table, (void)value_of;",
+        ]
+        if len(loads) == 2:
+            return self.looked_up(self.pair_tile(*loads), "0", "false")
         if self.levels is not None and bits in (1, 2) and not self.uniforms:
             self.bytes = name, bits
             self.value_of = value_of
         self.before += [
-            *value_of,
-            f"constexpr int kBits = {bits};",
-            f"const {self.lane} zero = value_of(I{{}}), one = value_of(Set(int32_t(1))), "
-            "table = value_of(Lanes(0));",
-            "(void)zero, (void)one, (void)table;",
             f"const uint64_t word = kBits == 1 ? LoadBits<kTail, {self.msb(name)}>("
             f"{self.owner.memory(name)}, i, {self.owner.packed_size(name)}) : 0;",
             "(void)word;",
         ]
-        tile = self.code_tile(name)
+        return self.looked_up(self.code_tile(name), "word", self.msb(name))
+
+    def pair_tile(self, lower: Instr, upper: Instr) -> str:
+        """Where the codes of a tile lie that are of one bit of each of two vectors."""
+        words = f"{self.bit_word(lower.vec[0])}, {self.bit_word(upper.vec[0])}"
+        self.before += [
+            "alignas(64) uint8_t scratch_pairs[kTile];",
+            f"const PairTile pairs({words});",
+            "const uint8_t* const codes_pairs = pairs.Find(scratch_pairs);",
+        ]
+        return "codes_pairs"
+
+    def looked_up(self, tile: str, word: str, msb: str) -> str:
+        """The value of a vector of lanes, by the codes of a tile."""
         self.tile += [
             f"{self.lane} value;",
             "if constexpr (kBits == 1) {",
-            "  value = Select(MaskOf(word, v), one, zero);",
+            f"  value = Select(MaskOf({word}, v), one, zero);",
             "} else if constexpr (kBits <= kTableBits) {",
-            f"  value = Lookup(table, GetCodes<{self.msb(name)}>({tile}, kBits, v));",
+            f"  value = Lookup(table, GetCodes<{msb}>({tile}, kBits, v));",
             "} else {",
-            f"  value = value_of(GetCodes<{self.msb(name)}>({tile}, kBits, v));",
+            f"  value = value_of(GetCodes<{msb}>({tile}, kBits, v));",
             "}",
         ]
         return "value"

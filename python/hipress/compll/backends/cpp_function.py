@@ -352,6 +352,26 @@ class FunctionWriter(PayloadWriter, RankingWriter):
             f"{self.memory(target)})) {self.bad_indices()}"
         )
 
+    def do_pack_where(self, instr: Instr) -> None:
+        target, bits, mask = instr.vec
+        mask, count = self.memory(mask), self.size(mask)
+        self.allocate_counted(instr, f"CountBits({mask}, {count})")
+        self.lines.append(
+            f"PackWhere({self.memory(bits)}, {mask}, {count}, {self.memory(target)});"
+        )
+
+    def do_count_where(self, instr: Instr) -> None:
+        (mask,) = instr.vec
+        self.define(instr, f"CountBits({self.memory(mask)}, {self.size(mask)})")
+
+    def do_unpack_where(self, instr: Instr) -> None:
+        target, packed, mask = instr.vec
+        self.allocate(target)
+        self.lines.append(
+            f"UnpackWhere({self.memory(packed)}, {self.size(packed)}, {self.memory(mask)}, "
+            f"{self.size(mask)}, {self.memory(target)});"
+        )
+
     def do_scatter(self, instr: Instr) -> None:
         target, index = instr.vec[:2]
         count, at = self.size(index), f"ReadField<{self.c_type(index)}>("

@@ -63,6 +63,11 @@ class PayloadWriter:
             f"reinterpret_cast<const {c_type}*>({self.payload} + offset);",
             f"offset += {self.bytes_of(name)};",
         ]
+        if instr.attrs.get("zeros"):
+            self.lines.append(
+                f"if (HasPadding({pointer}, {self.size(name)})) "
+                'return Fail(call, "must have zeros where bits pad a byte");'
+            )
         if name in self.index_checks:
             self.lines.append(
                 f"if (!ValidIndices({pointer}, {self.size(name)}, n)) {self.bad_indices()}"

@@ -29,7 +29,8 @@ _ACCESS = {
     "f16": "AsHalf<Float16>", "bf16": "AsHalf<BFloat16>",
 }  # fmt: skip
 _NOT_NUMBERS = {"reduce", "compact", "element", "require", "field_vector", "end_of_payload", "emit",
-                "scatter", "sort", "unpack_ascending"}  # fmt: skip
+                "scatter", "sort", "unpack_ascending", "pack_where", "count_where",
+                "unpack_where"}  # fmt: skip
 
 
 class FunctionWriter:

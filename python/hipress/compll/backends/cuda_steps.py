@@ -21,6 +21,7 @@ class Step:
     :ivar joins: of all threads of the last block
     :ivar serial: of its first thread
     :ivar needs: ids of the numbers that it uses
+    :ivar counts: it counts bits of a payload's mask, which say how large a later field is
     """
 
     domain: Instr | None = None
@@ -34,6 +35,7 @@ class Step:
     defines: set[int] = field(default_factory=set)
     key: bool = False
     scatters: str = ""
+    counts: bool = False
 
 
 class Bounds(Layout):

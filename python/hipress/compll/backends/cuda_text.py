@@ -18,8 +18,7 @@ class FunctionText(FunctionWriter):
         wanted: set[int] = set()
         todo = [self.instrs[id_] for id_ in step.needs if id_ in self.instrs]
         if self.function.kind == "decode":
-            todo += [i for i in self.instrs.values()
-                     if i.op in ("field", "field_vector", "require", "end_of_payload")]  # fmt: skip
+            todo += self.readable(step)
         while todo:
             instr = todo.pop()
             if instr.id in wanted:
@@ -31,10 +30,29 @@ class FunctionText(FunctionWriter):
                     todo.append(self.function.vectors[instr.vec[-1]].size)
         return [instr for instr in self.instrs.values() if instr.id in wanted]
 
-    def prologue(self, step: Step) -> list[str]:
-        """Numbers of a step, and for a decoder the reading of the payload."""
-        lines, self.current = [], Step()
+    def readable(self, step: Step) -> list[Instr]:
+        """What a step reads of the payload: all, but for what follows the next mask to count."""
+        steps = self.steps[: self.steps.index(step) + 1] if step in self.steps else self.steps
+        counted = {id_ for one in steps for id_ in one.defines}
+        found = []
+        for instr in self.instrs.values():
+            if instr.op == "count_where" and instr.id not in counted:
+                break
+            if instr.op in ("field", "field_vector", "require", "end_of_payload"):
+                found.append(instr)
+        return found
+
+    def prologue(self, step: Step) -> tuple[list[str], list[str]]:
+        """Numbers of a step, and for a decoder the reading of the payload.
+
+        :returns: what all threads do first, and what the last block's first thread does once the
+            bits of a mask are counted
+        """
+        first, late, self.current = [], [], Step()
+        lines = first
         for instr in self.closure(step):
+            if step.counts and instr.id in step.defines:
+                lines = late
             name = f"s{self.number(instr)}"
             if instr.op in ("const", "n", "param") or instr.id in step.defines:
                 continue
@@ -49,7 +67,9 @@ class FunctionText(FunctionWriter):
             if not text.endswith(";"):
                 text = f"const {SCALAR[instr.type]} {name} = {text}; (void){name};"
             lines.append(text)
-        return lines
+        if step.counts:
+            late += ["reader.Report(call.status);", "control.bad = !reader.Good();"]
+        return first, late
 
     def step_text(self, position: int) -> list[str]:
         step = self.steps[position]
@@ -67,7 +87,8 @@ class FunctionText(FunctionWriter):
             ) + "), static_cast<uint32_t>(call.step), call.stream};")  # fmt: skip
         if decode:
             lines += ["const bool add = job.add; (void)add;", "Reader reader(call);"]
-        lines += self.prologue(step)
+        prologue, late = self.prologue(step)
+        lines += prologue
         if decode:
             if position == 0:
                 checked = "!reader.Good() && " if self.vectors.checks else ""
@@ -82,7 +103,8 @@ class FunctionText(FunctionWriter):
             lines += [f"if (team.Last(shared, &control.tickets[{position}])) {{"]
             lines += indent(step.joins)
             if step.serial:
-                lines += ["  if (threadIdx.x == 0) {", *indent(step.serial, 2), "  }"]
+                serial = indent([*step.serial, *late], 2)
+                lines += ["  if (threadIdx.x == 0) {", *serial, "  }"]
             lines.append("}")
         lines.append("(void)n, (void)control, (void)memory;")
         return [
@@ -105,7 +127,7 @@ class FunctionText(FunctionWriter):
         step = self.current = Step()
         writer = LoopWriter(self, loop, levels, adds=True)
         lines = writer.sum_lines(["%prologue%"])
-        prologue = self.prologue(step)
+        prologue, _ = self.prologue(step)
         place = next(k for k, line in enumerate(lines) if "%prologue%" in line)
         lines[place : place + 1] = indent(prologue, 3)
         return ("kLevels" if levels else "kFloats"), [

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from hipress.compll.backends.cuda_expr import FIELD, FIELD_BYTES, TYPES
@@ -23,12 +24,14 @@ class VectorWriter:
             n.vec[1] for n in scatters if function.vectors[n.vec[1]].kind == "field"
         })  # fmt: skip
         self.checks = bool(self.checked) or any(
-            node.op == "unpack_ascending" for node in owner.instrs.values()
+            node.op in ("unpack_ascending", "count_where") for node in owner.instrs.values()
         )
         self.sparse_output = any(n.vec[0] == function.output for n in scatters)
         self.requires = [n for n in owner.instrs.values() if n.op == "require"]
         self.lazy: dict[str, str] = {}
-        whole = ("compact", "topk", "sort", "random_indices", "element", "pack_ascending")
+        self.counts: dict[int, str] = {}
+        whole = ("compact", "topk", "sort", "random_indices", "element", "pack_ascending",
+                 "pack_where", "unpack_where")  # fmt: skip
         self.whole = {
             name for n in function.body if isinstance(n, Instr) and n.op in whole for name in n.vec
         }  # these want their vectors aligned, in memory of their own
@@ -49,9 +52,9 @@ class VectorWriter:
             return f"reader.Field<{FIELD[instr.attrs['elem']]}>()"
         if instr.op == "field_vector":
             name = instr.vec[0]
-            return (
-                f"const uint8_t* const f_{owner.plain(name)} = reader.Take({owner.bytes_of(name)});"
-            )
+            place = f"f_{owner.plain(name)}"
+            zeros = f" reader.Zeros({place}, {owner.size(name)});" if "zeros" in instr.attrs else ""
+            return f"const uint8_t* const {place} = reader.Take({owner.bytes_of(name)});{zeros}"
         if instr.op == "end_of_payload":
             return "reader.End();"
         if instr.op == "require":
@@ -118,20 +121,61 @@ class VectorWriter:
         owner = self.owner
         target, mask = instr.vec
         size = owner.function.vectors[mask].size
-        counts = owner.scratch(f"counts{owner.number(instr)}", "uint32_t", "kMaxBlocks * 4")
-        step = owner.new_step(size, 32 * 8192)
-
-        def bits() -> str:
-            return f"MaskWords{{{owner.memory(mask)}, {owner.value(size)}}}, {owner.value(size)}"
-
-        step.body.append(f"CountBits(team, shared, {bits()}, {counts});")
-        owner.define(instr, f"ScanArray(shared, {counts}, team.Blocks())", joined=True)
+        counts = self.count(instr, mask, self.words)
         step = owner.new_step(size, 32 * 8192)
         owner.allocate(target)
         step.body.append(
-            f"WriteBits(team, shared, {bits()}, {counts}, "
+            f"WriteBits(team, shared, {self.words(mask)}, {owner.value(size)}, {counts}, "
             f"[&](int64_t j, int64_t i) {{ {owner.memory(target)}[j] = static_cast<int32_t>(i); "
             "});"
+        )
+
+    def words(self, name: str) -> str:
+        """Bits of a temp, for functions that take them 32 at a time."""
+        return f"MaskWords{{{self.owner.memory(name)}, {self.owner.size(name)}}}"
+
+    def payload_words(self, name: str) -> str:
+        """The same of a field of the payload."""
+        return f"PayloadWords{{{self.owner.memory(name)}, {self.owner.bytes_of(name)}}}"
+
+    def count(self, instr: Instr, mask: str, words: Callable[[str], str]) -> str:
+        """A step whose number is how many bits are set; what lies before each block's part."""
+        owner = self.owner
+        counts = owner.scratch(f"counts{owner.number(instr)}", "uint32_t", "kMaxBlocks * 4")
+        step = owner.new_step(owner.function.vectors[mask].size, 32 * 8192)
+        step.body.append(f"CountBits(team, shared, {words(mask)}, {owner.size(mask)}, {counts});")
+        owner.define(instr, f"ScanArray(shared, {counts}, team.Blocks())", joined=True)
+        return counts
+
+    def do_pack_where(self, instr: Instr) -> None:
+        owner = self.owner
+        target, bits, mask = instr.vec
+        size = owner.function.vectors[mask].size
+        counts = self.count(instr, mask, self.words)
+        owner.allocate(target)
+        owner.current.body.append(
+            f"ForEach(team, Blocks({owner.value(size)}, 32), [&](int64_t w) {{ "
+            f"reinterpret_cast<uint32_t*>({owner.memory(target)})[w] = 0; }});"
+        )
+        step = owner.new_step(size, 32 * 8192)
+        step.body.append(
+            f"PackWhere(team, shared, {self.words(bits)}, {self.words(mask)}, {owner.value(size)}, "
+            f"{counts}, {owner.memory(target)});"
+        )
+
+    def do_count_where(self, instr: Instr) -> None:
+        self.counts[instr.id] = self.count(instr, instr.vec[0], self.payload_words)
+        self.owner.current.counts = True
+
+    def do_unpack_where(self, instr: Instr) -> None:
+        owner = self.owner
+        target, packed, mask = instr.vec
+        vectors = owner.function.vectors
+        step = owner.new_step(vectors[mask].size, 32 * 8192)
+        owner.allocate(target)
+        step.body.append(
+            f"UnpackWhere(team, shared, {self.payload_words(packed)}, {self.payload_words(mask)}, "
+            f"{owner.size(mask)}, {self.counts[vectors[packed].size.id]}, {owner.memory(target)});"
         )
 
     def do_pack_ascending(self, instr: Instr) -> None:

@@ -61,7 +61,7 @@ class Layout:
 
     def bound(self, size: Instr) -> Instr:
         """An upper bound of a size; clears `fixed` if the size itself depends on data."""
-        if size.op == "compact":
+        if size.op in ("compact", "pack_where"):
             self.fixed = False
             return self.bound(self.function.vectors[size.vec[1]].size)
         if size.op == "pack_ascending":

@@ -316,6 +316,20 @@ class _Run:
             raise self.bad_indices()
         self.memory[target] = index
 
+    def do_pack_where(self, instr: Instr, args: list) -> int:
+        target, bits, mask = instr.vec
+        self.memory[target] = self.memory[bits][self.memory[mask] != 0]
+        return self.memory[target].size
+
+    def do_count_where(self, instr: Instr, args: list) -> int:
+        return np.count_nonzero(self.memory[instr.vec[0]])
+
+    def do_unpack_where(self, instr: Instr, args: list) -> None:
+        target, packed, mask = instr.vec
+        bits = np.zeros(self.memory[mask].size, np.int32)
+        bits[self.memory[mask] != 0] = self.memory[packed]
+        self.memory[target] = bits
+
     def do_emit(self, instr: Instr, args: list) -> None:
         parts = []
         for kind, what in instr.attrs["fields"]:
@@ -355,7 +369,11 @@ class _Run:
         if vector.packed:
             bits = self.bits(name)
             data = self.take(packing.packed_bytes(count, bits, vector.multiple))
-            self.memory[name] = packing.unpack(data, count, bits, vector.order)
+            values = packing.unpack(data, count, bits, vector.order)
+            if instr.attrs.get("zeros"):
+                if packing.pack(values, bits, vector.order, vector.multiple) != data:
+                    raise PayloadError("the payload must have zeros where bits pad a byte")
+            self.memory[name] = values
         else:
             data = self.take(count * vector.bits // 8)
             self.memory[name] = packing.from_storage(data, vector.elem)

@@ -7,6 +7,9 @@ from hipress.compll.frontend.errors import CompileError
 from hipress.compll.frontend.scope import Scalar, Unset, Vec
 from hipress.compll.ir.ir import Instr, Loop, Vector, node_writes
 
+_PLANE = "a vector of uint<1> of the gradient's size"
+_NO_MASK = f"the mask of pack_where must be a field before it, {_PLANE}"
+
 
 class Payloads:
     """Part of Lowerer: fields of payloads."""
@@ -49,6 +52,23 @@ class Payloads:
                 return self.ascends(at, self.vectors[source].size) and self.ascends(source, below)
         return False
 
+    def pack_where(self, node: ast.Call, before: list[str]) -> Vec:
+        """uint<1>: the bits under a mask, which is one of the fields before."""
+        bits, mask = (self.vector(arg).name for arg in node.args)
+        if not self.is_plane(bits):
+            raise CompileError(f"pack_where takes {_PLANE}", node.args[0].pos)
+        if mask not in before or not self.is_plane(mask):
+            raise CompileError(_NO_MASK, node.args[1].pos)
+        found = self.emit("pack_where", [], "i64", ["", bits, mask])
+        found.vec[0] = self.new_vector(f"{bits}_packed", "u<1>", found)
+        return Vec(found.vec[0])
+
+    def is_plane(self, name: str) -> bool:
+        """True if a vector has one bit for each element of the gradient, packed as by default."""
+        vector = self.vectors[name]
+        plain = (vector.order, vector.multiple) == ("lsb", 1)
+        return plain and vector.elem == "u<1>" and vector.size is self.n
+
     def concat(self, node: ast.Call) -> None:
         fields, args, vectors = [], [], []
         for arg in node.args:
@@ -56,6 +76,9 @@ class Payloads:
             if isinstance(arg, ast.Call) and arg.name == "pack_ascending":
                 self.expect_args(arg, 1)
                 value = self.pack_ascending(arg)
+            elif isinstance(arg, ast.Call) and arg.name == "pack_where":
+                self.expect_args(arg, 2)
+                value = self.pack_where(arg, vectors)
             else:
                 value = self.expr(inner)
             if isinstance(value, Vec):
@@ -113,21 +136,25 @@ class Payloads:
             raise CompileError(
                 f"extract takes extract({self.input}, fields...) in a decoder", node.pos
             )
-        packed: list[tuple[str, str]] = []
+        packed: list[tuple[str, list[Instr], list[str]]] = []
         for arg in node.args[1:]:
             inner, order, multiple = self.pack_of(arg)
-            ascending = isinstance(arg, ast.Call) and arg.name == "pack_ascending"
-            if ascending:
-                self.expect_args(arg, 1)
-                (inner,) = arg.args
+            form = arg.name if isinstance(arg, ast.Call) else ""
+            if form in ("pack_ascending", "pack_where"):
+                self.expect_args(arg, 1 if form == "pack_ascending" else 2)
+                inner = arg.args[0]
             if not isinstance(inner, ast.Name):
                 raise CompileError("extract fills variables; expected a name", arg.pos)
             target = self.env.get(inner.name)
             if isinstance(target, Scalar) and inner.name in self.params:
                 self.expect_param(inner, target)
-            elif isinstance(target, Unset) and ascending:
+            elif isinstance(target, Unset) and form == "pack_ascending":
                 data = self.extract_ascending(inner, target.declaration)
-                packed.append((inner.name, data))
+                size = self.vectors[inner.name].size
+                packed.append(("unpack_ascending", [size], [inner.name, data]))
+            elif isinstance(target, Unset) and form == "pack_where":
+                sources = self.extract_where(inner, target.declaration, arg.args[1])
+                packed.append(("unpack_where", [], [inner.name, *sources]))
             elif isinstance(target, Unset):
                 self.extract_field(inner, target.declaration, order, multiple)
             else:
@@ -135,9 +162,8 @@ class Payloads:
                     f"{inner.name} must be declared without a value, or be a parameter", arg.pos
                 )
         self.emit("end_of_payload", [])
-        for index, data in packed:
-            size = self.vectors[index].size
-            self.emit("unpack_ascending", [size], "none", [index, data])
+        for op, args, vectors in packed:
+            self.emit(op, args, "none", vectors)
 
     def expect_param(self, node: ast.Name, target: Scalar) -> None:
         """A parameter that travels in the payload must be the one we decode with."""
@@ -187,3 +213,24 @@ class Payloads:
         self.vectors[node.name] = Vector(node.name, "i32", count, "temp")
         self.env[node.name] = Vec(node.name, type_)
         return data
+
+    def extract_where(self, node: ast.Name, declaration: ast.Declare,
+                      mask: ast.Node) -> list[str]:  # fmt: skip
+        """Takes the bits under a mask from the payload; the names of these bits and of the mask."""
+        type_ = declaration.type
+        if not declaration.vector or declaration.size is not None or scope.storage(type_) != "u<1>":
+            raise CompileError(f"{node.name} must be {_PLANE}", node.pos)
+        value = self.env.get(mask.name) if isinstance(mask, ast.Name) else None
+        fields = {
+            instr.vec[0]: instr for instr in self.body
+            if isinstance(instr, Instr) and instr.op == "field_vector"
+        }  # fmt: skip
+        if not isinstance(value, Vec) or value.name not in fields or not self.is_plane(value.name):
+            raise CompileError(_NO_MASK, mask.pos)
+        fields[value.name].attrs["zeros"] = True  # one payload for one gradient
+        count = self.emit("count_where", [], "i64", [value.name])
+        data = self.new_vector(f"{node.name}_packed", "u<1>", count, "field")
+        self.emit("field_vector", [count], "none", [data], zeros=True)
+        self.vectors[node.name] = Vector(node.name, "u<1>", self.n, "temp")
+        self.env[node.name] = Vec(node.name, type_)
+        return [data, value.name]

@@ -18,7 +18,9 @@ Of functions only
     compact (indices where a mask is 1; the value is their number), topk, sort, random_indices (in
     runs of neighbours: 1 or RUN), scatter, element, field, field_vector, end_of_payload, require,
     pack_ascending (indices to bytes; the value is their number), unpack_ascending (bytes to
-    indices, or the payload is refused), ascending_bytes (of args[0] indices below args[1]), emit
+    indices, or the payload is refused), ascending_bytes (of args[0] indices below args[1]),
+    pack_where (bits under a mask; the value is their number), count_where (of a mask), unpack_where
+    (bits under a mask to where they were, 0 elsewhere), emit
 """
 
 from __future__ import annotations
@@ -221,10 +223,13 @@ class Program:
         )
 
 
-_READS = {"load", "load_at", "bucket_load", "element", "emit"}
+_READS = {"load", "load_at", "bucket_load", "element", "count_where", "emit"}
 _WRITES = {
     "store", "bucket_reduce", "compact", "topk", "sort", "random_indices", "scatter",
-    "field_vector", "pack_ascending", "unpack_ascending",
+    "field_vector", "pack_ascending", "unpack_ascending", "pack_where", "unpack_where",
+}  # fmt: skip
+_SOURCES_FOLLOW = {
+    "compact", "topk", "sort", "pack_ascending", "unpack_ascending", "pack_where", "unpack_where",
 }  # fmt: skip
 
 
@@ -232,7 +237,7 @@ def reads(instr: Instr) -> list[str]:
     """Vectors whose content an instruction reads."""
     if instr.op == "scatter":
         return list(instr.vec)  # what it does not write stays
-    if instr.op in ("compact", "topk", "sort", "pack_ascending", "unpack_ascending"):
+    if instr.op in _SOURCES_FOLLOW:
         return instr.vec[1:]
     return list(instr.vec) if instr.op in _READS else []
 

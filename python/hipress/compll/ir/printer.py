@@ -115,7 +115,7 @@ def _line(instr: Instr, names: _Names) -> str:
     elif op == "field":
         right = f"field {instr.attrs['elem']}"
     elif op == "field_vector":
-        return f"field {vec[0]}"
+        return f"field {vec[0]}{', then zeros' if instr.attrs.get('zeros') else ''}"
     else:
         right = " ".join([op, *vec, *args])
     return f"{names(instr)}: {instr.type} = {right}"

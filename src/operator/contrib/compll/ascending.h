@@ -33,28 +33,6 @@ inline int64_t AscendingBytes(int64_t count, int64_t n) {
   return layout.begin + (count * layout.low + 7) / 8;
 }
 
-/// Writes bits one after the other, and nothing after the last byte.
-class BitWriter {
- public:
-  explicit BitWriter(uint8_t* out) : out_(out), word_(0), filled_(0) {}
-  /// \param value below 2^bits, bits < 64
-  COMPLL_INLINE void Put(uint64_t value, int bits) {
-    word_ |= value << filled_;
-    filled_ += bits;
-    if (filled_ < 64) return;
-    std::memcpy(out_, &word_, sizeof(word_));
-    out_ += sizeof(word_);
-    filled_ -= 64;
-    word_ = filled_ == 0 ? 0 : value >> (bits - filled_);
-  }
-  void End() { std::memcpy(out_, &word_, static_cast<size_t>((filled_ + 7) / 8)); }
-
- private:
-  uint8_t* out_;
-  uint64_t word_;
-  int filled_;
-};
-
 /// The lowest bits of indices, packed.
 inline void PackLow(const int32_t* index, int64_t count, int low, uint8_t* out) {
   BitWriter writer(out);
@@ -129,7 +107,7 @@ inline void PackAscending(const int32_t* index, int64_t count, int64_t n, uint8_
 inline bool UnpackAscending(const uint8_t* data, int64_t count, int64_t n, int32_t* index) {
   const Ascending layout(count, n);
   // What pads the last byte could otherwise be a part that is too large for 32 bits.
-  if (layout.upper % 8 != 0 && data[layout.begin - 1] >> (layout.upper % 8) != 0) return false;
+  if (HasPadding(data, layout.upper)) return false;
   if (CountBits(data, layout.upper) != count) return false;
   Compact(data, layout.upper, index);
   if (layout.low > 0) AddLow(data + layout.begin, count, layout.low, index);

@@ -307,6 +307,34 @@ COMPLL_INLINE uint64_t LoadBits(const uint8_t* vector, int64_t i, int64_t bytes)
   return kMsb ? ReverseInBytes(word) : word;
 }
 
+/// The lowest 32 bits, each followed by a 0 (or, kUpper, after one).
+template <bool kUpper>
+COMPLL_INLINE uint64_t Spaced(uint64_t bits) {
+#if defined(__BMI2__)
+  return _pdep_u64(bits, 0x5555555555555555u << kUpper);
+#else
+  bits &= 0xffffffffu;
+  bits = (bits | bits << 16) & 0x0000ffff0000ffffu;
+  bits = (bits | bits << 8) & 0x00ff00ff00ff00ffu;
+  bits = (bits | bits << 4) & 0x0f0f0f0f0f0f0f0fu;
+  bits = (bits | bits << 2) & 0x3333333333333333u;
+  return ((bits | bits << 1) & 0x5555555555555555u) << kUpper;
+#endif
+}
+
+/// A tile of 64 codes of two bits, of their lower and their upper bits.
+struct PairTile {
+  uint64_t words[2];
+  COMPLL_INLINE PairTile(uint64_t lower, uint64_t upper)
+      : words{Spaced<false>(lower) | Spaced<true>(upper),
+              Spaced<false>(lower >> 32) | Spaced<true>(upper >> 32)} {
+    asm volatile("" : "+m"(words));  // lanes are filled from memory faster than from registers
+  }
+  COMPLL_INLINE const uint8_t* Find(uint8_t* scratch) const {
+    return FindTile<false, false>(reinterpret_cast<const uint8_t*>(words), 2, 0, 16, scratch);
+  }
+};
+
 // Small functions of a code as tables ------------------------------------------------------------
 
 /// Codes of up to this many bits index a table of one vector.

@@ -8,6 +8,7 @@
 #include <cmath>
 #include <numeric>
 
+#include "operator/contrib/compll/bits.h"
 #include "operator/contrib/compll/order.h"
 
 namespace hipress {
@@ -78,22 +79,11 @@ class Filter {
 /// Indices of the bits that are set among n, ascending; returns their number.
 inline int64_t Compact(const uint8_t* mask, int64_t n, int32_t* out) {
   int32_t* end = out;
-  for (int64_t i = 0; i < n; i += kTile) {
-    uint64_t word = 0;
-    std::memcpy(&word, mask + i / 8, static_cast<size_t>(std::min<int64_t>(8, (n - i + 7) / 8)));
-    if (word != 0) end = AppendIndices(word, i, end);
-  }
+  ForWords(n, [&](auto tail, int64_t w, int left) {
+    const uint64_t word = WordOf<decltype(tail)::value>(mask, w, left);
+    if (word != 0) end = AppendIndices(word, w * kTile, end);
+  });
   return end - out;
-}
-
-inline int64_t CountBits(const uint8_t* mask, int64_t n) {
-  int64_t count = 0;
-  for (int64_t i = 0; i < n; i += 64) {
-    uint64_t word = 0;
-    std::memcpy(&word, mask + i / 8, static_cast<size_t>(std::min<int64_t>(8, (n - i + 7) / 8)));
-    count += __builtin_popcountll(word);
-  }
-  return count;
 }
 
 /// Indices of the values whose keys are `floor` or more, ascending; returns their number.

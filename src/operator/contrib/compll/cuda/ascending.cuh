@@ -8,7 +8,7 @@
 #ifndef HIPRESS_OPERATOR_CONTRIB_COMPLL_CUDA_ASCENDING_CUH_
 #define HIPRESS_OPERATOR_CONTRIB_COMPLL_CUDA_ASCENDING_CUH_
 
-#include "operator/contrib/compll/cuda/sparse.cuh"
+#include "operator/contrib/compll/cuda/bits.cuh"
 
 namespace hipress {
 namespace compll {
@@ -33,13 +33,6 @@ COMPLL_BOTH int64_t AscendingBytes(int64_t count, int64_t n) {
   return layout.begin + Blocks(count * layout.low, 8);
 }
 
-/// Sets bits of memory that was zero; `value` has at most 32.
-COMPLL_DEVICE void SetBits(uint32_t* words, int64_t bit, uint32_t value) {
-  const uint64_t shifted = static_cast<uint64_t>(value) << (bit % 32);
-  if (const uint32_t first = static_cast<uint32_t>(shifted)) atomicOr(words + bit / 32, first);
-  if (const uint32_t next = static_cast<uint32_t>(shifted >> 32)) atomicOr(words + bit / 32 + 1, next);
-}
-
 /// \param out in the workspace, zero
 template <class Team>
 COMPLL_DEVICE void PackAscending(const Team& team, const int32_t* index, int64_t count, int64_t n,
@@ -53,25 +46,6 @@ COMPLL_DEVICE void PackAscending(const Team& team, const int32_t* index, int64_t
     SetBits(words, 8 * layout.begin + j * layout.low,
             static_cast<uint32_t>(at & ((int64_t(1) << layout.low) - 1)));
   });
-}
-
-/// Bytes of a payload as words; what is after them reads as 0.
-struct PayloadWords {
-  const uint8_t* data;
-  int64_t bytes;
-  COMPLL_DEVICE uint32_t operator()(int64_t w) const {
-    uint32_t word = 0;
-    for (int b = 0; b < 4 && 4 * w + b < bytes; ++b) {
-      word |= static_cast<uint32_t>(data[4 * w + b]) << (8 * b);
-    }
-    return word;
-  }
-};
-
-/// Bits from `bit` on of words, at most 31 of them.
-COMPLL_DEVICE uint32_t GetBits(const PayloadWords& words, int64_t bit, int bits) {
-  const uint64_t pair = words(bit / 32) | static_cast<uint64_t>(words(bit / 32 + 1)) << 32;
-  return static_cast<uint32_t>(pair >> (bit % 32) & ((uint64_t(1) << bits) - 1));
 }
 
 template <class Team>

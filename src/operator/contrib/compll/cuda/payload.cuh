@@ -20,6 +20,7 @@ enum Trouble : int64_t {
   kWrongSize = 2,
   kBadIndices = 3,
   kNoMemory = 4,
+  kPadding = 5,
   kRequire = 16,
 };
 
@@ -29,6 +30,7 @@ inline const char* CommonSentence(int64_t status) {
     case kWrongSize: return "must have %lld bytes";
     case kBadIndices: return "must have indices that ascend and are below %lld";
     case kNoMemory: return "is said to have %lld bytes, more than its memory has";
+    case kPadding: return "must have zeros where bits pad a byte";
     default: return nullptr;
   }
 }
@@ -63,6 +65,11 @@ class Reader {
     const uint8_t* const at = payload_ + offset_;
     offset_ += size;
     return at;
+  }
+
+  /// The last byte of `bits` bits must have no more that are set.
+  COMPLL_DEVICE void Zeros(const uint8_t* at, int64_t bits) {
+    if (Good() && bits % 8 != 0 && at[bits / 8] >> (bits % 8) != 0) Fail(kPadding, 0);
   }
 
   COMPLL_DEVICE void End() {

@@ -42,23 +42,34 @@ COMPLL_DEVICE void CountBits(const Team& team, Shared& shared, const Words& word
   if (threadIdx.x == 0) counts[team.Block()] = count;
 }
 
-/// put(j, which one) for the j-th bit that is set.
-template <class Team, class Words, class Put>
-COMPLL_DEVICE void WriteBits(const Team& team, Shared& shared, const Words& words, int64_t n,
-                             const uint32_t* before, const Put& put) {
+/// work(w, word, how many bits that are set lie before it) for all words of n bits.
+template <class Team, class Words, class Work>
+COMPLL_DEVICE void ForWords(const Team& team, Shared& shared, const Words& words, int64_t n,
+                            const uint32_t* before, const Work& work) {
   const Part part(team, Blocks(n, 32));
   int64_t at = before[team.Block()];
   for (int64_t first = part.begin; first < part.end; first += kThreads) {
     const int64_t w = first + threadIdx.x;
-    uint32_t word = w < part.end ? words(w) : 0;
-    if (!__syncthreads_or(word != 0)) continue;
+    const uint32_t word = w < part.end ? words(w) : 0;
     uint32_t total = 0;
-    int64_t to = at + ScanBlock(shared, static_cast<uint32_t>(__popc(word)), &total);
+    int64_t to = at;
+    if (__syncthreads_or(word != 0)) {
+      to += ScanBlock(shared, static_cast<uint32_t>(__popc(word)), &total);
+    }
+    if (w < part.end) work(w, word, to);
+    at += total;
+  }
+}
+
+/// put(j, which one) for the j-th bit that is set.
+template <class Team, class Words, class Put>
+COMPLL_DEVICE void WriteBits(const Team& team, Shared& shared, const Words& words, int64_t n,
+                             const uint32_t* before, const Put& put) {
+  ForWords(team, shared, words, n, before, [&](int64_t w, uint32_t word, int64_t to) {
     for (; word != 0; word &= word - 1) {
       put(to++, 32 * w + __ffs(static_cast<int>(word)) - 1);
     }
-    at += total;
-  }
+  });
 }
 
 // Selection: the k-th largest, digit by digit of the keys that order floats --------------------

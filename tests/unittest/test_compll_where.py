@@ -1,0 +1,176 @@
+"""Bits under a mask: the same bytes from every backend, and what is refused."""
+
+from __future__ import annotations
+
+from functools import cache
+
+import numpy as np
+import pytest
+
+from compll_helpers import ISAS, check_equal, from_text, gradient, same_bits
+from hipress import compll
+from hipress.compll.backends import cuda_native
+from hipress.compll.cuda import CudaError, HostCoder
+
+SIZES = (0, 1, 7, 8, 63, 64, 65, 1000, 4095, 4096, 4097, 100_000)
+SENT = """
+param float least = 1 in [0, inf);
+void Encode(float* g, uint8* c) {
+  uint<1>* sent = map(g, [&](float v) -> uint<1> { return abs(v) >= least; });
+  c = concat(float(least), sent, pack_where(g < 0, sent));
+}
+void Decode(uint8* c, float* g) {
+  float level;
+  uint<1>* sent;
+  uint<1>* negative;
+  extract(c, level, sent, pack_where(negative, sent));
+  require(level >= 0, "must have a level >= 0");
+  %s
+}
+"""
+DENSE = """
+  g = map(sent, negative, [&](uint<1> s, uint<1> below) -> float {
+    return s != 0 ? (below != 0 ? -level : level) : below != 0 ? nan : 0; });
+"""
+# What a decoder that is several passes does: bits are spread for all elements before the first.
+COUNTED = """
+  float share = sum(negative);
+  g = map(sent, negative, [&](uint<1> s, uint<1> below) -> float {
+    return s != 0 ? (below != 0 ? -share : level) : below != 0 ? nan : 0; });
+"""
+
+
+@cache
+def program(decoder: str = DENSE) -> compll.Program:
+    return from_text(SENT % decoder)
+
+
+def emulated(decoder: str = DENSE, shape: str = "grid") -> HostCoder:
+    library = cuda_native.build(program(decoder), emulate=True)
+    return HostCoder(program(decoder), shape, library=library)
+
+
+def by_hand(x: np.ndarray, least: float = 1.0) -> bytes:
+    sent = np.abs(x) >= least
+    level = np.float32(least).tobytes()
+    planes = [np.packbits(bits, bitorder="little").tobytes() for bits in (sent, x[sent] < 0)]
+    return level + b"".join(planes)
+
+
+def inputs(n: int) -> list[np.ndarray]:
+    """Gradients of which about a third, all, none and few reach 1."""
+    few = np.zeros(n, np.float32)
+    few[::97] = -2
+    return [gradient(n), gradient(n) + np.float32(9), np.zeros(n, np.float32), few]
+
+
+@pytest.mark.parametrize("n", SIZES)
+def test_one_bit_for_each_element_and_one_for_each_that_is_sent(n):
+    coder = compll.Interpreter(program())
+    for x in inputs(n):
+        payload = coder.encode(x)
+        assert payload == by_hand(x)
+        expected = np.where(np.abs(x) >= 1, np.sign(x), 0).astype(np.float32)
+        np.testing.assert_array_equal(coder.decode(payload, n), expected)
+
+
+@pytest.mark.parametrize("decoder", [DENSE, COUNTED], ids=["dense", "counted"])
+@pytest.mark.parametrize("isa", ISAS)
+@pytest.mark.parametrize("threads", [1, 3])
+def test_compiled_code_equals_the_interpreter(isa, threads, decoder):
+    one = compll.Interpreter(program(decoder))
+    two = compll.Compiled(program(decoder), isa, threads=threads)
+    assert not two.fixed_size
+    for n in SIZES:
+        payloads = check_equal(one, two, n, inputs(n))
+        for count in (1, 2, 4, 11):  # more than eight have their places in memory of their own
+            some = [payloads[k % len(payloads)] for k in range(count)]
+            assert same_bits(two.decode_sum(some, n), one.decode_sum(some, n))
+
+
+@pytest.mark.parametrize("decoder", [DENSE, COUNTED], ids=["dense", "counted"])
+@pytest.mark.parametrize("shape", ["grid", "block"])
+def test_kernels_equal_the_interpreter(shape, decoder):
+    one = compll.Interpreter(program(decoder))
+    two = emulated(decoder, shape)
+    for n in SIZES:
+        if shape == "block" and n > 5000:
+            continue
+        payloads = check_equal(one, two, n, inputs(n))
+        assert same_bits(two.decode_sum(payloads, n), one.decode_sum(payloads, n))
+
+
+def decoded(coder: object, payload: bytes, n: int) -> bytes | None:
+    """What a payload decodes to, or None if it is refused."""
+    try:
+        return coder.decode(payload, n).tobytes()
+    except (compll.PayloadError, CudaError):
+        return None
+
+
+@pytest.mark.parametrize("n", [1, 8, 77, 200])
+def test_what_no_encoder_makes_is_refused_by_all(n):
+    coders = [compll.Compiled(program(), isa) for isa in ISAS] + [emulated()]
+    reference = compll.Interpreter(program())
+    payload = reference.encode(gradient(n) * np.float32(1.5))
+    hostile = [payload[:size] for size in range(len(payload))]
+    hostile += [payload + bytes(1), payload + b"\1", payload + bytes(70), b""]
+    for bit in range(32, 8 * len(payload)):
+        turned = bytearray(payload)
+        turned[bit // 8] ^= 1 << bit % 8
+        hostile.append(bytes(turned))
+    seen = [decoded(reference, data, n) for data in hostile]
+    assert all(result is None for result in seen[: len(payload) + 4])
+    for coder in coders:
+        assert [decoded(coder, data, n) for data in hostile] == seen
+    # A payload has one form: what is decoded is what its own encoder says of the result.
+    for data, result in zip(hostile, seen):
+        if result is not None:
+            assert reference.encode(np.frombuffer(result, np.float32)) == data
+
+
+@pytest.mark.parametrize("place", ["mask", "bits"])
+def test_bits_that_pad_a_byte_are_zero(place):
+    n = 77
+    coders = [compll.Interpreter(program()), emulated()]
+    coders += [compll.Compiled(program(), isa) for isa in ISAS]
+    x = np.zeros(n, np.float32)
+    x[:3] = 5
+    payload = bytearray(by_hand(x))
+    payload[4 + n // 8 if place == "mask" else -1] |= 0x80
+    for coder in coders:
+        with pytest.raises((compll.PayloadError, CudaError), match="zeros where bits pad a byte"):
+            coder.decode(bytes(payload), n)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("sent, pack_where(g < 0, sent)", "pack_where(g < 0, sent), sent",
+         "the mask of pack_where must be a field before it"),
+        ("sent, pack_where(g < 0, sent)", "pack_lsb(sent, 32), pack_where(g < 0, sent)",
+         "the mask of pack_where must be a field before it"),
+        ("pack_where(g < 0, sent)", "pack_where(g, sent)",
+         "pack_where takes a vector of uint<1> of the gradient's size"),
+        ("pack_where(g < 0, sent)", "pack_where(filter(g, [&](float v) -> bool { return v > 0; }) "
+         "< 0, sent)", "pack_where takes a vector of uint<1> of the gradient's size"),
+        ("pack_where(g < 0, sent)", "pack_where(sent)", "pack_where takes 2 arguments, not 1"),
+        ("sent, pack_where(negative, sent)", "pack_where(negative, sent), sent",
+         "the mask of pack_where must be a field before it"),
+        ("sent, pack_where(negative, sent)", "pack_msb(sent, 8), pack_where(negative, sent)",
+         "the mask of pack_where must be a field before it"),
+        ("pack_where(negative, sent)", "pack_where(negative, level)",
+         "the mask of pack_where must be a field before it"),
+        ("pack_where(negative, sent)", "pack_where(negative, sent < 1)",
+         "the mask of pack_where must be a field before it"),
+        ("uint<1>* negative;", "uint<2>* negative;", "negative must be a vector of uint<1> of the"),
+        ("uint<1>* negative;", "float negative;", "negative must be a vector of uint<1> of the"),
+        ("uint<1>* negative;", "uint<1> negative[3];",
+         "negative must be a vector of uint<1> of the"),
+    ],
+)  # fmt: skip
+def test_misuse_is_an_error_of_the_compiler(old, new, message):
+    text = SENT % DENSE
+    assert old in text
+    with pytest.raises(compll.CompileError, match=message):
+        from_text(text.replace(old, new))
