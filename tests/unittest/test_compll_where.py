@@ -58,10 +58,12 @@ def by_hand(x: np.ndarray, least: float = 1.0) -> bytes:
 
 
 def inputs(n: int) -> list[np.ndarray]:
-    """Gradients of which about a third, all, none and few reach 1."""
-    few = np.zeros(n, np.float32)
+    """Gradients of which about a third, all, nearly all, none and few reach 1."""
+    whole = np.copysign(np.float32(2), gradient(n))
+    most, few = whole.copy(), np.zeros(n, np.float32)
+    most[::61] = 0
     few[::97] = -2
-    return [gradient(n), gradient(n) + np.float32(9), np.zeros(n, np.float32), few]
+    return [gradient(n), whole, most, np.zeros(n, np.float32), few]
 
 
 @pytest.mark.parametrize("n", SIZES)
