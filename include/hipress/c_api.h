@@ -105,7 +105,7 @@ enum HipressTaskOp {
   HIPRESS_TASK_COPY = 4,         /* from * factor into to */
   HIPRESS_TASK_ADD = 5,          /* to += from * factor */
   HIPRESS_TASK_ADD_FINITE = 6,   /* the same; ends the list if `to` has a NaN or Inf then */
-  HIPRESS_TASK_KEEP = 7,         /* copies the payload in slots[0] to `from`; bytes = its size, or -1
+  HIPRESS_TASK_KEEP = 7,         /* writes the payload in slots[0] to `from`; bytes = its size, or -1
                                     if `to`, which it was decoded into, has a NaN or Inf */
   HIPRESS_TASK_PASS_ON = 8       /* the payload in slots[0], as it is, into slots[1] */
 };
@@ -138,12 +138,13 @@ typedef struct HipressTask {
 
 /*!
  * \brief Does the tasks one after the other; those with a count of 0 it leaves out.
- * \param done how many it has gone through: all, or up to an ADD_FINITE whose sum was not
+ * \param done how many: all, or those before an ADD_FINITE whose sum has a NaN or Inf
  */
 HIPRESS_API int HipressRunTasks(HipressTask* tasks, int64_t num, int64_t* done);
 
 /*!
- * \brief Whether what came is a message that tasks can take payloads from.
+ * \brief Whether what came is a message that tasks can take payloads from. One with a flag has none,
+ *        whatever its table says.
  * \param capacity bytes in memory at `message`
  * \param digest, count what it must say that it is about, and of how many payloads
  * \param wrong empty, or what is wrong with it

@@ -3,6 +3,7 @@
  * \brief The "Tasks" section of c_api.h: what one rank computes between two messages of a plan, in one
  *        call. A call from Python costs some 10 us with all around it, and a step has hundreds of tasks.
  */
+#include <cstddef>
 #include <cstring>
 #include <vector>
 
@@ -16,6 +17,9 @@ using hipress::DType;
 using hipress::DTypeFromFlag;
 using hipress::Error;
 using hipress::Payload;
+
+// python/hipress/torch/tasks.py has the same fields.
+static_assert(sizeof(HipressTask) == 96 && offsetof(HipressTask, num_slots) == 88, "packed");
 
 namespace {
 
@@ -57,6 +61,7 @@ class Message {
   }
 
  private:
+  // Also in python/hipress/torch/message.py, which writes the head.
   enum { kMagic, kTotal, kDigest, kFlags, kCount, kFields };
   static constexpr int64_t kMagicNumber = 0x3148545253504948, kAlign = 64;
   static int64_t Aligned(int64_t size) { return (size + kAlign - 1) / kAlign * kAlign; }
@@ -146,6 +151,7 @@ class Runner {
 
   void PassOn() {
     const Payload payload = Get(0);
+    TheCodec().Check(payload, count_, wire_);  // so it fits where one of its kind has room
     Message target(task_.slots[1].message);
     std::memcpy(target.Room(), payload.data, payload.bytes);
     target.Put(task_.slots[1].index, payload.bytes);

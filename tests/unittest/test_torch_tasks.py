@@ -82,7 +82,7 @@ def test_payloads_are_encoded_passed_on_summed_decoded_and_kept(dtype):
     done, table = run(
         flat,
         (TaskOp.ENCODE, {"codec": encoder, "source": InFlat(0), "slots": [(here, 1)]}),
-        (TaskOp.PASS_ON, {"count": 1, "slots": [(here, 1), (there, 0)]}),
+        (TaskOp.PASS_ON, {"codec": encoder, "slots": [(here, 1), (there, 0)]}),
         (TaskOp.DECODE_SUM, {"codec": encoder, "target": total,
                              "slots": [(here, 1), (there, 0), (here, 1)]}),
         (TaskOp.DECODE, {"codec": encoder, "target": InFlat(0), "slots": [(there, 0)]}),

@@ -17,7 +17,7 @@ from hipress.casync.graph import GRADIENT, Graph, Op, Task, worker
 from hipress.compll.cuda import Algorithm, DecodeCall
 from hipress.torch.device import Device, exchange
 from hipress.torch.device_calls import Batch, Copy, Decoder, Encoder, Input
-from hipress.torch.layout import Exchange, Gradient, Layout, Slot
+from hipress.torch.layout import Gradient, Layout, PassedOn, Slot
 from hipress.torch.message import OVERFLOW
 from hipress.torch.places import OWN, Codecs, Places
 from hipress.torch.schedule import Value
@@ -127,7 +127,7 @@ class DevicePlan(Layout):
     def _empty(self, count: int) -> torch.Tensor:
         return torch.empty(count, device=self._device.device)
 
-    def _compile_all(self, values: Sequence[Value], exchange: Exchange) -> list[Run]:
+    def _compile_all(self, values: Sequence[Value], copies: Sequence[PassedOn]) -> list[Run]:
         """As the host's, but small encodes of gradients, for which nothing has to be done before,
         and small decodes of results, which nothing waits for, are launched together."""
         first = self._rows
@@ -337,7 +337,7 @@ class DevicePlan(Layout):
             for task in self.stages[stage]:
                 task(wide)
             self._raise_refused(self._statuses[stage])
-            for source, target in each.copies:
+            for _, source, target in each.copies:
                 self._copy_payload(source, target)
             if each.send:
                 flags = [message.flags for message in each.send.values()]

@@ -57,13 +57,21 @@ class Slot(NamedTuple):
     index: int
 
 
+class PassedOn(NamedTuple):
+    """A payload that a message has, and another gets, too."""
+
+    value: Value
+    source: Slot
+    target: Slot
+
+
 @dataclass
 class Exchange:
     """The messages after one round of computing, by peer, and payloads to copy into them first."""
 
     send: dict[int, Any] = field(default_factory=dict)
     receive: dict[int, Any] = field(default_factory=dict)
-    copies: list[tuple[Slot, Slot]] = field(default_factory=list)
+    copies: list[PassedOn] = field(default_factory=list)
 
 
 class Layout:
@@ -108,7 +116,7 @@ class Layout:
         self.exchanges = self._lay_out(rounds)
         self._share_scratch(rounds)
         self.stages = [
-            self._compile_all(each.compute, exchange)
+            self._compile_all(each.compute, exchange.copies)
             for each, exchange in zip(rounds, self.exchanges)
         ]
 
@@ -122,8 +130,8 @@ class Layout:
         """Memory for ``count`` float32, where the executor computes."""
         raise NotImplementedError
 
-    def _compile_all(self, values: Sequence[Value], exchange: Exchange) -> Any:
-        """The tasks of a round."""
+    def _compile_all(self, values: Sequence[Value], copies: Sequence[PassedOn]) -> Any:
+        """The tasks of a round, and the payloads to be copied into messages after them."""
         raise NotImplementedError
 
     # Made once.
@@ -175,7 +183,7 @@ class Layout:
                     for index, value in enumerate(listed):
                         slot = Slot(message, index)
                         if value in self._slots:
-                            exchange.copies.append((self._slots[value], slot))
+                            exchange.copies.append(PassedOn(value, self._slots[value], slot))
                         else:
                             self._slots[value] = slot
                 exchange.send[peer] = made[listed]

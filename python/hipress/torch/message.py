@@ -14,6 +14,7 @@ import torch
 
 from hipress._lib import lib
 
+# Also in src/c_api/task_api.cc, which writes and checks payloads.
 MAGIC = 0x31485452_53504948
 OVERFLOW = 1
 """Flag: a gradient of some rank has a NaN or an Inf, so the result is NaN everywhere."""
@@ -36,7 +37,6 @@ class Message:
         self._digest = digest
         self._count = len(capacities)
         self._begin = _aligned(8 * (_FIELDS + 2 * self._count))
-        self.capacities = list(capacities)
         self.capacity = self._begin + sum(_aligned(size) for size in capacities)
         self.tensor = torch.empty(self.capacity, dtype=torch.uint8)
         self.address = self.tensor.data_ptr()

@@ -35,12 +35,12 @@ class Part:
     ) -> None:
         self.count, self.codec, self.wire = count, codec, wire
         self.address, self.size = room.data_ptr(), 0
-        self._room, self._dtype = room, dtype
+        self.dtype, self._room = dtype, room
 
     def decode(self, out: torch.Tensor) -> None:
         """Writes the result, with the bits that it has, to float32[count]."""
-        result = torch.empty(self.count, dtype=self._dtype)
-        tasks = Tasks(self._dtype)
+        result = torch.empty(self.count, dtype=self.dtype)
+        tasks = Tasks(self.dtype)
         tasks.add(
             TaskOp.DECODE_BYTES, self.count, codec=self.codec, wire=self.wire, source=self._room,
             target=result, size=self.size,
@@ -110,11 +110,12 @@ class SharedMomentum:
         self._parts[name] = parts
         self.sums.pop(name, None)
 
-    def part(self, name: str, begin: int, count: int) -> Part | None:
+    def part(self, name: str, begin: int, count: int, dtype: torch.dtype) -> Part | None:
         """These elements of what :meth:`of` returns, if they are kept as :meth:`keep_parts` got
-        them."""
+        them, of a result of this type."""
         kept = self._parts.get(name, {}).get(begin)
-        return kept if kept is not None and kept.count == count else None
+        fits = kept is not None and kept.count == count and kept.dtype == dtype
+        return kept if fits else None
 
     def state(self) -> dict[str, tuple[int, torch.Tensor]]:
         """By gradient: which element of the parameter comes first, and the sums, in host memory."""

@@ -7,7 +7,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -15,7 +15,7 @@ import torch
 from hipress._lib import FLOAT32
 from hipress.casync.graph import GRADIENT, Op, Task
 from hipress.compression import Compressor
-from hipress.torch.layout import Exchange, Gradient, Layout
+from hipress.torch.layout import Gradient, Layout, PassedOn
 from hipress.torch.message import OVERFLOW, Message
 from hipress.torch.momentum import Part, SharedMomentum
 from hipress.torch.schedule import Value
@@ -51,6 +51,8 @@ class Stage:
     """Which of the tasks encode, and what is to be told if they are left out."""
     adds: list[Add] = field(default_factory=list)
     keeps: list[Keep] = field(default_factory=list)
+    used: list[Part] = field(default_factory=list)
+    """Whose memory the tasks read in this step."""
     add_rows: np.ndarray = field(init=False)
     keep_rows: np.ndarray = field(init=False)
 
@@ -95,7 +97,7 @@ class Plan(Layout):
     def _empty(self, count: int) -> torch.Tensor:
         return torch.empty(count)
 
-    def _compile_all(self, values: Sequence[Value], exchange: Exchange) -> Stage:
+    def _compile_all(self, values: Sequence[Value], copies: Sequence[PassedOn]) -> Stage:
         stage = Stage(Tasks(self._dtype))
         for value in values:
             task = self._task(value)
@@ -108,8 +110,9 @@ class Plan(Layout):
             elif task.op == Op.DECODE:
                 self._decode(stage, value, Value(value.graph, task.inputs[0]))
             # An UPDATE has no optimizer here, and does nothing.
-        for slots in exchange.copies:
-            stage.tasks.add(TaskOp.PASS_ON, 1, slots=slots)
+        for value, *slots in copies:
+            reader = self._reader(self._kinds[value])
+            stage.tasks.add(TaskOp.PASS_ON, self._span(value)[1], **reader, slots=slots)
         stage.complete()
         return stage
 
@@ -117,13 +120,13 @@ class Plan(Layout):
         offset, count = self._span(value)
         decoded = self._partial.view(self._dtype)  # with the rounding that the result has
         row = stage.tasks.add(TaskOp.DECODE_BYTES, count, target=decoded)
-        stage.adds.append(Add(row, self.gradients[value.graph], self._begin(value), count))
+        stage.adds.append(Add(row, self.gradients[value.graph], self._first_element(value), count))
         stage.tasks.add(
             TaskOp.ADD_FINITE, count, source=self._partial, target=InFlat(offset),
             factor=self._shared.weight,
         )  # fmt: skip
 
-    def _begin(self, value: Value) -> int:
+    def _first_element(self, value: Value) -> int:
         """Where in its gradient a task's partition begins."""
         return self._graphs[value.graph].partitions[self._task(value).partition].offset
 
@@ -164,8 +167,8 @@ class Plan(Layout):
     ) -> None:
         """Of payloads of one kind, in their order."""
         tasks.add(
-            TaskOp.DECODE_SUM, count, codec=self._codecs.decoder(kind), wire=self._wire(kind),
-            target=to, slots=[self._slots[source] for source in sources],
+            TaskOp.DECODE_SUM, count, **self._reader(kind), target=to,
+            slots=[self._slots[source] for source in sources],
         )  # fmt: skip
 
     def _decode(self, stage: Stage, value: Value, source: Value) -> None:
@@ -178,21 +181,20 @@ class Plan(Layout):
                 TaskOp.COPY, count, source=self._dense[source], target=target, factor=factor
             )
             return
-        kind = self._kinds[source]
-        stage.tasks.add(
-            TaskOp.DECODE, count, codec=self._codecs.decoder(kind), wire=self._wire(kind),
-            target=target, slots=[self._slots[source]],
-        )  # fmt: skip
+        reader, slot = self._reader(self._kinds[source]), self._slots[source]
+        stage.tasks.add(TaskOp.DECODE, count, **reader, target=target, slots=[slot])
         if self._shared is not None:
-            message, index = self._slots[source]
-            codec, wire = self._codecs.decoder(kind), self._wire(kind)
-            # Memory that is never written takes no room.
-            room = [torch.empty(message.capacities[index], dtype=torch.uint8) for _ in range(2)]
-            parts = [Part(count, memory, codec, wire, self._dtype) for memory in room]
+            size = self._capacity(source)
+            rooms = [torch.empty(size, dtype=torch.uint8) for _ in range(2)]
+            parts = [Part(count, room, **reader, dtype=self._dtype) for room in rooms]
             row = stage.tasks.add(
-                TaskOp.KEEP, count, source=room[0], target=target, slots=[(message, index)]
+                TaskOp.KEEP, count, source=rooms[0], target=target, slots=[slot]
             )
-            stage.keeps.append(Keep(row, value.graph, self._begin(value), parts))
+            stage.keeps.append(Keep(row, value.graph, self._first_element(value), parts))
+
+    def _reader(self, kind: object) -> dict[str, Any]:
+        """What decodes payloads of a kind."""
+        return {"codec": self._codecs.decoder(kind), "wire": self._wire(kind)}
 
     # Every step.
 
@@ -226,13 +228,15 @@ class Plan(Layout):
         """
         decodes: list[tuple[int, ...]] = []
         adds: list[tuple[int, int]] = []
+        stage.used.clear()
         for _, gradient, begin, count in stage.adds:
-            part = self._shared.part(gradient.name, begin, count)
+            part = self._shared.part(gradient.name, begin, count, self._dtype)
             if part is None:
                 before = self._shared.of(gradient.name, flat, gradient.count)
                 decodes.append((0, 0, FLOAT32, 0, 0))
                 adds.append((before[begin:].data_ptr(), FLOAT32))
             else:
+                stage.used.append(part)
                 handle = part.codec._handle.value
                 decodes.append((count, handle, part.wire, part.address, part.size))
                 adds.append((self._partial.data_ptr(), FLAGS[self._dtype]))

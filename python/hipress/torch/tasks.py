@@ -9,6 +9,7 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Sequence
 from enum import IntEnum
+from typing import Union
 
 import numpy as np
 import torch
@@ -46,7 +47,7 @@ class InFlat(int):
     """An element of the flat tensor that a list of tasks is run on."""
 
 
-Place = torch.Tensor | InFlat
+Place = Union[torch.Tensor, InFlat]  # noqa: UP007 (evaluated at import; Python 3.9 has no |)
 """Where numbers lie: in a tensor, from its first element on, or in the flat tensor."""
 
 
@@ -84,7 +85,9 @@ class Tasks:
                 row[name], row[f"{name}_type"] = place * self._dtype.itemsize, FLAGS[self._dtype]
                 self._in_flat[name].append(len(self._rows))
             elif place is not None:
-                row[name], row[f"{name}_type"] = place.data_ptr(), FLAGS.get(place.dtype, FLOAT32)
+                row[name] = place.data_ptr()
+                if place.dtype != torch.uint8:  # bytes of a payload
+                    row[f"{name}_type"] = FLAGS[place.dtype]
         table = np.array([(m.address, index) for m, index in slots], np.int64)
         if len(table):
             row["slots"], row["num_slots"] = table.ctypes.data, len(table)
