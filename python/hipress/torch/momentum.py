@@ -105,11 +105,11 @@ class SharedMomentum:
     def keep(self, result: Sequence[torch.Tensor], before: Sequence[torch.Tensor]) -> None:
         """A whole result, in pieces, for the next step; not one with a NaN or Inf."""
         total = sum(piece.sum(dtype=torch.float32) for piece in result)  # a number on the device
-        if total.device.type == "cpu" and not math.isfinite(total.item()):
+        on_device = total.device.type != "cpu"
+        if not on_device and not math.isfinite(total.item()):
             return
         for piece, last in zip(result, before):
-            on_cpu = total.device.type == "cpu"
-            last.copy_(piece if on_cpu else torch.where(total.isfinite(), piece, last))
+            last.copy_(torch.where(total.isfinite(), piece, last) if on_device else piece)
 
     def keep_parts(self, name: str, parts: dict[int, Part]) -> None:
         """The same for a whole result in host memory, by each part's first element. Nothing of it
