@@ -160,6 +160,33 @@ def test_a_trial_has_the_models_sizes():
     assert buckets_of({"large": 9 * MOST, "b": 9}) == [[MOST]]
 
 
+def dtypes_tried(rank):
+    """Of what is measured and tried for DDP, and for FSDP2 with another reduce_dtype."""
+    from torch.distributed.device_mesh import init_device_mesh
+
+    import hipress.torch
+    from hipress.torch import auto, trial
+    from test_torch_fsdp import sharded
+
+    seen = []
+    auto.SIZES, auto.threshold = auto.SIZES[:2], lambda *curves: 1000
+    trial.Step.seconds = lambda step: seen.append({v.dtype for v in step._values}) or 1.0
+    model = network().to(torch.float16)
+    model[4].float()  # the smallest
+    wrap(model, "onebit", plan="auto", min_size=9)
+    found = [set().union(*seen)]
+    seen.clear()
+    policy = torch.distributed.fsdp.MixedPrecisionPolicy(reduce_dtype=torch.bfloat16)
+    model = sharded(init_device_mesh("cpu", (2,)), mp_policy=policy)
+    hipress.torch.compress_fsdp(model, "onebit", plan="auto", min_size=9)
+    return [*found, set().union(*seen)]
+
+
+def test_what_is_tried_has_the_gradients_dtype():
+    pytest.importorskip("test_torch_fsdp")
+    assert run_ranks(dtypes_tried, 2) == [[{torch.float16}, {torch.bfloat16}]] * 2
+
+
 def test_it_measures():
     first, _ = both(None, "dgc", {"ratio": 0.01, "warmup_steps": 9})
     table = next(line for line in first[1] if "ms by elements" in line)

@@ -123,14 +123,14 @@ def on_the_device(rank, where):
     for _ in range(2):
         group = dist.new_group(backend="hipress")
         for op in (dist.ReduceOp.SUM, dist.ReduceOp.AVG):
-            for dtype in (torch.float32, torch.float16):
+            for dtype in (torch.float32, torch.float16, torch.bfloat16):
                 tensors = [values(rank + 10 * i, 3001).to(dtype) for i in range(6)]
                 works = [dist.all_reduce(t, op, group, async_op=True) for t in tensors]
                 for work in works:
                     work.wait()
                 found += tensors
     assert bool(made) == (where == "device")
-    return [t.numpy().tobytes() for t in found]
+    return [t.float().numpy().tobytes() for t in found]
 
 
 def test_on_the_device():
@@ -151,11 +151,13 @@ def refuse(rank):
         os.environ.update(environment)
         try:
             group = dist.new_group(backend="hipress")
+            made = len(dist.distributed_c10d._world.pg_map)
             dist.all_reduce(torch.zeros(20_000), group=group)
         except ValueError as error:
             found.append(str(error))
         for name in environment:
             del os.environ[name]
+    assert len(dist.distributed_c10d._world.pg_map) == made  # none that nobody will use
     return found
 
 

@@ -36,14 +36,17 @@ def choose(
     group: dist.ProcessGroup,
     device: torch.device,
     sizes: Mapping[str, int],
+    dtypes: Mapping[str, torch.dtype],
 ) -> None:
     """With plan AUTO, raises ``settings.min_size`` to where compression pays.
 
-    It must save 3% of the time of an uncompressed all-reduce, and some of the model's. All ranks of
-    the group call it together; it takes seconds.
+    It must save 3% of the time of an uncompressed all-reduce, and then, tried with gradients of the
+    model's sizes, must not be slower than none. What is measured has the dtype that most elements
+    of the model's gradients have. All ranks of the group call it together; it takes seconds.
 
     :param device: where the gradients are
     :param sizes: of the model's gradients by name, in elements
+    :param dtypes: theirs
     :raises HipressError: if a rank dies or is silent meanwhile
     """
     if settings.plan != AUTO:
@@ -53,8 +56,9 @@ def choose(
         params["warmup"] = 0
     compressed = replace(settings, params=params, plan=None, min_size=0, warmup_steps=0)
     plain = replace(compressed, min_size=NEVER)
+    dtype = trial.most_of(sizes, dtypes)
     times = [
-        [_seconds(way, size, engine, group, device) for size in SIZES]
+        [_seconds(way, size, engine, group, device, dtype) for size in SIZES]
         for way in (plain, compressed)
     ]
     means = torch.tensor(times, dtype=torch.float64, device=device).log()
@@ -78,7 +82,7 @@ def choose(
     settings.min_size = NEVER if least is None else max(least, settings.min_size)
     if any(size >= settings.min_size for size in sizes.values()):
         compressed = replace(compressed, min_size=settings.min_size)
-        ratio = trial.ratio(compressed, plain, sizes, engine, group, device)
+        ratio = trial.ratio(compressed, plain, sizes, engine, group, device, dtype)
         if engine.rank == 0:
             _log.log(
                 logging.WARNING if ratio > 1 else logging.INFO,
@@ -90,9 +94,10 @@ def choose(
 
 
 def _seconds(
-    settings: Settings, size: int, engine: Engine, group: dist.ProcessGroup, device: torch.device
-) -> float:
+    settings: Settings, size: int, engine: Engine, group: dist.ProcessGroup, device: torch.device,
+    dtype: torch.dtype,
+) -> float:  # fmt: skip
     """Of one gradient in a bucket of several."""
     count = max(AT_LEAST, TOGETHER // size)
-    step = trial.Step(settings, [[size] * count], engine, group, device)
+    step = trial.Step(settings, [[size] * count], engine, group, device, dtype)
     return min([step.seconds() for _ in range(ROUNDS)][1:]) / count

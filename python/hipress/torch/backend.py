@@ -27,6 +27,7 @@ import torch.distributed as dist
 from torch._C._distributed_c10d import _create_work_from_future
 
 from hipress.compression import Compressor
+from hipress.torch.device import check_type
 from hipress.torch.settings import MIN_SIZE, Settings
 from hipress.torch.staging import KINDS
 from hipress.torch.start import start
@@ -108,6 +109,7 @@ class HipressProcessGroup(dist.ProcessGroup):
         if (device, average) not in self._synchronizers:
             group, about = self, []
             if device is not None:  # whose messages Gloo would carry through host memory
+                check_type(device)  # before there is a group that none would use
                 group, about = dist.new_group(
                     dist.get_process_group_ranks(self), timedelta(seconds=self._timeout),
                     "nccl" if device.type == "cuda" else "gloo", use_local_synchronization=True,

@@ -308,8 +308,13 @@ def compress_fsdp(
     shards, shard = mesh.size(), mesh.get_local_rank(0)
     together = {"shard": str(shard)} if replicate_group else {}
     sizes = {n: p.to_local().numel() for n, p in parameters} if replicate_group else None
+    dtypes = {
+        names[id(each.sharded_param)]: _dtype(module, each)
+        for module in modules.values()
+        for each in _managed(module)
+    }
     settings, engine = start(
-        make_settings, group, parameters, timeout, sizes, shards=str(shards), **together
+        make_settings, group, parameters, timeout, sizes, dtypes, shards=str(shards), **together
     )
     if replicate_group is None:
         compression = _ReduceScatters(settings, engine, group, parameters)
@@ -339,6 +344,12 @@ def _managed(module: FSDPModule) -> Sequence:
     """A module's parameters in the order of its flat tensors."""
     group = _param_group(module)
     return group.fsdp_params if group else ()
+
+
+def _dtype(module: FSDPModule, managed: Any) -> torch.dtype:
+    """In which a parameter's gradient is reduced."""
+    policy = _param_group(module).mp_policy
+    return policy.reduce_dtype or policy.param_dtype or managed.sharded_param.dtype
 
 
 def _check_sharding(
@@ -382,10 +393,9 @@ def _check_module(
         raise ValueError(
             f"module {module_name!r} has compressed gradients, or an all-reduce hook, already"
         )
-    policy = group.mp_policy
     for each in group.fsdp_params:
         parameter, name = each.sharded_param, names[id(each.sharded_param)]
-        dtype = policy.reduce_dtype or policy.param_dtype or parameter.dtype
+        dtype = _dtype(module, each)
         if dtype not in FLAGS and settings.compresses(name, parameter.numel()):
             raise ValueError(
                 f"the gradient of {name!r} is reduced as {str(dtype).removeprefix('torch.')}; what "

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import math
 import weakref
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import torch
@@ -82,27 +82,34 @@ class SharedMomentum:
         self._parts: dict[str, dict[int, Part]] = {}
         """What is here instead of in ``sums``, by each part's first element."""
 
-    def add(self, gradient: torch.Tensor, before: torch.Tensor, compressed: bool = True) -> None:
-        """To a gradient, or a part of it: ``factor`` times the result before.
+    def add(
+        self,
+        gradient: Sequence[torch.Tensor],
+        before: Sequence[torch.Tensor],
+        compressed: bool = True,
+    ) -> None:
+        """To a gradient's pieces: ``factor`` times the result before.
 
         :param before: the same elements of :meth:`of`
         :param compressed: whether every rank's gradient gets it; else what they have come to
         """
         # Rounded twice, as the library does: with alpha= some devices would round once.
-        gradient.add_(before * (self.weight if compressed else self.factor))
+        for piece, last in zip(gradient, before):
+            piece.add_(last * (self.weight if compressed else self.factor))
 
     @property
     def weight(self) -> float:
         """What each rank multiplies the result before by, if all add it."""
         return self.factor * self._share
 
-    def keep(self, result: torch.Tensor, before: torch.Tensor) -> None:
-        """A result, or a part of it, for the next step; not one with a NaN or Inf."""
-        total = result.sum(dtype=torch.float32)  # one number, on the device
-        if result.device.type != "cpu":
-            before.copy_(torch.where(total.isfinite(), result, before))
-        elif math.isfinite(total.item()):
-            before.copy_(result)
+    def keep(self, result: Sequence[torch.Tensor], before: Sequence[torch.Tensor]) -> None:
+        """A whole result, in pieces, for the next step; not one with a NaN or Inf."""
+        total = sum(piece.sum(dtype=torch.float32) for piece in result)  # a number on the device
+        on_device = total.device.type != "cpu"
+        if not on_device and not math.isfinite(total.item()):
+            return
+        for piece, last in zip(result, before):
+            last.copy_(torch.where(total.isfinite(), piece, last) if on_device else piece)
 
     def keep_parts(self, name: str, parts: dict[int, Part]) -> None:
         """The same for a whole result in host memory, by each part's first element. Nothing of it

@@ -3,7 +3,8 @@
 What gradients of a few sizes take does not say what all of a model's take together. So all ranks
 synchronise gradients of the model's sizes, in buckets like DDP's, compressed as was planned and
 uncompressed, in turns. The slowest rank's seconds count, as in training. Their maximum has the same
-bits on all ranks, so all come to the same answer; rounds end after a number or a time.
+bits on all ranks of a group (with hybrid sharding: those that share a shard), so all of these come
+to the same answer; rounds end after a number or a time.
 """
 
 from __future__ import annotations
@@ -19,12 +20,13 @@ import torch.distributed as dist
 from hipress.torch.engine import Engine
 from hipress.torch.settings import Settings
 from hipress.torch.synchronizer import Synchronizer
+from hipress.torch.tasks import FLAGS
 
 BUCKET = 25 << 18
 """Elements of a bucket, about: DDP's 25 MiB of float32."""
 MOST = 1 << 23
-"""Elements in all, about: of a larger model every second gradient, by size, or third... is taken,
-and none as larger."""
+"""Elements in all, about: of a larger model every second (third, ...) gradient in order of size is
+tried, and one larger than this as if it had this many."""
 ROUNDS = 5
 """That count, at most; one comes before them, in which memory is allocated."""
 SECONDS = 4.0
@@ -36,6 +38,7 @@ class Step:
 
     :param buckets: elements of the gradients in each
     :param device: where they are
+    :param dtype: theirs
     """
 
     def __init__(
@@ -45,6 +48,7 @@ class Step:
         engine: Engine,
         group: dist.ProcessGroup,
         device: torch.device,
+        dtype: torch.dtype,
     ) -> None:
         self.settings, self._group, self._device = settings, group, device
         self._entries: list[tuple[tuple[str, int, int], ...]] = []
@@ -55,7 +59,8 @@ class Step:
             names = [f"{b}/{i}" for i in range(len(sizes))]
             ends = [sum(sizes[: i + 1]) for i in range(len(sizes))]
             self._entries.append(tuple((n, e - s, s) for n, e, s in zip(names, ends, sizes)))
-            self._values.append((0.01 * torch.randn(ends[-1], generator=generator)).to(device))
+            values = 0.01 * torch.randn(ends[-1], generator=generator)
+            self._values.append(values.to(device, dtype))
             shapes += [(n, torch.empty(s, device="meta")) for n, s in zip(names, sizes)]
         self._synchronizer = Synchronizer(settings, engine, group, shapes)
 
@@ -78,6 +83,15 @@ class Step:
         return time.perf_counter() - began
 
 
+def most_of(sizes: Mapping[str, int], dtypes: Mapping[str, torch.dtype]) -> torch.dtype:
+    """That which most elements of a model's gradients have, of those that can be compressed."""
+    elements = dict.fromkeys([torch.float32, *FLAGS], 0)
+    for name, size in sizes.items():
+        if dtypes[name] in elements:
+            elements[dtypes[name]] += size
+    return max(elements, key=elements.get)
+
+
 def buckets_of(sizes: Mapping[str, int]) -> list[list[int]]:
     """Elements of a model's gradients, or of some of a large one's, from its last one on."""
     every = max(1, math.ceil(sum(sizes.values()) / MOST))
@@ -98,6 +112,7 @@ def ratio(
     engine: Engine,
     group: dist.ProcessGroup,
     device: torch.device,
+    dtype: torch.dtype,
 ) -> float:
     """Compressed gradients' time over uncompressed ones', in the median round; the same on all
     ranks, which call this together.
@@ -106,7 +121,9 @@ def ratio(
     :raises HipressError: if a rank dies or is silent meanwhile
     """
     buckets = buckets_of(sizes)
-    steps = [Step(settings, buckets, engine, group, device) for settings in (compressed, plain)]
+    steps = [
+        Step(settings, buckets, engine, group, device, dtype) for settings in (compressed, plain)
+    ]
     ratios: list[float] = []
     spent = 0.0
     while len(ratios) < 2 or (len(ratios) <= ROUNDS and spent < SECONDS):
