@@ -93,6 +93,8 @@ _SIGNATURES: dict[str, tuple] = {
     "HipressCodecSetState": (c_int, [_HANDLE, c_char_p, c_int64, c_void_p]),
     "HipressCodecGetStep": (c_int, [_HANDLE, POINTER(c_uint64), POINTER(c_uint32)]),
     "HipressCodecSetStep": (c_int, [_HANDLE, c_uint64, c_uint32]),
+    "HipressRunTasks": (c_int, [c_void_p, c_int64, POINTER(c_int64)]),
+    "HipressCheckMessage": (c_int, [c_void_p, c_int64, c_int64, c_int64, POINTER(c_char_p)]),
     "HipressStart": (c_int, [POINTER(_HANDLE)]),
     "HipressStop": (c_int, [_HANDLE]),
     "HipressAbort": (c_int, [_HANDLE]),

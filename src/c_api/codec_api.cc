@@ -5,9 +5,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "c_api/codec.h"
 #include "c_api/error.h"
-#include "hipress/c_api.h"
-#include "operator/contrib/codec.h"
 #include "operator/contrib/compiled_codec.h"
 
 using hipress::Buffer;
@@ -17,20 +16,6 @@ using hipress::DType;
 using hipress::DTypeFromFlag;
 using hipress::Error;
 using hipress::Payload;
-
-struct HipressCodec {
-  explicit HipressCodec(CodecPtr made)
-      : codec(std::move(made)), name(codec->Name()), config(codec->Config()),
-        state_names(codec->StateNames()) {
-    for (const std::string& text : state_names) names.push_back(text.c_str());
-  }
-
-  CodecPtr codec;  // HipressCodecSetThreads changes it, and neither name nor parameters
-  hipress::CodecState state;
-  const std::string name, config;
-  const std::vector<std::string> state_names;
-  std::vector<const char*> names;
-};
 
 namespace {
 

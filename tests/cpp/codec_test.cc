@@ -283,6 +283,51 @@ TEST_P(CodecOnEveryTable, ConvertsEveryHalfBothWays) {
   }
 }
 
+TEST_P(CodecOnEveryTable, ScalesAndAccumulatesAsTheScalarCodeDoes) {
+  const float factor = 0.3f;
+  for (const size_t n : {size_t{0}, size_t{1}, size_t{15}, size_t{16}, size_t{1003}}) {
+    for (const DType in : {DType::kFloat32, DType::kFloat16, DType::kBFloat16}) {
+      for (const DType out : {DType::kFloat32, DType::kFloat16, DType::kBFloat16}) {
+        Memory from(n * 4), to(n * 4), expected(n * 4);
+        FillGradient(from.data, in, n, 1);
+        ActiveKernels().scale(from.data, in, factor, n, to.data, out);
+        for (size_t i = 0; i < n; ++i) Put(expected.data, out, i, Get(from.data, in, i) * factor);
+        ASSERT_EQ(std::memcmp(to.data, expected.data, n * SizeOf(out)), 0);
+        for (size_t i = 0; i < n; ++i) {
+          const float product = Get(from.data, in, i) * factor;
+          Put(expected.data, out, i, Get(to.data, out, i) + product);
+        }
+        ASSERT_TRUE(ActiveKernels().accumulate(from.data, in, factor, n, to.data, out));
+        ASSERT_EQ(std::memcmp(to.data, expected.data, n * SizeOf(out)), 0);
+      }
+    }
+  }
+}
+
+TEST_P(CodecOnEveryTable, FindsNaNAndInfWhereverTheyAre) {
+  const size_t n = 37;
+  for (const DType dtype : {DType::kFloat32, DType::kFloat16, DType::kBFloat16}) {
+    Memory values(n * 4), zeros(n * 4);
+    std::memset(zeros.data, 0, n * 4);
+    for (size_t i = 0; i < n; ++i) Put(values.data, dtype, i, 1.0f);
+    EXPECT_TRUE(ActiveKernels().finite(values.data, dtype, n));
+    for (size_t i = 0; i < n; ++i) {
+      for (const float bad : {kNaN, kInf, -kInf}) {
+        Put(values.data, dtype, i, bad);
+        EXPECT_FALSE(ActiveKernels().finite(values.data, dtype, n)) << i;
+        EXPECT_FALSE(ActiveKernels().accumulate(zeros.data, dtype, 1.0f, n, values.data, dtype)) << i;
+      }
+      Put(values.data, dtype, i, 1.0f);
+    }
+  }
+  // Finite before, and too large for the narrower type.
+  Memory wide(4), half(2);
+  Put(wide.data, DType::kFloat32, 0, 65504.0f);
+  Put(half.data, DType::kFloat16, 0, 65504.0f);
+  EXPECT_FALSE(ActiveKernels().accumulate(wide.data, DType::kFloat32, 1.0f, 1, half.data,
+                                          DType::kFloat16));
+}
+
 TEST_P(CodecOnEveryTable, RoundsToNearestEvenAsTheScalarCodeDoes) {
   const size_t n = 1 << 16;
   std::vector<float> values(n);

@@ -10,11 +10,18 @@ from test_torch_ddp import batch, network, wrap
 from torch_cluster import run_ranks, torch
 
 
-def chosen(rank, seconds, type="onebit", params=None, min_size=100):
-    """What ranks choose that measure ``seconds(compressed, size, rank)``, and what they log."""
-    import logging
+def half(compressed, rank, number):
+    """Of a step of the model's gradients."""
+    return 0.5 if compressed else 1.0
 
-    from hipress.torch import auto
+
+def chosen(rank, seconds, type="onebit", params=None, min_size=100, tried=half):
+    """What ranks choose that measure ``seconds(compressed, size, rank)``, then, in the trial's
+    round ``number``, ``tried(compressed, rank, number)``; and what they log."""
+    import logging
+    from collections import Counter
+
+    from hipress.torch import auto, trial
 
     lines = []
     handler = logging.Handler()
@@ -23,6 +30,14 @@ def chosen(rank, seconds, type="onebit", params=None, min_size=100):
     logging.getLogger("hipress").setLevel(logging.INFO)
     if seconds is not None:
         auto._seconds = lambda way, size, *_: seconds(way.min_size == 0, size, rank)
+        rounds = Counter()
+
+        def step_seconds(step):
+            compressed = step.settings.min_size < auto.NEVER
+            rounds[compressed] += 1
+            return tried(compressed, rank, rounds[compressed] - 1)
+
+        trial.Step.seconds = step_seconds
     ddp, compression = wrap(network(), type, plan="auto", min_size=min_size, **(params or {}))
     x, y = batch(rank, 0)
     torch.nn.functional.cross_entropy(ddp(x), y).backward()
@@ -69,7 +84,107 @@ def test_what_gains_nothing_is_not_compressed(seconds):
 
 
 def test_min_size_stays_the_least():
-    assert both(pays_from_20000, "onebit", {}, 50_000)[0][0] == 50_000
+    assert both(pays_from_20000, "onebit", {}, 25_000)[0][0] >= 25_000
+    assert both(pays_from_20000, "onebit", {}, 50_000)[0][0] == 50_000  # which no gradient has
+
+
+def slower(compressed, rank, number):
+    return 1.1 if compressed else 1.0
+
+
+def slow_rank(compressed, rank, number):
+    """All wait for rank 1, which loses more than rank 0 wins."""
+    return [0.1, 1.3][rank] if compressed else 1.0
+
+
+def two_rounds_slower(compressed, rank, number):
+    """The first, which does not count, and one of five; in sum, compressed would be slower."""
+    return (0.9 if number in (0, 3) else 0.09) if compressed else 0.1
+
+
+def one_round(compressed, rank, number):
+    """It takes all the time there is, and the one before it, too."""
+    assert number < 2
+    return 5.0 if compressed else 6.0
+
+
+@pytest.mark.parametrize(
+    ("tried", "ratio"),
+    [(slower, 1.1), (slow_rank, 1.3), (half, 0.5), (two_rounds_slower, 0.9), (one_round, 0.83)],
+)
+def test_the_plan_is_tried_with_the_models_gradients(tried, ratio):
+    found = both(pays_from_20000, "onebit", {}, 100, tried)
+    least, lines, _, places = found[0]
+    assert (least > 1e9, not places) == ((True, True) if ratio > 1 else (False, False))
+    (line,) = (line for line in lines if "this model's gradients" in line)
+    assert f"took {ratio:.2f} times as long compressed as not" in line
+    assert ("nothing is compressed" in line) == (ratio > 1)
+    assert not found[1][1]
+
+
+def sharded_sizes(rank):
+    """Of what is tried with FSDP2's modules: whole parameters, or one host's shards."""
+    from torch.distributed.device_mesh import init_device_mesh
+
+    import hipress.torch
+    from hipress.torch import auto, trial
+    from test_torch_fsdp import sharded
+
+    tried = []
+    auto._seconds = lambda way, size, *_: pays_from_20000(way.min_size == 0, size, rank) / 9
+    auto.threshold = lambda *curves: 1000
+    trial.ratio = lambda compressed, plain, sizes, *_: tried.append(sizes) or 0.5
+    both = init_device_mesh("cpu", (2, 2), mesh_dim_names=("replicate", "shard"))
+    for mesh, group in (
+        (init_device_mesh("cpu", (4,)), None), (both["shard"], both["replicate"].get_group()),
+    ):  # fmt: skip
+        model = sharded(mesh)
+        hipress.torch.compress_fsdp(model, "onebit", plan="auto", min_size=9, replicate_group=group)
+    return [sizes["parts.0.uneven"] for sizes in tried]
+
+
+def test_a_trial_of_fsdp_has_the_gradients_that_are_synchronised():
+    pytest.importorskip("test_torch_fsdp")  # which skips where FSDP2 has not what it needs
+    found = run_ranks(sharded_sizes, 4)
+    assert found == [[37 * 65, 19 * 65], [37 * 65, 18 * 65]] * 2
+
+
+def test_a_trial_has_the_models_sizes():
+    from hipress.torch.trial import BUCKET, MOST, buckets_of
+
+    assert buckets_of({"a": 7, "none": 0, "b": BUCKET, "c": 5, "d": 3}) == [[3, 5, BUCKET], [7]]
+    layers = {f"{i}.{name}": size for i in range(99) for name, size in (("w", 1 << 20), ("b", 9))}
+    sizes = [size for bucket in buckets_of(layers) for size in bucket]
+    assert sizes.count(9) == pytest.approx(sizes.count(1 << 20), abs=2)
+    assert 0.8 * MOST < sum(sizes) < 1.2 * MOST
+    assert buckets_of({"large": 9 * MOST, "b": 9}) == [[MOST]]
+
+
+def dtypes_tried(rank):
+    """Of what is measured and tried for DDP, and for FSDP2 with another reduce_dtype."""
+    from torch.distributed.device_mesh import init_device_mesh
+
+    import hipress.torch
+    from hipress.torch import auto, trial
+    from test_torch_fsdp import sharded
+
+    seen = []
+    auto.SIZES, auto.threshold = auto.SIZES[:2], lambda *curves: 1000
+    trial.Step.seconds = lambda step: seen.append({v.dtype for v in step._values}) or 1.0
+    model = network().to(torch.float16)
+    model[4].float()  # the smallest
+    wrap(model, "onebit", plan="auto", min_size=9)
+    found = [set().union(*seen)]
+    seen.clear()
+    policy = torch.distributed.fsdp.MixedPrecisionPolicy(reduce_dtype=torch.bfloat16)
+    model = sharded(init_device_mesh("cpu", (2,)), mp_policy=policy)
+    hipress.torch.compress_fsdp(model, "onebit", plan="auto", min_size=9)
+    return [*found, set().union(*seen)]
+
+
+def test_what_is_tried_has_the_gradients_dtype():
+    pytest.importorskip("test_torch_fsdp")
+    assert run_ranks(dtypes_tried, 2) == [[{torch.float16}, {torch.bfloat16}]] * 2
 
 
 def test_it_measures():

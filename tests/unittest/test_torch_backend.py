@@ -5,6 +5,7 @@ import os
 import pytest
 
 from test_torch_ddp import loss_of, network, succeed
+from test_torch_device import play_the_gpu
 from torch_cluster import run_ranks, torch
 
 
@@ -105,24 +106,63 @@ def test_ddp_needs_no_change():
     succeed(run_ranks(ddp_on_the_backend, 2))
 
 
+def on_the_device(rank, where):
+    """Sums and means of three dtypes, more of a size than there are buffers, on two groups."""
+    import torch.distributed as dist
+
+    import hipress.torch  # noqa: F401
+    from hipress.torch import device_plan
+
+    made, init = [], device_plan.DevicePlan.__init__
+    device_plan.DevicePlan.__init__ = lambda *args: made.append(0) or init(*args)
+    os.environ["HIPRESS_MIN_SIZE"] = "1000"
+    if where == "device":
+        os.environ["HIPRESS_ENCODE_ON"] = where
+        play_the_gpu()
+    found = []
+    for _ in range(2):
+        group = dist.new_group(backend="hipress")
+        for op in (dist.ReduceOp.SUM, dist.ReduceOp.AVG):
+            for dtype in (torch.float32, torch.float16, torch.bfloat16):
+                tensors = [values(rank + 10 * i, 3001).to(dtype) for i in range(6)]
+                works = [dist.all_reduce(t, op, group, async_op=True) for t in tensors]
+                for work in works:
+                    work.wait()
+                found += tensors
+    assert bool(made) == (where == "device")
+    return [t.float().numpy().tobytes() for t in found]
+
+
+def test_on_the_device():
+    hosts = run_ranks(on_the_device, 3, "host")
+    succeed(hosts)
+    assert run_ranks(on_the_device, 3, "device", timeout=120) == hosts
+
+
 def refuse(rank):
     import torch.distributed as dist
 
     import hipress.torch  # noqa: F401
 
     found = []
-    for environment in ({"HIPRESS_COMPRESSION": "onebit"}, {"HIPRESS_BITS": "9"}):
+    for environment in (
+        {"HIPRESS_COMPRESSION": "onebit"}, {"HIPRESS_BITS": "9"}, {"HIPRESS_ENCODE_ON": "device"},
+    ):  # fmt: skip
         os.environ.update(environment)
         try:
-            dist.new_group(backend="hipress")
+            group = dist.new_group(backend="hipress")
+            made = len(dist.distributed_c10d._world.pg_map)
+            dist.all_reduce(torch.zeros(20_000), group=group)
         except ValueError as error:
             found.append(str(error))
         for name in environment:
             del os.environ[name]
+    assert len(dist.distributed_c10d._world.pg_map) == made  # none that nobody will use
     return found
 
 
 def test_what_cannot_be_is_refused():
-    for residual, bits in run_ranks(refuse, 2):
+    for residual, bits, device in run_ranks(refuse, 2):
         assert "keeps a residual" in residual
         assert "bits" in bits and "1, 2, 3" in bits
+        assert "encode_on='device' is for gradients on a GPU, and these are on cpu" in device

@@ -211,14 +211,15 @@ def test_waves_are_shared_by_all_who_merge():
         topologies.build("colocated", 1024, 4, home=3, partitions=16),
         topologies.build("ring", 1024, 4, home=3, partitions=16),
         reduce_scatter(1024, 256, 4, partitions=16),
+        reduce_scatter(1024, 256, 4, partitions=16, to_all=True),
     ):
         small = topologies.build("colocated", 64, 4)
         (first, last) = waves([graph, small], elements=600)
         owners = {p: node for node, tasks in graph.tasks.items() for p in merged_last(graph, node)}
         assert sorted((node.rank, first[p]) for p, node in owners.items()) == sorted(
-            (rank, wave) for rank in range(4) for wave in (0, 0, 1, 1)
+            (rank, wave) for rank in range(4) for wave in (0, 1, 2, 2)
         )
-        assert last == [1]
+        assert last == [2]
 
 
 def merged_last(graph, node):

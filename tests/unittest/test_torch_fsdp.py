@@ -52,9 +52,10 @@ class Given(torch.nn.Module):
 
     def forward(self, rank, step):
         return sum(
-            (p * gradient_of(self._prefix + name, p.shape, rank, step, p.dtype)).sum().float()
+            (p * gradient_of(self._prefix + name, p.shape, rank, step, p.dtype).to(p.device))
+            .sum().float()
             for name, p in self.named_parameters()
-        )
+        )  # fmt: skip
 
 
 class Model(torch.nn.Module):
@@ -322,7 +323,7 @@ def hybrid(rank, momentum):
             mine = slice(shard * chunk, (shard + 1) * chunk)
             whole = [gradient_of(name[6:], shape, r, step)[mine] for r in range(4)]
             hosts = [(whole[2 * h] + whole[2 * h + 1]) / 2 for h in range(2)]
-            hosts = [gradient.add(sums.get(name, 0.0), alpha=momentum) for gradient in hosts]
+            hosts = [gradient + momentum * sums.get(name, 0.0) for gradient in hosts]
             found = dict(model.named_parameters())[name].grad.to_local()
             sums[name] = found.clone()
             if found.numel() < 800:

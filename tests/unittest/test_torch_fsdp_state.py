@@ -117,7 +117,7 @@ def test_another_number_of_ranks_gets_what_was_left():
     returned(run_ranks(moves, 4, PAIRS, timeout=90))
 
 
-def resume(rank, kind, folder):
+def resume(rank, kind, type, params, folder):
     """Six steps, and three, a checkpoint, and three in a new model: the same bits."""
     import torch.distributed.checkpoint as dcp
 
@@ -127,20 +127,29 @@ def resume(rank, kind, folder):
         found = [result(made[0], rank, step) for step in numbers]
         return [t.numpy().tobytes() for step in found for t in step.values()]
 
-    params = {"ratio": 0.1, "warmup_steps": 4}
-    straight = steps(job(kind, "dgc", params), range(6))
-    first = job(kind, "dgc", params)
+    straight = steps(job(kind, type, params), range(6))
+    first = job(kind, type, params)
     early = steps(first, range(3))
     dcp.save({"hipress": first[1]}, checkpoint_id=folder)
-    second = job(kind, "dgc", params)
+    second = job(kind, type, params)
     hipress.torch.load_checkpoint(second[1], folder)
     assert early + steps(second, range(3, 6)) == straight
     return straight
 
 
-@pytest.mark.parametrize("kind", ["fsdp3", "hsdp"])
-def test_a_job_goes_on_with_the_same_bits(tmp_path, kind):
-    succeed(run_ranks(resume, RANKS[kind], kind, str(tmp_path)))
+DGC = {"ratio": 0.1, "warmup_steps": 4}
+
+
+@pytest.mark.parametrize(
+    ("kind", "type", "params"),
+    [
+        ("fsdp3", "dgc", DGC),
+        ("hsdp", "dgc", DGC),
+        ("fsdp3", "onebit", {"shared_momentum": 0.9, "warmup_steps": 1, "min_size": 2200}),
+    ],
+)
+def test_a_job_goes_on_with_the_same_bits(tmp_path, kind, type, params):
+    succeed(run_ranks(resume, RANKS[kind], kind, type, params, str(tmp_path)))
 
 
 def streams(rank):

@@ -3,14 +3,15 @@
 Before the first step, all ranks together synchronise gradients of a few sizes, uncompressed and
 compressed, as training would: several in a bucket. The means of the logarithms of what they
 measured give two curves; rank 0 compares them, and all take its answer. The way of
-:mod:`hipress.secopa.auto` in the key-value store, over a process group.
+:mod:`hipress.secopa.auto` in the key-value store, over a process group. Then they try it with
+gradients of the model's own sizes (:mod:`hipress.torch.trial`): where uncompressed ones are faster
+after all, nothing is compressed.
 """
 
 from __future__ import annotations
 
 import logging
-import math
-import time
+from collections.abc import Mapping
 from dataclasses import replace
 
 import torch
@@ -18,9 +19,9 @@ import torch.distributed as dist
 
 from hipress.secopa.auto import GAIN, ROUNDS, SIZES, TOGETHER, threshold
 from hipress.secopa.curve import fit
+from hipress.torch import trial
 from hipress.torch.engine import Engine
 from hipress.torch.settings import AUTO, Settings
-from hipress.torch.synchronizer import Synchronizer
 
 AT_LEAST = 2
 """Gradients in a bucket; of small ones, which come in crowds, as many as make TOGETHER."""
@@ -30,14 +31,22 @@ _log = logging.getLogger("hipress")
 
 
 def choose(
-    settings: Settings, engine: Engine, group: dist.ProcessGroup, device: torch.device
+    settings: Settings,
+    engine: Engine,
+    group: dist.ProcessGroup,
+    device: torch.device,
+    sizes: Mapping[str, int],
+    dtypes: Mapping[str, torch.dtype],
 ) -> None:
     """With plan AUTO, raises ``settings.min_size`` to where compression pays.
 
-    It must save 3% of the time of an uncompressed all-reduce. All ranks of the group call it
-    together; it takes seconds.
+    It must save 3% of the time of an uncompressed all-reduce, and then, tried with gradients of the
+    model's sizes, must not be slower than none. What is measured has the dtype that most elements
+    of the model's gradients have. All ranks of the group call it together; it takes seconds.
 
     :param device: where the gradients are
+    :param sizes: of the model's gradients by name, in elements
+    :param dtypes: theirs
     :raises HipressError: if a rank dies or is silent meanwhile
     """
     if settings.plan != AUTO:
@@ -47,8 +56,9 @@ def choose(
         params["warmup"] = 0
     compressed = replace(settings, params=params, plan=None, min_size=0, warmup_steps=0)
     plain = replace(compressed, min_size=NEVER)
+    dtype = trial.most_of(sizes, dtypes)
     times = [
-        [_seconds(way, size, engine, group, device) for size in SIZES]
+        [_seconds(way, size, engine, group, device, dtype) for size in SIZES]
         for way in (plain, compressed)
     ]
     means = torch.tensor(times, dtype=torch.float64, device=device).log()
@@ -70,27 +80,24 @@ def choose(
             _log.info("plan auto: %s pays from %d elements on", settings.type, least)
         _log.info("plan auto: ms by elements, uncompressed and compressed: %s", detail)
     settings.min_size = NEVER if least is None else max(least, settings.min_size)
+    if any(size >= settings.min_size for size in sizes.values()):
+        compressed = replace(compressed, min_size=settings.min_size)
+        ratio = trial.ratio(compressed, plain, sizes, engine, group, device, dtype)
+        if engine.rank == 0:
+            _log.log(
+                logging.WARNING if ratio > 1 else logging.INFO,
+                "plan auto: %sthis model's gradients took %.2f times as long compressed as not",
+                "nothing is compressed, for " if ratio > 1 else "", ratio,
+            )  # fmt: skip
+        if ratio > 1:
+            settings.min_size = NEVER
 
 
 def _seconds(
-    settings: Settings, size: int, engine: Engine, group: dist.ProcessGroup, device: torch.device
-) -> float:
+    settings: Settings, size: int, engine: Engine, group: dist.ProcessGroup, device: torch.device,
+    dtype: torch.dtype,
+) -> float:  # fmt: skip
     """Of one gradient in a bucket of several."""
     count = max(AT_LEAST, TOGETHER // size)
-    names = [f"{size}/{i}" for i in range(count)]
-    shapes = [(name, torch.empty(size, device="meta")) for name in names]
-    synchronizer = Synchronizer(settings, engine, group, shapes)
-    entries = tuple((name, i * size, size) for i, name in enumerate(names))
-    generator = torch.Generator().manual_seed(engine.rank)
-    values = (0.01 * torch.randn(count * size, generator=generator)).to(device)
-    least = math.inf
-    for turn in range(ROUNDS):
-        flat = values.clone()
-        dist.barrier(group)
-        began = time.perf_counter()
-        synchronizer.synchronize(flat, entries, "plan auto").wait()
-        if device.type == "cuda":
-            torch.cuda.synchronize(device)
-        if turn:
-            least = min(least, time.perf_counter() - began)
-    return least / count
+    step = trial.Step(settings, [[size] * count], engine, group, device, dtype)
+    return min([step.seconds() for _ in range(ROUNDS)][1:]) / count

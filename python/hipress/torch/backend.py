@@ -12,6 +12,8 @@ ranks:
 - HIPRESS_BITS, HIPRESS_BUCKET_SIZE (or QNCCL's names BITS and bucket_size): of maxmin
 - HIPRESS_TOPOLOGY: ps (default), ring, tree, butterfly, star
 - HIPRESS_MIN_SIZE: default 16384
+- HIPRESS_ENCODE_ON: host (default), or device: tensors on a GPU are encoded there, and their
+  messages go over NCCL. All tensors that large must then be on a GPU
 """
 
 from __future__ import annotations
@@ -25,12 +27,12 @@ import torch.distributed as dist
 from torch._C._distributed_c10d import _create_work_from_future
 
 from hipress.compression import Compressor
-from hipress.torch.engine import Engine
-from hipress.torch.layout import FLAGS
+from hipress.torch.device import check_type
 from hipress.torch.settings import MIN_SIZE, Settings
 from hipress.torch.staging import KINDS
 from hipress.torch.start import start
 from hipress.torch.synchronizer import Synchronizer
+from hipress.torch.tasks import FLAGS
 
 _SLOTS = 4
 """All-reduces of one size that may be in flight: each has buffers of its own."""
@@ -56,7 +58,8 @@ def settings_from_environment() -> Settings:
     if not size.isdigit():
         raise ValueError(f"HIPRESS_MIN_SIZE must be a whole number of 0 or more, not {size!r}")
     topology = _environment("HIPRESS_TOPOLOGY", default="ps")
-    settings = Settings(type, params, topology, int(size))
+    where = _environment("HIPRESS_ENCODE_ON", default="host")
+    settings = Settings(type, params, topology, int(size), encode_on=where)
     if Compressor(type, **settings.params).state_names:
         raise ValueError(
             f"HIPRESS_COMPRESSION is {type}, which keeps a residual of each gradient, but an "
@@ -78,8 +81,7 @@ class HipressProcessGroup(dist.ProcessGroup):
         for device in ("cpu", "cuda"):
             self._register_backend(torch.device(device), dist.ProcessGroup.BackendType.GLOO, below)
         self._set_default_backend(dist.ProcessGroup.BackendType.GLOO)
-        self._engine: Engine | None = None
-        self._synchronizers: dict[bool, Synchronizer] = {}
+        self._synchronizers: dict[tuple[torch.device | None, bool], Synchronizer] = {}
         self._calls: dict[tuple, int] = {}
         self._running: dict[tuple, threading.Event] = {}
 
@@ -98,14 +100,25 @@ class HipressProcessGroup(dist.ProcessGroup):
                     tensor.div_(self.size())
                 opts.reduceOp = dist.ReduceOp.SUM
             return self._below.allreduce(tensors, opts)
-        if self._engine is None:
-            _, self._engine = start(lambda: self._settings, self, timeout=self._timeout)
-            for means in (False, True):
-                self._synchronizers[means] = Synchronizer(
-                    self._settings, self._engine, self, (), average=means
-                )
         (tensor,) = tensors
         return self._compressed(tensor, average)
+
+    def _synchronizer(self, tensor: torch.Tensor, average: bool) -> Synchronizer:
+        """All ranks ask for one of a kind together, before they use it."""
+        device = tensor.device if self._settings.encode_on == "device" else None
+        if (device, average) not in self._synchronizers:
+            group, about = self, []
+            if device is not None:  # whose messages Gloo would carry through host memory
+                check_type(device)  # before there is a group that none would use
+                group, about = dist.new_group(
+                    dist.get_process_group_ranks(self), timedelta(seconds=self._timeout),
+                    "nccl" if device.type == "cuda" else "gloo", use_local_synchronization=True,
+                ), [("tensor", tensor)]  # fmt: skip
+            _, engine = start(lambda: self._settings, group, about, timeout=self._timeout)
+            for means in (False, True):
+                made = Synchronizer(self._settings, engine, group, (), average=means)
+                self._synchronizers[device, means] = made
+        return self._synchronizers[device, average]
 
     def _compresses(self, tensors, op) -> bool:
         return (
@@ -119,13 +132,13 @@ class HipressProcessGroup(dist.ProcessGroup):
         )
 
     def _compressed(self, tensor: torch.Tensor, average: bool) -> dist.Work:
-        count = tensor.numel()
+        count, synchronizer = tensor.numel(), self._synchronizer(tensor, average)
         kind = (count, tensor.dtype, average)
         call = self._calls[kind] = self._calls.get(kind, -1) + 1
         slot = (*kind, call % _SLOTS)
         before, done = self._running.get(slot), threading.Event()
         self._running[slot] = done
-        result = self._engine.staging(tensor.device).future()
+        result = synchronizer.engine.staging(tensor.device).future()
 
         def finish(ready: torch.futures.Future) -> None:
             done.set()
@@ -136,7 +149,7 @@ class HipressProcessGroup(dist.ProcessGroup):
             else:
                 result.set_result([tensor])
 
-        future = self._synchronizers[average].synchronize(
+        future = synchronizer.synchronize(
             tensor.detach().view(-1),
             ((f"{count}.{call % _SLOTS}", 0, count),),
             f"all-reduce of {count} elements",

@@ -115,16 +115,21 @@ DEVICES: dict[str, Callable[[torch.device], Device]] = {"cuda": _cuda}
 """By type of device. Tests add a CPU that plays the GPU."""
 
 
-def check(device: torch.device, group: dist.ProcessGroup, settings: Settings) -> None:
-    """Refuses what cannot be synchronised on its device, and compiles the kernels of what can.
-
-    :raises ValueError: saying what to do instead
-    """
+def check_type(device: torch.device) -> None:
+    """:raises ValueError: for a device that gradients cannot be encoded on"""
     if device.type not in DEVICES:
         raise ValueError(
             f"encode_on='device' is for gradients on a GPU, and these are on {device}: leave it "
             "'host'"
         )
+
+
+def check(device: torch.device, group: dist.ProcessGroup, settings: Settings) -> None:
+    """Refuses what cannot be synchronised on its device, and compiles the kernels of what can.
+
+    :raises ValueError: saying what to do instead
+    """
+    check_type(device)
     name = backend(group, device).name()
     if device.type == "cuda" and name != "nccl":
         raise ValueError(

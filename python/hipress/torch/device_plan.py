@@ -8,7 +8,7 @@ travels with the messages: encoders then change nothing, and the results become 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import torch
 import torch.distributed as dist
@@ -17,7 +17,7 @@ from hipress.casync.graph import GRADIENT, Graph, Op, Task, worker
 from hipress.compll.cuda import Algorithm, DecodeCall
 from hipress.torch.device import Device, exchange
 from hipress.torch.device_calls import Batch, Copy, Decoder, Encoder, Input
-from hipress.torch.layout import Gradient, Layout, Run, Slot, Term
+from hipress.torch.layout import Gradient, Layout, PassedOn, Slot
 from hipress.torch.message import OVERFLOW
 from hipress.torch.places import OWN, Codecs, Places
 from hipress.torch.schedule import Value
@@ -36,6 +36,12 @@ _HEAD = 2  # int64: digest, flags
 
 def _aligned(size: int) -> int:
     return -(-size // _ALIGN) * _ALIGN
+
+Run = Callable[[torch.Tensor], None]
+"""Does a task, on the flat tensor."""
+
+Term = Callable[[torch.Tensor, torch.Tensor], None]
+"""Writes a sum's term, of the flat tensor perhaps, to its second argument."""
 
 
 class DeviceMessage:
@@ -121,7 +127,7 @@ class DevicePlan(Layout):
     def _empty(self, count: int) -> torch.Tensor:
         return torch.empty(count, device=self._device.device)
 
-    def _compile_all(self, values: Sequence[Value]) -> list[Run]:
+    def _compile_all(self, values: Sequence[Value], copies: Sequence[PassedOn]) -> list[Run]:
         """As the host's, but small encodes of gradients, for which nothing has to be done before,
         and small decodes of results, which nothing waits for, are launched together."""
         first = self._rows
@@ -179,6 +185,19 @@ class DevicePlan(Layout):
             for each in launch:
                 each.call.workspace = at
                 at += _aligned(each.space)
+
+    def _compile(self, value: Value) -> Run:
+        """A function of the flat tensor that does one task."""
+        task = self._task(value)
+        if task.op == Op.ENCODE:
+            return self._encode(value, task)
+        if task.op == Op.MERGE:
+            return self._merge(value, task)
+        if task.op == Op.DECODE:
+            source = Value(value.graph, task.inputs[0])
+            made = self._copy if source in self._dense else self._decode
+            return made(value, source)
+        return lambda flat: None  # UPDATE without an optimizer
 
     def _encode(self, value: Value, task: Task) -> Run:
         made = self._encoder(value, task)
@@ -261,6 +280,48 @@ class DevicePlan(Layout):
         self._together.append([made])
         return made.run
 
+    def _merge(self, value: Value, task: Task) -> Run:
+        offset, count = self._span(value)
+        total, partial = self._dense[value][:count], self._partial[:count]
+        sources = [Value(value.graph, i) for i in task.inputs]
+        codecs = {self._config(source) for source in sources}
+        if len(codecs) == 1 and None not in codecs:  # one fused pass, the definition of such a sum
+            terms = [self._sum(self._kinds[sources[0]], sources, count)]
+        else:
+            terms = [
+                self._term(i == GRADIENT, source, offset, count)
+                for i, source in zip(task.inputs, sources)
+            ]
+        first, *others = terms
+
+        def run(flat: torch.Tensor) -> None:
+            first(flat, total)
+            for other in others:
+                other(flat, partial)
+                total.add_(partial)
+
+        return run
+
+    def _term(self, own: bool, source: Value, offset: int, count: int) -> Term:
+        if own:
+            return lambda flat, out: out.copy_(flat[offset : offset + count])
+        if source not in self._kinds:
+            dense = self._dense[source][:count]
+            return lambda flat, out: out.copy_(dense)
+        return self._sum(self._kinds[source], [source], count)
+
+    def _copy(self, value: Value, source: Value) -> Run:
+        """The end of a reduce-scatter: the sum, or the mean, is the result as it is."""
+        offset, count = self._span(value)
+        dense = self._dense[source][:count]
+        scale = self._scale if self._codecs.average else 1.0
+
+        def run(flat: torch.Tensor) -> None:
+            torch.mul(dense, scale, out=dense)
+            flat[offset : offset + count].copy_(dense)
+
+        return run
+
     # Every step.
 
     def run(self, flat: torch.Tensor) -> None:
@@ -276,7 +337,7 @@ class DevicePlan(Layout):
             for task in self.stages[stage]:
                 task(wide)
             self._raise_refused(self._statuses[stage])
-            for source, target in each.copies:
+            for _, source, target in each.copies:
                 self._copy_payload(source, target)
             if each.send:
                 flags = [message.flags for message in each.send.values()]

@@ -24,6 +24,10 @@ from hipress.torch.staging import Host, backend, staging
 IN_FLIGHT = 4
 """Buckets that are synchronised at a time."""
 
+_AHEAD = 2
+"""Stages of a plan whose messages may come before they are asked for; to ask for all of them first
+would delay the first that is sent."""
+
 _NEVER_SENT = 1 << 30
 """A tag that no message has."""
 
@@ -171,13 +175,17 @@ class Engine:
 
     def _run(self, plan: Plan, flat: torch.Tensor, tag: int, what: str) -> None:
         plan.begin(flat)
-        incoming = [
-            {
-                peer: self._start("receive from", peer, what, message.tensor, tag + stage)
-                for peer, message in exchange.receive.items()
-            }
-            for stage, exchange in enumerate(plan.exchanges)
-        ]
+        incoming: list[dict[int, dist.Work]] = []
+
+        def receive(stages: int) -> None:
+            """Starts to receive what comes in so many stages, if it has not."""
+            for stage in range(len(incoming), min(stages, len(plan.exchanges))):
+                receives = plan.exchanges[stage].receive.items()
+                incoming.append({
+                    peer: self._start("receive from", peer, what, message.tensor, tag + stage)
+                    for peer, message in receives
+                })  # fmt: skip
+
         deadline = time.monotonic() + self.timeout
         outgoing: list[tuple[int, dist.Work]] = []
 
@@ -187,6 +195,7 @@ class Engine:
             outgoing.clear()
 
         for stage, exchange in enumerate(plan.exchanges):
+            receive(stage + _AHEAD)
             awaited = stage - plan.waves
             if awaited >= 0:
                 for peer, work in incoming[awaited].items():

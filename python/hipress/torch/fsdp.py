@@ -11,13 +11,15 @@ import torch.distributed as dist
 from torch.distributed.fsdp import FSDPModule
 from torch.distributed.tensor import DTensor, Shard
 
+from hipress.casync import colocated
 from hipress.casync.graph import GRADIENT, Graph, Op, Partition, cut, worker
 from hipress.secopa.plan import Decision
 from hipress.torch.engine import HipressError
-from hipress.torch.layout import FLAGS, Gradient
+from hipress.torch.layout import Gradient
 from hipress.torch.settings import MIN_SIZE, Settings
 from hipress.torch.start import start
 from hipress.torch.synchronizer import Entry, Rest, Synchronizer
+from hipress.torch.tasks import FLAGS
 
 try:
     from torch.distributed.fsdp._fully_shard._fsdp_api import ReduceScatter
@@ -27,12 +29,16 @@ except ImportError:  # an older PyTorch, for which compress_fsdp() has a sentenc
 PARTITION_ELEMENTS = 256 * 1024
 
 
-def reduce_scatter(count: int, part: int, num_workers: int, partitions: int | None = None) -> Graph:
+def reduce_scatter(
+    count: int, part: int, num_workers: int, partitions: int | None = None, to_all: bool = False
+) -> Graph:
     """The graph that leaves worker r with the sum of its part, the r-th of ``part`` elements: every
     worker encodes all parts, each for its owner, who merges them in rank order.
 
     :param count: elements in all; the last parts may have fewer than the others, or none
     :param partitions: about how many to cut all parts into; default: by size
+    :param to_all: whether the owner then encodes the sum, and all workers get that: twice as much
+        to send
     """
     size = PARTITION_ELEMENTS if partitions is None else -(-count // max(partitions, 1))
     cuts: list[tuple[int, Partition]] = [
@@ -41,6 +47,9 @@ def reduce_scatter(count: int, part: int, num_workers: int, partitions: int | No
         for piece in cut(owner * part, min((owner + 1) * part, count), size, 64)
     ]
     graph = Graph(count, [piece for _, piece in cuts])
+    if to_all:
+        colocated.exchange(graph, num_workers, [owner for owner, _ in cuts])
+        return graph
     for p, (owner, _) in enumerate(cuts):
         at, payloads = worker(owner), []
         for rank in range(num_workers):
@@ -133,17 +142,19 @@ class ShardedCompression(Synchronizer):
 
     def _count(self) -> None:
         self.step += 1
+        self.look()
 
     def _elements(self, parameter: DTensor) -> int:
         return parameter.to_local().numel()
 
 
 class _ReduceScatters(ShardedCompression):
-    """Of shards: every rank gets the means of its own chunks."""
+    """Of shards: every rank gets the means of its own chunks; with a shared momentum those of all,
+    which it adds to its next gradients of all."""
 
     def __init__(self, *args: Any) -> None:
         super().__init__(*args)
-        self.topology = "reduce-scatter"
+        self.topology = "reduce-scatter" if self.shared is None else "reduce-scatter to all"
 
     def _elements(self, parameter: DTensor) -> int:
         return parameter.numel()
@@ -151,9 +162,15 @@ class _ReduceScatters(ShardedCompression):
     def graph(self, gradient: Gradient) -> Graph:
         decision = self.settings.decisions.get(gradient.name)
         partitions = decision.partitions if decision else None
-        return reduce_scatter(gradient.count, gradient.chunk, self.engine.world_size, partitions)
+        return reduce_scatter(
+            gradient.count, gradient.chunk, self.engine.world_size, partitions,
+            to_all=self.shared is not None,
+        )  # fmt: skip
 
     def _start_rest(self, flat: torch.Tensor, small: list[Entry], key: tuple) -> Rest:
+        if self.shared is not None:
+            pieces = [(g.name, at.start, at.stop - at.start) for g in small for at in g.slices()]
+            return super()._start_rest(flat, pieces, key)
         rows = self.engine.world_size
         table = flat.view(rows, -1)
         pieces = [table[:, g.offset : g.offset + g.chunk] for g in small]
@@ -223,6 +240,7 @@ def compress_fsdp(
     replicate_group: dist.ProcessGroup | None = None,
     replicate_topology: str = "ps",
     timeout: float | None = None,
+    encode_on: str = "host",
     shared_momentum: float = 0.0,
     **params: object,
 ) -> ShardedCompression:
@@ -244,7 +262,10 @@ def compress_fsdp(
         compressed shards
     :param replicate_topology: of that average, see :func:`hipress.torch.compress`
     :param timeout: seconds to wait for another rank; default: the process group's
-    :param shared_momentum: see :func:`hipress.torch.compress`; with ``replicate_group`` only
+    :param encode_on: see :func:`hipress.torch.compress`; messages of "device" go over the mesh's
+        process group, or ``replicate_group``
+    :param shared_momentum: see :func:`hipress.torch.compress`. Without ``replicate_group`` every
+        rank gets all ranks' results for it, compressed: twice as much is sent
     :param params: the codec's own parameters
     :raises ValueError: on every rank, if any rank's model or setting is wrong or they differ
     :raises TypeError: if the model is not a fully_shard-ed one
@@ -278,22 +299,22 @@ def compress_fsdp(
         _check_sharding(parameters, mesh, replicate_group)
         settings = Settings(
             type, params, replicate_topology, min_size, warmup_steps, plan=plan,
-            shared_momentum=shared_momentum,
+            encode_on=encode_on, shared_momentum=shared_momentum,
         )  # fmt: skip
-        if shared_momentum and replicate_group is None:
-            raise ValueError(
-                "shared_momentum needs a replicate_group: in a reduce-scatter a rank has the "
-                f"result of its own shard only, and would need all (give {type} a momentum, if it "
-                "has one)"
-            )
         for name, module in modules.items():
             _check_module(name, module, settings, names)
         return settings
 
     shards, shard = mesh.size(), mesh.get_local_rank(0)
     together = {"shard": str(shard)} if replicate_group else {}
+    sizes = {n: p.to_local().numel() for n, p in parameters} if replicate_group else None
+    dtypes = {
+        names[id(each.sharded_param)]: _dtype(module, each)
+        for module in modules.values()
+        for each in _managed(module)
+    }
     settings, engine = start(
-        make_settings, group, parameters, timeout, shards=str(shards), **together
+        make_settings, group, parameters, timeout, sizes, dtypes, shards=str(shards), **together
     )
     if replicate_group is None:
         compression = _ReduceScatters(settings, engine, group, parameters)
@@ -323,6 +344,12 @@ def _managed(module: FSDPModule) -> Sequence:
     """A module's parameters in the order of its flat tensors."""
     group = _param_group(module)
     return group.fsdp_params if group else ()
+
+
+def _dtype(module: FSDPModule, managed: Any) -> torch.dtype:
+    """In which a parameter's gradient is reduced."""
+    policy = _param_group(module).mp_policy
+    return policy.reduce_dtype or policy.param_dtype or managed.sharded_param.dtype
 
 
 def _check_sharding(
@@ -366,10 +393,9 @@ def _check_module(
         raise ValueError(
             f"module {module_name!r} has compressed gradients, or an all-reduce hook, already"
         )
-    policy = group.mp_policy
     for each in group.fsdp_params:
         parameter, name = each.sharded_param, names[id(each.sharded_param)]
-        dtype = policy.reduce_dtype or policy.param_dtype or parameter.dtype
+        dtype = _dtype(module, each)
         if dtype not in FLAGS and settings.compresses(name, parameter.numel()):
             raise ValueError(
                 f"the gradient of {name!r} is reduced as {str(dtype).removeprefix('torch.')}; what "

@@ -46,7 +46,8 @@ def compress(
     :param devices_per_host: for "hierarchical": ranks on each host, which have consecutive numbers
     :param plan: a file that ``hipress plan`` wrote: which gradients to compress, and into how many
         parts to cut them; what it does not name goes by min_size. "auto": the ranks measure now,
-        for some seconds, from which size on (min_size or more) compression pays on this network
+        for some seconds, from which size on (min_size or more) compression pays on this network,
+        and try that with gradients of the model's sizes: it must not be slower than none
     :param timeout: seconds to wait for another rank; default: the process group's timeout.
         With ``encode_on="device"`` a step that hangs is ended by NCCL's own timeout instead
     :param encode_on: for a model on a GPU: "host" encodes gradients on the CPU and sends them over

@@ -7,27 +7,19 @@ itself; what goes to the same peer at the same time goes in one message.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import torch
 
-from hipress._lib import BFLOAT16, FLOAT16, FLOAT32
+from hipress._lib import FLOAT32
 from hipress.casync.graph import GRADIENT, Graph, Op, Task, worker
 from hipress.torch.places import OWN, Codecs, Places
 from hipress.torch.schedule import Round, Value, origins, results, schedule, wave_count, waves
-
-FLAGS = {torch.float32: FLOAT32, torch.float16: FLOAT16, torch.bfloat16: BFLOAT16}
-"""Types of gradients that can be compressed, as c_api.h numbers them."""
+from hipress.torch.tasks import FLAGS
 
 NAMES = {torch.float32: "float32", torch.float16: "float16", torch.bfloat16: "bfloat16"}
-
-Run = Callable[[torch.Tensor], None]
-"""Does a task, on the flat tensor."""
-
-Term = Callable[[torch.Tensor, torch.Tensor], None]
-"""Writes a sum's term, of the flat tensor perhaps, to its second argument."""
 
 
 class Gradient(NamedTuple):
@@ -65,13 +57,21 @@ class Slot(NamedTuple):
     index: int
 
 
+class PassedOn(NamedTuple):
+    """A payload that a message has, and another gets, too."""
+
+    value: Value
+    source: Slot
+    target: Slot
+
+
 @dataclass
 class Exchange:
     """The messages after one round of computing, by peer, and payloads to copy into them first."""
 
     send: dict[int, Any] = field(default_factory=dict)
     receive: dict[int, Any] = field(default_factory=dict)
-    copies: list[tuple[Slot, Slot]] = field(default_factory=list)
+    copies: list[PassedOn] = field(default_factory=list)
 
 
 class Layout:
@@ -115,7 +115,10 @@ class Layout:
         self._kinds = self._find_kinds()
         self.exchanges = self._lay_out(rounds)
         self._share_scratch(rounds)
-        self.stages = [self._compile_all(each.compute) for each in rounds]
+        self.stages = [
+            self._compile_all(each.compute, exchange.copies)
+            for each, exchange in zip(rounds, self.exchanges)
+        ]
 
     # What executors differ in.
 
@@ -127,20 +130,9 @@ class Layout:
         """Memory for ``count`` float32, where the executor computes."""
         raise NotImplementedError
 
-    def _encode(self, value: Value, task: Task) -> Run:
+    def _compile_all(self, values: Sequence[Value], copies: Sequence[PassedOn]) -> Any:
+        """The tasks of a round, and the payloads to be copied into messages after them."""
         raise NotImplementedError
-
-    def _sum(self, kind: object, sources: Sequence[Value], count: int) -> Term:
-        """Writes the sum of payloads of one kind, in their order."""
-        raise NotImplementedError
-
-    def _decode(self, value: Value, source: Value) -> Run:
-        """Writes a payload's values into the flat tensor."""
-        raise NotImplementedError
-
-    def _compile_all(self, values: Sequence[Value]) -> list[Run]:
-        """The tasks of a round."""
-        return [self._compile(value) for value in values]
 
     # Made once.
 
@@ -191,7 +183,7 @@ class Layout:
                     for index, value in enumerate(listed):
                         slot = Slot(message, index)
                         if value in self._slots:
-                            exchange.copies.append((self._slots[value], slot))
+                            exchange.copies.append(PassedOn(value, self._slots[value], slot))
                         else:
                             self._slots[value] = slot
                 exchange.send[peer] = made[listed]
@@ -233,19 +225,6 @@ class Layout:
                         free.append(self._dense[used])
         self._partial = self._empty(most)
 
-    def _compile(self, value: Value) -> Run:
-        """A function of the flat tensor that does one task."""
-        task = self._task(value)
-        if task.op == Op.ENCODE:
-            return self._encode(value, task)
-        if task.op == Op.MERGE:
-            return self._merge(value, task)
-        if task.op == Op.DECODE:
-            source = Value(value.graph, task.inputs[0])
-            made = self._copy if source in self._dense else self._decode
-            return made(value, source)
-        return lambda flat: None  # UPDATE without an optimizer
-
     def _config(self, value: Value) -> tuple | None:
         """What makes payloads alike: their codec and the type they were made from."""
         kind = self._kinds.get(value)
@@ -255,45 +234,3 @@ class Layout:
         """What an ENCODE's input is to be multiplied by: a sum whose mean is the result."""
         final = value in self._final and self._codecs.average
         return self._scale if final and task.inputs != (GRADIENT,) else 1.0
-
-    def _merge(self, value: Value, task: Task) -> Run:
-        offset, count = self._span(value)
-        total, partial = self._dense[value][:count], self._partial[:count]
-        sources = [Value(value.graph, i) for i in task.inputs]
-        codecs = {self._config(source) for source in sources}
-        if len(codecs) == 1 and None not in codecs:  # one fused pass, the definition of such a sum
-            terms = [self._sum(self._kinds[sources[0]], sources, count)]
-        else:
-            terms = [
-                self._term(i == GRADIENT, source, offset, count)
-                for i, source in zip(task.inputs, sources)
-            ]
-        first, *others = terms
-
-        def run(flat: torch.Tensor) -> None:
-            first(flat, total)
-            for other in others:
-                other(flat, partial)
-                total.add_(partial)
-
-        return run
-
-    def _term(self, own: bool, source: Value, offset: int, count: int) -> Term:
-        if own:
-            return lambda flat, out: out.copy_(flat[offset : offset + count])
-        if source not in self._kinds:
-            dense = self._dense[source][:count]
-            return lambda flat, out: out.copy_(dense)
-        return self._sum(self._kinds[source], [source], count)
-
-    def _copy(self, value: Value, source: Value) -> Run:
-        """The end of a reduce-scatter: the sum, or the mean, is the result as it is."""
-        offset, count = self._span(value)
-        dense = self._dense[source][:count]
-        scale = self._scale if self._codecs.average else 1.0
-
-        def run(flat: torch.Tensor) -> None:
-            torch.mul(dense, scale, out=dense)
-            flat[offset : offset + count].copy_(dense)
-
-        return run

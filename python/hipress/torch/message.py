@@ -1,17 +1,20 @@
 """Messages between two ranks: several payloads, with a head that says what they are.
 
-Layout: int64 magic, total bytes, digest of what is synchronised, flags, number of payloads; then
-(offset, bytes) of each payload; then the payloads, at multiples of 64 bytes. All of it is checked
-before a payload is decoded.
+Their layout is that of HipressSlot in c_api.h. All of a message is checked before a payload is
+decoded. The library writes and reads the payloads.
 """
 
 from __future__ import annotations
 
+import ctypes
 from collections.abc import Sequence
 
 import numpy as np
 import torch
 
+from hipress._lib import lib
+
+# Also in src/c_api/task_api.cc, which writes and checks payloads.
 MAGIC = 0x31485452_53504948
 OVERFLOW = 1
 """Flag: a gradient of some rank has a NaN or an Inf, so the result is NaN everywhere."""
@@ -36,15 +39,13 @@ class Message:
         self._begin = _aligned(8 * (_FIELDS + 2 * self._count))
         self.capacity = self._begin + sum(_aligned(size) for size in capacities)
         self.tensor = torch.empty(self.capacity, dtype=torch.uint8)
-        self._base = self.tensor.data_ptr()
+        self.address = self.tensor.data_ptr()
         words = self.tensor.numpy()[: self._begin].view(np.int64)
         self._head = words[:_FIELDS]
         self._table = words[_FIELDS : _FIELDS + 2 * self._count].reshape(-1, 2)
-        self._end = self._begin
 
     def begin(self, flags: int) -> None:
         """Empties the message before it is written."""
-        self._end = self._begin
         self._head[:] = (MAGIC, self._begin, self._digest, flags, self._count)
         self._table[:] = 0
 
@@ -56,41 +57,14 @@ class Message:
         """Adds flags to those the message has."""
         self._head[3] |= flags
 
-    def room(self) -> int:
-        """The address at which the next payload is to be written."""
-        return self._base + self._end
-
-    def put(self, index: int, size: int) -> None:
-        """Says that payload ``index``, of ``size`` bytes, now lies at :meth:`room`."""
-        self._table[index] = (self._end, size)
-        self._end += _aligned(size)
-        self._head[1] = self._end
-
-    def payload(self, index: int) -> tuple[int, int]:
-        """Address and bytes of a payload."""
-        offset, size = self._table[index]
-        return self._base + int(offset), int(size)
-
     def used(self) -> torch.Tensor:
         """The part of the buffer that has to be sent."""
         return self.tensor[: int(self._head[1])]
 
     def check(self) -> str:
         """Empty if what was received is a message of this layout, else what is wrong with it."""
-        magic, total, digest, _, count = (int(word) for word in self._head)
-        if magic != MAGIC:
-            return "a message that is not HiPress's"
-        if digest != self._digest or count != self._count:
-            return "a message about other gradients or settings"
-        ends = self._table[:, 0] + self._table[:, 1]
-        if not self._begin <= total <= self.capacity or (
-            self.flags == 0
-            and (
-                (self._table[:, 0] < self._begin).any()
-                or (self._table[:, 1] < 0).any()
-                or (ends > total).any()
-                or (self._table[:, 0] % _ALIGN).any()
-            )
-        ):
-            return "a message whose lengths do not fit"
-        return ""
+        wrong = ctypes.c_char_p()
+        lib.HipressCheckMessage(
+            self.address, self.capacity, self._digest, self._count, ctypes.byref(wrong)
+        )
+        return wrong.value.decode()

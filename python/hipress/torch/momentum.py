@@ -5,11 +5,14 @@ from __future__ import annotations
 import logging
 import math
 import weakref
-from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
 
 import torch
 from torch.optim.optimizer import register_optimizer_step_pre_hook
+
+from hipress.compression import Compressor
+from hipress.torch.tasks import TaskOp, Tasks
 
 if TYPE_CHECKING:
     from hipress.torch.synchronizer import Synchronizer
@@ -17,13 +20,34 @@ if TYPE_CHECKING:
 _log = logging.getLogger("hipress")
 
 
-class Part(NamedTuple):
-    """A part of a result as the payload that it was decoded from."""
+class Part:
+    """A part of a result as the payload that it was decoded from.
 
-    count: int
-    payload: bytes
-    decode: Callable[[bytes, torch.Tensor], None]
-    """Writes a payload's values to float32[count], with the bits that the result has."""
+    :param count: elements
+    :param room: uint8, of which the payload is the first ``size`` bytes
+    :param codec: that decodes it
+    :param wire: flag of the type that it was encoded from
+    :param dtype: of the result
+    """
+
+    def __init__(
+        self, count: int, room: torch.Tensor, codec: Compressor, wire: int, dtype: torch.dtype
+    ) -> None:
+        self.count, self.codec, self.wire = count, codec, wire
+        self.address, self.size = room.data_ptr(), 0
+        self.dtype, self._room = dtype, room
+
+    def decode(self, out: torch.Tensor) -> None:
+        """Writes the result, with the bits that it has, to float32[count]."""
+        result = torch.empty(self.count, dtype=self.dtype)
+        tasks = Tasks(self.dtype)
+        tasks.add(
+            TaskOp.DECODE_BYTES, self.count, codec=self.codec, wire=self.wire, source=self._room,
+            target=result, size=self.size,
+        )  # fmt: skip
+        tasks.complete()
+        tasks.run(result)
+        out.copy_(result)
 
 
 class SharedMomentum:
@@ -58,21 +82,34 @@ class SharedMomentum:
         self._parts: dict[str, dict[int, Part]] = {}
         """What is here instead of in ``sums``, by each part's first element."""
 
-    def add(self, gradient: torch.Tensor, before: torch.Tensor, compressed: bool = True) -> None:
-        """To a gradient, or a part of it: ``factor`` times the result before.
+    def add(
+        self,
+        gradient: Sequence[torch.Tensor],
+        before: Sequence[torch.Tensor],
+        compressed: bool = True,
+    ) -> None:
+        """To a gradient's pieces: ``factor`` times the result before.
 
         :param before: the same elements of :meth:`of`
         :param compressed: whether every rank's gradient gets it; else what they have come to
         """
-        gradient.add_(before, alpha=self.factor * (self._share if compressed else 1.0))
+        # Rounded twice, as the library does: with alpha= some devices would round once.
+        for piece, last in zip(gradient, before):
+            piece.add_(last * (self.weight if compressed else self.factor))
 
-    def keep(self, result: torch.Tensor, before: torch.Tensor) -> None:
-        """A result, or a part of it, for the next step; not one with a NaN or Inf."""
-        total = result.sum(dtype=torch.float32)  # one number, on the device
-        if result.device.type != "cpu":
-            before.copy_(torch.where(total.isfinite(), result, before))
-        elif math.isfinite(total.item()):
-            before.copy_(result)
+    @property
+    def weight(self) -> float:
+        """What each rank multiplies the result before by, if all add it."""
+        return self.factor * self._share
+
+    def keep(self, result: Sequence[torch.Tensor], before: Sequence[torch.Tensor]) -> None:
+        """A whole result, in pieces, for the next step; not one with a NaN or Inf."""
+        total = sum(piece.sum(dtype=torch.float32) for piece in result)  # a number on the device
+        on_device = total.device.type != "cpu"
+        if not on_device and not math.isfinite(total.item()):
+            return
+        for piece, last in zip(result, before):
+            last.copy_(torch.where(total.isfinite(), piece, last) if on_device else piece)
 
     def keep_parts(self, name: str, parts: dict[int, Part]) -> None:
         """The same for a whole result in host memory, by each part's first element. Nothing of it
@@ -80,16 +117,12 @@ class SharedMomentum:
         self._parts[name] = parts
         self.sums.pop(name, None)
 
-    def part(
-        self, name: str, flat: torch.Tensor, count: int, begin: int, scratch: torch.Tensor
-    ) -> torch.Tensor:
-        """The elements from ``begin`` on of what :meth:`of` returns, as many as ``scratch`` has,
-        where it may write them. As :meth:`keep_parts` got them, or all results were kept whole."""
+    def part(self, name: str, begin: int, count: int, dtype: torch.dtype) -> Part | None:
+        """These elements of what :meth:`of` returns, if they are kept as :meth:`keep_parts` got
+        them, of a result of this type."""
         kept = self._parts.get(name, {}).get(begin)
-        if kept is None or kept.count != len(scratch):
-            return self.of(name, flat, count)[begin : begin + len(scratch)]
-        kept.decode(kept.payload, scratch)
-        return scratch
+        fits = kept is not None and kept.count == count and kept.dtype == dtype
+        return kept if fits else None
 
     def state(self) -> dict[str, tuple[int, torch.Tensor]]:
         """By gradient: which element of the parameter comes first, and the sums, in host memory."""
@@ -139,7 +172,7 @@ class SharedMomentum:
         if parts:
             self.sums[name] = torch.empty(sum(part.count for part in parts.values()))
         for begin, part in parts.items():
-            part.decode(part.payload, self.sums[name][begin : begin + part.count])
+            part.decode(self.sums[name][begin : begin + part.count])
 
 
 def watch(compression: Synchronizer) -> None:

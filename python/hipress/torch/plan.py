@@ -4,19 +4,63 @@ step.
 
 from __future__ import annotations
 
-import ctypes
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
 
+import numpy as np
 import torch
 
-from hipress._lib import FLOAT32, check_call, lib
+from hipress._lib import FLOAT32
 from hipress.casync.graph import GRADIENT, Op, Task
 from hipress.compression import Compressor
-from hipress.torch.layout import FLAGS, Layout, Run, Term
+from hipress.torch.layout import Gradient, Layout, PassedOn
 from hipress.torch.message import OVERFLOW, Message
 from hipress.torch.momentum import Part, SharedMomentum
 from hipress.torch.schedule import Value
+from hipress.torch.tasks import FLAGS, InFlat, Place, TaskOp, Tasks
+
+
+class Add(NamedTuple):
+    """Momentum of a part of a gradient, which begins at its element ``begin``: task ``row`` decodes
+    it, the next one adds it."""
+
+    row: int
+    gradient: Gradient
+    begin: int
+    count: int
+
+
+class Keep(NamedTuple):
+    """A part of a result, which task ``row`` keeps as one of ``parts``, in turns: the other is the
+    result before."""
+
+    row: int
+    graph: int
+    begin: int
+    parts: list[Part]
+
+
+@dataclass
+class Stage:
+    """What is computed in a round."""
+
+    tasks: Tasks
+    encodes: list[tuple[int, Compressor]] = field(default_factory=list)
+    """Which of the tasks encode, and what is to be told if they are left out."""
+    adds: list[Add] = field(default_factory=list)
+    keeps: list[Keep] = field(default_factory=list)
+    used: list[Part] = field(default_factory=list)
+    """Whose memory the tasks read in this step."""
+    add_rows: np.ndarray = field(init=False)
+    keep_rows: np.ndarray = field(init=False)
+
+    def complete(self) -> None:
+        """Once all tasks are there."""
+        self.tasks.complete()
+        self.add_rows = np.array([add.row for add in self.adds], np.int64)
+        self.keep_rows = np.array([keep.row for keep in self.keeps], np.int64)
 
 
 class Plan(Layout):
@@ -28,16 +72,18 @@ class Plan(Layout):
 
     WAVE = 4 << 20  # 16 MiB of float32; benchmarks/torchtraining.py found smaller ones no faster
 
+    stages: list[Stage]
+
     def __init__(
-        self, *args: object, shared: SharedMomentum | None = None, **keywords: object
-    ) -> None:
+        self, gradients: Sequence[Gradient], *args: object, shared: SharedMomentum | None = None,
+        **keywords: object,
+    ) -> None:  # fmt: skip
         self.flags = 0
-        self._written = ctypes.c_int64()
         self._shared = shared
         self._kept: dict[int, dict[int, Part]] = {}
-        self._compressors: dict[Value, Compressor] = {}
+        self._turns = [0] * len(gradients)
         self._messages: list[Message] = []
-        super().__init__(*args, **keywords)
+        super().__init__(gradients, *args, **keywords)
         received = {id(m) for each in self.exchanges for m in each.receive.values()}
         self._written_here = [m for m in self._messages if id(m) not in received]
 
@@ -51,135 +97,104 @@ class Plan(Layout):
     def _empty(self, count: int) -> torch.Tensor:
         return torch.empty(count)
 
-    def _compile_all(self, values: Sequence[Value]) -> list[tuple[Run, Compressor | None]]:
-        """The tasks of a round, each with the compressor that is to be told if it is left out."""
-        runs: list[tuple[Run, Compressor | None]] = []
+    def _compile_all(self, values: Sequence[Value], copies: Sequence[PassedOn]) -> Stage:
+        stage = Stage(Tasks(self._dtype))
         for value in values:
             task = self._task(value)
             if self._shared is not None and GRADIENT in task.inputs:
-                runs.append((self._add(value), None))
-            runs.append((self._compile(value), self._compressors.get(value)))
-            if self._shared is not None and task.op == Op.DECODE:
-                runs.append((self._keep(value), None))
-        return runs
+                self._add_momentum(stage, value)
+            if task.op == Op.ENCODE:
+                self._encode(stage, value, task)
+            elif task.op == Op.MERGE:
+                self._merge(stage.tasks, value, task)
+            elif task.op == Op.DECODE:
+                self._decode(stage, value, Value(value.graph, task.inputs[0]))
+            # An UPDATE has no optimizer here, and does nothing.
+        for value, *slots in copies:
+            reader = self._reader(self._kinds[value])
+            stage.tasks.add(TaskOp.PASS_ON, self._span(value)[1], **reader, slots=slots)
+        stage.complete()
+        return stage
 
-    def _momentum(self, value: Value) -> tuple[slice, int]:
-        """Where in the flat tensor a task's partition is, and where in its gradient it begins."""
+    def _add_momentum(self, stage: Stage, value: Value) -> None:
         offset, count = self._span(value)
-        # A gradient that has momentum lies in one piece.
-        return slice(offset, offset + count), offset - self.gradients[value.graph].offset
+        decoded = self._partial.view(self._dtype)  # with the rounding that the result has
+        row = stage.tasks.add(TaskOp.DECODE_BYTES, count, target=decoded)
+        stage.adds.append(Add(row, self.gradients[value.graph], self._first_element(value), count))
+        stage.tasks.add(
+            TaskOp.ADD_FINITE, count, source=self._partial, target=InFlat(offset),
+            factor=self._shared.weight,
+        )  # fmt: skip
 
-    def _add(self, value: Value) -> Run:
-        gradient, (piece, begin) = self.gradients[value.graph], self._momentum(value)
-        scratch = self._partial[: piece.stop - piece.start]
+    def _first_element(self, value: Value) -> int:
+        """Where in its gradient a task's partition begins."""
+        return self._graphs[value.graph].partitions[self._task(value).partition].offset
 
-        def run(flat: torch.Tensor) -> None:
-            before = self._shared.part(gradient.name, flat, gradient.count, begin, scratch)
-            self._shared.add(flat[piece], before)
-            if not _all_finite(flat[piece]):  # a sum of two finite ones
-                self.flags |= OVERFLOW
-
-        return run
-
-    def _keep(self, value: Value) -> Run:
-        (piece, begin), task = self._momentum(value), self._task(value)
-        source = Value(value.graph, task.inputs[0])
-        count = piece.stop - piece.start
-        decode, (message, index) = self._decoder(source, count), self._slots[source]
-
-        def as_result(payload: bytes, out: torch.Tensor) -> None:
-            if out.dtype == self._dtype:
-                decode(payload, len(payload), out)
-            else:  # with the rounding that the result has
-                result = torch.empty(count, dtype=self._dtype)
-                decode(payload, len(payload), result)
-                out.copy_(result)
-
-        def run(flat: torch.Tensor) -> None:
-            if math.isfinite(flat[piece].sum(dtype=torch.float32).item()):
-                payload = ctypes.string_at(*message.payload(index))
-                parts = self._kept.setdefault(value.graph, {})
-                parts[begin] = Part(count, payload, as_result)
-
-        return run
-
-    def _encode(self, value: Value, task: Task) -> Run:
+    def _encode(self, stage: Stage, value: Value, task: Task) -> None:
         offset, count = self._span(value)
-        name = self.gradients[value.graph].name
-        graph, kind = self._graphs[value.graph], self._kinds[value]
+        name, graph = self.gradients[value.graph].name, self._graphs[value.graph]
+        kind = self._kinds[value]
         compressor = self._places.get(name, graph, value.task, task, kind)
-        self._compressors[value] = compressor
-        handle, encode = compressor._handle, lib.HipressCodecEncode
-        message, index = self._slots[value]
-        own, flag = task.inputs == (GRADIENT,), self._wire(kind)
-        direct = own and flag == FLAGS[self._dtype]
-        scale = self._mean(value, task)
-        begin, written = offset * self._dtype.itemsize, self._written
-        dense = self._partial if own else self._dense[Value(value.graph, task.inputs[0])]
-        dense = dense[:count]
+        own = task.inputs == (GRADIENT,)
+        row = stage.tasks.add(
+            TaskOp.ENCODE, count, codec=compressor, wire=self._wire(kind),
+            source=InFlat(offset) if own else self._dense[Value(value.graph, task.inputs[0])],
+            factor=self._mean(value, task), slots=[self._slots[value]],
+        )  # fmt: skip
+        stage.encodes.append((row, compressor))
 
-        def run(flat: torch.Tensor) -> None:
-            source = flat.data_ptr() + begin if direct else dense.data_ptr()
-            if own and not direct:
-                dense.copy_(flat[offset : offset + count])
-            if scale != 1.0:
-                dense.mul_(scale)
-            check_call(
-                encode(handle, source, count, flag, message.room(), ctypes.byref(written)),
-                RuntimeError,
-            )
-            message.put(index, written.value)
-
-        return run
-
-    def _sum(self, kind: object, sources: Sequence[Value], count: int) -> Term:
-        handle, wire = self._codecs.decoder(kind)._handle, self._wire(kind)
-        slots = [self._slots[source] for source in sources]
-        addresses = (ctypes.c_void_p * len(slots))()
-        sizes = (ctypes.c_int64 * len(slots))()
-
-        def run(flat: torch.Tensor, out: torch.Tensor) -> None:
-            for at, (message, index) in enumerate(slots):
-                addresses[at], sizes[at] = message.payload(index)
-            check_call(
-                lib.HipressCodecDecodeSum(
-                    handle, len(slots), addresses, sizes, count, wire, out.data_ptr()
-                ),
-                RuntimeError,
-            )
-
-        return run
-
-    def _decode(self, value: Value, source: Value) -> Run:
+    def _merge(self, tasks: Tasks, value: Value, task: Task) -> None:
         offset, count = self._span(value)
-        decode, (message, index) = self._decoder(source, count), self._slots[source]
+        total = self._dense[value]
+        sources = [Value(value.graph, i) for i in task.inputs]
+        codecs = {self._config(source) for source in sources}
+        if len(codecs) == 1 and None not in codecs:  # one fused pass, the definition of such a sum
+            self._sum(tasks, self._kinds[sources[0]], sources, count, total)
+            return
+        for number, source in enumerate(sources):
+            to: torch.Tensor = self._partial if number else total
+            if source in self._kinds:
+                self._sum(tasks, self._kinds[source], [source], count, to)
+            else:
+                own = source.task == GRADIENT
+                place: Place = InFlat(offset) if own else self._dense[source]
+                tasks.add(TaskOp.COPY, count, source=place, target=to)
+            if number:
+                tasks.add(TaskOp.ADD, count, source=to, target=total)
 
-        def run(flat: torch.Tensor) -> None:
-            decode(*message.payload(index), flat[offset : offset + count])
+    def _sum(
+        self, tasks: Tasks, kind: object, sources: Sequence[Value], count: int, to: torch.Tensor
+    ) -> None:
+        """Of payloads of one kind, in their order."""
+        tasks.add(
+            TaskOp.DECODE_SUM, count, **self._reader(kind), target=to,
+            slots=[self._slots[source] for source in sources],
+        )  # fmt: skip
 
-        return run
-
-    def _decoder(
-        self, source: Value, count: int
-    ) -> Callable[[int | bytes, int, torch.Tensor], None]:
-        """A function of a payload's address and bytes that writes its values to a tensor of the
-        gradients' type."""
-        kind = self._kinds[source]
-        handle, flag = self._codecs.decoder(kind)._handle, FLAGS[self._dtype]
-        # What is not compressed comes in the type it was encoded from, and a sum is float32.
-        plain = self._codecs.identity(kind) and self._wire(kind) != flag
-
-        def run(address: int | bytes, size: int, out: torch.Tensor) -> None:
-            # Memory of its own: a kept payload may be decoded when another plan's thread runs this.
-            to, dtype = (torch.empty(count), FLOAT32) if plain else (out, flag)
-            check_call(
-                lib.HipressCodecDecode(handle, address, size, count, dtype, to.data_ptr()),
-                RuntimeError,
+    def _decode(self, stage: Stage, value: Value, source: Value) -> None:
+        offset, count = self._span(value)
+        target = InFlat(offset)
+        if source in self._dense:
+            # The end of a reduce-scatter: the sum, or the mean, is the result as it is.
+            factor = self._scale if self._codecs.average else 1.0
+            stage.tasks.add(
+                TaskOp.COPY, count, source=self._dense[source], target=target, factor=factor
             )
-            if plain:
-                out.copy_(to)
+            return
+        reader, slot = self._reader(self._kinds[source]), self._slots[source]
+        stage.tasks.add(TaskOp.DECODE, count, **reader, target=target, slots=[slot])
+        if self._shared is not None:
+            size = self._capacity(source)
+            rooms = [torch.empty(size, dtype=torch.uint8) for _ in range(2)]
+            parts = [Part(count, room, **reader, dtype=self._dtype) for room in rooms]
+            row = stage.tasks.add(
+                TaskOp.KEEP, count, source=rooms[0], target=target, slots=[slot]
+            )
+            stage.keeps.append(Keep(row, value.graph, self._first_element(value), parts))
 
-        return run
+    def _reader(self, kind: object) -> dict[str, Any]:
+        """What decodes payloads of a kind."""
+        return {"codec": self._codecs.decoder(kind), "wire": self._wire(kind)}
 
     # Every step.
 
@@ -190,20 +205,59 @@ class Plan(Layout):
         for message in self._written_here:
             message.begin(self.flags)
 
-    def compute(self, stage: int, flat: torch.Tensor) -> None:
+    def compute(self, number: int, flat: torch.Tensor) -> None:
         """Runs a round's tasks, and completes the messages that follow it."""
-        for task, compressor in self.stages[stage]:
-            if not self.flags:
-                task(flat)
-            elif compressor is not None:
-                compressor.skip()
+        stage, done = self.stages[number], 0
         if not self.flags:
-            for (source, i), (target, j) in self.exchanges[stage].copies:
-                address, size = source.payload(i)
-                ctypes.memmove(target.room(), address, size)
-                target.put(j, size)
-        for message in self.exchanges[stage].send.values():
+            if self._shared is not None:
+                self._take_momentum(stage, flat)
+            done = stage.tasks.run(flat)
+            if done < len(stage.tasks.table):  # with its momentum a gradient is too large
+                self.flags |= OVERFLOW
+        if self.flags:
+            for row, compressor in stage.encodes:
+                if row >= done:
+                    compressor.skip()
+        elif self._shared is not None:
+            self._keep(stage)
+        for message in self.exchanges[number].send.values():
             message.raise_flags(self.flags)
+
+    def _take_momentum(self, stage: Stage, flat: torch.Tensor) -> None:
+        """Says where the result before lies, in a payload or decoded, and where to keep the next.
+        """
+        decodes: list[tuple[int, ...]] = []
+        adds: list[tuple[int, int]] = []
+        stage.used.clear()
+        for _, gradient, begin, count in stage.adds:
+            part = self._shared.part(gradient.name, begin, count, self._dtype)
+            if part is None:
+                before = self._shared.of(gradient.name, flat, gradient.count)
+                decodes.append((0, 0, FLOAT32, 0, 0))
+                adds.append((before[begin:].data_ptr(), FLOAT32))
+            else:
+                stage.used.append(part)
+                handle = part.codec._handle.value
+                decodes.append((count, handle, part.wire, part.address, part.size))
+                adds.append((self._partial.data_ptr(), FLAGS[self._dtype]))
+        if adds:
+            rows = stage.add_rows
+            stage.tasks.set(rows, ("count", "codec", "wire", "from", "bytes"), decodes)
+            stage.tasks.set(rows + 1, ("from", "from_type"), adds)
+        if stage.keeps:
+            keeps = [(keep.parts[self._turns[keep.graph]].address,) for keep in stage.keeps]
+            stage.tasks.set(stage.keep_rows, ("from",), keeps)
+
+    def _keep(self, stage: Stage) -> None:
+        """Remembers the payloads of results that can be added to the next gradients."""
+        if not stage.keeps:
+            return
+        sizes = stage.tasks.table["bytes"][stage.keep_rows].tolist()
+        for keep, size in zip(stage.keeps, sizes):
+            if size >= 0:
+                part = keep.parts[self._turns[keep.graph]]
+                part.size = size
+                self._kept.setdefault(keep.graph, {})[keep.begin] = part
 
     def arrived(self, stage: int) -> None:
         """After a round's messages have come: takes over their flags."""
@@ -221,6 +275,7 @@ class Plan(Layout):
             gradient = self.gradients[graph]
             if sum(part.count for part in parts.values()) == gradient.count:  # all are finite
                 self._shared.keep_parts(gradient.name, parts)
+                self._turns[graph] ^= 1
 
 
 def _all_finite(flat: torch.Tensor) -> bool:

@@ -109,7 +109,8 @@ def results(graph: Graph) -> set[tuple[Node, int]]:
 
 
 def waves(graphs: Sequence[Graph], elements: int) -> list[list[int]]:
-    """The wave of every partition of every graph, from 0: in each about so many elements.
+    """The wave of every partition of every graph, from 0: in each about so many elements, but in
+    the first about a quarter, in the second half as many, for the network waits for the first.
 
     Every node merges equally many partitions in a wave, if it does in all; so a wave is at least
     one partition of each.
@@ -127,7 +128,8 @@ def waves(graphs: Sequence[Graph], elements: int) -> list[list[int]]:
             counts[turn[partition]] += cut.count
         wave = {}
         for each in sorted(counts):
-            if filled and filled + counts[each] > elements:
+            most = elements >> max(2 - number, 0)
+            if filled and filled + counts[each] > most:
                 number, filled = number + 1, 0
             wave[each] = number
             filled += counts[each]

@@ -14,8 +14,8 @@ from hipress.casync import topologies
 from hipress.casync.graph import Graph
 from hipress.compression import Compressor, codecs
 from hipress.secopa.plan import Decision, load
-from hipress.torch.layout import FLAGS
 from hipress.torch.staging import KINDS
+from hipress.torch.tasks import FLAGS
 
 MIN_SIZE = 16 * 1024
 """Gradients of fewer elements go uncompressed, all in one all-reduce: 64 KiB of float32."""

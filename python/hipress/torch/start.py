@@ -6,7 +6,7 @@ import datetime
 import logging
 import time
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import torch
 import torch.distributed as dist
@@ -30,6 +30,8 @@ def start(
     group: dist.ProcessGroup,
     parameters: Sequence[tuple[str, torch.nn.Parameter]] = (),
     timeout: float | None = None,
+    sizes: Mapping[str, int] | None = None,
+    dtypes: Mapping[str, torch.dtype] | None = None,
     **same: str,
 ) -> tuple[Settings, Engine]:
     """Connects the ranks of ``group``, which all call this together.
@@ -37,6 +39,8 @@ def start(
     :param make_settings: what it raises, every rank then raises as a ValueError
     :param parameters: whose gradients are synchronised; the same on all ranks
     :param timeout: seconds to wait for another rank; default: the group's
+    :param sizes: elements of the gradients, where they are not those of the parameters
+    :param dtypes: of the gradients, likewise
     :param same: other texts that must be the same on all ranks, by name
     :raises ValueError: on every rank, if any rank's parameter or setting is wrong or they differ
     :raises HipressError: if a rank has not called this in time
@@ -59,7 +63,9 @@ def start(
     with current(where):
         agree(group, described, problem)
         engine = Engine(group, wait)
-        auto.choose(settings, engine, group, where)
+        sizes = sizes or {n: p.numel() for n, p in parameters}
+        dtypes = dtypes or {n: p.dtype for n, p in parameters}
+        auto.choose(settings, engine, group, where, sizes, dtypes)
     return settings, engine
 
 

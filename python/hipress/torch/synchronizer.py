@@ -151,11 +151,11 @@ class Synchronizer:
         def work() -> None:
             if planned:
                 plan, _ = planned
-                for gradient, before in self._with_momentum(flat, large):
-                    self.shared.add(gradient, before)
+                for pieces, before in self._with_momentum(flat, large):
+                    self.shared.add(pieces, before)
                 plan.run(flat)
-                for gradient, before in self._with_momentum(flat, large):
-                    self.shared.keep(gradient, before)
+                for pieces, before in self._with_momentum(flat, large):
+                    self.shared.keep(pieces, before)
                 device.report(plan.numbers, lambda copy: told(plan.problem(copy)))
             if small:
                 rest = self._start_rest(flat, small, key)
@@ -185,16 +185,19 @@ class Synchronizer:
 
     def _uncompressed(self, flat: torch.Tensor, small: list[Entry]) -> None:
         if self.shared is not None and not self.shared.compressed_only:
-            for gradient, before in self._with_momentum(flat, small):
-                self.shared.add(gradient, before, compressed=False)
-                self.shared.keep(gradient, before)
+            for pieces, before in self._with_momentum(flat, small):
+                self.shared.add(pieces, before, compressed=False)
+                self.shared.keep(pieces, before)
 
     def _with_momentum(
         self, flat: torch.Tensor, entries: list[Entry]
-    ) -> Iterator[tuple[torch.Tensor, torch.Tensor]]:
-        """Gradients, and the results before, if momentum is shared."""
-        for name, offset, count in entries if self.shared is not None else ():
-            yield flat[offset : offset + count], self.shared.of(name, flat, count)
+    ) -> Iterator[tuple[list[torch.Tensor], list[torch.Tensor]]]:
+        """Each gradient's chunks, and those of the result before, if momentum is shared."""
+        for entry in entries if self.shared is not None else ():
+            gradient = Gradient(*entry)
+            pieces = [flat[piece] for piece in gradient.slices()]
+            before = self.shared.of(gradient.name, flat, gradient.count)
+            yield pieces, list(before.split([len(piece) for piece in pieces]))
 
     def _elements(self, parameter: torch.nn.Parameter) -> int:
         """Of its gradient, as it is synchronised."""

@@ -77,9 +77,63 @@ void Sum(const uint8_t* const* in, DType in_type, size_t count, size_t n, float*
   });
 }
 
+void Scale(const void* in, DType in_type, float factor, size_t n, void* out, DType out_type) {
+  WithType(in_type, [=](auto a) {
+    WithType(out_type, [=](auto b) {
+      const auto* from = static_cast<const decltype(a)*>(in);
+      auto* to = static_cast<decltype(b)*>(out);
+      EachVector(n, [=](auto tail, int64_t i, int left) __attribute__((always_inline)) {
+        constexpr bool kTail = decltype(tail)::value;
+        Store<kTail>(to, i, left, Load<kTail>(from, i, left) * factor);
+      });
+    });
+  });
+}
+
+/// Remembers whether all values were finite: x - x is 0, or else NaN, which stays.
+struct AllFinite {
+  F zero = {};
+  void See(F x) { zero += x - x; }
+  explicit operator bool() const {
+    float lanes[kLanes];
+    std::memcpy(lanes, &zero, sizeof(lanes));
+    bool all = true;
+    for (const float lane : lanes) all = all && lane == 0.0f;
+    return all;
+  }
+};
+
+bool Accumulate(const void* in, DType in_type, float factor, size_t n, void* out, DType out_type) {
+  AllFinite finite;
+  WithType(in_type, [&](auto a) {
+    WithType(out_type, [&](auto b) {
+      const auto* from = static_cast<const decltype(a)*>(in);
+      auto* to = static_cast<decltype(b)*>(out);
+      EachVector(n, [&](auto tail, int64_t i, int left) __attribute__((always_inline)) {
+        constexpr bool kTail = decltype(tail)::value;
+        Store<kTail>(to, i, left,
+                     Load<kTail>(to, i, left) + Load<kTail>(from, i, left) * factor);
+        finite.See(Load<kTail>(to, i, left));  // as it is after rounding
+      });
+    });
+  });
+  return bool(finite);
+}
+
+bool Finite(const void* in, DType in_type, size_t n) {
+  AllFinite finite;
+  WithType(in_type, [&](auto a) {
+    const auto* from = static_cast<const decltype(a)*>(in);
+    EachVector(n, [&](auto tail, int64_t i, int left) __attribute__((always_inline)) {
+      finite.See(Load<decltype(tail)::value>(from, i, left));
+    });
+  });
+  return bool(finite);
+}
+
 }  // namespace
 
-const Kernels HIPRESS_SIMD_TABLE = {HIPRESS_SIMD_NAME, Convert, Add, Sum};
+const Kernels HIPRESS_SIMD_TABLE = {HIPRESS_SIMD_NAME, Convert, Add, Sum, Scale, Accumulate, Finite};
 
 }  // namespace hipress
 

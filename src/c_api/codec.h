@@ -1,0 +1,29 @@
+/*!
+ * \file codec.h
+ * \brief What a HipressCodecHandle points to.
+ */
+#ifndef HIPRESS_C_API_CODEC_H_
+#define HIPRESS_C_API_CODEC_H_
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "hipress/c_api.h"
+#include "operator/contrib/codec.h"
+
+struct HipressCodec {
+  explicit HipressCodec(hipress::CodecPtr made)
+      : codec(std::move(made)), name(codec->Name()), config(codec->Config()),
+        state_names(codec->StateNames()) {
+    for (const std::string& text : state_names) names.push_back(text.c_str());
+  }
+
+  hipress::CodecPtr codec;  // HipressCodecSetThreads changes it, and neither name nor parameters
+  hipress::CodecState state;
+  const std::string name, config;
+  const std::vector<std::string> state_names;
+  std::vector<const char*> names;
+};
+
+#endif  // HIPRESS_C_API_CODEC_H_
