@@ -137,7 +137,8 @@ class DecodeLoopWriter(LoopWriter):
         vectors = [self.owner.function.vectors[instr.vec[0]] for instr in found]
         few = all(vector.packed and vector.bits not in (5, 6, 7, 8) for vector in vectors)
         pair = len(found) == 2 and all(vector.bits == 1 for vector in vectors)
-        return found if few and (pair or len(found) == 1) else []
+        alone = len(found) == 1 and found[0].vec[0] not in self.owner.spread
+        return found if few and (pair or alone) else []
 
     def bit_word(self, name: str) -> str:
         if name not in self.owner.spread:

@@ -236,9 +236,9 @@ class FunctionWriter:
 
     def build(self) -> None:
         """Makes all steps."""
-        if self.function.kind == "decode":
-            self.vectors.check_indices()
         for node in self.function.body:
+            if isinstance(node, Instr) and node.op == "end_of_payload":
+                self.vectors.check_indices()
             if isinstance(node, Loop):
                 self.loop(node)
             elif hasattr(self.vectors, f"do_{node.op}"):

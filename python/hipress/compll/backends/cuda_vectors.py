@@ -73,7 +73,7 @@ class VectorWriter:
             raise CompileError("for CUDA, require can only look at numbers of the payload")
 
     def check_indices(self) -> None:
-        """The first step of a decoder that scatters: nothing is written before."""
+        """A decoder that scatters looks at the whole payload's indices before it writes."""
         if self.checked:
             self.check_order(self.checked)
 

@@ -118,6 +118,10 @@ class Expressions(Builtins, Payloads):
         if at.type in ("f32", "f64", "bool"):
             raise CompileError("an index must be an int", node.index.pos)
         if self.lanes is None:
+            if vector.packed:
+                raise CompileError(
+                    "an element of a vector of uint<N> can be read in a lambda only", node.pos
+                )
             value_type = "i64" if vector.value_type == "i32" else vector.value_type
             return Scalar(self.emit("element", [self.cast(at, "i64")], value_type, [base.name]))
         if at.op == "index":

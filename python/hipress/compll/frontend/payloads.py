@@ -34,8 +34,15 @@ class Payloads:
                 node.pos,
             )
         found = self.emit("pack_ascending", [], "i64", ["", index.name])
-        found.vec[0] = self.new_vector(f"{index.name}_packed", "u<8>", found)
+        found.vec[0] = self.new_packed(index.name, "u<8>", found)
         return Vec(found.vec[0])
+
+    def new_packed(self, of: str, elem: str, size: Instr, kind: str = "temp") -> str:
+        """A vector without a variable, with a name that no variable has."""
+        name = f"{of}_packed"
+        while name in self.vectors or name in self.env:
+            name += "_"
+        return self.new_vector(name, elem, size, kind)
 
     def ascends(self, name: str, below: Instr) -> bool:
         """True if a vector has ascending indices below a size, whatever the gradient is."""
@@ -52,15 +59,19 @@ class Payloads:
                 return self.ascends(at, self.vectors[source].size) and self.ascends(source, below)
         return False
 
-    def pack_where(self, node: ast.Call, before: list[str]) -> Vec:
-        """uint<1>: the bits under a mask, which is one of the fields before."""
+    def pack_where(self, node: ast.Call, before: list[str], plain: set[str]) -> Vec:
+        """uint<1>: the bits under a mask, which is one of the fields before.
+
+        :param plain: gets the name of the vector with the bits
+        """
         bits, mask = (self.vector(arg).name for arg in node.args)
         if not self.is_plane(bits):
             raise CompileError(f"pack_where takes {_PLANE}", node.args[0].pos)
         if mask not in before or not self.is_plane(mask):
             raise CompileError(_NO_MASK, node.args[1].pos)
+        plain.add(bits)
         found = self.emit("pack_where", [], "i64", ["", bits, mask])
-        found.vec[0] = self.new_vector(f"{bits}_packed", "u<1>", found)
+        found.vec[0] = self.new_packed(bits, "u<1>", found)
         return Vec(found.vec[0])
 
     def is_plane(self, name: str) -> bool:
@@ -71,6 +82,7 @@ class Payloads:
 
     def concat(self, node: ast.Call) -> None:
         fields, args, vectors = [], [], []
+        plain: set[str] = set()  # what pack_where reads must stay packed as it is
         for arg in node.args:
             inner, order, multiple = self.pack_of(arg)
             if isinstance(arg, ast.Call) and arg.name == "pack_ascending":
@@ -78,12 +90,12 @@ class Payloads:
                 value = self.pack_ascending(arg)
             elif isinstance(arg, ast.Call) and arg.name == "pack_where":
                 self.expect_args(arg, 2)
-                value = self.pack_where(arg, vectors)
+                value = self.pack_where(arg, vectors, plain)
             else:
                 value = self.expr(inner)
             if isinstance(value, Vec):
                 vector = self.vectors[value.name]
-                if vector.kind != "temp" or value.name in vectors:
+                if vector.kind != "temp" or value.name in vectors or value.name in plain:
                     copy_type = value.type or ast.TypeName("float", None, arg.pos)
                     value = self.elementwise([value], lambda x: x, copy_type, "field", arg.pos)
                     vector = self.vectors[value.name]
@@ -208,7 +220,7 @@ class Payloads:
             raise CompileError(f"{node.name} must be a vector of int: indices", node.pos)
         count = self.field_size(node, declaration)
         size = self.emit("ascending_bytes", [count, self.n], "i64")
-        data = self.new_vector(f"{node.name}_packed", "u<8>", size, "field")
+        data = self.new_packed(node.name, "u<8>", size, "field")
         self.emit("field_vector", [size], "none", [data])
         self.vectors[node.name] = Vector(node.name, "i32", count, "temp")
         self.env[node.name] = Vec(node.name, type_)
@@ -229,7 +241,7 @@ class Payloads:
             raise CompileError(_NO_MASK, mask.pos)
         fields[value.name].attrs["zeros"] = True  # one payload for one gradient
         count = self.emit("count_where", [], "i64", [value.name])
-        data = self.new_vector(f"{node.name}_packed", "u<1>", count, "field")
+        data = self.new_packed(node.name, "u<1>", count, "field")
         self.emit("field_vector", [count], "none", [data], zeros=True)
         self.vectors[node.name] = Vector(node.name, "u<1>", self.n, "temp")
         self.env[node.name] = Vec(node.name, type_)
