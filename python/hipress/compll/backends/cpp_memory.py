@@ -20,6 +20,8 @@ class MemoryWriter:
                 if self.next_block:
                     self.before.append(f"PrefetchGradient(call, i + {self.next_block});")
             return "Load<kTail>(gradient, v * kLanes, left)"
+        if vector.packed and vector.bits == 1:
+            return f"Ones(MaskOf({self.bit_word(name)}, v))"
         memory = self.owner.memory(name)
         lazy = self.owner.lazy
         if lazy is not None and name == lazy.state and self.loop is lazy.first:
@@ -34,8 +36,6 @@ class MemoryWriter:
                 self.before.append(line)
             text = f"Load<kTail>({memory}, at, left)"
             return f"{has} ? {text} : F{{}}" if has else text
-        if vector.bits == 1:
-            return f"Ones(MaskOf({self.bit_word(name)}, v))"
         return f"GetCodes<{self.msb(name)}>({self.code_tile(name)}, {vector.bits}, v)"
 
     def is_bit(self, value: Instr) -> bool:
