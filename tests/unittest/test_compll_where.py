@@ -131,6 +131,81 @@ def test_what_no_encoder_makes_is_refused_by_all(n):
             assert reference.encode(np.frombuffer(result, np.float32)) == data
 
 
+def changed(*changes: tuple[str, str]) -> compll.Program:
+    text = SENT % DENSE
+    for old, new in changes:
+        assert old in text
+        text = text.replace(old, new)
+    return from_text(text)
+
+
+UNDER, SPREAD = "pack_where(g < 0, sent)", "pack_where(negative, sent)"
+UNUSUAL = {
+    "bits are a field too, packed otherwise": changed(
+        ("  c = concat", "  uint<1>* below = g < 0;\n  c = concat"),
+        (UNDER, "pack_where(below, sent), pack_msb(below, 8)"),
+        ("uint<1>* negative;", "uint<1>* negative; uint<1>* signs;"),
+        (SPREAD, f"{SPREAD}, pack_msb(signs, 8)"),
+    ),
+    "a mask is a field too, packed otherwise": changed(
+        (UNDER, f"{UNDER}, pack_msb(sent, 8)"),
+        ("uint<1>* negative;", "uint<1>* negative; uint<1>* again;"),
+        (SPREAD, f"{SPREAD}, pack_msb(again, 8)"),
+    ),
+    "spread bits alone": changed(
+        (DENSE, "g = map(negative, [&](uint<1> b) -> float { return b != 0 ? -level : level; });"),
+    ),
+    "spread bits alone, as numbers": changed(
+        (DENSE, "g = map(negative, [&](uint<1> b) -> float { return level * (b + 1); });"),
+    ),
+    "a variable with a name like a hidden one": changed(
+        (UNDER, f"{UNDER}, g > 2"),
+        ("uint<1>* negative;", "uint<1>* negative; uint<1>* negative_packed;"),
+        (SPREAD, f"{SPREAD}, negative_packed"),
+    ),
+    "indices behind": changed(
+        (UNDER, f"uint32(at.size), {UNDER}, at"),
+        ("  c = concat", "  int* at = filter(range(g.size), [&](int i) -> bool { "
+         "return g[i] > 2; });\n  c = concat"),
+        ("uint<1>* negative;", "uint<1>* negative; uint32 count; int at[count];"),
+        (SPREAD, f"count, {SPREAD}, at"),
+        (DENSE, "float share = sum(negative);\n"
+         "g = scatter(g.size, at, map(at, [&](int i) -> float { return share; }));"),
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", UNUSUAL)
+def test_unusual_programs_are_the_same_on_all_backends(name):
+    one = compll.Interpreter(UNUSUAL[name])
+    library = cuda_native.build(UNUSUAL[name], emulate=True)
+    coders = [HostCoder(UNUSUAL[name], "grid", library=library)]
+    coders += [compll.Compiled(UNUSUAL[name], isa, threads=2) for isa in ISAS]
+    for two in coders:
+        for n in (0, 1, 65, 9000):
+            payloads = check_equal(one, two, n, inputs(n))
+            assert same_bits(two.decode_sum(payloads, n), one.decode_sum(payloads, n))
+
+
+def test_bits_that_are_a_field_too_are_those_of_the_gradient():
+    x = gradient(77)
+    payload = compll.Interpreter(UNUSUAL["bits are a field too, packed otherwise"]).encode(x)
+    assert payload == by_hand(x) + np.packbits(x < 0).tobytes()
+
+
+@pytest.mark.parametrize("order", [[5, 3], [3, 3], [3, 77], [-1, 3]])
+def test_indices_behind_bits_under_a_mask_are_checked_by_kernels(order):
+    built = UNUSUAL["indices behind"]
+    x = np.zeros(77, np.float32)
+    x[[3, 5]] = 4
+    payload = compll.Interpreter(built).encode(x)
+    bad = payload[:-8] + np.array(order, np.int32).tobytes()
+    coder = HostCoder(built, "grid", library=cuda_native.build(built, emulate=True))
+    assert decoded(coder, payload, 77) is not None
+    with pytest.raises(compll.PayloadError, match="ascend"):
+        coder.decode(bad, 77)
+
+
 @pytest.mark.parametrize("place", ["mask", "bits"])
 def test_bits_that_pad_a_byte_are_zero(place):
     n = 77
@@ -169,6 +244,10 @@ def test_bits_that_pad_a_byte_are_zero(place):
         ("uint<1>* negative;", "float negative;", "negative must be a vector of uint<1> of the"),
         ("uint<1>* negative;", "uint<1> negative[3];",
          "negative must be a vector of uint<1> of the"),
+        ("require(level >= 0", "require(negative[0] >= 0",
+         "an element of a vector of uint<N> can be read in a lambda only"),
+        ("require(level >= 0", "require(sent[0] >= 0",
+         "an element of a vector of uint<N> can be read in a lambda only"),
     ],
 )  # fmt: skip
 def test_misuse_is_an_error_of_the_compiler(old, new, message):

@@ -42,6 +42,9 @@ def _partner(function: Function, later: int) -> int | None:
         first = body[earlier]
         if not isinstance(first, Loop) or not _fusible(first, second):
             continue
+        if _left_out(function, first) != _left_out(function, second):
+            if _scatters(function) or first.results or second.results:
+                continue
         between = body[earlier + 1 : later]
         sized = not any(sizes & node_defines(node) for node in between)
         if sized and not any(_depends(second, node) for node in between):
@@ -55,6 +58,15 @@ def _partner(function: Function, later: int) -> int | None:
             del body[earlier]
             return later - 1
     return None
+
+
+def _left_out(function: Function, loop: Loop) -> bool:
+    """True for a loop that a decoder skips when it only checks, or adds to what is there."""
+    return function.kind == "decode" and function.output in node_writes(loop)
+
+
+def _scatters(function: Function) -> bool:
+    return any(i.op == "scatter" and i.vec[0] == function.output for i in function.instrs())
 
 
 def _fusible(first: Loop, second: Loop) -> bool:
