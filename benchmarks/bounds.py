@@ -53,6 +53,13 @@ class Speed:
         """That of encode, decode, add, and of "merge 1" or "merge 4" payloads."""
         return statistics.median(self._samples[operation])
 
+    def bytes_of(self, count: int) -> int:
+        """Of a payload of so many elements: as in the sample where it depends on the values."""
+        codec, sample = self._codecs[0], self._payloads
+        if codec.fixed_size:
+            return codec.max_bytes(count)
+        return round(statistics.mean(payload.size for payload in sample) * count / ELEMENTS)
+
     def measure(self) -> None:
         """Once more."""
         codecs, data = self._codecs, self._data
@@ -144,8 +151,7 @@ def bounds(
         sizes: elements of each gradient.
         bits: that a link carries a second.
     """
-    name, params = split(compression)
-    codec, speed = Compressor(name, **params), speeds.of(compression)
+    speed = speeds.of(compression)
     sent, received, compute = [0.0] * nodes, [0.0] * nodes, 0.0
     for key, size in enumerate(sizes):
         servers = nodes if TOPOLOGIES[topology].servers else 0
@@ -153,7 +159,7 @@ def bounds(
         compressed = size >= MIN_SIZE
 
         def bytes_of(count: int, compressed=compressed) -> int:
-            return codec.max_bytes(count) if compressed else 4 * count
+            return speed.bytes_of(count) if compressed else 4 * count
 
         for node, tasks in graph.tasks.items():
             for task in tasks:

@@ -73,7 +73,7 @@ typedef struct HipressCodecDescription {
   const char* name;
   const char* config;         /* type and every parameter: "type=2bit threshold=0.5" */
   int num_states;
-  int dense;                  /* a payload says something of every element */
+  int dense;                  /* the decoder is one pass that writes every element */
   const char* const* states;  /* names of what it remembers of a gradient, float32[n] each */
   int uses_step;              /* 0: the payload depends on nothing but the gradient */
   int fixed_size;             /* every payload of n elements has MaxBytes(n) bytes */

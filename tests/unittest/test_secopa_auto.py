@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
 import sys
 
 import numpy as np
@@ -48,6 +50,40 @@ def test_what_turns_of_raw_and_compressed_steps_would_harm_is_not_tried(
         monkeypatch.setattr(auto.AutoPlan, "_timed", lambda self, cases, now=now: np.full(2, now))
         plan._check(1.0)
     assert begun == ([1.0, 1.0] if harmless else [])
+
+
+CHOSEN = """
+param float ratio = 0.25 in [0, 1];
+void Encode(float* g, uint8* c) {
+  float least = quantile(map(g, [&](float v) -> float { return abs(v); }), 1 - ratio);
+  uint<1>* sent = map(g, [&](float v) -> uint<1> { return abs(v) >= least; });
+  c = concat(least, sent, pack_where(g < 0, sent));
+}
+void Decode(uint8* c, float* g) {
+  float level;
+  uint<1>* sent;
+  uint<1>* negative;
+  extract(c, level, sent, pack_where(negative, sent));
+  g = map(sent, negative, [&](uint<1> s, uint<1> below) -> float {
+    return s != 0 ? (below != 0 ? -level : level) : 0; });
+}
+"""
+
+
+def test_a_users_codec_with_a_mask_and_a_ratio_is_not_tried(tmp_path):
+    path = tmp_path / "chosen.cll"
+    path.write_text(CHOSEN)
+    asked = """
+from hipress import Compressor
+from hipress.secopa.trial import harmless
+print(Compressor("chosen").dense, harmless({"type": "chosen"}))
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", asked],
+        env={**os.environ, "HIPRESS_CODECS": str(path), "PYTHONPATH": os.pathsep.join(sys.path)},
+        capture_output=True, text=True, timeout=120, check=False,
+    )  # fmt: skip
+    assert done.stdout.split() == ["True", "False"], done.stderr
 
 
 @pytest.mark.parametrize("once", [(), (7,), (7, 0)])  # keys that are pushed a single time, at first

@@ -30,15 +30,16 @@ GAIN = 0.97
 def harmless(params: Mapping[str, object]) -> bool:
     """Whether gradients may go compressed and raw by turns, with these compression parameters.
 
-    Where a codec sends a share of the elements, a residual holds tens to hundreds of gradients, and
-    all of them would come with the next raw one. With momentum, compressed keys learn several times
+    Where a codec sends a share of the elements, which is what one with a ``ratio`` does and one whose
+    decoder does not write every element in one pass, a residual holds tens to hundreds of
+    gradients, and all of them would come with the next raw one. With momentum, compressed keys learn several times
     as fast as raw ones.
     """
     type_ = str(params.get("type", "none"))
     given = {param.name: param.default for param in codecs()[type_].typed_params()}
     given.update((name, params[name]) for name in given if name in params)
     codec = Compressor(type_, **{k: v for k, v in given.items() if v is not None})
-    return codec.dense and float(given.get("momentum") or 0) == 0
+    return codec.dense and "ratio" not in given and float(given.get("momentum") or 0) == 0
 
 
 def block_of(seconds: float) -> int:
