@@ -96,7 +96,7 @@ class Compressor:
         self.fixed_size = bool(about.fixed_size)
         """True if every payload of n elements has max_bytes(n) bytes."""
         self.dense = bool(about.dense)
-        """True if the decoder is one pass that writes every element; so no codec that scatters is."""
+        """True if the decoder is one pass that writes every element: not if it scatters."""
         self.granularity: int = about.granularity
         """Cut a gradient into partitions at multiples of this many elements."""
         self.state_names = tuple(about.states[i].decode() for i in range(about.num_states))

@@ -30,10 +30,10 @@ GAIN = 0.97
 def harmless(params: Mapping[str, object]) -> bool:
     """Whether gradients may go compressed and raw by turns, with these compression parameters.
 
-    Where a codec sends a share of the elements, which is what one with a ``ratio`` does and one whose
-    decoder does not write every element in one pass, a residual holds tens to hundreds of
-    gradients, and all of them would come with the next raw one. With momentum, compressed keys learn several times
-    as fast as raw ones.
+    Where a codec sends a share of the elements, as one does that has a ``ratio`` or whose decoder
+    is not one pass that writes them all, a residual holds tens to hundreds of gradients, and all of
+    them would come with the next raw one. With momentum, compressed keys learn several times as
+    fast as raw ones.
     """
     type_ = str(params.get("type", "none"))
     given = {param.name: param.default for param in codecs()[type_].typed_params()}

@@ -80,7 +80,7 @@ class Codec {
   /// Upper bound of Encode's result for n elements, in bytes; exact if FixedSize().
   virtual size_t MaxPayloadBytes(size_t n, DType wire) const = 0;
   virtual bool FixedSize() const { return true; }
-  /// The decoder is one pass that writes every element; so no codec that scatters is.
+  /// The decoder is one pass that writes every element: not if it scatters.
   virtual bool Dense() const { return true; }
 
   /*!
