@@ -102,6 +102,18 @@ def test_kernels_equal_the_interpreter(shape, decoder):
         assert same_bits(two.decode_sum(payloads, n), one.decode_sum(payloads, n))
 
 
+@pytest.mark.parametrize("seed", [0, 5])
+def test_several_blocks_of_kernels_equal_the_interpreter(seed):
+    n = 600_000  # a block of what counts and spreads bits takes 262,144
+    one, two = compll.Interpreter(program()), emulated()
+    two.library.emulate(seed)
+    try:
+        payloads = check_equal(one, two, n, [gradient(n), inputs(n)[2]])
+        assert same_bits(two.decode_sum(payloads, n), one.decode_sum(payloads, n))
+    finally:
+        two.library.emulate(0)
+
+
 def decoded(coder: object, payload: bytes, n: int) -> bytes | None:
     """What a payload decodes to, or None if it is refused."""
     try:
@@ -129,6 +141,23 @@ def test_what_no_encoder_makes_is_refused_by_all(n):
     for data, result in zip(hostile, seen):
         if result is not None:
             assert reference.encode(np.frombuffer(result, np.float32)) == data
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+def test_bits_that_are_turned_in_other_blocks_are_seen_by_all_threads(threads):
+    n = 9000
+    coders = [compll.Compiled(program(), isa, threads=threads) for isa in ISAS]
+    reference = compll.Interpreter(program())
+    payload = reference.encode(gradient(n) * np.float32(1.5))
+    hostile = [payload[:-1], payload[: len(payload) // 2], payload + bytes(1)]
+    for bit in range(32, 8 * len(payload), 173):
+        turned = bytearray(payload)
+        turned[bit // 8] ^= 1 << bit % 8
+        hostile += [bytes(turned), bytes(turned) + b"\1", bytes(turned[:-1])]
+    seen = [decoded(reference, data, n) for data in hostile]
+    assert None in seen[3:] and any(seen)
+    for coder in coders:
+        assert [decoded(coder, data, n) for data in hostile] == seen
 
 
 def changed(*changes: tuple[str, str]) -> compll.Program:
