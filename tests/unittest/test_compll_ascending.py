@@ -71,6 +71,18 @@ def test_compiled_code_has_the_interpreters_bytes(isa, n):
             np.testing.assert_array_equal(compiled.decode(payload, n), gradient)
 
 
+def test_a_variable_may_have_the_name_that_the_bytes_would_have():
+    text = MARKED.replace("pack_ascending(sent)", "pack_ascending(sent), g > 2")
+    text = text.replace("int index[count];", "int index[count]; uint<1>* index_packed;")
+    program = from_text(
+        text.replace("pack_ascending(index)", "pack_ascending(index), index_packed")
+    )
+    x = np.zeros(100, np.float32)
+    x[[3, 50, 99]] = 1
+    for coder in (compll.Interpreter(program), compll.Compiled(program, ISAS[0])):
+        np.testing.assert_array_equal(coder.decode(coder.encode(x), x.size), x)
+
+
 @pytest.mark.parametrize("isa", ISAS)
 @pytest.mark.parametrize(("count", "upper"), [(3, 6), (40, 40 + 62), (300, 1000)])
 def test_bytes_that_no_indices_have_are_refused(isa, count, upper):
