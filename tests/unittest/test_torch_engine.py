@@ -47,3 +47,12 @@ def test_an_operation_that_failed_says_who_has_died(engine):
     with pytest.raises(RuntimeError, match="the step: rank 2 has died: .*Connection closed"):
         engine.wait(work, "the step", torch.device("cpu"))
     assert not work.ends
+
+
+def test_a_death_that_its_own_connections_tell_late_is_found(engine):
+    looks = [([], ""), ([], ""), ([2], "")]
+    engine._lost_ranks = lambda: looks.pop(0)
+    work = Work(True, "Connection closed by peer", "Connection closed by peer")
+    with pytest.raises(RuntimeError, match="the step: rank 2 has died: "):
+        engine.wait(work, "the step", torch.device("cpu"))
+    assert not looks

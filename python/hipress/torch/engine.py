@@ -162,7 +162,10 @@ class Engine:
                     done = True  # perhaps since that wait ended: the next says how, and at once
                     continue
                 over = done or left <= _LOOK
-                lost, told = self._lost_ranks() if over else ([], self._told())
+                if over:  # who fails has heard of a death, but not on these connections yet perhaps
+                    lost, told = self._find_lost(_LOOK if done else 0.0)
+                else:
+                    lost, told = [], self._told()
                 if told:
                     raise HipressError(f"{what}: {told}") from error
                 if over:
@@ -235,6 +238,15 @@ class Engine:
                 lost.append(self._ranks[peer])
         told = self._told()  # after that look: whoever gives up says why, then closes them
         return [0] if told is None and 0 in lost else sorted(lost), told or ""
+
+    def _find_lost(self, seconds: float) -> tuple[list[int], str]:
+        """The same, but looks again for so long if there is nothing yet."""
+        until = time.monotonic() + seconds
+        while True:
+            lost, told = self._lost_ranks()
+            if lost or told or time.monotonic() >= until:
+                return lost, told
+            time.sleep(0.02)
 
     def _told(self) -> str | None:
         return self._notice.read() if self._notice else ""
