@@ -33,32 +33,34 @@ inline void EachVector(size_t n, const Body& body) {
   if (i < size) body(std::true_type(), i, static_cast<int>(size - i));
 }
 
+/// Calls f with both pointers as pointers to the C++ types of their dtypes.
+template <typename Function>
+inline void WithTypes(const void* in, DType in_type, void* out, DType out_type, Function f) {
+  WithType(in_type, [=](auto a) {
+    WithType(out_type, [=](auto b) {
+      f(static_cast<const decltype(a)*>(in), static_cast<decltype(b)*>(out));
+    });
+  });
+}
+
 void Convert(const void* in, DType in_type, size_t n, void* out, DType out_type) {
   if (in_type == out_type) {
     if (n != 0) std::memcpy(out, in, n * SizeOf(in_type));
     return;
   }
-  WithType(in_type, [=](auto a) {
-    WithType(out_type, [=](auto b) {
-      const auto* from = static_cast<const decltype(a)*>(in);
-      auto* to = static_cast<decltype(b)*>(out);
-      EachVector(n, [=](auto tail, int64_t i, int left) __attribute__((always_inline)) {
-        constexpr bool kTail = decltype(tail)::value;
-        Store<kTail>(to, i, left, Load<kTail>(from, i, left));
-      });
+  WithTypes(in, in_type, out, out_type, [=](const auto* from, auto* to) {
+    EachVector(n, [=](auto tail, int64_t i, int left) __attribute__((always_inline)) {
+      constexpr bool kTail = decltype(tail)::value;
+      Store<kTail>(to, i, left, Load<kTail>(from, i, left));
     });
   });
 }
 
 void Add(const void* in, DType in_type, const float* residual, size_t n, void* out, DType out_type) {
-  WithType(in_type, [=](auto a) {
-    WithType(out_type, [=](auto b) {
-      const auto* from = static_cast<const decltype(a)*>(in);
-      auto* to = static_cast<decltype(b)*>(out);
-      EachVector(n, [=](auto tail, int64_t i, int left) __attribute__((always_inline)) {
-        constexpr bool kTail = decltype(tail)::value;
-        Store<kTail>(to, i, left, Load<kTail>(from, i, left) + Load<kTail>(residual, i, left));
-      });
+  WithTypes(in, in_type, out, out_type, [=](const auto* from, auto* to) {
+    EachVector(n, [=](auto tail, int64_t i, int left) __attribute__((always_inline)) {
+      constexpr bool kTail = decltype(tail)::value;
+      Store<kTail>(to, i, left, Load<kTail>(from, i, left) + Load<kTail>(residual, i, left));
     });
   });
 }
@@ -78,14 +80,10 @@ void Sum(const uint8_t* const* in, DType in_type, size_t count, size_t n, float*
 }
 
 void Scale(const void* in, DType in_type, float factor, size_t n, void* out, DType out_type) {
-  WithType(in_type, [=](auto a) {
-    WithType(out_type, [=](auto b) {
-      const auto* from = static_cast<const decltype(a)*>(in);
-      auto* to = static_cast<decltype(b)*>(out);
-      EachVector(n, [=](auto tail, int64_t i, int left) __attribute__((always_inline)) {
-        constexpr bool kTail = decltype(tail)::value;
-        Store<kTail>(to, i, left, Load<kTail>(from, i, left) * factor);
-      });
+  WithTypes(in, in_type, out, out_type, [=](const auto* from, auto* to) {
+    EachVector(n, [=](auto tail, int64_t i, int left) __attribute__((always_inline)) {
+      constexpr bool kTail = decltype(tail)::value;
+      Store<kTail>(to, i, left, Load<kTail>(from, i, left) * factor);
     });
   });
 }
@@ -105,16 +103,11 @@ struct AllFinite {
 
 bool Accumulate(const void* in, DType in_type, float factor, size_t n, void* out, DType out_type) {
   AllFinite finite;
-  WithType(in_type, [&](auto a) {
-    WithType(out_type, [&](auto b) {
-      const auto* from = static_cast<const decltype(a)*>(in);
-      auto* to = static_cast<decltype(b)*>(out);
-      EachVector(n, [&](auto tail, int64_t i, int left) __attribute__((always_inline)) {
-        constexpr bool kTail = decltype(tail)::value;
-        Store<kTail>(to, i, left,
-                     Load<kTail>(to, i, left) + Load<kTail>(from, i, left) * factor);
-        finite.See(Load<kTail>(to, i, left));  // as it is after rounding
-      });
+  WithTypes(in, in_type, out, out_type, [=, &finite](const auto* from, auto* to) {
+    EachVector(n, [=, &finite](auto tail, int64_t i, int left) __attribute__((always_inline)) {
+      constexpr bool kTail = decltype(tail)::value;
+      Store<kTail>(to, i, left, Load<kTail>(to, i, left) + Load<kTail>(from, i, left) * factor);
+      finite.See(Load<kTail>(to, i, left));  // as it is after rounding
     });
   });
   return bool(finite);
