@@ -283,9 +283,8 @@ class DevicePlan(Layout):
     def _merge(self, value: Value, task: Task) -> Run:
         offset, count = self._span(value)
         total, partial = self._dense[value][:count], self._partial[:count]
-        sources = [Value(value.graph, i) for i in task.inputs]
-        codecs = {self._config(source) for source in sources}
-        if len(codecs) == 1 and None not in codecs:  # one fused pass, the definition of such a sum
+        sources, fused = self._sources(value, task)
+        if fused:
             terms = [self._sum(self._kinds[sources[0]], sources, count)]
         else:
             terms = [

@@ -230,6 +230,13 @@ class Layout:
         kind = self._kinds.get(value)
         return kind if kind is None else (self._codecs.decoder(kind).config, self._wire(kind))
 
+    def _sources(self, value: Value, task: Task) -> tuple[list[Value], bool]:
+        """What a MERGE adds, and whether all of it is payloads that are alike: their sum is one
+        fused pass, which is its definition."""
+        sources = [Value(value.graph, i) for i in task.inputs]
+        codecs = {self._config(source) for source in sources}
+        return sources, len(codecs) == 1 and None not in codecs
+
     def _mean(self, value: Value, task: Task) -> float:
         """What an ENCODE's input is to be multiplied by: a sum whose mean is the result."""
         final = value in self._final and self._codecs.average

@@ -146,9 +146,8 @@ class Plan(Layout):
     def _merge(self, tasks: Tasks, value: Value, task: Task) -> None:
         offset, count = self._span(value)
         total = self._dense[value]
-        sources = [Value(value.graph, i) for i in task.inputs]
-        codecs = {self._config(source) for source in sources}
-        if len(codecs) == 1 and None not in codecs:  # one fused pass, the definition of such a sum
+        sources, fused = self._sources(value, task)
+        if fused:
             self._sum(tasks, self._kinds[sources[0]], sources, count, total)
             return
         for number, source in enumerate(sources):

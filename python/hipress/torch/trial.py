@@ -9,6 +9,7 @@ to the same answer; rounds end after a number or a time.
 
 from __future__ import annotations
 
+import itertools
 import math
 import statistics
 import time
@@ -57,7 +58,7 @@ class Step:
         generator = torch.Generator().manual_seed(engine.rank)
         for b, sizes in enumerate(buckets):
             names = [f"{b}/{i}" for i in range(len(sizes))]
-            ends = [sum(sizes[: i + 1]) for i in range(len(sizes))]
+            ends = list(itertools.accumulate(sizes))
             self._entries.append(tuple((n, e - s, s) for n, e, s in zip(names, ends, sizes)))
             values = 0.01 * torch.randn(ends[-1], generator=generator)
             self._values.append(values.to(device, dtype))
