@@ -1,10 +1,10 @@
 """One rank of torchtraining.py: trains one model with each method in turn, and reports the times.
 
 A method is "float32", "fp16" or "powersgd:RANK" (DDP and its own hooks), "TYPE:NAME=VALUE,..." for
-HiPress, "shared_momentum" among them, or "alone": nothing is sent, each rank keeps its own
-gradients, which is what no method's step can be faster than. "METHOD+late" begins to compress after
-``--late`` steps; for HiPress, the GPT's Adam freezes its denominators then. Without it, PowerSGD
-begins after 2 steps (PyTorch's default is 1000).
+HiPress ("hipress.powersgd:rank=4" is its own PowerSGD), "shared_momentum" among them, or "alone":
+nothing is sent, each rank keeps its own gradients, which is what no method's step can be faster
+than. "METHOD+late" begins to compress after ``--late`` steps; for HiPress, the GPT's Adam freezes
+its denominators then. Without it, PyTorch's PowerSGD begins after 2 steps (its default is 1000).
 """
 
 from __future__ import annotations
@@ -23,6 +23,8 @@ sys.path[:0] = [str(ROOT / "examples" / "torch"), str(ROOT / "python")]
 RESULT = "@result "
 LATE = "+late"
 ALONE = "alone"
+OURS = "hipress."
+"""Before the names of types that are peers' names, too."""
 PEERS = ("float32", "fp16", "powersgd")
 BATCHES = 4
 """Batches in each rank's training set of the VGG-like network."""
@@ -72,19 +74,20 @@ def run(method: str, args: argparse.Namespace) -> dict:
             raise ValueError(f"{method}: Adam has a momentum of its own; use {method}{LATE}")
         optimizer.param_groups[0]["momentum"] = 0.0  # the compression's takes its place
     rate = optimizer.param_groups[0]["lr"]
-    seconds, losses = [], []
+    seconds, processor, losses = [], [], []
     steps = args.warmup + args.steps
     for step in range(steps):
         for group in optimizer.param_groups:
             falling = 0.1 + 0.45 * (1 + math.cos(math.pi * step / steps))
             group["lr"] = rate * min(1.0, (step + 1) / 20) * falling
         dist.barrier()
-        start = time.perf_counter()
+        start, used = time.perf_counter(), time.process_time()
         optimizer.zero_grad()
         loss = loss_of(ddp)
         loss.backward()
         optimizer.step()
         seconds.append(time.perf_counter() - start)
+        processor.append(time.process_time() - used)
         losses.append(loss.detach())
     mean = torch.stack(losses)
     dist.all_reduce(mean)
@@ -93,6 +96,7 @@ def run(method: str, args: argparse.Namespace) -> dict:
         "method": method + LATE * late,
         "parameters": parameters,
         "seconds": seconds,
+        "processor": processor,
         "losses": (mean / dist.get_world_size()).tolist(),
     }
 
@@ -177,7 +181,7 @@ def attach(ddp, method: str, late: int):
         for item in filter(None, rest.split(",")):
             key, _, value = item.partition("=")
             options[key] = number(value)
-        return hipress.torch.compress(ddp, name, **options)
+        return hipress.torch.compress(ddp, name.removeprefix(OURS), **options)
     return None
 
 

@@ -5,16 +5,17 @@
 
 Every node is a network namespace with one process. All methods run in turn in the same processes,
 from the same initial weights and on the same batches. A step's time is its slowest rank's; the
-median is shown. ``--target 80`` first trains for 100 steps, a quarter more, on links that are not
-shaped, with a learning rate that falls, and counts the steps until the loss (mean of the last 20
-steps) is float32's after 80 (the mean over the seeds, if there are several); the time to that loss
-is that many steps of the median time. The VGG-like network learns 4 batches a rank by heart, with
-SGD; the GPT reads text, with Adam. Methods that end in "+late" do the first 15% of the steps as
-float32 does, and are counted so; ours then freeze Adam's denominators (see docs/torch.md,
-Choosing). "alone" sends nothing: its step is the bound of all, and it has no loss to compare.
-``--seeds 0 1 2`` repeats the losses (not the times, on which weights have no bearing); ``--losses
-FILE`` takes those of an earlier run, as losses do not depend on what else the machine does. Prints
-tables; writes JSON to output/benchmarks. Needs root.
+median is shown, and that of the processor time of a rank in a step, of all its threads, which is
+not dilated (mean over the ranks). ``--target 80`` first trains for 100 steps, a quarter more, on
+links that are not shaped, with a learning rate that falls, and counts the steps until the loss
+(mean of the last 20 steps) is float32's after 80 (the mean over the seeds, if there are several);
+the time to that loss is that many steps of the median time. The VGG-like network learns 4 batches a
+rank by heart, with SGD; the GPT reads text, with Adam. Methods that end in "+late" do the first 15%
+of the steps as float32 does, and are counted so; ours then freeze Adam's denominators (see
+docs/torch.md, Choosing). "alone" sends nothing: its step is the bound of all, and it has no loss to
+compare. ``--seeds 0 1 2`` repeats the losses (not the times, on which weights have no bearing);
+``--losses FILE`` takes those of an earlier run, as losses do not depend on what else the machine
+does. Prints tables; writes JSON to output/benchmarks. Needs root.
 """
 
 from __future__ import annotations
@@ -145,6 +146,9 @@ def measure(
             "parameters": of[0]["parameters"],
             "ms": 1e3 * statistics.median(seconds[-steps:]),
             "seconds": seconds,
+            "processor_ms": 1e3 * statistics.fmean(
+                statistics.median(report["processor"][-steps:]) for report in of
+            ),
             "losses": of[0]["losses"],
         }
     return rows
@@ -167,7 +171,7 @@ def show(
     size = next(iter(rows.values()))["parameters"] / 1e6
     print(f"\n{args.model}, {size:.1f} million weights, {args.nodes} nodes at {rate}, dilation "
           f"{args.dilation:g}\n")  # fmt: skip
-    head = "| method | ms a step | against the best peer |"
+    head = "| method | ms a step | against the best peer | processor, ms |"
     if steps:
         head += " steps to the loss | seconds | against the best peer (worst seed) |"
     print(head)
@@ -178,6 +182,7 @@ def show(
     ]
     for method, row in rows.items():
         line = f"| {method} | {row['ms']:.0f} | {best / row['ms']:.2f} |"
+        line += f" {row['processor_ms']:.0f} |"
         if method in steps:
             line += " " + ", ".join(str(count or "not reached") for count in steps[method]) + " |"
             reached = [s for s in seconds[method] if s is not None]

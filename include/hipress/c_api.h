@@ -152,6 +152,42 @@ HIPRESS_API int HipressRunTasks(HipressTask* tasks, int64_t num, int64_t* done);
 HIPRESS_API int HipressCheckMessage(const void* message, int64_t capacity, int64_t digest,
                                     int64_t count, const char** wrong);
 
+/* ---- Low rank: PowerSGD's work on one rank --------------------------------------------------------- */
+
+/*!
+ * \brief A gradient of [rows, cols] and what is remembered of it, in memory of the caller's.
+ *
+ * `last` and `next` are float32 [rows, cols], factors float32 [rank, rows] (p) or [rank, cols] (q); the
+ * last dimension of each is padded with zeros to a multiple of 32, and begins at a multiple of 64 bytes.
+ * The residual is last - last_p^T last_q. src/operator/contrib/low_rank.h says how it is computed.
+ */
+typedef struct HipressLowRank {
+  int64_t rows, cols, rank;
+  void* gradient; /* not padded */
+  int64_t dtype;  /* of it */
+  float* last;
+  float* next;
+  float* last_p;
+  float* last_q;
+  float* start_q; /* orthonormal: what the next step begins with */
+  float* own_q;
+  float* p; /* to be summed over the ranks between Project and Back */
+  float* q; /* likewise, between Back and Expand */
+} HipressLowRank;
+
+/*! \brief next = gradient + residual, p = next start_q. Before the first: HipressLowRankStart. */
+HIPRESS_API int HipressLowRankProject(HipressLowRank* const* matrices, int64_t num);
+/*! \brief Makes p orthonormal, then q = next^T p. Nothing is remembered yet. */
+HIPRESS_API int HipressLowRankBack(HipressLowRank* const* matrices, int64_t num);
+/*! \brief gradient = p q^T. */
+HIPRESS_API int HipressLowRankExpand(HipressLowRank* const* matrices, int64_t num);
+/*! \brief Ends a step: the residual is what this rank's own q left unsaid, start_q the summed q. */
+HIPRESS_API int HipressLowRankKeep(HipressLowRank* const* matrices, int64_t num);
+/*! \brief Makes start_q orthonormal; what is 0 in it becomes something arbitrary, always the same. */
+HIPRESS_API int HipressLowRankStart(HipressLowRank* matrix);
+/*! \brief The residual, float32 [rows, cols], not padded. */
+HIPRESS_API int HipressLowRankResidual(const HipressLowRank* matrix, float* out);
+
 /* ---- A node of a job ---------------------------------------------------------------------------- */
 
 /*! \brief Joins the job that the DMLC_* environment describes; blocks until everybody is there. */

@@ -132,6 +132,7 @@ def run(
     """
     wanted = list(sizes(parse_size(first), parse_size(last), factor))
     settings = Settings(type, params, topology, min_size=0)
+    settings.refuse_low_rank("this benchmark")
     torch.set_num_threads(int(os.environ.get("OMP_NUM_THREADS", "1")))
     if "RANK" not in os.environ:
         raise ValueError(

@@ -11,6 +11,7 @@ import time
 import uuid
 import weakref
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 import torch
 import torch.distributed as dist
@@ -20,6 +21,9 @@ from hipress.torch.message import Message
 from hipress.torch.notice import Notice
 from hipress.torch.plan import Plan
 from hipress.torch.staging import Host, backend, staging
+
+if TYPE_CHECKING:
+    from hipress.torch.low_rank_plan import LowRankPlan
 
 IN_FLIGHT = 4
 """Buckets that are synchronised at a time."""
@@ -68,7 +72,7 @@ class Engine:
         self._threads: list[threading.Thread] = []
         _engines.add(self)
 
-    def tags(self, plan: Plan) -> int:
+    def tags(self, plan: Plan | LowRankPlan) -> int:
         """Tags for a plan's messages: every rank makes its plans in the same order."""
         first, self._tags = self._tags, self._tags + len(plan.exchanges)
         return first

@@ -301,6 +301,7 @@ def compress_fsdp(
             type, params, replicate_topology, min_size, warmup_steps, plan=plan,
             encode_on=encode_on, shared_momentum=shared_momentum,
         )  # fmt: skip
+        settings.refuse_low_rank("FSDP2")
         for name, module in modules.items():
             _check_module(name, module, settings, names)
         return settings

@@ -37,7 +37,8 @@ def compress(
 
     To be called on every rank, before the first backward pass.
 
-    :param type: a codec's name, see :func:`hipress.codecs`
+    :param type: a codec's name, see :func:`hipress.codecs`, or "powersgd" (with ``rank=``), see
+        :mod:`hipress.torch.low_rank`
     :param topology: "ps" (every rank serves a part of each gradient: 2 steps), "ring" (2(N-1)
         steps, one neighbour to send to), "tree", "butterfly", "star" or "hierarchical"
     :param min_size: gradients of fewer elements go uncompressed
@@ -115,6 +116,11 @@ class Compression(Synchronizer):
     ) -> None:
         super().__init__(settings, engine, group, parameters)
         self._waiting: list[torch.futures.Future] = []
+
+    def _shape(self, parameter: torch.nn.Parameter) -> tuple[int, ...]:
+        # In DDP's buckets gradients have their parameters' strides: w.t() lies there as w does.
+        strides = zip(parameter.stride(), parameter.shape)
+        return tuple(size for _, size in sorted(strides, key=lambda of: -of[0]))
 
     def hook(self, bucket: dist.GradBucket) -> torch.futures.Future:
         """Called by DDP in the backward pass when a bucket's gradients are there."""

@@ -12,7 +12,7 @@ import torch
 from torch.optim.optimizer import register_optimizer_step_pre_hook
 
 from hipress.compression import Compressor
-from hipress.torch.tasks import TaskOp, Tasks
+from hipress.torch.tasks import TaskOp, Tasks, floats
 
 if TYPE_CHECKING:
     from hipress.torch.synchronizer import Synchronizer
@@ -170,7 +170,7 @@ class SharedMomentum:
     def _decode(self, name: str) -> None:
         parts = self._parts.pop(name, {})
         if parts:
-            self.sums[name] = torch.empty(sum(part.count for part in parts.values()))
+            self.sums[name] = floats(sum(part.count for part in parts.values()))
         for begin, part in parts.items():
             part.decode(self.sums[name][begin : begin + part.count])
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import threading
 import zlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -14,6 +14,7 @@ import torch
 from hipress.casync import graph as casync
 from hipress.casync.graph import Graph, Partition, Task
 from hipress.compression import Compressor
+from hipress.torch.low_rank import Factors
 from hipress.torch.state import OWN, Place, Total, own_places
 
 PLAIN = "plain"
@@ -132,7 +133,7 @@ class Places:
         self.codecs, self._begins = codecs, begins or {}
         self.rank, self._world_size = rank, world_size
         self.device: torch.device | None = None
-        self.made: dict[tuple[str, int], Compressor | DevicePlace] = {}
+        self.made: dict[tuple[str, int], Compressor | DevicePlace | Factors] = {}
         self.partitions: dict[tuple[str, int], Partition] = {}
         self.kinds: dict[tuple[str, int], object] = {}
         self.restored: dict[tuple[str, int], Place] = {}
@@ -151,16 +152,34 @@ class Places:
             partition = replace(partition, offset=partition.offset + self._begins.get(name, 0))
             compressor = self._make(kind, partition.count)
             compressor.stream = stream(name, index, self.rank)
-            if key in self.restored:
-                _restore(compressor, self.restored.pop(key))
-            elif name in self.totals and kind == OWN:
-                shares = self._world_size if self.codecs.average else 1
-                shares /= own_places(graph, task.partition)
-                self.totals[name].give(compressor, partition, shares)
-            elif name in self.totals:
-                self.totals[name].age(compressor)
-            self.made[key], self.partitions[key], self.kinds[key] = compressor, partition, kind
+            owners = own_places(graph, task.partition) if kind == OWN else 0
+            self._settle(key, compressor, partition, kind, owners)
         return self.made[key]
+
+    def factors(self, name: str, shape: Sequence[int], rank: int) -> Factors:
+        """What is remembered of a whole gradient that goes by factors of this rank."""
+        key = (name, 0)
+        if key not in self.made:
+            made = Factors(shape, rank)
+            self._settle(key, made, Partition(0, made.rows * made.cols), OWN, self._world_size)
+        return self.made[key]
+
+    def _settle(
+        self, key: tuple[str, int], place: Any, partition: Partition, kind: object, owners: int
+    ) -> None:
+        """Takes over a new place, and gives it what was loaded for it.
+
+        :param owners: ranks that encode their own gradient's partition by itself, if this one does
+        """
+        name, _ = key
+        if key in self.restored:
+            _restore(place, self.restored.pop(key))
+        elif name in self.totals and kind == OWN:
+            shares = (self._world_size if self.codecs.average else 1) / owners
+            self.totals[name].give(place, partition, shares)
+        elif name in self.totals:
+            self.totals[name].age(place)
+        self.made[key], self.partitions[key], self.kinds[key] = place, partition, kind
 
     def _make(self, kind: object, count: int) -> Compressor | DevicePlace:
         if self.device is not None:
@@ -205,6 +224,6 @@ class Places:
             )  # fmt: skip
 
 
-def _restore(compressor: Compressor | DevicePlace, place: Place) -> None:
+def _restore(compressor: Compressor | DevicePlace | Factors, place: Place) -> None:
     kept = {"step": place.fields["step"], "stream": place.fields["stream"], "states": place.states}
     compressor.load_state_dict({**compressor.state_dict(), **kept})

@@ -7,7 +7,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import torch
@@ -19,7 +19,10 @@ from hipress.torch.layout import Gradient, Layout, PassedOn
 from hipress.torch.message import OVERFLOW, Message
 from hipress.torch.momentum import Part, SharedMomentum
 from hipress.torch.schedule import Value
-from hipress.torch.tasks import FLAGS, InFlat, Place, TaskOp, Tasks
+from hipress.torch.tasks import FLAGS, InFlat, Place, TaskOp, Tasks, floats
+
+if TYPE_CHECKING:
+    from hipress.torch.engine import Engine
 
 
 class Add(NamedTuple):
@@ -95,7 +98,7 @@ class Plan(Layout):
         return message
 
     def _empty(self, count: int) -> torch.Tensor:
-        return torch.empty(count)
+        return floats(count)
 
     def _compile_all(self, values: Sequence[Value], copies: Sequence[PassedOn]) -> Stage:
         stage = Stage(Tasks(self._dtype))
@@ -197,9 +200,13 @@ class Plan(Layout):
 
     # Every step.
 
+    def run(self, engine: Engine, flat: torch.Tensor, tag: int, what: str) -> None:
+        """As Engine.run()."""
+        engine.run(self, flat, tag, what)
+
     def begin(self, flat: torch.Tensor) -> None:
         """Starts a step: empties the messages, and looks for NaN and Inf."""
-        self.flags = 0 if _all_finite(flat) else OVERFLOW
+        self.flags = 0 if all_finite(flat) else OVERFLOW
         self._kept = {}
         for message in self._written_here:
             message.begin(self.flags)
@@ -277,7 +284,8 @@ class Plan(Layout):
                 self._turns[graph] ^= 1
 
 
-def _all_finite(flat: torch.Tensor) -> bool:
+def all_finite(flat: torch.Tensor) -> bool:
+    """Whether there is no NaN or Inf."""
     # A NaN or Inf makes the sum one, and adding is faster than comparing; only a sum that is too
     # large for float32 needs the closer look.
     if flat.dtype == torch.float32 and math.isfinite(flat.sum().item()):

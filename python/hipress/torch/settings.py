@@ -14,6 +14,7 @@ from hipress.casync import topologies
 from hipress.casync.graph import Graph
 from hipress.compression import Compressor, codecs
 from hipress.secopa.plan import Decision, load
+from hipress.torch import low_rank
 from hipress.torch.staging import KINDS
 from hipress.torch.tasks import FLAGS
 
@@ -31,7 +32,7 @@ ALIASES = {"ps": "colocated"}
 class Settings:
     """A compression setting.
 
-    :param type: a codec's name, see :func:`hipress.codecs`
+    :param type: a codec's name, see :func:`hipress.codecs`, or :data:`low_rank.TYPE`
     :param params: its parameters
     :param warmup_steps: steps in which gradients go uncompressed; a codec with a warm-up of its own
         (dgc) compresses in them too, less at first, unless params say how long its "warmup" is
@@ -63,16 +64,14 @@ class Settings:
                 raise ValueError(f"{name} must be a whole number of 0 or more, not {value!r}")
         if self.encode_on not in ("host", "device"):
             raise ValueError(f"encode_on must be 'host' or 'device', not {self.encode_on!r}")
-        known = codecs()
-        own = self.type in known and "warmup" in known[self.type].params
-        if own and self.warmup_steps and "warmup" not in self.params:
-            self.params["warmup"], self.warmup_steps = self.warmup_steps, 0
-        self.config = Compressor(self.type, **self.params).config
         self.topology = topologies.named(ALIASES.get(self.topology, self.topology))
-        default = {p.name: p.default for p in known[self.type].typed_params()}
-        self.momentum = float(self.params.get("momentum", default.get("momentum", 0.0)))
-        """The codec's own momentum, 0 if it has none."""
+        self.rank, self.momentum = 0, 0.0
+        """Of a low-rank compression, else 0; and the codec's own momentum, 0 if it has none."""
 
+        if self.type == low_rank.TYPE:
+            self._check_low_rank()
+        else:
+            self._check_codec()
         shared = self.shared_momentum
         if isinstance(shared, bool) or not isinstance(shared, (int, float)) or not 0 <= shared < 1:
             raise ValueError(f"shared_momentum must be in [0, 1), not {shared!r}")
@@ -85,6 +84,45 @@ class Settings:
             self.decisions: Mapping[str, Decision] = {}
         else:
             self.decisions = self.plan if isinstance(self.plan, Mapping) else load(self.plan)
+
+    def _check_codec(self) -> None:
+        known = codecs()
+        if self.type not in known:
+            allowed = ", ".join(sorted([*known, low_rank.TYPE]))
+            raise ValueError(f'unknown compression type "{self.type}"; allowed: {allowed}')
+        own = "warmup" in known[self.type].params
+        if own and self.warmup_steps and "warmup" not in self.params:
+            self.params["warmup"], self.warmup_steps = self.warmup_steps, 0
+        self.config = Compressor(self.type, **self.params).config
+        default = {p.name: p.default for p in known[self.type].typed_params()}
+        self.momentum = float(self.params.get("momentum", default.get("momentum", 0.0)))
+
+    def _check_low_rank(self) -> None:
+        self.rank = low_rank.check(self.params)
+        self.config = f"type={self.type},rank={self.rank}"
+        for name, allowed in (("encode_on", "host"), ("shared_momentum", 0)):
+            if getattr(self, name) != allowed:
+                raise ValueError(
+                    f"{self.type} has no {name}={getattr(self, name)!r}, only {allowed!r}"
+                )
+        if self.plan == AUTO:
+            raise ValueError(
+                f"plan='auto' measures codecs; {self.type} compresses what has min_size elements "
+                "or more and a shape that it makes smaller"
+            )
+
+    def refuse_low_rank(self, where: str) -> None:
+        """:raises ValueError: for a low-rank compression, which ``where`` cannot take"""
+        if self.rank:
+            raise ValueError(
+                f"{self.type} needs whole gradients by name and shape, which {where} does not "
+                "have: it is for hipress.torch.compress() and DistributedOptimizer"
+            )
+
+    @property
+    def codec(self) -> tuple[str, dict[str, object]]:
+        """The codec by which messages go, and its parameters: factors go as they are."""
+        return ("none", {}) if self.rank else (self.type, dict(self.params))
 
     @property
     def any_momentum(self) -> float:
@@ -109,8 +147,13 @@ class Settings:
                 f"host), and {self.topology} encodes sums: give {self.type} momentum=0"
             )
 
-    def compresses(self, name: str, count: int) -> bool:
-        """Whether a gradient of ``count`` elements is to be compressed."""
+    def compresses(self, name: str, count: int, shape: Sequence[int] = ()) -> bool:
+        """Whether a gradient of ``count`` elements is to be compressed.
+
+        :param shape: of the gradient, on which it depends with a low rank
+        """
+        if self.rank and not low_rank.pays(shape, self.rank):
+            return False
         decision = self.decisions.get(name)
         return count >= self.min_size if decision is None else decision.compress
 
@@ -182,7 +225,7 @@ def check_parameters(
     :raises ValueError: naming the first such parameter
     """
     for name, parameter in parameters:
-        large = settings.compresses(name, parameter.numel())
+        large = settings.compresses(name, parameter.numel(), parameter.shape)
         if large and parameter.dtype not in FLAGS:
             kind = str(parameter.dtype).removeprefix("torch.")
             raise ValueError(

@@ -20,6 +20,8 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from hipress.casync.graph import GRADIENT, PLAIN, Graph, Op, Partition
+from hipress.torch.low_rank import START
+from hipress.torch.tasks import floats
 
 if TYPE_CHECKING:
     from hipress.compression import Compressor
@@ -68,14 +70,14 @@ class Total:
             raise ValueError(
                 f"the state has elements up to {span.stop} of a gradient that has {self._size} here"
             )
-        whole = self.states.setdefault(name, torch.zeros(self._size))
+        whole = self.states.setdefault(name, floats(self._size))
         whole[span].add_(values.reshape(-1), alpha=scale)
 
     def give(self, compressor: Compressor, partition: Partition, shares: float) -> None:
         """Sets a fresh compressor's states: of the residual, ``shares`` times the total."""
         span = slice(partition.offset, partition.offset + partition.count)
         state = compressor.state_dict()
-        state["states"] = {name: torch.zeros(partition.count) for name in compressor.state_names}
+        state["states"] = {name: floats(partition.count) for name in compressor.state_names}
         for name, whole in self.states.items():
             if name == "residual" or name in state["states"]:
                 state["states"][name] = whole[span] * (shares if name == "residual" else 1.0)
@@ -340,6 +342,8 @@ def _totals(of: Synchronizer, saved: _Saved, type: str) -> dict[str, Total]:
             for field, values in place.states.items():
                 if field == "residual":
                     total.add(field, place.span, values, share)
+                elif field == START:
+                    continue  # of a power iteration, which begins anew
                 elif own and type == of.settings.type:
                     total.add(field, place.span, values, 1.0 / peers)
         # Every rank has the same of these, so one's are all.

@@ -16,6 +16,7 @@ from hipress.torch.device import DEVICES, Device
 from hipress.torch.device_plan import DevicePlan
 from hipress.torch.engine import Engine, HipressError
 from hipress.torch.layout import Gradient
+from hipress.torch.low_rank_plan import LowRankPlan
 from hipress.torch.momentum import SharedMomentum, watch
 from hipress.torch.places import Codecs, Places
 from hipress.torch.plan import Plan
@@ -66,15 +67,18 @@ class Synchronizer:
         self.topology = settings.topology
         self.names = {id(parameter): name for name, parameter in parameters}
         self.sizes = sizes = {name: parameter.numel() for name, parameter in parameters}
+        self._shapes = {name: self._shape(parameter) for name, parameter in parameters}
         self._homes = {name: home for home, name in enumerate(sizes)}
-        parts = sorted((n, d.partitions) for n, d in settings.decisions.items() if d.compress)
+        # Factors are not cut.
+        decisions = {} if settings.rank else settings.decisions
+        parts = sorted((n, d.partitions) for n, d in decisions.items() if d.compress)
         about = list(sizes.items()), begins, average, settings.devices_per_host, parts
         self.layout = digest(str(about))
         """Equal where the same task does the same for the same elements, in jobs of one size."""
-        codecs = Codecs(settings.type, settings.params, average)
+        codecs = Codecs(*settings.codec, average)
         self.places = Places(codecs, engine.rank, engine.world_size, begins)
         self._device: Device | None = None
-        self._plans: dict[tuple, tuple[Plan | DevicePlan, int] | None] = {}
+        self._plans: dict[tuple, tuple[Plan | DevicePlan | LowRankPlan, int] | None] = {}
         self._rest: dict[tuple, torch.Tensor] = {}
         self.shared: SharedMomentum | None = None
         if settings.shared_momentum:
@@ -101,16 +105,14 @@ class Synchronizer:
             self._device = DEVICES[flat.device.type](flat.device)
             self.places.device = flat.device
         warming_up = self.step < self.settings.warmup_steps
-        compresses = self.settings.compresses
-        large = [] if warming_up else [e for e in entries if compresses(e[0], e[2])]
-        small = [e for e in entries if e not in large]
+        large, beside, small = self._split(entries, warming_up)
         what = f"{what} ({_listed([e[0] for e in entries])})"
         key = (entries, flat.dtype, warming_up or self._codecs_warm_up())
         if key not in self._plans:
             self._forget(key)
-            self._plans[key] = self._planned(large, flat) if large else None
+            self._plans[key] = self._planned(large, beside, flat) if large else None
             if not warming_up:
-                self.places.tell_unclaimed(e[0] for e in small)
+                self.places.tell_unclaimed(e[0] for e in (*beside, *small))
         if self.settings.encode_on == "device":
             return self._on_device(flat, large, small, key, what)
         planned = self._plans[key]
@@ -124,7 +126,7 @@ class Synchronizer:
                 after.wait()
             if fetched is not None:
                 plan, tag = planned
-                self.engine.run(plan, fetched.host(self.engine.timeout), tag, what)
+                plan.run(self.engine, fetched.host(self.engine.timeout), tag, what)
                 fetched.back()
             if rest is not None:
                 self.engine.wait(rest.work, what, flat.device)
@@ -179,9 +181,19 @@ class Synchronizer:
         one and encodes the sum, once the warm-up is over; 0 if there is no such momentum. In some
         topologies only some ranks' gradients get it, see :meth:`Settings.check_momentum`."""
         name = self.names.get(id(parameter))
-        if name is None or not self.settings.compresses(name, self._elements(parameter)):
+        if name is None or not self._compresses(name, self._elements(parameter)):
             return 0.0
         return self.settings.any_momentum
+
+    def _split(self, entries: Sequence[Entry], warming_up: bool) -> tuple[list[Entry], ...]:
+        """What is compressed, what goes uncompressed beside factors, and what by itself."""
+        large = [] if warming_up else [e for e in entries if self._compresses(e[0], e[2])]
+        small = [e for e in entries if e not in large]
+        most = self.settings.min_size if self.settings.rank and large else 0
+        return large, [e for e in small if e[2] < most], [e for e in small if e[2] >= most]
+
+    def _compresses(self, name: str, count: int) -> bool:
+        return self.settings.compresses(name, count, self._shapes.get(name, ()))
 
     def _uncompressed(self, flat: torch.Tensor, small: list[Entry]) -> None:
         if self.shared is not None and not self.shared.compressed_only:
@@ -198,6 +210,10 @@ class Synchronizer:
             pieces = [flat[piece] for piece in gradient.slices()]
             before = self.shared.of(gradient.name, flat, gradient.count)
             yield pieces, list(before.split([len(piece) for piece in pieces]))
+
+    def _shape(self, parameter: torch.nn.Parameter) -> tuple[int, ...]:
+        """Of its gradient, as that lies in the flat tensor."""
+        return tuple(parameter.shape)
 
     def _elements(self, parameter: torch.nn.Parameter) -> int:
         """Of its gradient, as it is synchronised."""
@@ -282,17 +298,40 @@ class Synchronizer:
             del self._plans[old]
             self._rest.pop(old, None)
 
-    def _planned(self, large: list[Entry], flat: torch.Tensor) -> tuple[Plan | DevicePlan, int]:
-        plan = self._plan(large, flat)
+    def _planned(
+        self, large: list[Entry], beside: list[Entry], flat: torch.Tensor
+    ) -> tuple[Plan | DevicePlan | LowRankPlan, int]:
+        gradients = [Gradient(*entry) for entry in large]
+        if self.settings.rank:
+            plan = self._low_rank(gradients, [Gradient(*entry) for entry in beside], flat)
+        else:
+            plan = self._plan(gradients, flat.dtype)
         self.places.dealt_out(name for name, *_ in large)
         return plan, self.engine.tags(plan)
 
-    def _plan(self, large: list[Entry], flat: torch.Tensor) -> Plan | DevicePlan:
-        gradients = [Gradient(*entry) for entry in large]
+    def _low_rank(
+        self, large: list[Gradient], small: list[Gradient], flat: torch.Tensor
+    ) -> LowRankPlan:
+        rank, ranks = self.settings.rank, (self.engine.rank, self.engine.world_size)
+        factors = [self.places.factors(g.name, self._shapes[g.name], rank) for g in large]
+        # Whoever passes sums on has nothing to remember of them.
+        places = Places(self.places.codecs, *ranks)
+
+        def averaged(name: str, count: int) -> Plan:
+            text = f"{self.settings.describe()} {name} of {large} {small} {flat.dtype}"
+            # So that not all buckets' factors, which are short, are summed on the same rank.
+            home = self._homes[large[0].name] + (name == "Q")
+            graph = self.settings.graph(count, self.engine.world_size, home)
+            of = [Gradient(name, 0, count)]
+            return Plan(of, [graph], *ranks, torch.float32, places, digest(text))
+
+        return LowRankPlan(factors, large, small, flat.dtype, averaged)
+
+    def _plan(self, gradients: list[Gradient], dtype: torch.dtype) -> Plan | DevicePlan:
         graphs = [self.graph(g) for g in gradients]
-        text = f"{self.settings.describe()} {gradients} {flat.dtype}"
+        text = f"{self.settings.describe()} {gradients} {dtype}"
         about = (
-            gradients, graphs, self.engine.rank, self.engine.world_size, flat.dtype, self.places,
+            gradients, graphs, self.engine.rank, self.engine.world_size, dtype, self.places,
             digest(text),
         )  # fmt: skip
         if self.settings.encode_on == "host":

@@ -29,6 +29,11 @@ _TASK = np.dtype(
 )  # fmt: skip
 
 
+def floats(*size: int) -> torch.Tensor:
+    """Zeros for the library, whatever the user has made PyTorch's default dtype and device."""
+    return torch.zeros(size, dtype=torch.float32, device="cpu")
+
+
 class TaskOp(IntEnum):
     """HipressTaskOp, which says what each does."""
 

@@ -125,8 +125,15 @@ bool Finite(const void* in, DType in_type, size_t n) {
 }
 
 }  // namespace
+}  // namespace hipress
 
-const Kernels HIPRESS_SIMD_TABLE = {HIPRESS_SIMD_NAME, Convert, Add, Sum, Scale, Accumulate, Finite};
+#include "operator/contrib/low_rank-inl.h"
+
+namespace hipress {
+
+const Kernels HIPRESS_SIMD_TABLE = {
+    HIPRESS_SIMD_NAME, Convert, Add, Sum, Scale, Accumulate, Finite,
+    {Project, Residual, Back, Expand, Orthonormalize}};
 
 }  // namespace hipress
 

@@ -13,6 +13,7 @@
 #include <cstdint>
 
 #include "common/types.h"
+#include "operator/contrib/low_rank.h"
 
 static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "payloads are little-endian memory");
 
@@ -36,6 +37,8 @@ struct Kernels {
                      DType out_type);
   /// Whether no in[i] is NaN or infinite.
   bool (*finite)(const void* in, DType in_type, size_t n);
+
+  LowRankKernels low_rank;
 };
 
 /// The fastest table this CPU can run, or the one that HIPRESS_SIMD names. Chosen at the first call.
