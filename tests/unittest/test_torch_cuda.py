@@ -279,10 +279,8 @@ def test_devices_that_are_refused():
     from hipress.torch.settings import Settings, check_parameters
 
     def model(*devices):
-        made = [
-            SimpleNamespace(dtype=torch.float32, device=torch.device(d), numel=lambda: 10)
-            for d in devices
-        ]
+        like = {"dtype": torch.float32, "numel": lambda: 10, "shape": (10,)}
+        made = [SimpleNamespace(device=torch.device(d), **like) for d in devices]
         return [(f"p{i}", p) for i, p in enumerate(made)]
 
     settings = Settings("onebit")
