@@ -6,7 +6,7 @@
 Every node is a network namespace with one process. All methods run in turn in the same processes,
 from the same initial weights and on the same batches. A step's time is its slowest rank's; the
 median is shown, and that of the processor time of a rank in a step, of all its threads, which is
-not dilated (mean over the ranks). ``--target 80`` first trains for 100 steps, a quarter more, on
+not dilated (mean over the ranks). ``--target 80`` first trains for 120 steps, half as many again, on
 links that are not shaped, with a learning rate that falls, and counts the steps until the loss
 (mean of the last 20 steps) is float32's after 80 (the mean over the seeds, if there are several);
 the time to that loss is that many steps of the median time. The VGG-like network learns 4 batches a
@@ -39,7 +39,7 @@ TO_LOSS = {
 }
 SMOOTH = 20  # steps; of the VGG-like network, 5 times its training set
 SHARE = 0.15  # of the steps, before "+late" begins
-MORE = 1.25  # steps than to the target
+MORE = 1.5  # steps than to the target
 
 
 def main() -> None:

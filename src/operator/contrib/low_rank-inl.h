@@ -102,25 +102,47 @@ COMPLL_INLINE void Subtract(const LowRankShape& shape, const float* base, const 
   });
 }
 
-/// A part of a row of project, for few columns: while they are in registers, all of the elements'
+/// Rows whose sums, N columns of each, are in registers together: what is loaded of the columns serves all.
+#if defined(COMPLL_AVX512)
+constexpr int kProjectRows = 2;
+#else
+constexpr int kProjectRows = 1;
+#endif
+
+/// A part of R rows of project, for few columns: while they are in registers, all of the elements'
 /// arithmetic. More columns would not fit there, so they go group by group, by way of memory.
-template <int N, typename T>
-COMPLL_INLINE void ProjectRow(const LowRankShape& shape, const T* gradient, const float* last,
-                              const float* p_last, int64_t row, const float* q_last, const float* q,
-                              int64_t count, float* next, float* dots) {
+template <int R, int N, typename T>
+COMPLL_INLINE void ProjectRows(const LowRankShape& shape, const T* gradient, const float* last,
+                               const float* p_last, int64_t row, const float* q_last, const float* q,
+                               int64_t count, float* next, float* p) {
   const int64_t pad = shape.col_pad();
-  const bool aligned = Aligned(next);
-  float factor[N];
-  for (int k = 0; k < N; ++k) factor[k] = p_last[k * shape.row_pad() + row];
-  F sums[N][kSums] = {};
+  const bool aligned = Aligned(next);  // and so are all rows
+  float factor[R][N];
+  for (int r = 0; r < R; ++r) {
+    for (int k = 0; k < N; ++k) factor[r][k] = p_last[k * shape.row_pad() + row + r];
+  }
+  F sums[R][N][kSums] = {};
   const auto vector = [&](auto tail, int64_t j, int v, int left) __attribute__((always_inline)) {
-    F value = Load<false>(last, j, kLanes);
+    F value[R];
     COMPLL_UNROLL
-    for (int k = 0; k < N; ++k) value -= factor[k] * Load<false>(q_last + k * pad, j, kLanes);
-    value = Load<decltype(tail)::value>(gradient, j, left) + value;
-    Stream(next + j, value, aligned);
+    for (int r = 0; r < R; ++r) value[r] = Load<false>(last + r * pad, j, kLanes);
     COMPLL_UNROLL
-    for (int k = 0; k < N; ++k) sums[k][v] += value * Load<false>(q + k * pad, j, kLanes);
+    for (int k = 0; k < N; ++k) {
+      const F column = Load<false>(q_last + k * pad, j, kLanes);
+      COMPLL_UNROLL
+      for (int r = 0; r < R; ++r) value[r] -= factor[r][k] * column;
+    }
+    COMPLL_UNROLL
+    for (int r = 0; r < R; ++r) {
+      value[r] = Load<decltype(tail)::value>(gradient + r * shape.cols, j, left) + value[r];
+      Stream(next + r * pad + j, value[r], aligned);
+    }
+    COMPLL_UNROLL
+    for (int k = 0; k < N; ++k) {
+      const F column = Load<false>(q + k * pad, j, kLanes);
+      COMPLL_UNROLL
+      for (int r = 0; r < R; ++r) sums[r][k][v] += value[r] * column;
+    }
   };
   int64_t j = 0;
   for (; j + kSumLanes <= count; j += kSumLanes) {
@@ -131,7 +153,9 @@ COMPLL_INLINE void ProjectRow(const LowRankShape& shape, const T* gradient, cons
     const int64_t at = j + v * kLanes;
     vector(std::true_type(), at, v, static_cast<int>(count - at));
   }
-  for (int k = 0; k < N; ++k) dots[k] = SumOfLanes(sums[k]);
+  for (int r = 0; r < R; ++r) {
+    for (int k = 0; k < N; ++k) p[k * shape.row_pad() + row + r] += SumOfLanes(sums[r][k]);
+  }
 }
 
 void Project(const LowRankShape& shape, const void* gradient, DType type, const float* last,
@@ -143,19 +167,23 @@ void Project(const LowRankShape& shape, const void* gradient, DType type, const 
     EachRowTile(shape.cols, [&](int64_t j, int64_t count) __attribute__((always_inline)) {
       alignas(64) float tile[kRowTile];
       const int64_t padded = LowRankShape::Padded(count);
-      for (int64_t i = 0; i < rows; ++i) {
+      int64_t i = 0;
+      const auto few = [&](auto group, auto together) __attribute__((always_inline)) {
+        constexpr int kGroup = decltype(group)::value, kTogether = decltype(together)::value;
+        for (; i + kTogether <= rows; i += kTogether) {
+          ProjectRows<kTogether, kGroup>(shape, values + i * shape.cols + j, last + i * pad + j, p_last,
+                                         i, q_last + j, q + j, count, next + i * pad + j, p);
+        }
+      };
+      if (shape.rank <= kColumns) {
+        EachGroup(shape.rank, [&](int64_t, auto group) __attribute__((always_inline)) {
+          few(group, std::integral_constant<int, kProjectRows>());
+          few(group, std::integral_constant<int, 1>());
+        });
+      }
+      for (; i < rows; ++i) {
         const auto* from = values + i * shape.cols + j;
         float* to = next + i * pad + j;
-        if (shape.rank <= kColumns) {
-          EachGroup(shape.rank, [&](int64_t, auto group) __attribute__((always_inline)) {
-            constexpr int kGroup = decltype(group)::value;
-            float dots[kGroup];
-            ProjectRow<kGroup>(shape, from, last + i * pad + j, p_last, i, q_last + j, q + j, count,
-                               to, dots);
-            for (int c = 0; c < kGroup; ++c) p[c * shape.row_pad() + i] += dots[c];
-          });
-          continue;
-        }
         Subtract(shape, last + i * pad + j, p_last, i, q_last + j, padded, tile);
         const bool aligned = Aligned(to);
         EachVector(count, [&](auto tail, int64_t v, int left) __attribute__((always_inline)) {
