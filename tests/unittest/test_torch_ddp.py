@@ -349,7 +349,7 @@ def test_a_parameter_unused_on_some_ranks_ends_in_an_error_everywhere():
     started = time.monotonic()
     first, second = run_ranks(unused_by_mistake, 2)
     assert time.monotonic() - started < 20
-    assert "HipressError: bucket" in first and "receive from rank 1" in first, first
+    assert re.search("HipressError: bucket.* (receive from|send to) rank 1", first), first
     assert "RuntimeError: Expected to have finished reduction" in second, second
 
 

@@ -73,7 +73,7 @@ def refuses(rank):
     play_the_gpu()
     model, compression = job("device", "onebit")
     backward(model, rank, 0)
-    last, _ = list(compression._plans.values())[-1]  # only the step's end can tell of it
+    last, *_ = list(compression._plans.values())[-1]  # only the step's end can tell of it
     if rank == 1:
         send = DevicePlan._raise_refused
 

@@ -159,6 +159,9 @@ class _ReduceScatters(ShardedCompression):
     def _elements(self, parameter: DTensor) -> int:
         return parameter.numel()
 
+    def _sends_beside(self, device: torch.device) -> bool:
+        return False  # of small ones, too, a rank needs its own chunks only
+
     def graph(self, gradient: Gradient) -> Graph:
         decision = self.settings.decisions.get(gradient.name)
         partitions = decision.partitions if decision else None

@@ -10,10 +10,11 @@ import numpy as np
 import torch
 
 from hipress._lib import check_call, lib
+from hipress.torch.beside import Joined
 from hipress.torch.layout import Exchange, Gradient
 from hipress.torch.low_rank import Factors
 from hipress.torch.plan import Plan, all_finite
-from hipress.torch.tasks import FLAGS, InFlat, TaskOp, Tasks, floats
+from hipress.torch.tasks import FLAGS, floats
 
 if TYPE_CHECKING:
     from hipress.torch.engine import Engine
@@ -47,15 +48,7 @@ class LowRankPlan:
         factors_p = self._p[: len(self._p) - alone].split([p for p, _ in sizes])
         self._views = list(zip(factors_p, self._q.split([q for _, q in sizes])))
         self._plans = plan("P", len(self._p)), plan("Q", len(self._q))
-        self._join, self._part = Tasks(dtype), Tasks(dtype)
-        at = len(self._p) - alone
-        for _, offset, count, *_ in small:
-            place = self._p[at : at + count]
-            self._join.add(TaskOp.COPY, count, source=InFlat(offset), target=place)
-            self._part.add(TaskOp.COPY, count, source=place, target=InFlat(offset))
-            at += count
-        self._join.complete()
-        self._part.complete()
+        self._joined = Joined(small, self._p[len(self._p) - alone :], dtype)
         self._matrices = np.array([ctypes.addressof(f.matrix) for f in factors], np.uint64)
 
     @property
@@ -82,7 +75,7 @@ class LowRankPlan:
         p_plan, q_plan = self._plans
         self._prepare(flat)
         self._call(lib.HipressLowRankProject)
-        self._join.run(flat)
+        self._joined.take(flat)
         engine.run(p_plan, self._p, tag, what)
         if not all_finite(self._p):
             return False
@@ -91,7 +84,7 @@ class LowRankPlan:
         if not all_finite(self._q):
             return False
         self._call(lib.HipressLowRankExpand)
-        self._part.run(flat)
+        self._joined.give(flat)
         if flat.dtype != torch.float16:
             return True
         # A gradient and a residual that fit can make a result that does not.

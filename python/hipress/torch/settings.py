@@ -19,7 +19,7 @@ from hipress.torch.staging import KINDS
 from hipress.torch.tasks import FLAGS
 
 MIN_SIZE = 16 * 1024
-"""Gradients of fewer elements go uncompressed, all in one all-reduce: 64 KiB of float32."""
+"""Gradients of fewer elements go uncompressed, a bucket's together: 64 KiB of float32."""
 
 AUTO = "auto"
 """The plan that is measured before the first step."""
@@ -157,12 +157,17 @@ class Settings:
         decision = self.decisions.get(name)
         return count >= self.min_size if decision is None else decision.compress
 
-    def graph(self, count: int, world_size: int, home: int, name: str = "") -> Graph:
-        """The graph of a gradient of ``count`` elements."""
+    def graph(
+        self, count: int, world_size: int, home: int, name: str = "", partitions: int | None = None
+    ) -> Graph:
+        """The graph of a gradient of ``count`` elements.
+
+        :param partitions: into how many to cut it, if no plan says so
+        """
         decision = self.decisions.get(name)
         return topologies.build(
             self.topology, count, world_size, home=home, devices_per_host=self.devices_per_host,
-            partitions=decision.partitions if decision else None,
+            partitions=decision.partitions if decision else partitions,
         )  # fmt: skip
 
     def describe(self) -> dict[str, str]:

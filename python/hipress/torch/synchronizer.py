@@ -12,6 +12,7 @@ from torch.distributed import distributed_c10d
 
 from hipress.casync.graph import Graph
 from hipress.torch import state
+from hipress.torch.beside import Beside
 from hipress.torch.device import DEVICES, Device
 from hipress.torch.device_plan import DevicePlan
 from hipress.torch.engine import Engine, HipressError
@@ -21,7 +22,7 @@ from hipress.torch.momentum import SharedMomentum, watch
 from hipress.torch.places import Codecs, Places
 from hipress.torch.plan import Plan
 from hipress.torch.settings import Settings, digest
-from hipress.torch.staging import backend
+from hipress.torch.staging import Staged, backend
 
 Entry = tuple
 """A gradient's name, its offset in the flat tensor and its count, in elements; for one that lies in
@@ -35,6 +36,18 @@ def group_timeout(group: dist.ProcessGroup) -> float:
     return timeout.total_seconds()
 
 
+LEAST = 1024
+"""Elements of a part of what goes uncompressed: if one rank got more, all would wait for it."""
+
+
+class Planned(NamedTuple):
+    """How a bucket's large gradients are synchronised, and small ones in messages of their own."""
+
+    plan: Plan | DevicePlan | LowRankPlan
+    tag: int
+    beside: Beside | None
+
+
 class Rest(NamedTuple):
     """What goes uncompressed, on its way; ``back()`` puts results where the gradients are."""
 
@@ -44,6 +57,10 @@ class Rest(NamedTuple):
 
 class Synchronizer:
     """The compression of one set of gradients on one process group.
+
+    Gradients of fewer than min_size elements go uncompressed, beside their bucket's large ones: by
+    the engine, in a topology of two hops instead of a ring's 2(N-1), each of which waits behind all
+    that is on its way. Others that go uncompressed are all-reduced on the user's group.
 
     In checkpoints it is rank ``rank`` of ``world_size`` that synchronise so, by ``topology``.
 
@@ -78,7 +95,7 @@ class Synchronizer:
         codecs = Codecs(*settings.codec, average)
         self.places = Places(codecs, engine.rank, engine.world_size, begins)
         self._device: Device | None = None
-        self._plans: dict[tuple, tuple[Plan | DevicePlan | LowRankPlan, int] | None] = {}
+        self._plans: dict[tuple, Planned | None] = {}
         self._rest: dict[tuple, torch.Tensor] = {}
         self.shared: SharedMomentum | None = None
         if settings.shared_momentum:
@@ -105,7 +122,7 @@ class Synchronizer:
             self._device = DEVICES[flat.device.type](flat.device)
             self.places.device = flat.device
         warming_up = self.step < self.settings.warmup_steps
-        large, beside, small = self._split(entries, warming_up)
+        large, beside, small = self._split(entries, warming_up, flat.device)
         what = f"{what} ({_listed([e[0] for e in entries])})"
         key = (entries, flat.dtype, warming_up or self._codecs_warm_up())
         if key not in self._plans:
@@ -115,23 +132,27 @@ class Synchronizer:
                 self.places.tell_unclaimed(e[0] for e in (*beside, *small))
         if self.settings.encode_on == "device":
             return self._on_device(flat, large, small, key, what)
-        planned = self._plans[key]
-        staging = self.engine.staging(flat.device)
+        planned, staging = self._plans[key], self.engine.staging(flat.device)
         future = staging.future()
         fetched = staging.fetch(flat) if planned else None
         rest = self._start_rest(flat, small, key) if small else None
+        finish_beside = None
+        if planned and planned.beside:
+            finish_beside = planned.beside.start(self.engine, flat, what, after)
 
         def run() -> None:
             if after is not None:
                 after.wait()
             if fetched is not None:
-                plan, tag = planned
-                plan.run(self.engine, fetched.host(self.engine.timeout), tag, what)
+                host = fetched.host(self.engine.timeout)
+                planned.plan.run(self.engine, host, planned.tag, what)
                 fetched.back()
+            if finish_beside is not None:
+                finish_beside()
             if rest is not None:
                 self.engine.wait(rest.work, what, flat.device)
                 rest.back()
-                self._uncompressed(flat, small)
+            self._uncompressed(flat, (*beside, *small))
 
         def job() -> None:
             try:
@@ -152,7 +173,7 @@ class Synchronizer:
 
         def work() -> None:
             if planned:
-                plan, _ = planned
+                plan = planned.plan
                 for pieces, before in self._with_momentum(flat, large):
                     self.shared.add(pieces, before)
                 plan.run(flat)
@@ -185,24 +206,32 @@ class Synchronizer:
             return 0.0
         return self.settings.any_momentum
 
-    def _split(self, entries: Sequence[Entry], warming_up: bool) -> tuple[list[Entry], ...]:
-        """What is compressed, what goes uncompressed beside factors, and what by itself."""
+    def _split(
+        self, entries: Sequence[Entry], warming_up: bool, device: torch.device
+    ) -> tuple[list[Entry], ...]:
+        """What is compressed, what goes uncompressed beside that, and what by itself."""
         large = [] if warming_up else [e for e in entries if self._compresses(e[0], e[2])]
         small = [e for e in entries if e not in large]
-        most = self.settings.min_size if self.settings.rank and large else 0
+        by_engine = self.settings.rank or self._sends_beside(device)
+        most = self.settings.min_size if large and by_engine else 0
         return large, [e for e in small if e[2] < most], [e for e in small if e[2] >= most]
+
+    def _sends_beside(self, device: torch.device) -> bool:
+        """Whether small gradients go by the engine, as those in a GPU's memory need not."""
+        in_host = self.settings.encode_on == "host"
+        return in_host and not isinstance(self.engine.staging(device), Staged)
 
     def _compresses(self, name: str, count: int) -> bool:
         return self.settings.compresses(name, count, self._shapes.get(name, ()))
 
-    def _uncompressed(self, flat: torch.Tensor, small: list[Entry]) -> None:
+    def _uncompressed(self, flat: torch.Tensor, small: Sequence[Entry]) -> None:
         if self.shared is not None and not self.shared.compressed_only:
             for pieces, before in self._with_momentum(flat, small):
                 self.shared.add(pieces, before, compressed=False)
                 self.shared.keep(pieces, before)
 
     def _with_momentum(
-        self, flat: torch.Tensor, entries: list[Entry]
+        self, flat: torch.Tensor, entries: Sequence[Entry]
     ) -> Iterator[tuple[list[torch.Tensor], list[torch.Tensor]]]:
         """Each gradient's chunks, and those of the result before, if momentum is shared."""
         for entry in entries if self.shared is not None else ():
@@ -282,8 +311,11 @@ class Synchronizer:
 
     def graph(self, gradient: Gradient) -> Graph:
         """The graph by which a gradient is synchronised."""
-        home = self._homes.setdefault(gradient.name, len(self._homes))
-        return self.settings.graph(gradient.count, self.engine.world_size, home, gradient.name)
+        size = self.engine.world_size
+        return self.settings.graph(gradient.count, size, self._home(gradient), gradient.name)
+
+    def _home(self, gradient: Gradient) -> int:
+        return self._homes.setdefault(gradient.name, len(self._homes))
 
     def _forget(self, key: tuple) -> None:
         """Frees what was for buckets in which these gradients are no longer: DDP puts them into
@@ -298,34 +330,49 @@ class Synchronizer:
             del self._plans[old]
             self._rest.pop(old, None)
 
-    def _planned(
-        self, large: list[Entry], beside: list[Entry], flat: torch.Tensor
-    ) -> tuple[Plan | DevicePlan | LowRankPlan, int]:
-        gradients = [Gradient(*entry) for entry in large]
+    def _planned(self, large: list[Entry], beside: list[Entry], flat: torch.Tensor) -> Planned:
+        gradients, small = ([Gradient(*entry) for entry in each] for each in (large, beside))
+        way = None
         if self.settings.rank:
-            plan = self._low_rank(gradients, [Gradient(*entry) for entry in beside], flat)
+            plan = self._low_rank(gradients, small, flat)
         else:
             plan = self._plan(gradients, flat.dtype)
+            if small:
+                count = sum(gradient.count for gradient in small)
+                uncoded = self._uncoded("small", count, flat.dtype, small)
+                way = Beside(small, flat.dtype, uncoded, self.engine.tags(uncoded))
         self.places.dealt_out(name for name, *_ in large)
-        return plan, self.engine.tags(plan)
+        return Planned(plan, self.engine.tags(plan), way)
 
     def _low_rank(
         self, large: list[Gradient], small: list[Gradient], flat: torch.Tensor
     ) -> LowRankPlan:
-        rank, ranks = self.settings.rank, (self.engine.rank, self.engine.world_size)
+        rank = self.settings.rank
         factors = [self.places.factors(g.name, self._shapes[g.name], rank) for g in large]
-        # Whoever passes sums on has nothing to remember of them.
-        places = Places(self.places.codecs, *ranks)
 
         def averaged(name: str, count: int) -> Plan:
-            text = f"{self.settings.describe()} {name} of {large} {small} {flat.dtype}"
             # So that not all buckets' factors, which are short, are summed on the same rank.
-            home = self._homes[large[0].name] + (name == "Q")
-            graph = self.settings.graph(count, self.engine.world_size, home)
-            of = [Gradient(name, 0, count)]
-            return Plan(of, [graph], *ranks, torch.float32, places, digest(text))
+            return self._uncoded(name, count, torch.float32, large, small, after=name == "Q")
 
         return LowRankPlan(factors, large, small, flat.dtype, averaged)
+
+    def _uncoded(
+        self, name: str, count: int, dtype: torch.dtype, *of: list[Gradient], after: int = 0
+    ) -> Plan:
+        """For numbers that go as they are. Whoever passes sums on has nothing to remember of them.
+
+        :param of: the gradients they come from, the first of which says on which rank a sum that is
+            not cut, or the first part, is made: ``after`` so many ranks more
+        """
+        size = self.engine.world_size
+        about = self.engine.rank, size
+        graph = self.settings.graph(
+            count, size, self._home(of[0][0]) + after,
+            partitions=max(1, min(size, count // LEAST)),
+        )  # fmt: skip
+        text = f"{self.settings.describe()} {name} of {of} {dtype}"
+        places = Places(Codecs("none", {}, self.average), *about)
+        return Plan([Gradient(name, 0, count)], [graph], *about, dtype, places, digest(text))
 
     def _plan(self, gradients: list[Gradient], dtype: torch.dtype) -> Plan | DevicePlan:
         graphs = [self.graph(g) for g in gradients]
