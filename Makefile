@@ -61,7 +61,7 @@ test-cpp: native-tests
 
 # The outer limit ends even a run that hangs in native code, where pytest-timeout cannot reach.
 test-python: native-tests $(VENV)/.tensorflow
-	@timeout -k 30 2400 $(PY) -m pytest tests/unittest $(PYTEST_ARGS)
+	@timeout -k 30 3600 $(PY) -m pytest tests/unittest $(PYTEST_ARGS)
 
 nightly: build  ## codecs on 2^24 elements, bit for bit; jobs whose processes are killed (minutes)
 	@$(PY) tests/nightly/large_gradients.py

@@ -52,7 +52,7 @@ class Job:
     """This rank's gradients in one flat bucket."""
 
     def __init__(self, this, dtype=None, average=True, shapes=None, topology="ps", type="powersgd",
-                 **params):  # fmt: skip
+                 min_size=MIN_SIZE, shared_momentum=0.0, **params):  # fmt: skip
         import torch.distributed as dist
 
         from hipress.torch.settings import Settings
@@ -64,8 +64,9 @@ class Job:
             params.setdefault("rank", 2)
         topology, _, devices = topology.partition(":")
         settings = Settings(
-            type, params, topology, min_size=MIN_SIZE, devices_per_host=int(devices or 1)
-        )
+            type, params, topology, min_size=min_size, devices_per_host=int(devices or 1),
+            shared_momentum=shared_momentum,
+        )  # fmt: skip
         named = [
             (name, torch.nn.Parameter(torch.zeros(shape, dtype=self.dtype)))
             for name, shape in self.shapes.items()

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from hipress.torch.low_rank_plan import LowRankPlan
 
 IN_FLIGHT = 4
-"""Buckets that are synchronised at a time."""
+"""Buckets that are synchronised at a time, each with small gradients beside the large ones."""
 
 _AHEAD = 2
 """Stages of a plan whose messages may come before they are asked for; to ask for all of them first
@@ -89,7 +89,7 @@ class Engine:
         All ranks submit in the same order, so the oldest unfinished job is in work on all of them,
         and however few threads there are, none waits for ever.
         """
-        if len(self._threads) < IN_FLIGHT:
+        if len(self._threads) < 2 * IN_FLIGHT:
             thread = threading.Thread(target=self._work, name="hipress", daemon=True)
             self._threads.append(thread)
             thread.start()

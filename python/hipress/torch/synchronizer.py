@@ -11,6 +11,7 @@ import torch.distributed as dist
 from torch.distributed import distributed_c10d
 
 from hipress.casync.graph import Graph
+from hipress.casync.topologies import MIN_PARTITION_ELEMENTS
 from hipress.torch import state
 from hipress.torch.beside import Beside
 from hipress.torch.device import DEVICES, Device
@@ -37,7 +38,7 @@ def group_timeout(group: dist.ProcessGroup) -> float:
 
 
 LEAST = 1024
-"""Elements of a part of what goes uncompressed: if one rank got more, all would wait for it."""
+"""Elements of what goes uncompressed that are worth a message of their own: 4 KiB of float32."""
 
 
 class Planned(NamedTuple):
@@ -226,7 +227,7 @@ class Synchronizer:
 
     def _uncompressed(self, flat: torch.Tensor, small: Sequence[Entry]) -> None:
         if self.shared is not None and not self.shared.compressed_only:
-            for pieces, before in self._with_momentum(flat, small):
+            for pieces, before in self._with_momentum(flat, [e for e in small if e[2]]):
                 self.shared.add(pieces, before, compressed=False)
                 self.shared.keep(pieces, before)
 
@@ -337,8 +338,7 @@ class Synchronizer:
             plan = self._low_rank(gradients, small, flat)
         else:
             plan = self._plan(gradients, flat.dtype)
-            if small:
-                count = sum(gradient.count for gradient in small)
+            if count := sum(gradient.count for gradient in small):
                 uncoded = self._uncoded("small", count, flat.dtype, small)
                 way = Beside(small, flat.dtype, uncoded, self.engine.tags(uncoded))
         self.places.dealt_out(name for name, *_ in large)
@@ -366,10 +366,11 @@ class Synchronizer:
         """
         size = self.engine.world_size
         about = self.engine.rank, size
-        graph = self.settings.graph(
-            count, size, self._home(of[0][0]) + after,
-            partitions=max(1, min(size, count // LEAST)),
-        )  # fmt: skip
+        # Cut for all ranks to sum a part, which topologies do by themselves if it is long.
+        long = count >= size * MIN_PARTITION_ELEMENTS
+        partitions = None if long else max(1, min(size, count // LEAST))
+        home = self._home(of[0][0]) + after
+        graph = self.settings.graph(count, size, home, partitions=partitions)
         text = f"{self.settings.describe()} {name} of {of} {dtype}"
         places = Places(Codecs("none", {}, self.average), *about)
         return Plan([Gradient(name, 0, count)], [graph], *about, dtype, places, digest(text))
