@@ -6,8 +6,8 @@
 Every node is a network namespace with one process. All methods run in turn in the same processes,
 from the same initial weights and on the same batches. A step's time is its slowest rank's; the
 median is shown, and that of the processor time of a rank in a step, of all its threads, which is
-not dilated (mean over the ranks). ``--target 80`` first trains for 120 steps, half as many again, on
-links that are not shaped, with a learning rate that falls, and counts the steps until the loss
+not dilated (mean over the ranks). ``--target 80`` first trains for 120 steps, half as many again,
+on links that are not shaped, with a learning rate that falls, and counts the steps until the loss
 (mean of the last 20 steps) is float32's after 80 (the mean over the seeds, if there are several);
 the time to that loss is that many steps of the median time. The VGG-like network learns 4 batches a
 rank by heart, with SGD; the GPT reads text, with Adam. Methods that end in "+late" do the first 15%
