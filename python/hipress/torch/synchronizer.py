@@ -60,8 +60,8 @@ class Synchronizer:
     """The compression of one set of gradients on one process group.
 
     Gradients of fewer than min_size elements go uncompressed, beside their bucket's large ones: by
-    the engine, in a topology of two hops instead of a ring's 2(N-1), each of which waits behind all
-    that is on its way. Others that go uncompressed are all-reduced on the user's group.
+    the engine, with "ps" in two hops, where Gloo's ring takes 2(N-1), each behind all that is on
+    its way. Others that go uncompressed are all-reduced on the user's group.
 
     In checkpoints it is rank ``rank`` of ``world_size`` that synchronise so, by ``topology``.
 
@@ -333,16 +333,16 @@ class Synchronizer:
 
     def _planned(self, large: list[Entry], beside: list[Entry], flat: torch.Tensor) -> Planned:
         gradients, small = ([Gradient(*entry) for entry in each] for each in (large, beside))
-        way = None
+        aside = None
         if self.settings.rank:
             plan = self._low_rank(gradients, small, flat)
         else:
             plan = self._plan(gradients, flat.dtype)
             if count := sum(gradient.count for gradient in small):
                 uncoded = self._uncoded("small", count, flat.dtype, small)
-                way = Beside(small, flat.dtype, uncoded, self.engine.tags(uncoded))
+                aside = Beside(small, flat.dtype, uncoded, self.engine.tags(uncoded))
         self.places.dealt_out(name for name, *_ in large)
-        return Planned(plan, self.engine.tags(plan), way)
+        return Planned(plan, self.engine.tags(plan), aside)
 
     def _low_rank(
         self, large: list[Gradient], small: list[Gradient], flat: torch.Tensor
