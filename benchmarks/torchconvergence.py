@@ -32,17 +32,32 @@ METHODS = {
     "ternary": ["--compression", "ternary"],
     "onebit": ["--compression", "onebit"],
     "dgc 1%": ["--compression", "dgc", "--param", "ratio=0.01"],
+    "powersgd 4": ["--compression", "powersgd", "--param", "rank=4"],
+    "powersgd 4, late": ["--compression", "powersgd", "--param", "rank=4"],
+    "powersgd 4, frozen": ["--compression", "powersgd", "--param", "rank=4"],
+    "powersgd 1": ["--compression", "powersgd", "--param", "rank=1"],
 }
 
 SHARED = ("onebit", "ternary")
 """Methods that compress the momentum which all ranks have."""
 
 
+USUAL = {
+    "lstm": ("sgd", "--learning-rate", "0.3"),
+    "gpt": ("adam", "--learning-rate", "0.004"),
+}
+
+
 def settings(model: str, method: str, steps: int) -> list[str]:
-    """Optimizer and warm-up of a run. The peer, "none", has what is usual for the model."""
-    if model == "lstm":
+    """Optimizer and warm-up of a run. The peer, "none", has what is usual for the model; powersgd
+    has that too, to which "late" adds a warm-up, and "frozen" denominators that stay after it."""
+    if method.startswith("powersgd"):
+        warmup = 0.15 if "," in method else 0.0
+        usual = USUAL[model]
+        chosen = ["--optimizer", *(("frozen", *usual[1:]) if "frozen" in method else usual)]
+    elif model == "lstm":
         warmup = {"onebit": 0.15, "ternary": 0.15, "dgc 1%": 0.3}.get(method, 0.0)  # dgc's: a ramp
-        chosen = ["--optimizer", "sgd", "--learning-rate", "0.3"]
+        chosen = ["--optimizer", *USUAL[model]]
     else:
         warmup = {"none": 0.0, "maxmin 4 bits": 0.0, "dgc 1%": 0.3}.get(method, 0.15)
         chosen = ["--optimizer", "frozen" if warmup else "adam", "--learning-rate", "0.004"]

@@ -41,8 +41,8 @@ def reduce(rank, world_size, topology, kind, average):
         want = want / world_size if average else want
         other = int((result != want.to(dtype)).sum())
         apart[name] = (result.double() - want).abs().sum().item() / (len(want) or 1), other
-    (planned,) = job.synchronizer._plans.values()
-    (graph,) = planned.beside._plan._graphs
+    (bucket,) = job.synchronizer._buckets.values()
+    (graph,) = bucket.planned.beside._plan._graphs
     bits = b"".join(result.view(torch.uint8).numpy().tobytes() for result in got.values())
     return apart, len(graph.partitions), bits
 

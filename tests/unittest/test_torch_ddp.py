@@ -410,10 +410,10 @@ def rebuilt(rank):
         buckets = set()
         for step in range(4):
             loss_of(ddp, rank, step).backward()
-            buckets.update(compression._plans)
-        names = [name for key in compression._plans for name, *_ in key[0]]
-        assert len(buckets) > len(compression._plans) and len(set(names)) == len(names) == 6
-        assert set(compression._rest) <= set(compression._plans)
+            buckets.update(compression._buckets)
+        names = [name for key in compression._buckets for name, *_ in key[0]]
+        assert len(buckets) > len(compression._buckets) and len(set(names)) == len(names) == 6
+        assert set(compression._rest) <= set(compression._buckets)
 
 
 def test_nothing_of_the_first_buckets_is_kept():

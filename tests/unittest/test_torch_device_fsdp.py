@@ -42,7 +42,8 @@ def trained(rank, model, compression):
         backward(model, rank, step)
         grads += bits(p.grad.to_local() for p in model.parameters())
     state = compression.state_dict()
-    plans = {type(each[0]).__name__ for each in compression._plans.values() if each}
+    planned = [bucket.planned for bucket in compression._buckets.values() if bucket.planned]
+    plans = {type(each.plan).__name__ for each in planned}
     kept = {k: bits([v]) if isinstance(v, torch.Tensor) else v for k, v in state.items()}
     return grads, kept, plans
 
@@ -73,7 +74,7 @@ def refuses(rank):
     play_the_gpu()
     model, compression = job("device", "onebit")
     backward(model, rank, 0)
-    last, *_ = list(compression._plans.values())[-1]  # only the step's end can tell of it
+    last = list(compression._buckets.values())[-1].planned.plan  # only the step's end can tell of it
     if rank == 1:
         send = DevicePlan._raise_refused
 

@@ -15,14 +15,20 @@ from torch.distributed import distributed_c10d
 from hipress.torch import auto, device
 from hipress.torch.engine import Engine, HipressError
 from hipress.torch.settings import Settings, agree, check_parameters, digest
-from hipress.torch.staging import current, device_of
-from hipress.torch.synchronizer import group_timeout
+from hipress.torch.staging import backend, current, device_of
 
 _TELL = 10.0
 """Seconds until the log tells for whom a rank waits."""
 _met: Counter[int] = Counter()
 """How often this process has started, by group: each time has store entries of its own."""
 _log = logging.getLogger("hipress")
+
+
+def _timeout_of(group: dist.ProcessGroup) -> float:
+    """The timeout that a process group was made with, in seconds."""
+    options = getattr(backend(group), "options", None)
+    timeout = getattr(options, "_timeout", None) or distributed_c10d.default_pg_timeout
+    return timeout.total_seconds()
 
 
 def start(
@@ -45,7 +51,7 @@ def start(
     :raises ValueError: on every rank, if any rank's parameter or setting is wrong or they differ
     :raises HipressError: if a rank has not called this in time
     """
-    wait = timeout if timeout and timeout > 0 else group_timeout(group)
+    wait = timeout if timeout and timeout > 0 else _timeout_of(group)
     _meet(dist.get_process_group_ranks(group), wait)
     described, problem = dict(same), ""
     where = device_of([p for _, p in parameters])

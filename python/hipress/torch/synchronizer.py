@@ -8,7 +8,6 @@ from typing import Any, NamedTuple
 
 import torch
 import torch.distributed as dist
-from torch.distributed import distributed_c10d
 
 from hipress.casync.graph import Graph
 from hipress.casync.topologies import MIN_PARTITION_ELEMENTS
@@ -23,22 +22,23 @@ from hipress.torch.momentum import SharedMomentum, watch
 from hipress.torch.places import Codecs, Places
 from hipress.torch.plan import Plan
 from hipress.torch.settings import Settings, digest
-from hipress.torch.staging import Staged, backend
+from hipress.torch.staging import Staged
 
 Entry = tuple
 """A gradient's name, its offset in the flat tensor and its count, in elements; for one that lies in
 chunks the two numbers more of a :class:`Gradient`."""
 
 
-def group_timeout(group: dist.ProcessGroup) -> float:
-    """The timeout that a process group was made with, in seconds."""
-    options = getattr(backend(group), "options", None)
-    timeout = getattr(options, "_timeout", None) or distributed_c10d.default_pg_timeout
-    return timeout.total_seconds()
-
-
 LEAST = 1024
 """Elements of what goes uncompressed that are worth a message of their own: 4 KiB of float32."""
+
+
+class Split(NamedTuple):
+    """What of a bucket is compressed, what goes uncompressed beside that, and what by itself."""
+
+    large: list[Entry]
+    beside: list[Entry]
+    rest: list[Entry]
 
 
 class Planned(NamedTuple):
@@ -47,6 +47,14 @@ class Planned(NamedTuple):
     plan: Plan | DevicePlan | LowRankPlan
     tag: int
     beside: Beside | None
+
+
+class Bucket(NamedTuple):
+    """What is found out about a bucket once, for all steps in which it is the same."""
+
+    split: Split
+    planned: Planned | None
+    """None: nothing of it is compressed."""
 
 
 class Rest(NamedTuple):
@@ -96,7 +104,7 @@ class Synchronizer:
         codecs = Codecs(*settings.codec, average)
         self.places = Places(codecs, engine.rank, engine.world_size, begins)
         self._device: Device | None = None
-        self._plans: dict[tuple, Planned | None] = {}
+        self._buckets: dict[tuple, Bucket] = {}
         self._rest: dict[tuple, torch.Tensor] = {}
         self.shared: SharedMomentum | None = None
         if settings.shared_momentum:
@@ -123,17 +131,19 @@ class Synchronizer:
             self._device = DEVICES[flat.device.type](flat.device)
             self.places.device = flat.device
         warming_up = self.step < self.settings.warmup_steps
-        large, beside, small = self._split(entries, warming_up, flat.device)
         what = f"{what} ({_listed([e[0] for e in entries])})"
-        key = (entries, flat.dtype, warming_up or self._codecs_warm_up())
-        if key not in self._plans:
+        key = (entries, flat.dtype, flat.device, warming_up or self._codecs_warm_up())
+        if key not in self._buckets:
             self._forget(key)
-            self._plans[key] = self._planned(large, beside, flat) if large else None
+            split = self._split(entries, warming_up, flat.device)
+            planned = self._planned(split, flat) if split.large else None
+            self._buckets[key] = Bucket(split, planned)
             if not warming_up:
-                self.places.tell_unclaimed(e[0] for e in (*beside, *small))
+                self.places.tell_unclaimed(e[0] for e in (*split.beside, *split.rest))
         if self.settings.encode_on == "device":
-            return self._on_device(flat, large, small, key, what)
-        planned, staging = self._plans[key], self.engine.staging(flat.device)
+            return self._on_device(flat, key, what)
+        (_, beside, small), planned = self._buckets[key]
+        staging = self.engine.staging(flat.device)
         future = staging.future()
         fetched = staging.fetch(flat) if planned else None
         rest = self._start_rest(flat, small, key) if small else None
@@ -166,11 +176,9 @@ class Synchronizer:
         self.engine.submit(job)
         return future
 
-    def _on_device(
-        self, flat: torch.Tensor, large: list[Entry], small: list[Entry], key: tuple, what: str
-    ) -> torch.futures.Future:
+    def _on_device(self, flat: torch.Tensor, key: tuple, what: str) -> torch.futures.Future:
         """Queues all of it; what is wrong now, or was in an earlier bucket, is the future's."""
-        device, planned = self._device, self._plans[key]
+        device, ((large, _, small), planned) = self._device, self._buckets[key]
 
         def work() -> None:
             if planned:
@@ -207,15 +215,12 @@ class Synchronizer:
             return 0.0
         return self.settings.any_momentum
 
-    def _split(
-        self, entries: Sequence[Entry], warming_up: bool, device: torch.device
-    ) -> tuple[list[Entry], ...]:
-        """What is compressed, what goes uncompressed beside that, and what by itself."""
+    def _split(self, entries: Sequence[Entry], warming_up: bool, device: torch.device) -> Split:
         large = [] if warming_up else [e for e in entries if self._compresses(e[0], e[2])]
         small = [e for e in entries if e not in large]
         by_engine = self.settings.rank or self._sends_beside(device)
         most = self.settings.min_size if large and by_engine else 0
-        return large, [e for e in small if e[2] < most], [e for e in small if e[2] >= most]
+        return Split(large, [e for e in small if e[2] < most], [e for e in small if e[2] >= most])
 
     def _sends_beside(self, device: torch.device) -> bool:
         """Whether small gradients go by the engine, as those in a GPU's memory need not."""
@@ -322,17 +327,18 @@ class Synchronizer:
         """Frees what was for buckets in which these gradients are no longer: DDP puts them into
         others after the first step, and a warm-up has an end."""
         names = {name for name, *_ in key[0]}
-        # The backend's tensors of one count have one name in every dtype.
+        # The backend's tensors of one count have one name in every dtype, and on every device.
         over = [
-            old for old in self._plans
-            if old[1] == key[1] and names.intersection(name for name, *_ in old[0])
+            old for old in self._buckets
+            if old[1:3] == key[1:3] and names.intersection(name for name, *_ in old[0])
         ]  # fmt: skip
         for old in over:
-            del self._plans[old]
+            del self._buckets[old]
             self._rest.pop(old, None)
 
-    def _planned(self, large: list[Entry], beside: list[Entry], flat: torch.Tensor) -> Planned:
-        gradients, small = ([Gradient(*entry) for entry in each] for each in (large, beside))
+    def _planned(self, split: Split, flat: torch.Tensor) -> Planned:
+        gradients = [Gradient(*entry) for entry in split.large]
+        small = [Gradient(*entry) for entry in split.beside]
         aside = None
         if self.settings.rank:
             plan = self._low_rank(gradients, small, flat)
@@ -341,7 +347,7 @@ class Synchronizer:
             if count := sum(gradient.count for gradient in small):
                 uncoded = self._uncoded("small", count, flat.dtype, small)
                 aside = Beside(small, flat.dtype, uncoded, self.engine.tags(uncoded))
-        self.places.dealt_out(name for name, *_ in large)
+        self.places.dealt_out(gradient.name for gradient in gradients)
         return Planned(plan, self.engine.tags(plan), aside)
 
     def _low_rank(
