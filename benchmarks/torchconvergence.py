@@ -36,6 +36,7 @@ METHODS = {
     "powersgd 4, late": ["--compression", "powersgd", "--param", "rank=4"],
     "powersgd 4, frozen": ["--compression", "powersgd", "--param", "rank=4"],
     "powersgd 1": ["--compression", "powersgd", "--param", "rank=1"],
+    "powersgd 1, late": ["--compression", "powersgd", "--param", "rank=1"],
 }
 
 SHARED = ("onebit", "ternary")
@@ -174,10 +175,11 @@ def plot(curves: dict[str, dict[str, list]], path: Path, smooth: int = 10) -> No
             statistics.fmean(losses[max(0, i + 1 - smooth) : i + 1]) for i in range(len(losses))
         ]
 
+    colors = list(dict.fromkeys(name for methods in curves.values() for name in methods))
     figure, axes = pyplot.subplots(1, len(curves), figsize=(6 * len(curves), 5), squeeze=False)
     for axis, (model, methods) in zip(axes[0], curves.items(), strict=True):
         for name, runs in methods.items():
-            color = f"C{list(METHODS).index(name)}"
+            color = f"C{colors.index(name)}"
             steps = [line["step"] for line in runs[0]]
             seeds = [smoothed([line["loss"] for line in run]) for run in runs]
             for losses in seeds:

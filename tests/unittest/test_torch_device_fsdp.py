@@ -74,7 +74,8 @@ def refuses(rank):
     play_the_gpu()
     model, compression = job("device", "onebit")
     backward(model, rank, 0)
-    last = list(compression._buckets.values())[-1].planned.plan  # only the step's end can tell of it
+    *_, bucket = compression._buckets.values()
+    last = bucket.planned.plan  # only the step's end can tell of it
     if rank == 1:
         send = DevicePlan._raise_refused
 
