@@ -9,7 +9,8 @@ median is shown, and that of the processor time of a rank in a step, of all its 
 not dilated (mean over the ranks). ``--target 80`` first trains for 120 steps, half as many again,
 on links that are not shaped, with a learning rate that falls, and counts the steps until the loss
 (mean of the last 20 steps) is float32's after 80 (the mean over the seeds, if there are several);
-the time to that loss is that many steps of the median time. The VGG-like network learns 4 batches a
+the time to that loss is that many steps of the median time. When a single seed gets there is mostly
+chance, so the same is told of the mean of all seeds. The VGG-like network learns 4 batches a
 rank by heart, with SGD; the GPT reads text, with Adam. Methods that end in "+late" do the first 15%
 of the steps as float32 does, and are counted so; ours then freeze Adam's denominators (see
 docs/torch.md, Choosing). "alone" sends nothing: its step is the bound of all, and it has no loss to
@@ -77,6 +78,7 @@ def main() -> None:
     if args.target:
         curves = found["losses"] = losses(args, late)
         steps = found["steps_to_target"] = steps_to_target(args, curves)
+        found["steps_of_mean"] = steps_of_mean(args, curves)
         print(f"steps to the loss of float32 after {args.target}, by seed: {steps}", flush=True)
     for rate in args.rates:
         shape = {"rate": rate, "verify": False, "dilation": args.dilation}
@@ -88,6 +90,8 @@ def main() -> None:
         }
         found.setdefault("seconds", {})[rate] = seconds
         show(args, rate, rows, steps, seconds)
+        if len(args.seeds) > 1 and steps:
+            show_mean(args, rows, found["steps_of_mean"], late)
     path = jobs.save(f"{args.output}-{args.model}", found)
     print(f"written to {path.relative_to(jobs.ROOT)}")
 
@@ -117,9 +121,26 @@ def steps_to_target(
     target = statistics.fmean(smooth(of["float32"])[args.target - 1] for of in curves.values())
     for of_seed in curves.values():
         for method, counts in steps.items():
-            reached = [i for i, loss in enumerate(smooth(of_seed[method])) if loss <= target]
-            counts.append(reached[0] + 1 if reached else None)
+            counts.append(first(smooth(of_seed[method]), target))
     return steps
+
+
+def steps_of_mean(
+    args: argparse.Namespace, curves: dict[str, dict[str, list[float]]]
+) -> dict[str, int | None]:
+    """The same for the mean of the seeds' losses, of which chance is a smaller part."""
+    methods = [method for method in args.methods.split() if method != ALONE]
+    means = {}
+    for method in methods:
+        steps = zip(*(of_seed[method] for of_seed in curves.values()))
+        means[method] = smooth([statistics.fmean(losses) for losses in steps])
+    target = means["float32"][args.target - 1]
+    return {method: first(mean, target) for method, mean in means.items()}
+
+
+def first(curve: list[float], target: float) -> int | None:
+    """The steps until a loss is as low as that."""
+    return next((i + 1 for i, loss in enumerate(curve) if loss <= target), None)
 
 
 def times(rows: dict[str, Any], method: str, count: int, late: int) -> float:
@@ -146,9 +167,8 @@ def measure(
             "parameters": of[0]["parameters"],
             "ms": 1e3 * statistics.median(seconds[-steps:]),
             "seconds": seconds,
-            "processor_ms": 1e3 * statistics.fmean(
-                statistics.median(report["processor"][-steps:]) for report in of
-            ),
+            "processor_ms": 1e3
+            * statistics.fmean(statistics.median(report["processor"][-steps:]) for report in of),
             "losses": of[0]["losses"],
         }
     return rows
@@ -195,6 +215,20 @@ def show(
         elif steps:
             line += " | | |"
         print(line, flush=True)
+
+
+def show_mean(
+    args: argparse.Namespace, rows: dict[str, Any], steps: dict[str, int | None], late: int
+) -> None:
+    """A table of the times to the loss of the mean of all seeds."""
+    seconds = {m: times(rows, m, count, late) for m, count in steps.items() if count}
+    best = min(of for method, of in seconds.items() if method.startswith(PEERS))
+    print(f"\nuntil the mean of {len(args.seeds)} seeds is what float32's is after {args.target}\n")
+    print("| method | steps | seconds | against the best peer |")
+    print("|---|---|---|---|")
+    for method, count in steps.items():
+        gain = f"{seconds[method]:.1f} | {best / seconds[method]:.2f}" if count else " | "
+        print(f"| {method} | {count or 'not reached'} | {gain} |", flush=True)
 
 
 if __name__ == "__main__":
