@@ -108,6 +108,7 @@ CASES = [
     ("maxminef", {"topology": "ring"}),
     ("dgc", {"ratio": 0.05, "topology": "ring"}),
     ("dgc", {"ratio": 0.05, "warmup_steps": 1, **HALF}),
+    ("dgc", {"ratio": 0.05, "warmup_steps": 2, "warmup": 2}),
     ("topk", {"ratio": 0.02}),
     ("terngrad", {"topology": "butterfly"}),
     ("none", {"topology": "ring", **HALF}),
@@ -127,7 +128,8 @@ def every_case(rank):
     for type, options in CASES:
         for where in ("host", "device"):
             job = Job(where, type, **options)
-            found.append(([job.step(rank, step) for step in range(2)], job.state()))
+            steps = 2 + options.get("warmup_steps", 0) + options.get("warmup", 0)
+            found.append(([job.step(rank, step) for step in range(steps)], job.state()))
     return found
 
 

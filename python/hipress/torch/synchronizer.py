@@ -132,7 +132,7 @@ class Synchronizer:
             self.places.device = flat.device
         warming_up = self.step < self.settings.warmup_steps
         what = f"{what} ({_listed([e[0] for e in entries])})"
-        key = (entries, flat.dtype, flat.device, warming_up or self._codecs_warm_up())
+        key = (entries, flat.dtype, flat.device, warming_up, self._codecs_warm_up())
         if key not in self._buckets:
             self._forget(key)
             split = self._split(entries, warming_up, flat.device)
@@ -399,8 +399,10 @@ class Synchronizer:
 
     def _codecs_warm_up(self) -> bool:
         """Whether payloads on a device may be longer than they will be."""
-        on_device = self.settings.encode_on == "device"
-        return on_device and self.step < int(self.settings.params.get("warmup", 0))
+        steps = int(self.settings.params.get("warmup", 0))
+        if self.settings.encode_on != "device" or not steps:
+            return False
+        return self.step < self.settings.warmup_steps + steps  # codecs count what they encode
 
 
 def _listed(names: list[str], most: int = 3) -> str:
