@@ -42,28 +42,26 @@ METHODS = {
 SHARED = ("onebit", "ternary")
 """Methods that compress the momentum which all ranks have."""
 
-
-USUAL = {
-    "lstm": ("sgd", "--learning-rate", "0.3"),
-    "gpt": ("adam", "--learning-rate", "0.004"),
-}
+USUAL = {"lstm": ("sgd", "0.3"), "gpt": ("adam", "0.004")}
+"""Optimizer and learning rate of a model."""
 
 
 def settings(model: str, method: str, steps: int) -> list[str]:
     """Optimizer and warm-up of a run. The peer, "none", has what is usual for the model; powersgd
     has that too, to which "late" adds a warm-up, and "frozen" denominators that stay after it."""
+    optimizer, rate = USUAL[model]
     if method.startswith("powersgd"):
         warmup = 0.15 if "," in method else 0.0
-        usual = USUAL[model]
-        chosen = ["--optimizer", *(("frozen", *usual[1:]) if "frozen" in method else usual)]
+        frozen = "frozen" in method
     elif model == "lstm":
         warmup = {"onebit": 0.15, "ternary": 0.15, "dgc 1%": 0.3}.get(method, 0.0)  # dgc's: a ramp
-        chosen = ["--optimizer", *USUAL[model]]
+        frozen = False
     else:
         warmup = {"none": 0.0, "maxmin 4 bits": 0.0, "dgc 1%": 0.3}.get(method, 0.15)
-        chosen = ["--optimizer", "frozen" if warmup else "adam", "--learning-rate", "0.004"]
-        chosen += ["--param", "warmup=0"] if method == "dgc 1%" else []
-        chosen += ["--param", "momentum=0.9"] if method == "dgc 1%" else []
+        frozen = warmup > 0
+    chosen = ["--optimizer", "frozen" if frozen else optimizer, "--learning-rate", rate]
+    if (model, method) == ("gpt", "dgc 1%"):
+        chosen += ["--param", "warmup=0", "--param", "momentum=0.9"]
     chosen += ["--shared-momentum", "0.9"] if method in SHARED else []
     return [*chosen, "--warmup-steps", str(int(warmup * steps))]
 

@@ -96,6 +96,11 @@ def main() -> None:
     print(f"written to {path.relative_to(jobs.ROOT)}")
 
 
+def sending(args: argparse.Namespace) -> list[str]:
+    """The methods that have losses to compare."""
+    return [method for method in args.methods.split() if method != ALONE]
+
+
 def losses(args: argparse.Namespace, late: int) -> dict[str, dict[str, list[float]]]:
     """The losses of each method by seed: of an earlier run, if it has them, or on free links."""
     steps = int(MORE * args.target)
@@ -103,8 +108,7 @@ def losses(args: argparse.Namespace, late: int) -> dict[str, dict[str, list[floa
     curves = {}
     for seed in map(str, args.seeds):
         known = {m: c for m, c in earlier.get(seed, {}).items() if len(c) == steps}
-        methods = [method for method in args.methods.split() if method != ALONE]
-        if missing := [method for method in methods if method not in known]:
+        if missing := [method for method in sending(args) if method not in known]:
             with ShapedNetwork(args.nodes, rate=None) as network:
                 rows = measure(args, network, steps, late, 0, int(seed), missing)
             known |= {method: row["losses"] for method, row in rows.items()}
@@ -116,12 +120,12 @@ def steps_to_target(
     args: argparse.Namespace, curves: dict[str, dict[str, list[float]]]
 ) -> dict[str, list[int | None]]:
     """For each method and seed, the steps to float32's loss, its mean over the seeds, or None."""
-    methods = [method for method in args.methods.split() if method != ALONE]
-    steps: dict[str, list[int | None]] = {method: [] for method in methods}
+    steps: dict[str, list[int | None]] = {method: [] for method in sending(args)}
     target = statistics.fmean(smooth(of["float32"])[args.target - 1] for of in curves.values())
     for of_seed in curves.values():
         for method, counts in steps.items():
-            counts.append(first(smooth(of_seed[method]), target))
+            reached = [i for i, loss in enumerate(smooth(of_seed[method])) if loss <= target]
+            counts.append(reached[0] + 1 if reached else None)
     return steps
 
 
@@ -129,18 +133,11 @@ def steps_of_mean(
     args: argparse.Namespace, curves: dict[str, dict[str, list[float]]]
 ) -> dict[str, int | None]:
     """The same for the mean of the seeds' losses, of which chance is a smaller part."""
-    methods = [method for method in args.methods.split() if method != ALONE]
-    means = {}
-    for method in methods:
-        steps = zip(*(of_seed[method] for of_seed in curves.values()))
-        means[method] = smooth([statistics.fmean(losses) for losses in steps])
-    target = means["float32"][args.target - 1]
-    return {method: first(mean, target) for method, mean in means.items()}
-
-
-def first(curve: list[float], target: float) -> int | None:
-    """The steps until a loss is as low as that."""
-    return next((i + 1 for i, loss in enumerate(curve) if loss <= target), None)
+    mean = {
+        method: [statistics.fmean(now) for now in zip(*(of[method] for of in curves.values()))]
+        for method in sending(args)
+    }
+    return {method: count for method, (count,) in steps_to_target(args, {"mean": mean}).items()}
 
 
 def times(rows: dict[str, Any], method: str, count: int, late: int) -> float:
@@ -167,8 +164,9 @@ def measure(
             "parameters": of[0]["parameters"],
             "ms": 1e3 * statistics.median(seconds[-steps:]),
             "seconds": seconds,
-            "processor_ms": 1e3
-            * statistics.fmean(statistics.median(report["processor"][-steps:]) for report in of),
+            "processor_ms": 1e3 * statistics.fmean(
+                statistics.median(report["processor"][-steps:]) for report in of
+            ),
             "losses": of[0]["losses"],
         }
     return rows
