@@ -5,13 +5,13 @@ Reads the traces that HIPRESS_TIMELINE and `hipress simulate --timeline` write.
 
 from __future__ import annotations
 
-import json
 import os
 import statistics
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
+
+from hipress import textfile
 
 COMPUTE = ("encode", "merge", "update", "decode")
 NETWORK = ("send", "receive")
@@ -80,29 +80,29 @@ class Timeline:
 def load(path: str | os.PathLike[str]) -> Timeline:
     """:raises ReportError: if it is not a timeline of ours"""
     try:
-        text = json.loads(Path(path).read_text())
+        text = textfile.read_json(path, "timeline")
         rows = [event for event in text["traceEvents"] if event["ph"] == "X"]
         spans = [
             Span(
-                op=event["name"],
-                node=event["args"].get("node", f"host {event['pid']}"),
-                begin=event["ts"] / 1e6,
-                end=(event["ts"] + event["dur"]) / 1e6,
-                key=event["args"]["key"],
-                iteration=event["args"].get("iteration", 1),
-                bytes=event["args"].get("bytes", 0),
-                elements=event["args"].get("elements", 0),
+                op=str(event["name"]),
+                node=str(event["args"].get("node", f"host {event['pid']}")),
+                begin=float(event["ts"]) / 1e6,
+                end=float(event["ts"] + event["dur"]) / 1e6,
+                key=str(event["args"]["key"]),
+                iteration=int(event["args"].get("iteration", 1)),
+                bytes=int(event["args"].get("bytes", 0)),
+                elements=int(event["args"].get("elements", 0)),
             )
             for event in rows
         ]
         other = text.get("otherData", {})
-    except OSError as error:
-        raise ReportError(f"cannot read {path}: {error.strerror}") from error
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        trips = [float(clock["round_trip_us"]) for clock in other.get("clocks", {}).values()]
+    except textfile.FileError as error:
+        raise ReportError(str(error)) from error
+    except (ValueError, OverflowError, KeyError, TypeError, AttributeError) as error:
         raise ReportError(f"{path} is not a timeline that HIPRESS_TIMELINE wrote") from error
     if not spans:
         raise ReportError(f"{path} holds no task")
-    trips = [clock["round_trip_us"] for clock in other.get("clocks", {}).values()]
     return Timeline(str(path), spans, bool(other.get("recorded")), max(trips, default=0.0) / 2e6)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from pathlib import Path
 
@@ -22,6 +23,25 @@ def read(path: str | os.PathLike[str], what: str) -> str:
         raise FileError(f"cannot read the {what} {path}: {error.strerror}") from error
     except UnicodeDecodeError as error:
         raise FileError(f"{path}: this {what} is not a text file") from error
+
+
+def read_json(path: str | os.PathLike[str], what: str) -> dict:
+    """The JSON object that a file holds.
+
+    :param what: as in :func:`read`
+    :raises FileError: as :func:`read`, or if the text is not JSON, nests too deeply for Python's
+        parser, or is a list, a string or a number
+    """
+    text = read(path, what)
+    try:
+        values = json.loads(text)
+    except RecursionError:
+        raise FileError(f"{path}: this {what} is JSON that nests too deeply to be one") from None
+    except ValueError as error:
+        raise FileError(f"{path}: this {what} is not JSON: {error}") from error
+    if not isinstance(values, dict):
+        raise FileError(f"{path}: this {what} is a JSON {type(values).__name__}, not an object")
+    return values
 
 
 def write(path: str | os.PathLike[str], what: str, text: str) -> None:

@@ -32,6 +32,9 @@ def files(tmp_path, monkeypatch):
     (tmp_path / "binary").write_bytes(bytes(range(256)))
     (tmp_path / "text").write_text("hello world\n")
     (tmp_path / "other.json").write_text('{"a": 1}\n')
+    (tmp_path / "deep").write_text("[" * 200_000)
+    (tmp_path / "deep.json").write_text('{"traceEvents": ' + "[" * 200_000 + "]" * 200_000 + "}")
+    (tmp_path / "list.json").write_text("[1]")
     (tmp_path / "sizes").write_text("weight,1000000\n")
     (tmp_path / "folder").mkdir()
     monkeypatch.chdir(tmp_path)
@@ -59,8 +62,18 @@ def files(tmp_path, monkeypatch):
         (f"{STEP} --bandwidth fast", "a rate is a number and one of bit"),
         (f"{STEP} --plan binary", "binary: this plan is not a text file"),
         (f"{STEP} --timeline no/trace", "cannot write the timeline no/trace: No such file"),
-        ("report binary", "binary is not a timeline"),
-        ("report missing", "cannot read missing: No such file"),
+        ("report binary", "binary: this timeline is not a text file"),
+        ("report missing", "cannot read the timeline missing: No such file"),
+        ("report text", "text: this timeline is not JSON"),
+        ("report other.json", "other.json is not a timeline that HIPRESS_TIMELINE wrote"),
+        ("report list.json", "list.json: this timeline is a JSON list, not an object"),
+        ("report deep", "deep: this timeline is JSON that nests too deeply"),
+        ("report deep.json", "deep.json: this timeline is JSON that nests too deeply"),
+        (f"{STEP} --profile deep.json", "deep.json: this profile is JSON that nests too deeply"),
+        (f"{STEP} --profile list.json", "list.json: this profile is a JSON list, not an object"),
+        (f"{STEP} --profile binary", "binary: this profile is not a text file"),
+        (f"{STEP} --profile missing", "the profile must be 'sosp21' or a file"),
+        (f"{PLAN} --model vgg19 --profile deep", "deep: this profile is JSON that nests too"),
         ("profile --type onebitt", 'unknown compression type "onebitt"; allowed: 1bit'),
         ("profile --type tbq:tau=1", 'type tbq has no parameter "tau"; its parameters: threshold'),
         ("profile --type tbq:threshold", "'threshold' is not param=value"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 
@@ -21,6 +22,12 @@ class Curve:
     w: float
     b: float
     o: float
+
+    def __post_init__(self) -> None:
+        """:raises TypeError: for what is not a finite number, as a user's profile may hold."""
+        for value in (self.w, self.b, self.o):
+            if not isinstance(value, (int, float)) or not math.isfinite(value):
+                raise TypeError(f"a curve is made of finite numbers, not {value!r}")
 
     def __call__(self, x: float) -> float:
         return max(self.o, self.w * x + self.b)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import json
 import os
 import platform
 import statistics
@@ -13,6 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from hipress import textfile
 from hipress.secopa import profiles
 from hipress.secopa.curve import Curve, Fit, fit, fit_link
 from hipress.secopa.measure import BURST_SIZE, GROUPS, PART_SIZE
@@ -59,9 +59,11 @@ def profile(trace: str | os.PathLike[str], types: Mapping[str, Mapping[str, obje
 class _Trace:
     def __init__(self, path: str | os.PathLike[str]) -> None:
         try:
-            text = json.loads(Path(path).read_text())
+            text = textfile.read_json(path, "timeline")
             events = [e for e in text["traceEvents"] if e["ph"] == "X"]
-        except (OSError, ValueError, KeyError) as error:
+        except textfile.FileError as error:
+            raise FittingError(str(error)) from error
+        except (KeyError, TypeError) as error:
             raise FittingError(f"{path} is not a timeline: {error}") from error
         self._events: dict[str, list[dict]] = defaultdict(list)
         for event in events:

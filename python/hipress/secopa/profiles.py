@@ -25,11 +25,11 @@ A curve is {w, b, o, r2, spread}: max(o, w x + b) with the quality of its fit
 
 from __future__ import annotations
 
-import json
 import os
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from hipress import textfile
 from hipress.secopa import sosp21
 from hipress.secopa.cluster import Cluster, Codec, Costs
 from hipress.secopa.curve import Curve
@@ -95,22 +95,24 @@ def load(name: str | os.PathLike[str]) -> PublishedProfile | MeasuredProfile:
     if str(name) == PUBLISHED:
         return sosp21.load()
     path = Path(name)
-    try:
-        values = json.loads(path.read_text())
-    except OSError as error:
+    if not path.exists():
         raise ProfileError(
             f"the profile must be {PUBLISHED!r} or a file that `hipress profile` wrote; "
-            f"cannot read {path}: {error.strerror}"
-        ) from error
-    except ValueError as error:
-        raise ProfileError(f"{path} is not JSON: {error}") from error
+            f"there is no file {path}"
+        )
+    try:
+        values = textfile.read_json(path, "profile")
+    except textfile.FileError as error:
+        raise ProfileError(str(error)) from error
     try:
         if values["format"] == "hipress-published-profile":
             return PublishedProfile.from_json(values)
         if (values["format"], values["version"]) != (FORMAT, VERSION):
             raise ProfileError(f"{path} has format {values['format']} version {values['version']}")
         return _measured(values)
-    except (KeyError, TypeError, AttributeError) as error:
+    except ProfileError:
+        raise
+    except (KeyError, TypeError, AttributeError, ValueError, OverflowError) as error:
         raise ProfileError(f"{path} lacks what a profile must hold: {error!r}") from error
 
 
@@ -125,8 +127,8 @@ def _measured(values: dict) -> MeasuredProfile:
     codecs = {
         name: Codec(
             name,
-            row["bytes_per_element"],
-            row["fixed_bytes"],
+            float(row["bytes_per_element"]),
+            float(row["fixed_bytes"]),
             **{
                 op: curve(row[op], f"{op} of {name}") for op in ("encode", "decode", "merge", "add")
             },
@@ -134,15 +136,15 @@ def _measured(values: dict) -> MeasuredProfile:
         for name, row in values["codecs"].items()
     }
     return MeasuredProfile(
-        name=values["name"],
-        nodes=values["nodes"],
-        threads=values["threads"],
+        name=str(values["name"]),
+        nodes=int(values["nodes"]),
+        threads=int(values["threads"]),
         send=curve(values["network"]["send"], "send"),
-        message=values["network"]["message"],
-        task=values["task"],
-        handling=values["network"].get("handling", 0.0),
-        part=values["network"].get("part"),
-        shared_host=values["shared_host"],
+        message=float(values["network"]["message"]),
+        task=float(values["task"]),
+        handling=float(values["network"].get("handling", 0.0)),
+        part=None if values["network"].get("part") is None else float(values["network"]["part"]),
+        shared_host=bool(values["shared_host"]),
         codecs=codecs,
         poor=poor,
     )

@@ -50,12 +50,12 @@ class PublishedProfile:
 
     @classmethod
     def from_json(cls, values: dict) -> PublishedProfile:
-        """:raises KeyError: for a value that is missing"""
+        """:raises KeyError, TypeError, ValueError: for a value that is missing or no number"""
         single = ("encode", "decode", "merge", "ring_step")
         return cls(
             name=values["name"],
             source=values["source"],
-            ratio=values["ratio"],
+            ratio=float(values["ratio"]),
             **{name: Curve(**values[name]) for name in single},
             **{
                 name: {int(n): Curve(**curve) for n, curve in values[name].items()}
