@@ -11,7 +11,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from hipress import textfile
+from hipress import files
 
 COMPUTE = ("encode", "merge", "update", "decode")
 NETWORK = ("send", "receive")
@@ -80,7 +80,7 @@ class Timeline:
 def load(path: str | os.PathLike[str]) -> Timeline:
     """:raises ReportError: if it is not a timeline of ours"""
     try:
-        text = textfile.read_json(path, "timeline")
+        text = files.read_json(path, "timeline")
         rows = [event for event in text["traceEvents"] if event["ph"] == "X"]
         spans = [
             Span(
@@ -97,7 +97,7 @@ def load(path: str | os.PathLike[str]) -> Timeline:
         ]
         other = text.get("otherData", {})
         trips = [float(clock["round_trip_us"]) for clock in other.get("clocks", {}).values()]
-    except textfile.FileError as error:
+    except files.FileError as error:
         raise ReportError(str(error)) from error
     except (ValueError, OverflowError, KeyError, TypeError, AttributeError) as error:
         raise ReportError(f"{path} is not a timeline that HIPRESS_TIMELINE wrote") from error

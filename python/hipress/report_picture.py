@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+from pathlib import Path
 
+from hipress import files
 from hipress.report import COLOURS, COMPUTE, NETWORK, Timeline, shares, totals
 
 MAX_NODES = 8
@@ -39,7 +41,8 @@ def draw(
         _compare(axes[-1], timeline, predicted)
     else:
         _nodes(axes[-1], timeline)
-    figure.savefig(path, dpi=130)
+    with files.replacing(path) as file:
+        figure.savefig(file, dpi=130, format=Path(path).suffix[1:] or None)
     plt.close(figure)
 
 

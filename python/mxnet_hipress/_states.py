@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import os
 import pickle
 from pathlib import Path
 
 from mxnet import optimizer as opt
 from mxnet.base import MXNetError
+
+from hipress import files
 
 _FORMAT = "hipress optimizer states 1"
 
@@ -28,15 +29,11 @@ def write(path: str, states: list[bytes], with_optimizer: bool) -> None:
     :param with_optimizer: whether these hold the optimizer itself
     :raises MXNetError: if it cannot be written; what was there is there still
     """
-    partial = Path(f"{path}.{os.getpid()}.partial")
+    content = pickle.dumps({"format": _FORMAT, "states": states, "optimizer": with_optimizer})
     try:
-        partial.write_bytes(
-            pickle.dumps({"format": _FORMAT, "states": states, "optimizer": with_optimizer})
-        )
-        partial.replace(path)
-    except OSError as error:
-        partial.unlink(missing_ok=True)
-        raise MXNetError(f"cannot write the optimizer states {path}: {error.strerror}") from error
+        files.write(path, "optimizer states", content)
+    except files.FileError as error:
+        raise MXNetError(str(error)) from error
 
 
 def read(path: str) -> tuple[list[bytes], bool]:

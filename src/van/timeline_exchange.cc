@@ -1,10 +1,10 @@
 #include "van/timeline_exchange.h"
 
 #include <algorithm>
-#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 
+#include "common/file.h"
 #include "common/log.h"
 #include "common/timeline.h"
 
@@ -100,12 +100,10 @@ bool TimelineExchange::Lacks(int nodes) const {
 void TimelineExchange::Write() {
   if (!timeline::kOn || complete_.empty()) return;
   const char* path = std::getenv("HIPRESS_TIMELINE");
-  const std::string text = file_.ToJson();
-  std::FILE* file = path == nullptr ? nullptr : std::fopen(path, "w");
-  bool written = file != nullptr && std::fwrite(text.data(), 1, text.size(), file) == text.size();
-  if (file != nullptr && std::fclose(file) != 0) written = false;
-  if (!written) {
-    LogWarning("the timeline could not be written to '" + std::string(path ? path : "") + "'");
+  const std::string why = path == nullptr ? "" : ReplaceFile(path, file_.ToJson());
+  if (path == nullptr || !why.empty()) {
+    LogWarning("the timeline could not be written to '" + std::string(path ? path : "") + "': " +
+               why);
     return;
   }
   LogInfo("timeline of " + std::to_string(complete_.size()) + " nodes, " +

@@ -110,10 +110,11 @@ def _start(types: dict[str, dict[str, str]], workers: int, output: Path) -> None
 
 
 def _finish(trace: Path, types: dict[str, dict[str, str]], output: Path) -> None:
+    from hipress import files
     from hipress.secopa import fitting, profiles
 
     profile = fitting.profile(trace, types)
-    output.write_text(json.dumps(profile, indent=1) + "\n")
+    files.write(output, "profile", json.dumps(profile, indent=1) + "\n")
     loaded = profiles.load(output)
     network = profile["network"]["send"]
     typer.echo(

@@ -12,7 +12,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from hipress import textfile
+from hipress import files
 from hipress.compll.backends.native import BuildError, Compiled
 from hipress.compll.backends.numpy_backend import Interpreter, PayloadError
 from hipress.compll.frontend.errors import CompileError
@@ -40,9 +40,9 @@ def compile_file(path: str | os.PathLike[str]) -> Program:
     """The optimised program of a source file.
 
     :raises CompileError: with line and column, for anything wrong in it
-    :raises hipress.textfile.FileError: if it cannot be read
+    :raises hipress.files.FileError: if it cannot be read
     """
-    return optimize(read_program(textfile.read(path, "algorithm"), os.fspath(path)))
+    return optimize(read_program(files.read(path, "algorithm"), os.fspath(path)))
 
 
 def load(path: str | os.PathLike[str]) -> str:

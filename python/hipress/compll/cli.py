@@ -17,7 +17,7 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from hipress import textfile
+from hipress import files
 from hipress.compll import (
     Compiled,
     CompileError,
@@ -32,7 +32,7 @@ from hipress.compll.backends.native import BuildError, build
 from hipress.compll.build_specs import identifier
 from hipress.compll.frontend.program import read_program
 from hipress.compll.ir.printer import print_program
-from hipress.textfile import FileError
+from hipress.files import FileError
 
 generator = typer.Typer(add_completion=False, help="Generates code from a CompLL algorithm.")
 checker = typer.Typer(add_completion=False, help="Checks a CompLL algorithm.")
@@ -66,7 +66,7 @@ def _read_pair(source: Path) -> Program:
     HiPress's compiler took one function a file: the partner of TernGradEncode.pse is
     TernGradDecode.pse beside it, and together they are the algorithm TernGrad.
     """
-    text = textfile.read(source, "algorithm")
+    text = files.read(source, "algorithm")
     program = read_program(text, str(source))
     if program.encode is not None and program.decode is not None:
         return program
@@ -74,7 +74,7 @@ def _read_pair(source: Path) -> Program:
     partner = source.with_name(source.name.replace(here, there))
     if here not in source.stem or not partner.exists():
         return program
-    other = textfile.read(partner, "algorithm")
+    other = files.read(partner, "algorithm")
     read_program(other, str(partner))  # for errors with the right file and line
     name = source.name.replace(here, "") if source.stem != here else source.name
     return read_program(f"{text}\n{other}", str(source.with_name(name)))
@@ -106,23 +106,25 @@ def generate_code(
         optimize(program)
         if show_ir:
             typer.echo(f"; after the passes\n{print_program(program)}")
-        files = emit.body(program, target.value) if body else {}
+        outputs = emit.body(program, target.value) if body else {}
         if wrapper or registration:
             _check_operators(program, source, target)
         if wrapper:
-            files.update(emit.wrapper(program, framework.value))
+            outputs.update(emit.wrapper(program, framework.value))
         if registration:
-            files.update(emit.registration(program, framework.value))
+            outputs.update(emit.registration(program, framework.value))
     except (CompileError, BuildError, ImportError, FileError) as error:
         _fail(error)
     folder = output or Path("output") / identifier(program.name)
     try:
-        for name, content in files.items():
-            folder.mkdir(parents=True, exist_ok=True)
-            (folder / name).write_text(content)
+        folder.mkdir(parents=True, exist_ok=True)
+        for name, content in outputs.items():
+            files.write(folder / name, "source", content)
             typer.echo(f"wrote {folder / name}")
     except OSError as error:
         _fail(f"cannot write to the folder {folder}: {error.strerror}")
+    except FileError as error:
+        _fail(error)
     if registration:
         typer.echo(f"compile: sh {folder / 'build.sh'}")
         typer.echo(f"load: {emit.load_line(program, framework.value, folder)}")

@@ -8,7 +8,7 @@ import re
 import socket
 from dataclasses import dataclass
 
-from hipress import textfile
+from hipress import files
 
 from .errors import LaunchError
 
@@ -38,8 +38,8 @@ def read_hostfile(path: str) -> list[Host]:
         LaunchError: naming file, line and what is allowed.
     """
     try:
-        text = textfile.read(path, "host file")
-    except textfile.FileError as error:
+        text = files.read(path, "host file")
+    except files.FileError as error:
         raise LaunchError(str(error)) from error
     hosts = []
     for number, line in enumerate(text.splitlines(), 1):

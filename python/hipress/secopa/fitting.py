@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from hipress import textfile
+from hipress import files
 from hipress.secopa import profiles
 from hipress.secopa.curve import Curve, Fit, fit, fit_link
 from hipress.secopa.measure import BURST_SIZE, GROUPS, PART_SIZE
@@ -59,9 +59,9 @@ def profile(trace: str | os.PathLike[str], types: Mapping[str, Mapping[str, obje
 class _Trace:
     def __init__(self, path: str | os.PathLike[str]) -> None:
         try:
-            text = textfile.read_json(path, "timeline")
+            text = files.read_json(path, "timeline")
             events = [e for e in text["traceEvents"] if e["ph"] == "X"]
-        except textfile.FileError as error:
+        except files.FileError as error:
             raise FittingError(str(error)) from error
         except (KeyError, TypeError) as error:
             raise FittingError(f"{path} is not a timeline: {error}") from error

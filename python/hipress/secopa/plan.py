@@ -11,7 +11,7 @@ import os
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from hipress import textfile
+from hipress import files
 
 MAX_PARTITIONS = 1 << 20
 
@@ -87,13 +87,13 @@ def save(path: str | os.PathLike[str], decisions: Iterable[tuple[Gradient, Decis
         f"{gradient.name},{gradient.size},{'y' if decision.compress else 'n'},{decision.partitions}"
         for gradient, decision in decisions
     ]
-    textfile.write(path, "plan", "\n".join(lines) + "\n")
+    files.write(path, "plan", "\n".join(lines) + "\n")
 
 
 def _rows(path: str | os.PathLike[str], what: str) -> Iterable[tuple[str, list[str]]]:
     try:
-        lines = textfile.read(path, what).splitlines()
-    except textfile.FileError as error:
+        lines = files.read(path, what).splitlines()
+    except files.FileError as error:
         raise PlanError(str(error)) from error
     for number, line in enumerate(lines, 1):
         text = line.strip()

@@ -29,7 +29,7 @@ import os
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from hipress import textfile
+from hipress import files
 from hipress.secopa import sosp21
 from hipress.secopa.cluster import Cluster, Codec, Costs
 from hipress.secopa.curve import Curve
@@ -101,8 +101,8 @@ def load(name: str | os.PathLike[str]) -> PublishedProfile | MeasuredProfile:
             f"there is no file {path}"
         )
     try:
-        values = textfile.read_json(path, "profile")
-    except textfile.FileError as error:
+        values = files.read_json(path, "profile")
+    except files.FileError as error:
         raise ProfileError(str(error)) from error
     try:
         if values["format"] == "hipress-published-profile":

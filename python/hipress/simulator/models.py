@@ -15,7 +15,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from hipress import textfile
+from hipress import files
 
 TFLOPS = {
     # 15.7 is a V100's float32 peak. 3x3 convolutions go over it, as Winograd's algorithm saves
@@ -263,7 +263,7 @@ def _from_file(path: str) -> Model:
     layers: list[Layer] = []
     forward: list[float] = []
     backward: list[float] = []
-    for number, line in enumerate(textfile.read(path, "model").splitlines(), 1):
+    for number, line in enumerate(files.read(path, "model").splitlines(), 1):
         if not line.strip() or line.startswith("#"):
             continue
         fields = [field.strip() for field in line.split(",")]

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import os
 
-from hipress import textfile
+from hipress import files
 from hipress.simulator.engine import Result
 from hipress.simulator.lower import Label, Lowered
 from hipress.simulator.models import Model
@@ -65,7 +65,7 @@ def save(
     for (host, lane), tid in lanes.items():
         events.append(_name("thread_name", host, tid, lane))
     text = json.dumps({"traceEvents": events, "displayTimeUnit": "ms", "otherData": note})
-    textfile.write(path, "timeline", text)
+    files.write(path, "timeline", text)
     return len(events)
 
 

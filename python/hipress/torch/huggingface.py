@@ -8,14 +8,18 @@ from __future__ import annotations
 
 import logging
 import os
+import shutil
 from typing import TYPE_CHECKING
 
+import torch
+import torch.distributed as dist
 from torch.distributed import checkpoint
 from torch.nn.parallel import DistributedDataParallel
 from transformers import TrainerCallback
 
+from hipress import files
 from hipress.torch.hook import Compression, compress
-from hipress.torch.state import load_checkpoint
+from hipress.torch.state import is_complete, load_checkpoint
 
 if TYPE_CHECKING:
     from transformers import Trainer, TrainerControl, TrainerState, TrainingArguments
@@ -70,20 +74,39 @@ class CompressionCallback(TrainerCallback):
         self.compression = compress(model, self._type, **self._settings)
         self._compressed = model
         if state.global_step > 0:
-            folder = self._folder(args, state)
-            if os.path.isdir(folder):
-                load_checkpoint(self.compression, folder)
-            elif args.process_index == 0:
-                _log.warning(
-                    "%s is not there: training resumes without what compression had left for later "
-                    "steps", folder
-                )  # fmt: skip
+            self._resume(model, self._folder(args, state), args.process_index == 0)
+
+    def _resume(self, model: DistributedDataParallel, folder: str, speaks: bool) -> None:
+        """Loads the residuals, if every rank can: a rank that did so alone would count other steps.
+
+        :param speaks: whether this rank says so if they are lost
+        """
+        device = next(model.parameters()).device
+        everywhere = torch.tensor(int(is_complete(folder)), device=device)
+        dist.all_reduce(everywhere, dist.ReduceOp.MIN, model.process_group)
+        if everywhere:
+            load_checkpoint(self.compression, folder)
+        elif speaks:
+            _log.warning(
+                "%s is missing or was not saved to its end: training resumes without what "
+                "compression had left for later steps", folder
+            )  # fmt: skip
 
     def on_save(
         self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **others
     ) -> None:
-        if self.compression is not None:
-            checkpoint.save({"hipress": self.compression}, checkpoint_id=self._folder(args, state))
+        if self.compression is None:
+            return
+        folder = self._folder(args, state)
+        partial = f"{folder}.partial"
+        first = args.process_index == 0
+        if first:  # before anybody writes: they wait for the first rank's plan
+            shutil.rmtree(partial, ignore_errors=True)
+        checkpoint.save({"hipress": self.compression}, checkpoint_id=partial)
+        if first:
+            # Of a checkpoint that is saved again the old ones go when the new ones are whole.
+            shutil.rmtree(folder, ignore_errors=True)
+            files.replace(partial, folder)
 
     @staticmethod
     def _folder(args: TrainingArguments, state: TrainerState) -> str:

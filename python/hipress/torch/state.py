@@ -12,6 +12,7 @@ from __future__ import annotations
 import inspect
 import logging
 import os
+import pickle
 import re
 import warnings
 from collections.abc import Callable, Iterable, Mapping
@@ -227,11 +228,16 @@ def load_checkpoint(of: Synchronizer, path: str | os.PathLike, key: str = "hipre
     one that saved it a rank reads its own state only, else those of all ranks, one by one.
 
     :param path: the checkpoint's folder
-    :raises ValueError: if the checkpoint has no such key
+    :raises ValueError: if the checkpoint has no such key, or is not complete
     """
     from torch.distributed import checkpoint
     from torch.distributed.checkpoint.metadata import TensorStorageMetadata
 
+    if not is_complete(path):
+        raise ValueError(
+            f"the checkpoint {os.fspath(path)!r} is not complete: its .metadata, which is written "
+            "last, is missing or torn; saving it was interrupted"
+        )
     about = checkpoint.FileSystemReader(path).read_metadata().state_dict_metadata
     prefix = f"{key}."
     names = [name for name in about if name.startswith(prefix)]
@@ -255,6 +261,17 @@ def load_checkpoint(of: Synchronizer, path: str | os.PathLike, key: str = "hipre
         return {name[len(prefix) :]: value for name, value in wanted.items()}
 
     _load(of, _Saved([name[len(prefix) :] for name in names], read), complete=True)
+
+
+def is_complete(path: str | os.PathLike[str]) -> bool:
+    """Whether a folder is a torch.distributed.checkpoint that was saved to its end."""
+    from torch.distributed import checkpoint
+
+    try:
+        checkpoint.FileSystemReader(path).read_metadata()
+    except (OSError, EOFError, pickle.UnpicklingError):
+        return False
+    return True
 
 
 def own_places(graph: Graph, partition: int) -> int:

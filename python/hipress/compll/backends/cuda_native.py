@@ -5,12 +5,11 @@ from __future__ import annotations
 import hashlib
 import os
 import shutil
-import subprocess
-import tempfile
 from pathlib import Path
 
 from hipress.compll.backends.cuda import generate
-from hipress.compll.backends.native import BuildError, cache_directory, include_directory
+from hipress.compll.backends.library_cache import BuildError, library
+from hipress.compll.backends.native import include_directory
 from hipress.compll.ir.ir import Program
 
 # One PTX, assembled for each: nothing here needs a newer instruction. The PTX serves later chips.
@@ -69,21 +68,9 @@ def build(program: Program, emulate: bool = False, arch: str | None = None) -> P
     for part in (source, *(header.read_text() for header in headers)):
         digest.update(part.encode())
     kind = "emulated" if emulate else "cuda"
-    library = cache_directory() / f"{program.name}-{kind}-{digest.hexdigest()[:24]}.so"
-    if not library.exists():
-        _compile(command, source, library)
-    return library
-
-
-def _compile(command: list[str], source: str, target: Path) -> None:
-    target.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=target.parent) as folder:
-        text, library = Path(folder, "generated.cu"), Path(folder, "generated.so")
-        text.write_text(source)
-        result = subprocess.run(
-            [*command, str(text), "-o", str(library)], capture_output=True, text=True, check=False
-        )
-        if result.returncode != 0:
-            raise BuildError(f"{command[0]} refused generated code:\n{result.stderr[:4000]}")
-        # A rename is atomic: processes that compile the same at once do not see half a file.
-        os.replace(library, target)
+    return library(
+        f"{program.name}-{kind}-{digest.hexdigest()[:24]}.so",
+        "generated.cu",
+        source,
+        lambda text, built: [*command, text, "-o", built],
+    )

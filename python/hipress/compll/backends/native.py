@@ -7,8 +7,6 @@ import hashlib
 import os
 import platform
 import shutil
-import subprocess
-import tempfile
 from collections.abc import Sequence
 from ctypes import (
     POINTER,
@@ -26,6 +24,7 @@ from pathlib import Path
 import numpy as np
 
 from hipress.compll.backends.cpp import generate
+from hipress.compll.backends.library_cache import BuildError, library
 from hipress.compll.backends.numpy_backend import PayloadError, check_params, fill_states
 from hipress.compll.ir.ir import Program
 
@@ -40,10 +39,6 @@ COMMON_FLAGS = ["-std=c++17", "-O2", "-fPIC", "-shared", "-ffp-contract=off", "-
            "-fno-math-errno", "-fno-trapping-math", "-Wno-psabi", "-pthread"]  # fmt: skip
 
 
-class BuildError(RuntimeError):
-    """The C++ compiler is missing or refused generated code."""
-
-
 def include_directory() -> Path:
     """Where the headers of generated code lie: in the package, or in the source tree."""
     package = Path(__file__).resolve().parents[2]
@@ -51,14 +46,6 @@ def include_directory() -> Path:
         if (place / "operator/contrib/compll/runtime.h").exists():
             return place
     raise BuildError("the headers operator/contrib/compll/*.h are not installed; reinstall hipress")
-
-
-def cache_directory() -> Path:
-    """HIPRESS_CACHE, or hipress below the user's cache directory."""
-    chosen = os.environ.get("HIPRESS_CACHE")
-    if chosen:
-        return Path(chosen)
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "hipress"
 
 
 def available_isas() -> list[str]:
@@ -98,7 +85,7 @@ def compile_cached(name: str, source: str, flags: list[str], depends: Sequence[P
     :param name: what its file's name begins with
     :param flags: options after those that all generated code has
     :param depends: headers whose content makes a difference
-    :raises BuildError: if there is no C++ compiler, or it fails, or the cache cannot be written
+    :raises BuildError: if there is no C++ compiler, or it fails, or the cache cannot be used
     """
     compiler = os.environ.get("CXX") or "g++"
     found = shutil.which(compiler.split()[0])
@@ -110,32 +97,13 @@ def compile_cached(name: str, source: str, flags: list[str], depends: Sequence[P
     digest.update(f"{stamp.st_size} {stamp.st_mtime_ns}".encode())
     for part in (source.encode(), *(header.read_bytes() for header in depends)):
         digest.update(part)
-    target = cache_directory() / f"{name}-{digest.hexdigest()[:24]}.so"
-    try:
-        if not target.exists():
-            _compile(command, flags, source, target)
-    except OSError as error:
-        raise BuildError(
-            f"cannot write to the cache of compiled code, {target.parent}: {error.strerror}; "
-            "HIPRESS_CACHE names another folder"
-        ) from error
-    return target
-
-
-def _compile(command: list[str], flags: list[str], source: str, target: Path) -> None:
-    target.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=target.parent) as folder:
-        text, library = Path(folder, "generated.cc"), Path(folder, "generated.so")
-        text.write_text(source)
-        result = subprocess.run(
-            # Libraries that flags name must come after the source that needs them.
-            [*command, str(text), *flags, "-o", str(library)],
-            capture_output=True, text=True, check=False,
-        )  # fmt: skip
-        if result.returncode != 0:
-            raise BuildError(f"the C++ compiler refused generated code:\n{result.stderr[:4000]}")
-        # A rename is atomic: processes that compile the same at once do not see half a file.
-        os.replace(library, target)
+    return library(
+        f"{name}-{digest.hexdigest()[:24]}.so",
+        "generated.cc",
+        source,
+        # Libraries that flags name must come after the source that needs them.
+        lambda text, built: [*command, text, *flags, "-o", built],
+    )
 
 
 class _EncodeCall(Structure):

@@ -1,0 +1,112 @@
+"""Reading and writing the user's files, with errors that are sentences."""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import json
+import os
+import stat
+from collections.abc import Iterator
+from pathlib import Path
+from typing import BinaryIO
+
+_numbers = itertools.count()
+"""Of this process's partial files: two threads may write the same file."""
+
+
+class FileError(ValueError):
+    """A file cannot be read or written; the message names it and says why."""
+
+
+def read(path: str | os.PathLike[str], what: str) -> str:
+    """The text of a file.
+
+    :param what: what it holds, for the error: "plan", "algorithm"
+    :raises FileError: if there is no such file, it cannot be read, or is no text in UTF-8
+    """
+    try:
+        return Path(path).read_text(encoding="utf-8")
+    except OSError as error:
+        raise FileError(f"cannot read the {what} {path}: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        raise FileError(f"{path}: this {what} is not a text file") from error
+
+
+def read_json(path: str | os.PathLike[str], what: str) -> dict:
+    """The JSON object that a file holds.
+
+    :param what: as in :func:`read`
+    :raises FileError: as :func:`read`, or if the text is not JSON, nests too deeply for Python's
+        parser, or is a list, a string or a number
+    """
+    text = read(path, what)
+    try:
+        values = json.loads(text)
+    except RecursionError:
+        raise FileError(f"{path}: this {what} is JSON that nests too deeply to be one") from None
+    except ValueError as error:
+        raise FileError(f"{path}: this {what} is not JSON: {error}") from error
+    if not isinstance(values, dict):
+        raise FileError(f"{path}: this {what} is a JSON {type(values).__name__}, not an object")
+    return values
+
+
+def write(path: str | os.PathLike[str], what: str, content: str | bytes) -> None:
+    """Replaces a file's content, as :func:`replacing` does; a text is written in UTF-8.
+
+    :raises FileError: if it cannot be written
+    """
+    data = content.encode() if isinstance(content, str) else content
+    try:
+        with replacing(path) as file:
+            file.write(data)
+    except OSError as error:
+        raise FileError(f"cannot write the {what} {path}: {error.strerror}") from error
+
+
+@contextlib.contextmanager
+def replacing(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
+    """A binary file to write, which takes the place of ``path`` when the block ends well.
+
+    Who reads meanwhile gets all of the old content, or of the new; so does who reads after a crash
+    or on a full disk: the new content is on the disk before it gets the name. The mode of a file
+    that is replaced stays. If the block raises, nothing is left of the new content.
+
+    :raises OSError: if it cannot be written
+    """
+    # A link stays a link, and what it names is replaced.
+    target = Path(os.path.realpath(path))
+    if target.exists() and not target.is_file():  # a device or pipe has no old content to keep
+        with open(target, "wb") as file:
+            yield file
+        return
+    partial = target.with_name(f"{target.name}.{os.getpid()}.{next(_numbers)}.partial")
+    try:
+        with open(partial, "xb") as file:
+            with contextlib.suppress(FileNotFoundError):
+                os.fchmod(file.fileno(), stat.S_IMODE(target.stat().st_mode))
+            yield file
+        replace(partial, target)
+    except BaseException:
+        partial.unlink(missing_ok=True)
+        raise
+
+
+def replace(new: str | os.PathLike[str], target: str | os.PathLike[str]) -> None:
+    """Gives a file or folder the name ``target``, so that not even a power cut leaves half of it.
+
+    :raises OSError: if it cannot be done; both are then as they were
+    """
+    sync(new)
+    os.replace(new, target)
+    sync(Path(target).parent)
+
+
+def sync(path: str | os.PathLike[str]) -> None:
+    """Waits until a file's content, or a folder's list of names, is on the disk."""
+    handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)

@@ -1,0 +1,19 @@
+/*!
+ * \file file.h
+ * \brief Files that are never seen half written.
+ */
+#ifndef HIPRESS_COMMON_FILE_H_
+#define HIPRESS_COMMON_FILE_H_
+
+#include <string>
+
+namespace hipress {
+
+/// Replaces a file's content at once: after a crash or on a full disk the old one is still whole.
+/// What is no regular file (a device, a pipe) is written to as it is.
+/// \return "", or the system's reason why it could not be done
+std::string ReplaceFile(const std::string& path, const std::string& content);
+
+}  // namespace hipress
+
+#endif  // HIPRESS_COMMON_FILE_H_
