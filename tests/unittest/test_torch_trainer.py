@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from hipress.torch.state import load_checkpoint
 from test_torch_ddp import succeed
 from test_torch_examples import ROOT, script
 from torch_cluster import run_ranks, torch
@@ -60,6 +61,15 @@ def test_a_resumed_training_has_the_same_bits(tmp_path):
     shutil.rmtree(lost / "hipress")
     without = succeed(run_ranks(train, 2, str(tmp_path / "c"), str(lost), join=False))
     assert without[0] == without[1] and without[0] != straight[0]
+    # A process that dies while it saves leaves residuals without .metadata, which comes last.
+    (kept / "hipress" / ".metadata").unlink()
+    with pytest.raises(ValueError, match="is not complete: its .metadata"):
+        load_checkpoint(None, kept / "hipress")
+    torn = succeed(run_ranks(train, 2, str(tmp_path / "b"), str(kept), join=False))
+    assert torn == without
+    # Training has saved that step's successor whole, and left nothing beside it.
+    assert sorted(p.name for p in tmp_path.glob("b/checkpoint-4/hipress*")) == ["hipress"]
+    assert (tmp_path / "b" / "checkpoint-4" / "hipress" / ".metadata").exists()
 
 
 def test_the_example(tmp_path):

@@ -1,0 +1,145 @@
+"""Saved files are never half written: a full disk, a killed process and a crash leave the old."""
+
+from __future__ import annotations
+
+import os
+import resource
+import signal
+import stat
+import subprocess
+import sys
+
+import pytest
+
+from cluster import base_environment
+from hipress import files
+
+OLD = "old content\n"
+
+
+def limited(code: str, size: int, *arguments: str) -> subprocess.CompletedProcess:
+    """Runs code whose files cannot grow beyond ``size`` bytes, which is what a full disk is like."""
+
+    def limit() -> None:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (size, size))
+        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+
+    return subprocess.run(
+        [sys.executable, "-c", code, *arguments], preexec_fn=limit, env=base_environment(),
+        capture_output=True, text=True, timeout=120, check=False,
+    )  # fmt: skip
+
+
+def test_a_file_is_replaced_and_keeps_its_mode(tmp_path):
+    path = tmp_path / "plan"
+    files.write(path, "plan", OLD)
+    path.chmod(0o640)
+    files.write(path, "plan", "new\n")
+    assert path.read_text() == "new\n"
+    assert stat.S_IMODE(path.stat().st_mode) == 0o640
+    assert os.listdir(tmp_path) == ["plan"]
+
+
+def test_a_link_stays_and_a_pipe_is_written_to(tmp_path):
+    (tmp_path / "plan").write_text(OLD)
+    (tmp_path / "link").symlink_to("plan")
+    files.write(tmp_path / "link", "plan", "new")
+    assert (tmp_path / "link").is_symlink() and (tmp_path / "plan").read_text() == "new"
+    files.write("/dev/null", "plan", "gone")
+    assert stat.S_ISCHR(os.stat("/dev/null").st_mode)
+
+
+@pytest.mark.parametrize("place", ["no/plan", "folder"])
+def test_a_path_that_cannot_be_written(tmp_path, place):
+    (tmp_path / "folder").mkdir()
+    with pytest.raises(files.FileError, match=f"cannot write the plan .*{place}"):
+        files.write(tmp_path / place, "plan", "new")
+    assert os.listdir(tmp_path) == ["folder"]
+
+
+@pytest.mark.parametrize(
+    "save",
+    [
+        "files.write(path, 'plan', 'x' * 100_000)",
+        "files.write(path, 'profile', b'x' * 100_000)",
+        "from hipress.secopa import plan; gradient = plan.Gradient('g' * 100_000, 1);"
+        " plan.save(path, [(gradient, plan.Decision(True, 1))])",
+        "import mxnet_hipress; from mxnet_hipress import _states;"
+        " _states.write(path, [b'x' * 100_000], False)",
+    ],
+    ids=["text", "bytes", "plan", "states"],
+)
+def test_a_full_disk_leaves_the_old_file(tmp_path, save):
+    path = tmp_path / "file"
+    path.write_text(OLD)
+    ended = limited(f"import sys; from hipress import files; path = sys.argv[1]; {save}", 4096,
+                    str(path))  # fmt: skip
+    assert ended.returncode == 1 and "cannot write the" in ended.stderr, ended.stderr
+    assert "File too large" in ended.stderr.splitlines()[-1]
+    assert path.read_text() == OLD
+    assert os.listdir(tmp_path) == ["file"]
+
+
+def test_a_picture_that_does_not_fit_leaves_the_old_one(tmp_path):
+    timeline = tmp_path / "job.json"
+    timeline.write_text(
+        '{"traceEvents": [{"ph": "X", "name": "gradient", "pid": 1, "ts": 1, "dur": 2,'
+        ' "args": {"node": "worker 0", "key": "w"}}]}'
+    )
+    picture = tmp_path / "job.png"
+    picture.write_text(OLD)
+    ended = limited("from hipress.cli import main; import sys; main(sys.argv[1:])", 1024,
+                    "report", str(timeline), "--output", str(picture))  # fmt: skip
+    assert ended.returncode == 1 and "cannot write the picture" in ended.stderr, ended.stderr
+    assert picture.read_text() == OLD
+    assert sorted(os.listdir(tmp_path)) == ["job.json", "job.png"]
+
+
+def test_a_killed_process_leaves_the_old_file(tmp_path):
+    path = tmp_path / "states"
+    path.write_text(OLD)
+    code = (
+        "import sys, time\nfrom hipress import files\n"
+        "with files.replacing(sys.argv[1]) as file:\n"
+        "    file.write(b'half'); file.flush(); print('written', flush=True); time.sleep(60)"
+    )
+    writer = subprocess.Popen(
+        [sys.executable, "-c", code, str(path)], env=base_environment(), stdout=subprocess.PIPE
+    )
+    try:
+        assert writer.stdout.readline() == b"written\n"
+    finally:
+        writer.kill()
+        writer.wait()
+        writer.stdout.close()
+    assert path.read_text() == OLD
+    # What it left does not hinder the next one.
+    files.write(path, "states", "new\n")
+    assert path.read_text() == "new\n"
+
+
+def test_content_is_on_the_disk_before_it_has_the_name(tmp_path, monkeypatch):
+    """After a power cut a name without its content would be worse than the old file."""
+    order = []
+    monkeypatch.setattr(
+        os, "fsync", lambda handle: order.append(os.readlink(f"/proc/self/fd/{handle}"))
+    )
+    rename = os.replace
+    monkeypatch.setattr(os, "replace", lambda *names: (order.append("rename"), rename(*names)))
+    files.write(tmp_path / "plan", "plan", "new\n")
+    assert len(order) == 3
+    assert order[0].endswith(".partial") and order[1:] == ["rename", str(tmp_path)]
+
+
+def test_many_threads_write_one_file(tmp_path):
+    code = (
+        "import sys, threading\nfrom hipress import files\n"
+        "texts = [str(i) * 100_000 for i in range(8)]\n"
+        "threads = [threading.Thread(target=files.write, args=(sys.argv[1], 'plan', t))"
+        " for t in texts]\n"
+        "[t.start() for t in threads]; [t.join() for t in threads]\n"
+        "assert open(sys.argv[1]).read() in texts"
+    )
+    subprocess.run([sys.executable, "-c", code, str(tmp_path / "plan")], env=base_environment(),
+                   timeout=60, check=True)  # fmt: skip
+    assert os.listdir(tmp_path) == ["plan"]
