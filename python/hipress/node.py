@@ -6,13 +6,13 @@ flag); MXNet arrays and futures are the front ends' business.
 
 from __future__ import annotations
 
-import atexit
 import contextlib
 import ctypes
 import json
 import os
 from collections.abc import Callable, Iterator, Sequence
 from ctypes import byref, c_char_p, c_int, c_int64, c_uint32, c_void_p
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -28,8 +28,12 @@ from hipress.casync.graph import Role, worker
 from hipress.group import Group
 from hipress.key_graphs import AUTO, KeyGraphs
 from hipress.operations import HipressError, Operations, Pending, memory_of
+from hipress.process_end import ProcessEnd
 from hipress.secopa.auto import FIRST_KEY, AutoPlan
 from hipress.settings import pairs
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
 
 _AUTO_IS_SYNC = (
     "plan auto needs synchronous updates: its workers agree by sums of what all push, which "
@@ -40,7 +44,9 @@ _AUTO_IS_SYNC = (
 class Node:
     """This process as a member of the job that the DMLC_* environment describes.
 
-    Creating it joins the job and blocks until everybody is there.
+    Creating it joins the job and blocks until everybody is there. In a ``with`` statement it leaves
+    at the end of the block, in peace or, after an exception, as a failure; otherwise when the
+    process ends, in the same two ways (:mod:`hipress.process_end`).
 
     :raises HipressError: in one sentence, if the environment is wrong or somebody is missing
     """
@@ -48,15 +54,13 @@ class Node:
     def __init__(self) -> None:
         self._handle = c_void_p()
         self._check(lib.HipressStart(byref(self._handle)))
-        self._pid = os.getpid()
+        self._end = ProcessEnd(self, self.exits_at_once)
         self._updater = None
         self._operations = Operations()
         self.auto: AutoPlan | None = None
         """With ``plan="auto"``, what measures and decides."""
         self.sizes: dict[int, int] = {}
         """Elements by key, of those that are initialised."""
-        # A native thread that comes back to an interpreter that is ending would end the process.
-        atexit.register(self.abort)
 
         if self.role == "worker":
             ends = self._operations
@@ -67,6 +71,22 @@ class Node:
 
     Error: type[Exception] = HipressError
     """What this node raises."""
+    exits_at_once = False
+    """Whether a process whose node has failed skips what it would still do at its exit."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        well = error is None or (isinstance(error, SystemExit) and error.code in (None, 0))
+        if not well:
+            self.abort()
+        elif not self._end.left:  # the block may have called stop() itself
+            try:
+                self.leave()
+            except BaseException:
+                self.abort()
+                raise
 
     def _check(self, code: int) -> None:
         check_call(code, self.Error)
@@ -158,20 +178,36 @@ class Node:
 
     # ---- Leaving ----
 
-    def stop(self) -> None:
-        """Leaves in peace. A forked child of the process that joined does nothing."""
-        if os.getpid() == self._pid:
-            self._check(lib.HipressStop(self._handle))
-            atexit.unregister(self.abort)
+    def leave(self) -> None:
+        """Waits until all that this node has begun is over, then leaves in peace.
 
-    def abort(self) -> None:
+        :raises HipressError: if that cannot be waited for, as somebody died; the node has not left
+        """
+        self.settle()
+        self.stop()
+
+    def settle(self) -> None:
+        """Blocks until what this node has begun is over, before it leaves in peace."""
+        if self.role == "worker":
+            self.wait_all()
+
+    def stop(self) -> None:
+        """Leaves in peace, at once. A forked child of the process that joined does nothing."""
+        if self._end.leave():
+            self.disconnect()
+            self._check(lib.HipressStop(self._handle))
+
+    def abort(self, status: int = 1) -> None:
         """Leaves as a failure: the other nodes get an error that names this one.
 
-        So does a process that ends without :meth:`stop`.
+        :param status: what the process is to exit with, if it :attr:`exits_at_once`
         """
-        if os.getpid() == self._pid:
+        if self._end.leave(status):
+            self.disconnect()
             self._check(lib.HipressAbort(self._handle))
-            atexit.unregister(self.abort)
+
+    def disconnect(self) -> None:
+        """Takes native front ends off the node, just before it leaves."""
 
     # ---- A worker's store ----
 

@@ -31,7 +31,7 @@ def main() -> None:
     except SystemExit as end:
         job = _job.current()
         if job is not None and end.code not in (None, 0):
-            job.abort(end.code if isinstance(end.code, int) else 1)
+            job.node.abort(end.code if isinstance(end.code, int) else 1)
         raise
 
 

@@ -1,17 +1,8 @@
-"""This worker's place in the job: joined when the first store is created, left at exit.
-
-A script that ends normally says goodbye. One that ends with an exception leaves without, so that
-all others fail at once with this worker's name instead of waiting for it.
-"""
+"""This worker's place in the job: joined when the first store is created, left at exit."""
 
 from __future__ import annotations
 
-import atexit
-import logging
 import os
-import sys
-import traceback
-from types import TracebackType
 
 import mxnet as mx
 from mxnet.base import MXNetError
@@ -24,70 +15,37 @@ _job: Job | None = None
 
 
 class WorkerNode(Node):
-    """The node, with errors as MXNet's users expect them."""
+    """The node, with errors and an end as MXNet's users expect them."""
 
     Error = MXNetError
+    exits_at_once = True  # what MXNet still has to do, in a job that failed, may never end
+
+    def __init__(self, sync: bool) -> None:
+        super().__init__()
+        self.set_sync(sync)
+        self.sparse = SparseStore(self, sync)
+
+    def settle(self) -> None:
+        """Blocks until MXNet has computed everything, and the stores have sent it."""
+        mx.nd.waitall()
+        super().settle()
+        self.sparse.close()
+
+    def disconnect(self) -> None:
+        """Takes MXNet's engine off the node."""
+        _engine.close(self.handle)
 
 
 class Job:
-    """The node, what its stores share, and how the process ends."""
+    """The node and what its stores share."""
 
     def __init__(self, sync: bool) -> None:
         _engine.bind()
         self.sync = sync
-        self.node = WorkerNode()
-        self.node.set_sync(sync)
-        self.sparse = SparseStore(self.node, sync)
+        self.node = WorkerNode(sync)
+        self.sparse = self.node.sparse
         self.stores = 0
         """Stores that this process has created; all workers create the same, in the same order."""
-        self.left = False
-        self._status: int | None = None
-        self._pid = os.getpid()
-        self._excepthook = sys.excepthook
-        sys.excepthook = self._on_exception
-        atexit.register(self._on_exit)
-
-    def abort(self, status: int = 1) -> None:
-        """Leaves without goodbye; the others fail with this worker's name.
-
-        :param status: what the process is to exit with
-        """
-        if self.left or os.getpid() != self._pid:
-            return
-        self.left = True
-        self._status = status
-        _engine.close(self.node.handle)
-        self.node.abort()
-
-    def _on_exception(
-        self, kind: type[BaseException], error: BaseException, trace: TracebackType | None
-    ) -> None:
-        self._excepthook(kind, error, trace)
-        if not hasattr(sys, "ps1"):  # at a prompt the script goes on
-            self.abort()
-
-    def _on_exit(self) -> None:
-        if os.getpid() != self._pid:
-            return
-        if not self.left:
-            try:
-                mx.nd.waitall()
-                self.node.wait_all()
-                self.sparse.close()
-                self.left = True
-                _engine.close(self.node.handle)
-                self.node.stop()
-                return
-            except Exception:  # noqa: BLE001 - whatever it is, the exit status must tell of it
-                traceback.print_exc()
-                self.left = False
-                self.abort()
-        # An exit handler's exception would leave the status at 0, and what MXNet still has to do,
-        # in a job that failed, may never end.
-        logging.shutdown()
-        sys.stdout.flush()
-        sys.stderr.flush()
-        os._exit(self._status)
 
 
 def join(sync: bool) -> Job:

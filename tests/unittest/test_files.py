@@ -18,7 +18,7 @@ OLD = "old content\n"
 
 
 def limited(code: str, size: int, *arguments: str) -> subprocess.CompletedProcess:
-    """Runs code whose files cannot grow beyond ``size`` bytes, which is what a full disk is like."""
+    """Runs code whose files cannot grow beyond ``size`` bytes: the disk is full for them."""
 
     def limit() -> None:
         resource.setrlimit(resource.RLIMIT_FSIZE, (size, size))

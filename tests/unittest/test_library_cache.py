@@ -75,7 +75,7 @@ def test_a_planted_library_is_not_run(cache, tmp_path):
     """Of the name that an algorithm's library will have, where somebody else can write."""
     library = compile_cached("answer", SOURCE, [])
     marker = tmp_path / "ran"
-    planted = '__attribute__((constructor)) static void run() { fopen("%s", "w"); }' % marker
+    planted = f'__attribute__((constructor)) static void run() {{ fopen("{marker}", "w"); }}'
     evil = tmp_path / "evil.so"
     subprocess.run(
         ["g++", "-shared", "-fPIC", "-x", "c++", "-", "-o", str(evil)],

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import atexit
 import itertools
 import os
-import sys
-import traceback
 from collections.abc import Mapping
 
 from hipress import settings
@@ -24,9 +21,6 @@ class Job:
         self.keys = itertools.count()
         """The numbers of keys, given out in the same order on all workers."""
         self._compression: dict[str, object] | None = None
-        if self.node is not None:
-            self._excepthook, sys.excepthook = sys.excepthook, self._on_exception
-            atexit.register(self._on_exit)
 
     def compress(self, wanted: str | Mapping[str, object]) -> None:
         """Sets the job's compression, or checks that it is the one that is set.
@@ -48,26 +42,8 @@ class Job:
 
     def leave(self) -> None:
         """Says goodbye, when all that was pushed is over."""
-        atexit.unregister(self._on_exit)
         if self.node is not None:
-            self.node.wait_all()
-            self.node.stop()
-
-    def _on_exception(self, *what) -> None:
-        self._excepthook(*what)
-        if not hasattr(sys, "ps1"):  # at a prompt the script goes on
-            atexit.unregister(self._on_exit)
-            self.node.abort()  # the others fail at once, with this worker's name
-
-    def _on_exit(self) -> None:
-        try:
-            self.leave()
-        except Exception:  # noqa: BLE001 - an exit handler's exception would leave the status at 0
-            traceback.print_exc()
-            self.node.abort()
-            sys.stdout.flush()
-            sys.stderr.flush()
-            os._exit(1)
+            self.node.leave()
 
 
 _job: Job | None = None

@@ -1,0 +1,81 @@
+"""How a process that is a node of a job leaves it when it ends.
+
+A script that ends normally says goodbye. One that ends with an exception leaves without, so that
+all others fail at once with this node's name instead of waiting for it. Nothing is registered that
+a forked child would act on.
+"""
+
+from __future__ import annotations
+
+import atexit
+import logging
+import os
+import sys
+import traceback
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from types import TracebackType
+
+    from hipress.node import Node
+
+
+class ProcessEnd:
+    """Watches how this process ends, until its node has left the job.
+
+    :param node: whose ``leave`` or ``abort`` is to be called
+    :param at_once: whether a process whose node has failed skips the rest of its exit, which may
+        never end in a framework that waits for others
+    """
+
+    def __init__(self, node: Node, at_once: bool) -> None:
+        self._node = node
+        self._at_once = at_once
+        self._pid = os.getpid()
+        self._status: int | None = None
+        self.left = False
+        """Whether the node has left, in peace or not."""
+        self._excepthook, sys.excepthook = sys.excepthook, self._on_exception
+        # A native thread that comes back to an interpreter that is ending would end the process.
+        atexit.register(self._on_exit)
+
+    @property
+    def forked(self) -> bool:
+        """Whether this is a child of the process that joined, and so no node."""
+        return os.getpid() != self._pid
+
+    def leave(self, status: int | None = None) -> bool:
+        """Notes that the node leaves now.
+
+        :param status: of a failure: what the process is to exit with
+        :return: whether it was still in the job, and this is its process
+        """
+        if self.left or self.forked:
+            return False
+        self.left, self._status = True, status
+        return True
+
+    def _on_exception(
+        self, kind: type[BaseException], error: BaseException, trace: TracebackType | None
+    ) -> None:
+        self._excepthook(kind, error, trace)
+        if not hasattr(sys, "ps1"):  # at a prompt the script goes on
+            self._node.abort()
+
+    def _on_exit(self) -> None:
+        if self.forked:
+            return
+        if not self.left:
+            try:
+                self._node.leave()
+                return
+            except Exception:  # noqa: BLE001 - whatever it is, the exit status must tell of it
+                traceback.print_exc()
+                self._node.abort()
+        elif self._status is None or not self._at_once:
+            return
+        # An exit handler's exception would leave the status at 0.
+        logging.shutdown()
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(self._status or 1)
