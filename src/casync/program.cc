@@ -12,6 +12,8 @@ constexpr int64_t kHeaderFields = 5;
 constexpr int64_t kTaskFields = 7;
 // A partition of one element each of the largest gradient would still be under this.
 constexpr int64_t kMaxItems = int64_t(1) << 28;
+// Of a gradient. No machine holds it, and its bytes, and any codec's payload of it, fit 64 bits.
+constexpr int64_t kMaxElements = int64_t(1) << 48;
 
 [[noreturn]] void Malformed(const std::string& what) {
   throw Error("malformed task program: " + what);
@@ -27,6 +29,7 @@ uint64_t RecvKey(NodeId from, int32_t partition, int32_t step) {
 
 std::shared_ptr<const Program> Program::Parse(const int64_t* flat, int64_t length, int64_t n) {
   if (length < kHeaderFields || flat[0] != kFlatVersion) Malformed("unknown version");
+  if (n < 0 || n > kMaxElements) Malformed("the gradient's size is out of range");
   const int64_t num_partitions = flat[2], num_tasks = flat[3], num_inputs = flat[4];
   for (int64_t count : {num_partitions, num_tasks, num_inputs}) {
     if (count < 0 || count > kMaxItems) Malformed("a count is out of range");
@@ -37,7 +40,13 @@ std::shared_ptr<const Program> Program::Parse(const int64_t* flat, int64_t lengt
   auto program = std::make_shared<Program>();
   program->per_worker_ = flat[1] != 0;
   const int64_t* at = flat + kHeaderFields;
-  for (int64_t i = 0; i < num_partitions; ++i, at += 2) program->partitions_.push_back({at[0], at[1]});
+  for (int64_t i = 0; i < num_partitions; ++i, at += 2) {
+    const Partition p = {at[0], at[1]};
+    if (p.offset < 0 || p.count < 0 || p.offset > n || p.count > n - p.offset) {
+      Malformed("a partition lies outside the gradient");
+    }
+    program->partitions_.push_back(p);
+  }
   const int64_t* inputs = at + kTaskFields * num_tasks;
   for (int64_t i = 0; i < num_tasks; ++i, at += kTaskFields) {
     Task task;
@@ -50,7 +59,9 @@ std::shared_ptr<const Program> Program::Parse(const int64_t* flat, int64_t lengt
     if (at[3] >= 0) task.peer = NodeId::Unpack(static_cast<uint32_t>(at[3]));
     if (at[4] < 0 || at[4] > 0xffff) Malformed("a number of terms is out of range");
     task.terms = static_cast<int32_t>(at[4]);
-    if (at[5] < 0 || at[6] < 0 || at[5] + at[6] > num_inputs) Malformed("inputs are out of range");
+    if (at[5] < 0 || at[6] < 0 || at[5] > num_inputs || at[6] > num_inputs - at[5]) {
+      Malformed("inputs are out of range");
+    }
     for (int64_t j = 0; j < at[6]; ++j) {
       const int64_t input = inputs[at[5] + j];
       if (input != kGradient && (input < 0 || input >= i)) Malformed("an input comes after its task");
@@ -59,7 +70,7 @@ std::shared_ptr<const Program> Program::Parse(const int64_t* flat, int64_t lengt
     program->tasks_.push_back(std::move(task));
   }
   program->Derive();
-  program->Check(n);
+  program->Check();
   return program;
 }
 
@@ -110,12 +121,7 @@ void Program::Derive() {
   shard_ = local_partitions_.empty() ? Partition{0, 0} : Partition{begin, end - begin};
 }
 
-void Program::Check(int64_t n) const {
-  for (const Partition& p : partitions_) {
-    if (p.offset < 0 || p.count < 0 || p.offset > n || p.count > n - p.offset) {
-      Malformed("a partition lies outside the gradient");
-    }
-  }
+void Program::Check() const {
   for (const Task& task : tasks_) {
     const size_t arity = task.inputs.size();
     const bool ok = task.op == Op::kRecv    ? arity == 0

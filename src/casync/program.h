@@ -81,7 +81,7 @@ class Program {
 
  private:
   void Derive();
-  void Check(int64_t n) const;
+  void Check() const;
 
   bool per_worker_ = false;
   std::vector<Partition> partitions_;

@@ -1,6 +1,7 @@
 #include <cstdlib>
 #include <limits>
 
+#include "common/log.h"
 #include "van/handshake.h"
 #include "van/postoffice.h"
 
@@ -42,6 +43,35 @@ int OptionalNumber(const char* name, int otherwise, int low, int high) {
   return value.empty() ? otherwise : Number(name, value, low, high);
 }
 
+/// HMAC-SHA-256 keeps what a shorter one has; a login name or "secret" can be guessed.
+constexpr size_t kMinSecretBytes = 16;
+
+/// Who knows the secret can join the job, and who can join can run code on its servers.
+std::string Secret() {
+  const std::string secret = Text("HIPRESS_SECRET"), allow = Text("HIPRESS_ALLOW_NO_SECRET");
+  if (!allow.empty() && allow != "0" && allow != "1") {
+    throw Error("environment variable HIPRESS_ALLOW_NO_SECRET is '" + allow +
+                "', but must be 0 or 1");
+  }
+  if (secret.empty() && allow == "1") {
+    LogWarning("no secret (HIPRESS_ALLOW_NO_SECRET=1): every user of this machine can join the job "
+               "and run code as this one");
+    return secret;
+  }
+  if (secret.empty()) {
+    throw Error("environment variable HIPRESS_SECRET is not set; it holds the job's secret, at "
+                "least " + std::to_string(kMinSecretBytes) + " characters, the same for every "
+                "process of the job: tools/launch.py makes one, and so does `openssl rand -hex 32` "
+                "(HIPRESS_ALLOW_NO_SECRET=1 does without, on a machine that nobody else uses)");
+  }
+  if (secret.size() < kMinSecretBytes) {
+    throw Error("environment variable HIPRESS_SECRET has " + std::to_string(secret.size()) +
+                " characters, but must have at least " + std::to_string(kMinSecretBytes) +
+                ": `openssl rand -hex 32` makes one");
+  }
+  return secret;
+}
+
 }  // namespace
 
 JobOptions JobOptions::FromEnvironment() {
@@ -75,7 +105,7 @@ JobOptions JobOptions::FromEnvironment() {
   options.wait_timeout =
       std::chrono::seconds(OptionalNumber("HIPRESS_TIMEOUT", 600, 1, std::numeric_limits<int>::max()));
   options.num_threads = OptionalNumber("HIPRESS_NUM_THREADS", 0, 0, 256);
-  options.van.secret = Text("HIPRESS_SECRET");
+  options.van.secret = Secret();
   options.van.interface = Text("DMLC_INTERFACE");
   const std::string tls = Text("HIPRESS_TLS");
   if (!tls.empty()) options.van.tls = tls;

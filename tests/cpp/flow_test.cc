@@ -235,7 +235,7 @@ TEST(Program, RefusesMalformedForms) {
   EXPECT_THROW(good.Parse(99), Error);  // a partition outside
   const std::vector<int64_t> flat = good.Flat();
   for (size_t i = 0; i < flat.size(); ++i) {
-    for (const int64_t value : {int64_t(-2), int64_t(1) << 40}) {
+    for (const int64_t value : {int64_t(-2), int64_t(1) << 40, INT64_MAX, INT64_MIN}) {
       std::vector<int64_t> bad = flat;
       bad[i] = value;
       try {
@@ -245,6 +245,27 @@ TEST(Program, RefusesMalformedForms) {
     }
     EXPECT_THROW(Program::Parse(flat.data(), int64_t(i), 100), Error);
   }
+}
+
+TEST(Program, RefusesNumbersWhoseSumWraps) {
+  FlatProgram good(100, 1);
+  good.Add(Op::kEncode, 0, -1, {-1});
+  const std::vector<int64_t> flat = good.Flat();
+  const size_t offset = 5, count = 6, first_input = 7 + 5, num_inputs = 7 + 6;
+  const auto parse = [&](size_t a, int64_t x, size_t b, int64_t y, int64_t n) {
+    std::vector<int64_t> bad = flat;
+    bad[a] = x;
+    bad[b] = y;
+    Program::Parse(bad.data(), int64_t(bad.size()), n);
+  };
+  EXPECT_THROW(parse(first_input, INT64_MAX, num_inputs, 1, 100), Error);
+  EXPECT_THROW(parse(first_input, 1, num_inputs, INT64_MAX, 100), Error);
+  EXPECT_THROW(parse(offset, INT64_MAX, count, 100, 100), Error);
+  EXPECT_THROW(parse(offset, 1, count, INT64_MAX, INT64_MAX), Error);
+  // Four bytes an element would make no byte at all of this.
+  EXPECT_THROW(parse(offset, 0, count, int64_t(1) << 62, int64_t(1) << 62), Error);
+  EXPECT_THROW(parse(offset, 0, count, 100, -1), Error);
+  EXPECT_NO_THROW(parse(offset, 0, count, 100, 100));
 }
 
 }  // namespace

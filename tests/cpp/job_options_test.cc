@@ -33,11 +33,13 @@ TEST(Roster, MalformedTextsAreProtocolErrors) {
   EXPECT_THROW(Roster::Parse("hipress-roster-1 worker 7 1\nworker 0 h:1\n"), ProtocolError);
 }
 
+constexpr const char* kSecret = "0123456789abcdef";
+
 TEST(JobOptions, TheEnvironmentIsCheckedVariableByVariable) {
   const std::map<std::string, std::string> good = {
       {"DMLC_ROLE", "worker"},     {"DMLC_PS_ROOT_URI", "10.0.0.1"}, {"DMLC_PS_ROOT_PORT", "9091"},
       {"DMLC_NUM_WORKER", "4"},    {"DMLC_NUM_SERVER", "2"},         {"DMLC_WORKER_ID", "3"},
-      {"HIPRESS_SECRET", "s"},     {"DMLC_INTERFACE", "eth0"},       {"HIPRESS_TLS", "on"},
+      {"HIPRESS_SECRET", kSecret},    {"DMLC_INTERFACE", "eth0"},       {"HIPRESS_TLS", "on"},
       {"DMLC_NODE_HOST", "10.0.0.7"}, {"HIPRESS_START_TIMEOUT", "7"},
       {"HIPRESS_TIMEOUT", "9"},       {"HIPRESS_NUM_THREADS", "3"}};
   const auto error_with = [&](const std::string& name, const char* value) {
@@ -59,7 +61,7 @@ TEST(JobOptions, TheEnvironmentIsCheckedVariableByVariable) {
   EXPECT_EQ(options.num_workers, 4);
   EXPECT_EQ(options.num_servers, 2);
   EXPECT_EQ(options.wanted_rank, 3);
-  EXPECT_EQ(options.van.secret, "s");
+  EXPECT_EQ(options.van.secret, kSecret);
   EXPECT_EQ(options.van.interface, "eth0");
   EXPECT_EQ(options.van.tls, "on");
   EXPECT_EQ(options.node_host, "10.0.0.7");
@@ -81,6 +83,10 @@ TEST(JobOptions, TheEnvironmentIsCheckedVariableByVariable) {
            {"DMLC_NUM_WORKER", "-1", "DMLC_NUM_WORKER is '-1', but must be a whole number from 1 to"},
            {"DMLC_NUM_SERVER", "many", "DMLC_NUM_SERVER is 'many'"},
            {"DMLC_WORKER_ID", "4", "DMLC_WORKER_ID is '4', but must be a whole number from -1 to 3"},
+           {"HIPRESS_SECRET", nullptr, "environment variable HIPRESS_SECRET is not set; it holds the job's"},
+           {"HIPRESS_SECRET", "", "environment variable HIPRESS_SECRET is not set; it holds the job's"},
+           {"HIPRESS_SECRET", "0123456789abcde", "HIPRESS_SECRET has 15 characters, but must have at least 16"},
+           {"HIPRESS_ALLOW_NO_SECRET", "yes", "HIPRESS_ALLOW_NO_SECRET is 'yes', but must be 0 or 1"},
            {"HIPRESS_TLS", "yes", "HIPRESS_TLS is 'yes', but must be auto, on or off"},
            {"HIPRESS_START_TIMEOUT", "0", "HIPRESS_START_TIMEOUT is '0'"},
            {"HIPRESS_TIMEOUT", "60s", "HIPRESS_TIMEOUT is '60s', but must be a whole number from 1 to"},
@@ -89,6 +95,13 @@ TEST(JobOptions, TheEnvironmentIsCheckedVariableByVariable) {
            {"HIPRESS_HEARTBEAT_INTERVAL_MS", "3000", "must be at least twice"}}) {
     EXPECT_HAS(error_with(c.name, c.value), c.error);
   }
+  // Only who says so in so many words goes without, and a short one is no permission.
+  setenv("HIPRESS_ALLOW_NO_SECRET", "1", 1);
+  EXPECT_EQ(error_with("HIPRESS_SECRET", nullptr), "");
+  EXPECT_HAS(error_with("HIPRESS_SECRET", "short"), "has 5 characters");
+  setenv("HIPRESS_ALLOW_NO_SECRET", "0", 1);
+  EXPECT_HAS(error_with("HIPRESS_SECRET", nullptr), "HIPRESS_SECRET is not set");
+  unsetenv("HIPRESS_ALLOW_NO_SECRET");
   for (const auto& entry : good) unsetenv(entry.first.c_str());
 }
 

@@ -217,7 +217,7 @@ BASE = {
     "DMLC_PS_ROOT_PORT": "{port}",
     "DMLC_NUM_WORKER": "1",
     "DMLC_NUM_SERVER": "1",
-    "HIPRESS_SECRET": "s",
+    "HIPRESS_SECRET": "0123456789abcdef",
     "HIPRESS_START_TIMEOUT": "2",
 }
 

@@ -1,0 +1,99 @@
+"""No secret, no job: who does not know it neither joins nor is heard."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+from cluster import Cluster, base_environment, free_port
+
+NODE = "from hipress.node import Node\nNode()"
+MXNET = "import mxnet_hipress, mxnet as mx\nmx.kv.create('dist_sync_hipress')"
+TENSORFLOW = "import hipress.tensorflow.job as hvd\nhvd.init()"
+"""The part of the package that joins; it does not import TensorFlow."""
+SERVER = (sys.executable, "-c", "from hipress.node import Node; Node().serve()")
+
+
+def start(code: str, role: str, port: int, **env: str) -> subprocess.CompletedProcess:
+    """Runs one process of a job of one worker and one server."""
+    job = {
+        "DMLC_ROLE": role, "DMLC_PS_ROOT_URI": "127.0.0.1", "DMLC_PS_ROOT_PORT": str(port),
+        "DMLC_NUM_WORKER": "1", "DMLC_NUM_SERVER": "1", "HIPRESS_START_TIMEOUT": "5",
+    }  # fmt: skip
+    clean = {k: v for k, v in base_environment().items() if k != "HIPRESS_SECRET"}
+    return subprocess.run(
+        [sys.executable, "-c", code], env={**clean, **job, **env},
+        capture_output=True, text=True, timeout=60, check=False,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("secret", [None, "", "fifteen letters"])
+@pytest.mark.parametrize(
+    ("code", "role"),
+    [(NODE, "worker"), (NODE, "server"), (NODE, "scheduler"), (MXNET, "worker"),
+     ("import mxnet_hipress", "server"), (TENSORFLOW, "worker")],
+    ids=["node", "server", "scheduler", "mxnet", "mxnet server", "tensorflow"],
+)  # fmt: skip
+def test_a_process_without_a_secret_does_not_start(code, role, secret):
+    ended = start(code, role, free_port(), **({} if secret is None else {"HIPRESS_SECRET": secret}))
+    assert ended.returncode == 1, ended.stderr
+    what = "has 15 characters, but must have at least 16" if secret else "is not set"
+    assert f"HIPRESS_SECRET {what}" in ended.stderr.splitlines()[-1]
+    assert "openssl rand -hex 32" in ended.stderr.splitlines()[-1]
+
+
+@pytest.mark.parametrize("env", [{"HIPRESS_ALLOW_NO_SECRET": "1"}, {"HIPRESS_SECRET": "x" * 32}])
+def test_a_stranger_cannot_register_as_a_worker(env):
+    """It is refused with a sentence, and the job, which waits for its worker, goes on."""
+    program = """
+        import time
+        import numpy as np
+        from hipress.node import Node
+        time.sleep(1.5)  # the stranger comes first
+        with Node() as node:
+            node.init_array(0, np.ones(4, np.float32))
+            print("trained as", node.rank)
+    """
+    with Cluster(program, workers=1, servers=1, server_command=SERVER) as cluster:
+        stranger = start(NODE, "worker", cluster.port, DMLC_WORKER_ID="0", **env)
+        results = {result.name: result for result in cluster.wait(60)}
+    assert stranger.returncode == 1, stranger.stderr
+    assert "another job secret" in stranger.stderr, stranger.stderr
+    assert "trained as 0" in results["worker 0"].output
+    assert [result.returncode for result in results.values()] == [0, 0, 0], results
+
+
+def test_a_job_may_do_without_where_that_is_said():
+    program = """
+        import numpy as np
+        from hipress.node import Node
+        with Node() as node:
+            node.init_array(0, np.ones(4, np.float32))
+            print("trained")
+    """
+    env = {"HIPRESS_SECRET": "", "HIPRESS_ALLOW_NO_SECRET": "1"}
+    with Cluster(program, workers=1, servers=1, server_command=SERVER, env=env) as cluster:
+        results = {result.name: result for result in cluster.wait(60)}
+    assert "trained" in results["worker 0"].output
+    assert "every user of this machine can join the job" in results["worker 0"].output
+
+
+def test_nothing_shows_the_secret():
+    """Neither arguments, which every user of a machine can read, nor what processes write."""
+    secret = "a-secret-that-can-be-found-again"
+    program = """
+        import pathlib, numpy as np
+        from hipress.node import Node
+        node = Node()
+        lines = [p.read_bytes() for p in pathlib.Path("/proc").glob("[0-9]*/cmdline") if p.exists()]
+        print("arguments show it:", any(b"that-can-be-found-" + b"again" in line for line in lines))
+        node.init_array(0, np.ones(4, np.float32))
+        raise RuntimeError("so that all say something")
+    """
+    env = {"HIPRESS_SECRET": secret, "HIPRESS_LOG": "debug"}
+    with Cluster(program, workers=1, servers=1, server_command=SERVER, env=env) as cluster:
+        results = {result.name: result for result in cluster.wait(60)}
+    assert "arguments show it: False" in results["worker 0"].output
+    assert not [name for name, result in results.items() if secret in result.output]
