@@ -68,6 +68,7 @@ nightly: build  ## codecs on 2^24 elements, bit for bit; jobs whose processes ar
 	@$(PY) tests/nightly/chaos.py
 	@$(PY) tests/nightly/chaos_torch.py
 	@$(PY) tests/nightly/chaos_mxnet.py
+	@$(PY) tests/nightly/cables.py
 
 # Every instruction set's decoders, compiled with sanitizers into a folder of their own.
 FUZZ_FLAGS := -DHIPRESS_BUILD_TESTS=ON -DHIPRESS_SANITIZE=address,undefined

@@ -18,6 +18,7 @@ itself. What is divided with the rest is the latency of the links, some 50 us, a
 from __future__ import annotations
 
 import argparse
+import itertools
 import os
 import re
 import shutil
@@ -31,7 +32,7 @@ from typing import Any
 PREFIX = "hipress-bench"
 _NAME = re.compile(rf"^{PREFIX}-(\d+)-\d+-\w+$")
 _COMMAND_TIMEOUT = 20  # seconds; `ip` and `tc` answer in milliseconds
-_counter = 0
+_numbers = itertools.count(1)  # of networks, which threads may make side by side
 
 _RECEIVER = """
 import socket, sys, time
@@ -145,12 +146,10 @@ class ShapedNetwork:
             raise ValueError(f"nodes is {nodes}; allowed are 1 to 250")
         if not 1 <= dilation < float("inf"):
             raise ValueError(f"dilation is {dilation}; allowed are 1 and more")
-        global _counter
-        _counter += 1
         self.nodes, self.rate, self.burst, self.latency = nodes, rate, burst, latency
         self.verify, self.dilation = verify, dilation
         self.measured_bits_per_second: float | None = None
-        self._id = f"{PREFIX}-{os.getpid()}-{_counter}"
+        self._id = f"{PREFIX}-{os.getpid()}-{next(_numbers)}"
         self._switch = f"{self._id}-sw"
 
     def namespace(self, node: int) -> str:
@@ -174,6 +173,14 @@ class ShapedNetwork:
     ) -> subprocess.Popen:
         """Starts a process on a node; `keywords` go to subprocess.Popen."""
         return subprocess.Popen(self.command(node, command), env=env, **keywords)
+
+    def cut(self, node: int) -> None:
+        """Pulls a node's cable at the switch: nothing gets through, and neither end is told."""
+        _run("ip", "-n", self._switch, "link", "set", f"port{node}", "down")
+
+    def mend(self, node: int) -> None:
+        """Puts the cable back."""
+        _run("ip", "-n", self._switch, "link", "set", f"port{node}", "up")
 
     def seconds(self, measured: float) -> float:
         """What so many seconds of this machine's clock are in dilated time."""

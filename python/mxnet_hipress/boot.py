@@ -29,7 +29,7 @@ def main() -> int:
         print(f"hipress {role}: {error}", file=sys.stderr, flush=True)
         return 1
 
-    server = None
+    node = server = None
     name = role
     try:
         node = Node()
@@ -40,6 +40,8 @@ def main() -> int:
         return 0
     except (HipressError, ImportError) as error:
         print(f"hipress {name}: {error}", file=sys.stderr, flush=True)
+        if node is not None:
+            node.abort()  # not before the others have the news of what ended this node
         return 1
     finally:
         if server is not None:

@@ -2,10 +2,12 @@
 
 #include <asio/ip/tcp.hpp>
 
+#include <sys/resource.h>
 #include <sys/socket.h>
 
 #include <algorithm>
 #include <cerrno>
+#include <climits>
 #include <cstring>
 
 #include "common/log.h"
@@ -20,6 +22,17 @@ using std::chrono::steady_clock;
 constexpr std::chrono::seconds kHandshakeTime{5};
 /// Strangers at a time; beyond it the one that has dawdled longest goes.
 constexpr size_t kMaxPending = 256;
+/// Of the descriptors that the process may have, those that strangers do not get.
+constexpr int kReserved = 64;
+
+/// The first descriptor that is kept for the job: the kernel gives the lowest one that is free, so
+/// its number tells how many are in use.
+int FirstReserved() {
+  rlimit limit;
+  if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur > INT_MAX) return INT_MAX;
+  const int all = static_cast<int>(limit.rlim_cur);
+  return all - std::min(kReserved, all / 4);
+}
 
 }  // namespace
 
@@ -227,6 +240,10 @@ void Acceptor::AcceptAll() {
     if (fd.get() < 0) {
       if (errno == EAGAIN) return Wait();
       if (errno == EINTR || errno == ECONNABORTED) continue;
+      if ((errno == EMFILE || errno == ENFILE) && !pending_.empty()) {
+        pending_.front()->Refuse("was too slow in a crowd of callers");
+        continue;
+      }
       // Out of descriptors or memory: the connection stays in the backlog; try again soon.
       pause_.expires_after(std::chrono::milliseconds(100));
       pause_.async_wait([this](const asio::error_code& error) {
@@ -234,7 +251,10 @@ void Acceptor::AcceptAll() {
       });
       return;
     }
-    if (pending_.size() >= kMaxPending) pending_.front()->Refuse("was too slow in a crowd of callers");
+    const bool crowded = pending_.size() >= kMaxPending || fd.get() >= FirstReserved();
+    if (crowded && !pending_.empty()) {
+      pending_.front()->Refuse("was too slow in a crowd of callers");
+    }
     Tune(fd.get(), 2 * options_.heartbeat_timeout);
     pending_.push_back(std::make_shared<PendingHandshake>(this, std::move(fd), remote));
     pending_.back()->Start();

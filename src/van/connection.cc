@@ -271,6 +271,7 @@ void Connection::WriteFailed(ssize_t result) {
 
 void Connection::Discard() {
   const ssize_t n = recv(socket_.native_handle(), nullptr, INT_MAX, MSG_TRUNC | MSG_DONTWAIT);
+  if (n > 0) last_received_ = steady_clock::now();
   if (n > 0 || (n < 0 && (errno == EAGAIN || errno == EINTR))) return WaitReadable();
   Close(true, "was left by this node");
 }
@@ -298,6 +299,12 @@ void Connection::Tick(SteadyTime now, steady_clock::duration stalled) {
     if (flush_scheduled_) return;  // bytes are on their way; another heartbeat would only pile up
   }
   Send(ControlMessage(MessageKind::kHeartbeat), kHeartbeatPriority, nullptr);
+}
+
+bool Connection::Delivered(SteadyTime now) {
+  // Who has gone silent may never acknowledge anything: it is not waited for.
+  return !open_ || Silence(now) > 2 * options_.heartbeat_interval ||
+         !HasUnacknowledged(socket_.native_handle());
 }
 
 void Connection::Leave() {

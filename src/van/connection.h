@@ -65,6 +65,11 @@ class Connection : public std::enable_shared_from_this<Connection> {
   /// Idempotent; fails what is queued.
   void Close(bool graceful, const std::string& reason);
 
+  /// Since the last byte from the peer.
+  std::chrono::steady_clock::duration Silence(SteadyTime now) const { return now - last_received_; }
+  /// Whether the peer's kernel has all that was sent, or can no longer be heard.
+  bool Delivered(SteadyTime now);
+
   NodeId peer() const { return peer_; }
   void set_peer(NodeId peer) { peer_ = peer; }
   const std::string& address() const { return address_; }

@@ -34,7 +34,7 @@ Mac Sign(const std::string& secret, const char* label, const Transcript& transcr
 
 [[noreturn]] void ThrowBroken(ssize_t result) {
   if (result == 0) throw HandshakeBroken("closed the connection during the handshake");
-  throw HandshakeBroken("the connection broke during the handshake: " + ErrnoText(errno));
+  throw HandshakeBroken("broke the connection during the handshake: " + ErrnoText(errno));
 }
 
 template <typename T>

@@ -59,8 +59,18 @@ class Postoffice::Impl final : public VanReceiver {
   void OnMessage(NodeId from, Message message) override;
   void OnUp(NodeId peer) override;
   void OnDown(NodeId peer, bool graceful, const std::string& reason) override;
+  void OnTick() override;
 
  private:
+  /// A death that a peer tells of while this node still hears the one who is said to be dead.
+  struct Rumour {
+    NodeId node;
+    NodeId from;
+    std::string what;
+    SteadyTime since;
+    std::string lost;  ///< why the connection with `from` is down meanwhile; empty while it is not
+  };
+
   /// A leave (empty text) or a death that the receiver is still to hear of.
   struct Event {
     NodeId node;
@@ -89,6 +99,17 @@ class Postoffice::Impl final : public VanReceiver {
   // postoffice_end.cc
   std::string Describe(NodeId node) const;
   void LostPeer(NodeId peer, bool graceful, const std::string& reason);
+  /// News of a death from `from`. Believed at once, unless this node hears the dead one itself: then
+  /// its own connection decides. If it is still alive when a silent one would have been given up, it
+  /// is who brought the news that is cut off.
+  void OnNews(NodeId node, NodeId from, const std::string& what);
+  /// A connection is down: what that says of the rumours. \return whether all is said by it
+  bool Settle(NodeId peer, bool graceful, const std::string& reason);
+  /// Drops a rumour, as it was believed or not, and looks at the connection that was lost meanwhile.
+  void Drop(const Rumour& rumour);
+  void JudgeRumours();
+  /// Enters a death into the scheduler's books, or a node's own.
+  void Lose(NodeId node, const std::string& what);
   void Die(NodeId node, const std::string& what);
   /// This process will probably end over the death. Its peers, the scheduler too, must hear of the
   /// cause before they see that, or they would name this node. (The scheduler's news may come later,
@@ -125,6 +146,7 @@ class Postoffice::Impl final : public VanReceiver {
   bool aborted_ = false;
   std::string start_failure_;
   std::vector<std::pair<NodeId, std::string>> deaths_;
+  std::vector<Rumour> rumours_;
   std::set<NodeId> up_;  ///< connected to this node
   std::set<NodeId> left_;
   std::vector<Event> events_;

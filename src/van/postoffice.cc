@@ -117,7 +117,10 @@ void Postoffice::Impl::AtScheduler(NodeId from, const Message& message) {
   switch (static_cast<MessageKind>(message.header.kind)) {
     case MessageKind::kRegister: return state_->OnRegister(from, message);
     case MessageKind::kBarrier: return state_->OnBarrier(from, message);
-    case MessageKind::kNodeDown: return state_->OnReport(from, message);
+    case MessageKind::kNodeDown:
+      if (!state_->IsNews(from, message)) return;
+      return OnNews(NodeId::Unpack(static_cast<uint32_t>(message.header.key)), from,
+                    TextOf(message).substr(0, 500) + " (" + from.ToString() + " says so)");
     case MessageKind::kTimeline: CheckMember(from); return timeline_.AtScheduler(from, message);
     default: throw ProtocolError("a scheduler takes no such membership message");
   }
@@ -132,7 +135,7 @@ void Postoffice::Impl::AtNode(NodeId from, const Message& message) {
     if (node != Scheduler() && roster_.addresses.count(node) == 0) {
       throw ProtocolError("news of a node that does not exist");
     }
-    return Die(node, TextOf(message));
+    return OnNews(node, from, TextOf(message));
   }
   if (from != Scheduler()) throw ProtocolError("only the scheduler sends membership messages");
   switch (static_cast<MessageKind>(header.kind)) {

@@ -11,11 +11,15 @@ namespace hipress {
 
 using std::chrono::milliseconds;
 using std::chrono::seconds;
+using std::chrono::steady_clock;
 
 namespace {
 
 /// News of a death overtakes gradients.
 constexpr int kNewsPriority = INT_MAX - 1;
+/// For as long at most a node that ends waits until its news are on their way; on a slow network they
+/// wait behind what the kernel has.
+constexpr milliseconds kTelling{2000};
 
 }  // namespace
 
@@ -67,15 +71,79 @@ void Postoffice::Impl::OnDown(NodeId peer, bool graceful, const std::string& rea
     if (!held_up.empty()) {
       // Others took this node for dead, and leave because of it: it must not blame them.
       const std::string what = Describe(self()) + " died: it was held up for " + held_up;
-      state_ ? state_->Die(self(), what) : Die(self(), what);
-    } else if (state_) {
-      state_->OnDown(peer, graceful, reason);
-    } else {
-      LostPeer(peer, graceful, reason);
+      Lose(self(), what);
+    } else if (!Settle(peer, graceful, reason)) {
+      state_ ? state_->OnDown(peer, graceful, reason) : LostPeer(peer, graceful, reason);
     }
     changed_.notify_all();
   }
   Tell();
+}
+
+void Postoffice::Impl::OnTick() {
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    if (rumours_.empty() || stopping_) return;
+    JudgeRumours();
+    changed_.notify_all();
+  }
+  Tell();
+}
+
+void Postoffice::Impl::Lose(NodeId node, const std::string& what) {
+  state_ ? state_->Die(node, what) : Die(node, what);
+}
+
+void Postoffice::Impl::OnNews(NodeId node, NodeId from, const std::string& what) {
+  const bool own = node == from || node == self();  // nobody knows better
+  if (own || IsDead(node) || !van_->Silence(node)) return Lose(node, what);
+  const bool known = std::any_of(rumours_.begin(), rumours_.end(), [&](const Rumour& rumour) {
+    return rumour.node == node && rumour.from == from;
+  });
+  if (!known) rumours_.push_back({node, from, what, steady_clock::now(), ""});
+}
+
+bool Postoffice::Impl::Settle(NodeId peer, bool graceful, const std::string& reason) {
+  // The oldest one tells cause from effect: each of two that have parted says it of the other.
+  const auto it = std::find_if(rumours_.begin(), rumours_.end(), [peer](const Rumour& rumour) {
+    return rumour.node == peer || rumour.from == peer;
+  });
+  if (it == rumours_.end()) return false;
+  if (it->node == peer) {
+    const Rumour rumour = *it;
+    if (!graceful) Lose(peer, rumour.what);
+    Drop(rumour);
+    return !graceful;
+  }
+  if (graceful) return false;
+  it->lost = reason;  // it ends because of what it told, or it is the one that is cut off
+  return true;
+}
+
+void Postoffice::Impl::Drop(const Rumour& rumour) {
+  rumours_.erase(std::remove_if(rumours_.begin(), rumours_.end(),
+                                [&](const Rumour& other) {
+                                  return other.node == rumour.node && other.from == rumour.from;
+                                }),
+                 rumours_.end());
+  if (rumour.lost.empty() || IsDead(rumour.from)) return;
+  if (Settle(rumour.from, false, rumour.lost)) return;
+  state_ ? state_->OnDown(rumour.from, false, rumour.lost)
+         : LostPeer(rumour.from, false, rumour.lost);
+}
+
+void Postoffice::Impl::JudgeRumours() {
+  const auto now = steady_clock::now();
+  for (const Rumour& rumour : std::vector<Rumour>(rumours_)) {
+    if (now - rumour.since < options_.van.heartbeat_timeout) continue;
+    const auto silence = van_->Silence(rumour.node);
+    if (silence && *silence > 2 * options_.van.heartbeat_interval) continue;  // soon it is given up
+    if (silence) {
+      Lose(rumour.from, Describe(rumour.from) + " died: it is cut off from " +
+                            rumour.node.ToString() + ", which is alive");
+    }
+    Drop(rumour);
+  }
 }
 
 std::string Postoffice::Impl::Describe(NodeId node) const {
@@ -131,7 +199,7 @@ void Postoffice::Impl::SendNews(NodeId to, Message message, int priority) {
 }
 
 void Postoffice::Impl::AwaitTold(std::unique_lock<std::mutex>* lock) {
-  changed_.wait_for(*lock, milliseconds(500), [this] { return untold_ == 0; });
+  changed_.wait_for(*lock, kTelling, [this] { return untold_ == 0; });
 }
 
 bool Postoffice::Impl::IsDead(NodeId node) const {

@@ -170,15 +170,15 @@ void SchedulerState::OnDown(NodeId peer, bool graceful, const std::string& reaso
   for (uint64_t kind = 0; kind < kBarrierKinds; ++kind) CheckBarrier(kind);
 }
 
-void SchedulerState::OnReport(NodeId from, const Message& message) {
+bool SchedulerState::IsNews(NodeId from, const Message& message) const {
   const NodeId node = NodeId::Unpack(static_cast<uint32_t>(message.header.key));
   if (!Knows(from)) throw ProtocolError("it reports a death but is no member of the job");
   if (!Knows(node)) throw ProtocolError("it reports the death of a node that does not exist");
-  if (!Lives(node) || dead_.count(from) != 0) return;
-  Die(node, TextOf(message).substr(0, 500) + " (" + from.ToString() + " says so)");
+  return Lives(node) && dead_.count(from) == 0;
 }
 
 void SchedulerState::Die(NodeId node, const std::string& what) {
+  if (dead_.count(node) != 0) return;
   dead_.insert(node);
   LogWarning(what);
   GiveUp(what);

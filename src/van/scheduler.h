@@ -33,8 +33,9 @@ class SchedulerState {
   /// These throw ProtocolError when the message makes no sense.
   void OnRegister(NodeId from, const Message& message);
   void OnBarrier(NodeId from, const Message& message);
-  /// A node says that it has lost another.
-  void OnReport(NodeId from, const Message& message);
+  /// A node says that it has lost another. \return whether that other is not known to be gone
+  /// \throw ProtocolError
+  bool IsNews(NodeId from, const Message& message) const;
   void OnDown(NodeId peer, bool graceful, const std::string& reason);
   /// Tells all that are left; `what` is a full sentence.
   void Die(NodeId node, const std::string& what);

@@ -24,6 +24,9 @@ using std::chrono::milliseconds;
 using std::chrono::steady_clock;
 using ConnectionPtr = std::shared_ptr<Connection>;
 
+/// How much longer than asked a van that stops waits for what is on its way to peers that it hears.
+constexpr milliseconds kMaxDelivery{3000};
+
 /// Everything of a TCP van; see TcpVan for why it is apart.
 class TcpCore final : public ConnectionOwner {
  public:
@@ -121,10 +124,7 @@ class TcpCore final : public ConnectionOwner {
     if (!thread_.joinable()) return;
     asio::post(io_, [this, linger, goodbye] {
       acceptor_->Stop();
-      timer_.expires_after(linger);
-      timer_.async_wait([this](const asio::error_code& error) {
-        if (!error) Finish();
-      });
+      Linger(linger, steady_clock::now() + linger + kMaxDelivery);
       for (const ConnectionPtr& connection : Snapshot()) {
         goodbye ? connection->Leave() : connection->HangUp();
       }
@@ -144,6 +144,13 @@ class TcpCore final : public ConnectionOwner {
     if (now - last_tick_ > limit) return SecondsText(now - last_tick_);
     const bool recent = now - held_up_until_ < options_.heartbeat_timeout;
     return recent && held_up_ > limit ? SecondsText(held_up_) : "";
+  }
+
+  std::optional<steady_clock::duration> Silence(NodeId peer) {
+    std::lock_guard<std::mutex> lock(mutex_);
+    const auto it = peers_.find(peer);
+    if (it == peers_.end()) return {};
+    return it->second->Silence(steady_clock::now());
   }
 
   const VanCounters& counters() const { return counters_; }
@@ -266,9 +273,25 @@ class TcpCore final : public ConnectionOwner {
       held_up_until_ = now;
     }
     for (const ConnectionPtr& connection : Snapshot()) connection->Tick(now, stalled);
+    if (!stopping_) receiver_->OnTick();
     timer_.expires_at(now + interval);
     timer_.async_wait([this](const asio::error_code& error) {
       if (!error && !stopping_) Tick();
+    });
+  }
+
+  /// Finishes after `time`, or, while what was sent is still on its way, a little later, until then.
+  void Linger(milliseconds time, SteadyTime until) {
+    timer_.expires_after(time);
+    timer_.async_wait([this, until](const asio::error_code& error) {
+      if (error) return;
+      const auto now = steady_clock::now();
+      const std::vector<ConnectionPtr> all = Snapshot();
+      const bool delivered = std::all_of(all.begin(), all.end(), [now](const ConnectionPtr& c) {
+        return c->Delivered(now);
+      });
+      if (delivered || now >= until) return Finish();
+      Linger(milliseconds(20), until);
     });
   }
 
@@ -324,6 +347,9 @@ class TcpVan final : public Van {
     core_->Send(to, std::move(message), priority, std::move(done));
   }
   std::string HeldUp() const override { return core_->HeldUp(); }
+  std::optional<steady_clock::duration> Silence(NodeId peer) const override {
+    return core_->Silence(peer);
+  }
   const VanCounters& counters() const override { return core_->counters(); }
   void Stop(milliseconds linger) override {
     if (getpid() == creator_) core_->Stop(linger, true);

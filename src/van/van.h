@@ -14,6 +14,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "van/message.h"
@@ -42,6 +43,8 @@ class VanReceiver {
   /// Exactly once per peer that was up. `graceful`: it said goodbye first. `reason`: a full clause,
   /// e.g. "closed the connection without saying goodbye", "has been silent for 3.0 s".
   virtual void OnDown(NodeId peer, bool graceful, const std::string& reason) = 0;
+  /// Several times in a heartbeat interval, by vans that keep time.
+  virtual void OnTick() {}
 };
 
 /// Monotonic counters, readable from any thread.
@@ -66,7 +69,9 @@ struct VanOptions {
   std::string tls = "auto";
   bool shared_memory = true;     ///< lend large payloads to peers on this host (van/lending.h)
   std::chrono::milliseconds heartbeat_interval{1000};
-  std::chrono::milliseconds heartbeat_timeout{3500};   ///< silence after which a peer is down
+  /// Silence after which a peer is down. TCP sends again at 0.2, 0.6, 1.4, 3.0, 6.2 s and so on: after a
+  /// cut of t seconds it takes up to another t until the first byte is through.
+  std::chrono::milliseconds heartbeat_timeout{12000};
   std::chrono::milliseconds connect_timeout{60000};    ///< retried until then (peers start late)
   uint64_t max_payload_bytes = uint64_t(1) << 32;      ///< a larger one is refused unread
 };
@@ -93,12 +98,16 @@ class Van {
   /// For how long ("4.1 s") the van's thread did not run, until just now or a moment ago; empty
   /// unless that was so long that peers may have taken this node for dead. On the van's thread.
   virtual std::string HeldUp() const { return ""; }
+  /// Seconds since a connected peer's last byte was read, and a peer is heard from at least once in a
+  /// heartbeat interval; nothing if it is not connected, or this van keeps no time. On the van's thread.
+  virtual std::optional<std::chrono::steady_clock::duration> Silence(NodeId peer) const { return {}; }
   virtual const VanCounters& counters() const = 0;
   /// Says goodbye, flushes what is queued (bounded by `linger`), closes, joins the thread. Idempotent.
   virtual void Stop(std::chrono::milliseconds linger = std::chrono::milliseconds(2000)) = 0;
   /// Closes without goodbye, so that the peers see a failure; joins the thread. Idempotent. What is
   /// queued is dropped, but what was sent (done(true)) arrives: waits, at most `linger`, until the
-  /// peers have read it and close, too.
+  /// peers have read it and close, too; and longer while bytes that they have not acknowledged are
+  /// still on their way to peers that can be heard.
   virtual void Abort(std::chrono::milliseconds linger = std::chrono::milliseconds(500)) = 0;
 };
 

@@ -246,14 +246,56 @@ TEST(Postoffice, SchedulersDeathIsNoticedByAll) {
   }
 }
 
-TEST(Postoffice, NewsOfADeathGoOnToTheScheduler) {
+TEST(Postoffice, NewsOfADeathAreToldByWhoSeesItToo) {
   Job job(2, 1);
   job.StartAll();
-  // Server 0 may leave over it, and the scheduler must not be the one that does not know why.
   job.worker(1).office.Send(Server(0), NodeDown(Worker(0), "worker 0 died: it is a test"));
-  ASSERT_TRUE(job.scheduler().AwaitDeath());
-  EXPECT_EQ(job.scheduler().deaths[0].first, Worker(0));
-  EXPECT_EQ(job.scheduler().deaths[0].second, "worker 0 died: it is a test (server 0 says so)");
+  // They hear worker 0 themselves, and wait for what their own connections say.
+  std::this_thread::sleep_for(milliseconds(300));
+  EXPECT_TRUE(job.server(0).deaths.empty());
+  job.worker(0).office.Abort();
+  for (Node* node : {&job.server(0), &job.scheduler(), &job.worker(1)}) {
+    ASSERT_TRUE(node->AwaitDeath());
+    EXPECT_EQ(node->deaths[0].first, Worker(0));
+  }
+  EXPECT_EQ(job.server(0).deaths[0].second, "worker 0 died: it is a test");
+}
+
+TEST(Postoffice, ANodeThatIsCutOffIsNotBelievedAgainstALiveConnection) {
+  Job job(2, 1);
+  job.StartAll();
+  // Worker 1 no longer hears the server, says so to the scheduler, and ends over it.
+  job.worker(1).office.Send(Scheduler(), NodeDown(Server(0), "server 0 died: it is a test"));
+  std::this_thread::sleep_for(milliseconds(100));
+  job.worker(1).office.Abort();
+  // The server sees that end at once; the scheduler, which knows why, waits whether it is true.
+  for (Node* node : {&job.server(0), &job.scheduler(), &job.worker(0)}) {
+    ASSERT_TRUE(node->AwaitDeath());
+    EXPECT_EQ(node->deaths[0].first, Worker(1)) << node->deaths[0].second;
+  }
+  EXPECT_HAS(job.scheduler().office.WaitForEnd(), "worker 1");
+}
+
+TEST(Postoffice, ACutOffNodeThatToldEverybodyIsNamedByAll) {
+  Job job(2, 1);
+  job.StartAll();
+  for (const NodeId to : {Scheduler(), Server(0)}) {
+    const NodeId lost = to == Scheduler() ? Server(0) : Scheduler();
+    job.worker(1).office.Send(to, NodeDown(lost, lost.ToString() + " died: it is a test"));
+  }
+  std::this_thread::sleep_for(milliseconds(100));
+  const auto begin = std::chrono::steady_clock::now();
+  job.worker(1).office.Abort();
+  for (Node* node : {&job.server(0), &job.scheduler(), &job.worker(0)}) {
+    ASSERT_TRUE(node->AwaitDeath());
+    EXPECT_EQ(node->deaths[0].first, Worker(1)) << node->deaths[0].second;
+    EXPECT_HAS(node->deaths[0].second, "died: it is cut off from ");
+    EXPECT_HAS(node->deaths[0].second, ", which is alive");
+  }
+  // Not before a silent one would have been given up (1.5 s here), and soon after.
+  const auto took = std::chrono::steady_clock::now() - begin;
+  EXPECT_GT(took, seconds(1));
+  EXPECT_LT(took, seconds(5));
 }
 
 TEST(Postoffice, ANodeThatWasHeldUpDoesNotBlameThoseWhoLeaveBecauseOfIt) {

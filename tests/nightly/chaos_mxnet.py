@@ -153,6 +153,7 @@ class Job:
             env = {
                 "HIPRESS_START_TIMEOUT": str(TIMEOUT),
                 "HIPRESS_TIMEOUT": str(TIMEOUT),
+                "HIPRESS_HEARTBEAT_TIMEOUT_MS": "3500",
                 "PYTHONFAULTHANDLER": "1",
                 "OMP_NUM_THREADS": "1",
                 "TMPDIR": str(scratch),

@@ -37,7 +37,8 @@ class Strike:
 
 
 def draw_pause(dice: random.Random) -> float:
-    """How long a process is stopped: around the silence that is death (3.5 s), or for good."""
+    """How long a process is stopped: around the silence that is death in these jobs (3.5 s), or
+    for good."""
     return dice.choice([0.0, dice.uniform(0.2, 2), dice.uniform(2, 5), dice.uniform(5, 9)])
 
 

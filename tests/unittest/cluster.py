@@ -20,8 +20,12 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from hipress.launcher.supervisor import PR_SET_PDEATHSIG, prctl
+
+if TYPE_CHECKING:
+    from netns import ShapedNetwork
 
 ROOT = Path(__file__).resolve().parents[2]
 BOOT = [sys.executable, "-m", "mxnet_hipress.boot"]
@@ -78,6 +82,7 @@ class Cluster:
     :param server_command: command of the scheduler and of the servers
     :param env: variables for all processes, `worker_env(rank)` more for one worker
     :param args: arguments of the script
+    :param network: runs each process on a node of it (:meth:`node_of`) instead of on loopback
     """
 
     def __init__(
@@ -91,18 +96,21 @@ class Cluster:
         args: Sequence[str] = (),
         worker_env: Callable[[int], Mapping[str, str]] | None = None,
         launched: bool = True,
+        network: ShapedNetwork | None = None,
     ) -> None:
+        self._network = network
         self._dir = tempfile.TemporaryDirectory(prefix="hipress-test-")
         self.path = Path(self._dir.name)
         self.processes: dict[str, subprocess.Popen] = {}
-        self.port = free_port()
+        self.port = 9091 if network else free_port()
         job = {
-            "DMLC_PS_ROOT_URI": "127.0.0.1",
+            "DMLC_PS_ROOT_URI": network.address(0) if network else "127.0.0.1",
             "DMLC_PS_ROOT_PORT": str(self.port),
             "DMLC_NUM_WORKER": str(workers),
             "DMLC_NUM_SERVER": str(servers),
-            "DMLC_NODE_HOST": "127.0.0.1",
             "HIPRESS_SECRET": secrets.token_hex(32),
+            # A stopped process is noticed by its silence, and tests need not wait for long.
+            "HIPRESS_HEARTBEAT_TIMEOUT_MS": "3500",
         }
         if launched:
             job["HIPRESS_LAUNCHED"] = "1"
@@ -140,7 +148,16 @@ class Cluster:
         script.write_text(textwrap.dedent(worker))
         return script
 
+    def node_of(self, name: str) -> int:
+        """Where a process runs: the scheduler and the servers on node 0, worker i on node 1 + i."""
+        return 1 + int(name.split()[1]) if name.startswith("worker") else 0
+
     def _spawn(self, name: str, command: Sequence[str], env: Mapping[str, str]) -> None:
+        host = "127.0.0.1"
+        if self._network:
+            host = self._network.address(self.node_of(name))
+            command = self._network.command(self.node_of(name), command)
+        env = {"DMLC_NODE_HOST": host, **env}
         with open(self._log(name), "wb") as log:
             self.processes[name] = subprocess.Popen(
                 list(command),

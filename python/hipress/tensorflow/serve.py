@@ -13,7 +13,7 @@ def until_the_end() -> None:
     """Serves until the job ends, then ends the process: 0 if all workers left in peace, else 1."""
     # Waiting in native code, Python would not get to its own handler of Ctrl-C.
     signal.signal(signal.SIGINT, signal.SIG_DFL)
-    name, status = os.environ["DMLC_ROLE"], 0
+    name, status, node = os.environ["DMLC_ROLE"], 0, None
     try:
         node = Node()
         if name == "server":
@@ -23,6 +23,8 @@ def until_the_end() -> None:
     except HipressError as error:
         print(f"hipress {name}: {error}", file=sys.stderr)
         status = 1
+        if node is not None:
+            node.abort()  # not before the others have the news of what ended this node
     sys.stdout.flush()
     sys.stderr.flush()
     os._exit(status)  # native threads may still be at work, and are no longer needed

@@ -1,0 +1,138 @@
+"""Jobs whose links are cut or slow: cuts are survived, and what is dead gets the right name.
+
+`cut`: a worker's cable is pulled for some seconds in the middle of training; the job must finish.
+`stop`: over a slow link that is full of gradients the scheduler is stopped for good; every worker
+and the server must end, and name the scheduler.
+
+Run by `make nightly`, each 50 times, several jobs side by side in networks of their own.
+"""
+
+from __future__ import annotations
+
+import argparse
+import random
+import signal
+import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path[:0] = [str(ROOT / "tests/unittest"), str(ROOT / "benchmarks")]
+
+import netns  # noqa: E402
+from cluster import Cluster  # noqa: E402
+
+SERVER = (sys.executable, "-c", "from hipress.node import Node; Node().serve()")
+TRAIN = """
+import os, time
+import numpy as np
+from hipress.node import HipressError, Node
+
+size, end = int(os.environ["SIZE"]), os.environ["END"]
+try:
+    with Node() as node:
+        node.init_array(0, np.zeros(size, np.float32))
+        node.set_gradient_compression({"type": "none"})
+        x, out = np.ones(size, np.float32), np.zeros(size, np.float32)
+        stop, step = np.zeros(1, np.float32), 0
+        node.init_array(1, stop)
+        while not stop[0]:
+            node.pushpull(0, x, out).wait(60)
+            assert out[0] == out[-1] == node.num_workers
+            over = node.rank == 0 and os.path.exists(end)
+            node.pushpull(1, np.full(1, over, np.float32), stop).wait(60)
+            step += 1
+            if step == 3:
+                print("running", flush=True)
+        print("finished", step, flush=True)
+except HipressError as error:
+    print("failed:", error, flush=True)
+    raise SystemExit(1)
+"""
+
+
+def train(network: netns.ShapedNetwork, size: int, heartbeat: dict[str, str]) -> Cluster:
+    """A running job of two workers, each on a node of its own, and one server beside the scheduler.
+
+    Args:
+        size: elements of its gradient.
+        heartbeat: variables; empty for a user's defaults.
+    """
+    environment = {"SIZE": str(size), "HIPRESS_HEARTBEAT_TIMEOUT_MS": "", **heartbeat}
+    job = Cluster(TRAIN, workers=2, servers=1, server_command=SERVER, network=network,
+                  env={**environment, "END": "end"})  # fmt: skip
+    for rank in range(2):
+        job.wait_for(f"worker {rank}", "running", timeout=90)
+    return job
+
+
+def cut(seconds: float, dice: random.Random, rate: str | None = "1gbit") -> str:
+    """Cuts a worker's or the server's cable for so long; returns what went wrong."""
+    node = dice.choice([0, 1, 2])
+    with netns.ShapedNetwork(3, rate=rate, verify=False) as network:
+        with train(network, dice.choice([1_000, 250_000]), {}) as job:
+            time.sleep(dice.uniform(0, 1))
+            network.cut(node)
+            time.sleep(seconds)
+            network.mend(node)
+            time.sleep(1)
+            (job.path / "end").touch()
+            results = job.wait(60)
+    wrong = [
+        f"{r.name} exited with {r.returncode}: {r.output[-300:]}" for r in results if r.returncode
+    ]
+    return f"node {node}: {wrong}" if wrong else ""
+
+
+def stop_scheduler(dice: random.Random, rate: str = "20mbit", heartbeat_ms: int = 3500) -> str:
+    """Stops the scheduler under load; returns what went wrong."""
+    with netns.ShapedNetwork(3, rate=rate, verify=False) as network:
+        with train(network, 400_000, {"HIPRESS_HEARTBEAT_TIMEOUT_MS": str(heartbeat_ms)}) as job:
+            time.sleep(dice.uniform(0, 1))
+            job.signal("scheduler", signal.SIGSTOP)
+            began = time.monotonic()
+            survivors = ["server 0", "worker 0", "worker 1"]
+            while set(survivors) & set(job.running()):
+                if time.monotonic() - began > 40:
+                    return f"still running after 40 s: {job.running()}"
+                time.sleep(0.05)
+            outputs = {name: job.output(name) for name in survivors}
+    wrong = {
+        name: output[-300:]
+        for name, output in outputs.items()
+        if "the scheduler" not in output.strip().splitlines()[-1] or "died" not in output
+    }
+    return f"{wrong}" if wrong else ""
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("what", nargs="*", help="cut or stop; default: both")
+    parser.add_argument("--jobs", type=int, default=50)
+    parser.add_argument("--seconds", type=float, default=5.0, help="that a cable is cut")
+    parser.add_argument("--beside", type=int, default=4, help="jobs at a time")
+    parser.add_argument("--seed", type=int, default=1, help="job i is drawn from seed + i")
+    args = parser.parse_args()
+    netns.require()
+    if set(args.what) - {"cut", "stop"}:
+        parser.error(f"{args.what}: there are cut and stop")
+    failed = 0
+    for what in args.what or ["cut", "stop"]:
+
+        def play(seed: int, what: str = what) -> str:
+            dice = random.Random(seed)
+            return cut(args.seconds, dice) if what == "cut" else stop_scheduler(dice)
+
+        seeds = range(args.seed, args.seed + args.jobs)
+        with ThreadPoolExecutor(args.beside) as pool:
+            for seed, wrong in zip(seeds, pool.map(play, seeds)):
+                failed += bool(wrong)
+                if wrong:
+                    print(f"{what}, seed {seed}: {wrong}", flush=True)
+        print(f"{what}: {args.jobs} jobs, {failed} wrong so far", flush=True)
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

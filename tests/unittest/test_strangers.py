@@ -1,0 +1,61 @@
+"""A crowd of strangers does not take a job's descriptors."""
+
+from __future__ import annotations
+
+import contextlib
+import resource
+import socket
+import sys
+import time
+
+from cluster import Cluster
+
+LIMIT = 64
+SERVER = (
+    sys.executable, "-c",
+    f"import resource; resource.setrlimit(resource.RLIMIT_NOFILE, ({LIMIT}, {LIMIT}))\n"
+    "from hipress.node import Node; Node().serve()",
+)  # fmt: skip
+WORKER = """
+    import os, time
+    import numpy as np
+    from hipress.node import Node
+    while not os.path.exists("crowded"):
+        time.sleep(0.02)
+    with Node() as node:
+        node.init_array(0, np.zeros(1000, np.float32))
+        out = np.zeros(1000, np.float32)
+        for step in range(20):
+            node.pushpull(0, np.ones(1000, np.float32), out).wait(30)
+        print("sum", out[0], flush=True)
+"""
+
+
+def test_a_job_forms_in_a_crowd_of_strangers():
+    """Four times as many as the scheduler may have descriptors; they say nothing, and stay."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    assert soft > 8 * LIMIT, "this test needs descriptors itself"
+    with contextlib.ExitStack() as stack:
+        job = stack.enter_context(Cluster(WORKER, workers=4, servers=1, server_command=SERVER))
+        strangers = []
+
+        def crowd(count: int) -> None:
+            for _ in range(count):
+                with contextlib.suppress(OSError):
+                    stranger = socket.create_connection(("127.0.0.1", job.port), timeout=5)
+                    strangers.append(stack.enter_context(stranger))
+
+        deadline = time.monotonic() + 60
+        while not strangers and time.monotonic() < deadline:  # until the scheduler listens
+            crowd(1)
+            time.sleep(0.05)
+        crowd(4 * LIMIT)
+        assert len(strangers) > 2 * LIMIT
+        (job.path / "crowded").touch()
+        while len(job.running()) == 6 and time.monotonic() < deadline:
+            crowd(10)  # and more come all the time
+            time.sleep(0.1)
+        results = {result.name: result for result in job.wait(60)}
+    assert [result.returncode for result in results.values()] == [0] * 6, results
+    assert results["worker 3"].output.strip() == "sum 4.0"
+    assert "was too slow in a crowd of callers" in results["scheduler"].output
