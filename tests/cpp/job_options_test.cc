@@ -92,7 +92,7 @@ TEST(JobOptions, TheEnvironmentIsCheckedVariableByVariable) {
            {"HIPRESS_TIMEOUT", "60s", "HIPRESS_TIMEOUT is '60s', but must be a whole number from 1 to"},
            {"HIPRESS_TIMEOUT", "0", "HIPRESS_TIMEOUT is '0'"},
            {"HIPRESS_NUM_THREADS", "four", "HIPRESS_NUM_THREADS is 'four'"},
-           {"HIPRESS_HEARTBEAT_INTERVAL_MS", "3000", "must be at least twice"}}) {
+           {"HIPRESS_HEARTBEAT_INTERVAL_MS", "6001", "must be at least twice"}}) {
     EXPECT_HAS(error_with(c.name, c.value), c.error);
   }
   // Only who says so in so many words goes without, and a short one is no permission.
