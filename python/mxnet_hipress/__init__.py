@@ -6,7 +6,8 @@
     kv.set_gradient_compression({"type": "onebit"})
 
 Importing it registers the types dist_sync_hipress, dist_device_sync_hipress and dist_async_hipress
-with MXNet; install() makes MXNet's own names mean ours. In a server or scheduler of a job (as
+with MXNet; install() makes MXNet's own names mean ours, and what a script asks for under them in
+MXNet's words alone is computed as MXNet does. In a server or scheduler of a job (as
 DMLC_ROLE says) the import serves until the job ends and then exits, as MXNet's own import does.
 """
 
@@ -19,15 +20,6 @@ from collections.abc import Callable
 
 __all__ = ["KVStore", "install", "load_operators"]
 
-_STOCK_NAMES = (
-    "dist",
-    "dist_sync",
-    "dist_async",
-    "dist_device_sync",
-    "dist_device_async",
-    "dist_sync_device",
-    "dist_async_device",
-)
 _OWN_NAMES = ("dist_sync_hipress", "dist_device_sync_hipress", "dist_async_hipress")
 
 if os.environ.get("DMLC_ROLE") in ("server", "scheduler"):
@@ -53,6 +45,7 @@ from mxnet import kvstore as _kvstore  # noqa: E402
 from mxnet.base import MXNetError  # noqa: E402
 from mxnet.kvstore import KVStoreBase  # noqa: E402
 
+from mxnet_hipress._stock import STOCK_NAMES  # noqa: E402
 from mxnet_hipress.kvstore import KVStore  # noqa: E402
 
 
@@ -63,7 +56,7 @@ def _register(names: tuple[str, ...]) -> None:
 
 def install() -> None:
     """Makes mx.kv.create("dist_sync") and MXNet's other distributed types create ours."""
-    _register(_STOCK_NAMES)
+    _register(STOCK_NAMES)
 
 
 def load_operators() -> None:
@@ -84,7 +77,7 @@ def _guard(create: Callable[..., object]) -> Callable[..., object]:
             raise MXNetError(
                 f"this job's servers are HiPress's, and it has no store {name!r}; there are "
                 f"{', '.join(_OWN_NAMES)}, and with --hipress or mxnet_hipress.install() MXNet's "
-                f"{', '.join(_STOCK_NAMES)}"
+                f"{', '.join(STOCK_NAMES)}"
             )
         return create(name)
 

@@ -12,7 +12,7 @@ from mxnet.base import _LIB, KVStoreHandle, MXNetError, check_call
 from mxnet.kvstore import KVStore as MXNetKVStore
 from mxnet.profiler import set_kvstore_handle
 
-from mxnet_hipress import _arrays, _engine, _job, _states
+from mxnet_hipress import _arrays, _engine, _job, _states, _stock
 from mxnet_hipress._commands import Head, pack
 from mxnet_hipress._keys import Key, KeyTable, group
 from mxnet_hipress._local import LocalOptimizer
@@ -207,6 +207,10 @@ class KVStore(MXNetKVStore):
     def set_gradient_compression(self, compression_params: Mapping[str, object]) -> None:
         """Compresses the gradients of all later pushes, and the sums that come back.
 
+        A store with one of MXNet's names that is told nothing MXNet does not know, such as
+        {"type": "2bit", "threshold": 0.5}, does what MXNet does: gradients of every size are
+        compressed, what is pulled is not.
+
         :param compression_params: type ("none", "2bit", "1bit", "onebit", ...) and its parameters;
             topology ("ps", "ring", "colocated", ...) and plan (a file, or "auto"), before the
             first key
@@ -218,7 +222,8 @@ class KVStore(MXNetKVStore):
                 f"got {compression_params!r}"
             )
         _engine.flush(self._node.handle)
-        self._node.set_gradient_compression(compression_params)
+        params = _stock.compression_params(self._name, compression_params)
+        self._node.set_gradient_compression(params)
 
     def set_optimizer(self, optimizer: opt.Optimizer) -> None:
         """Runs `optimizer` on the servers from now on; pulls then return weights. Blocks.

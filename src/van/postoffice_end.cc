@@ -96,6 +96,12 @@ void Postoffice::Impl::Lose(NodeId node, const std::string& what) {
 
 void Postoffice::Impl::OnNews(NodeId node, NodeId from, const std::string& what) {
   const bool own = node == from || node == self();  // nobody knows better
+  // Who told of a death and is gone went because of it, as far as is known: the cause is judged first.
+  // Only the one that it took for dead knows better.
+  const bool told = std::any_of(rumours_.begin(), rumours_.end(), [&](const Rumour& rumour) {
+    return rumour.from == node && rumour.node != from && !rumour.lost.empty();
+  });
+  if (told && !own) return;
   if (own || IsDead(node) || !van_->Silence(node)) return Lose(node, what);
   const bool known = std::any_of(rumours_.begin(), rumours_.end(), [&](const Rumour& rumour) {
     return rumour.node == node && rumour.from == from;

@@ -5,7 +5,7 @@ import sys
 import numpy as np
 import pytest
 
-from cluster import run_cluster
+from cluster import run_cluster, worker_outputs
 
 pytest.importorskip("mxnet")
 
@@ -25,12 +25,11 @@ def program():
     kv = mx.kv.create("dist_sync")
     results = {}
     if compression:
-        more = {"pull": "none", "min_size": 0} if ours else {}
-        kv.set_gradient_compression({**compression, **more})
+        kv.set_gradient_compression(compression)  # to ours in MXNet's words alone, too
     # Keys whole on one server, cut over both (the bound is 1000 below), of one element, odd.
-    shapes = {"a": (7, 11), "b": (1000, 3), "c": (1,), "d": (50, 41), "half": (33, 100)}
-    if compression:
-        del shapes["half"]  # MXNet compresses no float16
+    shapes = {"a": (7, 11), "b": (1000, 3), "c": (1,), "d": (50, 41), "e": (2, 3)}
+    if not compression:
+        shapes["half"] = (33, 100)  # MXNet compresses no float16
     dtypes = {key: "float16" if key == "half" else "float32" for key in shapes}
     for i, (key, shape) in enumerate(shapes.items()):
         start = np.random.RandomState(i).uniform(-1, 1, shape)
@@ -110,3 +109,38 @@ def test_uncompressed_agrees_to_rounding_and_whole_numbers_exactly(tmp_path):
             assert np.array_equal(ours[name], stock[name]), name
         tolerance = 4e-3 if "half" in name else 2e-6
         assert np.allclose(ours[name], stock[name], rtol=tolerance, atol=tolerance), name
+
+
+def small_key():
+    import mxnet as mx
+
+    def pushed(name, params):
+        kv = mx.kv.create(name)
+        kv.set_gradient_compression(params)
+        kv.init("w", mx.nd.zeros((2, 3)))
+        kv.push("w", mx.nd.full((2, 3), 0.4))
+        out = mx.nd.ones((2, 3))
+        kv.pull("w", out)
+        kv.push("w", mx.nd.full((2, 3), 0.4))  # with what was left over, beyond the threshold
+        again = mx.nd.ones((2, 3))
+        kv.pull("w", again)
+        return [out.asnumpy().max().item(), again.asnumpy().max().item()]
+
+    two_bit = {"type": "2bit", "threshold": 0.5}
+    for name in ("dist_sync", "dist_device_sync", "dist_sync_device"):
+        assert pushed(name, two_bit) == [0, 0.5], name
+    # A parameter of ours, or a name of ours, asks for our defaults: small gradients go whole.
+    for name, more in (
+        ("dist", {"min_size": 1024}),
+        ("dist_device_sync", {"pull": "auto"}),
+        ("dist_sync", {"topology": "ps"}),
+        ("dist_sync_hipress", {}),
+    ):
+        first, _ = pushed(name, {**two_bit, **more})
+        assert abs(first - 0.4) < 1e-6, name
+    print("as promised", flush=True)
+
+
+def test_names_and_parameters_of_mxnet_ask_for_its_arithmetic():
+    results = run_cluster(small_key, 1, servers=1, timeout=60, **OURS)
+    assert "as promised" in worker_outputs(results)[0]

@@ -16,15 +16,20 @@ from hipress.casync.graph import GRADIENT, Graph, Op, Partition, cut, worker
 from hipress.secopa.plan import Decision
 from hipress.torch.engine import HipressError
 from hipress.torch.layout import Gradient
+from hipress.torch.private import (
+    ReduceScatter,
+    backward_pass,
+    hooks,
+    is_replicated,
+    managed,
+    num_groups,
+    queue_callback,
+    reduce_dtype,
+)
 from hipress.torch.settings import MIN_SIZE, Settings
 from hipress.torch.start import start
 from hipress.torch.synchronizer import Entry, Rest, Synchronizer
 from hipress.torch.tasks import FLAGS
-
-try:
-    from torch.distributed.fsdp._fully_shard._fsdp_api import ReduceScatter
-except ImportError:  # an older PyTorch, for which compress_fsdp() has a sentence
-    ReduceScatter = object
 
 PARTITION_ELEMENTS = 256 * 1024
 
@@ -116,10 +121,10 @@ class ShardedCompression(Synchronizer):
 
     def reduce(self, unit: Unit, flat: torch.Tensor, entries: tuple[Entry, ...]) -> None:
         """Synchronises a module's gradients, and waits: FSDP needs the results at once."""
-        backward = torch._C._current_graph_task_id()  # an error may have ended the one before
+        backward = backward_pass()  # an error may have ended the one before
         if backward != self._backward:  # the first module of this backward pass
             self._backward = backward
-            torch.autograd.Variable._execution_engine.queue_callback(self._count)
+            queue_callback(self._count)
         self.synchronize(flat, entries, unit.what).wait()
 
     def gradients(self, unit: Unit, size: int, rows: int) -> tuple[Gradient, ...]:
@@ -285,6 +290,12 @@ def compress_fsdp(
             f"{torch.__version__} has not: take a newer one"
         )
     modules = {n: module for n, module in model.named_modules() if isinstance(module, FSDPModule)}
+    if any(is_replicated(module) for module in modules.values()):
+        raise TypeError(
+            "compress_fsdp() takes a model that fully_shard() divides among ranks; this one is "
+            "replicated, by replicate(): wrap it in DistributedDataParallel instead, for "
+            "hipress.torch.compress"
+        )
     for module in modules.values():
         module.reshard()  # a forward pass may have left whole parameters
     names = {id(p): name for name, p in model.named_parameters()}
@@ -313,9 +324,10 @@ def compress_fsdp(
     together = {"shard": str(shard)} if replicate_group else {}
     sizes = {n: p.to_local().numel() for n, p in parameters} if replicate_group else None
     dtypes = {
-        names[id(each.sharded_param)]: _dtype(module, each)
+        names[id(each.sharded_param)]: reduce_dtype(module, each)
         for module in modules.values()
-        for each in _managed(module)
+        if num_groups(module) < 2  # what has more is refused below
+        for each in managed(module)
     }
     settings, engine = start(
         make_settings, group, parameters, timeout, sizes, dtypes, shards=str(shards), **together
@@ -329,7 +341,7 @@ def compress_fsdp(
         compression.world_size = engine.world_size * shards
         compression.topology += f" of {shards} shards"
     for name, module in modules.items():
-        unit = Unit(name, _managed(module), names, shards)
+        unit = Unit(name, managed(module), names, shards)
         if replicate_group is None:
             module.set_custom_reduce_scatter(_ReduceScatter(unit, compression))
         else:
@@ -337,23 +349,6 @@ def compress_fsdp(
     if hasattr(model, "set_reduce_scatter_unused_params"):  # since PyTorch 2.13
         model.set_reduce_scatter_unused_params(True)
     return compression
-
-
-def _param_group(module: FSDPModule) -> Any:
-    """What FSDP keeps of a module's parameters, for which it has no public name; or None."""
-    return module._get_fsdp_state()._fsdp_param_group
-
-
-def _managed(module: FSDPModule) -> Sequence:
-    """A module's parameters in the order of its flat tensors."""
-    group = _param_group(module)
-    return group.fsdp_params if group else ()
-
-
-def _dtype(module: FSDPModule, managed: Any) -> torch.dtype:
-    """In which a parameter's gradient is reduced."""
-    policy = _param_group(module).mp_policy
-    return policy.reduce_dtype or policy.param_dtype or managed.sharded_param.dtype
 
 
 def _check_sharding(
@@ -390,16 +385,21 @@ def _check_sharding(
 def _check_module(
     module_name: str, module: FSDPModule, settings: Settings, names: Mapping[int, str]
 ) -> None:
-    group = _param_group(module)
-    if group is None:
-        return
-    if isinstance(group._reduce_scatter_comm, _ReduceScatter) or group._all_reduce_hook is not None:
+    if num_groups(module) > 1:
         raise ValueError(
-            f"module {module_name!r} has compressed gradients, or an all-reduce hook, already"
+            f"module {module_name!r} has {num_groups(module)} groups of parameters, which are "
+            "sharded over different meshes; compress_fsdp() takes modules with one: call "
+            "fully_shard() on its parts first"
         )
-    for each in group.fsdp_params:
+    if not managed(module):
+        return
+    if any(isinstance(hook, (_ReduceScatter, _AllReduce)) for hook in hooks(module)):
+        raise ValueError(f"module {module_name!r} has compressed gradients already")
+    if hooks(module)[1] is not None:
+        raise ValueError(f"module {module_name!r} has an all-reduce hook already")
+    for each in managed(module):
         parameter, name = each.sharded_param, names[id(each.sharded_param)]
-        dtype = _dtype(module, each)
+        dtype = reduce_dtype(module, each)
         if dtype not in FLAGS and settings.compresses(name, parameter.numel()):
             raise ValueError(
                 f"the gradient of {name!r} is reduced as {str(dtype).removeprefix('torch.')}; what "

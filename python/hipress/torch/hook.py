@@ -11,6 +11,7 @@ from torch.nn.parallel import DistributedDataParallel
 
 from hipress.secopa.plan import Decision
 from hipress.torch.engine import Engine, HipressError
+from hipress.torch.private import queue_callback
 from hipress.torch.settings import MIN_SIZE, Settings
 from hipress.torch.start import start
 from hipress.torch.synchronizer import Synchronizer
@@ -134,7 +135,7 @@ class Compression(Synchronizer):
             entries.append((self.names[id(parameter)], offset, gradient.numel()))
         if bucket.index() == 0:  # the first one of this backward pass
             self._waiting = []  # of one that another error ended
-            torch.autograd.Variable._execution_engine.queue_callback(self._finish)
+            queue_callback(self._finish)
         future = self.synchronize(flat, tuple(entries), f"bucket {bucket.index()}")
         self._waiting.append(future)
         if bucket.is_last():

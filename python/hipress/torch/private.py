@@ -1,0 +1,90 @@
+"""What the package uses of PyTorch that has no public name, each looked up here alone.
+
+tests/unittest/test_torch_private.py names them all: it says what a new PyTorch has moved.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import torch
+from torch.distributed.fsdp import FSDPModule
+
+try:
+    from torch.distributed.fsdp._fully_shard._fsdp_api import ReduceScatter
+except ImportError:  # before 2.8, for which compress_fsdp() has a sentence
+    ReduceScatter = object
+try:
+    from torch.distributed._composable.replicate_with_fsdp import ReplicateModule
+except ImportError:  # before 2.9: replicate() made a model that DDP's reducer served
+    ReplicateModule = None
+
+
+class MissingAttribute(RuntimeError):
+    """This PyTorch has not what the package needs of it; the message names both."""
+
+
+def lookup(value: Any, *names: str) -> Any:
+    """The first of these attributes that ``value`` has.
+
+    :raises MissingAttribute: if it has none
+    """
+    for name in names:
+        try:
+            return getattr(value, name)
+        except AttributeError:
+            continue
+    raise MissingAttribute(
+        f"PyTorch {torch.__version__} has no {value.__class__.__name__}.{' or '.join(names)}, "
+        "which hipress.torch needs: take an older PyTorch, or a newer hipress"
+    )
+
+
+def _groups(module: FSDPModule) -> Sequence[Any]:
+    """FSDP's groups of a module's parameters; before 2.12 it had one at most."""
+    found = lookup(lookup(module, "_get_fsdp_state")(), "_fsdp_param_groups", "_fsdp_param_group")
+    if found is None:
+        return ()
+    return found if isinstance(found, (list, tuple)) else (found,)
+
+
+def num_groups(module: FSDPModule) -> int:
+    """Groups of parameters that FSDP reduces by themselves: 0 for a module without any, more than
+    1 where shard_placement_fn gave them different meshes."""
+    return len(_groups(module))
+
+
+def managed(module: FSDPModule) -> Sequence[Any]:
+    """FSDP's records of a module's parameters, in the order of its flat tensors."""
+    return [each for group in _groups(module) for each in lookup(group, "fsdp_params")]
+
+
+def reduce_dtype(module: FSDPModule, record: Any) -> torch.dtype:
+    """In which the gradient of one of :func:`managed` is reduced.
+
+    The policy is each parameter's own since 2.15, and was its group's before.
+    """
+    policy = getattr(record, "mp_policy", None) or lookup(_groups(module)[0], "mp_policy")
+    return policy.reduce_dtype or policy.param_dtype or record.sharded_param.dtype
+
+
+def hooks(module: FSDPModule) -> tuple[Any, Callable | None]:
+    """What does a module's reduce-scatter, and what its all-reduce, if the user has set it."""
+    group = _groups(module)[0]
+    return lookup(group, "_reduce_scatter_comm"), lookup(group, "_all_reduce_hook")
+
+
+def is_replicated(module: FSDPModule) -> bool:
+    """Whether it is replicate()'s, which makes its modules FSDP's too."""
+    return ReplicateModule is not None and isinstance(module, ReplicateModule)
+
+
+def backward_pass() -> int:
+    """A number of the backward pass that this thread is in; -1 outside of one."""
+    return torch._C._current_graph_task_id()
+
+
+def queue_callback(call: Callable[[], None]) -> None:
+    """Calls at the end of the backward pass that this thread is in."""
+    torch.autograd.Variable._execution_engine.queue_callback(call)

@@ -1,0 +1,35 @@
+"""What MXNet's own names promise: a script written for MXNet gets MXNet's results, bit for bit."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+STOCK_NAMES = (
+    "dist",
+    "dist_sync",
+    "dist_async",
+    "dist_device_sync",
+    "dist_device_async",
+    "dist_sync_device",
+    "dist_async_device",
+)
+"""MXNet's distributed stores. MXNet does not look at the case of letters in them."""
+
+_TYPES = ("none", "2bit")
+_PARAMETERS = {"type", "threshold"}
+
+
+def compression_params(store: str, params: Mapping[str, object]) -> Mapping[str, object]:
+    """What a store of that name is to compress with.
+
+    MXNet compresses gradients of every size, and never what is pulled. So does a store with one
+    of its names whose parameters MXNet knows, too. A type or parameter of ours, or a store with a
+    name of ours, asks for our defaults.
+
+    :param store: the name that the store was created with
+    :param params: of set_gradient_compression
+    """
+    asks_for_ours = params.keys() - _PARAMETERS or params.get("type") not in _TYPES
+    if store.lower() not in STOCK_NAMES or asks_for_ours:
+        return params
+    return {**params, "min_size": 0, "pull": "none"}

@@ -1,0 +1,71 @@
+"""Each thing of PyTorch's without a public name that hipress.torch.private looks up is there."""
+
+import pytest
+
+torch = pytest.importorskip("torch")
+
+import torch.distributed as dist  # noqa: E402
+from torch import nn  # noqa: E402
+
+from hipress.torch import private  # noqa: E402
+
+
+@pytest.fixture
+def alone(tmp_path):
+    dist.init_process_group("gloo", init_method=f"file://{tmp_path}/meet", rank=0, world_size=1)
+    yield
+    dist.destroy_process_group()
+
+
+@pytest.fixture
+def sharded(alone):
+    from torch.distributed.fsdp import MixedPrecisionPolicy, fully_shard
+
+    policy = MixedPrecisionPolicy(reduce_dtype=torch.bfloat16)
+    return fully_shard(nn.Linear(4, 3), mp_policy=policy)
+
+
+def test_parameters_in_the_order_of_flat_tensors(sharded):
+    records = private.managed(sharded)
+    assert [r.sharded_param.shape for r in records] == [(3, 4), (3,)]
+    assert private.num_groups(sharded) == 1
+
+
+def test_a_module_without_parameters_of_its_own_has_no_group(alone):
+    from torch.distributed.fsdp import fully_shard
+
+    model = nn.Sequential(nn.Linear(2, 2))
+    fully_shard(model[0])
+    fully_shard(model)
+    assert private.num_groups(model) == 0 and not private.managed(model)
+
+
+def test_the_dtype_that_gradients_are_reduced_in(sharded):
+    found = {private.reduce_dtype(sharded, record) for record in private.managed(sharded)}
+    assert found == {torch.bfloat16}
+
+
+@pytest.mark.skipif(private.ReduceScatter is object, reason="this PyTorch has no such hook")
+def test_hooks(sharded):
+    scatter, all_reduce = private.hooks(sharded)
+    assert isinstance(scatter, private.ReduceScatter) and all_reduce is None
+
+
+def test_backward_pass_and_its_end():
+    seen = []
+    weight = torch.ones(2, requires_grad=True)
+
+    def hook(_):
+        seen.append(private.backward_pass() >= 0)
+        private.queue_callback(lambda: seen.append("end"))
+
+    weight.register_hook(hook)
+    assert private.backward_pass() == -1
+    weight.sum().backward()
+    assert seen == [True, "end"]
+
+
+def test_what_is_missing_is_named_with_the_version():
+    with pytest.raises(private.MissingAttribute) as error:
+        private.lookup(torch.ones(1), "_gone", "_gone_too")
+    assert f"PyTorch {torch.__version__} has no Tensor._gone or _gone_too" in str(error.value)
