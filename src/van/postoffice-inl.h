@@ -103,6 +103,10 @@ class Postoffice::Impl final : public VanReceiver {
   /// its own connection decides. If it is still alive when a silent one would have been given up, it
   /// is who brought the news that is cut off.
   void OnNews(NodeId node, NodeId from, const std::string& what);
+  /// Whether a death that `from` tells of can be one more effect of a death that is still a rumour: of
+  /// the node that told it and went, or after one that `from` itself told before. The cause is judged
+  /// first; this node's own connection then tells of the rest.
+  bool IsConsequence(NodeId node, NodeId from) const;
   /// A connection is down: what that says of the rumours. \return whether all is said by it
   bool Settle(NodeId peer, bool graceful, const std::string& reason);
   /// Drops a rumour, as it was believed or not, and looks at the connection that was lost meanwhile.

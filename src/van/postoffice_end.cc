@@ -96,17 +96,20 @@ void Postoffice::Impl::Lose(NodeId node, const std::string& what) {
 
 void Postoffice::Impl::OnNews(NodeId node, NodeId from, const std::string& what) {
   const bool own = node == from || node == self();  // nobody knows better
-  // Who told of a death and is gone went because of it, as far as is known: the cause is judged first.
-  // Only the one that it took for dead knows better.
-  const bool told = std::any_of(rumours_.begin(), rumours_.end(), [&](const Rumour& rumour) {
-    return rumour.from == node && rumour.node != from && !rumour.lost.empty();
-  });
-  if (told && !own) return;
+  if (!own && IsConsequence(node, from)) return;
   if (own || IsDead(node) || !van_->Silence(node)) return Lose(node, what);
   const bool known = std::any_of(rumours_.begin(), rumours_.end(), [&](const Rumour& rumour) {
     return rumour.node == node && rumour.from == from;
   });
   if (!known) rumours_.push_back({node, from, what, steady_clock::now(), ""});
+}
+
+bool Postoffice::Impl::IsConsequence(NodeId node, NodeId from) const {
+  return std::any_of(rumours_.begin(), rumours_.end(), [&](const Rumour& rumour) {
+    const bool went = rumour.from == node && !rumour.lost.empty();
+    // Only the one that it took for dead knows better.
+    return (went && rumour.node != from) || (rumour.from == from && rumour.node != node);
+  });
 }
 
 bool Postoffice::Impl::Settle(NodeId peer, bool graceful, const std::string& reason) {

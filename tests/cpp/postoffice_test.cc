@@ -276,21 +276,6 @@ TEST(Postoffice, ANodeThatIsCutOffIsNotBelievedAgainstALiveConnection) {
   EXPECT_HAS(job.scheduler().office.WaitForEnd(), "worker 1");
 }
 
-TEST(Postoffice, TheCauseIsNamedBeforeWhoLeftBecauseOfIt) {
-  Job job(2, 1);
-  job.StartAll();
-  job.worker(1).office.Send(Server(0), NodeDown(Worker(0), "worker 0 died: it is a test"));
-  std::this_thread::sleep_for(milliseconds(100));
-  job.worker(1).office.Abort();
-  // The scheduler, which was not told why, says that worker 1 has died; the server knows better.
-  ASSERT_TRUE(job.scheduler().AwaitDeath());
-  std::this_thread::sleep_for(milliseconds(300));
-  EXPECT_TRUE(job.server(0).deaths.empty());
-  job.worker(0).office.Abort();
-  ASSERT_TRUE(job.server(0).AwaitDeath());
-  EXPECT_EQ(job.server(0).deaths[0].first, Worker(0)) << job.server(0).deaths[0].second;
-}
-
 TEST(Postoffice, ACutOffNodeThatToldEverybodyIsNamedByAll) {
   Job job(2, 1);
   job.StartAll();
