@@ -14,7 +14,7 @@ export PYTHONPATH := $(CURDIR)/python$(if $(PYTHONPATH),:$(PYTHONPATH))
 
 FUZZ_ISAS ?= baseline avx2 avx512
 
-.PHONY: help setup build cuda wheel native-tests demo test test-cpp test-python nightly fuzz bench lint clean distclean
+.PHONY: help setup build cuda wheel native-tests demo test test-cpp test-python test-torch-latest nightly fuzz bench lint clean distclean
 
 help:  ## this list
 	@grep -hE '^[a-z][a-z-]*:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## */\t/' | expand -t 14
@@ -62,6 +62,15 @@ test-cpp: native-tests
 # The outer limit ends even a run that hangs in native code, where pytest-timeout cannot reach.
 test-python: native-tests $(VENV)/.tensorflow
 	@timeout -k 30 3600 $(PY) -m pytest tests/unittest $(PYTEST_ARGS)
+
+# An environment of its own, as what is pinned for MXNet's sake would hold PyTorch and NumPy back.
+LATEST := build/venv-torch-latest
+test-torch-latest: build  ## the PyTorch tests with the newest PyTorch and NumPy (minutes; gigabytes)
+	@[ -e $(LATEST)/.ready ] || { $(PYTHON) -m venv --clear $(LATEST) && \
+	  $(LATEST)/bin/python -m pip install -q --disable-pip-version-check --upgrade torch \
+	    "numpy>=2" pytest pytest-timeout hypothesis ml_dtypes rich lark typer scikit-learn accelerate \
+	    transformers && touch $(LATEST)/.ready; }
+	@$(LATEST)/bin/python -m pytest -q tests/unittest/test_torch_*.py $(PYTEST_ARGS)
 
 nightly: build  ## codecs on 2^24 elements, bit for bit; jobs whose processes are killed (minutes)
 	@$(PY) tests/nightly/large_gradients.py

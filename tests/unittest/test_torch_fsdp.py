@@ -5,7 +5,7 @@ import pytest
 
 from test_torch_ddp import loss_of, network, succeed
 from test_torch_equality import reference
-from torch_cluster import run_ranks, torch
+from torch_cluster import returned, run_ranks, torch
 
 fsdp = pytest.importorskip("torch.distributed.fsdp", reason="needs torch")
 if not hasattr(fsdp.FSDPModule, "set_custom_reduce_scatter"):
@@ -27,12 +27,6 @@ CODECS = [
     ("dgc", {"ratio": 0.05, "warmup": 2}),
     ("none", {}),
 ]
-
-
-def returned(results):
-    """What the ranks returned, who may differ."""
-    assert not any(isinstance(found, str) for found in results), results
-    return results
 
 
 def gradient_of(name, shape, rank, step, dtype=None):
@@ -263,6 +257,8 @@ def wrong(rank):
     mesh = init_device_mesh("cpu", (2,))
     said = []
 
+    from hipress.torch.private import ReplicateModule
+
     def refused(model, type="onebit", error=ValueError, **options):
         with pytest.raises(error) as caught:
             hipress.torch.compress_fsdp(model, type, **options)
@@ -282,6 +278,12 @@ def wrong(rank):
     model = sharded(mesh)
     hipress.torch.compress_fsdp(model, "onebit")
     refused(model)
+    if ReplicateModule is not None:
+        from torch.distributed._composable.replicate_with_fsdp import replicate
+
+        refused(replicate(torch.nn.Linear(8, 8)), error=TypeError)
+    else:
+        said.append("replicate()")
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
     with pytest.raises(ValueError, match="FSDP2 reduces its gradient"):
         hipress.torch.DistributedOptimizer(optimizer, model.named_parameters(), "onebit")
@@ -296,7 +298,7 @@ def test_misuse():
     for number, said in enumerate(zip(first, second, strict=True)):
         text = ["after fully_shard", "nonsense", "differ in min_size", "'other'",
                 "one rank of each host", "dimension 0", "reduced as float64", "2 dimensions",
-                "already"][number]  # fmt: skip
+                "already", "replicate()"][number]  # fmt: skip
         assert all(text in one for one in said), said
 
 

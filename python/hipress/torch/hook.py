@@ -11,7 +11,7 @@ from torch.nn.parallel import DistributedDataParallel
 
 from hipress.secopa.plan import Decision
 from hipress.torch.engine import Engine, HipressError
-from hipress.torch.private import queue_callback
+from hipress.torch.private import backward_pass, comm_hooks, queue_callback
 from hipress.torch.settings import MIN_SIZE, Settings
 from hipress.torch.start import start
 from hipress.torch.synchronizer import Synchronizer
@@ -93,12 +93,18 @@ def _check_model(model: DistributedDataParallel) -> None:
                 f"module {name!r} has sparse gradients, which cannot be compressed: make it with "
                 "sparse=False"
             )
-    if model.logger is not None and model._comm_hooks:
+    own = [state for state, *_ in comm_hooks(model) if not isinstance(state, Detached)]
+    if own:
         raise ValueError("this model has a communication hook already; DDP takes one")
 
 
 def _name(value: object) -> str:
     return value.__class__.__name__
+
+
+class Detached:
+    """In a copy of a model: that the original's gradients are compressed. The copy's are not, until
+    compress() is called with it, as DDP does not take a communication hook into copies."""
 
 
 class Compression(Synchronizer):
@@ -118,6 +124,10 @@ class Compression(Synchronizer):
         super().__init__(settings, engine, group, parameters)
         self._waiting: list[torch.futures.Future] = []
 
+    def __reduce__(self) -> tuple:
+        # Models are copied (AveragedModel) and pickled; connections cannot be.
+        return Detached, ()
+
     def _shape(self, parameter: torch.nn.Parameter) -> tuple[int, ...]:
         # In DDP's buckets gradients have their parameters' strides: w.t() lies there as w does.
         strides = zip(parameter.stride(), parameter.shape)
@@ -135,7 +145,8 @@ class Compression(Synchronizer):
             entries.append((self.names[id(parameter)], offset, gradient.numel()))
         if bucket.index() == 0:  # the first one of this backward pass
             self._waiting = []  # of one that another error ended
-            queue_callback(self._finish)
+            if backward_pass() >= 0:  # not so where join() takes part for a rank without inputs
+                queue_callback(self._finish)
         future = self.synchronize(flat, tuple(entries), f"bucket {bucket.index()}")
         self._waiting.append(future)
         if bucket.is_last():

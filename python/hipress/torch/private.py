@@ -88,3 +88,9 @@ def backward_pass() -> int:
 def queue_callback(call: Callable[[], None]) -> None:
     """Calls at the end of the backward pass that this thread is in."""
     torch.autograd.Variable._execution_engine.queue_callback(call)
+
+
+def comm_hooks(model: torch.nn.parallel.DistributedDataParallel) -> Sequence[tuple]:
+    """A DDP model's communication hooks, each (state, hook); of a copy, those of the original."""
+    found = lookup(model, "_comm_hooks")
+    return [pair[::-1] for pair in found]  # DDP keeps (hook, state)
