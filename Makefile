@@ -31,6 +31,10 @@ $(VENV)/.ready: tools/setup.sh pyproject.toml | $(STAMPS)/system
 $(VENV)/.tensorflow: $(VENV)/.ready
 	@$(SETUP) tensorflow || echo "hipress: no TensorFlow here: its tests will be skipped"
 
+# An MPI and a Slurm are for tests of the launcher alone, so a demo does not install them.
+$(STAMPS)/launchers: tools/setup.sh | $(STAMPS)/system
+	@$(SETUP) launchers || echo "hipress: the tests of what is not installed will be skipped"
+
 setup: $(STAMPS)/system $(VENV)/.ready  ## Debian packages, .venv and Python packages
 
 # Ninja itself knows what is out of date.
@@ -60,7 +64,7 @@ test-cpp: native-tests
 	@ctest --test-dir build --output-on-failure --no-tests=error -j $(JOBS)
 
 # The outer limit ends even a run that hangs in native code, where pytest-timeout cannot reach.
-test-python: native-tests $(VENV)/.tensorflow
+test-python: native-tests $(VENV)/.tensorflow $(STAMPS)/launchers
 	@timeout -k 30 3600 $(PY) -m pytest tests/unittest $(PYTEST_ARGS)
 
 # An environment of its own, as what is pinned for MXNet's sake would hold PyTorch and NumPy back.

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # One step of the set-up, as the Makefile calls it: tools/setup.sh
-# system|python|tensorflow|native [TARGET...]|wheel.
+# system|python|tensorflow|launchers|native [TARGET...]|wheel.
 # Prints one line per step; everything else goes to build/logs/STEP.log, whose end is shown on failure.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -185,11 +185,21 @@ case ${1:-} in
   tensorflow)
     step tensorflow "adding TensorFlow for the tests" add_tensorflow
     touch .venv/.tensorflow ;;
+  launchers)
+    missing=()
+    for pair in mpirun:openmpi-bin srun:slurm-client slurmctld:slurmctld slurmd:slurmd munged:munge; do
+      PATH=$PATH:/usr/sbin:/sbin command -v "${pair%%:*}" >/dev/null || missing+=("${pair##*:}")
+    done
+    if ((${#missing[@]})); then
+      [[ $(id -u) == 0 ]] && command -v apt-get >/dev/null || fail "${missing[*]} are not installed"
+      step launchers "adding ${missing[*]} for the tests" install_debian "${missing[@]}"
+    fi
+    touch build/stamps/launchers ;;
   native)
     shift
     step native "building the native library (${*:-all})" build_native "${@:-all}" ;;
   wheel)
     step wheel "making a wheel in $WHEELS" build_wheel ;;
   *)
-    fail "usage: tools/setup.sh system|python|tensorflow|native [TARGET...]|wheel" ;;
+    fail "usage: tools/setup.sh system|python|tensorflow|launchers|native [TARGET...]|wheel" ;;
 esac

@@ -10,6 +10,7 @@ import sys
 
 import pytest
 
+import slurm
 from hipress.launcher import mpi
 from hipress.launcher.hostfile import Host
 from hipress.launcher.job import Job
@@ -153,13 +154,31 @@ def test_ranks_are_numbered_host_by_host():
     assert [host for _, host in mpi.ranks_by_host(job, [])] == [""] * 5
 
 
-@pytest.mark.skipif(shutil.which("mpirun") is None, reason="no mpirun is installed")
-def test_real_mpirun():
-    env = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
-    launch = run(["-n", "2", "-s", "2", "--launcher", "mpi", *python(REPORT)], env=env)
+EXIT_6 = """
+import os, time
+if os.environ.get("DMLC_WORKER_ID") == "1":
+    os._exit(6)
+time.sleep(9)
+"""
+
+
+def check_real_jobs(launcher, env):
+    """A job that ends well, and one of which a worker fails."""
+    launch = run(["-n", "2", "-s", "2", "--launcher", launcher, *python(REPORT)], env=env)
     assert launch.process.returncode == 0, launch.err
     check_roles(reports(launch), 2, 2)
-    code = "import os, time\nif os.environ.get('DMLC_WORKER_ID') == '1': os._exit(6)\ntime.sleep(9)"
-    launch = run(["-n", "2", "-s", "1", "--launcher", "mpi", *python(code)], env=env)
+    launch = run(["-n", "2", "-s", "1", "--launcher", launcher, *python(EXIT_6)], env=env)
     assert launch.process.returncode == 6
     assert "hipress-launch: worker 1 exited with status 6 after " in launch.err
+    launch.gone(5.0)
+
+
+@pytest.mark.skipif(shutil.which("mpirun") is None, reason="no mpirun is installed")
+def test_real_mpirun():
+    check_real_jobs("mpi", {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"})
+
+
+@pytest.mark.skipif(bool(slurm.missing()), reason=slurm.missing())
+def test_real_srun():
+    with slurm.running() as env:
+        check_real_jobs("slurm", env)

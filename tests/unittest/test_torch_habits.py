@@ -67,3 +67,45 @@ def uneven(rank):
 def test_join_with_uneven_inputs():
     for close, step in returned(run_ranks(uneven, 2)):
         assert all(close) and step == 5
+
+
+def told(rank):
+    import torch
+    from torch.distributed.device_mesh import init_device_mesh
+    from torch.distributed.fsdp import fully_shard
+    from torch.nn.parallel import DistributedDataParallel
+
+    import hipress.torch
+
+    options = {"min_size": 1000, "warmup_steps": 1}
+    ddp = DistributedDataParallel(torch.nn.Linear(40, 30))
+    sharded = fully_shard(torch.nn.Linear(40, 30), mesh=init_device_mesh("cpu", (2,)))
+    whole = torch.nn.Linear(40, 30)
+    found = []
+    for model in (ddp, sharded, whole):
+        if model is whole:
+            optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+            names = list(model.named_parameters())
+            optimizer = hipress.torch.DistributedOptimizer(optimizer, names, "onebit", **options)
+            compression = optimizer.compression
+        elif model is ddp:
+            compression = hipress.torch.compress(model, "onebit", **options)
+        else:
+            compression = hipress.torch.compress_fsdp(model, "onebit", **options)
+        for _ in range(3):
+            model(torch.ones(2, 40)).sum().backward()
+            if model is whole:
+                optimizer.step()
+        found.append(compression.stats())
+    return [(s.compressed, s.uncompressed, sorted(map(str, s.parameters.values())), str(s))
+            for s in found]  # fmt: skip
+
+
+def test_stats_tell_what_went_uncompressed_and_why():
+    for stats in returned(run_ranks(told, 2)):
+        for compressed, uncompressed, parameters, text in stats:
+            # The weight twice of three times; the bias, and the weight in the warm-up, not.
+            assert (compressed, uncompressed) == (2 * 4800, 4800 + 3 * 120), text
+            small, weight = "fewer than 1000 elements (min_size)", "['in the warm-up']"
+            assert small in parameters[0] + parameters[1] and weight in "".join(parameters), text
+            assert text.startswith("9600 bytes of gradients went compressed, 5160 not\n  ")

@@ -23,6 +23,7 @@ from hipress.torch.places import Codecs, Places
 from hipress.torch.plan import Plan
 from hipress.torch.settings import Settings, digest
 from hipress.torch.staging import Staged
+from hipress.torch.stats import Stats, Traffic, reason
 
 Entry = tuple
 """A gradient's name, its offset in the flat tensor and its count, in elements; for one that lies in
@@ -106,6 +107,7 @@ class Synchronizer:
         self._device: Device | None = None
         self._buckets: dict[tuple, Bucket] = {}
         self._rest: dict[tuple, torch.Tensor] = {}
+        self._traffic = Traffic()
         self.shared: SharedMomentum | None = None
         if settings.shared_momentum:
             share = 1.0 if average else 1.0 / engine.world_size
@@ -131,6 +133,7 @@ class Synchronizer:
             self._device = DEVICES[flat.device.type](flat.device)
             self.places.device = flat.device
         warming_up = self.step < self.settings.warmup_steps
+        self._traffic.add(entries, flat.element_size(), warming_up)
         what = f"{what} ({_listed([e[0] for e in entries])})"
         key = (entries, flat.dtype, flat.device, warming_up, self._codecs_warm_up())
         if key not in self._buckets:
@@ -258,6 +261,15 @@ class Synchronizer:
     def compresses_now(self) -> bool:
         """Whether the gradients of the last step came after the warm-up."""
         return self.step > self.settings.warmup_steps
+
+    def stats(self) -> Stats:
+        """How many bytes of this rank's gradients went compressed and uncompressed, and why."""
+        shapes = self._shapes
+        return self._traffic.stats(
+            lambda name, count, warming_up: reason(
+                self.settings, name, count, shapes.get(name, ()), warming_up
+            )
+        )
 
     def look(self) -> None:
         """Raises what has gone wrong on a GPU and is known by now; waits for nothing.

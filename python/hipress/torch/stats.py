@@ -1,0 +1,86 @@
+"""How much of a model's gradients went compressed, how much did not, and why."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+
+from hipress.torch.settings import Settings
+
+
+@dataclass
+class Uncompressed:
+    """Gradients of one parameter that went uncompressed."""
+
+    bytes: int = 0
+    """As they are: elements times their size."""
+    reasons: list[str] = field(default_factory=list)
+    """Each once, the first one first."""
+
+
+@dataclass
+class Stats:
+    """Of this rank's gradients, over all steps so far."""
+
+    compressed: int = 0
+    """Bytes of the gradients that went compressed, before that."""
+    uncompressed: int = 0
+    """Bytes of all others."""
+    parameters: dict[str, Uncompressed] = field(default_factory=dict)
+    """Those that went uncompressed at least once, by name."""
+
+    def __str__(self) -> str:
+        lines = [f"{self.compressed} bytes of gradients went compressed, {self.uncompressed} not"]
+        for name, each in self.parameters.items():
+            lines.append(f"  {name}: {each.bytes} not, {', '.join(each.reasons)}")
+        return "\n".join(lines)
+
+
+class Traffic:
+    """Counts the calls of each bucket, which costs a step next to nothing."""
+
+    def __init__(self) -> None:
+        self._calls: dict[tuple, int] = {}
+
+    def add(self, entries: tuple, itemsize: int, warming_up: bool) -> None:
+        """One bucket's gradients are synchronised.
+
+        :param entries: each a name, an offset and a count of elements
+        :param itemsize: bytes of an element
+        """
+        key = entries, itemsize, warming_up
+        self._calls[key] = self._calls.get(key, 0) + 1
+
+    def stats(self, reason: Callable[[str, int, bool], str]) -> Stats:
+        """:param reason: why a parameter's gradient of so many elements is not compressed, during
+            the warm-up or not; nothing if it is"""
+        found = Stats()
+        for (entries, itemsize, warming_up), calls in self._calls.items():
+            for name, _, count, *_ in entries:
+                self._count(found, name, calls * count * itemsize, reason(name, count, warming_up))
+        return found
+
+    def _count(self, found: Stats, name: str, size: int, why: str) -> None:
+        if not why:
+            found.compressed += size
+            return
+        found.uncompressed += size
+        one = found.parameters.setdefault(name, Uncompressed())
+        one.bytes += size
+        if why not in one.reasons:
+            one.reasons.append(why)
+
+
+def reason(
+    settings: Settings, name: str, count: int, shape: Iterable[int], warming_up: bool
+) -> str:
+    """Why a gradient of ``count`` elements goes uncompressed; nothing if it goes compressed."""
+    if warming_up:
+        return "in the warm-up"
+    if settings.compresses(name, count, tuple(shape)):
+        return ""
+    if name in settings.decisions and not settings.decisions[name].compress:
+        return "as planned"
+    if count < settings.min_size:
+        return f"of fewer than {settings.min_size} elements (min_size)"
+    return f"of a shape for which rank {settings.rank} does not pay"
