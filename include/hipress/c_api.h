@@ -293,9 +293,12 @@ HIPRESS_API int HipressWaitAll(HipressNodeHandle node);
  */
 typedef int (*HipressUpdater)(void* context, uint64_t key, const char* name, float* gradient,
                               float* weight, int64_t n);
+/*! \brief Returned by a HipressController that cannot answer yet: it is called again with the same
+ *         command after the next one, and every second. */
+#define HIPRESS_LATER 1
 /*!
  * \brief Handles a worker's command. Answers with HipressSetReply. One call at a time.
- * \return 0, or -1 after HipressSetError: the worker gets that sentence as an error
+ * \return 0, or -1 after HipressSetError: the worker gets that sentence as an error, or HIPRESS_LATER
  */
 typedef int (*HipressController)(void* context, int worker, int head, const void* body,
                                  int64_t body_bytes);

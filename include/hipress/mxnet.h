@@ -47,6 +47,24 @@ HIPRESS_API int HipressMXPush(HipressMXKeyHandle key, void* array, int priority)
 HIPRESS_API int HipressMXPull(HipressMXKeyHandle key, void* array, int priority);
 /*! \brief Schedules HipressPushPull of an array into itself; with another `out`, a push and a pull. */
 HIPRESS_API int HipressMXPushPull(HipressMXKeyHandle key, void* gradient, void* out, int priority);
+/*!
+ * \brief Carries out an operation whose array is ready; calls HipressMXEnd when it is over, then or later.
+ *
+ * Runs on any thread, and must not block.
+ */
+typedef void (*HipressMXStart)(void* context, void* operation);
+/*!
+ * \brief Schedules an operation that the caller carries out, on an array of any kind that nobody else
+ *        changes: for what HipressPush and HipressPull do not take, such as rows.
+ *
+ * It keeps its place among the key's other operations, up to its start.
+ * \param writes 0: it reads the array. If that could not be computed, `start` is never called, and the
+ *        node leaves as with HipressMXPush. 1: it writes the array's memory.
+ */
+HIPRESS_API int HipressMXSchedule(HipressMXKeyHandle key, void* array, int writes, int priority,
+                                  HipressMXStart start, void* context);
+/*! \brief Ends such an operation, once. \param error NULL, or the sentence that it failed with */
+HIPRESS_API int HipressMXEnd(void* operation, const char* error);
 /*! \brief Operations that are ready enter the store now; those after which others are expected soon
  *         may be kept for a millisecond, to enter it together. */
 HIPRESS_API int HipressMXFlush(HipressNodeHandle node);

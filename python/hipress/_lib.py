@@ -28,7 +28,7 @@ Updater = CFUNCTYPE(
 )
 """HipressUpdater(context, key, name, gradient, weight, n) -> 0 or -1."""
 Controller = CFUNCTYPE(c_int, c_void_p, c_int, c_int, c_void_p, c_int64)
-"""HipressController(context, worker, head, body, body_bytes) -> 0 or -1."""
+"""HipressController(context, worker, head, body, body_bytes) -> 0, -1 or HIPRESS_LATER."""
 
 
 class CodecDescription(Structure):

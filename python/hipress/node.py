@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import enum
 import json
 import os
 from collections.abc import Callable, Iterator, Sequence
@@ -34,6 +35,16 @@ from hipress.settings import pairs
 
 if TYPE_CHECKING:
     from typing_extensions import Self
+
+
+class Later(enum.Enum):
+    """The type of :data:`LATER`."""
+
+    LATER = 1  # HIPRESS_LATER
+
+
+LATER = Later.LATER
+"""What the controller of :meth:`Node.serve` returns for a command that it cannot answer yet."""
 
 _AUTO_IS_SYNC = (
     "plan auto needs synchronous updates: its workers agree by sums of what all push, which "
@@ -428,8 +439,13 @@ class Node:
         """Servers: every operation of every worker fails with this sentence, running or later."""
         self._check(lib.HipressFailJob(self._handle, sentence.encode()))
 
-    def serve(self, controller: Callable[[int, int, bytes], bytes | None] | None = None) -> None:
+    def serve(
+        self, controller: Callable[[int, int, bytes], bytes | Later | None] | None = None
+    ) -> None:
         """Serves until the job ends; ``controller(worker, head, body)`` answers commands.
+
+        One that cannot answer yet returns :data:`LATER`: it is called again with the same command
+        after the next one, and every second.
 
         :raises HipressError: if a node died or the job failed
         """
@@ -439,6 +455,8 @@ class Node:
                 if controller is None:
                     raise HipressError("this server takes no commands")
                 answer = controller(rank, head, ctypes.string_at(body, size))
+                if answer is LATER:
+                    return LATER.value
                 if answer:
                     lib.HipressSetReply(answer, len(answer))
                 return 0

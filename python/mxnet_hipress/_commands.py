@@ -25,12 +25,14 @@ class Head(enum.IntEnum):
     """Body: b"1" to include the optimizer. Answer: from mxnet.optimizer.Updater.get_states."""
     SET_STATES = 0x48690003
     """Body: what GET_STATES gave."""
-    START_SPARSE = 0x48690004
-    """Starts MXNet's own server beside ours. Body: pickled environment of that job."""
-    SPARSE_PROGRESS = 0x48690005
-    """Answer: pickled (who has left in peace, {row_sparse key: how often it has been updated})."""
-    FAIL_JOB = 0x48690006
-    """Body: the sentence that all workers get."""
+    VALUE_OF_ROWS = 0x48690004
+    """From worker 0, before its INIT_ROWS. Body: _rows.Rows with values."""
+    INIT_ROWS = 0x48690005
+    """From every worker; answered when all have asked. Body: _rows.TableShape."""
+    PUSH_ROWS = 0x48690006
+    """Body: _rows.Rows with values."""
+    PULL_ROWS = 0x48690007
+    """Body: _rows.Rows without. Answer: the values; when this worker's pushes are in them."""
 
 
 def pack(store: int, body: bytes) -> bytes:
@@ -46,3 +48,7 @@ def unpack(body: bytes) -> tuple[int, bytes]:
     if len(body) < _STORE.size:
         raise ValueError(f"a command's body starts with a store's number, got {len(body)} bytes")
     return _STORE.unpack_from(body)[0], body[_STORE.size :]
+
+
+ROWS = (Head.VALUE_OF_ROWS, Head.INIT_ROWS, Head.PUSH_ROWS, Head.PULL_ROWS)
+"""Commands about row_sparse keys."""

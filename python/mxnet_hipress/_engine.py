@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import ctypes
+import itertools
 import os
 import threading
+from collections.abc import Callable
 
 import mxnet as mx
 from mxnet.base import _LIB, MXNetError
@@ -28,6 +30,16 @@ lib.HipressMXKeyCreate.argtypes = [
 lib.HipressMXPush.argtypes = lib.HipressMXPull.argtypes = [_HANDLE, _HANDLE, ctypes.c_int]
 lib.HipressMXPushPull.argtypes = [_HANDLE, _HANDLE, _HANDLE, ctypes.c_int]
 lib.HipressMXBind.argtypes = [ctypes.c_char_p, ctypes.c_int]
+_START = ctypes.CFUNCTYPE(None, _HANDLE, _HANDLE)
+lib.HipressMXSchedule.argtypes = [
+    _HANDLE,
+    _HANDLE,
+    ctypes.c_int,
+    ctypes.c_int,
+    _START,
+    _HANDLE,
+]
+lib.HipressMXEnd.argtypes = [_HANDLE, ctypes.c_char_p]
 lib.HipressMXFlush.argtypes = lib.HipressMXClose.argtypes = [_HANDLE]
 
 
@@ -78,8 +90,8 @@ def _scheduled(code: int) -> bool:
 
 
 def _first_error() -> MXNetError | None:
-    """The first error of all that was scheduled; None if MXNet does not tell it soon: a row_sparse
-    push or pull, in MXNet's own store, may wait for ever for somebody who is gone."""
+    """The first error of all that was scheduled; None if MXNet does not tell it soon: other
+    operations may wait for other workers."""
     errors = []
 
     def wait() -> None:
@@ -121,6 +133,41 @@ def push_pull(
 ) -> bool:
     """Schedules a push of one array and the pull into the same or another one, as :func:`push`."""
     return _scheduled(lib.HipressMXPushPull(key, array.handle, out.handle, priority))
+
+
+_starts: dict[int, Callable[[Callable[[str], None]], None]] = {}
+_numbers = itertools.count(1)
+
+
+@_START
+def _start(number: int, operation: int) -> None:
+    def end(error: str) -> None:
+        check_call(lib.HipressMXEnd(operation, error.encode() if error else None), MXNetError)
+
+    _starts.pop(number)(end)
+
+
+def schedule(
+    key: ctypes.c_void_p,
+    array: mx.nd.NDArray,
+    writes: bool,
+    priority: int,
+    start: Callable[[Callable[[str], None]], None],
+) -> None:
+    """Schedules an operation that the caller carries out; see HipressMXSchedule.
+
+    :param array: of any kind, that nobody else changes
+    :param start: called on any thread when the array is ready, with a function to be called, with
+        "" or a sentence, when the operation is over; must not block
+    """
+    number = next(_numbers)
+    _starts[number] = start
+    try:
+        code = lib.HipressMXSchedule(key, array.handle, int(writes), priority, _start, number)
+        check_call(code, MXNetError)
+    except MXNetError:
+        _starts.pop(number, None)
+        raise
 
 
 def flush(node) -> None:  # noqa: ANN001

@@ -34,11 +34,11 @@ class Key:
     dtype: int
     """MXNet's type flag."""
     sparse: bool
-    """Kept by MXNet's own store."""
+    """Whether it has rows, see mxnet_hipress._sparse."""
     size: int = field(init=False)
     name: bytes = field(init=False)
     handle: c_void_p | None = field(init=False, default=None)
-    """For :mod:`mxnet_hipress._engine`, once a dense key is initialised."""
+    """For :mod:`mxnet_hipress._engine`, once the key is initialised."""
     _buffer: mx.nd.NDArray | None = field(init=False, default=None)
 
     def __post_init__(self) -> None:
@@ -136,6 +136,26 @@ def group(keys: object, values: object) -> list[tuple[UserKey, list[mx.nd.NDArra
     if len({type(key) for key in grouped}) > 1:
         raise MXNetError(f"keys must be all int or all str, got {list(grouped)}")
     return list(grouped.items())
+
+
+def with_row_ids(
+    keys: object, outs: object, row_ids: object
+) -> list[tuple[UserKey, list[mx.nd.NDArray], mx.nd.NDArray]]:
+    """Pairs keys with arrays that want the same rows of them, as row_sparse_pull takes them.
+
+    :raises MXNetError: for other types, or another number of `row_ids` than of arrays, if not one
+    """
+    grouped = group(keys, outs)
+    count = sum(len(arrays) for _, arrays in grouped)
+    row_ids = _arrays("of row_ids", row_ids)
+    if len(row_ids) == 1 and len(grouped) == 1:
+        return [(*grouped[0], row_ids[0])]
+    if len(row_ids) != count:
+        raise MXNetError(
+            f"row_sparse_pull needs row_ids for each of {count} arrays, got {len(row_ids)}"
+        )
+    flat = [(user_key, [array]) for user_key, arrays in grouped for array in arrays]
+    return [(*pair, ids) for pair, ids in zip(flat, row_ids)]
 
 
 def _plain(user_key: object) -> UserKey:

@@ -1,32 +1,49 @@
-"""The worker's side of row_sparse keys: MXNet's own store, created when the first such key is."""
+"""The worker's side of row_sparse keys: rows travel to the servers' tables as commands.
+
+Calls return at once, as for dense keys: pushes and pulls are operations of MXNet's engine, carried
+out by threads of ours, two a server, so that a pull that waits for other workers holds up no push.
+"""
 
 from __future__ import annotations
 
-import ctypes
 import os
-import pickle
+import queue
+import threading
 from collections import Counter
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
 import mxnet as mx
-from mxnet.base import _LIB, KVStoreHandle, MXNetError, check_call
-from mxnet.kvstore import KVStore as MXNetKVStore
+import numpy as np
+from mxnet.base import MXNetError
 
 from hipress.node import Node
+from mxnet_hipress import _arrays, _engine
 from mxnet_hipress._commands import Head, pack
-from mxnet_hipress._sparse_watch import SparseWatch
+from mxnet_hipress._keys import DTYPES as KEY_DTYPES
+from mxnet_hipress._rows import DTYPES, Rows, TableShape, memory
 
 if TYPE_CHECKING:
-    from mxnet_hipress._keys import Key, KeyTable
+    from mxnet_hipress._keys import Key
+
+_LARGE = 1_000_000
+"""Elements from which on MXNet cuts a key over all servers, unless MXNET_KVSTORE_BIGARRAY_BOUND
+says otherwise."""
 
 
-class _StockKVStore(MXNetKVStore):
-    """MXNet's store without the destructor that waits for all other workers, dead or alive."""
+@dataclass(frozen=True)
+class _Share:
+    """A server's part of a key's table: rows from `begin` to `end`."""
 
-    def __del__(self) -> None:
-        """Nothing: SparseStore.close frees the handle."""
+    server: int
+    begin: int
+    end: int
+
+    def of(self, ids: np.ndarray) -> slice:
+        """Where in ascending indices this server's are."""
+        return slice(*np.searchsorted(ids, (self.begin, self.end)))
 
 
 class SparseStore:
@@ -37,27 +54,38 @@ class SparseStore:
 
     def __init__(self, node: Node, sync: bool) -> None:
         self._node = node
-        self._type = "dist_sync" if sync else "dist_async"
-        self._kv: _StockKVStore | None = None
-        self._watch: SparseWatch | None = None
-        self._has_optimizer = False
-        self._pushes: Counter[int] = Counter()  # by key
-        self._names: dict[int, object] = {}
-        self._purpose = ""
-
-    @property
-    def started(self) -> bool:
-        """Whether the job has row_sparse keys."""
-        return self._kv is not None
+        self._sync = sync
+        self._pushes: Counter[int] = Counter()  # by the key's number
+        self._pushers: dict[int, _Lane] = {}  # by server
+        self._pullers: dict[int, _Lane] = {}
 
     def init(self, key: Key, value: mx.nd.NDArray) -> None:
-        """Initialises a key; all workers do, in the same order."""
-        if self._kv is None:
-            self._start()
-        with self._waiting(f"to initialise key {key.user_key!r}"):
-            # Of the other ranks' values MXNet takes storage type, shape and dtype alone.
-            self._kv.init(key.index, _all_rows(value) if self._kv.rank == 0 else value)
-        self._names[key.index] = key.user_key
+        """Initialises a key with rank 0's value; all workers do, in the same order. Blocks.
+
+        :raises MXNetError: if it is neither float32 nor float16, or the workers disagree
+        """
+        if KEY_DTYPES[key.dtype] not in DTYPES:
+            raise MXNetError(
+                f"row_sparse key {key.user_key!r} has dtype {KEY_DTYPES[key.dtype]}; "
+                f"such keys are {' or '.join(DTYPES)}"
+            )
+        shares = self._shares(key)
+        if self._node.rank == 0:
+            rows = _rows_of(key, value.as_in_context(mx.cpu()))
+            for share in shares:
+                self._send(key, share, Head.VALUE_OF_ROWS, rows)
+        for share in shares:
+            shape = TableShape(
+                str(key.user_key),
+                share.end - share.begin,
+                _columns(key),
+                KEY_DTYPES[key.dtype],
+                self._sync,
+            )
+            self._command(key, share, Head.INIT_ROWS, shape.pack(key.index))
+        key.handle = _engine.key_handle(
+            self._node.handle, key.number, key.name, key.size, key.dtype
+        )
 
     def push(self, key: Key, arrays: list[mx.nd.NDArray], priority: int) -> None:
         """Pushes row_sparse gradients, one a device."""
@@ -66,119 +94,181 @@ class SparseStore:
                 raise MXNetError(
                     f"key {key.user_key!r} is row_sparse: a {array.stype} gradient cannot be pushed"
                 )
-        self._kv.push(key.index, arrays, priority)
-        self._pushes[key.index] += 1
+        _arrays.check(key, arrays, "push")
+        arrays = [array.as_in_context(mx.cpu()) for array in arrays]
+        # A copy, which the script cannot change before it is sent.
+        gradient = _Gradient(key, mx.nd.add_n(*arrays) if len(arrays) > 1 else arrays[0].copy())
+        self._pushes[key.number] += 1
 
-    def pull(
-        self, key: Key, arrays: list[mx.nd.NDArray], priority: int, ignore_sparse: bool
+        def start(end: Callable[[str], None]) -> None:
+            def send(share: _Share) -> None:
+                self._send(key, share, Head.PUSH_ROWS, gradient.rows())
+
+            self._each(self._pushers, key, send, end)
+
+        _engine.schedule(key.handle, gradient.array, False, priority, start)
+
+    def pull_rows(
+        self, key: Key, arrays: list[mx.nd.NDArray], row_ids: mx.nd.NDArray, priority: int
     ) -> None:
-        """Pulls whole values, as far as MXNet's store does that."""
-        self._kv.pull(key.index, arrays, priority, ignore_sparse)
-
-    def row_sparse_pull(
-        self, keys: KeyTable, key: object, out: object, priority: int, row_ids: object
-    ) -> None:
-        """Pulls the rows `row_ids`; key, out and row_ids as in MXNet's row_sparse_pull."""
-        many = isinstance(key, (list, tuple))
-        numbers = (
-            [keys.get(k, "pull rows of").index for k in key]
-            if many
-            else (keys.get(key, "pull rows of").index)
-        )
-        self._kv.row_sparse_pull(numbers, out, priority, row_ids)
-
-    def set_optimizer(self) -> None:
-        """The servers have an optimizer now: MXNet's servers are to use it, too."""
-        self._has_optimizer = True
-        if self._kv is not None:
-            self._kv._send_command_to_servers(0, "optimizer")
+        """Pulls the rows `row_ids`, of any order, into every array. Waits for `row_ids` alone."""
+        _arrays.check(key, arrays, "pull")
+        for array in arrays:
+            if array.stype != "row_sparse":
+                raise MXNetError(
+                    f"rows of key {key.user_key!r} are pulled into row_sparse arrays, "
+                    f"not into a {array.stype} one"
+                )
+        ids = np.unique(row_ids.asnumpy().reshape(-1)).astype(np.int64)
+        if len(ids) and not 0 <= ids[0] <= ids[-1] < key.shape[0]:
+            raise MXNetError(
+                f"key {key.user_key!r} has rows 0 to {key.shape[0] - 1}, "
+                f"and row_ids asks for {ids[0] if ids[0] < 0 else ids[-1]}"
+            )
+        dtype = np.dtype(KEY_DTYPES[key.dtype])
+        if len(ids) == 0:
+            result = mx.nd.sparse.zeros("row_sparse", key.shape, dtype=dtype)
+        else:
+            result = self._pulled(key, ids, dtype, priority)
+        for array in arrays:
+            result.copyto(array)
 
     def close(self) -> None:
-        """Leaves in peace, when everything is done, without waiting for the other workers."""
-        if self._kv is not None:
-            check_call(_LIB.MXKVStoreSetBarrierBeforeExit(self._kv.handle, ctypes.c_int(0)))
-            check_call(_LIB.MXKVStoreFree(self._kv.handle))
-            self._kv = None
-        if self._watch is not None:
-            self._watch.close()
-            self._watch = None
+        """Ends the threads; nothing is to be scheduled any more."""
+        for lane in (*self._pushers.values(), *self._pullers.values()):
+            lane.close()
 
-    @contextmanager
-    def _waiting(self, purpose: str) -> Iterator[None]:
-        """For what MXNet's scheduler, which might be stopped, and all workers have a part in."""
-        self._purpose, timeout = purpose, self._node.timeout
-        try:
-            with self._watch.within(
-                timeout,
-                f"waited {timeout} s for MXNet's scheduler, which server 0 runs, or for "
-                f"another worker {purpose} (HIPRESS_TIMEOUT changes this)",
-            ):
-                yield
-        finally:
-            self._purpose = ""
-
-    def _deserted(self) -> str:
-        """Who has left in peace without what this worker waits for; empty if nobody has.
-
-        Who has left had its pushes answered, so that all of them are among the servers' updates.
-        """
-        answers = [
-            pickle.loads(self._node.command(server, Head.SPARSE_PROGRESS, pack(0, b"")))
-            for server in range(self._node.num_servers)
-        ]
-        left = answers[0][0]
-        if left and self._purpose:
-            return f"{left} left the job, and this worker waited for all {self._purpose}"
-        if not left or self._type != "dist_sync":
-            return ""
-        for key, pushes in self._pushes.copy().items():
-            updates = max(updates[key] for _, updates in answers)  # not all servers hold each key
-            if pushes > updates:
-                return (
-                    f"{left} left the job while push {updates + 1} of row_sparse key "
-                    f"{self._names[key]!r} still waits: every worker must push equally often"
-                )
-        return ""
-
-    def _tell(self, sentence: str) -> None:
-        """All workers are to fail with this sentence."""
-        self._node.command(0, Head.FAIL_JOB, pack(0, sentence.encode()))
-
-    def _start(self) -> None:
-        address = self._node.command(0, Head.START_SPARSE, pack(0, b""))
-        for server in range(self._node.num_servers):
-            self._node.command(server, Head.START_SPARSE, pack(0, address))
-        host, port = pickle.loads(address)
-        handle = KVStoreHandle()
-        if self._watch is None:
-            self._watch = SparseWatch(self._node, self._deserted, self._tell)
-        environment = _environment(
-            DMLC_ROLE="worker", DMLC_PS_ROOT_URI=host, DMLC_PS_ROOT_PORT=str(port)
+    def _pulled(self, key: Key, ids: np.ndarray, dtype: np.dtype, priority: int) -> mx.nd.NDArray:
+        shape = (len(ids), *key.shape[1:])
+        result = mx.nd.sparse.row_sparse_array(
+            (np.empty(shape, dtype), ids), shape=key.shape, dtype=dtype
         )
-        with environment, self._waiting("to start the store of row_sparse keys"):
-            check_call(_LIB.MXKVStoreCreate(self._type.encode(), ctypes.byref(handle)))
-        self._kv = _StockKVStore(handle)
-        if self._has_optimizer:
-            self.set_optimizer()
+        values = memory(mx, result, (len(ids), _columns(key)), dtype)
+        pushes = self._pushes[key.number]
+
+        def start(end: Callable[[str], None]) -> None:
+            def fetch(share: _Share) -> None:
+                part = share.of(ids)
+                self._fetch(key, share, ids[part] - share.begin, values[part], pushes)
+
+            self._each(self._pullers, key, fetch, end)
+
+        _engine.schedule(key.handle, result, True, priority, start)
+        return result
+
+    def _fetch(
+        self, key: Key, share: _Share, ids: np.ndarray, out: np.ndarray, pushes: int
+    ) -> None:
+        begin = 0
+        for piece in Rows(key.index, ids, pushes=pushes).pieces(out.shape[1], out.itemsize):
+            values = self._command(key, share, Head.PULL_ROWS, piece.pack())
+            end = begin + len(piece.ids)
+            out[begin:end] = np.frombuffer(values, out.dtype).reshape(-1, out.shape[1])
+            begin = end
+
+    def _send(self, key: Key, share: _Share, head: Head, rows: Rows) -> None:
+        part = share.of(rows.ids)
+        rows = Rows(key.index, rows.ids[part] - share.begin, rows.values[part])
+        for piece in rows.pieces(rows.values.shape[1], rows.values.itemsize):
+            self._command(key, share, head, piece.pack())
+
+    def _command(self, key: Key, share: _Share, head: Head, body: bytes) -> bytes:
+        return self._node.command(share.server, head, pack(key.store, body))
+
+    def _shares(self, key: Key) -> list[_Share]:
+        """As MXNet cuts keys."""
+        rows, servers = key.shape[0], self._node.num_servers
+        if key.size < int(os.environ.get("MXNET_KVSTORE_BIGARRAY_BOUND", _LARGE)):
+            return [_Share(key.index % servers, 0, rows)]
+        cuts = [rows * server // servers for server in range(servers + 1)]
+        shares = [_Share(s, *cuts[s : s + 2]) for s in range(servers)]
+        return [share for share in shares if share.begin < share.end]
+
+    def _each(
+        self,
+        lanes: dict[int, _Lane],
+        key: Key,
+        work: Callable[[_Share], None],
+        end: Callable[[str], None],
+    ) -> None:
+        """Does the work for all of a key's servers at the same time; `end` when all is done."""
+        shares = self._shares(key)
+        together = _Together(len(shares), end)
+        for share in shares:
+            if share.server not in lanes:
+                lanes[share.server] = _Lane()
+            lanes[share.server].add(partial(together.run, partial(work, share)))
 
 
-def _all_rows(value: mx.nd.NDArray) -> mx.nd.NDArray:
-    """The same value with every row stored: MXNet's server takes the rows that it is initialised
-    with for all rows, in their order; it aborts if there are none."""
-    rows = mx.nd.arange(value.shape[0], ctx=value.context, dtype="int64")
-    return mx.nd.sparse.row_sparse_array((value.tostype("default"), rows), shape=value.shape)
+class _Gradient:
+    """An array, and its rows as NumPy has them once somebody needs them."""
+
+    def __init__(self, key: Key, array: mx.nd.NDArray) -> None:
+        self.array = array
+        self._key = key
+        self._lock = threading.Lock()
+        self._rows: Rows | None = None
+
+    def rows(self) -> Rows:
+        """All of them."""
+        with self._lock:
+            if self._rows is None:
+                self._rows = _rows_of(self._key, self.array)
+            return self._rows
 
 
-@contextmanager
-def _environment(**variables: str) -> Iterator[None]:
-    """Changes this process's environment for a while."""
-    before = {name: os.environ.get(name) for name in variables}
-    os.environ.update(variables)
-    try:
-        yield
-    finally:
-        for name, value in before.items():
-            if value is None:
-                del os.environ[name]
-            else:
-                os.environ[name] = value
+class _Together:
+    """Ends an operation when all of its parts have."""
+
+    def __init__(self, parts: int, end: Callable[[str], None]) -> None:
+        self._lock = threading.Lock()
+        self._parts = parts
+        self._end = end
+        self._error = ""
+
+    def run(self, work: Callable[[], None]) -> None:
+        """Runs one part."""
+        error = ""
+        try:
+            work()
+        except Exception as problem:  # noqa: BLE001 - whoever waits for the array gets it
+            error = str(problem) or type(problem).__name__
+        with self._lock:
+            self._error = self._error or error
+            self._parts -= 1
+            if self._parts:
+                return
+        self._end(self._error)
+
+
+class _Lane:
+    """A thread that does one thing after the other."""
+
+    def __init__(self) -> None:
+        self._work: queue.SimpleQueue[Callable[[], None] | None] = queue.SimpleQueue()
+        threading.Thread(target=self._run, name="hipress rows", daemon=True).start()
+
+    def add(self, work: Callable[[], None]) -> None:
+        """Does this when all before it is done; it must not raise."""
+        self._work.put(work)
+
+    def close(self) -> None:
+        """Ends the thread, after what it was given before."""
+        self._work.put(None)
+
+    def _run(self) -> None:
+        while True:
+            work = self._work.get()
+            if work is None:
+                return
+            work()
+
+
+def _columns(key: Key) -> int:
+    return key.size // key.shape[0]
+
+
+def _rows_of(key: Key, value: mx.nd.NDArray) -> Rows:
+    ids = value.indices.asnumpy().astype(np.int64, copy=False)
+    values = value.data.asnumpy() if len(ids) else np.empty(0, value.dtype)
+    return Rows(key.index, ids, values.reshape(len(ids), _columns(key)))

@@ -1,150 +1,226 @@
-"""MXNet's own server beside ours, for row_sparse keys; started only if a job has some.
-
-It runs in a thread of our server's process, so that both share one optimizer, and meets the workers
-through a scheduler of MXNet's that server 0 runs as a child process.
-"""
+"""The server's side of row_sparse keys: tables, the sums of what is pushed, who waits for whom."""
 
 from __future__ import annotations
 
-import contextlib
-import ctypes
-import os
-import pickle
-import signal
-import socket
-import subprocess
-import sys
-import threading
+import re
+import time
+from collections import defaultdict, deque
 from collections.abc import Callable
+from functools import partial
 from types import ModuleType
 
-from hipress.node import Node
+import numpy as np
+
+from hipress.node import LATER, HipressError, Later, Node
+from mxnet_hipress import _rows
+from mxnet_hipress._commands import Head
+from mxnet_hipress._rows import Rows, TableShape
+
+_AHEAD = 16
+"""Pushes of one worker that a server keeps while others have not pushed; the next has to wait."""
+
+
+class _Table:
+    """One key's rows: float32 whatever the key is, as MXNet keeps float16 keys with an optimizer.
+
+    :param values: [rows, columns]
+    """
+
+    def __init__(self, mx: ModuleType, shape: TableShape, values: np.ndarray) -> None:
+        self.shape = shape
+        self.completed = 0
+        """How often the optimizer has run, of a synchronous table."""
+        self.pushed: defaultdict[int, int] = defaultdict(int)
+        """How often each worker has pushed."""
+        self.pieces: defaultdict[int, list[Rows]] = defaultdict(list)
+        """By worker: what has come of a push in several messages."""
+        self.waiting: defaultdict[int, deque[Rows]] = defaultdict(deque)
+        """By worker: pushes that wait for those of others."""
+        self.late_since: float | None = None
+        """Since when somebody has waited for the next update."""
+        self._mx = mx
+        ids = np.arange(shape.rows, dtype=np.int64)
+        self._weight = mx.nd.sparse.row_sparse_array(
+            (values, ids), shape=values.shape, dtype=np.float32
+        )
+
+    def values(self) -> np.ndarray:
+        """float32[rows, columns], the weight's memory."""
+        shape = (self.shape.rows, self.shape.columns)
+        return _rows.memory(self._mx, self._weight, shape, np.float32)
+
+    def update(self, pushes: list[Rows], update: Callable[[object, object], None]) -> None:
+        """update(gradient, weight), of row_sparse arrays, with the sum of the pushes. Blocks."""
+        gradient = _rows.total(pushes)
+        sparse, shape = self._mx.nd.sparse, (self.shape.rows, self.shape.columns)
+        if len(gradient.ids):
+            array = sparse.row_sparse_array(
+                (gradient.values, gradient.ids), shape=shape, dtype=np.float32
+            )
+        else:
+            array = sparse.zeros("row_sparse", shape)
+        update(array, self._weight)
+        self.completed += 1
+        self.late_since = None
+
+
+class _Init:
+    """A key that not all workers have initialised yet, or not all have been told about."""
+
+    def __init__(self) -> None:
+        self.value: list[Rows] = []
+        """Worker 0's."""
+        self.shapes: dict[int, TableShape] = {}
+        self.told: set[int] = set()
+        self.error: str | None = None
 
 
 class SparseServer:
-    """MXNet's server in a thread and, on server 0, its scheduler in a child process.
+    """Tables of row_sparse keys. Used by the thread that serves alone.
 
-    :param mx: the mxnet module
-    :param update: (key, gradient, weight) applies the optimizer to row_sparse NDArrays
+    :param mx: imports the mxnet module
+    :param update: (store, index, gradient, weight) applies a store's optimizer, and blocks
     """
 
-    def __init__(self, mx: ModuleType, update: Callable[[int, object, object], None]) -> None:
+    def __init__(
+        self,
+        node: Node,
+        mx: Callable[[], ModuleType],
+        update: Callable[[int, int, object, object], None],
+    ) -> None:
+        self._node = node
         self._mx = mx
         self._update = update
-        self._scheduler: subprocess.Popen | None = None
-        self._closing = False
-        self._address: tuple[str, int] | None = None
-        self._thread: threading.Thread | None = None
+        self._values: defaultdict[tuple[int, int], list[bytes]] = defaultdict(list)
+        self._inits: defaultdict[tuple[int, int], _Init] = defaultdict(_Init)
+        self._tables: dict[tuple[int, int], _Table] = {}
 
-    def start(self, node: Node, body: bytes) -> bytes:
-        """Starts what is not running yet.
+    def control(self, worker: int, store: int, head: int, body: bytes) -> bytes | Later:
+        """Answers a command about rows.
 
-        :param body: empty, to server 0: start the scheduler; otherwise the pickled answer to that
-        :return: the scheduler's pickled (host, port)
+        :raises HipressError: with the sentence that the worker gets
         """
-        if not body:
-            if self._scheduler is None:
-                self._start_scheduler(node)
-            return pickle.dumps(self._address)
-        if self._thread is None:
-            environment = _environment("server", node, pickle.loads(body))
-            self._thread = threading.Thread(target=self._serve, args=(environment,), daemon=True)
-            self._thread.start()
+        try:
+            if head == Head.INIT_ROWS:
+                return self._init(worker, store, *TableShape.unpack(body))
+            key = store, _rows.index_of(body)
+            if head == Head.VALUE_OF_ROWS:
+                if worker == 0 and key not in self._tables:
+                    self._values[key].append(body)
+                return b""
+            table = self._tables.get(key)
+            if table is None:
+                raise HipressError("this key has no rows here: initialise it first")
+            rows = _rows.unpack(body, table.shape, with_values=head == Head.PUSH_ROWS)
+            if head == Head.PUSH_ROWS:
+                return self._push(worker, store, table, rows)
+            return self._pull(worker, store, table, rows)
+        except ValueError as error:
+            raise HipressError(f"worker {worker} sent {error}") from error
+
+    def _init(self, worker: int, store: int, index: int, shape: TableShape) -> bytes | Later:
+        key = store, index
+        init = self._inits[key]
+        init.shapes[worker] = shape
+        missing = set(range(self._node.num_workers)) - init.shapes.keys()
+        if missing:
+            what = f", and this worker waited for all to initialise key {shape.name!r}"
+            self._check_left(missing, what)
+            return LATER
+        if init.error is None:
+            init.error = self._make(key, init)
+        init.told.add(worker)
+        if len(init.told) == self._node.num_workers:
+            del self._inits[key]
+        if init.error:
+            raise HipressError(init.error)
         return b""
 
-    def close(self) -> None:
-        """Ends the scheduler. The thread ends with the process."""
-        self._closing = True
-        if self._scheduler is not None:
-            self._scheduler.kill()
-            self._scheduler.wait()
+    def _make(self, key: tuple[int, int], init: _Init) -> str:
+        """Makes the table, unless the workers disagree: then a sentence."""
+        messages, first = self._values.pop(key, []), init.shapes[0]
+        for worker, shape in sorted(init.shapes.items()):
+            if shape != first:
+                return (
+                    f"worker 0 initialised row_sparse key {first.name!r} as {_words(first)}, "
+                    f"and worker {worker} key {shape.name!r} as {_words(shape)}"
+                )
+        values = np.zeros((first.rows, first.columns), np.float32)
+        for message in messages:
+            rows = _rows.unpack(message, first, with_values=True)
+            values[rows.ids] = rows.values
+        self._tables[key] = _Table(self._mx(), first, values)
+        return ""
 
-    def _start_scheduler(self, node: Node) -> None:
-        host = _own_host()
-        with socket.socket(_family(host)) as probe:
-            probe.bind((host, 0))
-            port = probe.getsockname()[1]
-        self._address = (host, port)
-        env = {k: v for k, v in os.environ.items() if k != "HIPRESS_SECRET"}
-        self._scheduler = subprocess.Popen(
-            [sys.executable, "-c", _SCHEDULER],
-            env={**env, **_environment("scheduler", node, self._address)},
-            stdin=subprocess.DEVNULL,
-            preexec_fn=_die_with_parent,
+    def _push(self, worker: int, store: int, table: _Table, rows: Rows) -> bytes | Later:
+        if len(table.waiting[worker]) >= _AHEAD:
+            self._check_progress(table, table.pushed[worker])
+            return LATER
+        pieces = table.pieces[worker]
+        pieces.append(rows)
+        if not rows.last:
+            return b""
+        push = _rows.joined(table.pieces.pop(worker))
+        table.pushed[worker] += 1
+        if not table.shape.sync:
+            if len(push.ids):
+                self._apply(store, table, [push])
+            return b""
+        table.waiting[worker].append(push)
+        workers = range(self._node.num_workers)
+        while all(table.waiting[w] for w in workers):
+            self._apply(store, table, [table.waiting[w].popleft() for w in workers])
+        return b""
+
+    def _apply(self, store: int, table: _Table, pushes: list[Rows]) -> None:
+        index = pushes[0].index
+        try:
+            table.update(pushes, partial(self._update, store, index))
+        except Exception as error:
+            own = isinstance(error, HipressError)
+            what = str(error) if own else f"{type(error).__name__}: {error}"
+            name = f"row_sparse key {table.shape.name!r}"
+            self._node.fail_job(f"server {self._node.rank} cannot update {name}: {what}")
+            raise
+
+    def _pull(self, worker: int, store: int, table: _Table, rows: Rows) -> bytes | Later:
+        done = table.completed if table.shape.sync else table.pushed[worker]
+        if done < rows.pushes:
+            if table.shape.sync:
+                self._check_progress(table, rows.pushes)
+            return LATER
+        return table.values()[rows.ids].astype(table.shape.dtype, copy=False).tobytes()
+
+    def _check_progress(self, table: _Table, pushes: int) -> None:
+        """Fails the job if those who have not pushed never will, as far as can be known."""
+        name, push = table.shape.name, table.completed + 1
+        missing = {w for w in range(self._node.num_workers) if table.pushed[w] < pushes}
+        self._check_left(
+            missing,
+            f" while push {push} of row_sparse key {name!r} still waits: "
+            "every worker must push equally often",
         )
-        threading.Thread(target=self._watch_scheduler, args=(node,), daemon=True).start()
+        now, timeout = time.monotonic(), self._node.timeout
+        if table.late_since is None:
+            table.late_since = now
+        elif now - table.late_since > timeout * 0.9:  # before who waits gives up by itself
+            names = ", ".join(f"worker {w}" for w in sorted(missing))
+            self._fail(
+                f"waited {timeout} s for {names} to push row_sparse key {name!r}, push {push} "
+                "(HIPRESS_TIMEOUT changes this)"
+            )
 
-    def _watch_scheduler(self, node: Node) -> None:
-        """Without its scheduler MXNet's store would wait for ever: the job ends."""
-        status = self._scheduler.wait()
-        if status == 0 or self._closing:
-            return
-        end = f"was killed by signal {-status}" if status < 0 else f"exited with status {status}"
-        print(
-            f"hipress server {node.rank}: MXNet's scheduler, which this server runs for row_sparse "
-            f"keys, {end}",
-            file=sys.stderr,
-            flush=True,
-        )
-        os._exit(1)
+    def _check_left(self, missing: set[int], what: str) -> None:
+        left = missing & {int(rank) for rank in re.findall(r"worker (\d+)", self._node.left())}
+        if left:
+            who = " and ".join(f"worker {w}" for w in sorted(left))
+            self._fail(f"{who} left the job{what}")
 
-    def _serve(self, environment: dict[str, str]) -> None:
-        # Our own node has read its environment long ago.
-        os.environ.update(environment)
-        _run(self._mx, self._update)
-
-
-# Its import runs MXNet's scheduler and exits: DMLC_ROLE is set. The package's own import would
-# run ours, so the aliases are restored without it.
-_SCHEDULER = """
-import numpy, builtins
-for name in ("bool", "int", "float", "complex", "object", "str"):
-    if name not in numpy.__dict__:
-        setattr(numpy, name, getattr(builtins, name))
-import mxnet
-"""
+    def _fail(self, sentence: str) -> None:
+        self._node.fail_job(sentence)
+        raise HipressError(sentence)
 
 
-def _run(mx: ModuleType, update: Callable[[int, object, object], None]) -> None:
-    """Runs MXNet's server, with our optimizer, until all workers have left it."""
-    kv = mx.kv.create("dist")
-
-    def control(_head, _body, _context):  # noqa: ANN001, ANN202
-        kv._set_updater(update)
-
-    prototype = ctypes.CFUNCTYPE(None, ctypes.c_int, ctypes.c_char_p, ctypes.c_void_p)
-    controller = prototype(control)
-    mx.base.check_call(mx.base._LIB.MXKVStoreRunServer(kv.handle, controller, None))
-
-
-def _environment(role: str, node: Node, address: tuple[str, int]) -> dict[str, str]:
-    return {
-        "DMLC_ROLE": role,
-        "DMLC_PS_ROOT_URI": address[0],
-        "DMLC_PS_ROOT_PORT": str(address[1]),
-        "DMLC_NUM_WORKER": str(node.num_workers),
-        "DMLC_NUM_SERVER": str(node.num_servers),
-    }
-
-
-def _own_host() -> str:
-    """This machine's address as the others reach it."""
-    host = os.environ.get("DMLC_NODE_HOST")
-    if host:
-        return host
-    root = os.environ["DMLC_PS_ROOT_URI"]
-    family, _, _, _, target = socket.getaddrinfo(root, 9, type=socket.SOCK_DGRAM)[0]
-    with socket.socket(family, socket.SOCK_DGRAM) as probe:
-        probe.connect(target)
-        return probe.getsockname()[0]
-
-
-def _family(host: str) -> socket.AddressFamily:
-    return socket.getaddrinfo(host, 0, type=socket.SOCK_STREAM)[0][0]
-
-
-def _die_with_parent() -> None:
-    """In a child process: end when the parent does, however it ends (Linux only)."""
-    set_parent_death_signal = 1
-    with contextlib.suppress(OSError, AttributeError):
-        ctypes.CDLL(None).prctl(set_parent_death_signal, signal.SIGKILL)
+def _words(shape: TableShape) -> str:
+    mode = "synchronous" if shape.sync else "asynchronous"
+    return f"{shape.rows} rows of {shape.columns} {shape.dtype} elements here, {mode}"

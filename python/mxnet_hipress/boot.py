@@ -29,13 +29,12 @@ def main() -> int:
         print(f"hipress {role}: {error}", file=sys.stderr, flush=True)
         return 1
 
-    node = server = None
+    node = None
     name = role
     try:
         node = Node()
         name = role if role == "scheduler" else f"server {node.rank}"
-        server = Server(node)
-        node.serve(server.control)
+        node.serve(Server(node).control)
         node.stop()
         return 0
     except (HipressError, ImportError) as error:
@@ -43,9 +42,6 @@ def main() -> int:
         if node is not None:
             node.abort()  # not before the others have the news of what ended this node
         return 1
-    finally:
-        if server is not None:
-            server.close()
 
 
 def exit_with(status: int) -> None:

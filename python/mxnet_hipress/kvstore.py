@@ -14,7 +14,7 @@ from mxnet.profiler import set_kvstore_handle
 
 from mxnet_hipress import _arrays, _engine, _job, _states, _stock
 from mxnet_hipress._commands import Head, pack
-from mxnet_hipress._keys import Key, KeyTable, group
+from mxnet_hipress._keys import Key, KeyTable, group, with_row_ids
 from mxnet_hipress._local import LocalOptimizer
 
 
@@ -75,8 +75,8 @@ class KVStore(MXNetKVStore):
     def init(self, key: object, value: object) -> None:
         """Initialises keys with rank 0's values; all workers call it in the same order. Blocks.
 
-        Values are float32, float16 or bfloat16, and never compressed. row_sparse ones go to
-        MXNet's own store.
+        Values are float32, float16 or bfloat16, and never compressed. row_sparse ones are
+        float32 or float16.
 
         :raises MXNetError: for a key that exists, an unsupported dtype, or values whose shapes or
             dtypes differ between workers
@@ -92,8 +92,6 @@ class KVStore(MXNetKVStore):
                 f"key {key.user_key!r} is row_sparse: such keys need servers, and topology "
                 f"{self._node.topology} uses none; choose topology ps"
             )
-        if key.sparse and self._number != 0:
-            raise MXNetError("row_sparse keys can only be in the first store that a job creates")
         if key.sparse:
             self._job.sparse.init(key, value)
         elif value.stype != "default":
@@ -144,8 +142,9 @@ class KVStore(MXNetKVStore):
         for user_key, arrays in group(key, out):
             entry = self._keys.get(user_key, "pull")
             if entry.sparse:
-                self._job.sparse.pull(entry, arrays, priority, ignore_sparse)
-                continue
+                if not ignore_sparse or any(array.stype == "default" for array in arrays):
+                    raise MXNetError(f"key {user_key!r} is row_sparse: use row_sparse_pull")
+                continue  # as MXNet's stores
             at_once = len(arrays) == 1 and self._local is None
             if at_once and _engine.pull(entry.handle, arrays[0], priority):
                 continue
@@ -191,16 +190,22 @@ class KVStore(MXNetKVStore):
     def row_sparse_pull(
         self, key: object, out: object = None, priority: int = 0, row_ids: object = None
     ) -> None:
-        """Pulls rows of row_sparse keys, which MXNet's own store keeps."""
+        """Pulls the rows `row_ids` of row_sparse keys, with this worker's latest push in them.
+
+        :param out: row_sparse arrays; all other rows of theirs are zero afterwards
+        :param row_ids: for each array, or one for all; in any order, repeated or not
+        :raises MXNetError: for dense keys, rows that a key has not, other shapes, a failed job
+        """
         if out is None or row_ids is None:
             raise MXNetError("row_sparse_pull needs out and row_ids")
-        for user_key, _ in group(key, out):
-            if not self._keys.get(user_key, "pull rows of").sparse:
+        for user_key, arrays, ids in with_row_ids(key, out, row_ids):
+            entry = self._keys.get(user_key, "pull rows of")
+            if not entry.sparse:
                 raise MXNetError(
                     f"key {user_key!r} is dense: only keys initialised with a row_sparse value "
                     "have rows to pull"
                 )
-        self._job.sparse.row_sparse_pull(self._keys, key, out, priority, row_ids)
+            self._job.sparse.pull_rows(entry, arrays, ids, priority)
 
     # ---- Settings --------------------------------------------------------------------------------
 
@@ -238,8 +243,6 @@ class KVStore(MXNetKVStore):
             return
         body = pickle.dumps(_states.portable(optimizer), 0)
         self._send_command_to_servers(Head.SET_OPTIMIZER, body)
-        if self._number == 0:
-            self._job.sparse.set_optimizer()
         self._optimizer_known = True
         self._updater = opt.get_updater(optimizer)
         if self._node.auto is not None:
@@ -333,8 +336,8 @@ class KVStore(MXNetKVStore):
     # ---- Arrays ----------------------------------------------------------------------------------
 
     def _check_optimizer(self, key: Key) -> None:
-        """Without an optimizer, an asynchronous server would not know what to do with a push, and
-        MXNet's own would take the rows of a row_sparse one for all rows."""
+        """Without an optimizer, a server would not know what to do with an asynchronous push, or
+        with rows: MXNet's own takes those of the latest push for all rows."""
         if self._optimizer_known or (self._job.sync and not key.sparse):
             return
         if not all(self._send_command_to_servers(Head.HAS_OPTIMIZER, b"")):

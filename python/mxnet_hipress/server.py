@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import pickle
 import threading
-from collections import Counter, defaultdict
+from collections import defaultdict
 from dataclasses import dataclass, field
 from types import ModuleType
 
 import numpy as np
 
-from hipress.node import HipressError, Node
-from mxnet_hipress._commands import STORE_SHIFT, Head, unpack
+from hipress.node import HipressError, Later, Node
+from mxnet_hipress._commands import ROWS, STORE_SHIFT, Head, unpack
 from mxnet_hipress._compat import import_mxnet
 from mxnet_hipress._sparse_server import SparseServer
 
@@ -43,15 +43,16 @@ class Server:
         self._lock = threading.Lock()
         self._stores: defaultdict[int, _Store] = defaultdict(_Store)
         self._weights: dict[tuple[int, int, int], object] = {}
-        self._sparse: SparseServer | None = None
-        self._sparse_updates: Counter[int] = Counter()
+        self._sparse = SparseServer(node, self._import, self._update_rows)
 
-    def control(self, worker: int, head: int, body: bytes) -> bytes:
+    def control(self, worker: int, head: int, body: bytes) -> bytes | Later:
         """Answers a command of a worker.
 
         :raises HipressError: with the sentence that the worker gets
         """
         number, body = unpack(body)
+        if head in ROWS:
+            return self._sparse.control(worker, number, head, body)
         store = self._stores[number]
         if head == Head.SET_OPTIMIZER:
             self._set_optimizer(store, worker, body)
@@ -63,21 +64,7 @@ class Server:
         elif head == Head.SET_STATES:
             with self._lock:
                 _updater_of(store).set_states(body)
-        elif head == Head.START_SPARSE:
-            if self._sparse is None:
-                self._sparse = SparseServer(self._import(), self._update_sparse)
-            return self._sparse.start(self._node, body)
-        elif head == Head.SPARSE_PROGRESS:
-            left = self._node.left()  # before the updates, so that it did not push any more of them
-            return pickle.dumps((left, self._sparse_updates.copy()))
-        elif head == Head.FAIL_JOB:
-            self._node.fail_job(body.decode())
         return b""  # as MXNet's servers answer heads that they do not know
-
-    def close(self) -> None:
-        """Ends what this server started."""
-        if self._sparse is not None:
-            self._sparse.close()
 
     def _import(self) -> ModuleType:
         if self._mx is None:
@@ -122,10 +109,10 @@ class Server:
             # The memory of the gradient is not ours after the return.
             mx.base.check_call(mx.base._LIB.MXNDArrayWaitToWrite(gradient_nd.handle))
 
-    def _update_sparse(self, key: int, gradient: object, weight: object) -> None:
+    def _update_rows(self, store: int, index: int, gradient: object, weight: object) -> None:
         with self._lock:
-            _updater_of(self._stores[0])(key, gradient, weight)
-            self._sparse_updates[key] += 1
+            _updater_of(self._stores[store])(index, gradient, weight)
+            weight.wait_to_read()
 
 
 def _updater_of(store: _Store):  # noqa: ANN202 - mxnet.optimizer.Updater, not imported yet

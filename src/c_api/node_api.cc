@@ -4,6 +4,7 @@
  */
 #include <cstring>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -359,11 +360,14 @@ int HipressServe(HipressNodeHandle node, HipressController controller, void* con
     node->scheduler->Stop();
     return 0;
   }
-  node->server->Serve([controller, context](int worker, int head, const std::string& body) {
+  node->server->Serve([controller, context](int worker, int head,
+                                            const std::string& body) -> std::optional<std::string> {
     if (controller == nullptr) throw Error("it takes no commands");
     handler_error.clear();
     handler_reply.clear();
-    if (controller(context, worker, head, body.data(), int64_t(body.size())) != 0) {
+    const int code = controller(context, worker, head, body.data(), int64_t(body.size()));
+    if (code == HIPRESS_LATER) return std::nullopt;
+    if (code != 0) {
       throw Error(handler_error.empty() ? "the command failed" : handler_error);
     }
     return std::move(handler_reply);

@@ -1,5 +1,6 @@
 #include "kvstore/kvstore_dist_server.h"
 
+#include <iterator>
 #include <thread>
 
 #include "common/log.h"
@@ -168,19 +169,23 @@ void KVStoreDistServer::Serve(const Controller& controller) {
     ended_ = true;
     wake_.notify_all();
   });
+  std::deque<Command> unanswered;  // those that an earlier call of the controller could not answer
   std::unique_lock<std::mutex> lock(mutex_);
   while (!ended_ || (death.empty() && !commands_.empty())) {
     if (commands_.empty()) {
       wake_.wait_for(lock, std::chrono::seconds(1));
     }
+    std::deque<Command> due;
     if (!commands_.empty()) {
-      const Command command = std::move(commands_.front());
+      due.push_back(std::move(commands_.front()));
       commands_.pop_front();
-      lock.unlock();
-      RunCommand(controller, command);
-      lock.lock();
     }
     lock.unlock();
+    std::move(unanswered.begin(), unanswered.end(), std::back_inserter(due));
+    unanswered.clear();
+    for (Command& command : due) {
+      if (!RunCommand(controller, command)) unanswered.push_back(std::move(command));
+    }
     CheckProgress();
     lock.lock();
   }
@@ -190,15 +195,17 @@ void KVStoreDistServer::Serve(const Controller& controller) {
   if (!failure_.empty()) throw Error(failure_);
 }
 
-void KVStoreDistServer::RunCommand(const Controller& controller, const Command& command) {
+bool KVStoreDistServer::RunCommand(const Controller& controller, const Command& command) {
   try {
     if (!controller) throw Error("this server takes no commands");
-    Reply(command.from, command.request, true,
-          controller(command.from.rank, command.head, command.body));
+    const auto answer = controller(command.from.rank, command.head, command.body);
+    if (!answer) return false;
+    Reply(command.from, command.request, true, *answer);
   } catch (const std::exception& error) {
     Reply(command.from, command.request, false,
           postoffice_.self().ToString() + ": " + error.what());
   }
+  return true;
 }
 
 void KVStoreDistServer::CheckProgress() {

@@ -11,6 +11,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <set>
 #include <string>
 
@@ -22,8 +23,10 @@ namespace hipress {
 
 class KVStoreDistServer : public PostofficeReceiver {
  public:
-  /// Handles a command of a worker; what it returns is the answer, what it throws the error.
-  using Controller = std::function<std::string(int worker, int head, const std::string& body)>;
+  /// Handles a command of a worker; what it returns is the answer, what it throws the error. Without
+  /// an answer yet it is called again after the next command, and every second.
+  using Controller =
+      std::function<std::optional<std::string>(int worker, int head, const std::string& body)>;
 
   explicit KVStoreDistServer(JobOptions options);
   ~KVStoreDistServer() override;
@@ -58,7 +61,8 @@ class KVStoreDistServer : public PostofficeReceiver {
   std::vector<std::shared_ptr<ServerKey>> Keys();
   void AnswerInit(const std::shared_ptr<ServerKey>& key);
   void Reply(NodeId to, uint32_t request, bool ok, const std::string& text);
-  void RunCommand(const Controller& controller, const Command& command);
+  /// \return whether it has been answered
+  bool RunCommand(const Controller& controller, const Command& command);
   void CheckProgress();
 
   Postoffice postoffice_;

@@ -18,11 +18,23 @@ namespace hipress {
 namespace mxnet {
 namespace {
 
-enum class Kind { kPush, kPull, kPushPull };
+/// The last two are carried out by the caller, see HipressMXSchedule.
+enum class Kind { kPush, kPull, kPushPull, kRead, kWrite };
 
 const char* OperationName(Kind kind) {
-  return kind == Kind::kPush ? "HipressPush" : kind == Kind::kPull ? "HipressPull" : "HipressPushPull";
+  switch (kind) {
+    case Kind::kPush: return "HipressPush";
+    case Kind::kPull: return "HipressPull";
+    case Kind::kPushPull: return "HipressPushPull";
+    case Kind::kRead: return "HipressRead";
+    default: return "HipressWrite";
+  }
 }
+
+bool IsCallers(Kind kind) { return kind == Kind::kRead || kind == Kind::kWrite; }
+bool Writes(Kind kind) { return kind != Kind::kPush && kind != Kind::kRead; }
+/// Whether other workers wait for it.
+bool Pushes(Kind kind) { return kind != Kind::kPull && kind != Kind::kWrite; }
 
 /// What the operations of one node share.
 struct Session {
@@ -47,7 +59,7 @@ struct HipressMXKey {
   std::string name;
   int64_t n;
   int dtype;
-  bool followed[3] = {};  // by kind, see Handover
+  bool followed[3] = {};  // by kind of our own operations, see Handover
 
   std::mutex schedule;  // makes "enqueue here and in the engine" one step
   std::mutex mutex;
@@ -72,6 +84,8 @@ struct Operation {
   OnComplete on_complete;
   void* data = nullptr;
   void* gradient = nullptr;
+  HipressMXStart start = nullptr;  // of the caller's operations
+  void* context = nullptr;
   std::string error;
 
   // For an engine whose operations must end before they return.
@@ -152,6 +166,11 @@ void Enter(const std::shared_ptr<Operation>& op) {
       code = HipressPushPull(node, key.key, op->gradient, op->data, key.n, key.dtype, op->priority,
                              OnDone, context);
       break;
+    case Kind::kRead:
+    case Kind::kWrite:
+      op->start(op->context, context);
+      code = 0;
+      break;
   }
   if (code != 0) {
     delete context;
@@ -170,6 +189,7 @@ void TryToEnter(const std::shared_ptr<Operation>& op) noexcept {
 
 /// Lets an operation that is ready enter the store.
 void HandOver(std::shared_ptr<Operation> op) {
+  if (IsCallers(op->kind)) return TryToEnter(op);
   HipressMXKeyHandle key = op->key;
   bool* followed = &key->followed[int(op->kind)];
   if (Bridge::Get().wait_inside) return Enter(op);  // nothing follows before its end
@@ -200,7 +220,7 @@ void Drain(HipressMXKeyHandle key) {
     lock.unlock();
     if (!skipped) {
       HandOver(std::move(op));
-    } else if (op->kind != Kind::kPull) {
+    } else if (Pushes(op->kind)) {
       FailSession(*op);
     }
     op.reset();
@@ -215,8 +235,10 @@ void Run(void* /*run_context*/, void* on_complete, void* param) {
   op->on_complete = *static_cast<OnComplete*>(on_complete);
   try {
     const Library& library = *Bridge::Get().library;
-    if (op->kind != Kind::kPull) op->gradient = library.ReadableData(op->array, &op->copy);
-    if (op->kind != Kind::kPush) op->data = library.WritableData(op->array);
+    if (!IsCallers(op->kind)) {
+      if (Pushes(op->kind)) op->gradient = library.ReadableData(op->array, &op->copy);
+      if (Writes(op->kind)) op->data = library.WritableData(op->array);
+    }
   } catch (const std::exception& error) {
     op->error = "key " + op->key->name + ": " + error.what();
   }
@@ -245,7 +267,8 @@ void Release(void* param) {
   Drain(key);
 }
 
-void Schedule(Kind kind, HipressMXKeyHandle key, NDArrayHandle array, int priority) {
+void Schedule(Kind kind, HipressMXKeyHandle key, NDArrayHandle array, int priority,
+              HipressMXStart start = nullptr, void* context = nullptr) {
   const Library& library = *Bridge::Get().library;
   const std::string failure = FailureOf(key->session.get());
   if (!failure.empty()) throw Error(failure);
@@ -253,14 +276,16 @@ void Schedule(Kind kind, HipressMXKeyHandle key, NDArrayHandle array, int priori
   op->kind = kind;
   op->key = key;
   op->priority = priority;
+  op->start = start;
+  op->context = context;
   op->array = library.Share(array);
   std::lock_guard<std::mutex> schedule(key->schedule);
   {
     std::lock_guard<std::mutex> lock(key->mutex);
     key->waiting.push_back(op);
   }
-  library.PushAsync(Run, new std::shared_ptr<Operation>(op), Release, array, kind != Kind::kPush,
-                    priority, OperationName(kind));
+  library.PushAsync(Run, new std::shared_ptr<Operation>(op), Release, array, Writes(kind), priority,
+                    OperationName(kind));
 }
 
 /// The session of a node with keys, null without. \param forget another node may get its address
@@ -345,6 +370,19 @@ int HipressMXPushPull(HipressMXKeyHandle key, void* gradient, void* out, int pri
     Schedule(Kind::kPush, key, gradient, priority);
     Schedule(Kind::kPull, key, out, priority);
   }
+  API_END();
+}
+
+int HipressMXSchedule(HipressMXKeyHandle key, void* array, int writes, int priority,
+                      HipressMXStart start, void* context) {
+  API_BEGIN();
+  Schedule(writes ? Kind::kWrite : Kind::kRead, key, array, priority, start, context);
+  API_END();
+}
+
+int HipressMXEnd(void* operation, const char* error) {
+  API_BEGIN();
+  hipress::mxnet::OnDone(operation, error);
   API_END();
 }
 

@@ -111,8 +111,6 @@ class Job:
         victims = ["scheduler", "launcher", *(f"worker {i}" for i in range(workers))]
         victims += [f"server {i}" for i in range(servers)]
         victims += [f"supervisor of {dice.choice(victims[2:])}"]
-        if program == "sparse":
-            victims += ["MXNet's scheduler"]
         victim = dice.choice([*victims, "nobody"])
         if victim == "nobody":
             settings["steps"] = dice.choice([8, 40])
@@ -121,7 +119,7 @@ class Job:
         signals = [signal.SIGKILL, signal.SIGTERM]
         if victim == "launcher":
             signals += [signal.SIGINT]
-        elif victim != "MXNet's scheduler":  # which nobody asks for anything while they train
+        else:
             signals += [signal.SIGSTOP]
         if victim.startswith("supervisor"):
             signals = [signal.SIGKILL, signal.SIGTERM]
@@ -252,8 +250,6 @@ class Job:
         name = re.compile(rf"{culprit}\b|{role}s \(rank {rank or 0}\)")
         if self.settings["after"] == "return":  # then a worker that failed leaves in peace
             name = re.compile(rf"{name.pattern}|has left the job|left the job while")
-        if culprit == "MXNet's scheduler":  # survivors know only whose child it was
-            name = re.compile("server 0")
         if strike.running or leaves:
             wrong += [f"no {culprit} in {line}" for line in failed if not name.search(line)]
         if (strike.running and endless) or leaves:  # then there are others, who notice it
@@ -288,8 +284,6 @@ def processes(launch: Launch) -> dict[str, int]:
             found[name] = pid
             if parent in environments:  # else its supervisor has ended, and somebody adopted it
                 found[f"supervisor of {name}"] = parent
-        elif role == "scheduler" and above == "server":
-            found["MXNet's scheduler"] = pid
     return found
 
 

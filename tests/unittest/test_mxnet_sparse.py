@@ -1,16 +1,19 @@
-"""row_sparse keys: MXNet's own store keeps them, in the same job as our dense ones."""
+"""row_sparse keys, in the same job as dense ones, and beside MXNet's own store."""
 
-import os
-import signal
+import json
 import sys
 import time
 
+import numpy as np
 import pytest
 
 from cluster import Cluster, run_cluster
-from hipress.launcher.supervisor import parents
 
 pytest.importorskip("mxnet")
+
+PREFIX = [sys.executable, "-m", "mxnet_hipress"]
+OURS = {"worker_prefix": PREFIX}
+STOCK = {"server_command": [sys.executable, "-c", "import mxnet"]}
 
 
 def program():
@@ -74,46 +77,46 @@ def test_row_sparse_keys_beside_compressed_dense_ones(servers):
         workers=2,
         servers=servers,
         timeout=100,
-        worker_prefix=[sys.executable, "-m", "mxnet_hipress"],
+        worker_prefix=PREFIX,
     )
     assert sum("right" in result.output for result in results) == 2
 
 
 @pytest.mark.timeout(150)
-def test_nobody_waits_for_ever_in_mxnets_own_store():
+@pytest.mark.parametrize("waits_in", ["init", "pull"])
+def test_who_waits_for_a_worker_that_dies_gets_its_name(waits_in):
     def program():
+        import sys
+
         import mxnet as mx
 
         kv = mx.kv.create("dist_sync")
-        value = mx.nd.zeros((50, 8)).tostype("row_sparse")
-        kv.init("dense", mx.nd.zeros(10))
+        shape = (50, 8)
+        value = mx.nd.zeros(shape).tostype("row_sparse")
+        if sys.argv[1] == "pull":
+            kv.init("embedding", value)
+            kv.set_optimizer(mx.optimizer.SGD())
         print("waits")
         if kv.rank == 1:
             kv.barrier()  # which worker 0 never comes to, as worker 1 never comes to this:
-        kv.init("embedding", value)
+        if sys.argv[1] == "init":
+            kv.init("embedding", value)
+        kv.push("embedding", value)
+        kv.row_sparse_pull("embedding", out=value, row_ids=mx.nd.array([3]))
+        value.wait_to_read()
 
-    prefix = [sys.executable, "-m", "mxnet_hipress"]
-    with Cluster(program, 2, 1, worker_prefix=prefix) as cluster:
+    with Cluster(program, 2, 1, worker_prefix=PREFIX, args=[waits_in]) as cluster:
         for worker in ("worker 0", "worker 1"):
             cluster.wait_for(worker, "waits", timeout=60)
-        server, deadline = cluster.processes["server 0"].pid, time.monotonic() + 60
-        schedulers = []
-        while not schedulers and time.monotonic() < deadline:
-            time.sleep(0.1)
-            schedulers = [pid for pid, parent in parents().items() if parent == server]
-        time.sleep(2)  # worker 0 is in MXNet's code by then
-        os.kill(schedulers[0], signal.SIGKILL)
+        time.sleep(1)
+        cluster.processes["worker 1"].kill()
         results = {result.name: result for result in cluster.wait(30)}
-    assert "MXNet's scheduler" in results["server 0"].output, results["server 0"]
-    for name, result in results.items():
-        assert result.returncode == 1, result
-        assert name == "server 0" or "server 0 (" in result.output, result
-    output = results["worker 0"].output
-    assert "was probably waiting in MXNet's own store" in output, output
+    assert results["worker 0"].returncode == 1, results
+    assert "worker 1 (" in results["worker 0"].output, results
 
 
 @pytest.mark.timeout(150)
-def test_a_gradient_that_failed_is_told_though_mxnets_own_store_waits_for_ever():
+def test_a_gradient_that_failed_is_told_though_a_pull_waits_for_another_worker():
     def program():
         import mxnet as mx
 
@@ -134,8 +137,7 @@ def test_a_gradient_that_failed_is_told_though_mxnets_own_store_waits_for_ever()
             print("first:", error)
         kv.push("dense", mx.nd.zeros(10))
 
-    prefix = [sys.executable, "-m", "mxnet_hipress"]
-    with Cluster(program, 2, 1, worker_prefix=prefix) as cluster:
+    with Cluster(program, 2, 1, worker_prefix=PREFIX) as cluster:
         results = {result.name: result for result in cluster.wait(60)}
     assert all(result.returncode == 1 for result in results.values()), results
     output = results["worker 1"].output
@@ -168,87 +170,341 @@ def test_a_worker_that_has_left_in_peace_is_named_by_those_who_wait_for_it(progr
         if kv.rank != 1:
             kv.init("embedding", mx.nd.zeros((50, 8)).tostype("row_sparse"))
 
-    prefix = [sys.executable, "-m", "mxnet_hipress"]
-    with Cluster(locals()[program], 3, 2, worker_prefix=prefix) as cluster:
+    with Cluster(locals()[program], 3, 2, worker_prefix=PREFIX) as cluster:
         results = {result.name: result for result in cluster.wait(200)}
     assert results["worker 1"].returncode == 0, results
     for survivor in ("worker 0", "worker 2"):
         assert results[survivor].returncode == 1, results
         output = results[survivor].output
-        assert "worker 1 left the job" in output and "Traceback" not in output, results
+        assert "worker 1 left the job" in output, results
         assert program == "left_before_init" or "push 5 of row_sparse key 'embedding'" in output
 
 
 @pytest.mark.timeout(150)
-def test_workers_may_end_long_before_others_do():
+def test_a_worker_that_does_not_push_is_named_when_the_time_is_over():
     def program():
         import mxnet as mx
 
-        from mxnet_hipress import _sparse_watch
-
-        _sparse_watch.PATIENCE = 1
         kv = mx.kv.create("dist_sync")
-        shape = (300_000, 8)  # on both servers
-        kv.init("large", mx.nd.zeros(shape).tostype("row_sparse"))
-        kv.init("small", mx.nd.zeros((50, 8)).tostype("row_sparse"))
+        shape = (50, 8)
+        value = mx.nd.zeros(shape).tostype("row_sparse")
+        kv.init("embedding", value)
         kv.set_optimizer(mx.optimizer.SGD())
-        row = mx.nd.sparse.row_sparse_array(([[1.0] * 8], [3]), shape=shape)
-        kv.push("large", row)
-        kv.push("large", mx.nd.sparse.zeros("row_sparse", shape))
-        kv.push("small", mx.nd.sparse.zeros("row_sparse", (50, 8)))
-        out = mx.nd.sparse.zeros("row_sparse", shape)
-        kv.row_sparse_pull("large", out=out, row_ids=mx.nd.array([3]))
-        out.wait_to_read()
-        print("trained")
-        if kv.rank == 0:  # MXNet is busy with a validation, say
-            exec(compile("import time; time.sleep(4)", mx.__file__, "exec"))
-            print("validated")
+        if kv.rank == 0:
+            kv.push("embedding", value)
+            kv.row_sparse_pull("embedding", out=value, row_ids=mx.nd.array([3]))
+            value.wait_to_read()
+        kv.barrier()
 
-    prefix = [sys.executable, "-m", "mxnet_hipress"]
-    results = run_cluster(program, workers=2, servers=2, timeout=100, worker_prefix=prefix)
-    assert sum("trained" in result.output for result in results) == 2
-    assert sum("validated" in result.output for result in results) == 1
+    environment = {"HIPRESS_TIMEOUT": "10"}
+    results = Cluster(program, 2, 1, worker_prefix=PREFIX, env=environment)
+    with results as cluster:
+        results = {result.name: result for result in cluster.wait(60)}
+    output = results["worker 0"].output
+    assert "waited 10 s for worker 1 to push row_sparse key 'embedding', push 1" in output, output
 
 
-def test_only_a_worker_that_stays_in_mxnet_is_ended(monkeypatch):
+def large_tables():
     import mxnet as mx
+    import numpy as np
 
-    from mxnet_hipress import _sparse_watch
+    kv = mx.kv.create("dist_sync")
+    shape = (300_000, 8)  # on both servers, in several messages
+    start = np.random.RandomState(1).uniform(-1, 1, shape).astype(np.float32)
+    kv.init("large", mx.nd.array(start).tostype("row_sparse"))
+    kv.init("small", mx.nd.zeros((50, 8)).tostype("row_sparse"))
+    other = mx.kv.create("dist_sync")  # a second store, with keys of the same names
+    other.init("small", mx.nd.ones((50, 8)).tostype("row_sparse"))
+    kv.set_optimizer(mx.optimizer.SGD(learning_rate=0.5))
+    kv.push("large", mx.nd.ones(shape).tostype("row_sparse"))
+    kv.push("large", mx.nd.sparse.zeros("row_sparse", shape))
+    kv.push("small", mx.nd.sparse.zeros("row_sparse", (50, 8)))
+    first, second = (mx.nd.sparse.zeros("row_sparse", shape) for _ in range(2))
+    kv.row_sparse_pull("large", out=[first, second], row_ids=mx.nd.arange(300_000))
+    for out in (first, second):
+        assert np.array_equal(out.asnumpy(), start - 1)  # two workers, half of the gradient
+    some = mx.nd.array([[299_999, 5], [5, 0]])  # neither in order nor once each
+    kv.row_sparse_pull("large", out=first, row_ids=some)
+    assert first.indices.asnumpy().tolist() == [0, 5, 299_999]
+    rows = mx.nd.sparse.zeros("row_sparse", (50, 8))
+    for store, expected in ((kv, 0), (other, 1)):
+        store.row_sparse_pull("small", out=rows, row_ids=mx.nd.array([7]))
+        assert (rows.data.asnumpy() == expected).all()
+    for ids in ([-1], [300_000]):
+        try:
+            kv.row_sparse_pull("large", out=first, row_ids=mx.nd.array(ids))
+            raise AssertionError("pulled a row that is not there")
+        except mx.MXNetError as error:
+            assert "has rows 0 to 299999" in str(error), error
+    print("trained")
 
-    class Survivor:
-        Error = mx.MXNetError
 
-        def failure(self):
-            return died
+@pytest.mark.timeout(150)
+@pytest.mark.parametrize("engine", ["ThreadedEnginePerDevice", "NaiveEngine"])
+def test_large_tables_and_rows_in_any_order(engine):
+    results = run_cluster(
+        large_tables,
+        workers=2,
+        servers=2,
+        timeout=100,
+        worker_prefix=PREFIX,
+        env={"MXNET_ENGINE_TYPE": engine},
+    )
+    assert sum("trained" in result.output for result in results) == 2
 
-    def stay():
-        exec(compile("import time; time.sleep(2.5)", mx.__file__, "exec"))
 
-    died, left, told, ended = "", "", [], []
-    monkeypatch.setattr(_sparse_watch, "PATIENCE", 0.5)
-    monkeypatch.setattr(_sparse_watch.SparseWatch, "_leave", lambda _, what: ended.append(what))
-    watch = _sparse_watch.SparseWatch(Survivor(), lambda: left, told.append)
-    try:
-        stay()
-        left = "worker 2 left"
-        time.sleep(2.5)  # a checkpoint, say
-        assert not ended
-        stay()
-        assert ended[0] == told[0] == "worker 2 left"
-        left, ended[:] = "", []
-        died = "worker 1 died"
-        time.sleep(2.5)
-        assert not ended
-        stay()
-        assert "worker 1 died; this worker was probably waiting in MXNet" in ended[0]
-    finally:
-        watch.close()
+@pytest.mark.timeout(150)
+def test_an_optimizer_that_fails_ends_the_job_with_its_words():
+    def program():
+        import mxnet as mx
+
+        kv = mx.kv.create("dist_sync")
+        value = mx.nd.ones((50, 8)).tostype("row_sparse")
+        kv.init("embedding", value)
+        kv.set_optimizer(mx.optimizer.SGD(learning_rate="fast"))
+        kv.push("embedding", value)
+        kv.row_sparse_pull("embedding", out=value, row_ids=mx.nd.array([3]))
+        value.wait_to_read()
+
+    with Cluster(program, 2, 1, worker_prefix=PREFIX) as cluster:
+        results = {result.name: result for result in cluster.wait(60)}
+    for worker in ("worker 0", "worker 1"):
+        output = results[worker].output
+        assert "server 0 cannot update row_sparse key 'embedding': " in output, output
+
+
+@pytest.mark.timeout(150)
+def test_rows_open_no_port_and_a_stranger_can_do_no_harm():
+    def program():
+        import os
+        import socket
+
+        import mxnet as mx
+        import numpy as np
+
+        def listening():
+            own = {
+                os.readlink(f"/proc/self/fd/{fd}")
+                for fd in os.listdir("/proc/self/fd")
+                if os.path.exists(f"/proc/self/fd/{fd}")
+            }
+            ports = set()
+            for table in ("tcp", "tcp6"):
+                for line in open(f"/proc/net/{table}").readlines()[1:]:
+                    fields = line.split()
+                    if fields[3] == "0A" and f"socket:[{fields[9]}]" in own:
+                        ports.add(int(fields[1].rsplit(":", 1)[1], 16))
+            return ports
+
+        kv = mx.kv.create("dist_sync")
+        before = listening()
+        shape = (50, 8)
+        kv.init("embedding", mx.nd.zeros(shape).tostype("row_sparse"))
+        kv.set_optimizer(mx.optimizer.SGD(learning_rate=1.0))
+        out = mx.nd.sparse.zeros("row_sparse", shape)
+        for step in range(3):
+            assert listening() == before
+            for port in before:
+                with socket.create_connection(("127.0.0.1", port)) as stranger:
+                    stranger.sendall(b"\x08\0\0\0\0\0\0\0")
+            row = mx.nd.sparse.row_sparse_array((np.ones((1, 8), "float32"), [3]), shape=shape)
+            kv.push("embedding", row)
+            kv.row_sparse_pull("embedding", out=out, row_ids=mx.nd.array([3]))
+            assert (out.data.asnumpy() == -2 * (step + 1)).all()
+        print("unharmed")
+
+    results = run_cluster(program, workers=2, servers=1, timeout=100, worker_prefix=PREFIX)
+    assert sum("unharmed" in result.output for result in results) == 2
 
 
 def test_every_row_of_a_large_table_has_its_own_index():
     import mxnet as mx
 
-    from mxnet_hipress._sparse import _all_rows
+    from mxnet_hipress._rows import TableShape
+    from mxnet_hipress._sparse_server import _Table
 
-    rows = _all_rows(mx.nd.zeros((2**24 + 3, 1), dtype="float16").tostype("row_sparse"))
-    assert rows.indices[-3:].asnumpy().tolist() == [2**24, 2**24 + 1, 2**24 + 2]
+    rows = 2**24 + 3  # float32 cannot tell the last indices apart
+    values = np.arange(rows, dtype=np.float32).reshape(-1, 1)
+    table = _Table(mx, TableShape("t", rows, 1, "float16", True), values)
+    assert table._weight.indices[-3:].asnumpy().tolist() == [2**24, 2**24 + 1, 2**24 + 2]
+    assert np.array_equal(table.values(), values)
+
+
+class FakeNode:
+    """A server's node, of a job of two workers."""
+
+    rank, num_workers, timeout = 0, 2, 300
+
+    def __init__(self):
+        self.failure = ""
+
+    def left(self):
+        return ""
+
+    def fail_job(self, sentence):
+        self.failure = sentence
+
+
+def test_messages_that_no_worker_of_ours_sends_are_refused_in_a_sentence():
+    import mxnet as mx
+
+    from hipress.node import LATER, HipressError
+    from mxnet_hipress._commands import Head
+    from mxnet_hipress._rows import Rows, TableShape
+    from mxnet_hipress._sparse_server import SparseServer
+
+    updates = []
+    server = SparseServer(FakeNode(), lambda: mx, lambda *update: updates.append(update))
+
+    def refused(head, body, *words, worker=1):
+        with pytest.raises(HipressError) as error:
+            server.control(worker, 0, head, body)
+        assert all(word in str(error.value) for word in words), error.value
+
+    shape = TableShape("rows", 10, 2, "float32", True)
+    for body in (b"", b"[" * 100_000, b"{}", b"3", shape.pack(-1), shape.pack(5)[:-9]):
+        refused(Head.INIT_ROWS, body, "worker 1", "malformed")
+    for wrong in (
+        TableShape("rows", -1, 2, "float32", True),
+        TableShape("rows", 2**60, 2, "float32", True),
+        TableShape("rows", 10, 0, "float32", True),
+        TableShape("rows", 10, 2, "object", True),
+        TableShape("rows", 10, 2.5, "float32", True),
+    ):
+        refused(Head.INIT_ROWS, wrong.pack(5), "malformed")
+    refused(
+        Head.PUSH_ROWS, Rows(5, np.array([1]), np.ones((1, 2), np.float32)).pack(), "initialise"
+    )
+    # Workers that disagree are both told, and may try again.
+    assert (
+        server.control(1, 0, Head.INIT_ROWS, TableShape("rows", 9, 2, "float32", True).pack(5))
+        is LATER
+    )
+    for worker in (0, 1):
+        body = (shape if worker == 0 else TableShape("rows", 9, 2, "float32", True)).pack(5)
+        refused(Head.INIT_ROWS, body, "10 rows of 2", "9 rows of 2", worker=worker)
+    assert server.control(1, 0, Head.INIT_ROWS, shape.pack(5)) is LATER
+    assert server.control(0, 0, Head.INIT_ROWS, shape.pack(5)) == b""
+    assert server.control(1, 0, Head.INIT_ROWS, shape.pack(5)) == b""
+
+    def rows(*ids, columns=2, **more):
+        return Rows(5, np.array(ids), np.ones((len(ids), columns), np.float32), **more).pack()
+
+    refused(Head.PULL_ROWS, b"", "worker 1", "0")
+    for bad in (rows(3, 3), rows(4, 3), rows(-1), rows(10)):
+        refused(Head.PUSH_ROWS, bad, "worker 1", "must ascend from 0 to 9")
+    for bad in (rows(3)[:-1], rows(3) + b"x", rows(3, columns=3), rows()[:-1] + b"\xff"):
+        refused(Head.PUSH_ROWS, bad, "worker 1", "'rows'")
+    assert server.control(1, 0, Head.PUSH_ROWS, rows(3, 4, last=False)) == b""
+    refused(Head.PUSH_ROWS, rows(4), "order of their indices")
+    assert not updates
+
+
+def test_a_worker_far_ahead_has_to_wait():
+    import mxnet as mx
+
+    from hipress.node import LATER
+    from mxnet_hipress import _sparse_server
+    from mxnet_hipress._commands import Head
+    from mxnet_hipress._rows import Rows, TableShape
+
+    updates = []
+    server = _sparse_server.SparseServer(
+        FakeNode(), lambda: mx, lambda *update: updates.append(update)
+    )
+    for worker in (0, 1, 0):
+        server.control(worker, 0, Head.INIT_ROWS, TableShape("r", 10, 2, "float32", True).pack(5))
+    push = Rows(5, np.array([3]), np.ones((1, 2), np.float32)).pack()
+    for _ in range(_sparse_server._AHEAD):
+        assert server.control(0, 0, Head.PUSH_ROWS, push) == b""
+    assert server.control(0, 0, Head.PUSH_ROWS, push) is LATER
+    assert server.control(1, 0, Head.PUSH_ROWS, push) == b"" and len(updates) == 1
+    assert server.control(0, 0, Head.PUSH_ROWS, push) == b""
+
+
+def same_as_stock():
+    import json
+    import sys
+
+    import mxnet as mx
+    import numpy as np
+
+    folder, options, who = sys.argv[1], json.loads(sys.argv[2]), sys.argv[3]
+    kv = mx.kv.create(options["store"])
+    dtype, results = options["dtype"], {}
+    shapes = {"small": (40, 5), "large": (500, 3, 2), "lines": (200, 8)}
+    for i, (key, shape) in enumerate(shapes.items()):
+        start = np.random.RandomState(i).uniform(-1, 1, shape)
+        kv.init(key, mx.nd.array(start, dtype=dtype).tostype("row_sparse"))
+    settings = {"learning_rate": 0.1, "wd": 0.01, "multi_precision": options["multi_precision"]}
+    if options["optimizer"] == "sgd":
+        settings["momentum"] = 0.9
+    kv.set_optimizer(mx.optimizer.create(options["optimizer"], **settings))
+    kv._barrier()
+    numbers = np.random.RandomState(100 + kv.rank)
+    for step in range(6):
+        for worker in range(kv.num_workers):
+            # Asynchronous updates in turn, so that their order is the same both times.
+            if "async" in options["store"]:
+                kv._barrier()
+                if worker != kv.rank:
+                    continue
+            elif worker:
+                break
+            for key, shape in shapes.items():
+                gradients = []
+                for _ in range(1 + step % 2):  # devices
+                    count = numbers.randint(0 if step == 3 else 1, shape[0] // 2)
+                    ids = np.sort(numbers.choice(shape[0], count, replace=False))
+                    values = numbers.uniform(-2, 2, (count, *shape[1:]))
+                    gradient = mx.nd.sparse.zeros("row_sparse", shape, dtype=dtype)
+                    if count:
+                        gradient = mx.nd.sparse.row_sparse_array(
+                            (mx.nd.array(values, dtype=dtype), ids), shape=shape, dtype=dtype
+                        )
+                    gradients.append(gradient)
+                kv.push(key, gradients)
+                out = mx.nd.sparse.zeros("row_sparse", shape, dtype=dtype)
+                ids = mx.nd.array(numbers.randint(0, shape[0], 30))
+                kv.row_sparse_pull(key, out=out, row_ids=ids)
+                results[f"{key} {step}"] = out.asnumpy()
+        kv._barrier()
+    for key, shape in shapes.items():
+        out = mx.nd.sparse.zeros("row_sparse", shape, dtype=dtype)
+        kv.row_sparse_pull(key, out=out, row_ids=mx.nd.arange(shape[0]))
+        results[f"{key} at last"] = out.asnumpy()
+    np.savez(f"{folder}/{who}-{kv.rank}.npz", **results)
+    kv._barrier()
+
+
+@pytest.mark.timeout(240)
+@pytest.mark.parametrize("servers", [1, 2])
+@pytest.mark.parametrize(
+    "options",
+    [
+        ("dist_sync", "sgd", "float32", False),
+        ("dist_sync", "adam", "float32", False),
+        ("dist_sync", "sgd", "float16", False),
+        ("dist_sync", "sgd", "float16", True),
+        ("dist_async", "sgd", "float32", False),
+        ("dist_async", "sgd", "float16", True),
+    ],
+    ids=lambda options: "-".join(map(str, options)),
+)
+def test_rows_are_those_of_mxnets_own_store_bit_for_bit(tmp_path, options, servers):
+    names = ("store", "optimizer", "dtype", "multi_precision")
+    for who, how in (("stock", STOCK), ("ours", OURS)):
+        run_cluster(
+            same_as_stock,
+            workers=2,
+            servers=servers,
+            timeout=100,
+            env={"MXNET_KVSTORE_BIGARRAY_BOUND": "1000"},
+            args=[str(tmp_path), json.dumps(dict(zip(names, options))), who],
+            **how,
+        )
+    for rank in range(2):
+        stock, ours = (np.load(tmp_path / f"{who}-{rank}.npz") for who in ("stock", "ours"))
+        assert len(stock.files) == 21 and set(stock.files) == set(ours.files)
+        for name in stock.files:
+            assert stock[name].any() and np.array_equal(stock[name], ours[name]), name

@@ -1,0 +1,168 @@
+"""Rows of row_sparse keys as they travel: the bodies of the commands about them.
+
+A key's table is a matrix: a row for each index of its first dimension, a column for each element of
+the others. A large table is cut by rows over the servers; indices in messages count from the first
+row of the server's share. Many rows travel as several messages, in the order of their indices.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import struct
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from types import ModuleType
+
+import numpy as np
+
+_HEADER = struct.Struct("<IBxxxQQ")
+_INDEX = np.dtype("<i8")
+MESSAGE_BYTES = 4 << 20
+"""Elements of one message, about: larger ones would keep heartbeats and other keys waiting."""
+DTYPES = ("float32", "float16")
+"""What tables are made of."""
+
+
+@dataclass(frozen=True)
+class TableShape:
+    """What all workers must agree on about a server's share of a table."""
+
+    name: str
+    """The key as users know it."""
+    rows: int
+    columns: int
+    dtype: str
+    """In :data:`DTYPES`."""
+    sync: bool
+    """Whether a push counts when all workers have pushed; else at once."""
+
+    def pack(self, index: int) -> bytes:
+        """The body of INIT_ROWS.
+
+        :param index: what the store's optimizer knows the key by
+        """
+        return json.dumps({"index": index, **asdict(self)}).encode()
+
+    @classmethod
+    def unpack(cls, body: bytes) -> tuple[int, TableShape]:
+        """The index and the shape that :meth:`pack` was given.
+
+        :raises ValueError: for anything else
+        """
+        try:
+            fields = json.loads(body)
+            index, shape = fields.pop("index"), cls(**fields)
+        except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
+            raise ValueError("a malformed description of a row_sparse key") from error
+        right = (
+            type(index) is type(shape.rows) is type(shape.columns) is int
+            and 0 <= index < 1 << 32
+            and 0 <= shape.rows < 1 << 40
+            and 0 < shape.columns < 1 << 40
+            and shape.dtype in DTYPES
+            and type(shape.name) is str
+            and type(shape.sync) is bool
+        )
+        if not right:
+            raise ValueError("a malformed description of a row_sparse key")
+        return index, shape
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Rows of a table, or a wish for them."""
+
+    index: int
+    """What the store's optimizer knows the key by."""
+    ids: np.ndarray
+    """int64[n], ascending."""
+    values: np.ndarray | None = None
+    """float32 or float16 [n, columns]; None: a wish."""
+    pushes: int = 0
+    """Of a wish: how often this worker has pushed the key before."""
+    last: bool = True
+    """Whether no more messages of the same push follow."""
+
+    def pack(self) -> bytes:
+        """The body of VALUE_OF_ROWS, PUSH_ROWS or PULL_ROWS."""
+        header = _HEADER.pack(self.index, self.last, self.pushes, len(self.ids))
+        values = b"" if self.values is None else np.ascontiguousarray(self.values).tobytes()
+        return header + self.ids.astype(_INDEX).tobytes() + values
+
+    def pieces(self, columns: int, itemsize: int) -> Iterator[Rows]:
+        """The same in several, none much larger than MESSAGE_BYTES; one at least."""
+        count = max(1, MESSAGE_BYTES // (columns * itemsize))
+        for begin in range(0, max(1, len(self.ids)), count):
+            piece = slice(begin, begin + count)
+            values = None if self.values is None else self.values[piece]
+            last = begin + count >= len(self.ids)
+            yield Rows(self.index, self.ids[piece], values, self.pushes, last)
+
+
+def index_of(body: bytes) -> int:
+    """The key that a body of :meth:`Rows.pack` is about.
+
+    :raises ValueError: if it is too short to be one
+    """
+    if len(body) < _HEADER.size:
+        raise ValueError(f"a message about rows has {_HEADER.size} bytes or more, got {len(body)}")
+    return _HEADER.unpack_from(body)[0]
+
+
+def unpack(body: bytes, shape: TableShape, with_values: bool) -> Rows:
+    """What :meth:`Rows.pack` was called on, checked against the table.
+
+    :raises ValueError: a sentence, for sizes that do not fit each other, and for indices that are
+        not in the table or do not ascend
+    """
+    index_of(body)
+    index, last, pushes, count = _HEADER.unpack_from(body)
+    row = shape.columns * np.dtype(shape.dtype).itemsize if with_values else 0
+    if len(body) != _HEADER.size + count * (_INDEX.itemsize + row):
+        raise ValueError(
+            f"a message about {count} rows of key {shape.name!r} cannot have {len(body)} bytes"
+        )
+    ids = np.frombuffer(body, _INDEX, count, _HEADER.size)
+    if count and (ids[0] < 0 or ids[-1] >= shape.rows or (np.diff(ids) <= 0).any()):
+        raise ValueError(
+            f"the indices of rows of key {shape.name!r} must ascend from 0 to {shape.rows - 1}"
+        )
+    values = None
+    if with_values:
+        begin = _HEADER.size + count * _INDEX.itemsize
+        values = np.frombuffer(body, shape.dtype, count * shape.columns, begin)
+        values = values.reshape(count, shape.columns)
+    return Rows(index, ids, values, pushes, bool(last))
+
+
+def joined(pieces: list[Rows]) -> Rows:
+    """One of several with values, in the order of their indices."""
+    if len(pieces) == 1:
+        return pieces[0]
+    ids = np.concatenate([piece.ids for piece in pieces])
+    if (np.diff(ids) <= 0).any():
+        raise ValueError("the messages of a push of rows are not in the order of their indices")
+    return Rows(pieces[0].index, ids, np.concatenate([piece.values for piece in pieces]))
+
+
+def total(pushes: list[Rows]) -> Rows:
+    """The float32 sum of what all workers pushed, in the order of the list."""
+    ids = np.unique(np.concatenate([push.ids for push in pushes]))
+    values = np.zeros((len(ids), pushes[0].values.shape[1]), np.float32)
+    for push in pushes:
+        values[np.searchsorted(ids, push.ids)] += push.values
+    return Rows(pushes[0].index, ids, values)
+
+
+def memory(mx: ModuleType, array: object, shape: tuple[int, int], dtype: np.dtype) -> np.ndarray:
+    """The memory of a row_sparse array's values, which must not be computed at the moment.
+
+    :param shape: rows that the array stores, and columns
+    """
+    pointer = ctypes.c_void_p()
+    mx.base.check_call(mx.base._LIB.MXNDArrayGetData(array.handle, ctypes.byref(pointer)))
+    dtype = np.dtype(dtype)
+    size = shape[0] * shape[1] * dtype.itemsize
+    bytes_ = (ctypes.c_char * size).from_address(pointer.value)
+    return np.frombuffer(bytes_, dtype).reshape(shape)
