@@ -281,6 +281,18 @@ HIPRESS_API int HipressSetSync(HipressNodeHandle node, int sync);
  */
 HIPRESS_API int HipressCommand(HipressNodeHandle node, int server, int head, const void* body,
                                int64_t body_bytes, const void** reply, int64_t* reply_bytes);
+/*!
+ * \brief What encodes of keys `first` to `last` (included) remember: residuals and other vectors of
+ *        their codecs, and how often they have encoded. Blocks until what this worker pushed is encoded.
+ * \param server of a server, or -1: of this worker
+ * \param states valid until the thread's next call
+ */
+HIPRESS_API int HipressSaveStates(HipressNodeHandle node, int server, uint64_t first, uint64_t last,
+                                  const void** states, int64_t* bytes);
+/*! \brief Loads those, of keys in that range, in a job of the same shape: it then goes on with the same
+ *         bits as the one that saved them. If they do not fit, nothing changes. */
+HIPRESS_API int HipressLoadStates(HipressNodeHandle node, int server, uint64_t first, uint64_t last,
+                                  const void* states, int64_t bytes);
 /*! \brief Test and tool helper: blocks until everything pushed and pulled so far is done. */
 HIPRESS_API int HipressWaitAll(HipressNodeHandle node);
 

@@ -155,6 +155,11 @@ _SIGNATURES: dict[str, tuple] = {
         c_int,
         [_HANDLE, c_int, c_int, c_void_p, c_int64, POINTER(c_void_p), POINTER(c_int64)],
     ),
+    "HipressSaveStates": (
+        c_int,
+        [_HANDLE, c_int, c_uint64, c_uint64, POINTER(c_void_p), POINTER(c_int64)],
+    ),
+    "HipressLoadStates": (c_int, [_HANDLE, c_int, c_uint64, c_uint64, c_void_p, c_int64]),
     "HipressWaitAll": (c_int, [_HANDLE]),
     "HipressSetError": (None, [c_char_p]),
     "HipressSetReply": (None, [c_void_p, c_int64]),

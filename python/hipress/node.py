@@ -46,6 +46,8 @@ class Later(enum.Enum):
 LATER = Later.LATER
 """What the controller of :meth:`Node.serve` returns for a command that it cannot answer yet."""
 
+LAST_KEY = (1 << 64) - 1
+"""The highest number a key can have."""
 _AUTO_IS_SYNC = (
     "plan auto needs synchronous updates: its workers agree by sums of what all push, which "
     "asynchronous servers do not make; choose a plan from a file, or none"
@@ -119,7 +121,7 @@ class Node:
 
     @property
     def role(self) -> str:
-        """"worker", "server" or "scheduler"."""
+        """ "worker", "server" or "scheduler"."""
         role = c_char_p()
         self._check(lib.HipressRole(self._handle, byref(role)))
         return role.value.decode()
@@ -395,6 +397,32 @@ class Node:
             )
         )
         return ctypes.string_at(reply, size.value)
+
+    def save_states(self, server: int | None = None, first: int = 0, last: int = LAST_KEY) -> bytes:
+        """What encodes of keys remember: residuals, momentum, counts of random codecs.
+
+        Blocks until all that this worker has pushed is encoded.
+
+        :param server: of this server; None: of this worker
+        :param first, last: the keys, both included
+        :raises HipressError: if a node fails meanwhile
+        """
+        states, size = c_void_p(), c_int64()
+        rank = -1 if server is None else server
+        self._check(
+            lib.HipressSaveStates(self._handle, rank, first, last, byref(states), byref(size))
+        )
+        return ctypes.string_at(states, size.value)
+
+    def load_states(
+        self, states: bytes, server: int | None = None, first: int = 0, last: int = LAST_KEY
+    ) -> None:
+        """Loads what :meth:`save_states` gave, in a job of the same shape.
+
+        :raises HipressError: if they do not fit; then everything is as before
+        """
+        rank = -1 if server is None else server
+        self._check(lib.HipressLoadStates(self._handle, rank, first, last, states, len(states)))
 
     def barrier(self) -> None:
         """Blocks until all workers have called it."""

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import pickle
-from collections.abc import Mapping
+import warnings
+from collections.abc import Iterator, Mapping
 
 import mxnet as mx
 from mxnet import optimizer as opt
@@ -12,8 +14,10 @@ from mxnet.base import _LIB, KVStoreHandle, MXNetError, check_call
 from mxnet.kvstore import KVStore as MXNetKVStore
 from mxnet.profiler import set_kvstore_handle
 
+from hipress import states
+from hipress.node import HipressError
 from mxnet_hipress import _arrays, _engine, _job, _states, _stock
-from mxnet_hipress._commands import Head, pack
+from mxnet_hipress._commands import STORE_SHIFT, Head, pack
 from mxnet_hipress._keys import Key, KeyTable, group, with_row_ids
 from mxnet_hipress._local import LocalOptimizer
 
@@ -42,6 +46,7 @@ class KVStore(MXNetKVStore):
         self._job.stores += 1
         self._keys = KeyTable(self._number)
         self._optimizer_known = False
+        self._compresses = False
         self._local: LocalOptimizer | None = None  # without servers, once there is an optimizer
 
     @property
@@ -229,6 +234,7 @@ class KVStore(MXNetKVStore):
         _engine.flush(self._node.handle)
         params = _stock.compression_params(self._name, compression_params)
         self._node.set_gradient_compression(params)
+        self._compresses = params.get("type") != "none"
 
     def set_optimizer(self, optimizer: opt.Optimizer) -> None:
         """Runs `optimizer` on the servers from now on; pulls then return weights. Blocks.
@@ -258,41 +264,89 @@ class KVStore(MXNetKVStore):
         self._local.update = updater
 
     def save_optimizer_states(self, fname: str, dump_optimizer: bool = False) -> None:
-        """Saves all servers' optimizer states in one file; one worker calls it. Blocks.
+        """Saves all servers' optimizer states in one file, and this worker's residuals beside it.
 
-        Without servers: this worker's, which are everybody's.
+        Every worker calls it, after the same step: the optimizer's states, which are everybody's,
+        go to `fname`, and what compression remembers as save_compression_states says. Blocks.
 
         :param dump_optimizer: save the optimizer itself, too
         """
         self._settle()
         if self._node.serverless:
-            states = [self._local_optimizer().states(dump_optimizer)]
+            by_server = [self._local_optimizer().states(dump_optimizer)]
         else:
-            states = self._send_command_to_servers(Head.GET_STATES, b"1" if dump_optimizer else b"")
-        _states.write(fname, states, dump_optimizer)
+            flag = b"1" if dump_optimizer else b""
+            by_server = self._send_command_to_servers(Head.GET_STATES, flag)
+        _states.write(fname, by_server, dump_optimizer)
+        self.save_compression_states(fname)
+
+    def save_compression_states(self, fname: str) -> None:
+        """Saves what compression remembers: residuals, momentum of codecs, counts of random ones.
+
+        Every worker calls it, after the same step. Each writes `fname`.worker-RANK; worker 0's
+        holds the servers' part, too. Nothing is written where there is nothing to save. Blocks.
+
+        :raises MXNetError: if it cannot be written; what was there is there still
+        """
+        self._settle()
+        with _sentences():
+            states.save(self._node, fname, *self._range())
+
+    def load_compression_states(self, fname: str) -> None:
+        """Loads what save_compression_states saved in a job of the same shape, which this one then
+        continues bit for bit. Every worker calls it, when all keys are initialised. Blocks.
+
+        :raises MXNetError: for no file, one that is not whole, or another shape of job or keys;
+            then this worker's states are as before
+        """
+        if not self._load_compression(fname):
+            path = states.path_of(fname, self.rank)
+            raise MXNetError(f"cannot read the compression states {path}: there is no such file")
+
+    def _load_compression(self, fname: str) -> bool:
+        self._settle()
+        with _sentences():
+            parts = states.read(self._node, fname)
+            if parts is not None:
+                states.load(self._node, parts, *self._range())
+        return parts is not None
+
+    def _range(self) -> tuple[int, int]:
+        """The numbers of this store's keys."""
+        return self._number << STORE_SHIFT, (self._number + 1 << STORE_SHIFT) - 1
 
     def load_optimizer_states(self, fname: str) -> None:
         """Loads what save_optimizer_states saved, from a job with as many servers. Blocks.
 
-        Without servers all workers call it.
+        Every worker calls it, when all keys are initialised. If what compression remembered is not
+        there, or does not fit this job, a warning says so, and compression starts afresh.
 
         :raises MXNetError: for no file, another kind of file, or one from another number of
             servers; then the states are as before
         """
-        states, has_optimizer = _states.read(fname)
-        if self._node.serverless and len(states) == 1:
-            self._local_optimizer().set_states(states[0])
-            return
-        if len(states) != self.num_servers:
+        by_server, has_optimizer = _states.read(fname)
+        if self._node.serverless and len(by_server) == 1:
+            self._local_optimizer().set_states(by_server[0])
+        elif len(by_server) != self.num_servers:
             raise MXNetError(
-                f"{fname} holds the optimizer states of {len(states)} servers, "
+                f"{fname} holds the optimizer states of {len(by_server)} servers, "
                 f"and this job has {self.num_servers}"
             )
-        for server, state in enumerate(states):
-            self._command(server, Head.SET_STATES, state)
-        self._optimizer_known = True
-        if has_optimizer:
-            self._updater = opt.get_updater(pickle.loads(states[0])[1])
+        else:
+            for server, state in enumerate(by_server):
+                self._command(server, Head.SET_STATES, state)
+            self._optimizer_known = True
+            if has_optimizer:
+                self._updater = opt.get_updater(pickle.loads(by_server[0])[1])
+        try:
+            lost = self._compresses and not self._load_compression(fname)
+            why = f"there is no {states.path_of(fname, self.rank)}" if lost else ""
+        except MXNetError as error:
+            if self._node.failure():
+                raise
+            why = str(error)
+        if why:
+            warnings.warn(f"compression starts without what it remembered: {why}", stacklevel=2)
 
     def _local_optimizer(self) -> LocalOptimizer:
         if self._local is None:
@@ -357,3 +411,12 @@ class KVStore(MXNetKVStore):
             first = key.buffer
         _engine.pull(key.handle, first, priority)
         _arrays.spread(first, arrays)
+
+
+@contextlib.contextmanager
+def _sentences() -> Iterator[None]:
+    """Turns our errors into MXNet's."""
+    try:
+        yield
+    except HipressError as error:
+        raise MXNetError(str(error)) from error

@@ -310,6 +310,23 @@ int HipressCommand(HipressNodeHandle node, int server, int head, const void* bod
   API_END();
 }
 
+int HipressSaveStates(HipressNodeHandle node, int server, uint64_t first, uint64_t last,
+                      const void** states, int64_t* bytes) {
+  API_BEGIN();
+  command_reply = node->AsWorker().SaveStates(server, {first, last});
+  *states = command_reply.data();
+  *bytes = int64_t(command_reply.size());
+  API_END();
+}
+
+int HipressLoadStates(HipressNodeHandle node, int server, uint64_t first, uint64_t last,
+                      const void* states, int64_t bytes) {
+  API_BEGIN();
+  node->AsWorker().LoadStates(server, {first, last},
+                              std::string(static_cast<const char*>(states), size_t(bytes)));
+  API_END();
+}
+
 int HipressWaitAll(HipressNodeHandle node) {
   API_BEGIN();
   node->AsWorker().WaitAll();

@@ -14,6 +14,7 @@
 #ifndef HIPRESS_CASYNC_FLOW_H_
 #define HIPRESS_CASYNC_FLOW_H_
 
+#include <chrono>
 #include <cstdint>
 #include <deque>
 #include <functional>
@@ -122,6 +123,16 @@ class Flow : public std::enable_shared_from_this<Flow> {
   Value Expect(NodeId from, const MessageHeader& header, Buffer payload);
   void Arrive(NodeId from, const MessageHeader& header, Value value);
 
+  // ---- What encodes remember: residuals, other states of codecs, counts of encodes (flow_state.cc) --
+  struct Memory;
+  /// As bytes. Waits for encodes of what has been pushed here. \throw Error if that takes too long
+  std::string SaveStates(std::chrono::steady_clock::time_point deadline);
+  /// Checks bytes of SaveStates of the same flow in another job of the same shape.
+  /// \throw Error with a sentence about the key
+  std::vector<Memory> CheckStates(const std::string& bytes) const;
+  /// Encodes go on from there.
+  void LoadStates(std::vector<Memory> states, std::chrono::steady_clock::time_point deadline);
+
   /// Ends every iteration with this error, now and later.
   void Fail(const std::string& sentence);
   /// What the oldest iteration with something to receive waits for.
@@ -154,6 +165,9 @@ class Flow : public std::enable_shared_from_this<Flow> {
   Value CheckedValue(const MessageHeader& header, CodecPtr codec, Buffer payload) const;
   /// Under the lock: from now on the message is expected no more. \return whose it is
   Instance* BeginReceive(int task, const MessageHeader& header);
+
+  /// Locks when no encode of what has been pushed is to come or under way.
+  std::unique_lock<std::mutex> LockWhenQuiet(std::chrono::steady_clock::time_point deadline);
 
   // Without the lock, on a compute thread.
   void Run(const InstancePtr& instance, int task);
@@ -190,6 +204,13 @@ class Flow : public std::enable_shared_from_this<Flow> {
   std::vector<CodecState> states_;      // per task; used by encodes, one at a time thanks to lane_
   std::vector<CodecPtr> state_owners_;  // the codec that wrote states_[task]
   std::string failure_;
+};
+
+/// What one encode task remembers.
+struct Flow::Memory {
+  int task;
+  CodecPtr codec;  ///< that wrote the state
+  CodecState state;
 };
 
 }  // namespace hipress

@@ -115,6 +115,31 @@ std::string KVStoreDist::Request(NodeId to, int head, const std::string& body) {
   return Await(&reply, to.ToString() + " to answer a command");
 }
 
+FlowsByKey KVStoreDist::Flows(KeyRange range) const {
+  FlowsByKey flows;
+  std::lock_guard<std::mutex> lock(mutex_);
+  for (const auto& [key, flow] : flows_) {
+    if (range.Has(key)) flows[key] = {flow};
+  }
+  return flows;
+}
+
+std::string KVStoreDist::SaveStates(int server, KeyRange range) {
+  ThrowIfFailed();
+  if (server < 0) return hipress::SaveStates(Flows(range), postoffice_.options().wait_timeout);
+  const std::string body = range.Pack();
+  return Command(server, kSaveStates, body.data(), body.size());
+}
+
+void KVStoreDist::LoadStates(int server, KeyRange range, const std::string& states) {
+  ThrowIfFailed();
+  if (server < 0) {
+    return hipress::LoadStates(Flows(range), range, states, postoffice_.options().wait_timeout);
+  }
+  const std::string body = range.Pack() + states;
+  Command(server, kLoadStates, body.data(), body.size());
+}
+
 void KVStoreDist::Barrier() {
   ThrowIfFailed();
   postoffice_.Barrier(/*with_servers=*/false, postoffice_.options().wait_timeout);

@@ -31,6 +31,7 @@
 #include "kvstore/fetch_table.h"
 #include "kvstore/fused.h"
 #include "kvstore/gradient_compression.h"
+#include "kvstore/key_states.h"
 #include "kvstore/local_values.h"
 #include "kvstore/progress_watch.h"
 #include "kvstore/protocol.h"
@@ -86,6 +87,11 @@ class KVStoreDist : public PostofficeReceiver, public FlowHost {
   void PushPull(const std::vector<Wish>& wishes, Done done);
   /// Blocks for a server's answer. \throw Error with the server's sentence
   std::string Command(int server, int head, const void* body, size_t bytes);
+  /// What encodes of these keys remember: on this worker (`server` -1), or on a server.
+  /// \throw Error
+  std::string SaveStates(int server, KeyRange range);
+  /// In a job of the same shape; all of it, or none. \throw Error with a sentence
+  void LoadStates(int server, KeyRange range, const std::string& states);
   void Barrier();
   /// Blocks until every push and pull so far has called back.
   void WaitAll();
@@ -124,6 +130,7 @@ class KVStoreDist : public PostofficeReceiver, public FlowHost {
   MessageHeader DataHeader(const Flow& flow, const Task& task, const Value& value,
                            uint32_t iteration);
   std::shared_ptr<Flow> FindFlow(uint64_t key) const;
+  FlowsByKey Flows(KeyRange range) const;
   /// WaitAll waits for it; Over says that it has been called.
   Done Counted(Done done);
   void Over();

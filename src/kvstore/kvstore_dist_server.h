@@ -15,6 +15,7 @@
 #include <set>
 #include <string>
 
+#include "kvstore/key_states.h"
 #include "kvstore/progress_watch.h"
 #include "kvstore/server_key.h"
 #include "van/postoffice.h"
@@ -61,6 +62,9 @@ class KVStoreDistServer : public PostofficeReceiver {
   std::vector<std::shared_ptr<ServerKey>> Keys();
   void AnswerInit(const std::shared_ptr<ServerKey>& key);
   void Reply(NodeId to, uint32_t request, bool ok, const std::string& text);
+  FlowsByKey Flows(KeyRange range);
+  /// Commands that need no controller. \return null for others
+  std::optional<std::string> OwnCommand(const Command& command);
   /// \return whether it has been answered
   bool RunCommand(const Controller& controller, const Command& command);
   void CheckProgress();

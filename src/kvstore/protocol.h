@@ -16,6 +16,12 @@ namespace hipress {
 /// Control messages go ahead of data, and keep their order among themselves.
 constexpr int kControlPriority = 1 << 28;
 
+/// Commands that servers answer themselves; all others are the controller's.
+enum ServerCommand : int {
+  kSaveStates = -1000001,  ///< body: KeyRange; answer: SaveStates
+  kLoadStates = -1000002,  ///< body: KeyRange, then an answer to kSaveStates
+};
+
 /// MessageHeader::flags of kData: what the sender wants of the reply to the sum it goes into.
 enum ReplyPolicy : uint8_t {
   kReplyPlain = 0,       ///< never compressed

@@ -348,3 +348,45 @@ def test_the_example_learns_digits(compression):
     assert lines[-1]["test_accuracy"] > 0.9, lines
     ratio = lines[-1]["pushed_raw_bytes"] / lines[-1]["pushed_bytes"]
     assert ratio > 10 if compression == "onebit" else 0.9 < ratio <= 1, lines
+
+
+def test_a_job_that_loads_its_states_goes_on_with_the_same_bits(tmp_path):
+    body = """
+import sys
+first, last = FIRST, LAST
+path = "FOLDER"
+keras.utils.set_random_seed(1)
+model = keras.Sequential([keras.Input((8,)), keras.layers.Dense(16), keras.layers.Dense(3)])
+optimizer = hvd.DistributedOptimizer(
+    keras.optimizers.SGD(0.1, momentum=0.9), {"type": "terngrad", "min_size": 0})
+optimizer.build(model.trainable_variables)
+checkpoint = tf.train.Checkpoint(model=model, optimizer=optimizer)
+if first:
+    checkpoint.restore(f"{path}/model").expect_partial()
+    hvd.load_states(f"{path}/states")
+    refused("there is no such file", lambda: hvd.load_states(f"{path}/nothing"), hvd.HipressError)
+for step in range(first, last):
+    x = np.random.RandomState(100 * step + rank).normal(size=(4, 8)).astype("float32")
+    with tf.GradientTape() as tape:
+        loss = tf.reduce_mean(model(x) ** 2)
+    variables = model.trainable_variables
+    optimizer.apply(tape.gradient(loss, variables), variables)
+if not first and last < 8:
+    hvd.save_states(f"{path}/states")
+    if rank == 0:
+        checkpoint.write(f"{path}/model")
+print_bits(model.variables)
+"""
+    def bits(first: int, last: int) -> str:
+        text = body.replace("FIRST", str(first)).replace("LAST", str(last))
+        outputs = job(text.replace("FOLDER", str(tmp_path)))
+        same_bits(outputs)
+        return re.findall(r"bits (\w+)", outputs[0])[0]
+
+    whole = bits(0, 8)
+    assert bits(0, 4) != whole
+    assert sorted(path.name for path in tmp_path.glob("states*")) == [
+        "states.worker-0",
+        "states.worker-1",
+    ]
+    assert bits(4, 8) == whole

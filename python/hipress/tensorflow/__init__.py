@@ -20,7 +20,15 @@ if os.environ.get("DMLC_ROLE") in ("server", "scheduler"):
 
 from hipress.node import HipressError
 from hipress.tensorflow.broadcast import broadcast_variables
-from hipress.tensorflow.job import init, rank, shutdown, size, stats
+from hipress.tensorflow.job import (
+    init,
+    load_states,
+    rank,
+    save_states,
+    shutdown,
+    size,
+    stats,
+)
 from hipress.tensorflow.optimizer import DistributedOptimizer
 from hipress.tensorflow.tape import DistributedGradientTape
 
@@ -30,7 +38,9 @@ __all__ = [
     "HipressError",
     "broadcast_variables",
     "init",
+    "load_states",
     "rank",
+    "save_states",
     "shutdown",
     "size",
     "stats",

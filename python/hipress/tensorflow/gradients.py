@@ -147,7 +147,7 @@ class _Groups:
         # Whoever lacks a gradient would wait for other keys than the others: they compare names.
         name = _name_of_all(gradients, variables)
         self._job.node.init_array(next(self._job.keys), np.zeros(1, np.float32), name)
-        where, arrays = [], []
+        where, arrays, new = [], [], []
         for i, gradient in enumerate(gradients):
             if gradient is None or 0 in (shape := tuple(variables[i].shape)):
                 continue  # the store knows no gradients of zero elements
@@ -156,6 +156,8 @@ class _Groups:
             if keys[i] not in self._initialised:
                 self._job.node.init_array(keys[i], arrays[-1], _name(variables[i]))
                 self._initialised.add(keys[i])
+                new.append(keys[i])
+        self._job.initialised(new)
         return _Group(self._job, where, [keys[i] for i in where], arrays)
 
     def _key(self, variable) -> int | None:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import itertools
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
-from hipress import settings
-from hipress.node import Node
+from hipress import settings, states
+from hipress.node import HipressError, Node
 
 
 class Job:
@@ -21,6 +21,30 @@ class Job:
         self.keys = itertools.count()
         """The numbers of keys, given out in the same order on all workers."""
         self._compression: dict[str, object] | None = None
+        self._initialised: list[int] = []
+        self._states: list[bytes] | None = None
+
+    def initialised(self, keys: Sequence[int]) -> None:
+        """Notes keys of gradients, in their order; loads what was saved of them.
+
+        :raises HipressError: if that does not fit them
+        """
+        self._initialised.extend(keys)
+        if self._states is not None and keys:
+            states.load(self.node, self._states, min(keys), max(keys))
+
+    def load_states(self, path: str | os.PathLike[str]) -> None:
+        """See :func:`load_states`."""
+        if self.node is None:
+            return
+        parts = states.read(self.node, path)
+        if parts is None:
+            own = states.path_of(path, self.node.rank)
+            raise HipressError(f"cannot read the compression states {own}: there is no such file")
+        if self._initialised:
+            known = self._initialised
+            states.load(self.node, parts, min(known), max(known))
+        self._states = parts
 
     def compress(self, wanted: str | Mapping[str, object]) -> None:
         """Sets the job's compression, or checks that it is the one that is set.
@@ -84,6 +108,31 @@ def stats() -> dict[str, int]:
     """Bytes and messages so far, see :meth:`hipress.node.Node.stats`; of a job of one, none."""
     node = join().node
     return {} if node is None else node.stats()
+
+
+def save_states(path: str | os.PathLike[str]) -> None:
+    """Saves what compression remembers: residuals, momentum of codecs, counts of random ones.
+
+    Every worker calls it, after the same step, beside its checkpoint of model and optimizer. Each
+    writes ``path.worker-RANK``, at once; worker 0's holds the servers' part, too. Where nothing is
+    compressed there is nothing to save, and no file.
+
+    :raises HipressError: if it cannot be written; what was there is there still
+    """
+    node = join().node
+    if node is not None:
+        states.save(node, path)
+
+
+def load_states(path: str | os.PathLike[str]) -> None:
+    """Loads what :func:`save_states` saved, in a job of the same shape.
+
+    The job then goes on with the same bits. Every worker calls it, before training; variables get
+    theirs when they are first used.
+
+    :raises HipressError: for no file, one that is not whole, or another shape of job or variables
+    """
+    join().load_states(path)
 
 
 def shutdown() -> None:

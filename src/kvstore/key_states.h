@@ -1,0 +1,39 @@
+/*!
+ * \file key_states.h
+ * \brief What the encodes of a node's keys remember, as one string of bytes.
+ */
+#ifndef HIPRESS_KVSTORE_KEY_STATES_H_
+#define HIPRESS_KVSTORE_KEY_STATES_H_
+
+#include <chrono>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "casync/flow.h"
+
+namespace hipress {
+
+/// Keys from `first` to `last`, both included.
+struct KeyRange {
+  uint64_t first, last;
+  bool Has(uint64_t key) const { return first <= key && key <= last; }
+
+  std::string Pack() const;
+  /// \return the range, and in *rest what follows it. \throw Error
+  static KeyRange Unpack(const std::string& bytes, std::string* rest);
+};
+
+/// Flows by key: one each, or on asynchronous servers one for each worker.
+using FlowsByKey = std::map<uint64_t, std::vector<std::shared_ptr<Flow>>>;
+
+/// States of keys that have any. \throw Error
+std::string SaveStates(const FlowsByKey& flows, std::chrono::seconds timeout);
+/// Loads those of keys in the range. \throw Error with a sentence, and then nothing has changed
+void LoadStates(const FlowsByKey& flows, KeyRange range, const std::string& bytes,
+                std::chrono::seconds timeout);
+
+}  // namespace hipress
+
+#endif  // HIPRESS_KVSTORE_KEY_STATES_H_

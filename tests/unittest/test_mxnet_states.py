@@ -1,0 +1,166 @@
+"""A job that loads saved states goes on with the same bits as if it had never stopped."""
+
+import json
+
+import numpy as np
+import pytest
+
+from cluster import run_cluster, worker_outputs
+
+pytest.importorskip("mxnet")
+
+
+def program():
+    import json
+    import pathlib
+    import sys
+    import warnings
+
+    import mxnet_hipress  # noqa: F401 - before mxnet
+    import mxnet as mx  # isort: skip
+    import numpy as np
+
+    folder, options, first, last, name = sys.argv[1:]
+    options, first, last = json.loads(options), int(first), int(last)
+    folder = pathlib.Path(folder)
+    shapes = {"a": (7, 11), "b": (300, 13), "c": (5,)}
+    kv = mx.kv.create("dist_sync_hipress")
+    kv.set_gradient_compression(options["compression"])
+    saved = np.load(folder / "weights.npz") if first else None
+    for i, (key, shape) in enumerate(shapes.items()):
+        start = np.random.RandomState(i).uniform(-1, 1, shape).astype(np.float32)
+        kv.init(key, mx.nd.array(saved[key] if first else start))
+    if options["optimizer"]:
+        kv.set_optimizer(mx.optimizer.SGD(learning_rate=0.1, momentum=0.9))
+    if first:
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            if options["optimizer"]:
+                kv.load_optimizer_states(str(folder / "states"))
+            else:
+                kv.load_compression_states(str(folder / "states"))
+        print("warned:", [str(w.message) for w in caught if "compression" in str(w.message)])
+    results, outs = {}, {key: mx.nd.zeros(shape) for key, shape in shapes.items()}
+    for step in range(first, last):
+        for i, (key, shape) in enumerate(shapes.items()):
+            numbers = np.random.RandomState(1000 * step + 10 * i + kv.rank)
+            kv.push(key, mx.nd.array(numbers.uniform(-1, 1, shape)))
+            kv.pull(key, outs[key])
+        for key, out in outs.items():
+            results[f"{key} {step}"] = out.asnumpy()
+    np.savez(folder / f"{name}-{kv.rank}.npz", **results)
+    if name == "first":
+        if options["optimizer"]:
+            kv.save_optimizer_states(str(folder / "states"))
+        else:
+            kv.save_compression_states(str(folder / "states"))
+        if kv.rank == 0:
+            np.savez(folder / "weights.npz", **{key: out.asnumpy() for key, out in outs.items()})
+    kv.barrier()
+
+
+def run(folder, options, first, last, name, servers=2, workers=2):
+    args = [str(folder), json.dumps(options), str(first), str(last), name]
+    environment = {"HIPRESS_TOPOLOGY": options.get("topology", "ps")}
+    return worker_outputs(
+        run_cluster(program, workers, servers=servers, timeout=100, args=args, env=environment)
+    )
+
+
+CASES = [
+    ({"type": "2bit", "threshold": 0.5}, True, "ps"),
+    ({"type": "onebit"}, False, "ps"),
+    ({"type": "terngrad"}, True, "ps"),
+    ({"type": "terngrad"}, False, "ps"),
+    ({"type": "dgc", "ratio": 0.05}, True, "ps"),
+    ({"type": "onebit"}, False, "ring"),
+    ({"type": "randomk", "ratio": 0.2}, False, "colocated"),
+]
+
+
+@pytest.mark.timeout(240)
+@pytest.mark.parametrize(
+    ("compression", "optimizer", "topology"),
+    CASES,
+    ids=[f"{c['type']}-{'sgd' if o else 'sum'}-{t}" for c, o, t in CASES],
+)
+def test_a_job_goes_on_with_the_same_bits(tmp_path, compression, optimizer, topology):
+    options = {"compression": {**compression, "min_size": 0}, "optimizer": optimizer}
+    options["topology"] = topology
+    servers = 2 if topology == "ps" else 0
+    run(tmp_path, options, 0, 10, "whole", servers)
+    run(tmp_path, options, 0, 5, "first", servers)
+    outputs = run(tmp_path, options, 5, 10, "second", servers)
+    assert all("warned: []" in output for output in outputs), outputs
+    for rank in range(2):
+        whole, second = (np.load(tmp_path / f"{name}-{rank}.npz") for name in ("whole", "second"))
+        assert len(second.files) == 15
+        for name in second.files:
+            assert second[name].any() and np.array_equal(whole[name], second[name]), name
+    # It matters: without the states of compression other bits come out.
+    for rank in range(2):
+        (tmp_path / f"states.worker-{rank}").unlink()
+    if optimizer:
+        outputs = run(tmp_path, options, 5, 10, "without", servers)
+        assert all("compression starts without what it remembered" in out for out in outputs)
+        without = np.load(tmp_path / "without-0.npz")
+        assert any(not np.array_equal(whole[name], without[name]) for name in without.files)
+
+
+@pytest.mark.timeout(240)
+def test_states_that_do_not_fit_cost_a_warning_and_nothing_else(tmp_path):
+    options = {"compression": {"type": "2bit", "min_size": 0}, "optimizer": True}
+    run(tmp_path, options, 0, 5, "first")
+    path = tmp_path / "states.worker-0"
+    whole = path.read_bytes()
+    path.write_bytes(whole[:-100])
+    outputs = run(tmp_path, options, 5, 7, "torn")
+    assert "states.worker-0 is not whole" in outputs[0] and "warned: []" in outputs[1], outputs
+    path.write_bytes(b"something else")
+    outputs = run(tmp_path, options, 5, 7, "other")
+    assert "states.worker-0 holds no compression states" in outputs[0], outputs
+    path.write_bytes(whole)
+    outputs = run(tmp_path, options, 5, 7, "more", workers=3)
+    words = "of a job with 2 workers and 2 servers, and this is worker 0 of 3"
+    assert words in outputs[0] and "there is no" in outputs[2], outputs
+
+
+def test_damaged_states_are_refused_in_a_sentence_and_change_nothing(tmp_path):
+    def program():
+        import random
+
+        import numpy as np
+
+        from hipress.node import HipressError, Node
+
+        with Node() as node:
+            node.init_array(3, np.zeros(1000, np.float32), "w")
+            node.set_gradient_compression({"type": "dgc", "ratio": 0.1, "min_size": 0})
+            out = np.zeros(1000, np.float32)
+            node.pushpull(3, np.random.RandomState(1).normal(size=1000).astype("f"), out).wait()
+            states = node.save_states()
+            assert len(states) > 4000 and node.save_states(first=4) == b""
+            dice, refused = random.Random(1), 0
+            for _ in range(3000):
+                damaged = bytearray(states[: dice.choice([len(states), dice.randrange(400)])])
+                for _ in range(dice.randint(0, 3)):
+                    if damaged:
+                        damaged[dice.randrange(min(300, len(damaged)))] = dice.randrange(256)
+                try:
+                    node.load_states(bytes(damaged))
+                except HipressError as error:
+                    assert str(error), damaged
+                    refused += 1
+                    node.load_states(states)
+            assert refused > 1500, refused
+            node.load_states(states)
+            assert node.save_states() == states
+            try:
+                node.load_states(states, server=0)
+                raise AssertionError("a server took a worker's states")
+            except HipressError as error:
+                assert "server 0" in str(error) and "'w'" in str(error), error
+        print("refused")
+
+    results = run_cluster(program, workers=1, servers=1, timeout=60)
+    assert any("refused" in result.output for result in results)
