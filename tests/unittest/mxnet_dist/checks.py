@@ -1,0 +1,100 @@
+"""What the scripts of this folder share: their arguments, what they expect, and what they keep.
+
+Each script is a worker of a distributed job. It knows nothing of HiPress: it runs on MXNet as it
+is. What it expects is arithmetic that it does itself; what it pulls it keeps as well, in a file
+for each worker, so that two stores can be compared bit for bit.
+"""
+
+import argparse
+import contextlib
+
+import mxnet as mx
+import numpy as np
+
+SMALL = (2, 3)
+ODD = (121, 121)
+BIG = (120, 120)
+"""With ODD the one cut over the servers: the jobs run with MXNET_KVSTORE_BIGARRAY_BOUND=1000."""
+
+
+class Checks:
+    """What one worker of a job expects and keeps.
+
+    :param folder: where the results go
+    :param kv: the store that is tried
+    """
+
+    def __init__(self, folder, kv):
+        self._path = f"{folder}/{kv.rank}.npz"
+        self.kv, self.rank, self.workers = kv, kv.rank, kv.num_workers
+        self._kept = {}
+
+    def keep(self, name, array):
+        """Keeps an array under a name that no other has; returns it as NumPy's."""
+        values = array if isinstance(array, (np.ndarray, float, int, str)) else array.asnumpy()
+        assert name not in self._kept, name
+        self._kept[name] = np.asarray(values)
+        return values
+
+    def equal(self, name, array, expected):
+        """`array` is exactly `expected` (an array or a number), and is kept."""
+        found = self.keep(name, array)
+        wrong = np.argwhere(np.asarray(found != expected))
+        assert len(wrong) == 0, (name, self.rank, wrong[:5], found, expected)
+
+    def refused(self, name, errors, call, *args, **options):
+        """The call raises one of `errors`; that it does is kept."""
+        try:
+            call(*args, **options)
+        except errors:
+            self._kept[name] = np.array(1)
+            return
+        raise AssertionError(f"{name}: was not refused")
+
+    def pulled(self, key, shape, dtype="float32", stores=None):
+        """What the store holds for a key."""
+        out = mx.nd.full(shape, 77, dtype=dtype)  # which nothing here is
+        (stores or self.kv).pull(key, out=out)
+        return out
+
+    def rank_sum(self):
+        """The sum of what all workers push, where each pushes its rank + 1."""
+        return self.workers * (self.workers + 1) // 2
+
+
+def arguments(**more):
+    """The script's arguments: where results go, which store; `more` are options with defaults."""
+    parser = argparse.ArgumentParser(description="one worker of a job")
+    parser.add_argument("folder")
+    parser.add_argument("--store", default="dist_sync")
+    for name, default in more.items():
+        if isinstance(default, bool):
+            parser.add_argument("--" + name.replace("_", "-"), action="store_true")
+        else:
+            parser.add_argument("--" + name.replace("_", "-"), default=default, type=type(default))
+    return parser.parse_args()
+
+
+@contextlib.contextmanager
+def job(options):
+    """Creates the store; saves what was kept, when all workers have come to the end."""
+    checks = Checks(options.folder, mx.kv.create(options.store))
+    assert checks.kv.type == options.store
+    assert 0 <= checks.rank < checks.workers
+    yield checks
+    mx.nd.waitall()
+    np.savez(checks._path, **checks._kept)
+    checks.kv._barrier()
+
+
+def constant(shape, value, dtype="float32"):
+    """A new array, all of whose elements are `value`."""
+    return mx.nd.full(shape, value, dtype=dtype)
+
+
+def two_bit(gradient, residual, threshold):
+    """What MXNet's manual says of 2bit: what is sent, and the new residual; float32 like both."""
+    total = residual + gradient
+    step = np.float32(threshold)
+    sent = np.where(total >= step, step, np.where(total <= -step, -step, np.float32(0)))
+    return sent, total - sent
