@@ -128,7 +128,7 @@ class HipressProcessGroup(dist.ProcessGroup):
             and tensors[0].dtype in FLAGS
             and tensors[0].device.type in KINDS
             and tensors[0].is_contiguous()
-            and tensors[0].numel() >= self._settings.min_size
+            and tensors[0].numel() >= max(self._settings.min_size, 1)
             and op.op in (dist.ReduceOp.SUM, dist.ReduceOp.AVG)
         )
 

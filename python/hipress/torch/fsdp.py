@@ -355,6 +355,11 @@ def _check_sharding(
     parameters: Sequence[tuple[str, DTensor]], mesh: Any, replicate_group: dist.ProcessGroup | None
 ) -> None:
     for name, p in parameters:
+        if not p.numel():
+            raise ValueError(
+                f"parameter {name!r} has no elements, and FSDP2 cannot reduce a gradient without: "
+                "freeze it, or give it to fully_shard() among ignored_params"
+            )
         if p.device_mesh.ndim != 1:
             raise ValueError(
                 f"parameter {name!r} is on a mesh of {p.device_mesh.ndim} dimensions; "

@@ -152,7 +152,7 @@ class Settings:
 
         :param shape: of the gradient, on which it depends with a low rank
         """
-        if self.rank and not low_rank.pays(shape, self.rank):
+        if not count or (self.rank and not low_rank.pays(shape, self.rank)):
             return False
         decision = self.decisions.get(name)
         return count >= self.min_size if decision is None else decision.compress

@@ -129,6 +129,11 @@ class Synchronizer:
         :param after: not before this, which an earlier call sets
         :returns: of ``flat``, or a HipressError
         """
+        entries = tuple(entry for entry in entries if entry[2])  # nobody has anything to say of none
+        if not entries:
+            future = self.engine.staging(flat.device).future()
+            future.set_result(flat)
+            return future
         if self.settings.encode_on == "device" and self._device is None:
             self._device = DEVICES[flat.device.type](flat.device)
             self.places.device = flat.device
