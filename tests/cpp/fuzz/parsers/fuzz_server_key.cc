@@ -1,0 +1,129 @@
+// Everything that a member can send to a server about a key: its initialisation, gradients, alone and
+// fused with others, and requests for its value.
+#include "../../flow_fixture.h"
+#include "fuzz.h"
+#include "kvstore/fused.h"
+#include "kvstore/server_key.h"
+
+using namespace hipress;
+
+namespace {
+
+constexpr int kWorkers = 2;
+
+std::string MessageBytes(uint8_t from, MessageHeader header, const std::string& payload) {
+  header.payload_bytes = payload.size();
+  return BytesOf(from) + BytesOf(header) + payload;
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  Executor executor(1);
+  ServerContext context;
+  context.num_workers = kWorkers;
+  context.executor = &executor;
+  context.self = [] { return Server(0); };
+  context.send = [](NodeId, Message, int, std::function<void(bool)> done) {
+    if (done) done(true);
+  };
+  context.fail = [](const std::string&) {};
+  const auto key = std::make_shared<ServerKey>(7, &context);
+  bool ready = false;
+  Input input(data, size);
+  while (!input.AtEnd()) {
+    const NodeId from = Worker(input.Take<uint8_t>() % kWorkers);
+    Message message;
+    message.header = input.Take<MessageHeader>();
+    MessageHeader& header = message.header;
+    header.key = 7;
+    header.elements %= 4097;  // memory that is really there, many times a second
+    message.payload = input.TakeBuffer(header.payload_bytes % 65536);
+    header.payload_bytes = message.payload.size;
+    try {
+      switch (static_cast<MessageKind>(header.kind % 32)) {
+        case MessageKind::kInitKey:
+          if (!ready && key->OnInitKey(from, message)) ready = key->FinishInit().empty();
+          break;
+        case MessageKind::kInitData:
+          if (!ready && key->OnInitData(from, message)) ready = key->FinishInit().empty();
+          break;
+        case MessageKind::kData:
+          if (ready) {
+            key->OnDataHeader(from, header);
+            key->OnData(from, std::move(message));
+          }
+          break;
+        case MessageKind::kFused:
+          if (ready) {
+            const auto flow_of = [&](const MessageHeader&) { return key->FlowOf(from); };
+            Unfuse(from, message, flow_of, &executor);
+          }
+          break;
+        case MessageKind::kFetch:
+          if (ready) key->OnFetch(from, header);
+          break;
+        default: context.configs.OnAnnouncement(message); break;
+      }
+    } catch (const Error&) {
+    }
+  }
+  if (ready) key->Fail("the input is over");
+  executor.Stop();
+  return 0;
+}
+
+std::vector<std::string> Seeds() {
+  constexpr int64_t n = 40;
+  FlatProgram program(n, 2);
+  for (int64_t p = 0; p < 2; ++p) {
+    std::vector<int64_t> received;
+    for (int w = 0; w < kWorkers; ++w) {
+      received.push_back(program.Add(Op::kRecv, p, PackedId(Role::kWorker, w), {}));
+    }
+    const int64_t updated = program.Add(Op::kUpdate, p, -1, {program.Add(Op::kMerge, p, -1, received)});
+    const int64_t payload = program.Add(Op::kEncode, p, -1, {updated});
+    for (int w = 0; w < kWorkers; ++w) {
+      program.Add(Op::kSend, p, PackedId(Role::kWorker, w), {payload});
+    }
+  }
+  std::string init, seed, fused;
+  for (uint8_t worker = 0; worker < kWorkers; ++worker) {
+    MessageHeader header;
+    header.kind = uint16_t(MessageKind::kInitKey);
+    header.elements = n;
+    InitKeyBody body{"w", worker == 0 ? program.Flat() : std::vector<int64_t>()};
+    const Buffer packed = body.Pack();
+    init += MessageBytes(worker, header,
+                         std::string(reinterpret_cast<char*>(packed.data), packed.size));
+  }
+  for (uint32_t p = 0; p < 2; ++p) {
+    MessageHeader header;
+    header.kind = uint16_t(MessageKind::kInitData);
+    header.elements = 20;
+    header.partition = p;
+    init += MessageBytes(0, header, std::string(80, '\0'));
+  }
+  for (uint8_t worker = 0; worker < kWorkers; ++worker) {
+    std::string parts;
+    for (uint32_t p = 0; p < 2; ++p) {
+      MessageHeader header;
+      header.kind = uint16_t(MessageKind::kData);
+      header.elements = 20;
+      header.partition = p;
+      header.iteration = 1;
+      header.config = Digest(IdentityCodec()->Config());
+      seed += MessageBytes(worker, header, std::string(80, '\1'));
+      const FusedPart part = {7, header.config, 20, 80, 1, p, 0, 0, 0, 0};
+      parts += BytesOf(part) + std::string(80, '\1');
+    }
+    MessageHeader header;
+    header.kind = uint16_t(MessageKind::kFused);
+    header.elements = 2;
+    fused += MessageBytes(worker, header, parts);
+    header.kind = uint16_t(MessageKind::kFetch);
+    header.iteration = 0;
+    fused += MessageBytes(worker, header, "");
+  }
+  return {init + seed, init + fused, init + seed + fused};
+}
