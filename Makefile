@@ -14,7 +14,7 @@ export PYTHONPATH := $(CURDIR)/python$(if $(PYTHONPATH),:$(PYTHONPATH))
 
 FUZZ_ISAS ?= baseline avx2 avx512
 
-.PHONY: help setup build cuda wheel native-tests demo test test-cpp test-python test-torch-latest nightly fuzz bench lint clean distclean
+.PHONY: help setup build cuda wheel native-tests demo test test-cpp test-python test-torch-latest nightly tsan fuzz fuzz-parsers bench lint clean distclean
 
 help:  ## this list
 	@grep -hE '^[a-z][a-z-]*:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## */\t/' | expand -t 14
@@ -82,6 +82,16 @@ nightly: build  ## codecs on 2^24 elements, bit for bit; jobs whose processes ar
 	@$(PY) tests/nightly/chaos_torch.py
 	@$(PY) tests/nightly/chaos_mxnet.py
 	@$(PY) tests/nightly/cables.py
+	@$(MAKE) --no-print-directory tsan
+
+# The wide instruction sets' codecs would only take time to compile.
+TSAN_TESTS := batch_test failure_test flow_test fused_test handover_test handshake_test lending_test \
+  postoffice_test timeline_test van_test
+tsan: setup  ## the transport's and the store's tests under ThreadSanitizer (minutes)
+	@cmake -S . -B build/tsan -G Ninja -DPython3_EXECUTABLE=$(PY) -DHIPRESS_BUILD_TESTS=ON \
+	  -DHIPRESS_SANITIZE=thread -DHIPRESS_WIDE_ISAS= >build/logs/tsan.log
+	@ninja -C build/tsan -j $(JOBS) $(TSAN_TESTS) >>build/logs/tsan.log
+	@ctest --test-dir build/tsan --output-on-failure -R "^($(subst $() ,|,$(strip $(TSAN_TESTS))))$$"
 
 # Every instruction set's decoders, compiled with sanitizers into a folder of their own.
 FUZZ_FLAGS := -DHIPRESS_BUILD_TESTS=ON -DHIPRESS_SANITIZE=address,undefined
@@ -90,6 +100,24 @@ fuzz: setup  ## a million malformed payloads per decoder, under AddressSanitizer
 	@ninja -C build/fuzz -j $(JOBS) fuzz_decoders >>build/logs/fuzz.log
 	@for isa in $(FUZZ_ISAS); do \
 	  echo "instruction set: $$isa"; HIPRESS_SIMD=$$isa build/fuzz/fuzz_decoders $(FUZZ_ARGS); \
+	done
+	@$(MAKE) --no-print-directory fuzz-parsers
+
+# libFuzzer needs clang, which nothing else does. What it found stays in build/corpus for the next run.
+PARSERS := $(patsubst tests/cpp/fuzz/parsers/%.cc,%,$(wildcard tests/cpp/fuzz/parsers/fuzz_*.cc))
+FUZZ_SECONDS ?= 60
+$(STAMPS)/clang: tools/setup.sh | $(STAMPS)/system
+	@$(SETUP) clang
+
+fuzz-parsers: native-tests $(STAMPS)/clang  ## all other parsers of foreign bytes, guided by coverage, with sanitizers
+	@cmake -S . -B build/libfuzzer -G Ninja -DCMAKE_CXX_COMPILER=clang++ -DCMAKE_C_COMPILER=clang \
+	  -DPython3_EXECUTABLE=$(PY) $(FUZZ_FLAGS) -DHIPRESS_LIBFUZZER=ON >build/logs/libfuzzer.log
+	@ninja -C build/libfuzzer -j $(JOBS) $(addprefix lib,$(PARSERS)) >>build/logs/libfuzzer.log
+	@for parser in $(PARSERS); do \
+	  mkdir -p build/corpus/$$parser; build/$$parser --write build/corpus/$$parser; \
+	  echo "$$parser: $(FUZZ_SECONDS) s"; \
+	  build/libfuzzer/lib$$parser -max_total_time=$(FUZZ_SECONDS) -timeout=10 -max_len=8192 -verbosity=0 \
+	    -artifact_prefix=build/corpus/$$parser-crash- build/corpus/$$parser; \
 	done
 
 bench: build  ## benchmarks against stock MXNet and torch in the same run

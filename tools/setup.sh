@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # One step of the set-up, as the Makefile calls it: tools/setup.sh
-# system|python|tensorflow|launchers|native [TARGET...]|wheel.
+# system|python|tensorflow|launchers|clang|native [TARGET...]|wheel.
 # Prints one line per step; everything else goes to build/logs/STEP.log, whose end is shown on failure.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -57,6 +57,12 @@ find_missing() {
       && [[ $(command -v "$PYTHON") == /usr/bin/* ]]; then
     missing+=("$(basename "$PYTHON")-venv")
   fi
+}
+
+# libFuzzer is in a package with the version in its name.
+install_clang() {
+  install_debian clang
+  install_debian "libclang-rt-$(clang++ -dumpversion | cut -d. -f1)-dev"
 }
 
 install_debian() {
@@ -195,11 +201,17 @@ case ${1:-} in
       step launchers "adding ${missing[*]} for the tests" install_debian "${missing[@]}"
     fi
     touch build/stamps/launchers ;;
+  clang)
+    if ! command -v clang++ >/dev/null; then
+      [[ $(id -u) == 0 ]] && command -v apt-get >/dev/null || fail "clang, which libFuzzer is a part of, is not installed"
+      step clang "adding clang for libFuzzer" install_clang
+    fi
+    touch build/stamps/clang ;;
   native)
     shift
     step native "building the native library (${*:-all})" build_native "${@:-all}" ;;
   wheel)
     step wheel "making a wheel in $WHEELS" build_wheel ;;
   *)
-    fail "usage: tools/setup.sh system|python|tensorflow|launchers|native [TARGET...]|wheel" ;;
+    fail "usage: tools/setup.sh system|python|tensorflow|launchers|clang|native [TARGET...]|wheel" ;;
 esac

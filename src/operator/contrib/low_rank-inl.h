@@ -283,7 +283,7 @@ void Expand(const LowRankShape& shape, const float* p, const float* q, void* out
             }
             if (!last) return Store<false>(tile, v, kLanes, value);
             if constexpr (std::is_same<T, float>::value && !kTail) {
-              return Stream(to + v, value, aligned);
+              return Stream(reinterpret_cast<float*>(to) + v, value, aligned);
             }
             Store<kTail>(to, v, left, value);
           });
