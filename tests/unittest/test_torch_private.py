@@ -65,6 +65,34 @@ def test_backward_pass_and_its_end():
     assert seen == [True, "end"]
 
 
+def test_modes_of_ddp(alone):
+    from torch.distributed.optim import _apply_optimizer_in_backward
+    from torch.nn.parallel import DistributedDataParallel
+
+    model = nn.Linear(4, 3)
+    ddp = DistributedDataParallel(model)
+    assert not private.reduces_in_python(ddp) and not private.delays_reductions(ddp)
+    assert not private.comm_hooks(ddp) and not private.is_stepped_in_backward(model.bias)
+    _apply_optimizer_in_backward(torch.optim.SGD, [model.bias], {"lr": 0.1})
+    assert private.is_stepped_in_backward(model.bias)
+    delayed = DistributedDataParallel(
+        nn.Linear(4, 3), delay_all_reduce_named_params=[("bias", model.bias)],
+        param_to_hook_all_reduce=model.weight,
+    )  # fmt: skip
+    assert private.delays_reductions(delayed)
+    mode, torch._dynamo.config.optimize_ddp = torch._dynamo.config.optimize_ddp, "python_reducer"
+    try:
+        assert private.reduces_in_python(DistributedDataParallel(nn.Linear(4, 3)))
+    finally:
+        torch._dynamo.config.optimize_ddp = mode
+
+
+def test_the_last_hook_on_a_gradient():
+    weight = torch.ones(2, requires_grad=True)
+    handles = [weight.register_post_accumulate_grad_hook(lambda p: None) for _ in range(2)]
+    assert private.last_gradient_hook(weight) == handles[1].id
+
+
 def test_what_is_missing_is_named_with_the_version():
     with pytest.raises(private.MissingAttribute) as error:
         private.lookup(torch.ones(1), "_gone", "_gone_too")

@@ -11,7 +11,14 @@ from torch.nn.parallel import DistributedDataParallel
 
 from hipress.secopa.plan import Decision
 from hipress.torch.engine import Engine, HipressError
-from hipress.torch.private import backward_pass, comm_hooks, queue_callback
+from hipress.torch.private import (
+    backward_pass,
+    comm_hooks,
+    delays_reductions,
+    is_stepped_in_backward,
+    queue_callback,
+    reduces_in_python,
+)
 from hipress.torch.settings import MIN_SIZE, Settings
 from hipress.torch.start import start
 from hipress.torch.synchronizer import Synchronizer
@@ -82,7 +89,7 @@ def compress(
 
     settings, engine = start(make_settings, group, parameters, timeout)
     compression = Compression(settings, engine, group, parameters)
-    model.register_comm_hook(compression, _hook)
+    model.register_comm_hook(compression, hipress_hook)
     return compression
 
 
@@ -93,9 +100,34 @@ def _check_model(model: DistributedDataParallel) -> None:
                 f"module {name!r} has sparse gradients, which cannot be compressed: make it with "
                 "sparse=False"
             )
+    _check_modes(model)
     own = [state for state, *_ in comm_hooks(model) if not isinstance(state, Detached)]
     if own:
         raise ValueError("this model has a communication hook already; DDP takes one")
+
+
+def _check_modes(model: DistributedDataParallel) -> None:
+    """Refuses those of DDP's in which communication hooks are DDP's own, or never called."""
+    if model.mixed_precision is not None:
+        raise ValueError(
+            "this model has DDP's mixed_precision, which has a communication hook of its own: "
+            "leave it out and compute under torch.autocast() instead"
+        )
+    early = [name for name, p in model.module.named_parameters() if is_stepped_in_backward(p)]
+    if early:
+        raise ValueError(
+            f"parameter {early[0]!r} has an optimizer in the backward pass, for which DDP has a "
+            "communication hook of its own: call an optimizer's step() after backward() instead"
+        )
+    if reduces_in_python(model):
+        raise ValueError(
+            "this model was made with torch._dynamo.config.optimize_ddp of 'python_reducer', which "
+            "averages gradients without DDP's buckets: set it to True before the model is wrapped"
+        )
+    if delays_reductions(model):
+        raise ValueError(
+            "DDP all-reduces delay_all_reduce_named_params by itself, uncompressed: leave it out"
+        )
 
 
 def _name(value: object) -> str:
@@ -161,5 +193,7 @@ class Compression(Synchronizer):
         self.look()
 
 
-def _hook(compression, bucket):  # bare: DDP compares annotations with classes, ours are strings
+def hipress_hook(compression, bucket):
+    """What DDP calls, and names in its logging data."""
+    # Without annotations: DDP compares them with classes, and ours are strings.
     return compression.hook(bucket)

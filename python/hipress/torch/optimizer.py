@@ -12,6 +12,7 @@ from torch.distributed.tensor import DTensor
 
 from hipress.secopa.plan import Decision
 from hipress.torch.adam import FrozenAdamW
+from hipress.torch.private import is_stepped_in_backward, last_gradient_hook, queue_callback
 from hipress.torch.settings import MIN_SIZE, Settings
 from hipress.torch.start import start
 from hipress.torch.synchronizer import Synchronizer
@@ -86,21 +87,42 @@ class DistributedOptimizer:
         self._left = {name: backward_passes_per_step for name, _ in named}
         self._next = 0
         self._waiting: list[tuple[_Bucket, torch.futures.Future]] = []
+        self._pending: str | None = None
         for name, parameter in named:
-            parameter.register_post_accumulate_grad_hook(self._ready(name))
+            self._register(name, parameter)
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._optimizer, name)
 
-    def _ready(self, name: str):
+    def _register(self, name: str, parameter: torch.nn.Parameter) -> None:
         def hook(parameter: torch.Tensor) -> None:
-            self._left[name] -= 1
-            while self._next < len(self._buckets):
-                if any(self._left[name] for name, _ in self._buckets[self._next].named):
-                    break
-                self._start()
+            self._settle()
+            if parameter.grad is None:
+                raise RuntimeError(
+                    f"a hook on {name!r} has taken its gradient before it was averaged: use it "
+                    "after step() or synchronize() instead"
+                )
+            if last_gradient_hook(parameter) == handle.id:
+                self._ready(name)
+                return
+            self._pending = name  # until the user's own hooks after this one have seen it, too
+            queue_callback(self._settle)
 
-        return hook
+        handle = parameter.register_post_accumulate_grad_hook(hook)
+
+    def _settle(self) -> None:
+        """Takes note of the gradient whose hooks had not all been called."""
+        name, self._pending = self._pending, None
+        if name is not None:
+            self._ready(name)
+
+    def _ready(self, name: str) -> None:
+        """One more backward pass has added to this gradient: starts the buckets that are whole."""
+        self._left[name] -= 1
+        while self._next < len(self._buckets):
+            if any(self._left[name] for name, _ in self._buckets[self._next].named):
+                break
+            self._start()
 
     def _start(self) -> None:
         bucket = self._buckets[self._next]
@@ -202,6 +224,12 @@ def _check(optimizer: torch.optim.Optimizer, named: list, passes: int, op: str) 
         raise ValueError(
             f"parameter {sharded[0]!r} is sharded, and FSDP2 reduces its gradient: use "
             "hipress.torch.compress_fsdp"
+        )
+    early = [name for name, p in named if is_stepped_in_backward(p)]
+    if early:
+        raise ValueError(
+            f"parameter {early[0]!r} has an optimizer in the backward pass, which would use its "
+            "gradient before it is averaged: use step() of this one instead"
         )
     known = {id(p) for _, p in named}
     lacking = [p for g in optimizer.param_groups for p in g["params"] if p.requires_grad]

@@ -90,6 +90,26 @@ def queue_callback(call: Callable[[], None]) -> None:
     torch.autograd.Variable._execution_engine.queue_callback(call)
 
 
+def is_stepped_in_backward(parameter: torch.Tensor) -> bool:
+    """Whether torch.distributed.optim._apply_optimizer_in_backward gave it an optimizer."""
+    return hasattr(parameter, "_in_backward_optimizers")
+
+
+def last_gradient_hook(parameter: torch.Tensor) -> int:
+    """The id of the handle of the parameter's post_accumulate_grad hook that runs last."""
+    return next(reversed(lookup(parameter, "_post_accumulate_grad_hooks")))
+
+
+def reduces_in_python(model: torch.nn.parallel.DistributedDataParallel) -> bool:
+    """Whether its gradients are all-reduced by hooks for compiled autograd, not DDP's reducer."""
+    return lookup(model, "_use_python_reducer")
+
+
+def delays_reductions(model: torch.nn.parallel.DistributedDataParallel) -> bool:
+    """Whether it was given delay_all_reduce_named_params, which DDP all-reduces by themselves."""
+    return bool(lookup(model, "_delay_all_reduce_params"))
+
+
 def comm_hooks(model: torch.nn.parallel.DistributedDataParallel) -> Sequence[tuple]:
     """A DDP model's communication hooks, each (state, hook); of a copy, those of the original."""
     found = lookup(model, "_comm_hooks")

@@ -129,7 +129,7 @@ class Synchronizer:
         :param after: not before this, which an earlier call sets
         :returns: of ``flat``, or a HipressError
         """
-        entries = tuple(entry for entry in entries if entry[2])  # nobody has anything to say of none
+        entries = tuple(entry for entry in entries if entry[2])  # there is nothing to say of none
         if not entries:
             future = self.engine.staging(flat.device).future()
             future.set_result(flat)
