@@ -60,9 +60,16 @@ def assert_same(stock, ours, at_least, tolerance=0.0):
 
 
 @pytest.mark.parametrize("store", ["dist_sync", "dist_device_sync"])
-@pytest.mark.parametrize("precision", [[], ["--multi-precision"]], ids=["", "multi_precision"])
-def test_dense_keys(tmp_path, store, precision):
-    assert_same(*run_both(tmp_path, "dense.py", "--store", store, *precision), at_least=200)
+def test_dense_keys(tmp_path, store):
+    stock, ours = run_both(tmp_path, "dense.py", "--store", store)
+    # Here ours is more exact: its servers always keep float16 weights in float32.
+    assert all((kept.pop("lost in float16") == 1).all() for kept in stock)
+    assert all((kept.pop("lost in float16") == 1 + 3 * 2**-9).all() for kept in ours)
+    assert_same(stock, ours, at_least=200)
+
+
+def test_dense_keys_with_multi_precision(tmp_path):
+    assert_same(*run_both(tmp_path, "dense.py", "--multi-precision"), at_least=200)
 
 
 @pytest.mark.parametrize(
@@ -72,3 +79,44 @@ def test_dense_keys(tmp_path, store, precision):
 )
 def test_2bit(tmp_path, args):
     assert_same(*run_both(tmp_path, "compressed.py", *args), at_least=60)
+
+
+@pytest.mark.parametrize("args", [["--late"], ["--optimizer", "sgd"]], ids=" ".join)
+def test_row_sparse_keys(tmp_path, args):
+    assert_same(*run_both(tmp_path, "sparse.py", *args), at_least=60)
+
+
+MASTER_IN_FLOAT32 = pytest.mark.xfail(
+    strict=False,
+    reason="our store does not tell the servers of row_sparse keys that multi_precision is wanted",
+)
+
+
+@pytest.mark.parametrize(
+    "args",
+    [
+        ["--optimizer", "sgd", "--late"],
+        ["--optimizer", "sgd", "--multi-precision"],
+        pytest.param(["--multi-precision"], marks=MASTER_IN_FLOAT32),
+        pytest.param(["--multi-precision", "--late"], marks=MASTER_IN_FLOAT32),
+    ],
+    ids=" ".join,
+)
+def test_row_sparse_keys_in_float16(tmp_path, args):
+    assert_same(*run_both(tmp_path, "sparse.py", "--dtype", "float16", *args), at_least=60)
+
+
+@pytest.mark.parametrize(
+    ("part", "at_least"),
+    [
+        ("types", 2),
+        ("servers", 20),
+        ("states", 20),
+        ("allreduce", 15),
+        ("sparse", 6),
+        ("embedding", 3),
+        ("reload", 1),
+    ],
+)
+def test_trainer(tmp_path, part, at_least):
+    assert_same(*run_both(tmp_path, "trainer.py", "--part", part, workers=2), at_least=at_least)
