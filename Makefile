@@ -91,7 +91,7 @@ tsan: setup  ## the transport's and the store's tests under ThreadSanitizer (min
 	@cmake -S . -B build/tsan -G Ninja -DPython3_EXECUTABLE=$(PY) -DHIPRESS_BUILD_TESTS=ON \
 	  -DHIPRESS_SANITIZE=thread -DHIPRESS_WIDE_ISAS= >build/logs/tsan.log
 	@ninja -C build/tsan -j $(JOBS) $(TSAN_TESTS) >>build/logs/tsan.log
-	@ctest --test-dir build/tsan --output-on-failure -R "^($(subst $() ,|,$(strip $(TSAN_TESTS))))$$"
+	@TSAN_OPTIONS=suppressions=$(CURDIR)/tests/tsan.supp ctest --test-dir build/tsan --output-on-failure -R "^($(subst $() ,|,$(strip $(TSAN_TESTS))))$$"
 
 # Every instruction set's decoders, compiled with sanitizers into a folder of their own.
 FUZZ_FLAGS := -DHIPRESS_BUILD_TESTS=ON -DHIPRESS_SANITIZE=address,undefined
