@@ -4,9 +4,9 @@
 >>> torch.distributed.init_process_group("hipress")
 
 All-reduces (sum, average) of floating tensors of at least HIPRESS_MIN_SIZE elements go compressed;
-all else is Gloo's. Because an all-reduce does not say whose gradient it is, nothing can be carried
-over to the next one, so the codec must not keep a residual. From the environment, the same on all
-ranks:
+all else is Gloo's, and ``group.stats()`` says how much of what was reduced that was, and why.
+Because an all-reduce does not say whose gradient it is, nothing can be carried over to the next
+one, so the codec must not keep a residual. From the environment, the same on all ranks:
 
 - HIPRESS_COMPRESSION: maxmin (default), terngrad, natural, fp16, bf16
 - HIPRESS_BITS, HIPRESS_BUCKET_SIZE (or QNCCL's names BITS and bucket_size): of maxmin
@@ -18,8 +18,11 @@ ranks:
 
 from __future__ import annotations
 
+import copy
+import functools
 import os
 import threading
+from collections.abc import Sequence
 from datetime import timedelta
 
 import torch
@@ -31,6 +34,7 @@ from hipress.torch.device import check_type
 from hipress.torch.settings import MIN_SIZE, Settings
 from hipress.torch.staging import KINDS
 from hipress.torch.start import start
+from hipress.torch.stats import Stats, too_small
 from hipress.torch.synchronizer import Synchronizer
 from hipress.torch.tasks import FLAGS
 
@@ -85,6 +89,7 @@ class HipressProcessGroup(dist.ProcessGroup):
         self._synchronizers: dict[tuple[torch.device | None, bool], Synchronizer] = {}
         self._calls: dict[tuple, int] = {}
         self._running: dict[tuple, threading.Event] = {}
+        self._stats, self._counting = Stats(), threading.Lock()
 
     def getBackendName(self) -> str:  # noqa: N802, overrides C++
         return "hipress"
@@ -95,7 +100,9 @@ class HipressProcessGroup(dist.ProcessGroup):
         if isinstance(tensors, torch.Tensor):
             tensors = [tensors]
         average = opts.reduceOp == dist.ReduceOp.AVG
-        if not self._compresses(tensors, opts.reduceOp):
+        why = self._uncompressed(tensors, opts.reduceOp.op)
+        self._count("all-reduce", tensors, why)
+        if why:
             if average:  # which Gloo does not have
                 for tensor in tensors:
                     tensor.div_(self.size())
@@ -103,6 +110,16 @@ class HipressProcessGroup(dist.ProcessGroup):
             return self._below.allreduce(tensors, opts)
         (tensor,) = tensors
         return self._compressed(tensor, average)
+
+    def split_group(self, *args, **keywords) -> None:
+        """What PyTorch has of that would be Gloo's alone.
+
+        :raises NotImplementedError: always
+        """
+        raise NotImplementedError(
+            "a process group of 'hipress' cannot be split: make the parts by "
+            "new_group(ranks, backend='hipress'), which all ranks call"
+        )
 
     def _synchronizer(self, tensor: torch.Tensor, average: bool) -> Synchronizer:
         """All ranks ask for one of a kind together, before they use it."""
@@ -121,16 +138,36 @@ class HipressProcessGroup(dist.ProcessGroup):
                 self._synchronizers[device, means] = made
         return self._synchronizers[device, average]
 
-    def _compresses(self, tensors, op) -> bool:
-        return (
-            self.size() > 1
-            and len(tensors) == 1
-            and tensors[0].dtype in FLAGS
-            and tensors[0].device.type in KINDS
-            and tensors[0].is_contiguous()
-            and tensors[0].numel() >= max(self._settings.min_size, 1)
-            and op.op in (dist.ReduceOp.SUM, dist.ReduceOp.AVG)
-        )
+    def stats(self) -> Stats:
+        """How many bytes of this rank's tensors were reduced compressed and uncompressed, by kind
+        and size of operation, and why."""
+        with self._counting:
+            return copy.deepcopy(self._stats)
+
+    def _count(self, kind: str, tensors: Sequence[torch.Tensor], why: str) -> None:
+        elements = sum(tensor.numel() for tensor in tensors)
+        size = sum(tensor.numel() * tensor.element_size() for tensor in tensors)
+        with self._counting:
+            self._stats.count(f"{kind} of {elements} elements", size, why)
+
+    def _uncompressed(self, tensors: Sequence[torch.Tensor], op: dist.ReduceOp.RedOpType) -> str:
+        """Why an all-reduce is Gloo's; nothing if it is compressed."""
+        if self.size() == 1:
+            return "of one rank alone"
+        if len(tensors) != 1:
+            return "of several tensors at once"
+        (tensor,) = tensors
+        if tensor.dtype not in FLAGS:
+            return f"of {str(tensor.dtype).removeprefix('torch.')}"
+        if tensor.device.type not in KINDS:
+            return f"on {tensor.device.type}"
+        if not tensor.is_contiguous():
+            return "not contiguous"
+        if tensor.numel() < max(self._settings.min_size, 1):
+            return too_small(self._settings)
+        if op not in (dist.ReduceOp.SUM, dist.ReduceOp.AVG):
+            return f"by {op.name}"
+        return ""
 
     def _compressed(self, tensor: torch.Tensor, average: bool) -> dist.Work:
         count, synchronizer = tensor.numel(), self._synchronizer(tensor, average)
@@ -162,7 +199,11 @@ class HipressProcessGroup(dist.ProcessGroup):
 
 def _passes_on(name: str):
     def method(self: HipressProcessGroup, *args, **keywords):
-        return getattr(self._below, name)(*args, **keywords)
+        if name in _REDUCES:
+            self._count(*_reduced(name, args), "of another kind than all_reduce()")
+        if hasattr(self._below, name):
+            return getattr(self._below, name)(*args, **keywords)
+        return getattr(dist.ProcessGroup, name)(self, *args, **keywords)
 
     method.__name__ = name
     return method
@@ -171,15 +212,52 @@ def _passes_on(name: str):
 # PyTorch does the same for a process group in Python that lacks these, but it holds Python's lock
 # meanwhile, and waits for Gloo's. A thread of Gloo's has that one while it frees tensors, for which
 # it waits for Python's.
-for _name in (
+_PASSED_ON = (
     "allgather", "allreduce_coalesced", "alltoall", "alltoall_base", "barrier", "broadcast",
     "reduce_scatter", "send", "recv",
-):  # fmt: skip
-    setattr(HipressProcessGroup, _name, _passes_on(_name))
+)  # fmt: skip
+_REDUCES = {
+    "allreduce_coalesced": 0,
+    "reduce": 0,
+    "reduce_scatter": 1,
+    "_reduce_scatter_base": 1,
+    "reduce_scatter_single": 1,
+    "reduce_scatter_single_coalesced": 1,
+    "reduce_scatter_tensor_coalesced": 1,
+}
+"""What reduces and is not compressed, by names of several versions of PyTorch: which argument has
+what this rank gives."""
+
+
+def _reduced(name: str, args: Sequence) -> tuple[str, list[torch.Tensor]]:
+    """What kind of operation this is, and its input."""
+    nested, tensors = list(args[_REDUCES[name] : _REDUCES[name] + 1]), []
+    while nested:
+        one = nested.pop()
+        if isinstance(one, torch.Tensor):
+            tensors.append(one)
+        else:
+            nested.extend(one)
+    return name.strip("_"), tensors
+
+
+for _name in {*_PASSED_ON, *_REDUCES}:
+    if hasattr(dist.ProcessGroup, _name):
+        setattr(HipressProcessGroup, _name, _passes_on(_name))
 
 
 def _create(store: dist.Store, rank: int, size: int, timeout: timedelta) -> HipressProcessGroup:
+    _leave_uncompiled()
     return HipressProcessGroup(store, rank, size, timeout)
+
+
+@functools.cache
+def _leave_uncompiled() -> None:
+    """torch.compile() would follow a compiled model's calls into these, which it cannot."""
+    for name in ("allreduce", *_PASSED_ON, *_REDUCES):
+        if hasattr(HipressProcessGroup, name):
+            method = torch.compiler.disable(getattr(HipressProcessGroup, name))
+            setattr(HipressProcessGroup, name, method)
 
 
 def register() -> None:

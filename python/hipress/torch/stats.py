@@ -29,6 +29,18 @@ class Stats:
     parameters: dict[str, Uncompressed] = field(default_factory=dict)
     """Those that went uncompressed at least once, by name."""
 
+    def count(self, name: str, size: int, why: str) -> None:
+        """So many bytes of gradient ``name`` went uncompressed for this reason; compressed, if
+        there is none."""
+        if not why:
+            self.compressed += size
+            return
+        self.uncompressed += size
+        one = self.parameters.setdefault(name, Uncompressed())
+        one.bytes += size
+        if why not in one.reasons:
+            one.reasons.append(why)
+
     def __str__(self) -> str:
         lines = [f"{self.compressed} bytes of gradients went compressed, {self.uncompressed} not"]
         for name, each in self.parameters.items():
@@ -57,18 +69,8 @@ class Traffic:
         found = Stats()
         for (entries, itemsize, warming_up), calls in self._calls.items():
             for name, _, count, *_ in entries:
-                self._count(found, name, calls * count * itemsize, reason(name, count, warming_up))
+                found.count(name, calls * count * itemsize, reason(name, count, warming_up))
         return found
-
-    def _count(self, found: Stats, name: str, size: int, why: str) -> None:
-        if not why:
-            found.compressed += size
-            return
-        found.uncompressed += size
-        one = found.parameters.setdefault(name, Uncompressed())
-        one.bytes += size
-        if why not in one.reasons:
-            one.reasons.append(why)
 
 
 def reason(
@@ -82,5 +84,10 @@ def reason(
     if name in settings.decisions and not settings.decisions[name].compress:
         return "as planned"
     if count < settings.min_size:
-        return f"of fewer than {settings.min_size} elements (min_size)"
+        return too_small(settings)
     return f"of a shape for which rank {settings.rank} does not pay"
+
+
+def too_small(settings: Settings) -> str:
+    """The reason that most have."""
+    return f"of fewer than {settings.min_size} elements (min_size)"
