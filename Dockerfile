@@ -15,7 +15,7 @@ RUN mkdir -p dist && if ! ls dist/hipress-*.whl >/dev/null 2>&1; then \
 FROM ${BASE}
 # What MXNet's wheel needs of the system, and the launcher's two ends.
 RUN apt-get update && apt-get install -y --no-install-recommends \
-      libgomp1 libssl3 openssh-client openssh-server python3 python3-venv rsync && \
+      libgomp1 libquadmath0 libssl3 openssh-client openssh-server python3 python3-venv rsync && \
     rm -rf /var/lib/apt/lists/* && mkdir -p /run/sshd
 COPY --from=wheel /src/dist/hipress-*.whl /tmp/
 RUN python3 -m venv /opt/hipress && \

@@ -14,7 +14,7 @@ export PYTHONPATH := $(CURDIR)/python$(if $(PYTHONPATH),:$(PYTHONPATH))
 
 FUZZ_ISAS ?= baseline avx2 avx512
 
-.PHONY: help setup build cuda wheel native-tests demo test test-cpp test-python test-torch-latest nightly tsan fuzz fuzz-parsers bench lint clean distclean
+.PHONY: help setup build cuda wheel native-tests demo test test-cpp test-python test-torch-latest test-image nightly tsan fuzz fuzz-parsers bench lint clean distclean
 
 help:  ## this list
 	@grep -hE '^[a-z][a-z-]*:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## */\t/' | expand -t 14
@@ -75,6 +75,13 @@ test-torch-latest: build  ## the PyTorch tests with the newest PyTorch and NumPy
 	    "numpy>=2" pytest pytest-timeout hypothesis ml_dtypes rich lark typer scikit-learn accelerate \
 	    transformers && touch $(LATEST)/.ready; }
 	@$(LATEST)/bin/python -m pytest -q tests/unittest/test_torch_*.py $(PYTEST_ARGS)
+
+$(STAMPS)/image: tools/setup.sh | $(STAMPS)/system
+	@$(SETUP) image
+
+test-image: build $(STAMPS)/image  ## the container image, and a cluster of its containers (minutes; root)
+	@rm -f dist/hipress-*.whl; $(SETUP) wheel
+	@HIPRESS_TEST_IMAGE=1 $(PY) -m pytest -q tests/unittest/test_image.py $(PYTEST_ARGS)
 
 nightly: build  ## codecs on 2^24 elements, bit for bit; jobs whose processes are killed (minutes)
 	@$(PY) tests/nightly/large_gradients.py

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # One step of the set-up, as the Makefile calls it: tools/setup.sh
-# system|python|tensorflow|launchers|clang|native [TARGET...]|wheel.
+# system|python|tensorflow|launchers|image|clang|native [TARGET...]|wheel.
 # Prints one line per step; everything else goes to build/logs/STEP.log, whose end is shown on failure.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -201,6 +201,14 @@ case ${1:-} in
       step launchers "adding ${missing[*]} for the tests" install_debian "${missing[@]}"
     fi
     touch build/stamps/launchers ;;
+  image)
+    missing=()
+    for tool in buildah debootstrap; do command -v "$tool" >/dev/null || missing+=("$tool"); done
+    if ((${#missing[@]})); then
+      [[ $(id -u) == 0 ]] && command -v apt-get >/dev/null || fail "${missing[*]} are not installed"
+      step image "adding ${missing[*]}" install_debian "${missing[@]}"
+    fi
+    touch build/stamps/image ;;
   clang)
     if ! command -v clang++ >/dev/null; then
       [[ $(id -u) == 0 ]] && command -v apt-get >/dev/null || fail "clang, which libFuzzer is a part of, is not installed"
@@ -213,5 +221,5 @@ case ${1:-} in
   wheel)
     step wheel "making a wheel in $WHEELS" build_wheel ;;
   *)
-    fail "usage: tools/setup.sh system|python|tensorflow|launchers|clang|native [TARGET...]|wheel" ;;
+    fail "usage: tools/setup.sh system|python|tensorflow|launchers|image|clang|native [TARGET...]|wheel" ;;
 esac
