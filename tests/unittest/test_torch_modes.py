@@ -204,6 +204,23 @@ def test_an_optimizer_in_users_hooks_would_use_gradients_before_they_are_average
         assert "has taken its gradient before it was averaged" in problem
 
 
+def early(rank, where):
+    """PyTorch's own optimizers in the backward pass of FSDP2's parameters."""
+    from torch.distributed.optim import _apply_optimizer_in_backward
+
+    def hook(parameter):
+        _apply_optimizer_in_backward(torch.optim.SGD, [parameter], {"lr": 0.01})
+        return lambda p: None
+
+    plain, model = where(rank, hook)
+    kept = [[p.grad is not None for p in each.parameters()] for each in (plain, model)]
+    return kept[0] == kept[1] and alike(plain.parameters(), model.parameters())
+
+
+def test_pytorchs_optimizer_in_fsdps_backward_pass_does_what_it_does_without():
+    assert all(returned(run_ranks(early, 2, in_fsdp)))
+
+
 def compiled(rank, where):
     """In a compiled backward pass, without and with compression."""
     torch._dynamo.config.compiled_autograd = True

@@ -27,21 +27,25 @@ class Regression(torch.nn.Module):
         return {"loss": ((x @ self.weight - y) ** 2).mean()}
 
 
-def train(rank, folder, resume, steps=4):
-    """Returns the weight's bits and the training's step as the compression counts it."""
+def trainer_of(model, folder, steps):
     from transformers import Trainer, TrainingArguments
-
-    from hipress.torch.huggingface import compress_trainer
 
     generator = torch.Generator().manual_seed(3)
     data = [{"x": torch.randn(3000, generator=generator), "y": 1.0} for _ in range(32)]
-    model = Regression()
     args = TrainingArguments(
         folder, max_steps=steps, save_steps=2, per_device_train_batch_size=2, learning_rate=1e-4,
         optim="sgd", max_grad_norm=0, use_cpu=True, report_to="none", disable_tqdm=True,
         ddp_find_unused_parameters=False,
     )  # fmt: skip
-    trainer = Trainer(model=model, args=args, train_dataset=data)
+    return Trainer(model=model, args=args, train_dataset=data)
+
+
+def train(rank, folder, resume, steps=4):
+    """Returns the weight's bits and the training's step as the compression counts it."""
+    from hipress.torch.huggingface import compress_trainer
+
+    model = Regression()
+    trainer = trainer_of(model, folder, steps)
     callback = compress_trainer(trainer, "onebit", min_size=16)
     trainer.train(resume_from_checkpoint=resume)
     return model.weight.detach().numpy().tobytes(), callback.compression.step
@@ -70,6 +74,48 @@ def test_a_resumed_training_has_the_same_bits(tmp_path):
     # Training has saved that step's successor whole, and left nothing beside it.
     assert sorted(p.name for p in tmp_path.glob("b/checkpoint-4/hipress*")) == ["hipress"]
     assert (tmp_path / "b" / "checkpoint-4" / "hipress" / ".metadata").exists()
+
+
+class Partly(Regression):
+    """Has a parameter without elements, too."""
+
+    def __init__(self):
+        super().__init__()
+        self.nothing = torch.nn.Parameter(torch.zeros(0, 4))
+
+    def forward(self, x, y):
+        return {"loss": super().forward(x, y)["loss"] + self.nothing.sum()}
+
+
+def modes(rank, folder):
+    """Weights after a training without and with compression, what that says of itself, and what it
+    says of an optimizer in the backward pass."""
+    from torch.distributed.optim import _apply_optimizer_in_backward
+
+    from hipress.torch.huggingface import compress_trainer
+
+    plain, compressed, early = Partly(), Partly(), Partly()
+    trainer_of(plain, f"{folder}/plain", steps=2).train()
+    trainer = trainer_of(compressed, f"{folder}/compressed", steps=2)
+    callback = compress_trainer(trainer, "bf16", min_size=0)
+    trainer.train()
+    logged = trainer.model_wrapped._get_ddp_logging_data()["comm_hook"]
+    _apply_optimizer_in_backward(torch.optim.SGD, [early.weight], {"lr": 0.1})
+    trainer = trainer_of(early, f"{folder}/early", steps=2)
+    compress_trainer(trainer, "bf16", min_size=0)
+    with pytest.raises(ValueError) as error:
+        trainer.train()
+    weights = [model.weight.tolist() for model in (plain, compressed)]
+    said = str(error.value).removeprefix("rank 0: ")
+    return weights, callback.compression.stats().compressed, logged, said
+
+
+def test_what_models_have_and_modes_of_ddps_own(tmp_path):
+    found = succeed(run_ranks(modes, 2, str(tmp_path), join=False))
+    (plain, compressed), size, logged, early = found[0]
+    assert any(plain) and compressed == pytest.approx(plain, rel=0.02, abs=1e-4)
+    assert (size, logged) == (2 * 12000, "hipress_hook")
+    assert "'weight' has an optimizer in the backward pass" in early
 
 
 def test_the_example(tmp_path):

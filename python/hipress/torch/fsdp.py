@@ -310,6 +310,7 @@ def compress_fsdp(
     group = replicate_group or mesh.get_group(0)
 
     def make_settings() -> Settings:
+        _check_groups(modules)
         _check_sharding(parameters, mesh, replicate_group)
         settings = Settings(
             type, params, replicate_topology, min_size, warmup_steps, plan=plan,
@@ -351,6 +352,16 @@ def compress_fsdp(
     return compression
 
 
+def _check_groups(modules: Mapping[str, FSDPModule]) -> None:
+    for name, module in modules.items():
+        if num_groups(module) > 1:
+            raise ValueError(
+                f"module {name!r} has {num_groups(module)} groups of parameters, which are sharded "
+                "over different meshes; compress_fsdp() takes modules with one: call fully_shard() "
+                "on its parts first"
+            )
+
+
 def _check_sharding(
     parameters: Sequence[tuple[str, DTensor]], mesh: Any, replicate_group: dist.ProcessGroup | None
 ) -> None:
@@ -366,6 +377,11 @@ def _check_sharding(
                 'compress_fsdp() takes one: give fully_shard() mesh["shard"] and, to average '
                 'compressed between hosts, compress_fsdp() mesh["replicate"].get_group() as '
                 "replicate_group"
+            )
+        if p.placements[0].is_replicate():
+            raise ValueError(
+                f"parameter {name!r} is replicated over its mesh, not sharded: wrap the model in "
+                "DistributedDataParallel instead, for hipress.torch.compress"
             )
         if p.device_mesh != mesh:
             raise ValueError(
@@ -390,12 +406,6 @@ def _check_sharding(
 def _check_module(
     module_name: str, module: FSDPModule, settings: Settings, names: Mapping[int, str]
 ) -> None:
-    if num_groups(module) > 1:
-        raise ValueError(
-            f"module {module_name!r} has {num_groups(module)} groups of parameters, which are "
-            "sharded over different meshes; compress_fsdp() takes modules with one: call "
-            "fully_shard() on its parts first"
-        )
     if not managed(module):
         return
     if any(isinstance(hook, (_ReduceScatter, _AllReduce)) for hook in hooks(module)):

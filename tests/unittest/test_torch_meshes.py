@@ -1,0 +1,125 @@
+"""FSDP2 over meshes of one and two dimensions, with and without names for them, and with several
+groups of parameters: gradients as without compression, or a sentence."""
+
+import pytest
+
+pytest.importorskip("torch")
+
+import torch  # noqa: E402
+import torch.distributed.fsdp as fsdp  # noqa: E402
+
+from torch_cluster import returned, run_ranks  # noqa: E402
+
+dims = pytest.mark.skipif(
+    not hasattr(fsdp, "DataParallelMeshDims"), reason="this PyTorch has no names for dimensions"
+)
+
+
+def linear():
+    torch.manual_seed(0)
+    return torch.nn.Linear(40, 30)
+
+
+def gradients(model, rank, mesh=None):
+    """Whole ones, after a step. With a mesh that has all of the model's dimensions, inputs are on
+    it, each rank's its own."""
+    from torch.distributed.tensor import DTensor, Replicate
+
+    inputs = torch.full((2, 40), 0.5 * (rank + 1))
+    if mesh is not None:
+        inputs = DTensor.from_local(inputs, mesh, [Replicate()] * mesh.ndim, run_check=False)
+    model(inputs).sum().backward()
+    return [p.grad.full_tensor() for p in model.parameters()]
+
+
+def same(one, other):
+    return all(torch.allclose(a, b, atol=1e-3) for a, b in zip(one, other))
+
+
+def hybrid(rank):
+    """FSDP2's own hybrid sharding, over two dimensions, and ours, over the one inside a host."""
+    from torch.distributed.device_mesh import init_device_mesh
+    from torch.distributed.fsdp import fully_shard
+
+    import hipress.torch
+
+    mesh = init_device_mesh("cpu", (2, 2), mesh_dim_names=("replicate", "shard"))
+    plain = gradients(fully_shard(linear(), mesh=mesh), rank)
+    with pytest.raises(ValueError) as error:
+        hipress.torch.compress_fsdp(fully_shard(linear(), mesh=mesh), "fp16")
+    model = fully_shard(linear(), mesh=mesh["shard"])
+    between = mesh["replicate"].get_group()
+    compression = hipress.torch.compress_fsdp(model, "fp16", min_size=0, replicate_group=between)
+    alike = same(plain, gradients(model, rank))
+    return str(error.value), alike, compression.stats().compressed
+
+
+def test_hybrid_sharding_takes_the_mesh_of_one_dimension():
+    for sentence, alike, compressed in returned(run_ranks(hybrid, 4)):
+        assert "on a mesh of 2 dimensions" in sentence and 'mesh["shard"]' in sentence
+        assert alike and compressed == (40 * 30 + 30) * 4 // 2
+
+
+def named(rank):
+    from torch.distributed.device_mesh import init_device_mesh
+    from torch.distributed.fsdp import DataParallelMeshDims, fully_shard
+    from torch.distributed.tensor import distribute_module
+
+    import hipress.torch
+
+    def made(mesh, **names):
+        model = distribute_module(linear(), mesh)
+        return fully_shard(model, mesh=mesh, dp_mesh_dims=DataParallelMeshDims(**names))
+
+    one = init_device_mesh("cpu", (2,), mesh_dim_names=("data",))
+    two = init_device_mesh("cpu", (1, 2), mesh_dim_names=("host", "device"))
+    alike = []
+    for mesh, names in ((one, ("data",)), (two, ("host", "device"))):
+        model = made(mesh, shard=names)
+        hipress.torch.compress_fsdp(model, "fp16", min_size=0)
+        plain = gradients(made(mesh, shard=names), rank, mesh)
+        alike.append(same(plain, gradients(model, rank, mesh)))
+    said = []
+    for mesh, names in (
+        (one, {"replicate": "data"}), (two, {"replicate": "host", "shard": "device"})
+    ):  # fmt: skip
+        with pytest.raises(ValueError) as error:
+            hipress.torch.compress_fsdp(made(mesh, **names), "fp16")
+        said.append(str(error.value))
+    return alike, said
+
+
+@dims
+def test_named_dimensions():
+    for alike, (replicated, both) in returned(run_ranks(named, 2)):
+        assert alike == [True, True]
+        assert "'weight' is replicated over its mesh" in replicated
+        assert "on a mesh of 2 dimensions" in both
+
+
+def several(rank):
+    import torch.distributed as dist
+    from torch.distributed.device_mesh import DeviceMesh, init_device_mesh
+    from torch.distributed.fsdp import fully_shard
+    from torch.distributed.fsdp._fully_shard._fsdp_common import FSDPMeshInfo, ShardPlacementResult
+    from torch.distributed.tensor import Shard
+
+    import hipress.torch
+
+    other = FSDPMeshInfo(DeviceMesh.from_group(dist.new_group([0, 1]), "cpu"), shard_mesh_dim=0)
+
+    def place(parameter):
+        return ShardPlacementResult(Shard(0), other) if parameter.ndim == 1 else None
+
+    mesh = init_device_mesh("cpu", (2,))
+    model = fully_shard(linear(), mesh=mesh, shard_placement_fn=place)
+    with pytest.raises(ValueError) as error:
+        hipress.torch.compress_fsdp(model, "fp16")
+    return str(error.value), same(gradients(fully_shard(linear(), mesh=mesh), rank),
+                                  gradients(model, rank))  # fmt: skip
+
+
+@dims
+def test_several_groups_of_parameters_are_refused_and_train_on_without():
+    for sentence, alike in returned(run_ranks(several, 2)):
+        assert "has 2 groups of parameters" in sentence and alike
