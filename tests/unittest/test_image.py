@@ -1,8 +1,8 @@
 """The container image is built, and a cluster of its containers runs what compose.yaml says.
 
-`make test-image` adds buildah and debootstrap and runs this; it needs root. No registry is asked: the base is
-made by debootstrap. There is no Docker here, so `docker compose` itself is not run: the containers
-are buildah's, in network namespaces of their own, with the commands, volume and names of compose.yaml.
+`make test-image` adds buildah and debootstrap and runs this; it needs root. No registry is asked:
+debootstrap makes the base. `docker compose` itself is not run: the containers are buildah's, in
+network namespaces of their own, with the commands, the volume and the names of compose.yaml.
 """
 
 from __future__ import annotations
@@ -121,21 +121,18 @@ def test_a_cluster_of_containers_trains_as_compose_says(builder, tmp_path):
     services = compose()["services"]
     nodes = [name for name in services if name != "launcher"]
     assert services["launcher"]["depends_on"] == nodes and len(nodes) == 3
-    keys, hosts = tmp_path / "keys", tmp_path / "hosts"
+    keys = tmp_path / "keys"
     keys.mkdir()
     running = []
     with netns.ShapedNetwork(len(nodes) + 1, rate="1gbit") as network:
         names = [*nodes, "launcher"]
-        hosts.write_text(
-            "127.0.0.1 localhost\n"
-            + "".join(f"{network.address(i)} {name}\n" for i, name in enumerate(names))
-        )
+        hosts = [f"--add-host={name}:{network.address(i)}" for i, name in enumerate(names)]
 
         def start(number: int, arguments: list[str]) -> subprocess.Popen:
-            container = builder("from", "localhost/hipress")
+            container = builder("from", *hosts, "localhost/hipress")
             command = [
                 *builder.command, "run", "--isolation", "chroot", "--workingdir", "/hipress",
-                "--volume", f"{keys}:/keys", "--volume", f"{hosts}:/etc/hosts:ro", container, "--",
+                "--volume", f"{keys}:/keys", container, "--",
                 "hipress-container", *arguments,
             ]  # fmt: skip
             log = open(tmp_path / f"{names[number]}.log", "w")
