@@ -45,6 +45,7 @@ from mxnet import kvstore as _kvstore  # noqa: E402
 from mxnet.base import MXNetError  # noqa: E402
 from mxnet.kvstore import KVStoreBase  # noqa: E402
 
+from mxnet_hipress import _saving  # noqa: E402
 from mxnet_hipress._stock import STOCK_NAMES  # noqa: E402
 from mxnet_hipress.kvstore import KVStore  # noqa: E402
 
@@ -85,5 +86,6 @@ def _guard(create: Callable[..., object]) -> Callable[..., object]:
 
 
 _register(_OWN_NAMES)
+_saving.extend()
 if os.environ.get("DMLC_ROLE") == "worker":
     _kvstore.create = _kvstore.kvstore.create = _guard(_kvstore.create)

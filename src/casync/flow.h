@@ -125,6 +125,8 @@ class Flow : public std::enable_shared_from_this<Flow> {
 
   // ---- What encodes remember: residuals, other states of codecs, counts of encodes (flow_state.cc) --
   struct Memory;
+  /// Whether every encode of this and earlier iterations is done.
+  bool HasEncoded(uint32_t iteration) const;
   /// As bytes. Waits for encodes of what has been pushed here. \throw Error if that takes too long
   std::string SaveStates(std::chrono::steady_clock::time_point deadline);
   /// Checks bytes of SaveStates of the same flow in another job of the same shape.

@@ -22,6 +22,25 @@ KeyRange KeyRange::Unpack(const std::string& bytes, std::string* rest) {
   return range;
 }
 
+std::string PackPushes(const PushesByKey& pushes) {
+  ByteWriter out;
+  for (const auto& [key, count] : pushes) {
+    out.Number<uint64_t>(key);
+    out.Number<uint32_t>(count);
+  }
+  return out.Take();
+}
+
+PushesByKey UnpackPushes(const std::string& bytes) {
+  PushesByKey pushes;
+  ByteReader in(bytes);
+  while (!in.AtEnd()) {
+    const uint64_t key = in.Number<uint64_t>();
+    pushes[key] = in.Number<uint32_t>();
+  }
+  return pushes;
+}
+
 std::string SaveStates(const FlowsByKey& flows, std::chrono::seconds timeout) {
   const auto deadline = std::chrono::steady_clock::now() + timeout;
   ByteWriter out;

@@ -28,6 +28,12 @@ struct KeyRange {
 /// Flows by key: one each, or on asynchronous servers one for each worker.
 using FlowsByKey = std::map<uint64_t, std::vector<std::shared_ptr<Flow>>>;
 
+/// Pushes by key, as a worker counts them.
+using PushesByKey = std::map<uint64_t, uint32_t>;
+std::string PackPushes(const PushesByKey& pushes);
+/// \throw Error
+PushesByKey UnpackPushes(const std::string& bytes);
+
 /// States of keys that have any. \throw Error
 std::string SaveStates(const FlowsByKey& flows, std::chrono::seconds timeout);
 /// Loads those of keys in the range. \throw Error with a sentence, and then nothing has changed

@@ -127,7 +127,9 @@ FlowsByKey KVStoreDist::Flows(KeyRange range) const {
 std::string KVStoreDist::SaveStates(int server, KeyRange range) {
   ThrowIfFailed();
   if (server < 0) return hipress::SaveStates(Flows(range), postoffice_.options().wait_timeout);
-  const std::string body = range.Pack();
+  PushesByKey pushes;
+  for (const auto& [key, flows] : Flows(range)) pushes[key] = flows[0]->iteration();
+  const std::string body = range.Pack() + PackPushes(pushes);
   return Command(server, kSaveStates, body.data(), body.size());
 }
 

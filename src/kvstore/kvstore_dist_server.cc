@@ -204,23 +204,29 @@ FlowsByKey KVStoreDistServer::Flows(KeyRange range) {
 }
 
 std::optional<std::string> KVStoreDistServer::OwnCommand(const Command& command) {
-  if (command.head != kSaveStates && command.head != kLoadStates) return std::nullopt;
-  std::string states;
-  const KeyRange range = KeyRange::Unpack(command.body, &states);
+  std::string rest;
+  const KeyRange range = KeyRange::Unpack(command.body, &rest);
+  const FlowsByKey flows = Flows(range);
   const auto timeout = postoffice_.options().wait_timeout / 2;  // the worker waits for all of it
-  if (command.head == kSaveStates) return SaveStates(Flows(range), timeout);
-  LoadStates(Flows(range), range, states, timeout);
-  return "";
+  if (command.head == kLoadStates) {
+    LoadStates(flows, range, rest, timeout);
+    return "";
+  }
+  for (const auto& [key, pushes] : UnpackPushes(rest)) {
+    const auto found = flows.find(key);
+    if (found == flows.end() || found->second.empty()) continue;  // none of it is here
+    const size_t channel = found->second.size() > 1 ? size_t(command.from.rank) : 0;
+    if (!found->second.at(channel)->HasEncoded(pushes)) return std::nullopt;
+  }
+  return SaveStates(flows, timeout);
 }
 
 bool KVStoreDistServer::RunCommand(const Controller& controller, const Command& command) {
   try {
-    if (const auto answer = OwnCommand(command)) {
-      Reply(command.from, command.request, true, *answer);
-      return true;
-    }
-    if (!controller) throw Error("this server takes no commands");
-    const auto answer = controller(command.from.rank, command.head, command.body);
+    const bool own = command.head == kSaveStates || command.head == kLoadStates;
+    if (!own && !controller) throw Error("this server takes no commands");
+    const auto answer = own ? OwnCommand(command)
+                            : controller(command.from.rank, command.head, command.body);
     if (!answer) return false;
     Reply(command.from, command.request, true, *answer);
   } catch (const std::exception& error) {

@@ -63,7 +63,7 @@ class KVStoreDistServer : public PostofficeReceiver {
   void AnswerInit(const std::shared_ptr<ServerKey>& key);
   void Reply(NodeId to, uint32_t request, bool ok, const std::string& text);
   FlowsByKey Flows(KeyRange range);
-  /// Commands that need no controller. \return null for others
+  /// Commands that need no controller. \return without an answer yet, null
   std::optional<std::string> OwnCommand(const Command& command);
   /// \return whether it has been answered
   bool RunCommand(const Controller& controller, const Command& command);

@@ -18,7 +18,8 @@ constexpr int kControlPriority = 1 << 28;
 
 /// Commands that servers answer themselves; all others are the controller's.
 enum ServerCommand : int {
-  kSaveStates = -1000001,  ///< body: KeyRange; answer: SaveStates
+  kSaveStates = -1000001,  ///< body: KeyRange, PushesByKey of the worker; answered with SaveStates
+                           ///< when the server has encoded what they led to
   kLoadStates = -1000002,  ///< body: KeyRange, then an answer to kSaveStates
 };
 

@@ -164,3 +164,87 @@ def test_damaged_states_are_refused_in_a_sentence_and_change_nothing(tmp_path):
 
     results = run_cluster(program, workers=1, servers=1, timeout=60)
     assert any("refused" in result.output for result in results)
+
+
+@pytest.mark.timeout(240)
+def test_saving_waits_for_pushes_that_nobody_pulled(tmp_path):
+    def program():
+        import sys
+        import time
+
+        import numpy as np
+
+        from hipress import states
+        from hipress.node import Node
+
+        with Node() as node:
+            node.init_array(1, np.zeros(5000, np.float32))
+            node.set_gradient_compression({"type": "onebit", "min_size": 0})
+            gradient = np.random.RandomState(node.rank).normal(size=5000).astype("f")
+            if node.rank == 1:
+                time.sleep(2)  # the servers cannot encode the sum before this worker's push
+            node.push(1, gradient).wait()
+            states.save(node, sys.argv[1])
+            node.barrier()
+            if node.rank == 0:
+                saved = states.read(node, sys.argv[1])
+                assert saved == [node.save_states(), node.save_states(0)] and all(saved)
+            node.barrier()
+            print("same")
+
+    results = run_cluster(program, 2, servers=1, timeout=60, args=[str(tmp_path / "states")])
+    assert sum("same" in result.output for result in results) == 2
+
+
+@pytest.mark.timeout(240)
+def test_a_trainer_on_the_workers_goes_on_with_the_same_bits(tmp_path):
+    def program():
+        import sys
+
+        import mxnet_hipress  # noqa: F401 - before mxnet
+        import mxnet as mx  # isort: skip
+        import numpy as np
+        from mxnet import autograd, gluon
+
+        folder, first, last = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
+        net = gluon.nn.Dense(30, in_units=40)
+        net.initialize(mx.init.Constant(0.01))
+        if first:
+            net.load_parameters(f"{folder}/weights")
+        params = {"type": "terngrad", "min_size": 0}
+        kv = mx.kv.create("dist_sync_hipress")
+        settings = {"learning_rate": 0.1, "momentum": 0.9}
+        trainer = gluon.Trainer(
+            net.collect_params(), "sgd", settings, kv, params, update_on_kvstore=False
+        )
+        if first:
+            trainer.load_states(f"{folder}/states")
+        for step in range(first, last):
+            numbers = np.random.RandomState(100 * step + kv.rank)
+            x = mx.nd.array(numbers.normal(size=(8, 40)))
+            with autograd.record():
+                loss = (net(x) ** 2).mean()
+            loss.backward()
+            trainer.step(8)
+        if last == 4:
+            trainer.save_states(f"{folder}/states")
+            if kv.rank == 0:
+                net.save_parameters(f"{folder}/weights")
+        kv.barrier()
+        print("bits", hash(net.weight.data().asnumpy().tobytes()))
+
+    def bits(first, last):
+        results = run_cluster(
+            program,
+            2,
+            servers=1,
+            timeout=100,
+            args=[str(tmp_path), str(first), str(last)],
+            env={"PYTHONHASHSEED": "1"},
+        )
+        found = {output[output.index("bits") :].split()[1] for output in worker_outputs(results)}
+        assert len(found) == 1
+        return found
+
+    whole = bits(0, 8)
+    assert bits(0, 4) != whole and bits(4, 8) == whole
