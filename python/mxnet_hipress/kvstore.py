@@ -47,6 +47,7 @@ class KVStore(MXNetKVStore):
         self._keys = KeyTable(self._number)
         self._optimizer_known = False
         self._compresses = False
+        self._unanswered: dict[int, Key] = {}  # of an asynchronous job: pushed, and not pulled
         self._local: LocalOptimizer | None = None  # without servers, once there is an optimizer
 
     @property
@@ -133,6 +134,8 @@ class KVStore(MXNetKVStore):
                 self._local.push(entry, _arrays.total(entry, arrays), priority)
             elif len(arrays) > 1 or not _engine.push(entry.handle, arrays[0], priority):
                 _engine.push(entry.handle, _arrays.total(entry, arrays), priority)
+            if not (self._job.sync or entry.sparse):
+                self._unanswered[entry.number] = entry
 
     def pull(
         self, key: object, out: object = None, priority: int = 0, ignore_sparse: bool = True
@@ -150,6 +153,8 @@ class KVStore(MXNetKVStore):
                 if not ignore_sparse or any(array.stype == "default" for array in arrays):
                     raise MXNetError(f"key {user_key!r} is row_sparse: use row_sparse_pull")
                 continue  # as MXNet's stores
+            if self._unanswered:
+                self._unanswered.pop(entry.number, None)
             at_once = len(arrays) == 1 and self._local is None
             if at_once and _engine.pull(entry.handle, arrays[0], priority):
                 continue
@@ -357,11 +362,25 @@ class KVStore(MXNetKVStore):
         """Blocks until all that was pushed and pulled is over."""
         mx.nd.waitall()
         self._node.wait_all()
+        self._await_answers()
+
+    def _await_answers(self) -> None:
+        """Blocks until what was pushed in an asynchronous job has been applied: a push is over when
+        it is sent, and nothing but a pull is answered."""
+        unanswered, self._unanswered = self._unanswered, {}
+        for key in unanswered.values():
+            self._pull_arrays(key, [key.buffer], 0)
+        for key in unanswered.values():
+            key.buffer.wait_to_read()
 
     # ---- The job ---------------------------------------------------------------------------------
 
     def barrier(self) -> None:
-        """Blocks until every worker is here."""
+        """Blocks until every worker is here.
+
+        In an asynchronous job the servers have then applied all that was pushed before.
+        """
+        self._await_answers()
         self._node.barrier()
 
     _barrier = barrier
