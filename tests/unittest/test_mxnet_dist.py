@@ -65,9 +65,11 @@ def assert_same(stock, ours, at_least, tolerance=0.0):
 @pytest.mark.parametrize("store", ["dist_sync", "dist_device_sync"])
 def test_dense_keys(tmp_path, store):
     stock, ours = run_both(tmp_path, "dense.py", "--store", store)
-    # Here ours is more exact: its servers always keep float16 weights in float32.
-    assert all((kept.pop("lost in float16") == 1).all() for kept in stock)
-    assert all((kept.pop("lost in float16") == 1 + 3 * 2**-9).all() for kept in ours)
+    # Without multi_precision MXNet's servers keep float16 weights in float16 in some runs and in
+    # float32 in others (nobody sets their flag before it is read); ours always in float32.
+    exact = 1 + 3 * 2**-9
+    assert all(np.isin(kept.pop("lost in float16"), (1, exact)).all() for kept in stock)
+    assert all((kept.pop("lost in float16") == exact).all() for kept in ours)
     assert_same(stock, ours, at_least=200)
 
 
