@@ -112,8 +112,12 @@ class SparseStore:
         self, key: Key, arrays: list[mx.nd.NDArray], row_ids: mx.nd.NDArray, priority: int
     ) -> None:
         """Pulls the rows `row_ids`, of any order, into every array. Waits for `row_ids` alone."""
-        _arrays.check(key, arrays, "pull")
         for array in arrays:
+            if array.shape != key.shape:  # of another dtype it may be, as in MXNet's stores
+                raise MXNetError(
+                    f"cannot pull rows into shape {array.shape} for key {key.user_key!r}: "
+                    f"it was initialised with shape {key.shape}"
+                )
             if array.stype != "row_sparse":
                 raise MXNetError(
                     f"rows of key {key.user_key!r} are pulled into row_sparse arrays, "

@@ -39,8 +39,19 @@ class _Table:
         self.late_since: float | None = None
         """Since when somebody has waited for the next update."""
         self._mx = mx
-        ids = np.arange(shape.rows, dtype=np.int64)
-        self._weight = mx.nd.sparse.row_sparse_array(
+        self._hold(values)
+
+    def _store_all_rows(self) -> None:
+        """An optimizer that replaces the weight may leave out rows, which are zeros then."""
+        ids = self._weight.indices.asnumpy()
+        if len(ids) < self.shape.rows:
+            values = np.zeros((self.shape.rows, self.shape.columns), np.float32)
+            values[ids] = self._weight.data.asnumpy()
+            self._hold(values)
+
+    def _hold(self, values: np.ndarray) -> None:
+        ids = np.arange(self.shape.rows, dtype=np.int64)
+        self._weight = self._mx.nd.sparse.row_sparse_array(
             (values, ids), shape=values.shape, dtype=np.float32
         )
 
@@ -59,7 +70,10 @@ class _Table:
             )
         else:
             array = sparse.zeros("row_sparse", shape)
+        memory = self.values().ctypes.data
         update(array, self._weight)
+        if self.values().ctypes.data != memory:
+            self._store_all_rows()
         self.completed += 1
         self.late_since = None
 

@@ -173,10 +173,12 @@ def test_a_worker_that_has_left_in_peace_is_named_by_those_who_wait_for_it(progr
     with Cluster(locals()[program], 3, 2, worker_prefix=PREFIX) as cluster:
         results = {result.name: result for result in cluster.wait(200)}
     assert results["worker 1"].returncode == 0, results
-    for survivor in ("worker 0", "worker 2"):
-        assert results[survivor].returncode == 1, results
-        output = results[survivor].output
-        assert "worker 1 left the job" in output, results
+    survivors = [results["worker 0"], results["worker 2"]]
+    assert all(survivor.returncode == 1 for survivor in survivors), results
+    # Who fails first ends at once, and the other may hear of that end before it asks again.
+    named = [s.output for s in survivors if "worker 1 left the job" in s.output]
+    assert named, results
+    for output in named:
         assert program == "left_before_init" or "push 5 of row_sparse key 'embedding'" in output
 
 
