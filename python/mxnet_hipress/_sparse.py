@@ -95,9 +95,11 @@ class SparseStore:
                     f"key {key.user_key!r} is row_sparse: a {array.stype} gradient cannot be pushed"
                 )
         _arrays.check(key, arrays, "push")
-        arrays = [array.as_in_context(mx.cpu()) for array in arrays]
-        # A copy, which the script cannot change before it is sent.
-        gradient = _Gradient(key, mx.nd.add_n(*arrays) if len(arrays) > 1 else arrays[0].copy())
+        with mx.autograd.pause():
+            arrays = [array.as_in_context(mx.cpu()) for array in arrays]
+            # A copy, which the script cannot change before it is sent.
+            total = mx.nd.add_n(*arrays) if len(arrays) > 1 else arrays[0].copy()
+        gradient = _Gradient(key, total)
         self._pushes[key.number] += 1
 
         def start(end: Callable[[str], None]) -> None:
@@ -134,8 +136,9 @@ class SparseStore:
             result = mx.nd.sparse.zeros("row_sparse", key.shape, dtype=dtype)
         else:
             result = self._pulled(key, ids, dtype, priority)
-        for array in arrays:
-            result.copyto(array)
+        with mx.autograd.pause():  # Gluon pulls inside what it records
+            for array in arrays:
+                result.copyto(array)
 
     def close(self) -> None:
         """Ends the threads; nothing is to be scheduled any more."""
