@@ -193,6 +193,20 @@ HIPRESS_API int HipressLowRankResidual(const HipressLowRank* matrix, float* out)
 /*! \brief Joins the job that the DMLC_* environment describes; blocks until everybody is there. */
 HIPRESS_API int HipressStart(HipressNodeHandle* out);
 /*!
+ * \brief The same; these names and values go before the environment's. A process may be any number of
+ *        nodes, of as many jobs.
+ */
+HIPRESS_API int HipressStartWith(int num, const char** names, const char** values,
+                                 HipressNodeHandle* out);
+/*!
+ * \brief Makes this process a job's scheduler, in the background. DMLC_PS_ROOT_PORT may be 0: a free one.
+ * \param address "host:port" where it listens; valid until the thread's next call
+ */
+HIPRESS_API int HipressStartScheduler(int num, const char** names, const char** values,
+                                      HipressNodeHandle* out, const char** address);
+/*! \brief Waits until such a scheduler's job is over. \param over whether it is, in this time */
+HIPRESS_API int HipressAwaitEnd(HipressNodeHandle node, int milliseconds, int* over);
+/*!
  * \brief Leaves: waits for own sends, says goodbye. The handle stays valid for HipressFree.
  *
  * All operations have ended when this, or HipressAbort, returns; no callback comes after it.
@@ -296,6 +310,78 @@ HIPRESS_API int HipressLoadStates(HipressNodeHandle node, int server, uint64_t f
 /*! \brief Test and tool helper: blocks until everything pushed and pulled so far is done. */
 HIPRESS_API int HipressWaitAll(HipressNodeHandle node);
 
+/* ---- Buckets of gradients, whose encodes the caller binds --------------------------------------------- */
+
+/*! \brief How one task of a program encodes. */
+typedef struct HipressPlace {
+  int64_t task;             /* its index in the program */
+  HipressCodecHandle codec; /* and what it remembers; it may be freed before the key is dropped */
+  int64_t wire;             /* type of an uncompressed payload */
+  double factor;            /* what a sum is multiplied by first, rounded to float32 */
+} HipressPlace;
+
+/*!
+ * \brief Makes a key whose graph has no servers; blocks until all workers have called it. It has no value
+ *        before its first push.
+ * \param key a number that no other node of this process has, the same on all workers
+ * \param graph a text that describes the key's graph and settings, the same on all workers
+ * \param program of this worker; its partitions may lie apart in the gradient's memory
+ * \param places one for each task that encodes
+ * \param output_factor what sums that nobody encodes are multiplied by, rounded to float32
+ * \param momentum shared by all workers: gradients get so many times the last result; 0: none
+ */
+HIPRESS_API int HipressAddKey(HipressNodeHandle node, uint64_t key, const char* name, int64_t n,
+                              int dtype, const char* graph, const int64_t* program, int64_t length,
+                              const HipressPlace* places, int64_t num_places, double output_factor,
+                              double momentum);
+/*! \brief Forgets a key that no worker pushes any more. */
+HIPRESS_API int HipressDropKey(HipressNodeHandle node, uint64_t key);
+/*!
+ * \brief A key's last result, of which its next gradients get a multiple: float32, partition after
+ *        partition; no step may be under way.
+ */
+HIPRESS_API int HipressGetMomentum(HipressNodeHandle node, uint64_t key, float* out);
+HIPRESS_API int HipressSetMomentum(HipressNodeHandle node, uint64_t key, const float* values);
+
+typedef struct HipressBucket* HipressBucketHandle;
+/*! \brief Elements [offset, offset + count) of a bucket's flat tensor. */
+typedef struct HipressSpan {
+  int64_t offset;
+  int64_t count;
+} HipressSpan;
+
+/*!
+ * \brief A bucket: gradients of one type in one flat tensor, which are synchronised in one call.
+ *
+ * Those of `keys` travel in place. Those of `fused` travel one behind the other by the key `fusion`.
+ * \param dtype of the flat tensor
+ * \param all spans of all gradients
+ * \param offsets where in the flat tensor each key's gradient begins
+ */
+HIPRESS_API int HipressBucketCreate(HipressNodeHandle node, int dtype, const HipressSpan* all,
+                                    int64_t num_all, const uint64_t* keys, const int64_t* offsets,
+                                    int64_t num_keys, uint64_t fusion, const HipressSpan* fused,
+                                    int64_t num_fused, HipressBucketHandle* out);
+/*!
+ * \brief Matrices of the bucket travel as factors: all P by key `p`, with the fused gradients behind it
+ *        (`fusion` is `p` then), and all Q by key `q`; both float32.
+ * \param matrices whose gradient, dtype, p and q the bucket fills in
+ * \param offsets where in the flat tensor each matrix begins
+ */
+HIPRESS_API int HipressBucketSetLowRank(HipressBucketHandle bucket, HipressNodeHandle node, uint64_t p,
+                                        uint64_t q, HipressLowRank* const* matrices,
+                                        const int64_t* offsets, int64_t num);
+/*!
+ * \brief Replaces the gradients in `flat` by their sums, or means. Asynchronous.
+ *
+ * If a gradient of any worker has a NaN or Inf, all results are NaN on all workers, and this step is left
+ * out of what is remembered.
+ * \param spoilt 1 if so, else 0; set before `done`
+ */
+HIPRESS_API int HipressBucketRun(HipressBucketHandle bucket, void* flat, int* spoilt, HipressDone done,
+                                 void* context);
+HIPRESS_API int HipressBucketFree(HipressBucketHandle bucket);
+
 /* ---- Server and scheduler ------------------------------------------------------------------------- */
 
 /*!
@@ -318,7 +404,10 @@ HIPRESS_API void HipressSetError(const char* sentence);
 HIPRESS_API void HipressSetReply(const void* data, int64_t bytes);
 /*! \brief From now on this server updates weights with `updater` (NULL: the value is the sum). */
 HIPRESS_API int HipressSetUpdater(HipressNodeHandle node, HipressUpdater updater, void* context);
-/*! \brief Tells every worker this sentence, with which all its operations fail, running or later. */
+/*!
+ * \brief All operations fail with this sentence, running or later: of a server's job on every worker, of
+ *        a worker's on itself and those that it exchanges gradients with. The first sentence counts.
+ */
 HIPRESS_API int HipressFailJob(HipressNodeHandle node, const char* sentence);
 /*! \brief Serves until the job ends, then leaves: 0 if all workers left in peace, -1 if somebody died.
  *         Commands run on the calling thread; updates on the library's. */

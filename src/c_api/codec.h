@@ -5,6 +5,7 @@
 #ifndef HIPRESS_C_API_CODEC_H_
 #define HIPRESS_C_API_CODEC_H_
 
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
@@ -20,7 +21,8 @@ struct HipressCodec {
   }
 
   hipress::CodecPtr codec;  // HipressCodecSetThreads changes it, and neither name nor parameters
-  hipress::CodecState state;
+  /// Tasks of a node that encode with it hold it, too.
+  const std::shared_ptr<hipress::CodecState> state = std::make_shared<hipress::CodecState>();
   const std::string name, config;
   const std::vector<std::string> state_names;
   std::vector<const char*> names;

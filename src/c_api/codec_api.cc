@@ -48,13 +48,13 @@ Payload CheckedPayload(const Codec& codec, const void* data, int64_t bytes, size
 
 /// The place of a state by its name. Every codec takes a residual over, if only once.
 Buffer* FindState(HipressCodecHandle codec, const std::string& name) {
-  if (name == "residual") return &codec->state.residual;
+  if (name == "residual") return &codec->state->residual;
   const auto& names = codec->state_names;
   const auto found = std::find(names.begin(), names.end(), name);
   if (found == names.end()) {
     throw Error("compression type " + codec->name + " has no state \"" + name + "\"");
   }
-  return codec->codec->States(&codec->state)[static_cast<size_t>(found - names.begin())];
+  return codec->codec->States(codec->state.get())[static_cast<size_t>(found - names.begin())];
 }
 
 }  // namespace
@@ -136,7 +136,8 @@ int HipressCodecEncode(HipressCodecHandle codec, const void* gradient, int64_t n
                        void* payload, int64_t* bytes) {
   API_BEGIN();
   const DType type = DTypeFromFlag(dtype);
-  *bytes = static_cast<int64_t>(codec->codec->Encode(gradient, type, CheckedSize(n), &codec->state,
+  *bytes = static_cast<int64_t>(codec->codec->Encode(gradient, type, CheckedSize(n),
+                                                     codec->state.get(),
                                                      static_cast<uint8_t*>(payload), type));
   API_END();
 }
@@ -212,7 +213,7 @@ int HipressCodecDescribe(HipressCodecHandle codec, HipressCodecDescription* out)
 int HipressCodecGetState(HipressCodecHandle codec, const char* name, int64_t n, float* out) {
   API_BEGIN();
   const size_t bytes = CheckedSize(n) * sizeof(float);
-  codec->codec->SettleResidual(&codec->state, CheckedSize(n));
+  codec->codec->SettleResidual(codec->state.get(), CheckedSize(n));
   const Buffer& state = *FindState(codec, name);
   if (!state) {
     std::memset(out, 0, bytes);
@@ -230,21 +231,21 @@ int HipressCodecSetState(HipressCodecHandle codec, const char* name, int64_t n, 
   const size_t bytes = CheckedSize(n) * sizeof(float);
   Buffer* state = FindState(codec, name);
   *state = hipress::AllocateState(bytes);
-  if (state == &codec->state.residual) codec->state.lazy = nullptr;
+  if (state == &codec->state->residual) codec->state->lazy = nullptr;
   std::memcpy(state->data, in, bytes);
   API_END();
 }
 
 int HipressCodecGetStep(HipressCodecHandle codec, uint64_t* step, uint32_t* stream) {
   API_BEGIN();
-  *step = codec->state.step;
-  *stream = codec->state.stream;
+  *step = codec->state->step;
+  *stream = codec->state->stream;
   API_END();
 }
 
 int HipressCodecSetStep(HipressCodecHandle codec, uint64_t step, uint32_t stream) {
   API_BEGIN();
-  codec->state.step = step;
-  codec->state.stream = stream;
+  codec->state->step = step;
+  codec->state->stream = stream;
   API_END();
 }

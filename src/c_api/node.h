@@ -5,7 +5,9 @@
 #ifndef HIPRESS_C_API_NODE_H_
 #define HIPRESS_C_API_NODE_H_
 
+#include <future>
 #include <memory>
+#include <thread>
 
 #include "hipress/c_api.h"
 #include "kvstore/kvstore_dist.h"
@@ -25,6 +27,8 @@ struct HipressNode {
   std::unique_ptr<hipress::KVStoreDistServer> server;
   std::unique_ptr<hipress::PostofficeReceiver> receiver;
   std::unique_ptr<hipress::Postoffice> scheduler;
+  std::thread background;    ///< serves a scheduler of HipressStartScheduler
+  std::future<void> served;  ///< its end
   HipressDoneTogether together = nullptr;  ///< reports successes of operations with this `done`:
   HipressDone reported_together = nullptr;
 };

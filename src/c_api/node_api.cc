@@ -2,7 +2,9 @@
  * \file node_api.cc
  * \brief The sections of c_api.h about nodes: joining a job, a worker's store, serving.
  */
+#include <chrono>
 #include <cstring>
+#include <future>
 #include <memory>
 #include <optional>
 #include <string>
@@ -12,6 +14,7 @@
 #include "c_api/error.h"
 #include "c_api/node.h"
 #include "common/batch.h"
+#include "common/log.h"
 #include "hipress/c_api.h"
 #include "van/roster.h"
 
@@ -59,6 +62,12 @@ Done ToDone(const HipressNode& node, HipressDone done, void* context) {
   };
 }
 
+hipress::JobOptions OptionsFrom(int num, const char** names, const char** values) {
+  hipress::JobOptions::Values given;
+  for (int i = 0; i < num; ++i) given[names[i]] = values[i];
+  return hipress::JobOptions::From(given);
+}
+
 /// A role's node that does nothing but keep the roster: the scheduler.
 class SchedulerReceiver : public hipress::PostofficeReceiver {
   hipress::Buffer OnHeader(NodeId, const hipress::MessageHeader&) override {
@@ -97,9 +106,11 @@ hipress::KVStoreDistServer& HipressNode::AsServer() {
   return *server;
 }
 
-int HipressStart(HipressNodeHandle* out) {
+int HipressStart(HipressNodeHandle* out) { return HipressStartWith(0, nullptr, nullptr, out); }
+
+int HipressStartWith(int num, const char** names, const char** values, HipressNodeHandle* out) {
   API_BEGIN();
-  auto node = std::make_unique<HipressNode>(hipress::JobOptions::FromEnvironment());
+  auto node = std::make_unique<HipressNode>(OptionsFrom(num, names, values));
   if (node->worker) {
     node->worker->Start();
   } else if (node->server) {
@@ -111,6 +122,55 @@ int HipressStart(HipressNodeHandle* out) {
   API_END();
 }
 
+int HipressStartScheduler(int num, const char** names, const char** values, HipressNodeHandle* out,
+                          const char** address) {
+  API_BEGIN();
+  auto options = OptionsFrom(num, names, values);
+  if (options.role != Role::kScheduler) throw Error("HipressStartScheduler starts a scheduler only");
+  const auto listening = std::make_shared<std::promise<std::string>>();
+  options.on_listen = [listening](const std::string& where) { listening->set_value(where); };
+  auto node = std::make_unique<HipressNode>(std::move(options));
+  std::promise<void> served;
+  node->served = served.get_future();
+  node->background = std::thread(
+      [scheduler = node->scheduler.get(), receiver = node->receiver.get(), listening,
+       served = std::move(served)]() mutable {
+        bool heard = false;
+        try {
+          scheduler->Start(receiver);
+          heard = true;
+          scheduler->WaitForEnd();
+        } catch (const std::exception& error) {
+          // Whoever tried to join has been told. Nobody may have tried yet: then it did not listen.
+          if (!heard) {
+            try {
+              listening->set_exception(std::current_exception());
+            } catch (const std::future_error&) {
+              hipress::LogWarning(error.what());
+            }
+          }
+        }
+        scheduler->Stop();
+        served.set_value();
+      });
+  try {
+    *address = hipress::KeepString(listening->get_future().get());
+  } catch (...) {
+    node->background.join();
+    throw;
+  }
+  *out = node.release();
+  API_END();
+}
+
+int HipressAwaitEnd(HipressNodeHandle node, int milliseconds, int* over) {
+  API_BEGIN();
+  if (!node->served.valid()) throw Error("only a scheduler in the background is waited for");
+  const auto limit = std::chrono::milliseconds(milliseconds);
+  *over = node->served.wait_for(limit) == std::future_status::ready;
+  API_END();
+}
+
 int HipressStop(HipressNodeHandle node) {
   API_BEGIN();
   if (node->worker) {
@@ -119,6 +179,7 @@ int HipressStop(HipressNodeHandle node) {
     node->server->Stop();
   } else {
     node->scheduler->Stop();
+    if (node->background.joinable()) node->background.join();
   }
   API_END();
 }
@@ -131,6 +192,7 @@ int HipressAbort(HipressNodeHandle node) {
     node->server->Abort();
   } else {
     node->scheduler->Abort();
+    if (node->background.joinable()) node->background.join();
   }
   API_END();
 }
@@ -346,7 +408,11 @@ int HipressFailJob(HipressNodeHandle node, const char* sentence) {
   if (sentence == nullptr || *sentence == '\0') {
     throw hipress::Error("a job fails for a reason: HipressFailJob needs a sentence");
   }
-  node->AsServer().FailJob(sentence);
+  if (node->worker) {
+    node->worker->FailJob(sentence);
+  } else {
+    node->AsServer().FailJob(sentence);
+  }
   API_END();
 }
 

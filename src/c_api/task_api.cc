@@ -109,7 +109,7 @@ class Runner {
   void Encode() {
     if (factor_ != 1.0f) ActiveKernels().scale(task_.from, from_, factor_, count_, task_.from, from_);
     Message message(task_.slots[0].message);
-    const size_t size = TheCodec().Encode(task_.from, from_, count_, &task_.codec->state,
+    const size_t size = TheCodec().Encode(task_.from, from_, count_, task_.codec->state.get(),
                                           message.Room(), wire_);
     message.Put(task_.slots[0].index, size);
   }

@@ -228,7 +228,10 @@ bool Flow::IsTrivial(const Instance& instance, const Task& task) const {
   // What a batch leads to leaves together, and no other thread may make the user's calls.
   if (!executor_->OnMyThread() && !(hands_over && Batch::Open())) return false;
   try {
-    if (task.op == Op::kEncode) return CodecToEncode(instance, task)->IsIdentity();
+    if (task.op == Op::kEncode) {
+      const auto t = int(&task - program_->tasks().data());
+      return CodecToEncode(instance, t)->IsIdentity();
+    }
   } catch (const std::exception&) {
     return false;  // Run meets it again, and says so
   }
@@ -320,7 +323,10 @@ int Flow::CheckedRecv(NodeId from, const MessageHeader& header) const {
     throw ProtocolError("data of key '" + name_ + "' that no task of its program expects");
   }
   const Partition& partition = program_->partitions()[header.partition];
-  if (header.elements != uint64_t(partition.count) || header.dtype != uint8_t(wire_)) {
+  // Partial sums of 16-bit gradients that a front end has bound travel unrounded.
+  const bool known_type = header.dtype == uint8_t(wire_) ||
+                          (bound() && header.dtype == uint8_t(DType::kFloat32));
+  if (header.elements != uint64_t(partition.count) || !known_type) {
     throw ProtocolError("a partition of key '" + name_ + "' with " +
                         std::to_string(header.elements) + " elements, not " +
                         std::to_string(partition.count) + ", or another dtype");
@@ -330,7 +336,13 @@ int Flow::CheckedRecv(NodeId from, const MessageHeader& header) const {
 
 CodecPtr Flow::CheckedCodec(NodeId from, const MessageHeader& header) const {
   CodecPtr codec = host_->CodecOf(from, header);
-  const size_t bytes = codec->MaxPayloadBytes(header.elements, wire_);
+  if (header.flags & kSpoiltFlag) {
+    if (!bound() || header.payload_bytes != 0) {
+      throw ProtocolError("a mark of a NaN for key '" + name_ + "' that is out of place");
+    }
+    return codec;
+  }
+  const size_t bytes = codec->MaxPayloadBytes(header.elements, DType(header.dtype));
   if (codec->FixedSize() ? header.payload_bytes != bytes : header.payload_bytes > bytes) {
     throw ProtocolError("a " + codec->Name() + " payload of " +
                         std::to_string(header.payload_bytes) + " bytes for " +
@@ -340,11 +352,13 @@ CodecPtr Flow::CheckedCodec(NodeId from, const MessageHeader& header) const {
 }
 
 Value Flow::CheckedValue(const MessageHeader& header, CodecPtr codec, Buffer payload) const {
-  codec->Check({payload.data, payload.size}, header.elements, wire_);
   Value value;
+  value.wire = DType(header.dtype);
+  value.spoilt = (header.flags & kSpoiltFlag) != 0;
+  if (!value.spoilt) codec->Check({payload.data, payload.size}, header.elements, value.wire);
   value.codec = std::move(codec);
   value.data = std::move(payload);
-  value.reply_policy = header.flags;
+  value.reply_policy = header.flags & ~kSpoiltFlag;
   return value;
 }
 
@@ -370,7 +384,9 @@ Buffer Flow::OnHeader(NodeId from, const MessageHeader& header) {
   if (!failure_.empty()) return Buffer();
   const Instance* instance = BeginReceive(t, header);
   const auto& consumers = program_->tasks()[t].consumers;
-  if (codec->IsIdentity() && instance->output && instance->output->dtype == wire_ &&
+  if (header.flags & kSpoiltFlag) return Buffer();
+  if (codec->IsIdentity() && instance->output && header.dtype == uint8_t(wire_) &&
+      instance->output->dtype == wire_ &&
       consumers.size() == 1 && program_->tasks()[consumers[0]].op == Op::kDecode) {
     const int64_t offset = program_->partitions()[header.partition].offset;
     return {instance->output->memory + offset * SizeOf(wire_), header.payload_bytes,

@@ -14,6 +14,7 @@
 #ifndef HIPRESS_CASYNC_FLOW_H_
 #define HIPRESS_CASYNC_FLOW_H_
 
+#include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <deque>
@@ -24,6 +25,8 @@
 #include <vector>
 
 #include "casync/executor.h"
+#include "casync/momentum.h"
+#include "casync/place.h"
 #include "casync/program.h"
 #include "common/timeline.h"
 #include "operator/contrib/codec.h"
@@ -37,6 +40,8 @@ using Done = std::function<void(const char* error)>;
 /// Result of a task: a payload (codec set) or dense float32 (codec null).
 struct Value {
   CodecPtr codec;
+  DType wire = DType::kFloat32;  ///< what an uncompressed payload consists of
+  bool spoilt = false;           ///< somebody's gradient has a NaN or Inf: there are no data
   Buffer data;
   /// The codec of the contributions that went into a sum, and their reply policy: how a server
   /// decides what to encode the reply with.
@@ -44,10 +49,18 @@ struct Value {
   uint8_t reply_policy = 0;
 };
 
+/// What a result is in which somebody's gradient has a NaN or Inf.
+void FillWithNaN(uint8_t* out, DType dtype, size_t n);
+
 /// How an iteration differs from the usual one.
 struct PushMode {
   bool plain = false;  ///< nothing is compressed
   bool keep = true;    ///< the result is kept for a later pull, not just for this iteration's
+  /// The gradient has a NaN or Inf: instead of it a mark travels, all get a result of NaN, and nothing
+  /// of it stays in a residual. For flows with a Binding.
+  bool spoil = false;
+  /// Set when a result of this iteration is spoilt.
+  std::shared_ptr<std::atomic<bool>> spoilt;
 };
 
 class Flow;
@@ -100,8 +113,13 @@ class Flow : public std::enable_shared_from_this<Flow> {
   int channel() const { return channel_; }
   DType wire() const { return wire_; }
   const Program& program() const { return *program_; }
+  /// The codecs and states of encodes are the front end's from now on; before the first Push.
+  void Bind(Binding binding) { binding_ = std::move(binding); }
+  /// What it is added by must be committed after every iteration.
+  void SetMomentum(std::unique_ptr<Momentum> momentum) { momentum_ = std::move(momentum); }
+  Momentum* momentum() const { return momentum_.get(); }
   /// What a kData message of this send begins with, but for its codec.
-  MessageHeader HeaderOf(const Task& task, uint32_t iteration) const;
+  MessageHeader HeaderOf(const Task& task, const Value& value, uint32_t iteration) const;
 
   // ---- What the user does (workers) ----
   /// Starts an iteration with this gradient. `done` when it is no longer needed.
@@ -186,7 +204,10 @@ class Flow : public std::enable_shared_from_this<Flow> {
   void Begin(const InstancePtr& instance, int task);
   /// True if handing it to a compute thread would take longer than the task, and it may run here.
   bool IsTrivial(const Instance& instance, const Task& task) const;
-  CodecPtr CodecToEncode(const Instance& instance, const Task& task) const;
+  CodecPtr CodecToEncode(const Instance& instance, int task) const;
+  /// Whether a task's result is a mark only, as that of some input.
+  bool IsSpoilt(const Instance& instance, const Task& task) const;
+  bool bound() const { return !binding_.places.empty(); }
 
   const uint64_t key_;
   const std::string name_;
@@ -196,6 +217,8 @@ class Flow : public std::enable_shared_from_this<Flow> {
   const DType wire_;
   FlowHost* const host_;
   Executor* const executor_;
+  Binding binding_;
+  std::unique_ptr<Momentum> momentum_;
 
   mutable std::mutex mutex_;
   std::deque<InstancePtr> live_;        // by iteration, without gaps

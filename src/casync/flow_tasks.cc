@@ -3,11 +3,22 @@
  * \brief What each task does, on a compute thread and without the flow's lock.
  */
 #include <algorithm>
+#include <cstring>
+#include <limits>
 
 #include "casync/flow-inl.h"
 #include "operator/contrib/kernels.h"
 
 namespace hipress {
+
+void FillWithNaN(uint8_t* out, DType dtype, size_t n) {
+  const float nan = std::numeric_limits<float>::quiet_NaN();
+  uint8_t one[sizeof(float)];
+  ActiveKernels().convert(&nan, DType::kFloat32, 1, one, dtype);
+  const size_t size = SizeOf(dtype);
+  for (size_t i = 0; i < n; ++i) std::memcpy(out + i * size, one, size);
+}
+
 namespace {
 
 /// float32 contributions are summed like payloads of the identity codec.
@@ -49,7 +60,7 @@ void Flow::Trace(TimelineOp op, int t, uint32_t iteration, size_t bytes, int64_t
                    task.op == Op::kSend ? task.peer.Packed() : timeline::kNoPeer);
 }
 
-MessageHeader Flow::HeaderOf(const Task& task, uint32_t iteration) const {
+MessageHeader Flow::HeaderOf(const Task& task, const Value& value, uint32_t iteration) const {
   MessageHeader header;
   header.kind = uint16_t(MessageKind::kData);
   header.key = key_;
@@ -57,7 +68,8 @@ MessageHeader Flow::HeaderOf(const Task& task, uint32_t iteration) const {
   header.iteration = iteration;
   header.partition = uint32_t(task.partition);
   header.step = uint16_t(task.step);
-  header.dtype = uint8_t(wire_);
+  header.dtype = uint8_t(value.wire);
+  header.flags = value.spoilt ? kSpoiltFlag : 0;
   return header;
 }
 
@@ -118,13 +130,21 @@ void Flow::Run(const InstancePtr& instance, int t) {
   }
 }
 
-CodecPtr Flow::CodecToEncode(const Instance& instance, const Task& task) const {
+CodecPtr Flow::CodecToEncode(const Instance& instance, int t) const {
+  if (bound()) return binding_.places[t].codec;
+  const Task& task = program_->tasks()[t];
   if (instance.mode.plain || task.terms == Program::kPlain) return IdentityCodec();
   static const Value gradient;
   const int32_t input = task.inputs[0];
   return host_->CodecToEncode(*this, task,
                               input == Program::kGradient ? gradient : instance.values[input],
                               instance.updates);
+}
+
+bool Flow::IsSpoilt(const Instance& instance, const Task& task) const {
+  return std::any_of(task.inputs.begin(), task.inputs.end(), [&](int32_t input) {
+    return input == Program::kGradient ? instance.mode.spoil : instance.values[input].spoilt;
+  });
 }
 
 Value Flow::Encode(const Instance& instance, int t) {
@@ -137,25 +157,38 @@ Value Flow::Encode(const Instance& instance, int t) {
       from_user ? instance.input->memory + partition.offset * SizeOf(dtype) : sum.data.data;
 
   Value value;
-  value.codec = CodecToEncode(instance, task);
-  CodecState& state = states_[t];
-  state.stream = RandomStream(host_->Self(), key_, channel_, t);
-  CodecPtr& owner = state_owners_[t];
-  if (owner && owner != value.codec) owner->SettleResidual(&state, partition.count);
-  owner = value.codec;
+  value.codec = CodecToEncode(instance, t);
+  value.wire = bound() ? binding_.places[t].wire : wire_;
+  CodecState& state = bound() ? *binding_.places[t].state : states_[t];
+  if (IsSpoilt(instance, task)) {
+    value.spoilt = true;
+    ++state.step;  // the next one's random numbers are another step's
+    return value;
+  }
+  if (bound()) {
+    const float factor = binding_.places[t].factor;
+    if (!from_user && factor != 1.0f) {
+      ActiveKernels().scale(source, dtype, factor, partition.count, sum.data.data, dtype);
+    }
+  } else {
+    state.stream = RandomStream(host_->Self(), key_, channel_, t);
+    CodecPtr& owner = state_owners_[t];
+    if (owner && owner != value.codec) owner->SettleResidual(&state, partition.count);
+    owner = value.codec;
+  }
   // A lone worker's result must not hold on to the gradient until it is pulled.
   const bool is_result =
       from_user && std::any_of(task.consumers.begin(), task.consumers.end(), [this](int32_t t) {
         return program_->tasks()[t].op == Op::kDecode;
       });
-  if (value.codec->IsIdentity() && dtype == wire_ && !state.residual && !is_result) {
+  if (value.codec->IsIdentity() && dtype == value.wire && !state.residual && !is_result) {
     value.data = {const_cast<uint8_t*>(source), size_t(partition.count) * SizeOf(dtype),
                   from_user ? std::shared_ptr<void>(instance.input) : sum.data.owner};
     return value;
   }
-  value.data = AllocateBuffer(value.codec->MaxPayloadBytes(partition.count, wire_));
+  value.data = AllocateBuffer(value.codec->MaxPayloadBytes(partition.count, value.wire));
   value.data.size =
-      value.codec->Encode(source, dtype, partition.count, &state, value.data.data, wire_);
+      value.codec->Encode(source, dtype, partition.count, &state, value.data.data, value.wire);
   return value;
 }
 
@@ -164,6 +197,10 @@ Value Flow::Merge(Instance& instance, int t) {
   const Partition& partition = program_->partitions()[task.partition];
   const size_t n = partition.count;
   Value out;
+  if (IsSpoilt(instance, task)) {
+    out.spoilt = true;
+    return out;
+  }
   if (instance.updates) {
     Buffer shard;
     {
@@ -182,7 +219,8 @@ Value Flow::Merge(Instance& instance, int t) {
   const CodecPtr codec = CommonCodec(instance, task);
   if (codec) {
     for (int32_t input : task.inputs) payloads.push_back(AsPayload(instance.values[input]));
-    codec->DecodeSum(payloads.data(), payloads.size(), n, wire_, sum);
+    const DType wire = instance.values[task.inputs.front()].wire;
+    codec->DecodeSum(payloads.data(), payloads.size(), n, wire, sum);
   } else {
     AddOneByOne(instance, task, sum);
   }
@@ -199,13 +237,14 @@ Value Flow::Merge(Instance& instance, int t) {
 /// The codec of all inputs of a merge; null if they are a mixture (of scales, with a gradient, or
 /// after a change of compression in mid-training).
 CodecPtr Flow::CommonCodec(const Instance& instance, const Task& task) const {
-  CodecPtr common;
+  const Value* first = nullptr;
   for (int32_t input : task.inputs) {
-    const CodecPtr codec = input == Program::kGradient ? nullptr : instance.values[input].codec;
-    if (!codec || (common && codec != common)) return nullptr;
-    common = codec;
+    const Value* value = input == Program::kGradient ? nullptr : &instance.values[input];
+    if (!value || !value->codec) return nullptr;
+    if (first && (value->codec != first->codec || value->wire != first->wire)) return nullptr;
+    first = value;
   }
-  return common;
+  return first->codec;
 }
 
 /// Decodes and adds a merge's inputs in their order, in float32.
@@ -234,7 +273,7 @@ void Flow::AddOneByOne(const Instance& instance, const Task& task, float* out) c
     }
     const Value& value = instance.values[input];
     const CodecPtr codec = value.codec ? value.codec : IdentityCodec();
-    const DType wire = value.codec ? wire_ : DType::kFloat32;
+    const DType wire = value.wire;
     if (codec->IsIdentity() && total != nullptr) {
       kernels.add(value.data.data, wire, total, n, target, DType::kFloat32);
     } else if (total == nullptr) {
@@ -253,11 +292,19 @@ void Flow::Decode(const Instance& instance, int t) {
   const Task& task = program_->tasks()[t];
   const Partition& partition = program_->partitions()[task.partition];
   const Value& value = instance.values[task.inputs[0]];
-  uint8_t* out = instance.output->memory + partition.offset * SizeOf(instance.output->dtype);
-  if (value.data.data == out) return;  // received in place
-  const CodecPtr codec = value.codec ? value.codec : IdentityCodec();
-  codec->Decode(AsPayload(value), partition.count, value.codec ? wire_ : DType::kFloat32, out,
-                instance.output->dtype);
+  const DType dtype = instance.output->dtype;
+  const size_t n = size_t(partition.count);
+  uint8_t* out = instance.output->memory + partition.offset * SizeOf(dtype);
+  if (value.spoilt) {
+    if (instance.mode.spoilt) *instance.mode.spoilt = true;
+    FillWithNaN(out, dtype, n);
+  } else if (!value.codec && binding_.output_factor != 1.0f) {
+    ActiveKernels().scale(value.data.data, DType::kFloat32, binding_.output_factor, n, out, dtype);
+  } else if (value.data.data != out) {  // else it was received in place
+    const CodecPtr codec = value.codec ? value.codec : IdentityCodec();
+    codec->Decode(AsPayload(value), n, value.wire, out, dtype);
+  }
+  if (momentum_) momentum_->Keep(task.partition, value, out);
 }
 
 void Flow::UpdateShard(const InstancePtr& instance) {

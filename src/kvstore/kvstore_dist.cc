@@ -322,6 +322,8 @@ void KVStoreDist::OnLeave(NodeId peer) {
   if (peer.role == Role::kWorker) {
     std::lock_guard<std::mutex> lock(mutex_);
     left_.insert(peer);
+  } else if (peer.role == Role::kScheduler && postoffice_.num_servers() == 0) {
+    // Workers alone need it no more: its process is done, and theirs are perhaps not.
   } else if (!stopping_) {
     FailAll(peer.ToString() + " has left the job");
   }
@@ -396,12 +398,12 @@ CodecPtr KVStoreDist::CodecToEncode(const Flow& flow, const Task& task, const Va
 
 MessageHeader KVStoreDist::DataHeader(const Flow& flow, const Task& task, const Value& value,
                                       uint32_t iteration) {
-  MessageHeader header = flow.HeaderOf(task, iteration);
+  MessageHeader header = flow.HeaderOf(task, value, iteration);
   header.config = configs_.Announce(task.peer, value.codec, [this](NodeId to, Message m, int p) {
     postoffice_.Send(to, std::move(m), p);
   });
   std::lock_guard<std::mutex> lock(mutex_);
-  header.flags = PolicyOf(compression_->pull());
+  header.flags |= PolicyOf(compression_->pull());
   return header;
 }
 

@@ -69,6 +69,17 @@ class KVStoreDist : public PostofficeReceiver, public FlowHost {
   /// \throw Error, the same on all of them
   void Init(uint64_t key, const std::string& name, const void* data, int64_t n, DType dtype,
             const std::string& graph, const Programs& programs);
+  /// The same for a key without servers whose encodes are the front end's business, and that has no
+  /// value before the first push.
+  std::shared_ptr<Flow> AddKey(uint64_t key, const std::string& name, int64_t n, DType dtype,
+                               const std::string& graph, const std::vector<int64_t>& program,
+                               Binding binding, float momentum);
+  /// \throw Error if there is no such key
+  std::shared_ptr<Flow> KeyOf(uint64_t key) const;
+  /// Forgets a key that nobody pushes any more, on any worker.
+  void DropKey(uint64_t key);
+  /// A codec of such a key: equal ones are one object, here and in what peers announce.
+  CodecPtr Intern(const CodecPtr& codec) { return configs_.Intern(codec); }
   /// \throw Error at once for an unknown key, another size or dtype, or a failed job
   void Push(uint64_t key, const void* gradient, int64_t n, DType dtype, int priority, Done done);
   void Pull(uint64_t key, void* out, int64_t n, DType dtype, int priority, Done done);
@@ -85,6 +96,14 @@ class KVStoreDist : public PostofficeReceiver, public FlowHost {
   };
   /// Pushes and pulls several keys in one go; `done` when all are over, with the first error.
   void PushPull(const std::vector<Wish>& wishes, Done done);
+  /// One of several, of a key that is known.
+  struct Transfer {
+    std::shared_ptr<Flow> flow;
+    const void* gradient;
+    void* out;
+    int priority;
+  };
+  void PushPull(const std::vector<Transfer>& transfers, PushMode mode, Done done);
   /// Blocks for a server's answer. \throw Error with the server's sentence
   std::string Command(int server, int head, const void* body, size_t bytes);
   /// What encodes of these keys remember: on this worker (`server` -1), or on a server.
@@ -95,8 +114,14 @@ class KVStoreDist : public PostofficeReceiver, public FlowHost {
   void Barrier();
   /// Blocks until every push and pull so far has called back.
   void WaitAll();
+  /// Makes WaitAll wait for this, too, until it has been called.
+  Done Counted(Done done);
   /// Why every operation fails from now on; empty while none does.
   std::string Failure() const;
+  /// Ends every operation, running or later, with this sentence, here and on the workers that this
+  /// one is linked with. The first one counts.
+  void FailJob(const std::string& sentence);
+  Executor& executor() { return executor_; }
 
   const Postoffice& postoffice() const { return postoffice_; }
   Postoffice& postoffice() { return postoffice_; }
@@ -131,8 +156,6 @@ class KVStoreDist : public PostofficeReceiver, public FlowHost {
                            uint32_t iteration);
   std::shared_ptr<Flow> FindFlow(uint64_t key) const;
   FlowsByKey Flows(KeyRange range) const;
-  /// WaitAll waits for it; Over says that it has been called.
-  Done Counted(Done done);
   void Over();
   uint32_t NewRequest(std::future<Reply>* reply);
   std::string Await(std::future<Reply>* reply, const std::string& what);
@@ -143,6 +166,8 @@ class KVStoreDist : public PostofficeReceiver, public FlowHost {
                      const Programs& programs, uint64_t digest);
   void SendInitialValue(NodeId to, const Flow& flow, const Program& program, const void* data);
   void InitAmongWorkers(const std::shared_ptr<Flow>& flow, const void* data, uint64_t digest);
+  /// Waits until all workers have begun this key, and agree on it.
+  void AgreeAmongWorkers(const Flow& flow, uint64_t digest);
   void LinkPeers(const Program& program);
   void OnInitRequest(InitRequest request, uint64_t key);
   void Push(const std::shared_ptr<Flow>& flow, const void* gradient, int priority, Done done,
@@ -151,8 +176,6 @@ class KVStoreDist : public PostofficeReceiver, public FlowHost {
   void Pull(const std::shared_ptr<Flow>& flow, void* out, int priority, Done done);
   /// \return whether this was the first failure
   bool FailAll(const std::string& sentence);
-  /// FailAll, and tells the workers that this one is linked with.
-  void FailJob(const std::string& sentence);
   void ThrowIfFailed() const;
   void Watch();
   void StopWatch();

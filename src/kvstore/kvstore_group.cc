@@ -40,25 +40,34 @@ class Together {
 }  // namespace
 
 void KVStoreDist::PushPull(const std::vector<Wish>& wishes, Done done) {
-  std::vector<std::shared_ptr<Flow>> flows;
-  flows.reserve(wishes.size());
+  std::vector<Transfer> transfers;
+  transfers.reserve(wishes.size());
   for (const Wish& wish : wishes) {
-    flows.push_back(Checked(wish.key, wish.n, wish.dtype, "push and pull"));
+    transfers.push_back({Checked(wish.key, wish.n, wish.dtype, "push and pull"), wish.gradient,
+                         wish.out, wish.priority});
   }
-  if (wishes.empty()) return done(nullptr);
-  // Neither allocates: a function of one pointer.
-  auto* const together = new Together(2 * wishes.size(), Counted(std::move(done)));
-  const auto end = [together](const char* error) { together->End(error); };
   PushMode mode;
   mode.keep = false;
-  for (size_t i = 0; i < wishes.size();) {
+  PushPull(transfers, mode, std::move(done));
+}
+
+void KVStoreDist::PushPull(const std::vector<Transfer>& transfers, PushMode mode, Done done) {
+  if (transfers.empty()) return done(nullptr);
+  // Neither allocates: a function of one pointer.
+  auto* const together = new Together(2 * transfers.size(), Counted(std::move(done)));
+  const auto end = [together](const char* error) { together->End(error); };
+  for (size_t i = 0; i < transfers.size();) {
     Batch batch;  // as long as one large gradient takes
-    const size_t last = std::min(wishes.size(), i + kKeysTogether);
+    const size_t last = std::min(transfers.size(), i + kKeysTogether);
     for (int64_t elements = 0; i < last && elements < Executor::kJobElements; ++i) {
-      const Wish& wish = wishes[i];
-      Push(flows[i], wish.gradient, wish.priority, end, mode);
-      Pull(flows[i], wish.out, wish.priority, end);
-      elements += wish.n;
+      const Transfer& transfer = transfers[i];
+      Push(transfer.flow, transfer.gradient, transfer.priority, end, mode);
+      if (transfer.flow->program().output_writes() > 0) {
+        Pull(transfer.flow, transfer.out, transfer.priority, end);
+      } else {  // a reduce-scatter of which this node gets nothing
+        end(nullptr);
+      }
+      elements += transfer.flow->elements();
     }
   }
 }

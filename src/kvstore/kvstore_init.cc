@@ -104,16 +104,7 @@ void KVStoreDist::SendInitialValue(NodeId to, const Flow& flow, const Program& p
 void KVStoreDist::InitAmongWorkers(const std::shared_ptr<Flow>& flow, const void* data,
                                    uint64_t digest) {
   const NodeId self = postoffice_.self();
-  LinkPeers(flow->program());
-  std::future<Reply> reply;
-  Message wish = InitMessage(*flow, digest, NewRequest(&reply), {});
-  if (self == Worker(0)) {
-    OnInitRequest({self, wish.header, flow->name()}, flow->key());
-  } else {
-    postoffice_.Send(Worker(0), std::move(wish), kControlPriority);
-  }
-  Await(&reply, "all workers to initialise key '" + flow->name() + "'");
-
+  AgreeAmongWorkers(*flow, digest);
   const size_t bytes = size_t(flow->elements()) * SizeOf(flow->wire());
   Buffer value = AllocateBuffer(bytes);
   if (self == Worker(0)) {
@@ -122,7 +113,7 @@ void KVStoreDist::InitAmongWorkers(const std::shared_ptr<Flow>& flow, const void
     std::memset(value.data, 0, bytes);
   }
   auto ended = std::make_shared<std::promise<Reply>>();
-  reply = ended->get_future();
+  std::future<Reply> reply = ended->get_future();
   PushMode mode;
   mode.plain = true;
   mode.keep = false;
@@ -135,6 +126,57 @@ void KVStoreDist::InitAmongWorkers(const std::shared_ptr<Flow>& flow, const void
   }
   Await(&reply, "the initial value of key '" + flow->name() + "'");
   locals_.Init(*flow, value);
+}
+
+void KVStoreDist::AgreeAmongWorkers(const Flow& flow, uint64_t digest) {
+  const NodeId self = postoffice_.self();
+  LinkPeers(flow.program());
+  std::future<Reply> reply;
+  Message request = InitMessage(flow, digest, NewRequest(&reply), {});
+  if (self == Worker(0)) {
+    OnInitRequest({self, request.header, flow.name()}, flow.key());
+  } else {
+    postoffice_.Send(Worker(0), std::move(request), kControlPriority);
+  }
+  Await(&reply, "all workers to initialise key '" + flow.name() + "'");
+}
+
+std::shared_ptr<Flow> KVStoreDist::AddKey(uint64_t key, const std::string& name, int64_t n,
+                                          DType dtype, const std::string& graph,
+                                          const std::vector<int64_t>& program, Binding binding,
+                                          float momentum) {
+  const auto parsed = Program::Parse(program.data(), int64_t(program.size()), n);
+  auto flow = std::make_shared<Flow>(key, name, n, 0, parsed, dtype, this, &executor_);
+  flow->Bind(std::move(binding));
+  if (momentum != 0) flow->SetMomentum(std::make_unique<Momentum>(parsed, dtype, momentum));
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    if (!failure_.empty()) throw Error(failure_);
+    if (!flows_.emplace(key, flow).second) throw Error("key '" + name + "' is already initialised");
+  }
+  try {
+    AgreeAmongWorkers(*flow, Digest(graph));
+  } catch (...) {
+    DropKey(key);
+    throw;
+  }
+  return flow;
+}
+
+std::shared_ptr<Flow> KVStoreDist::KeyOf(uint64_t key) const {
+  auto flow = FindFlow(key);
+  if (!flow) throw Error("there is no key " + std::to_string(key));
+  return flow;
+}
+
+void KVStoreDist::DropKey(uint64_t key) {
+  std::shared_ptr<Flow> flow;  // lets go without the lock
+  std::lock_guard<std::mutex> lock(mutex_);
+  const auto it = flows_.find(key);
+  if (it == flows_.end()) return;
+  flow = std::move(it->second);
+  flows_.erase(it);
+  owners_.erase(key);
 }
 
 void KVStoreDist::LinkPeers(const Program& program) {

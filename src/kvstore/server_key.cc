@@ -103,7 +103,7 @@ CodecPtr ServerKey::CodecToEncode(const Flow& flow, const Task& task, const Valu
 
 MessageHeader ServerKey::DataHeader(const Flow& flow, const Task& task, const Value& value,
                                     uint32_t iteration) {
-  MessageHeader header = flow.HeaderOf(task, iteration);
+  MessageHeader header = flow.HeaderOf(task, value, iteration);
   header.config = context_->configs.Announce(
       task.peer, value.codec,
       [this](NodeId to, Message m, int p) { context_->send(to, std::move(m), p, nullptr); });

@@ -8,13 +8,23 @@
 namespace hipress {
 namespace {
 
-std::string Text(const char* name) {
-  const char* value = std::getenv(name);
-  return value == nullptr ? "" : value;
-}
+/// Values by the environment's names: those that were given, and else the environment's own.
+class Source {
+ public:
+  explicit Source(const JobOptions::Values& given) : given_(given) {}
+  std::string operator()(const char* name) const {
+    const auto it = given_.find(name);
+    if (it != given_.end()) return it->second;
+    const char* value = std::getenv(name);
+    return value == nullptr ? "" : value;
+  }
 
-std::string Required(const char* name, const char* what) {
-  const std::string value = Text(name);
+ private:
+  const JobOptions::Values& given_;
+};
+
+std::string Required(const Source& text, const char* name, const char* what) {
+  const std::string value = text(name);
   if (value.empty()) {
     throw Error(std::string("environment variable ") + name + " is not set; it holds " + what +
                 " (tools/launch.py sets it for every process of a job)");
@@ -38,8 +48,8 @@ int Number(const char* name, const std::string& value, int low, int high) {
   return static_cast<int>(number);
 }
 
-int OptionalNumber(const char* name, int otherwise, int low, int high) {
-  const std::string value = Text(name);
+int OptionalNumber(const Source& text, const char* name, int otherwise, int low, int high) {
+  const std::string value = text(name);
   return value.empty() ? otherwise : Number(name, value, low, high);
 }
 
@@ -47,8 +57,8 @@ int OptionalNumber(const char* name, int otherwise, int low, int high) {
 constexpr size_t kMinSecretBytes = 16;
 
 /// Who knows the secret can join the job, and who can join can run code on its servers.
-std::string Secret() {
-  const std::string secret = Text("HIPRESS_SECRET"), allow = Text("HIPRESS_ALLOW_NO_SECRET");
+std::string Secret(const Source& text) {
+  const std::string secret = text("HIPRESS_SECRET"), allow = text("HIPRESS_ALLOW_NO_SECRET");
   if (!allow.empty() && allow != "0" && allow != "1") {
     throw Error("environment variable HIPRESS_ALLOW_NO_SECRET is '" + allow +
                 "', but must be 0 or 1");
@@ -74,10 +84,14 @@ std::string Secret() {
 
 }  // namespace
 
-JobOptions JobOptions::FromEnvironment() {
+JobOptions JobOptions::FromEnvironment() { return From({}); }
+
+JobOptions JobOptions::From(const Values& given) {
+  const Source text(given);
   constexpr int kMaxNodes = kFirstProvisionalRank - 1;
   JobOptions options;
-  const std::string role = Required("DMLC_ROLE", "this process's role: worker, server or scheduler");
+  const std::string role =
+      Required(text, "DMLC_ROLE", "this process's role: worker, server or scheduler");
   if (role == "worker") {
     options.role = Role::kWorker;
   } else if (role == "server") {
@@ -88,36 +102,40 @@ JobOptions JobOptions::FromEnvironment() {
     throw Error("environment variable DMLC_ROLE is '" + role +
                 "', but must be worker, server or scheduler");
   }
-  options.root_uri = Required("DMLC_PS_ROOT_URI", "the scheduler's host");
-  options.root_port = Number("DMLC_PS_ROOT_PORT", Required("DMLC_PS_ROOT_PORT", "the scheduler's port"),
-                             1, 65535);
-  options.num_workers = Number("DMLC_NUM_WORKER", Required("DMLC_NUM_WORKER", "the number of workers"),
-                               1, kMaxNodes);
-  options.num_servers = Number("DMLC_NUM_SERVER", Required("DMLC_NUM_SERVER", "the number of servers"),
-                               0, kMaxNodes);
+  options.root_uri = Required(text, "DMLC_PS_ROOT_URI", "the scheduler's host");
+  const auto required_number = [&text](const char* name, const char* what, int low, int high) {
+    return Number(name, Required(text, name, what), low, high);
+  };
+  const int lowest_port = given.count("DMLC_PS_ROOT_PORT") != 0 ? 0 : 1;
+  options.root_port =
+      required_number("DMLC_PS_ROOT_PORT", "the scheduler's port", lowest_port, 65535);
+  options.num_workers = required_number("DMLC_NUM_WORKER", "the number of workers", 1, kMaxNodes);
+  options.num_servers = required_number("DMLC_NUM_SERVER", "the number of servers", 0, kMaxNodes);
   if (options.role == Role::kWorker) {
-    options.wanted_rank = OptionalNumber("DMLC_WORKER_ID", -1, -1, options.num_workers - 1);
+    options.wanted_rank = OptionalNumber(text, "DMLC_WORKER_ID", -1, -1, options.num_workers - 1);
   } else if (options.role == Role::kServer) {
-    options.wanted_rank = OptionalNumber("DMLC_SERVER_ID", -1, -1, options.num_servers - 1);
+    options.wanted_rank = OptionalNumber(text, "DMLC_SERVER_ID", -1, -1, options.num_servers - 1);
   }
-  options.node_host = Text("DMLC_NODE_HOST");
-  options.start_timeout = std::chrono::seconds(OptionalNumber("HIPRESS_START_TIMEOUT", 120, 1, 86400));
+  options.node_host = text("DMLC_NODE_HOST");
+  constexpr int kMaxNumber = std::numeric_limits<int>::max();
+  options.start_timeout =
+      std::chrono::seconds(OptionalNumber(text, "HIPRESS_START_TIMEOUT", 120, 1, 86400));
   options.wait_timeout =
-      std::chrono::seconds(OptionalNumber("HIPRESS_TIMEOUT", 600, 1, std::numeric_limits<int>::max()));
-  options.num_threads = OptionalNumber("HIPRESS_NUM_THREADS", 0, 0, 256);
-  options.van.secret = Secret();
-  options.van.interface = Text("DMLC_INTERFACE");
-  const std::string tls = Text("HIPRESS_TLS");
+      std::chrono::seconds(OptionalNumber(text, "HIPRESS_TIMEOUT", 600, 1, kMaxNumber));
+  options.num_threads = OptionalNumber(text, "HIPRESS_NUM_THREADS", 0, 0, 256);
+  options.van.secret = Secret(text);
+  options.van.interface = text("DMLC_INTERFACE");
+  const std::string tls = text("HIPRESS_TLS");
   if (!tls.empty()) options.van.tls = tls;
   CheckTlsMode(options.van.tls);
-  const std::string shared = Text("HIPRESS_SHARED_MEMORY");
+  const std::string shared = text("HIPRESS_SHARED_MEMORY");
   if (!shared.empty() && shared != "auto" && shared != "off") {
     throw Error("environment variable HIPRESS_SHARED_MEMORY is '" + shared + "', but must be auto or off");
   }
   options.van.shared_memory = shared != "off";
-  const auto milliseconds = [](const char* name, std::chrono::milliseconds otherwise) {
-    return std::chrono::milliseconds(OptionalNumber(name, static_cast<int>(otherwise.count()), 1,
-                                                    std::numeric_limits<int>::max()));
+  const auto milliseconds = [&text](const char* name, std::chrono::milliseconds otherwise) {
+    return std::chrono::milliseconds(
+        OptionalNumber(text, name, static_cast<int>(otherwise.count()), 1, kMaxNumber));
   };
   VanOptions& van = options.van;
   van.heartbeat_interval = milliseconds("HIPRESS_HEARTBEAT_INTERVAL_MS", van.heartbeat_interval);

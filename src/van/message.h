@@ -53,6 +53,10 @@ enum Placement : uint32_t {
   kLent = 1,    ///< in its sender's arena; a LentPlace follows, which payload_checksum then covers
 };
 
+/// In MessageHeader::flags of kData: instead of a payload there is the mark that a gradient which went
+/// into it has a NaN or Inf.
+constexpr uint8_t kSpoiltFlag = 0x80;
+
 struct MessageHeader {
   uint32_t magic = kMessageMagic;
   uint16_t version = kMessageVersion;

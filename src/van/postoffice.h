@@ -10,6 +10,8 @@
 #define HIPRESS_VAN_POSTOFFICE_H_
 
 #include <chrono>
+#include <functional>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -34,8 +36,14 @@ struct JobOptions {
   int num_threads = 0;  ///< of the executor (HIPRESS_NUM_THREADS); 0: as many as the cores, at most 4
   VanOptions van;                 ///< secret: HIPRESS_SECRET; interface: DMLC_INTERFACE; tls: HIPRESS_TLS
 
+  /// Called by a scheduler when it listens, with its "host:port", before it waits for the others.
+  std::function<void(const std::string& address)> on_listen;
+
+  using Values = std::map<std::string, std::string>;
   /// Reads the environment. \throw Error that names the variable that is missing or wrong.
   static JobOptions FromEnvironment();
+  /// The same; `given` goes before the environment. A scheduler's port may be 0: a free one.
+  static JobOptions From(const Values& given);
 };
 
 /// Upcalls besides the van's; on the van's thread.

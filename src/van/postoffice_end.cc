@@ -171,8 +171,10 @@ bool Postoffice::Impl::Lives(NodeId peer) const {
 void Postoffice::Impl::LostPeer(NodeId peer, bool graceful, const std::string& reason) {
   if (!Lives(peer)) return;
   // A worker leaves in peace only after the start, be it that this node has not heard of its end yet.
+  // Workers alone need no scheduler once they have started.
+  const bool done = peer == Scheduler() && started_ && options_.num_servers == 0;
   const bool needed =
-      peer.role != Role::kWorker && (options_.role == Role::kWorker || !started_);
+      peer.role != Role::kWorker && !done && (options_.role == Role::kWorker || !started_);
   if (graceful && needed) {
     return Die(peer,
                Describe(peer) + " left the job before " + self().ToString() + " had finished");

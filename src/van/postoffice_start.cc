@@ -56,6 +56,7 @@ void Postoffice::Impl::Start(PostofficeReceiver* receiver) {
 void Postoffice::Impl::StartScheduler(SteadyTime deadline) {
   SetLogName("scheduler");
   root_address_ = van_->Start(Scheduler(), options_.root_uri, options_.root_port, this);
+  if (options_.on_listen) options_.on_listen(root_address_);
   std::unique_lock<std::mutex> lock(mutex_);
   member_check_ = true;
   const auto settled = [&] {

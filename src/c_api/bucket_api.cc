@@ -1,0 +1,159 @@
+/*!
+ * \file bucket_api.cc
+ * \brief The section of c_api.h about buckets of gradients.
+ */
+#include <cstddef>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "c_api/codec.h"
+#include "c_api/error.h"
+#include "c_api/node.h"
+#include "hipress/c_api.h"
+#include "kvstore/bucket.h"
+
+using hipress::Bucket;
+using hipress::DType;
+using hipress::DTypeFromFlag;
+using hipress::Error;
+using hipress::Flow;
+using hipress::KVStoreDist;
+
+// python/hipress/torch/engine.py has the same fields.
+static_assert(sizeof(HipressPlace) == 32 && offsetof(HipressPlace, factor) == 24, "packed");
+static_assert(sizeof(HipressSpan) == 16, "packed");
+
+struct HipressBucket {
+  std::shared_ptr<Bucket> bucket;
+  DType dtype;
+};
+
+namespace {
+
+std::vector<Bucket::Span> Spans(const HipressSpan* spans, int64_t num) {
+  std::vector<Bucket::Span> found;
+  for (int64_t i = 0; i < num; ++i) found.push_back({spans[i].offset, spans[i].count});
+  return found;
+}
+
+hipress::Momentum& MomentumOf(HipressNodeHandle node, uint64_t key) {
+  hipress::Momentum* momentum = node->AsWorker().KeyOf(key)->momentum();
+  if (momentum == nullptr) throw Error("key " + std::to_string(key) + " has no momentum");
+  return *momentum;
+}
+
+void Check(int code) {
+  if (code != 0) throw Error(HipressGetLastError());
+}
+
+}  // namespace
+
+int HipressAddKey(HipressNodeHandle node, uint64_t key, const char* name, int64_t n, int dtype,
+                  const char* graph, const int64_t* program, int64_t length,
+                  const HipressPlace* places, int64_t num_places, double output_factor,
+                  double momentum) {
+  API_BEGIN();
+  KVStoreDist& store = node->AsWorker();
+  const DType type = DTypeFromFlag(dtype);
+  const std::vector<int64_t> flat(program, program + length);
+  const auto parsed = hipress::Program::Parse(program, length, n);
+  hipress::Binding binding;
+  binding.places.resize(parsed->tasks().size() + 1);  // so that one without tasks is bound, too
+  binding.output_factor = static_cast<float>(output_factor);
+  for (int64_t i = 0; i < num_places; ++i) {
+    const HipressPlace& place = places[i];
+    if (place.task < 0 || place.task >= int64_t(parsed->tasks().size())) {
+      throw Error("a place of key '" + std::string(name) + "' names a task that is not there");
+    }
+    binding.places[place.task] = {store.Intern(place.codec->codec), place.codec->state,
+                                  static_cast<float>(place.factor),
+                                  DTypeFromFlag(static_cast<int>(place.wire))};
+  }
+  for (size_t t = 0; t < parsed->tasks().size(); ++t) {
+    if (parsed->tasks()[t].op == hipress::Op::kEncode && !binding.places[t].codec) {
+      throw Error("task " + std::to_string(t) + " of key '" + name + "' encodes, and has no place");
+    }
+  }
+  store.AddKey(key, name, n, type, graph, flat, std::move(binding), static_cast<float>(momentum));
+  API_END();
+}
+
+int HipressDropKey(HipressNodeHandle node, uint64_t key) {
+  API_BEGIN();
+  node->AsWorker().DropKey(key);
+  API_END();
+}
+
+int HipressGetMomentum(HipressNodeHandle node, uint64_t key, float* out) {
+  API_BEGIN();
+  MomentumOf(node, key).Get(out);
+  API_END();
+}
+
+int HipressSetMomentum(HipressNodeHandle node, uint64_t key, const float* values) {
+  API_BEGIN();
+  MomentumOf(node, key).Set(values);
+  API_END();
+}
+
+int HipressBucketCreate(HipressNodeHandle node, int dtype, const HipressSpan* all, int64_t num_all,
+                        const uint64_t* keys, const int64_t* offsets, int64_t num_keys,
+                        uint64_t fusion, const HipressSpan* fused, int64_t num_fused,
+                        HipressBucketHandle* out) {
+  API_BEGIN();
+  KVStoreDist& store = node->AsWorker();
+  const DType type = DTypeFromFlag(dtype);
+  auto bucket = std::make_shared<Bucket>(&store, type, Spans(all, num_all));
+  for (int64_t i = 0; i < num_keys; ++i) bucket->Add({store.KeyOf(keys[i]), offsets[i]});
+  if (num_fused > 0) bucket->Set(Bucket::Fusion{store.KeyOf(fusion), Spans(fused, num_fused)});
+  *out = new HipressBucket{std::move(bucket), type};
+  API_END();
+}
+
+int HipressBucketSetLowRank(HipressBucketHandle bucket, HipressNodeHandle node, uint64_t p, uint64_t q,
+                            HipressLowRank* const* matrices, const int64_t* offsets, int64_t num) {
+  API_BEGIN();
+  struct Matrices {
+    std::vector<HipressLowRank*> all;
+    std::vector<int64_t> offsets;
+    int64_t num() const { return static_cast<int64_t>(all.size()); }
+  };
+  const auto of = std::make_shared<Matrices>(
+      Matrices{{matrices, matrices + num}, {offsets, offsets + num}});
+  KVStoreDist& store = node->AsWorker();
+  Bucket::LowRank low_rank;
+  low_rank.p = store.KeyOf(p);
+  low_rank.q = store.KeyOf(q);
+  low_rank.bind = [of, dtype = bucket->dtype](uint8_t* flat, float* at_p, float* at_q) {
+    const auto padded = [](int64_t n) { return (n + 31) / 32 * 32; };
+    for (size_t i = 0; i < of->all.size(); ++i) {
+      HipressLowRank& matrix = *of->all[i];
+      matrix.gradient = flat + of->offsets[i] * int64_t(SizeOf(dtype));
+      matrix.dtype = static_cast<int64_t>(dtype);
+      matrix.p = at_p;
+      matrix.q = at_q;
+      at_p += matrix.rank * padded(matrix.rows);
+      at_q += matrix.rank * padded(matrix.cols);
+    }
+  };
+  low_rank.project = [of] { Check(HipressLowRankProject(of->all.data(), of->num())); };
+  low_rank.back = [of] { Check(HipressLowRankBack(of->all.data(), of->num())); };
+  low_rank.expand = [of] { Check(HipressLowRankExpand(of->all.data(), of->num())); };
+  low_rank.keep = [of] { Check(HipressLowRankKeep(of->all.data(), of->num())); };
+  bucket->bucket->Set(std::move(low_rank));
+  API_END();
+}
+
+int HipressBucketRun(HipressBucketHandle bucket, void* flat, int* spoilt, HipressDone done,
+                     void* context) {
+  API_BEGIN();
+  bucket->bucket->Run(flat, spoilt, [done, context](const char* error) { done(context, error); });
+  API_END();
+}
+
+int HipressBucketFree(HipressBucketHandle bucket) {
+  API_BEGIN();
+  delete bucket;
+  API_END();
+}

@@ -1,0 +1,57 @@
+/*!
+ * \file momentum.h
+ * \brief The momentum that all workers of a key share: each gradient gets `weight` times the last
+ *        result before it is encoded (1-bit Adam: Tang et al., ICML 2021, arXiv:2102.02888, algorithm 1).
+ *
+ * A result is kept as the payloads that it was decoded from, which costs less memory traffic than the
+ * decoded values. A result with a NaN or Inf, whose step a loss scaler skips, is not kept.
+ */
+#ifndef HIPRESS_CASYNC_MOMENTUM_H_
+#define HIPRESS_CASYNC_MOMENTUM_H_
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "casync/program.h"
+#include "common/buffer.h"
+#include "operator/contrib/codec.h"
+
+namespace hipress {
+
+struct Value;
+
+class Momentum {
+ public:
+  /// \param dtype element type of gradients and results
+  Momentum(std::shared_ptr<const Program> program, DType dtype, float weight);
+
+  /// gradient += weight * the last result, in one partition. \return whether all of it is finite then
+  bool AddTo(int32_t partition, uint8_t* gradient) const;
+  /// A partition's result: `payload`, and the elements that it was decoded into.
+  void Keep(int32_t partition, const Value& payload, const uint8_t* result);
+  /// Ends an iteration. What was kept of all partitions is the last result from now on, unless
+  /// `drop`, or a partition was not finite.
+  void Commit(bool drop);
+
+  /// The last result, float32, partition after partition.
+  void Get(float* out) const;
+  void Set(const float* values);
+
+ private:
+  /// A partition of a result: a payload, or float32 if `codec` is null.
+  struct Part {
+    CodecPtr codec;
+    DType wire = DType::kFloat32;
+    Buffer data;
+  };
+
+  const std::shared_ptr<const Program> program_;
+  const DType dtype_;
+  const float weight_;
+  std::vector<Part> last_, next_;
+};
+
+}  // namespace hipress
+
+#endif  // HIPRESS_CASYNC_MOMENTUM_H_

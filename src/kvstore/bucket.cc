@@ -1,0 +1,245 @@
+#include "kvstore/bucket.h"
+
+#include <algorithm>
+#include <atomic>
+#include <utility>
+
+#include "operator/contrib/kernels.h"
+
+namespace hipress {
+namespace {
+
+/// Small gradients go first: their way is short, and the optimizer waits for all.
+constexpr int kFusionPriority = 1;
+
+}  // namespace
+
+Bucket::Bucket(KVStoreDist* store, DType dtype, std::vector<Span> all)
+    : store_(store), dtype_(dtype), all_(std::move(all)) {}
+
+void Bucket::Set(LowRank low_rank) {
+  low_rank_ = std::move(low_rank);
+  p_ = AllocateState(size_t(low_rank_.p->elements()) * sizeof(float));
+  q_ = AllocateState(size_t(low_rank_.q->elements()) * sizeof(float));
+  std::fill_n(p_.as<float>(), low_rank_.p->elements(), 0.0f);  // factors are padded with zeros
+  std::fill_n(q_.as<float>(), low_rank_.q->elements(), 0.0f);
+}
+
+void Bucket::Pack(const uint8_t* flat, uint8_t* buffer) const {
+  const DType dtype = fusion_.flow->wire();
+  for (const Span& span : fusion_.spans) {
+    ActiveKernels().convert(flat + span.offset * SizeOf(dtype_), dtype_, size_t(span.count), buffer,
+                            dtype);
+    buffer += span.count * SizeOf(dtype);
+  }
+}
+
+void Bucket::Unpack(const uint8_t* buffer, uint8_t* flat) const {
+  const DType dtype = fusion_.flow->wire();
+  for (const Span& span : fusion_.spans) {
+    ActiveKernels().convert(buffer, dtype, size_t(span.count), flat + span.offset * SizeOf(dtype_),
+                            dtype_);
+    buffer += span.count * SizeOf(dtype);
+  }
+}
+
+std::vector<Bucket::Chunk> Bucket::Chunks() const {
+  std::vector<Chunk> chunks;
+  bool momentum = false;
+  for (const Key& key : keys_) {
+    if (key.flow->momentum() == nullptr) continue;
+    momentum = true;
+    for (size_t p = 0; p < key.flow->program().partitions().size(); ++p) {
+      chunks.push_back({&key, int32_t(p), {0, 0}});
+    }
+  }
+  for (const Span& span : momentum ? fusion_.spans : all_) {
+    for (int64_t begin = 0; begin < span.count; begin += Executor::kJobElements) {
+      chunks.push_back({nullptr, 0,
+                        {span.offset + begin,
+                         std::min<int64_t>(Executor::kJobElements, span.count - begin)}});
+    }
+  }
+  return chunks;
+}
+
+/// One step of a bucket. Whoever lets go of it last tells the user, also where work is dropped.
+class Bucket::Step : public std::enable_shared_from_this<Step> {
+ public:
+  Step(std::shared_ptr<Bucket> bucket, uint8_t* flat, int* spoilt, Done done)
+      : bucket_(std::move(bucket)), flat_(flat), result_(spoilt), done_(std::move(done)) {}
+
+  ~Step() {
+    *result_ = spoilt_->load() ? 1 : 0;
+    if (!ended_ && error_.empty()) error_ = bucket_->store_->Failure();
+    if (!ended_ && error_.empty()) error_ = "the key-value store has been closed";
+    done_(error_.empty() ? nullptr : error_.c_str());
+  }
+
+  void Begin() {
+    if (bucket_->low_rank_.p) return Submit(&Step::BeginLowRank);
+    chunks_ = bucket_->Chunks();
+    left_ = int64_t(chunks_.size());
+    if (chunks_.empty()) return Submit(&Step::Exchange);
+    for (const Chunk& chunk : chunks_) {
+      const int64_t elements =
+          chunk.key ? chunk.key->flow->program().partitions()[chunk.partition].count : chunk.span.count;
+      executor().Submit(0, [self = shared_from_this(), &chunk] {
+        self->Guarded([&] { self->Prepare(chunk); });
+      }, elements);
+    }
+  }
+
+ private:
+  Executor& executor() const { return bucket_->store_->executor(); }
+
+  void Submit(void (Step::*work)()) {
+    executor().Submit(0, [self = shared_from_this(), work] {
+      self->Guarded([&] { (self.get()->*work)(); });
+    });
+  }
+
+  template <typename Work>
+  void Guarded(const Work& work) {
+    try {
+      work();
+    } catch (const std::exception& error) {
+      bucket_->store_->FailJob(error.what());
+      error_ = bucket_->store_->Failure();
+    }
+  }
+
+  /// Momentum is added before anything is encoded, so that a step in which a gradient becomes too large
+  /// by it can be left out as a whole.
+  void Prepare(const Chunk& chunk) {
+    bool finite = true;
+    if (chunk.key != nullptr) {
+      const Flow& flow = *chunk.key->flow;
+      const int64_t at = chunk.key->offset + flow.program().partitions()[chunk.partition].offset;
+      finite = flow.momentum()->AddTo(chunk.partition, At(at));
+    } else {
+      finite = ActiveKernels().finite(At(chunk.span.offset), bucket_->dtype_,
+                                      size_t(chunk.span.count));
+    }
+    if (!finite) *spoilt_ = true;
+    if (--left_ == 0) Exchange();
+  }
+
+  void Exchange() {
+    PushMode mode;
+    mode.keep = false;
+    mode.spoil = *spoilt_;
+    mode.spoilt = spoilt_;
+    std::vector<KVStoreDist::Transfer> transfers;
+    const Fusion& fusion = bucket_->fusion_;
+    if (fusion.flow) {
+      packed_ = AllocateBuffer(size_t(fusion.flow->elements()) * SizeOf(fusion.flow->wire()));
+      bucket_->Pack(flat_, packed_.data);
+      transfers.push_back({fusion.flow, packed_.data, packed_.data, kFusionPriority});
+    }
+    for (const Key& key : bucket_->keys_) {
+      transfers.push_back({key.flow, At(key.offset), At(key.offset), 0});
+    }
+    Transfer(transfers, mode, &Step::Finish);
+  }
+
+  /// `next` when all is there; nothing if the job has failed.
+  void Transfer(const std::vector<KVStoreDist::Transfer>& transfers, const PushMode& mode,
+                void (Step::*next)()) {
+    bucket_->store_->PushPull(transfers, mode, [self = shared_from_this(), next](const char* error) {
+      if (error != nullptr) {
+        self->error_ = error;
+      } else {
+        self->Submit(next);
+      }
+    });
+  }
+
+  void Finish() {
+    for (const Key& key : bucket_->keys_) {
+      if (key.flow->momentum() != nullptr) key.flow->momentum()->Commit(*spoilt_);
+    }
+    if (*spoilt_) return Spoil();
+    if (bucket_->fusion_.flow) bucket_->Unpack(packed_.data, flat_);
+    ended_ = true;
+  }
+
+  void Spoil() {
+    *spoilt_ = true;
+    ended_ = true;
+    for (const Span& span : bucket_->all_) {
+      FillWithNaN(At(span.offset), bucket_->dtype_, size_t(span.count));
+    }
+  }
+
+  // ---- Low rank ----
+
+  void BeginLowRank() {
+    const LowRank& low_rank = bucket_->low_rank_;
+    low_rank.bind(flat_, bucket_->p_.as<float>(), bucket_->q_.as<float>());
+    low_rank.project();
+    if (bucket_->fusion_.flow) bucket_->Pack(flat_, SmallOnes());
+    TransferFactor(low_rank.p, bucket_->p_, &Step::Back);
+  }
+
+  void Back() {
+    const LowRank& low_rank = bucket_->low_rank_;
+    if (!IsFinite(low_rank.p, bucket_->p_)) return Spoil();
+    low_rank.back();
+    TransferFactor(low_rank.q, bucket_->q_, &Step::Expand);
+  }
+
+  void Expand() {
+    const LowRank& low_rank = bucket_->low_rank_;
+    if (!IsFinite(low_rank.q, bucket_->q_)) return Spoil();
+    low_rank.expand();
+    if (bucket_->fusion_.flow) bucket_->Unpack(SmallOnes(), flat_);
+    // A gradient and a residual that fit can make a result that does not.
+    if (bucket_->dtype_ == DType::kFloat16) {
+      for (const Span& span : bucket_->all_) {
+        const bool finite = ActiveKernels().finite(At(span.offset), bucket_->dtype_, size_t(span.count));
+        if (!finite) return Spoil();
+      }
+    }
+    low_rank.keep();
+    ended_ = true;
+  }
+
+  void TransferFactor(const std::shared_ptr<Flow>& flow, const Buffer& factor, void (Step::*next)()) {
+    PushMode mode;
+    mode.keep = false;
+    Transfer({{flow, factor.data, factor.data, 0}}, mode, next);
+  }
+
+  static bool IsFinite(const std::shared_ptr<Flow>& flow, const Buffer& factor) {
+    return ActiveKernels().finite(factor.data, DType::kFloat32, size_t(flow->elements()));
+  }
+
+  /// Where small gradients lie behind P.
+  uint8_t* SmallOnes() const {
+    int64_t count = 0;
+    for (const Span& span : bucket_->fusion_.spans) count += span.count;
+    return bucket_->p_.data + (bucket_->low_rank_.p->elements() - count) * int64_t(sizeof(float));
+  }
+
+  uint8_t* At(int64_t element) const { return flat_ + element * int64_t(SizeOf(bucket_->dtype_)); }
+
+  const std::shared_ptr<Bucket> bucket_;
+  uint8_t* const flat_;
+  int* const result_;
+  const Done done_;
+  std::vector<Chunk> chunks_;
+  std::atomic<int64_t> left_{0};
+  const std::shared_ptr<std::atomic<bool>> spoilt_ = std::make_shared<std::atomic<bool>>(false);
+  Buffer packed_;
+  std::string error_;
+  bool ended_ = false;  ///< all has been done
+};
+
+void Bucket::Run(void* flat, int* spoilt, Done done) {
+  std::make_shared<Step>(shared_from_this(), static_cast<uint8_t*>(flat), spoilt,
+                         store_->Counted(std::move(done)))
+      ->Begin();
+}
+
+}  // namespace hipress

@@ -1,0 +1,90 @@
+/*!
+ * \file bucket.h
+ * \brief Gradients that become ready together, as one flat tensor: synchronised in one call.
+ *
+ * Large gradients travel in place, each by its own key. Small ones are packed into a fusion buffer, which
+ * is one key. Matrices may travel as their two factors (PowerSGD), one after the other. A step ends for
+ * the whole bucket at once, and so does what it remembers: if any worker's gradient has a NaN or Inf, all
+ * results of the bucket are NaN on every worker, and nothing of the step stays behind.
+ */
+#ifndef HIPRESS_KVSTORE_BUCKET_H_
+#define HIPRESS_KVSTORE_BUCKET_H_
+
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "kvstore/kvstore_dist.h"
+
+namespace hipress {
+
+class Bucket : public std::enable_shared_from_this<Bucket> {
+ public:
+  /// Elements [offset, offset + count) of the flat tensor.
+  struct Span {
+    int64_t offset;
+    int64_t count;
+  };
+  /// A gradient that travels in place; its first element is `offset` of the flat tensor.
+  struct Key {
+    std::shared_ptr<Flow> flow;
+    int64_t offset;
+  };
+  /// Gradients that travel one behind the other in a buffer of their own, of the flow's type.
+  struct Fusion {
+    std::shared_ptr<Flow> flow;
+    std::vector<Span> spans;
+  };
+  /// Matrices that travel as factors: P, with the fusion buffer's gradients behind it, and then Q.
+  struct LowRank {
+    std::shared_ptr<Flow> p, q;
+    /// Where to find the gradients, P and Q in what follows.
+    std::function<void(uint8_t* flat, float* p, float* q)> bind;
+    std::function<void()> project;  ///< makes P
+    std::function<void()> back;     ///< makes Q of P's sum
+    std::function<void()> expand;   ///< makes gradients of both sums
+    std::function<void()> keep;     ///< remembers what this step has left unsent
+  };
+
+  /// \param dtype of the flat tensor
+  /// \param all spans of all its gradients
+  Bucket(KVStoreDist* store, DType dtype, std::vector<Span> all);
+
+  // What travels; before the first Run.
+  void Add(Key key) { keys_.push_back(std::move(key)); }
+  void Set(Fusion fusion) { fusion_ = std::move(fusion); }
+  void Set(LowRank low_rank);
+
+  /*!
+   * \brief Replaces the gradients in `flat` by their sums, or means. Asynchronous.
+   * \param spoilt set to 1 if results are NaN because of a NaN or Inf; valid until `done`
+   * \param done when all is over, with the first error. A step of low rank, or with momentum, must not
+   *        begin before the one before is over
+   */
+  void Run(void* flat, int* spoilt, Done done);
+
+ private:
+  class Step;
+  /// A part of what is looked through before anything is encoded.
+  struct Chunk {
+    const Key* key;     ///< with momentum, or null
+    int32_t partition;  ///< of the key
+    Span span;          ///< else
+  };
+
+  void Pack(const uint8_t* flat, uint8_t* buffer) const;
+  void Unpack(const uint8_t* buffer, uint8_t* flat) const;
+  std::vector<Chunk> Chunks() const;
+
+  KVStoreDist* const store_;
+  const DType dtype_;
+  const std::vector<Span> all_;
+  std::vector<Key> keys_;
+  Fusion fusion_;
+  LowRank low_rank_;
+  Buffer p_, q_;
+};
+
+}  // namespace hipress
+
+#endif  // HIPRESS_KVSTORE_BUCKET_H_
