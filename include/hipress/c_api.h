@@ -93,65 +93,6 @@ HIPRESS_API int HipressCodecSetState(HipressCodecHandle codec, const char* name,
 HIPRESS_API int HipressCodecGetStep(HipressCodecHandle codec, uint64_t* step, uint32_t* stream);
 HIPRESS_API int HipressCodecSetStep(HipressCodecHandle codec, uint64_t step, uint32_t stream);
 
-/* ---- Tasks: many of the above in one call ------------------------------------------------------- */
-
-/*! \brief A task's operation. "from", "to", ... are fields of HipressTask; `count` elements each. */
-enum HipressTaskOp {
-  HIPRESS_TASK_ENCODE = 0,       /* from * factor into slots[0]; a factor that is not 1 is multiplied
-                                    into `from` itself, which is float32 then */
-  HIPRESS_TASK_DECODE = 1,       /* slots[0] into to */
-  HIPRESS_TASK_DECODE_SUM = 2,   /* the sum of all slots into to, float32 */
-  HIPRESS_TASK_DECODE_BYTES = 3, /* the payload of `bytes` bytes at `from` into to */
-  HIPRESS_TASK_COPY = 4,         /* from * factor into to */
-  HIPRESS_TASK_ADD = 5,          /* to += from * factor */
-  HIPRESS_TASK_ADD_FINITE = 6,   /* the same; ends the list if `to` has a NaN or Inf then */
-  HIPRESS_TASK_KEEP = 7,         /* writes the payload in slots[0] to `from`; bytes = its size, or -1
-                                    if `to`, which it was decoded into, has a NaN or Inf */
-  HIPRESS_TASK_PASS_ON = 8       /* the payload in slots[0], as it is, into slots[1] */
-};
-
-/*!
- * \brief Place `index` in the table of payloads of a message that lies in memory: int64 magic, total
- *        bytes, digest of what it is about, flags, number of payloads; then (offset, bytes) of each;
- *        then the payloads, at multiples of 64 bytes.
- */
-typedef struct HipressSlot {
-  void* message;
-  int64_t index;
-} HipressSlot;
-
-/*! \brief Types are dtypes; `wire` is that from which an uncompressed payload was encoded. */
-typedef struct HipressTask {
-  int64_t op;
-  HipressCodecHandle codec;
-  int64_t wire;
-  int64_t count;
-  void* from;
-  int64_t from_type;
-  void* to;
-  int64_t to_type;
-  double factor; /* rounded to float32 */
-  int64_t bytes;
-  const HipressSlot* slots;
-  int64_t num_slots;
-} HipressTask;
-
-/*!
- * \brief Does the tasks one after the other; those with a count of 0 it leaves out.
- * \param done how many: all, or those before an ADD_FINITE whose sum has a NaN or Inf
- */
-HIPRESS_API int HipressRunTasks(HipressTask* tasks, int64_t num, int64_t* done);
-
-/*!
- * \brief Whether what came is a message that tasks can take payloads from. One with a flag has none,
- *        whatever its table says.
- * \param capacity bytes in memory at `message`
- * \param digest, count what it must say that it is about, and of how many payloads
- * \param wrong empty, or what is wrong with it
- */
-HIPRESS_API int HipressCheckMessage(const void* message, int64_t capacity, int64_t digest,
-                                    int64_t count, const char** wrong);
-
 /* ---- Low rank: PowerSGD's work on one rank --------------------------------------------------------- */
 
 /*!
@@ -357,11 +298,13 @@ typedef struct HipressSpan {
  * \param dtype of the flat tensor
  * \param all spans of all gradients
  * \param offsets where in the flat tensor each key's gradient begins
+ * \param checked 1: if a gradient of any worker has a NaN or Inf, all results are NaN on all workers, and
+ *        the step is left out of what is remembered; 0: it takes its natural way
  */
 HIPRESS_API int HipressBucketCreate(HipressNodeHandle node, int dtype, const HipressSpan* all,
                                     int64_t num_all, const uint64_t* keys, const int64_t* offsets,
                                     int64_t num_keys, uint64_t fusion, const HipressSpan* fused,
-                                    int64_t num_fused, HipressBucketHandle* out);
+                                    int64_t num_fused, int checked, HipressBucketHandle* out);
 /*!
  * \brief Matrices of the bucket travel as factors: all P by key `p`, with the fused gradients behind it
  *        (`fusion` is `p` then), and all Q by key `q`; both float32.
@@ -373,10 +316,7 @@ HIPRESS_API int HipressBucketSetLowRank(HipressBucketHandle bucket, HipressNodeH
                                         const int64_t* offsets, int64_t num);
 /*!
  * \brief Replaces the gradients in `flat` by their sums, or means. Asynchronous.
- *
- * If a gradient of any worker has a NaN or Inf, all results are NaN on all workers, and this step is left
- * out of what is remembered.
- * \param spoilt 1 if so, else 0; set before `done`
+ * \param spoilt 1 if all results are NaN because of a NaN or Inf, else 0; set before `done`
  */
 HIPRESS_API int HipressBucketRun(HipressBucketHandle bucket, void* flat, int* spoilt, HipressDone done,
                                  void* context);

@@ -241,10 +241,6 @@ class Compressor:
     def stream(self, value: int) -> None:
         self._set_steps(self.step, value)
 
-    def skip(self) -> None:
-        """Lets a step pass without a gradient: the next one's random numbers are another step's."""
-        self._set_steps(self.step + 1, self.stream)
-
     def state_dict(self) -> dict[str, Any]:
         """All that the next encode depends on, for a checkpoint.
 

@@ -6,35 +6,23 @@ flag); MXNet arrays and futures are the front ends' business.
 
 from __future__ import annotations
 
-import contextlib
 import ctypes
 import enum
-import json
 import os
-from collections.abc import Callable, Iterator, Sequence
-from ctypes import byref, c_char_p, c_int, c_int64, c_uint32, c_void_p
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Sequence
+from ctypes import byref, c_int64, c_uint32, c_void_p
 
 import numpy as np
 
-from hipress._lib import (
-    POINTER,
-    Controller,
-    Updater,
-    check_call,
-    lib,
-)
+from hipress._lib import POINTER, Controller, Updater, lib
 from hipress.casync import Graph, flatten
 from hipress.casync.graph import Role, worker
 from hipress.group import Group
 from hipress.key_graphs import AUTO, KeyGraphs
+from hipress.member import Member
 from hipress.operations import HipressError, Operations, Pending, memory_of
-from hipress.process_end import ProcessEnd
 from hipress.secopa.auto import FIRST_KEY, AutoPlan
 from hipress.settings import pairs
-
-if TYPE_CHECKING:
-    from typing_extensions import Self
 
 
 class Later(enum.Enum):
@@ -54,20 +42,15 @@ _AUTO_IS_SYNC = (
 )
 
 
-class Node:
-    """This process as a member of the job that the DMLC_* environment describes.
-
-    Creating it joins the job and blocks until everybody is there. In a ``with`` statement it leaves
-    at the end of the block, in peace or, after an exception, as a failure; otherwise when the
-    process ends, in the same two ways (:mod:`hipress.process_end`).
+class Node(Member):
+    """This process as a member of the job that the DMLC_* environment describes: a worker with its
+    store, a server or a scheduler.
 
     :raises HipressError: in one sentence, if the environment is wrong or somebody is missing
     """
 
     def __init__(self) -> None:
-        self._handle = c_void_p()
-        self._check(lib.HipressStart(byref(self._handle)))
-        self._end = ProcessEnd(self, self.exits_at_once)
+        super().__init__()
         self._updater = None
         self._operations = Operations()
         self.auto: AutoPlan | None = None
@@ -81,146 +64,6 @@ class Node:
             self._check(code)
             with self._sentences():
                 self._graphs = KeyGraphs(*self._group_size())
-
-    Error: type[Exception] = HipressError
-    """What this node raises."""
-    exits_at_once = False
-    """Whether a process whose node has failed skips what it would still do at its exit."""
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
-        well = error is None or (isinstance(error, SystemExit) and error.code in (None, 0))
-        if not well:
-            self.abort()
-        elif not self._end.left:  # the block may have called stop() itself
-            try:
-                self.leave()
-            except BaseException:
-                self.abort()
-                raise
-
-    def _check(self, code: int) -> None:
-        check_call(code, self.Error)
-
-    @contextlib.contextmanager
-    def _sentences(self) -> Iterator[None]:
-        """Turns ValueErrors into this node's errors."""
-        try:
-            yield
-        except ValueError as error:
-            raise self.Error(str(error)) from error
-
-    # ---- Who we are ----
-
-    @property
-    def handle(self) -> c_void_p:
-        """The HipressNodeHandle, for native front ends."""
-        return self._handle
-
-    @property
-    def role(self) -> str:
-        """ "worker", "server" or "scheduler"."""
-        role = c_char_p()
-        self._check(lib.HipressRole(self._handle, byref(role)))
-        return role.value.decode()
-
-    @property
-    def rank(self) -> int:
-        """Rank among the nodes of this role, from 0."""
-        rank = c_int()
-        self._check(lib.HipressRank(self._handle, byref(rank)))
-        return rank.value
-
-    def _group_size(self) -> tuple[int, int]:
-        workers, servers = c_int(), c_int()
-        self._check(lib.HipressGroupSize(self._handle, byref(workers), byref(servers)))
-        return workers.value, servers.value
-
-    @property
-    def num_workers(self) -> int:
-        """Workers in the job."""
-        return self._group_size()[0]
-
-    @property
-    def num_servers(self) -> int:
-        """Servers in the job."""
-        return self._group_size()[1]
-
-    @property
-    def timeout(self) -> int:
-        """For how many seconds a wait for other nodes may last (``HIPRESS_TIMEOUT``)."""
-        seconds = c_int()
-        self._check(lib.HipressTimeout(self._handle, byref(seconds)))
-        return seconds.value
-
-    def num_dead_node(self, node_id: int = 7) -> int:
-        """Dead nodes in a group: ``node_id`` adds 1 (scheduler), 2 (servers), 4 (workers).
-
-        A node that has left as a failure counts itself.
-        """
-        number = c_int()
-        self._check(lib.HipressNumDeadNode(self._handle, node_id, byref(number)))
-        return number.value
-
-    def left(self) -> str:
-        """Who has left in peace: "worker 0 and worker 2"; empty if nobody has.
-
-        Servers and the scheduler know of all workers, a worker of those it was linked with.
-        """
-        names = c_char_p()
-        self._check(lib.HipressLeft(self._handle, byref(names)))
-        return names.value.decode()
-
-    def failure(self) -> str:
-        """Why every operation of this worker fails from now on; empty while none does."""
-        sentence = c_char_p()
-        self._check(lib.HipressFailure(self._handle, byref(sentence)))
-        return sentence.value.decode()
-
-    def stats(self) -> dict[str, int]:
-        """Counters of the transport and, on a worker, of the store; all in bytes or messages.
-
-        ``pushed_bytes`` and ``pulled_bytes`` are what went over the wire, headers included;
-        ``pushed_raw_bytes`` and ``pulled_raw_bytes`` what it would have been uncompressed.
-        """
-        text = c_char_p()
-        self._check(lib.HipressStats(self._handle, byref(text)))
-        return json.loads(text.value)
-
-    # ---- Leaving ----
-
-    def leave(self) -> None:
-        """Waits until all that this node has begun is over, then leaves in peace.
-
-        :raises HipressError: if that cannot be waited for, as somebody died; the node has not left
-        """
-        self.settle()
-        self.stop()
-
-    def settle(self) -> None:
-        """Blocks until what this node has begun is over, before it leaves in peace."""
-        if self.role == "worker":
-            self.wait_all()
-
-    def stop(self) -> None:
-        """Leaves in peace, at once. A forked child of the process that joined does nothing."""
-        if self._end.leave():
-            self.disconnect()
-            self._check(lib.HipressStop(self._handle))
-
-    def abort(self, status: int = 1) -> None:
-        """Leaves as a failure: the other nodes get an error that names this one.
-
-        :param status: what the process is to exit with, if it :attr:`exits_at_once`
-        """
-        if self._end.leave(status):
-            self.disconnect()
-            self._check(lib.HipressAbort(self._handle))
-
-    def disconnect(self) -> None:
-        """Takes native front ends off the node, just before it leaves."""
 
     # ---- A worker's store ----
 

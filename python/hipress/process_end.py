@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from types import TracebackType
 
-    from hipress.node import Node
+    from hipress.member import Member
 
 
 class ProcessEnd:
@@ -28,7 +28,7 @@ class ProcessEnd:
         never end in a framework that waits for others
     """
 
-    def __init__(self, node: Node, at_once: bool) -> None:
+    def __init__(self, node: Member, at_once: bool) -> None:
         self._node = node
         self._at_once = at_once
         self._pid = os.getpid()

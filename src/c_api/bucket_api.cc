@@ -99,12 +99,12 @@ int HipressSetMomentum(HipressNodeHandle node, uint64_t key, const float* values
 
 int HipressBucketCreate(HipressNodeHandle node, int dtype, const HipressSpan* all, int64_t num_all,
                         const uint64_t* keys, const int64_t* offsets, int64_t num_keys,
-                        uint64_t fusion, const HipressSpan* fused, int64_t num_fused,
+                        uint64_t fusion, const HipressSpan* fused, int64_t num_fused, int checked,
                         HipressBucketHandle* out) {
   API_BEGIN();
   KVStoreDist& store = node->AsWorker();
   const DType type = DTypeFromFlag(dtype);
-  auto bucket = std::make_shared<Bucket>(&store, type, Spans(all, num_all));
+  auto bucket = std::make_shared<Bucket>(&store, type, Spans(all, num_all), checked != 0);
   for (int64_t i = 0; i < num_keys; ++i) bucket->Add({store.KeyOf(keys[i]), offsets[i]});
   if (num_fused > 0) bucket->Set(Bucket::Fusion{store.KeyOf(fusion), Spans(fused, num_fused)});
   *out = new HipressBucket{std::move(bucket), type};

@@ -14,8 +14,8 @@ constexpr int kFusionPriority = 1;
 
 }  // namespace
 
-Bucket::Bucket(KVStoreDist* store, DType dtype, std::vector<Span> all)
-    : store_(store), dtype_(dtype), all_(std::move(all)) {}
+Bucket::Bucket(KVStoreDist* store, DType dtype, std::vector<Span> all, bool checked)
+    : store_(store), dtype_(dtype), all_(std::move(all)), checked_(checked) {}
 
 void Bucket::Set(LowRank low_rank) {
   low_rank_ = std::move(low_rank);
@@ -45,6 +45,7 @@ void Bucket::Unpack(const uint8_t* buffer, uint8_t* flat) const {
 
 std::vector<Bucket::Chunk> Bucket::Chunks() const {
   std::vector<Chunk> chunks;
+  if (!checked_) return chunks;
   bool momentum = false;
   for (const Key& key : keys_) {
     if (key.flow->momentum() == nullptr) continue;
@@ -137,10 +138,14 @@ class Bucket::Step : public std::enable_shared_from_this<Step> {
       bucket_->Pack(flat_, packed_.data);
       transfers.push_back({fusion.flow, packed_.data, packed_.data, kFusionPriority});
     }
-    for (const Key& key : bucket_->keys_) {
-      transfers.push_back({key.flow, At(key.offset), At(key.offset), 0});
-    }
+    AddKeys(&transfers);
     Transfer(transfers, mode, &Step::Finish);
+  }
+
+  void AddKeys(std::vector<KVStoreDist::Transfer>* transfers) const {
+    for (const Key& key : bucket_->keys_) {
+      transfers->push_back({key.flow, At(key.offset), At(key.offset), 0});
+    }
   }
 
   /// `next` when all is there; nothing if the job has failed.
@@ -179,14 +184,16 @@ class Bucket::Step : public std::enable_shared_from_this<Step> {
     low_rank.bind(flat_, bucket_->p_.as<float>(), bucket_->q_.as<float>());
     low_rank.project();
     if (bucket_->fusion_.flow) bucket_->Pack(flat_, SmallOnes());
-    TransferFactor(low_rank.p, bucket_->p_, &Step::Back);
+    std::vector<KVStoreDist::Transfer> transfers = {WithFactor(low_rank.p, bucket_->p_)};
+    AddKeys(&transfers);
+    Transfer(transfers, Uncompressed(), &Step::Back);
   }
 
   void Back() {
     const LowRank& low_rank = bucket_->low_rank_;
     if (!IsFinite(low_rank.p, bucket_->p_)) return Spoil();
     low_rank.back();
-    TransferFactor(low_rank.q, bucket_->q_, &Step::Expand);
+    Transfer({WithFactor(low_rank.q, bucket_->q_)}, Uncompressed(), &Step::Expand);
   }
 
   void Expand() {
@@ -205,10 +212,14 @@ class Bucket::Step : public std::enable_shared_from_this<Step> {
     ended_ = true;
   }
 
-  void TransferFactor(const std::shared_ptr<Flow>& flow, const Buffer& factor, void (Step::*next)()) {
+  static KVStoreDist::Transfer WithFactor(const std::shared_ptr<Flow>& flow, const Buffer& factor) {
+    return {flow, factor.data, factor.data, kFusionPriority};
+  }
+
+  static PushMode Uncompressed() {
     PushMode mode;
     mode.keep = false;
-    Transfer({{flow, factor.data, factor.data, 0}}, mode, next);
+    return mode;
   }
 
   static bool IsFinite(const std::shared_ptr<Flow>& flow, const Buffer& factor) {

@@ -48,7 +48,8 @@ class Bucket : public std::enable_shared_from_this<Bucket> {
 
   /// \param dtype of the flat tensor
   /// \param all spans of all its gradients
-  Bucket(KVStoreDist* store, DType dtype, std::vector<Span> all);
+  /// \param checked whether it is looked through for a NaN or Inf before anything is encoded
+  Bucket(KVStoreDist* store, DType dtype, std::vector<Span> all, bool checked);
 
   // What travels; before the first Run.
   void Add(Key key) { keys_.push_back(std::move(key)); }
@@ -79,6 +80,7 @@ class Bucket : public std::enable_shared_from_this<Bucket> {
   KVStoreDist* const store_;
   const DType dtype_;
   const std::vector<Span> all_;
+  const bool checked_;
   std::vector<Key> keys_;
   Fusion fusion_;
   LowRank low_rank_;

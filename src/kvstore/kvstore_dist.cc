@@ -35,7 +35,11 @@ KVStoreDist::KVStoreDist(JobOptions options)
 
 KVStoreDist::~KVStoreDist() { Stop(); }
 
-void KVStoreDist::Start() { postoffice_.Start(this); }
+void KVStoreDist::Start() {
+  postoffice_.Start(this);
+  // Without servers workers hear of each other's failures by way of worker 0, before the first key, too.
+  if (postoffice_.num_servers() == 0) LinkPeers({Worker(0)});
+}
 
 void KVStoreDist::Stop() {
   Drain();
@@ -298,6 +302,10 @@ void KVStoreDist::OnMessage(NodeId from, Message message) {
       OnInitRequest({from, header, InitKeyBody::Unpack(message.payload).name}, header.key);
       break;
     case MessageKind::kCommand: {  // of a worker that asks whether the link between us is there
+      {
+        std::lock_guard<std::mutex> lock(mutex_);
+        linked_.insert(from);
+      }
       Message reply;
       reply.header.kind = uint16_t(MessageKind::kReply);
       reply.header.iteration = header.iteration;

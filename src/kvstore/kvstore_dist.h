@@ -168,7 +168,8 @@ class KVStoreDist : public PostofficeReceiver, public FlowHost {
   void InitAmongWorkers(const std::shared_ptr<Flow>& flow, const void* data, uint64_t digest);
   /// Waits until all workers have begun this key, and agree on it.
   void AgreeAmongWorkers(const Flow& flow, uint64_t digest);
-  void LinkPeers(const Program& program);
+  /// Connects to these workers, and watches from now on what becomes of keys without servers.
+  void LinkPeers(std::set<NodeId> peers);
   void OnInitRequest(InitRequest request, uint64_t key);
   void Push(const std::shared_ptr<Flow>& flow, const void* gradient, int priority, Done done,
             PushMode mode);

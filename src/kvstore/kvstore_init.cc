@@ -9,6 +9,18 @@
 #include "kvstore/kvstore_dist.h"
 
 namespace hipress {
+namespace {
+
+/// Whom a worker's program exchanges messages with, and who decides on keys.
+std::set<NodeId> PeersOf(const Program& program) {
+  std::set<NodeId> peers = {Worker(0)};
+  for (const Task& task : program.tasks()) {
+    if (task.op == Op::kSend || task.op == Op::kRecv) peers.insert(task.peer);
+  }
+  return peers;
+}
+
+}  // namespace
 
 void KVStoreDist::Init(uint64_t key, const std::string& name, const void* data, int64_t n,
                        DType dtype, const std::string& graph, const Programs& programs) {
@@ -130,7 +142,7 @@ void KVStoreDist::InitAmongWorkers(const std::shared_ptr<Flow>& flow, const void
 
 void KVStoreDist::AgreeAmongWorkers(const Flow& flow, uint64_t digest) {
   const NodeId self = postoffice_.self();
-  LinkPeers(flow.program());
+  LinkPeers(PeersOf(flow.program()));
   std::future<Reply> reply;
   Message request = InitMessage(flow, digest, NewRequest(&reply), {});
   if (self == Worker(0)) {
@@ -179,12 +191,8 @@ void KVStoreDist::DropKey(uint64_t key) {
   owners_.erase(key);
 }
 
-void KVStoreDist::LinkPeers(const Program& program) {
+void KVStoreDist::LinkPeers(std::set<NodeId> peers) {
   const NodeId self = postoffice_.self();
-  std::set<NodeId> peers = {Worker(0)};
-  for (const Task& task : program.tasks()) {
-    if (task.op == Op::kSend || task.op == Op::kRecv) peers.insert(task.peer);
-  }
   peers.erase(self);
   for (NodeId peer : peers) {
     {

@@ -10,6 +10,8 @@ Layout (``src/casync/program.cc`` reads it)::
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
 from hipress.casync.graph import Graph, Node
@@ -17,11 +19,17 @@ from hipress.casync.graph import Graph, Node
 VERSION = 2
 
 
-def flatten(graph: Graph, node: Node) -> np.ndarray:
-    """``node``'s program as a one-dimensional int64 array."""
+def flatten(
+    graph: Graph, node: Node, at: Callable[[int], int] = lambda element: element
+) -> np.ndarray:
+    """``node``'s program as a one-dimensional int64 array.
+
+    :param at: where in the gradient's memory an element of the gradient is, in elements; those of
+        one partition lie behind one another
+    """
     tasks = graph.tasks.get(node, [])
     head = [VERSION, int(graph.per_worker), len(graph.partitions), len(tasks)]
-    partitions = [field for p in graph.partitions for field in (p.offset, p.count)]
+    partitions = [field for p in graph.partitions for field in (at(p.offset), p.count)]
     rows: list[int] = []
     inputs: list[int] = []
     for task in tasks:

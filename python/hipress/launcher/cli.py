@@ -6,9 +6,11 @@ import argparse
 import os
 import sys
 
+from hipress.addresses import towards
+
 from . import local, mpi, ssh
 from .errors import LaunchError
-from .hostfile import Host, interface_address, is_loopback, read_hostfile, resolve, source_address
+from .hostfile import Host, interface_address, is_loopback, read_hostfile, resolve
 from .job import Job, check_port, check_script, free_port, parse_env, parse_pairs
 from .output import Printer
 from .runner import Runner, Task
@@ -227,7 +229,7 @@ def root_address(args: argparse.Namespace, launcher: str, hosts: list[Host]) -> 
     if addresses and not remote:
         return addresses[0]
     # Without a host file: the default route (an address for documentation, nothing is sent).
-    return source_address(remote[0] if remote else "192.0.2.1")
+    return towards(remote[0] if remote else "192.0.2.1")
 
 
 def main(argv: list[str] | None = None) -> int:

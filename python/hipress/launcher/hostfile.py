@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import ipaddress
-import os
 import re
 import socket
 from dataclasses import dataclass
 
-from hipress import files
+from hipress import addresses, files
 
 from .errors import LaunchError
 
@@ -97,33 +96,13 @@ def is_loopback(address: str) -> bool:
     return ipaddress.ip_address(address.partition("%")[0]).is_loopback
 
 
-def source_address(target: str) -> str:
-    """This machine's address on the route to ``target``. Sends nothing."""
-    family = socket.AF_INET6 if ":" in target else socket.AF_INET
-    with socket.socket(family, socket.SOCK_DGRAM) as probe:
-        try:
-            probe.connect((target, 9))
-            return str(probe.getsockname()[0])
-        except OSError:
-            return "127.0.0.1"
-
-
 def interface_address(name: str) -> str:
     """The IPv4 address of a network interface.
 
     Raises:
         LaunchError: listing the interfaces there are.
     """
-    import fcntl
-    import struct
-
-    siocgifaddr = 0x8915
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
-        try:
-            request = struct.pack("256s", os.fsencode(name)[:15])
-            return socket.inet_ntoa(fcntl.ioctl(probe, siocgifaddr, request)[20:24])
-        except OSError as error:
-            known = ", ".join(entry[1] for entry in socket.if_nameindex())
-            raise LaunchError(
-                f"no IPv4 address on network interface '{name}'; this machine has {known}"
-            ) from error
+    try:
+        return addresses.of_interface(name)
+    except ValueError as error:
+        raise LaunchError(str(error)) from error

@@ -31,15 +31,12 @@ from torch._C._distributed_c10d import _create_work_from_future
 
 from hipress.compression import Compressor
 from hipress.torch.device import check_type
+from hipress.torch.dtypes import FLAGS
 from hipress.torch.settings import MIN_SIZE, Settings
 from hipress.torch.staging import KINDS
 from hipress.torch.start import start
 from hipress.torch.stats import Stats, too_small
 from hipress.torch.synchronizer import Synchronizer
-from hipress.torch.tasks import FLAGS
-
-_SLOTS = 4
-"""All-reduces of one size that may be in flight: each has buffers of its own."""
 
 
 def _environment(name: str, other: str = "", default: str = "") -> str:
@@ -87,8 +84,6 @@ class HipressProcessGroup(dist.ProcessGroup):
             self._register_backend(torch.device(device), dist.ProcessGroup.BackendType.GLOO, below)
         self._set_default_backend(dist.ProcessGroup.BackendType.GLOO)
         self._synchronizers: dict[tuple[torch.device | None, bool], Synchronizer] = {}
-        self._calls: dict[tuple, int] = {}
-        self._running: dict[tuple, threading.Event] = {}
         self._stats, self._counting = Stats(), threading.Lock()
 
     def getBackendName(self) -> str:  # noqa: N802, overrides C++
@@ -171,15 +166,9 @@ class HipressProcessGroup(dist.ProcessGroup):
 
     def _compressed(self, tensor: torch.Tensor, average: bool) -> dist.Work:
         count, synchronizer = tensor.numel(), self._synchronizer(tensor, average)
-        kind = (count, tensor.dtype, average)
-        call = self._calls[kind] = self._calls.get(kind, -1) + 1
-        slot = (*kind, call % _SLOTS)
-        before, done = self._running.get(slot), threading.Event()
-        self._running[slot] = done
         result = synchronizer.engine.staging(tensor.device).future()
 
         def finish(ready: torch.futures.Future) -> None:
-            done.set()
             try:
                 ready.value()
             except Exception as error:
@@ -188,10 +177,7 @@ class HipressProcessGroup(dist.ProcessGroup):
                 result.set_result([tensor])
 
         future = synchronizer.synchronize(
-            tensor.detach().view(-1),
-            ((f"{count}.{call % _SLOTS}", 0, count),),
-            f"all-reduce of {count} elements",
-            after=before,
+            tensor.detach().view(-1), ((f"{count}", 0, count),), f"all-reduce of {count} elements"
         )
         future.add_done_callback(finish)
         return _create_work_from_future(result)

@@ -18,13 +18,15 @@ from hipress.compll.cuda import Algorithm, DecodeCall
 from hipress.torch.device import Device, exchange
 from hipress.torch.device_calls import Batch, Copy, Decoder, Encoder, Input
 from hipress.torch.layout import Gradient, Layout, PassedOn, Slot
-from hipress.torch.message import OVERFLOW
 from hipress.torch.places import OWN, Codecs, Places
 from hipress.torch.schedule import Value
 
 BATCHED = 64 * 1024
 """Elements of the largest partition that one block of threads encodes or decodes, while others do
 with others. A guess: no GPU has measured it."""
+
+OVERFLOW = 1
+"""Flag: a gradient of some rank has a NaN or an Inf, so the result is NaN everywhere."""
 
 REFUSED = 2
 """Flag: a payload or a message was refused. Greater than OVERFLOW, so that of two the worse holds.

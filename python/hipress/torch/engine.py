@@ -1,81 +1,211 @@
-"""Runs plans on a process group: several buckets at a time, in threads of its own."""
+"""The native engine as the ranks of a process group use it: keys, failures, GPU staging.
+
+A gradient that is synchronised is a key, a bucket of them one call
+(:mod:`hipress.torch.host_bucket`). Everything between that call and the future's completion runs in
+the library's threads; no thread of Python's waits for the network.
+"""
 
 from __future__ import annotations
 
 import atexit
 import contextlib
+import ctypes
 import datetime
+import itertools
+import logging
 import queue
+import re
 import threading
 import time
 import uuid
-import weakref
-from collections.abc import Callable
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
 
+import numpy as np
 import torch
 import torch.distributed as dist
-from torch.distributed import distributed_c10d
 
-from hipress.torch.message import Message
-from hipress.torch.notice import Notice
-from hipress.torch.plan import Plan
+from hipress._lib import Done, check_call, lib
+from hipress.compression import Compressor
+from hipress.operations import HipressError as NodeError
+from hipress.torch.job import join
 from hipress.torch.staging import Host, backend, staging
 
-if TYPE_CHECKING:
-    from hipress.torch.low_rank_plan import LowRankPlan
+_PATIENCE = 2.0
+"""Seconds in which the engine hears of a death that another connection has told of."""
 
-IN_FLIGHT = 4
-"""Buckets that are synchronised at a time, each with small gradients beside the large ones."""
-
-_AHEAD = 2
-"""Stages of a plan whose messages may come before they are asked for; to ask for all of them first
-would delay the first that is sent."""
-
-_NEVER_SENT = 1 << 30
-"""A tag that no message has."""
-
-_LOOK = 1.0
-"""Seconds between looks at whether another rank has given up, where no connection tells."""
+_log = logging.getLogger("hipress")
 
 
 class HipressError(RuntimeError):
     """A collective operation has failed; the sentence says on account of whom."""
 
 
-class Engine:
-    """Exchanges messages with the other ranks of a group.
+class Place(NamedTuple):
+    """How one task of a rank's program encodes: HipressPlace in c_api.h."""
 
-    :param group: the user's; the messages go over connections of their own between its ranks, so
-        that they can neither be taken for the user's nor wait for them
+    task: int
+    codec: Compressor
+    wire: int
+    factor: float
+
+
+_PLACE = np.dtype([("task", "i8"), ("codec", "u8"), ("wire", "i8"), ("factor", "f8")])
+_running: dict[int, Callable[[str | None], None]] = {}
+_numbers = itertools.count(1)
+
+
+@Done
+def _on_done(context: int, error: bytes | None) -> None:
+    """Called by the library's threads when an operation is over."""
+    _running.pop(context)(None if error is None else error.decode("utf-8", "replace"))
+
+
+class Engine:
+    """This rank's part of the job that the ranks of a process group make.
+
+    To be made on all ranks together; :func:`engine_of` does.
+
+    :param name: of the job, the same on all ranks, and no other job's
     :param timeout: seconds that a step waits for another rank
+    :raises HipressError: if a rank is missing
     """
 
-    def __init__(self, group: dist.ProcessGroup, timeout: float) -> None:
+    def __init__(self, group: dist.ProcessGroup, timeout: float, name: str) -> None:
         self.rank, self.world_size = dist.get_rank(group), dist.get_world_size(group)
-        self.timeout = timeout
+        self.timeout, self.name = timeout, name
         self._ranks = dist.get_process_group_ranks(group)
         self._users, self._stagings = group, {}
-        self._group = self._notice = None
-        if self.world_size > 1:
-            names: list = [None] * self.world_size
-            dist.all_gather_object(names, uuid.uuid4().hex, group=group)
-            store = dist.PrefixStore(f"hipress/{names[0]}", distributed_c10d._get_default_store())
-            self._notice = Notice(store, self.rank)
-            self._group = dist.ProcessGroupGloo(
-                store, self.rank, self.world_size, datetime.timedelta(seconds=timeout)
-            )
-        self._tags = 0
-        self.error: HipressError | None = None
         self._failing = threading.Lock()
-        self._jobs: queue.SimpleQueue = queue.SimpleQueue()
-        self._threads: list[threading.Thread] = []
-        _engines.add(self)
+        self.error: HipressError | None = None
+        self._keys = itertools.count(int(name[:7], 16) << 32)
+        self._staged: queue.SimpleQueue | None = None
+        try:
+            self.member = join(group, name, timeout)
+        except NodeError as error:
+            raise HipressError(self.named(str(error))) from error
 
-    def tags(self, plan: Plan | LowRankPlan) -> int:
-        """Tags for a plan's messages: every rank makes its plans in the same order."""
-        first, self._tags = self._tags, self._tags + len(plan.exchanges)
-        return first
+    def named(self, sentence: str) -> str:
+        """A sentence of the library's with the job's ranks as users number them."""
+        text = re.sub(r"\bworker (\d+)", lambda m: f"rank {self._ranks[int(m[1])]}", sentence)
+        # The scheduler is a thread of the first rank's process, and goes with it.
+        text = re.sub(r"\b(the )?scheduler\b", f"rank {self._ranks[0]}", text)
+        return text.replace(" (HIPRESS_TIMEOUT changes this)", "")
+
+    # Keys.
+
+    def add_key(
+        self, name: str, program: np.ndarray, size: int, dtype: int, about: str,
+        places: Sequence[Place], output_factor: float = 1.0, momentum: float = 0.0,
+    ) -> int:  # fmt: skip
+        """Makes a key, on all ranks together and in the same order; returns its number.
+
+        :param program: of this rank, see :func:`hipress.casync.flatten`
+        :param size: elements from the gradient's first to behind its last
+        :param dtype: type flag
+        :param about: must be the same on all ranks
+        :raises HipressError: if it is not, or a rank does not make this key in time
+        """
+        key = next(self._keys)
+        table = np.zeros(len(places), _PLACE)
+        for row, place in zip(table, places):
+            row["task"], row["codec"] = place.task, place.codec._handle.value
+            row["wire"], row["factor"] = place.wire, place.factor
+        self.check(
+            lib.HipressAddKey(
+                self.member.handle, key, name.encode(), size, dtype, about.encode(),
+                program.ctypes.data, len(program), table.ctypes.data, len(table), output_factor,
+                momentum,
+            )
+        )  # fmt: skip
+        return key
+
+    def drop_key(self, key: int) -> None:
+        """Forgets a key that no rank uses any more."""
+        lib.HipressDropKey(self.member.handle, key)
+
+    def momentum(self, key: int, count: int) -> torch.Tensor:
+        """The last result of a key with a shared momentum, float32[count]."""
+        values = torch.empty(count, dtype=torch.float32, device="cpu")
+        self.check(lib.HipressGetMomentum(self.member.handle, key, values.data_ptr()))
+        return values
+
+    def set_momentum(self, key: int, values: torch.Tensor) -> None:
+        """Goes on from this result, float32 in host memory."""
+        values = values.contiguous()
+        self.check(lib.HipressSetMomentum(self.member.handle, key, values.data_ptr()))
+
+    def check(self, code: int) -> None:
+        """:raises HipressError: with what went wrong in a call of the library"""
+        try:
+            check_call(code, HipressError)
+        except HipressError as error:
+            raise HipressError(self.named(str(error))) from None
+
+    # Steps.
+
+    def run(
+        self, bucket: ctypes.c_void_p, address: int, done: Callable[[str | None, bool], None]
+    ) -> None:
+        """Starts a step of a bucket whose flat tensor is at ``address``.
+
+        :param done: called when it is over, in any thread, with the error's sentence and whether
+            the results are NaN because of a NaN or Inf
+        """
+        spoilt, number = ctypes.c_int(), next(_numbers)
+        _running[number] = lambda error: done(error and self.named(error), bool(spoilt.value))
+        lib.HipressBucketRun(bucket, address, ctypes.byref(spoilt), _on_done, number)
+
+    def fail(self, error: Exception | str, what: str) -> HipressError:
+        """Notes a failure, which ends all later steps, here and on the other ranks; returns the
+        first one.
+
+        :param error: a sentence is the library's, which all ranks have heard already
+        :param what: names the bucket, or another thing
+        """
+        with self._failing:
+            if self.error is None:
+                tell = not isinstance(error, str)
+                if not isinstance(error, HipressError):
+                    error = HipressError(f"{what}: {error}" if what else str(error))
+                self.error = error
+                if tell:
+                    sentence = f"worker {self.rank} gave up: {error}"
+                    lib.HipressFailJob(self.member.handle, sentence.encode())
+        return self.error
+
+    def failure(self, seconds: float = 0.0) -> str:
+        """Why no operation can succeed any more; empty if that is not known after so long."""
+        until = time.monotonic() + seconds
+        while True:
+            found = self.member.failure()
+            if found or time.monotonic() >= until:
+                return self.named(found)
+            time.sleep(0.01)
+
+    # What goes by the user's own group.
+
+    def wait(self, work: dist.Work, what: str, device: torch.device) -> None:
+        """Waits for a collective operation of the user's group that all ranks take part in; NCCL's
+        are waited for by the current stream, and NCCL watches them.
+
+        :raises HipressError: if it fails, or takes longer than the timeout
+        """
+        if backend(self._users, device).name() == "nccl":
+            work.wait()
+            return
+        try:
+            work.wait(datetime.timedelta(seconds=self.timeout))
+        except RuntimeError as error:
+            raise HipressError(self.lost(error, what)) from error
+
+    def lost(self, error: Exception, what: str) -> str:
+        """A sentence about a collective operation of the user's group that has failed."""
+        why = self.failure(_PATIENCE) or "a rank has died or is too far behind"
+        first = str(error).splitlines()[0]
+        return f"{what}: {why}: the all-reduce of what goes uncompressed failed ({first})"
+
+    # Gradients on a GPU.
 
     def staging(self, device: torch.device) -> Host:
         """How tensors on ``device`` are synchronised."""
@@ -84,222 +214,43 @@ class Engine:
         return self._stagings[device]
 
     def submit(self, job: Callable[[], None]) -> None:
-        """Runs ``job`` in a thread of the engine; jobs begin in the order of the calls.
-
-        All ranks submit in the same order, so the oldest unfinished job is in work on all of them,
-        and however few threads there are, none waits for ever.
-        """
-        if len(self._threads) < 2 * IN_FLIGHT:
-            thread = threading.Thread(target=self._work, name="hipress", daemon=True)
-            self._threads.append(thread)
+        """Runs ``job``, which waits for a copy off a GPU, in a thread; jobs run one by one."""
+        if self._staged is None:
+            self._staged = queue.SimpleQueue()
+            thread = threading.Thread(target=self._work, name="hipress-staging", daemon=True)
             thread.start()
-        self._jobs.put(job)
+            atexit.register(self._end, thread)
+        self._staged.put(job)
 
     def _work(self) -> None:
         torch.set_grad_enabled(False)  # per thread
-        while (job := self._jobs.get()) is not None:
+        while (job := self._staged.get()) is not None:
             job()
 
-    def stop(self, deadline: float) -> None:
-        """Lets the threads end, and waits for it until ``deadline`` (time.monotonic)."""
-        for _ in self._threads:
-            self._jobs.put(None)
-        for thread in self._threads:
-            thread.join(max(deadline - time.monotonic(), 0))
-
-    def run(self, plan: Plan, flat: torch.Tensor, tag: int, what: str) -> None:
-        """Synchronises a bucket.
-
-        :param flat: contiguous; holds this rank's gradients, and then the results
-        :param what: names the bucket in errors
-        :raises HipressError: if a rank has died, is silent for too long, or sends something else
-        """
-        if self.error:
-            raise self.error
-        try:
-            self._run(plan, flat, tag, what)
-        except Exception as error:
-            raise self.fail(error, what) from error
-
-    def fail(self, error: Exception, what: str) -> HipressError:
-        """Notes a failure, which ends all later steps, here and on the other ranks; returns the
-        first one."""
-        with self._failing:
-            if self.error is None:
-                if not isinstance(error, HipressError):
-                    error = HipressError(f"{what}: {error}")
-                self.error = error
-                self._give_up()
-        return self.error
-
-    def _give_up(self) -> None:
-        """Ends the others' waiting: leaves them word why, then closes all connections."""
-        if self._group is None:
-            return
-        self._notice.post(str(self.error))
-        nothing = torch.empty(1, dtype=torch.uint8)
-        for peer in set(range(self.world_size)) - {self.rank}:
-            # Gloo has no call that closes connections (abort does nothing), but closes those to
-            # all ranks when a wait takes too long; on one that is closed already it fails at once.
-            with contextlib.suppress(RuntimeError):
-                work = self._group.recv([nothing], peer, _NEVER_SENT)
-                work.wait(datetime.timedelta(milliseconds=1))
-
-    def wait(self, work: dist.Work, what: str, device: torch.device) -> None:
-        """Waits for a collective operation of the user's group that all ranks take part in; NCCL's
-        are waited for by the current stream, and NCCL watches them.
-
-        :raises HipressError: if it fails, takes longer than the timeout, or another rank gives up
-        """
-        if backend(self._users, device).name() == "nccl":
-            work.wait()
-            return
-        deadline = time.monotonic() + self.timeout
-        done = False
-        while True:
-            left = max(deadline - time.monotonic(), 0.001)
-            try:
-                work.wait(datetime.timedelta(seconds=min(left, _LOOK)))
-                return
-            except RuntimeError as error:
-                if work.is_completed() and not done:
-                    done = True  # perhaps since that wait ended: the next says how, and at once
-                    continue
-                over = done or left <= _LOOK
-                if over:  # who fails has heard of a death, but not on these connections yet perhaps
-                    lost, told = self._find_lost(_LOOK if done else 0.0)
-                else:
-                    lost, told = [], self._told()
-                if told:
-                    raise HipressError(f"{what}: {told}") from error
-                if over:
-                    died = f"rank {' and '.join(map(str, lost))} has died"
-                    silent = f"a rank has died or is more than {self.timeout:g} s behind"
-                    raise HipressError(
-                        f"{what}: {died if lost else silent}: the all-reduce of what goes "
-                        f"uncompressed failed ({str(error).splitlines()[0]})"
-                    ) from error
-
-    def _run(self, plan: Plan, flat: torch.Tensor, tag: int, what: str) -> None:
-        plan.begin(flat)
-        incoming: list[dict[int, dist.Work]] = []
-
-        def receive(stages: int) -> None:
-            """Starts to receive what comes in so many stages, if it has not."""
-            for stage in range(len(incoming), min(stages, len(plan.exchanges))):
-                receives = plan.exchanges[stage].receive.items()
-                incoming.append({
-                    peer: self._start("receive from", peer, what, message.tensor, tag + stage)
-                    for peer, message in receives
-                })  # fmt: skip
-
-        deadline = time.monotonic() + self.timeout
-        outgoing: list[tuple[int, dist.Work]] = []
-
-        def sent() -> None:
-            for peer, work in outgoing:
-                self._wait(work, "send to", peer, what, deadline)
-            outgoing.clear()
-
-        for stage, exchange in enumerate(plan.exchanges):
-            receive(stage + _AHEAD)
-            awaited = stage - plan.waves
-            if awaited >= 0:
-                for peer, work in incoming[awaited].items():
-                    self._wait(work, "receive from", peer, what, deadline)
-                    self._check(plan.exchanges[awaited].receive[peer], peer, what)
-                plan.arrived(awaited)
-            plan.compute(stage, flat)
-            if stage % plan.waves == 0:
-                # A level's messages to a fast peer would take the network from those of the level
-                # before to a slow one, for which all its other peers' next level waits.
-                sent()
-            for peer, message in exchange.send.items():
-                work = self._start("send to", peer, what, message.used(), tag + stage)
-                outgoing.append((peer, work))
-        sent()
-        plan.end(flat)
-
-    def _check(self, message: Message, peer: int, what: str) -> None:
-        wrong = message.check()
-        if wrong:
-            raise HipressError(
-                f"{what}: rank {self._ranks[peer]} sent {wrong}; are model, compression and "
-                "versions the same on all ranks?"
-            )
-
-    def _lost_ranks(self) -> tuple[list[int], str]:
-        """Those that have closed their connections, and what was said of it.
-
-        They have died, or have given up, and said why if the job's store is there. Rank 0 keeps it,
-        unless torchrun does: if both are gone, the others closed theirs over that.
-        """
-        lost = []
-        for peer in set(range(self.world_size)) - {self.rank} if self._group else ():
-            try:
-                self._group.recv([torch.empty(1, dtype=torch.uint8)], peer, _NEVER_SENT)
-            except RuntimeError:
-                lost.append(self._ranks[peer])
-        told = self._told()  # after that look: whoever gives up says why, then closes them
-        return [0] if told is None and 0 in lost else sorted(lost), told or ""
-
-    def _find_lost(self, seconds: float) -> tuple[list[int], str]:
-        """The same, but looks again for so long if there is nothing yet."""
-        until = time.monotonic() + seconds
-        while True:
-            lost, told = self._lost_ranks()
-            if lost or told or time.monotonic() >= until:
-                return lost, told
-            time.sleep(0.02)
-
-    def _told(self) -> str | None:
-        return self._notice.read() if self._notice else ""
-
-    def _start(
-        self, doing: str, peer: int, what: str, tensor: torch.Tensor, tag: int
-    ) -> dist.Work:
-        try:
-            if doing == "send to":
-                return self._group.send([tensor], peer, tag)
-            return self._group.recv([tensor], peer, tag)
-        except RuntimeError as error:
-            raise self._lost(doing, peer, what, error) from error
-
-    def _wait(self, work: dist.Work, doing: str, peer: int, what: str, deadline: float) -> None:
-        left = max(deadline - time.monotonic(), 0.001)
-        try:
-            work.wait(datetime.timedelta(seconds=left))
-        except RuntimeError as error:
-            if time.monotonic() < deadline - 0.001:
-                raise self._lost(doing, peer, what, error) from error
-            raise HipressError(
-                f"{what}: waited {self.timeout:g} s to {doing} rank {self._ranks[peer]}; it hangs, "
-                "is far behind, or did not compute these gradients (a parameter unused in its "
-                "forward pass needs DDP's find_unused_parameters=True)"
-            ) from error
-
-    def _lost(self, doing: str, peer: int, what: str, error: Exception) -> HipressError:
-        if self.error:
-            return self.error
-        lost, told = self._lost_ranks()
-        if told:
-            return HipressError(f"{what}: {told}")
-        rank = 0 if lost == [0] else self._ranks[peer]
-        return HipressError(
-            f"{what}: could not {doing} rank {rank}, which has died or given up "
-            f"({str(error).splitlines()[0]})"
-        )
+    def _end(self, thread: threading.Thread) -> None:
+        # A thread that comes back from PyTorch's C++ when Python has ended takes the process along.
+        self._staged.put(None)
+        thread.join(_PATIENCE)
 
 
-_engines: weakref.WeakSet[Engine] = weakref.WeakSet()
-
-_LAST = 2.0
-"""Seconds that a process which ends waits for its engines' threads."""
+_engines: dict[tuple[str, float], Engine] = {}
 
 
-@atexit.register
-def _stop_all() -> None:
-    # A thread that comes back from PyTorch's C++ when Python has ended takes the process with it.
-    deadline = time.monotonic() + _LAST
-    for engine in list(_engines):
-        engine.stop(deadline)
+def engine_of(group: dist.ProcessGroup, timeout: float) -> Engine:
+    """The group's engine for this timeout, on all ranks together: a new one if there is none yet,
+    or the last one has failed.
+
+    :raises HipressError: if a rank is missing
+    """
+    about = (group.group_name, timeout)
+    known = _engines.get(about)
+    if known is not None and (known.error or known.member.left_job or known.failure()):
+        with contextlib.suppress(NodeError):
+            known.member.abort()
+        known = None
+    mine = (uuid.uuid4().hex, known.name if known else "")
+    found: list = [None] * dist.get_world_size(group)
+    dist.all_gather_object(found, mine, group=group)
+    if known is None or any(name != known.name for _, name in found):
+        _engines[about] = known = Engine(group, timeout, found[0][0])
+    return known

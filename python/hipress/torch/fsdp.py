@@ -14,6 +14,7 @@ from torch.distributed.tensor import DTensor, Shard
 from hipress.casync import colocated
 from hipress.casync.graph import GRADIENT, Graph, Op, Partition, cut, worker
 from hipress.secopa.plan import Decision
+from hipress.torch.dtypes import FLAGS
 from hipress.torch.engine import HipressError
 from hipress.torch.layout import Gradient
 from hipress.torch.private import (
@@ -29,7 +30,6 @@ from hipress.torch.private import (
 from hipress.torch.settings import MIN_SIZE, Settings
 from hipress.torch.start import start
 from hipress.torch.synchronizer import Entry, Rest, Synchronizer
-from hipress.torch.tasks import FLAGS
 
 PARTITION_ELEMENTS = 256 * 1024
 
@@ -164,8 +164,11 @@ class _ReduceScatters(ShardedCompression):
     def _elements(self, parameter: DTensor) -> int:
         return parameter.numel()
 
-    def _sends_beside(self, device: torch.device) -> bool:
+    def _fuses(self) -> bool:
         return False  # of small ones, too, a rank needs its own chunks only
+
+    def _plain_graph(self, gradient: Gradient) -> Graph:
+        return self.graph(gradient)
 
     def graph(self, gradient: Gradient) -> Graph:
         decision = self.settings.decisions.get(gradient.name)

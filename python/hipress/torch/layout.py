@@ -15,11 +15,9 @@ import torch
 
 from hipress._lib import FLOAT32
 from hipress.casync.graph import GRADIENT, Graph, Op, Task, worker
+from hipress.torch.dtypes import FLAGS, NAMES
 from hipress.torch.places import OWN, Codecs, Places
 from hipress.torch.schedule import Round, Value, origins, results, schedule, wave_count, waves
-from hipress.torch.tasks import FLAGS
-
-NAMES = {torch.float32: "float32", torch.float16: "float16", torch.bfloat16: "bfloat16"}
 
 
 class Gradient(NamedTuple):

@@ -27,7 +27,7 @@ import numpy as np
 import torch
 
 from hipress._lib import check_call, lib
-from hipress.torch.tasks import floats
+from hipress.torch.dtypes import floats
 
 TYPE = "powersgd"
 """The compression type that is none of CompLL's codecs."""

@@ -5,14 +5,13 @@ from __future__ import annotations
 import logging
 import math
 import weakref
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, NamedTuple
 
 import torch
 from torch.optim.optimizer import register_optimizer_step_pre_hook
 
-from hipress.compression import Compressor
-from hipress.torch.tasks import TaskOp, Tasks, floats
+from hipress.torch.dtypes import floats
 
 if TYPE_CHECKING:
     from hipress.torch.synchronizer import Synchronizer
@@ -20,34 +19,12 @@ if TYPE_CHECKING:
 _log = logging.getLogger("hipress")
 
 
-class Part:
-    """A part of a result as the payload that it was decoded from.
+class Held(NamedTuple):
+    """A result that is kept elsewhere: where the gradient is synchronised."""
 
-    :param count: elements
-    :param room: uint8, of which the payload is the first ``size`` bytes
-    :param codec: that decodes it
-    :param wire: flag of the type that it was encoded from
-    :param dtype: of the result
-    """
-
-    def __init__(
-        self, count: int, room: torch.Tensor, codec: Compressor, wire: int, dtype: torch.dtype
-    ) -> None:
-        self.count, self.codec, self.wire = count, codec, wire
-        self.address, self.size = room.data_ptr(), 0
-        self.dtype, self._room = dtype, room
-
-    def decode(self, out: torch.Tensor) -> None:
-        """Writes the result, with the bits that it has, to float32[count]."""
-        result = torch.empty(self.count, dtype=self.dtype)
-        tasks = Tasks(self.dtype)
-        tasks.add(
-            TaskOp.DECODE_BYTES, self.count, codec=self.codec, wire=self.wire, source=self._room,
-            target=result, size=self.size,
-        )  # fmt: skip
-        tasks.complete()
-        tasks.run(result)
-        out.copy_(result)
+    get: Callable[[], torch.Tensor]
+    """Its elements, float32 in host memory."""
+    set: Callable[[torch.Tensor], None]
 
 
 class SharedMomentum:
@@ -79,8 +56,8 @@ class SharedMomentum:
         self.loaded: dict[str, tuple[int, torch.Tensor]] = {}
         """What was loaded and nobody has asked for yet, and which of the parameter's elements comes
         first in it."""
-        self._parts: dict[str, dict[int, Part]] = {}
-        """What is here instead of in ``sums``, by each part's first element."""
+        self._held: dict[str, Held] = {}
+        """What is elsewhere instead of in ``sums``."""
 
     def add(
         self,
@@ -111,32 +88,28 @@ class SharedMomentum:
         for piece, last in zip(result, before):
             last.copy_(torch.where(total.isfinite(), piece, last) if on_device else piece)
 
-    def keep_parts(self, name: str, parts: dict[int, Part]) -> None:
-        """The same for a whole result in host memory, by each part's first element. Nothing of it
-        is decoded, or written, before it is used."""
-        self._parts[name] = parts
+    def hand_over(self, name: str, flat: torch.Tensor, count: int, to: Held) -> None:
+        """From now on a gradient's result before is kept elsewhere, beginning with what is here."""
+        known = name in self.sums or name in self.loaded or name in self._held
+        if known:
+            to.set(self.of(name, flat, count))
         self.sums.pop(name, None)
-
-    def part(self, name: str, begin: int, count: int, dtype: torch.dtype) -> Part | None:
-        """These elements of what :meth:`of` returns, if they are kept as :meth:`keep_parts` got
-        them, of a result of this type."""
-        kept = self._parts.get(name, {}).get(begin)
-        fits = kept is not None and kept.count == count and kept.dtype == dtype
-        return kept if fits else None
+        self._held[name] = to
 
     def state(self) -> dict[str, tuple[int, torch.Tensor]]:
         """By gradient: which element of the parameter comes first, and the sums, in host memory."""
-        for name in list(self._parts):
-            self._decode(name)
         found = dict(self.loaded)
-        for name, values in self.sums.items():
-            found[name] = (self.begins.get(name, 0), values.to("cpu", copy=True))
+        here = {name: values.to("cpu", copy=True) for name, values in self.sums.items()}
+        elsewhere = {name: held.get() for name, held in self._held.items()}
+        for name, values in {**here, **elsewhere}.items():
+            found[name] = (self.begins.get(name, 0), values)
         return found
 
     def clear(self) -> None:
         self.sums.clear()
         self.loaded.clear()
-        self._parts.clear()
+        for held in self._held.values():
+            held.set(torch.zeros_like(held.get()))
 
     def load(self, name: str, begin: int, values: torch.Tensor) -> None:
         """Goes on from these elements of a parameter, and from those loaded before. Ranks that had
@@ -151,9 +124,19 @@ class SharedMomentum:
         both[begin - low : end - low] = values
         self.loaded[name] = (low, both)
 
+    def settle(self) -> None:
+        """Gives what was loaded to where it is kept, once all is loaded."""
+        for name in set(self.loaded).intersection(self._held):
+            held = self._held[name]
+            count = held.get().numel()
+            del self._held[name]
+            self.hand_over(name, floats(0), count, held)
+
     def of(self, name: str, flat: torch.Tensor, count: int) -> torch.Tensor:
         """The result before of a gradient of ``count`` elements in ``flat``, where that is."""
-        self._decode(name)
+        held = self._held.pop(name, None)
+        if held is not None:
+            self.sums[name] = held.get()
         found = self.sums.get(name)
         if found is None:
             found = torch.zeros(count, dtype=torch.float32, device=flat.device)
@@ -166,13 +149,6 @@ class SharedMomentum:
             found = found.to(flat.device)
         self.sums[name] = found
         return found
-
-    def _decode(self, name: str) -> None:
-        parts = self._parts.pop(name, {})
-        if parts:
-            self.sums[name] = floats(sum(part.count for part in parts.values()))
-        for begin, part in parts.items():
-            part.decode(self.sums[name][begin : begin + part.count])
 
 
 def watch(compression: Synchronizer) -> None:

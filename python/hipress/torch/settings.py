@@ -15,8 +15,8 @@ from hipress.casync.graph import Graph
 from hipress.compression import Compressor, codecs
 from hipress.secopa.plan import Decision, load
 from hipress.torch import low_rank
+from hipress.torch.dtypes import FLAGS
 from hipress.torch.staging import KINDS
-from hipress.torch.tasks import FLAGS
 
 MIN_SIZE = 16 * 1024
 """Gradients of fewer elements go uncompressed, a bucket's together: 64 KiB of float32."""
@@ -158,15 +158,18 @@ class Settings:
         return count >= self.min_size if decision is None else decision.compress
 
     def graph(
-        self, count: int, world_size: int, home: int, name: str = "", partitions: int | None = None
-    ) -> Graph:
+        self, count: int, world_size: int, home: int, name: str = "",
+        partitions: int | None = None, topology: str | None = None,
+    ) -> Graph:  # fmt: skip
         """The graph of a gradient of ``count`` elements.
 
         :param partitions: into how many to cut it, if no plan says so
+        :param topology: default: the one that was asked for
         """
         decision = self.decisions.get(name)
         return topologies.build(
-            self.topology, count, world_size, home=home, devices_per_host=self.devices_per_host,
+            topology or self.topology, count, world_size, home=home,
+            devices_per_host=self.devices_per_host,
             partitions=decision.partitions if decision else partitions,
         )  # fmt: skip
 

@@ -13,7 +13,7 @@ import torch.distributed as dist
 from torch.distributed import distributed_c10d
 
 from hipress.torch import auto, device
-from hipress.torch.engine import Engine, HipressError
+from hipress.torch.engine import Engine, HipressError, engine_of
 from hipress.torch.settings import Settings, agree, check_parameters, digest
 from hipress.torch.staging import backend, current, device_of
 
@@ -68,7 +68,7 @@ def start(
     described["model"] = "; ".join(f"{n} {tuple(p.shape)} {p.dtype}" for n, p in parameters)
     with current(where):
         agree(group, described, problem)
-        engine = Engine(group, wait)
+        engine = engine_of(group, wait)
         sizes = sizes or {n: p.numel() for n, p in parameters}
         dtypes = dtypes or {n: p.dtype for n, p in parameters}
         auto.choose(settings, engine, group, where, sizes, dtypes)

@@ -21,8 +21,8 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from hipress.casync.graph import GRADIENT, PLAIN, Graph, Op, Partition
+from hipress.torch.dtypes import floats
 from hipress.torch.low_rank import START
-from hipress.torch.tasks import floats
 
 if TYPE_CHECKING:
     from hipress.compression import Compressor
@@ -324,6 +324,7 @@ def _load_shared(of: Synchronizer, saved: _Saved, ranks: Iterable[int]) -> None:
                 )
             else:
                 of.shared.load(name, begin, values)
+    of.shared.settle()
     if unknown:
         _log.warning("the momentum of %s is dropped: it is not trained", sorted(unknown))
 

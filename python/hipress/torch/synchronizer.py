@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -12,54 +11,53 @@ import torch.distributed as dist
 from hipress.casync.graph import Graph
 from hipress.casync.topologies import MIN_PARTITION_ELEMENTS
 from hipress.torch import state
-from hipress.torch.beside import Beside
 from hipress.torch.device import DEVICES, Device
 from hipress.torch.device_plan import DevicePlan
+from hipress.torch.dtypes import FLAGS
 from hipress.torch.engine import Engine, HipressError
+from hipress.torch.host_bucket import HostBucket, add_key
 from hipress.torch.layout import Gradient
-from hipress.torch.low_rank_plan import LowRankPlan
-from hipress.torch.momentum import SharedMomentum, watch
+from hipress.torch.momentum import Held, SharedMomentum, watch
 from hipress.torch.places import Codecs, Places
-from hipress.torch.plan import Plan
 from hipress.torch.settings import Settings, digest
-from hipress.torch.staging import Staged
+from hipress.torch.staging import Staged, backend
 from hipress.torch.stats import Stats, Traffic, reason
 
 Entry = tuple
 """A gradient's name, its offset in the flat tensor and its count, in elements; for one that lies in
 chunks the two numbers more of a :class:`Gradient`."""
 
-
-LEAST = 1024
+MESSAGE_ELEMENTS = 1024
 """Elements of what goes uncompressed that are worth a message of their own: 4 KiB of float32."""
+
+RING_ELEMENTS = 64 * 1024
+"""Elements a rank from which on uncompressed sums go round a ring by default: it takes more steps,
+and never has two ranks send to the same one."""
 
 
 class Split(NamedTuple):
-    """What of a bucket is compressed, what goes uncompressed beside that, and what by itself."""
+    """What of a bucket is compressed; what goes uncompressed, in the fusion buffer or in place."""
 
     large: list[Entry]
-    beside: list[Entry]
+    fused: list[Entry]
     rest: list[Entry]
-
-
-class Planned(NamedTuple):
-    """How a bucket's large gradients are synchronised, and small ones in messages of their own."""
-
-    plan: Plan | DevicePlan | LowRankPlan
-    tag: int
-    beside: Beside | None
 
 
 class Bucket(NamedTuple):
     """What is found out about a bucket once, for all steps in which it is the same."""
 
     split: Split
-    planned: Planned | None
-    """None: nothing of it is compressed."""
+    host: HostBucket | None
+    device: DevicePlan | None
+    keys: list[int]
+    """Of the engine's, that no other bucket has."""
+    by_group: bool
+    """Whether the rest is all-reduced on the user's group."""
 
 
 class Rest(NamedTuple):
-    """What goes uncompressed, on its way; ``back()`` puts results where the gradients are."""
+    """What goes uncompressed by the user's group, on its way; ``back()`` puts results where the
+    gradients are."""
 
     work: dist.Work
     back: Callable[[], None]
@@ -68,9 +66,10 @@ class Rest(NamedTuple):
 class Synchronizer:
     """The compression of one set of gradients on one process group.
 
-    Gradients of fewer than min_size elements go uncompressed, beside their bucket's large ones: by
-    the engine, with "ps" in two hops, where Gloo's ring takes 2(N-1), each behind all that is on
-    its way. Others that go uncompressed are all-reduced on the user's group.
+    Gradients of fewer than min_size elements go uncompressed, in one fusion buffer for each bucket;
+    larger ones that are not compressed go as they lie. Only what the engine cannot take, other
+    types and what is in the memory of a GPU whose group is NCCL's, is all-reduced on the user's
+    group.
 
     In checkpoints it is rank ``rank`` of ``world_size`` that synchronise so, by ``topology``.
 
@@ -106,6 +105,7 @@ class Synchronizer:
         self.places = Places(codecs, engine.rank, engine.world_size, begins)
         self._device: Device | None = None
         self._buckets: dict[tuple, Bucket] = {}
+        self._keys: dict[tuple, int] = {}
         self._rest: dict[tuple, torch.Tensor] = {}
         self._traffic = Traffic()
         self.shared: SharedMomentum | None = None
@@ -116,81 +116,86 @@ class Synchronizer:
             watch(self)
 
     def synchronize(
-        self,
-        flat: torch.Tensor,
-        entries: tuple[Entry, ...],
-        what: str,
-        after: threading.Event | None = None,
+        self, flat: torch.Tensor, entries: tuple[Entry, ...], what: str
     ) -> torch.futures.Future:
         """Starts to replace the gradients in ``flat`` by their means (or sums) over the ranks.
 
         :param flat: one-dimensional, contiguous, in host memory or on a GPU
         :param what: names it in errors
-        :param after: not before this, which an earlier call sets
         :returns: of ``flat``, or a HipressError
         """
         entries = tuple(entry for entry in entries if entry[2])  # there is nothing to say of none
+        staging = self.engine.staging(flat.device)
+        future = staging.future()
         if not entries:
-            future = self.engine.staging(flat.device).future()
             future.set_result(flat)
             return future
+        what = f"{what} ({_listed([e[0] for e in entries])})"
+        try:
+            bucket, key = self._bucket(flat, entries)
+            if self.settings.encode_on == "device":
+                return self._on_device(flat, bucket, key, what)
+            fetched = staging.fetch(flat) if bucket.host else None
+            rest = self._start_rest(flat, bucket.split.rest, key) if bucket.by_group else None
+        except Exception as error:
+            future.set_exception(self.engine.fail(error, what))
+            return future
+        uncompressed = (*bucket.split.fused, *bucket.split.rest)
+
+        def finish(error: Exception | str | None) -> None:
+            """In a thread of the library's, or of the user's group."""
+            try:
+                if error is not None:
+                    raise self.engine.fail(error, what)
+                with staging.returning(), torch.no_grad():
+                    if fetched is not None:
+                        fetched.back()
+                    if rest is not None:
+                        self.engine.wait(rest.work, what, flat.device)
+                        rest.back()
+                    self._add_momentum(flat, uncompressed)
+                    future.set_result(flat)
+            except Exception as problem:
+                future.set_exception(self.engine.fail(problem, what))
+
+        if fetched is None:
+            rest.work.get_future().add_done_callback(lambda done: finish(None))
+        elif isinstance(staging, Staged):
+            self.engine.submit(lambda: self._when_fetched(fetched, bucket.host, finish))
+        else:
+            bucket.host.run(flat, finish)
+        return future
+
+    def _when_fetched(self, fetched: Any, host: HostBucket, finish: Callable) -> None:
+        try:
+            host.run(fetched.host(self.engine.timeout), finish)
+        except Exception as error:
+            finish(error)
+
+    def _bucket(self, flat: torch.Tensor, entries: tuple[Entry, ...]) -> tuple[Bucket, tuple]:
         if self.settings.encode_on == "device" and self._device is None:
             self._device = DEVICES[flat.device.type](flat.device)
             self.places.device = flat.device
         warming_up = self.step < self.settings.warmup_steps
         self._traffic.add(entries, flat.element_size(), warming_up)
-        what = f"{what} ({_listed([e[0] for e in entries])})"
         key = (entries, flat.dtype, flat.device, warming_up, self._codecs_warm_up())
         if key not in self._buckets:
             self._forget(key)
-            split = self._split(entries, warming_up, flat.device)
-            planned = self._planned(split, flat) if split.large else None
-            self._buckets[key] = Bucket(split, planned)
+            by_group = self._by_group(flat)
+            split = self._split(entries, warming_up, by_group)
+            self._buckets[key] = self._planned(split, flat, by_group)
             if not warming_up:
-                self.places.tell_unclaimed(e[0] for e in (*split.beside, *split.rest))
-        if self.settings.encode_on == "device":
-            return self._on_device(flat, key, what)
-        (_, beside, small), planned = self._buckets[key]
-        staging = self.engine.staging(flat.device)
-        future = staging.future()
-        fetched = staging.fetch(flat) if planned else None
-        rest = self._start_rest(flat, small, key) if small else None
-        finish_beside = None
-        if planned and planned.beside:
-            finish_beside = planned.beside.start(self.engine, flat, what, after)
+                self.places.tell_unclaimed(e[0] for e in (*split.fused, *split.rest))
+        return self._buckets[key], key
 
-        def run() -> None:
-            if after is not None:
-                after.wait()
-            if fetched is not None:
-                host = fetched.host(self.engine.timeout)
-                planned.plan.run(self.engine, host, planned.tag, what)
-                fetched.back()
-            if finish_beside is not None:
-                finish_beside()
-            if rest is not None:
-                self.engine.wait(rest.work, what, flat.device)
-                rest.back()
-            self._uncompressed(flat, (*beside, *small))
-
-        def job() -> None:
-            try:
-                with staging.returning():
-                    run()
-                    future.set_result(flat)
-            except Exception as error:
-                future.set_exception(self.engine.fail(error, what))
-
-        self.engine.submit(job)
-        return future
-
-    def _on_device(self, flat: torch.Tensor, key: tuple, what: str) -> torch.futures.Future:
+    def _on_device(
+        self, flat: torch.Tensor, bucket: Bucket, key: tuple, what: str
+    ) -> torch.futures.Future:
         """Queues all of it; what is wrong now, or was in an earlier bucket, is the future's."""
-        device, ((large, _, small), planned) = self._device, self._buckets[key]
+        device, plan, (large, _, small) = self._device, bucket.device, bucket.split
 
         def work() -> None:
-            if planned:
-                plan = planned.plan
+            if plan:
                 for pieces, before in self._with_momentum(flat, large):
                     self.shared.add(pieces, before)
                 plan.run(flat)
@@ -201,18 +206,13 @@ class Synchronizer:
                 rest = self._start_rest(flat, small, key)
                 self.engine.wait(rest.work, what, flat.device)
                 rest.back()
-                self._uncompressed(flat, small)
+                self._add_momentum(flat, small)
 
         def told(problem: str) -> str:
             return problem and f"{what}: {problem}"
 
-        try:
-            self.look()
-            return device.enqueue(flat, work)
-        except Exception as error:
-            failed = torch.futures.Future()
-            failed.set_exception(self.engine.fail(error, what))
-            return failed
+        self.look()
+        return device.enqueue(flat, work)
 
     def momentum(self, parameter: torch.nn.Parameter) -> float:
         """What the codec multiplies earlier gradients of this parameter by before it adds the next
@@ -223,24 +223,31 @@ class Synchronizer:
             return 0.0
         return self.settings.any_momentum
 
-    def _split(self, entries: Sequence[Entry], warming_up: bool, device: torch.device) -> Split:
+    def _split(self, entries: Sequence[Entry], warming_up: bool, by_group: bool) -> Split:
         large = [] if warming_up else [e for e in entries if self._compresses(e[0], e[2])]
         small = [e for e in entries if e not in large]
-        by_engine = self.settings.rank or self._sends_beside(device)
-        most = self.settings.min_size if large and by_engine else 0
+        fuses = large and self._fuses() and not by_group
+        most = self.settings.min_size if fuses else 0
         return Split(large, [e for e in small if e[2] < most], [e for e in small if e[2] >= most])
 
-    def _sends_beside(self, device: torch.device) -> bool:
-        """Whether small gradients go by the engine, as those in a GPU's memory need not."""
-        in_host = self.settings.encode_on == "host"
-        return in_host and not isinstance(self.engine.staging(device), Staged)
+    def _fuses(self) -> bool:
+        """Whether small gradients may travel in a buffer of their own."""
+        return True
+
+    def _by_group(self, flat: torch.Tensor) -> bool:
+        """Whether what goes uncompressed is the user's group's business."""
+        on_device = self.settings.encode_on == "device"
+        if flat.dtype not in FLAGS or on_device:
+            return True
+        staged = isinstance(self.engine.staging(flat.device), Staged)
+        return staged and backend(self._group, flat.device).name() == "nccl"
 
     def _compresses(self, name: str, count: int) -> bool:
         return self.settings.compresses(name, count, self._shapes.get(name, ()))
 
-    def _uncompressed(self, flat: torch.Tensor, small: Sequence[Entry]) -> None:
+    def _add_momentum(self, flat: torch.Tensor, uncompressed: Sequence[Entry]) -> None:
         if self.shared is not None and not self.shared.compressed_only:
-            for pieces, before in self._with_momentum(flat, [e for e in small if e[2]]):
+            for pieces, before in self._with_momentum(flat, [e for e in uncompressed if e[2]]):
                 self.shared.add(pieces, before, compressed=False)
                 self.shared.keep(pieces, before)
 
@@ -307,10 +314,12 @@ class Synchronizer:
             self._device.join()
         state.load_state_dict(self, saved)
 
+    # The user's own group.
+
     def _start_rest(self, flat: torch.Tensor, small: list[Entry], key: tuple) -> Rest:
         """Starts the all-reduce of what goes uncompressed, on the user's own group and in this
         thread, for its collectives must begin in the same order on all ranks."""
-        pieces = [flat[offset : offset + count] for _, offset, count in small]
+        pieces = [flat[piece] for entry in small for piece in Gradient(*entry).slices()]
         joined = self._joined(pieces, flat, key)
         if self.average:
             joined.div_(self.engine.world_size)
@@ -332,10 +341,19 @@ class Synchronizer:
             self._rest[key] = flat.new_empty(count)
         return torch.cat(pieces, out=self._rest[key])
 
+    # Graphs, and the engine's keys.
+
     def graph(self, gradient: Gradient) -> Graph:
         """The graph by which a gradient is synchronised."""
         size = self.engine.world_size
         return self.settings.graph(gradient.count, size, self._home(gradient), gradient.name)
+
+    def _plain_graph(self, gradient: Gradient) -> Graph:
+        """The graph of neighbours that go uncompressed, as they lie."""
+        size, home = self.engine.world_size, self._home(gradient)
+        long = gradient.count >= size * RING_ELEMENTS
+        topology = "ring" if long and self.settings.topology == "colocated" else None
+        return self.settings.graph(gradient.count, size, home, topology=topology)
 
     def _home(self, gradient: Gradient) -> int:
         return self._homes.setdefault(gradient.name, len(self._homes))
@@ -350,69 +368,113 @@ class Synchronizer:
             if old[1:3] == key[1:3] and names.intersection(name for name, *_ in old[0])
         ]  # fmt: skip
         for old in over:
-            del self._buckets[old]
+            for number in self._buckets.pop(old).keys:
+                self.engine.drop_key(number)
             self._rest.pop(old, None)
 
-    def _planned(self, split: Split, flat: torch.Tensor) -> Planned:
-        gradients = [Gradient(*entry) for entry in split.large]
-        small = [Gradient(*entry) for entry in split.beside]
-        aside = None
-        if self.settings.rank:
-            plan = self._low_rank(gradients, small, flat)
+    def _planned(self, split: Split, flat: torch.Tensor, by_group: bool) -> Bucket:
+        large, fused, rest = ([Gradient(*entry) for entry in entries] for entries in split)
+        if self.settings.encode_on == "device":
+            plan = self._device_plan(large, flat.dtype) if large else None
+            self.places.dealt_out(gradient.name for gradient in large)
+            return Bucket(split, None, plan, [], True)
+        own: list[int] = []
+        in_place: list[tuple[int, int]] = []
+        fusion = 0
+        small = [Gradient("small ones", 0, sum(g.count for g in fused))] if fused else []
+        if self.settings.rank and large:
+            factors = [
+                self.places.factors(g.name, self._shapes[g.name], self.settings.rank)
+                for g in large
+            ]
+            more = sum(g.count for g in fused)
+            p, q = (
+                self._plain_key(name, count, torch.float32, large, after)
+                for name, count, after in (
+                    ("P", sum(f.sizes[0] for f in factors) + more, 0),
+                    ("Q", sum(f.sizes[1] for f in factors), 1),
+                )
+            )
+            own, fusion = [p, q], p
         else:
-            plan = self._plan(gradients, flat.dtype)
-            if count := sum(gradient.count for gradient in small):
-                uncoded = self._uncoded("small", count, flat.dtype, small)
-                aside = Beside(small, flat.dtype, uncoded, self.engine.tags(uncoded))
-        self.places.dealt_out(gradient.name for gradient in gradients)
-        return Planned(plan, self.engine.tags(plan), aside)
+            in_place = [(self._coded_key(g, flat.dtype), g.offset) for g in large]
+            if small:
+                fusion = self._plain_key("small ones", small[0].count, flat.dtype, fused)
+                own = [fusion]
+        for run in [] if by_group else _runs(rest):
+            key = self._run_key(run, flat.dtype)
+            own.append(key)
+            in_place.append((key, run.offset))
+        host = None
+        if large or not by_group:
+            every = (*large, *fused, *(() if by_group else rest))
+            host = HostBucket(
+                self.engine, flat.dtype, every, in_place, fusion, fused, checked=bool(large)
+            )
+            if self.settings.rank and large:
+                host.set_low_rank(*own[:2], factors, large)
+        self.places.dealt_out(gradient.name for gradient in large)
+        return Bucket(split, host, None, own, by_group and bool(rest))
 
-    def _low_rank(
-        self, large: list[Gradient], small: list[Gradient], flat: torch.Tensor
-    ) -> LowRankPlan:
-        rank = self.settings.rank
-        factors = [self.places.factors(g.name, self._shapes[g.name], rank) for g in large]
+    def _about(self) -> str:
+        return f"{self.settings.describe()} {self.average}"
 
-        def averaged(name: str, count: int) -> Plan:
-            # So that not all buckets' factors, which are short, are summed on the same rank.
-            return self._uncoded(name, count, torch.float32, large, small, after=name == "Q")
+    def _coded_key(self, gradient: Gradient, dtype: torch.dtype) -> int:
+        """The key of a gradient that is compressed, which stays whatever bucket it is in."""
+        about = (gradient._replace(offset=0), dtype)
+        if about not in self._keys:
+            weight = self.shared.weight if self.shared is not None else 0.0
+            key = self._keys[about] = add_key(
+                self.engine, gradient, self.graph(gradient), dtype, self.places, self._about(),
+                weight,
+            )  # fmt: skip
+            if self.shared is not None:
+                count = gradient.count
+                held = Held(
+                    lambda: self.engine.momentum(key, count),
+                    lambda values: self.engine.set_momentum(key, values),
+                )
+                self.shared.hand_over(gradient.name, torch.empty(0), count, held)
+        return self._keys[about]
 
-        return LowRankPlan(factors, large, small, flat.dtype, averaged)
-
-    def _uncoded(
-        self, name: str, count: int, dtype: torch.dtype, *of: list[Gradient], after: int = 0
-    ) -> Plan:
-        """For numbers that go as they are. Whoever passes sums on has nothing to remember of them.
+    def _plain_key(
+        self, name: str, count: int, dtype: torch.dtype, of: Sequence[Gradient], after: int = 0
+    ) -> int:
+        """The key of numbers that go as they are. Whoever passes sums on has nothing to remember.
 
         :param of: the gradients they come from, the first of which says on which rank a sum that is
             not cut, or the first part, is made: ``after`` so many ranks more
         """
         size = self.engine.world_size
-        about = self.engine.rank, size
         # Cut for all ranks to sum a part, which topologies do by themselves if it is long.
         long = count >= size * MIN_PARTITION_ELEMENTS
-        partitions = None if long else max(1, min(size, count // LEAST))
-        home = self._home(of[0][0]) + after
-        graph = self.settings.graph(count, size, home, partitions=partitions)
-        text = f"{self.settings.describe()} {name} of {of} {dtype}"
-        places = Places(Codecs("none", {}, self.average), *about)
-        return Plan([Gradient(name, 0, count)], [graph], *about, dtype, places, digest(text))
+        partitions = None if long else max(1, min(size, count // MESSAGE_ELEMENTS))
+        graph = self.settings.graph(count, size, self._home(of[0]) + after, partitions=partitions)
+        title = f"{name} of {_listed([g.name for g in of])}"
+        return self._add_plain(Gradient(title, 0, count), graph, dtype, wide=True)
 
-    def _plan(self, gradients: list[Gradient], dtype: torch.dtype) -> Plan | DevicePlan:
+    def _run_key(self, run: Gradient, dtype: torch.dtype) -> int:
+        return self._add_plain(run, self._plain_graph(run), dtype, wide=False)
+
+    def _add_plain(
+        self, gradient: Gradient, graph: Graph, dtype: torch.dtype, wide: bool
+    ) -> int:
+        engine = self.engine
+        places = Places(Codecs("none", {}, self.average), engine.rank, engine.world_size)
+        return add_key(engine, gradient, graph, dtype, places, self._about(), wide=wide)
+
+    def _device_plan(self, gradients: list[Gradient], dtype: torch.dtype) -> DevicePlan:
         graphs = [self.graph(g) for g in gradients]
         text = f"{self.settings.describe()} {gradients} {dtype}"
-        about = (
-            gradients, graphs, self.engine.rank, self.engine.world_size, dtype, self.places,
-            digest(text),
-        )  # fmt: skip
-        if self.settings.encode_on == "host":
-            return Plan(*about, shared=self.shared)
         codecs = self.places.codecs
         if not self._codecs_warm_up() and self.settings.params.get("warmup"):
             # From here on payloads are shorter, and the room for them is what is sent.
             params = {**self.settings.params, "warmup": 0}
             codecs = Codecs(self.settings.type, params, self.average)
-        return DevicePlan(self._device, self._group, *about, codecs)
+        return DevicePlan(
+            self._device, self._group, gradients, graphs, self.engine.rank,
+            self.engine.world_size, dtype, self.places, digest(text), codecs,
+        )  # fmt: skip
 
     def _codecs_warm_up(self) -> bool:
         """Whether payloads on a device may be longer than they will be."""
@@ -420,6 +482,30 @@ class Synchronizer:
         if self.settings.encode_on != "device" or not steps:
             return False
         return self.step < self.settings.warmup_steps + steps  # codecs count what they encode
+
+
+def _runs(gradients: Sequence[Gradient]) -> list[Gradient]:
+    """Gradients that lie side by side, as one each: in the flat tensor, or in each of its rows."""
+    found: list[list[Gradient]] = []
+    for gradient in gradients:
+        last = found[-1][-1] if found else None
+        width = last and (last.chunk or last.count)
+        if last and gradient.stride == last.stride and gradient.offset == last.offset + width:
+            found[-1].append(gradient)
+        else:
+            found.append([gradient])
+    runs = []
+    for run in found:
+        name, first = f"uncompressed {_listed([g.name for g in run])}", run[0]
+        if len(run) == 1:
+            runs.append(first._replace(name=name))
+            continue
+        chunk = sum(g.chunk for g in run)
+        # A row's chunks, with what fills them up.
+        rows = -(-max(g.count / g.chunk for g in run) // 1) if chunk else 0
+        count = int(rows) * chunk if chunk else sum(g.count for g in run)
+        runs.append(Gradient(name, first.offset, count, chunk, first.stride))
+    return runs
 
 
 def _listed(names: list[str], most: int = 3) -> str:

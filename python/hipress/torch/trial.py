@@ -18,10 +18,10 @@ from collections.abc import Mapping, Sequence
 import torch
 import torch.distributed as dist
 
+from hipress.torch.dtypes import FLAGS
 from hipress.torch.engine import Engine
 from hipress.torch.settings import Settings
 from hipress.torch.synchronizer import Synchronizer
-from hipress.torch.tasks import FLAGS
 
 BUCKET = 25 << 18
 """Elements of a bucket, about: DDP's 25 MiB of float32."""

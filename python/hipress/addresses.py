@@ -1,0 +1,37 @@
+"""This machine's own addresses."""
+
+from __future__ import annotations
+
+import os
+import socket
+
+
+def towards(target: str) -> str:
+    """The address on the route to ``target``. Sends nothing."""
+    family = socket.AF_INET6 if ":" in target else socket.AF_INET
+    with socket.socket(family, socket.SOCK_DGRAM) as probe:
+        try:
+            probe.connect((target, 9))
+            return str(probe.getsockname()[0])
+        except OSError:
+            return "127.0.0.1"
+
+
+def of_interface(name: str) -> str:
+    """The IPv4 address of a network interface.
+
+    :raises ValueError: listing the interfaces there are
+    """
+    import fcntl
+    import struct
+
+    siocgifaddr = 0x8915
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+        try:
+            request = struct.pack("256s", os.fsencode(name)[:15])
+            return socket.inet_ntoa(fcntl.ioctl(probe, siocgifaddr, request)[20:24])
+        except OSError as error:
+            known = ", ".join(entry[1] for entry in socket.if_nameindex())
+            raise ValueError(
+                f"no IPv4 address on network interface '{name}'; this machine has {known}"
+            ) from error

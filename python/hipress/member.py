@@ -1,0 +1,183 @@
+"""This process as a member of a job: joining, who is in it, leaving.
+
+A job is described by the environment (names of MXNet and ps-lite), or in code by the same names: a
+process may be a member of any number of jobs.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+from collections.abc import Iterator, Mapping
+from ctypes import byref, c_char_p, c_int, c_void_p
+from typing import TYPE_CHECKING
+
+from hipress._lib import check_call, lib, string_pairs
+from hipress.operations import HipressError
+from hipress.process_end import ProcessEnd
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
+
+class Member:
+    """This process as a member of a job.
+
+    Creating it joins the job and blocks until everybody is there. In a ``with`` statement it leaves
+    at the end of the block, in peace or, after an exception, as a failure; otherwise when the
+    process ends, in the same two ways (:mod:`hipress.process_end`).
+
+    :param options: values by the environment's names (``DMLC_ROLE``, ``HIPRESS_SECRET``, ...); they
+        go before the environment's own
+    :raises HipressError: in one sentence, if they are wrong or somebody is missing
+    """
+
+    def __init__(self, options: Mapping[str, object] | None = None) -> None:
+        self._handle = c_void_p()
+        self._check(lib.HipressStartWith(*string_pairs(options or {}), byref(self._handle)))
+        self._end = ProcessEnd(self, self.exits_at_once)
+
+    Error: type[Exception] = HipressError
+    """What this node raises."""
+    exits_at_once = False
+    """Whether a process whose node has failed skips what it would still do at its exit."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        well = error is None or (isinstance(error, SystemExit) and error.code in (None, 0))
+        if not well:
+            self.abort()
+        elif not self._end.left:  # the block may have called stop() itself
+            try:
+                self.leave()
+            except BaseException:
+                self.abort()
+                raise
+
+    def _check(self, code: int) -> None:
+        check_call(code, self.Error)
+
+    @contextlib.contextmanager
+    def _sentences(self) -> Iterator[None]:
+        """Turns ValueErrors into this node's errors."""
+        try:
+            yield
+        except ValueError as error:
+            raise self.Error(str(error)) from error
+
+    # ---- Who we are ----
+
+    @property
+    def handle(self) -> c_void_p:
+        """The HipressNodeHandle, for native front ends."""
+        return self._handle
+
+    @property
+    def role(self) -> str:
+        """ "worker", "server" or "scheduler"."""
+        role = c_char_p()
+        self._check(lib.HipressRole(self._handle, byref(role)))
+        return role.value.decode()
+
+    @property
+    def rank(self) -> int:
+        """Rank among the nodes of this role, from 0."""
+        rank = c_int()
+        self._check(lib.HipressRank(self._handle, byref(rank)))
+        return rank.value
+
+    def _group_size(self) -> tuple[int, int]:
+        workers, servers = c_int(), c_int()
+        self._check(lib.HipressGroupSize(self._handle, byref(workers), byref(servers)))
+        return workers.value, servers.value
+
+    @property
+    def num_workers(self) -> int:
+        """Workers in the job."""
+        return self._group_size()[0]
+
+    @property
+    def num_servers(self) -> int:
+        """Servers in the job."""
+        return self._group_size()[1]
+
+    @property
+    def timeout(self) -> int:
+        """For how many seconds a wait for other nodes may last (``HIPRESS_TIMEOUT``)."""
+        seconds = c_int()
+        self._check(lib.HipressTimeout(self._handle, byref(seconds)))
+        return seconds.value
+
+    def num_dead_node(self, node_id: int = 7) -> int:
+        """Dead nodes in a group: ``node_id`` adds 1 (scheduler), 2 (servers), 4 (workers).
+
+        A node that has left as a failure counts itself.
+        """
+        number = c_int()
+        self._check(lib.HipressNumDeadNode(self._handle, node_id, byref(number)))
+        return number.value
+
+    def left(self) -> str:
+        """Who has left in peace: "worker 0 and worker 2"; empty if nobody has.
+
+        Servers and the scheduler know of all workers, a worker of those it was linked with.
+        """
+        names = c_char_p()
+        self._check(lib.HipressLeft(self._handle, byref(names)))
+        return names.value.decode()
+
+    def failure(self) -> str:
+        """Why every operation of this worker fails from now on; empty while none does."""
+        sentence = c_char_p()
+        self._check(lib.HipressFailure(self._handle, byref(sentence)))
+        return sentence.value.decode()
+
+    def stats(self) -> dict[str, int]:
+        """Counters of the transport and, on a worker, of the store; all in bytes or messages.
+
+        ``pushed_bytes`` and ``pulled_bytes`` are what went over the wire, headers included;
+        ``pushed_raw_bytes`` and ``pulled_raw_bytes`` what it would have been uncompressed.
+        """
+        text = c_char_p()
+        self._check(lib.HipressStats(self._handle, byref(text)))
+        return json.loads(text.value)
+
+    # ---- Leaving ----
+
+    @property
+    def left_job(self) -> bool:
+        """Whether it has left the job, in peace or not."""
+        return self._end.left
+
+    def leave(self) -> None:
+        """Waits until all that this node has begun is over, then leaves in peace.
+
+        :raises HipressError: if that cannot be waited for, as somebody died; the node has not left
+        """
+        self.settle()
+        self.stop()
+
+    def settle(self) -> None:
+        """Blocks until what this node has begun is over, before it leaves in peace."""
+        if self.role == "worker":
+            self._check(lib.HipressWaitAll(self._handle))
+
+    def stop(self) -> None:
+        """Leaves in peace, at once. A forked child of the process that joined does nothing."""
+        if self._end.leave():
+            self.disconnect()
+            self._check(lib.HipressStop(self._handle))
+
+    def abort(self, status: int = 1) -> None:
+        """Leaves as a failure: the other nodes get an error that names this one.
+
+        :param status: what the process is to exit with, if it :attr:`exits_at_once`
+        """
+        if self._end.leave(status):
+            self.disconnect()
+            self._check(lib.HipressAbort(self._handle))
+
+    def disconnect(self) -> None:
+        """Takes native front ends off the node, just before it leaves."""
