@@ -41,10 +41,13 @@ def reduce(rank, world_size, topology, kind, average):
         want = want / world_size if average else want
         other = int((result != want.to(dtype)).sum())
         apart[name] = (result.double() - want).abs().sum().item() / (len(want) or 1), other
-    (bucket,) = job.synchronizer._buckets.values()
-    (graph,) = bucket.planned.beside._plan._graphs
+    cuts = job.synchronizer.keys.plain_graph(sum(n for _, n in small(job)), 0).partitions
     bits = b"".join(result.view(torch.uint8).numpy().tobytes() for result in got.values())
-    return apart, len(graph.partitions), bits
+    return apart, len(cuts), bits
+
+
+def small(job):
+    return [(name, job.synchronizer.sizes[name]) for name in SMALL]
 
 
 def check(found, kind):
@@ -92,11 +95,11 @@ def test_an_inf_in_a_small_gradient_reaches_all_ranks_and_leaves_nothing_behind(
 
 
 def fails(rank):
-    from hipress.torch.beside import Joined
+    from hipress.torch.keys import Keys
 
     job = make(rank)
     if rank == 1:
-        Joined.take = lambda *args: 1 / 0
+        Keys.fused = lambda *args: 1 / 0
     job.reduce(gradients(rank))
 
 
@@ -118,37 +121,28 @@ def test_gradients_without_elements_are_no_messages():
 
 def test_many_uncompressed_elements_are_cut_as_topologies_do():
     from hipress.torch.settings import Settings
+    from hipress.torch.synchronizer import Synchronizer
 
     class Engine:
         rank, world_size = 0, 4
 
-    from hipress.torch.layout import Gradient
-    from hipress.torch.synchronizer import Synchronizer
-
     parameter = torch.nn.Parameter(torch.zeros(5 << 20))
     of = Synchronizer(Settings("onebit"), Engine(), None, [("a", parameter)])
-    counts = {}
-    for count in (100, 3000, 60_000, 5 << 20):
-        plan = of._uncoded("small", count, torch.float32, [Gradient("a", 0, count)])
-        counts[count] = len(plan._graphs[0].partitions)
+    counts = {n: len(of.keys.plain_graph(n, 0).partitions) for n in (100, 3000, 60_000, 5 << 20)}
     assert counts == {100: 1, 3000: 2, 60_000: 4, 5 << 20: 20}
 
 
-@pytest.mark.parametrize("kind", ["float32", "float16", "bfloat16"])
-def test_joined_copies_there_and_back(kind):
-    from hipress.torch.beside import Joined
+def neighbours(rank):
+    """What goes uncompressed beside nothing compressed: as it lies, neighbours together."""
+    from hipress.torch.keys import neighbours
     from hipress.torch.layout import Gradient
 
-    dtype = getattr(torch, kind)
-    flat = torch.arange(100, dtype=dtype)
-    place = torch.zeros(14, dtype=torch.float32)
-    # The second lies in chunks of 4, 20 apart.
-    joined = Joined([Gradient("a", 50, 5), Gradient("b", 3, 9, 4, 20)], place, dtype)
-    joined.take(flat)
-    assert place.tolist() == [50, 51, 52, 53, 54, 3, 4, 5, 6, 23, 24, 25, 26, 43]
-    place.neg_()
-    other = torch.zeros(100, dtype=dtype)  # a bucket may lie elsewhere in the next step
-    joined.give(other)
-    assert other[50:55].tolist() == [-50, -51, -52, -53, -54]
-    assert other[23:28].tolist() == [-23, -24, -25, -26, 0]
-    assert int(other.count_nonzero()) == 14
+    flat = [Gradient("a", 0, 5), Gradient("b", 5, 3), Gradient("c", 9, 2)]
+    rows = [Gradient("d", 0, 7, 4, 10), Gradient("e", 4, 8, 4, 10), Gradient("f", 9, 2, 1, 10)]
+    return [tuple(run)[1:] for run in (*neighbours(flat), *neighbours(rows))]
+
+
+def test_neighbours_are_one_key():
+    assert neighbours(0) == [
+        (0, 8, 0, 0), (9, 2, 0, 0), (0, 16, 8, 10), (9, 2, 1, 10),
+    ]  # fmt: skip

@@ -122,8 +122,8 @@ def every_case(rank):
     from hipress.torch.synchronizer import Synchronizer
 
     play_the_gpu()
-    # Small ones, too, by the group's all-reduce, which adds in another order than the engine.
-    Synchronizer._sends_beside = lambda self, device: False
+    # Small ones by the group's all-reduce, which adds in another order than the engine.
+    Synchronizer._by_group = lambda self, flat: True
     found = []
     for type, options in CASES:
         for where in ("host", "device"):

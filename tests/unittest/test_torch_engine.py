@@ -1,58 +1,188 @@
-"""What an engine makes of the answers of torch.distributed's operations."""
+"""The native engine under a process group: whose failures are told to whom, who may connect."""
 
 from __future__ import annotations
 
-from types import SimpleNamespace
+import os
+import re
+import signal
+import socket
+import time
+from pathlib import Path
 
 import pytest
 
-from torch_cluster import torch
+from torch_cluster import returned, run_ranks, torch
+
+COUNT = 5000
 
 
-class Work:
-    """An operation whose waits end as told: an error's text, or "" for a success."""
+def start_on(group, **options):
+    from hipress.torch.settings import Settings
+    from hipress.torch.start import start
+    from hipress.torch.synchronizer import Synchronizer
 
-    def __init__(self, completed: bool, *ends: str) -> None:
-        self.completed, self.ends = completed, list(ends)
-
-    def is_completed(self) -> bool:
-        return self.completed
-
-    def wait(self, timeout: object) -> None:
-        if end := self.ends.pop(0):
-            raise RuntimeError(end)
+    named = [("a", torch.nn.Parameter(torch.zeros(COUNT)))]
+    settings, engine = start(lambda: Settings("onebit", min_size=10), group, named, **options)
+    return Synchronizer(settings, engine, group, named)
 
 
-@pytest.fixture
-def engine(monkeypatch):
-    from hipress.torch import engine
-
-    gloo = SimpleNamespace(name=lambda: "gloo")
-    monkeypatch.setattr(engine, "backend", lambda group, device: gloo)
-    made = engine.Engine.__new__(engine.Engine)
-    made.timeout, made._users = 20.0, None
-    made._lost_ranks = lambda: ([2], "")
-    made._told = lambda: ""
-    return made
+def step(synchronizer, dtype=torch.float32, entries=(("a", 0, COUNT),)):
+    flat = torch.ones(COUNT, dtype=dtype)
+    synchronizer.synchronize(flat, entries, "bucket 0").wait()
+    return flat
 
 
-def test_an_operation_that_ends_as_a_wait_gives_up_has_not_failed(engine):
-    work = Work(True, "Operation timed out!", "")
-    engine.wait(work, "the step", torch.device("cpu"))
-    assert not work.ends
+def caught(*args, **keywords):
+    started = time.monotonic()
+    try:
+        while True:
+            step(*args, **keywords)
+    except RuntimeError as error:
+        return f"{type(error).__name__}: {error}", time.monotonic() - started
 
 
-def test_an_operation_that_failed_says_who_has_died(engine):
-    work = Work(True, "Connection closed by peer", "Connection closed by peer")
-    with pytest.raises(RuntimeError, match="the step: rank 2 has died: .*Connection closed"):
-        engine.wait(work, "the step", torch.device("cpu"))
-    assert not work.ends
+def engines(rank):
+    """One for a group, however many compressions it has; each group has its own."""
+    import torch.distributed as dist
+
+    groups = [dist.group.WORLD, dist.new_group([1, 2])]
+    made = [start_on(group) for group in groups for _ in range(2) if rank > 0 or group is groups[0]]
+    for each in made:
+        assert torch.equal(step(each), torch.ones(COUNT))
+    return [each.engine.name for each in made]
 
 
-def test_a_death_that_its_own_connections_tell_late_is_found(engine):
-    looks = [([], ""), ([], ""), ([2], "")]
-    engine._lost_ranks = lambda: looks.pop(0)
-    work = Work(True, "Connection closed by peer", "Connection closed by peer")
-    with pytest.raises(RuntimeError, match="the step: rank 2 has died: "):
-        engine.wait(work, "the step", torch.device("cpu"))
-    assert not looks
+def test_compressions_of_one_group_share_its_engine():
+    found = returned(run_ranks(engines, 3))
+    assert [len(set(names)) for names in found] == [1, 2, 2]
+    assert found[1] == found[2] and found[0][0] == found[1][0]
+
+
+def gives_up(rank):
+    import torch.distributed as dist
+
+    group = dist.new_group([1, 3])
+    if rank not in (1, 3):
+        return None
+    synchronizer = start_on(group)
+    step(synchronizer)
+    if rank == 3:
+        synchronizer.engine.fail(MemoryError("no more memory"), "bucket 7")
+    first, _ = caught(synchronizer)
+    after = start_on(group)  # both begin anew
+    assert after.engine is not synchronizer.engine
+    step(after)
+    return first
+
+
+def test_ranks_are_named_as_in_the_whole_job_and_a_group_can_begin_anew():
+    _, first, _, third = returned_but_errors(run_ranks(gives_up, 4))
+    assert first == "HipressError: bucket 0 (a): rank 3 gave up: bucket 7: no more memory"
+    assert third == "HipressError: bucket 7: no more memory"
+
+
+def returned_but_errors(results):
+    assert not any(str(found).startswith(("died", "AssertionError")) for found in results), results
+    return results
+
+
+def stops(rank, dtype):
+    os.environ["HIPRESS_HEARTBEAT_INTERVAL_MS"] = "250"
+    os.environ["HIPRESS_HEARTBEAT_TIMEOUT_MS"] = "2000"
+    import torch.distributed as dist
+
+    synchronizer = start_on(dist.group.WORLD, timeout=50)
+    step(synchronizer, getattr(torch, dtype))
+    if rank == 1:
+        os.kill(os.getpid(), signal.SIGSTOP)
+    return caught(synchronizer, getattr(torch, dtype))
+
+
+def test_a_stopped_rank_is_named_within_the_limit_of_silence():
+    results = run_ranks_without(stops, 3, 1, "float32")
+    for text, seconds in results:
+        assert re.match(r"HipressError: bucket 0 \(a\): rank 1 \(.*\) died: .*silent", text), text
+        assert seconds < 5, text
+
+
+def run_ranks_without(function, world_size, stopped, *args):
+    """What the others returned; the stopped one never does."""
+    import torch_cluster
+
+    found = {}
+
+    def keep(rank, value):
+        found[rank] = value
+
+    with pytest.raises(AssertionError, match=rf"ranks \[{stopped}\] are not done"):
+        torch_cluster.run_ranks(function, world_size, *args, timeout=15, when_done=keep)
+    return [found[rank] for rank in sorted(found)]
+
+
+def dies(rank):
+    import torch.distributed as dist
+
+    synchronizer = start_on(dist.group.WORLD)
+    entries = (("b", 0, 5),)  # of a type that only the user's group can sum
+    step(synchronizer, torch.float64, entries)
+    if rank == 0:  # whose process has the scheduler, too
+        os._exit(3)
+    return caught(synchronizer, torch.float64, entries)
+
+
+def test_the_first_ranks_death_is_its_own_and_what_the_users_group_sums_fails_with_it():
+    _, *others = run_ranks(dies, 3)
+    for text, seconds in others:
+        assert re.match(r"HipressError: bucket 0 \(b\): rank 0 .*died: .*all-reduce", text), text
+        assert seconds < 15, text
+
+
+def differ(rank):
+    import torch.distributed as dist
+
+    synchronizer = start_on(dist.group.WORLD)
+    return caught(synchronizer, entries=(("a", 0, COUNT - rank),))[0]
+
+
+def test_ranks_that_synchronise_something_else_are_told_so():
+    for text in run_ranks(differ, 2):
+        assert text.startswith("HipressError: bucket 0 (a): "), text
+        assert "by rank 0 with 5000 float32 elements, but by rank 1 with 4999" in text, text
+
+
+def listening():
+    """This process's ports."""
+    mine = {os.readlink(fd) for fd in Path("/proc/self/fd").iterdir() if fd.is_symlink()}
+    ports = set()
+    for line in Path("/proc/self/net/tcp").read_text().splitlines()[1:]:
+        fields = line.split()
+        if fields[3] == "0A" and f"socket:[{fields[9]}]" in mine:
+            ports.add(int(fields[1].split(":")[1], 16))
+    return ports
+
+
+def is_visited(rank):
+    import torch.distributed as dist
+
+    before = listening()
+    synchronizer = start_on(dist.group.WORLD)
+    ours = listening() - before
+    step(synchronizer)
+    for port in ours:
+        for said in (b"", b"GET / HTTP/1.1\r\n\r\n", bytes(range(256)) * 40):
+            with socket.create_connection(("127.0.0.1", port)) as stranger:
+                stranger.sendall(said)
+                stranger.settimeout(5)
+                try:
+                    while stranger.recv(4096):
+                        pass
+                except (ConnectionError, TimeoutError):
+                    pass
+    step(synchronizer)
+    return len(ours), synchronizer.engine.member.stats()["refused_connections"]
+
+
+def test_strangers_are_refused_on_every_port():
+    found = returned(run_ranks(is_visited, 2, timeout=90))
+    assert [ports for ports, _ in found] == [2, 1]  # the scheduler's, too
+    assert all(refused >= 2 for _, refused in found), found

@@ -87,7 +87,7 @@ def run_all(rank):
     """
     import torch.distributed as dist
 
-    from hipress.torch.engine import Engine
+    from hipress.torch.engine import engine_of
     from hipress.torch.settings import Settings
 
     found, wanted = {}, {}
@@ -95,7 +95,7 @@ def run_all(rank):
         group = dist.new_group(list(range(world_size)))
         if rank >= world_size:
             continue
-        engine = Engine(group, timeout=20)
+        engine = engine_of(group, timeout=20)
         for number, (topology, type, dtype) in enumerate(cases(world_size)):
             settings = Settings(type, CODECS[type], topology=topology, devices_per_host=2)
             graphs = [settings.graph(n, world_size, home) for home, n in enumerate(SIZES)]
@@ -106,27 +106,34 @@ def run_all(rank):
     return found, wanted
 
 
-def on_group(engine, rank, graphs, type, dtype, sizes=SIZES, waves=1):
+def on_group(engine, rank, graphs, type, dtype, sizes=SIZES):
+    from hipress.torch.host_bucket import HostBucket, add_key
     from hipress.torch.layout import Gradient
     from hipress.torch.places import Codecs, Places
-    from hipress.torch.plan import Plan
 
     gradients = [Gradient(str(g), sum(sizes[:g]), n) for g, n in enumerate(sizes)]
     places = Places(Codecs(type, CODECS[type]), rank, engine.world_size)
-    plan = Plan(gradients, graphs, rank, engine.world_size, dtype, places, digest=7)
-    assert plan.waves >= waves
-    tag = engine.tags(plan)
+    keys = [
+        (add_key(engine, gradient, graph, dtype, places, type), gradient.offset)
+        for gradient, graph in zip(gradients, graphs, strict=True)
+    ]
+    bucket = HostBucket(engine, dtype, gradients, keys)
     sha = hashlib.sha1()
     for step in range(STEPS):
         flat = torch.cat([gradient(rank, step, n, dtype) for n in sizes])
-        engine.run(plan, flat, tag, "bucket 0")
+        run(bucket, flat)
         sha.update(flat.view(torch.uint8).numpy())
-    if waves > 1:  # what is wrong with a rank's bucket is told with all of its messages
-        if rank == 1:
-            flat[-1] = float("nan")
-        engine.run(plan, flat, tag, "bucket 0")
-        assert bool(torch.isnan(flat).all())
+    if rank == engine.world_size - 1:  # what is wrong with a rank's bucket is told to all
+        flat[-1] = float("nan")
+    run(bucket, flat)
+    assert bool(torch.isnan(flat).all())
     return sha.hexdigest()
+
+
+def run(bucket, flat):
+    future = torch.futures.Future()
+    bucket.run(flat, future.set_result)
+    assert future.wait() is None
 
 
 def in_numpy(world_size, graphs, type, dtype, sizes=SIZES):
@@ -161,22 +168,20 @@ def test_every_codec_topology_dtype_and_world_size_equals_the_reference():
     assert wanted == everything
 
 
-WAVED = [30_001, 20_000, 7]
+CUT = [30_001, 20_000, 7]
 
 
-def run_in_waves(rank):
-    """As :func:`run_all`, of buckets that are cut into waves, and without subgroups; dtypes in
-    turns."""
+def run_cut(rank):
+    """As :func:`run_all`, of gradients that are cut into many partitions, and without subgroups;
+    dtypes in turns."""
     import torch.distributed as dist
 
     from hipress.casync import topologies
-    from hipress.torch.engine import Engine
-    from hipress.torch.plan import Plan
+    from hipress.torch.engine import engine_of
     from hipress.torch.settings import ALIASES
 
     world_size = dist.get_world_size()
-    engine = Engine(dist.group.WORLD, timeout=20)
-    Plan.WAVE = 10_000
+    engine = engine_of(dist.group.WORLD, timeout=20)
     found, wanted = {}, {}
     for number, topology in enumerate(TOPOLOGIES):
         graphs = [
@@ -184,56 +189,22 @@ def run_in_waves(rank):
                 ALIASES.get(topology, topology), n, world_size, home=home, devices_per_host=2,
                 partitions=min(12, n // 64 + 1),
             )
-            for home, n in enumerate(WAVED)
+            for home, n in enumerate(CUT)
         ]  # fmt: skip
-        args = graphs, "maxminef", DTYPES[number % len(DTYPES)], WAVED
-        found[topology] = on_group(engine, rank, *args, waves=4)
+        args = graphs, "maxminef", DTYPES[number % len(DTYPES)], CUT
+        found[topology] = on_group(engine, rank, *args)
         if number % world_size == rank:
             wanted[topology] = in_numpy(world_size, *args)
     return found, wanted
 
 
-def test_in_waves_too():
-    ranks = run_ranks(run_in_waves, 4)
+def test_gradients_in_many_partitions_too():
+    ranks = run_ranks(run_cut, 4)
     assert all(isinstance(found, tuple) for found in ranks), ranks
     wanted = {topology: sha for _, share in ranks for topology, sha in share.items()}
     assert set(wanted) == set(TOPOLOGIES)
     for found, _ in ranks:
         assert found == wanted
-
-
-def test_waves_are_shared_by_all_who_merge():
-    from hipress.casync import topologies
-    from hipress.torch.fsdp import reduce_scatter
-    from hipress.torch.schedule import waves
-
-    for graph in (
-        topologies.build("colocated", 1024, 4, home=3, partitions=16),
-        topologies.build("ring", 1024, 4, home=3, partitions=16),
-        reduce_scatter(1024, 256, 4, partitions=16),
-        reduce_scatter(1024, 256, 4, partitions=16, to_all=True),
-    ):
-        small = topologies.build("colocated", 64, 4)
-        (first, last) = waves([graph, small], elements=600)
-        owners = {p: node for node, tasks in graph.tasks.items() for p in merged_last(graph, node)}
-        assert sorted((node.rank, first[p]) for p, node in owners.items()) == sorted(
-            (rank, wave) for rank in range(4) for wave in (0, 1, 2, 2)
-        )
-        assert last == [2]
-
-
-def merged_last(graph, node):
-    """The partitions whose result ``node`` encodes, or keeps."""
-    from hipress.casync.graph import Op
-
-    tasks = graph.tasks[node]
-    merges = {t for t, task in enumerate(tasks) if task.op == Op.MERGE}
-    for task in tasks:
-        mine = bool(merges.intersection(task.inputs))
-        if task.op == Op.DECODE and (
-            mine or any(merges.intersection(tasks[i].inputs) for i in task.inputs)
-        ):
-            yield task.partition
 
 
 def test_the_list_of_codecs_is_complete():

@@ -16,9 +16,7 @@ def equals_reference(rank, world_size, type, params):
     from hipress.casync.graph import worker
     from hipress.torch.fsdp import chunk_of, reduce_scatter
     from hipress.torch.places import Codecs
-    from hipress.torch.plan import Plan
 
-    Plan.WAVE = 900
     model = sharded(init_device_mesh("cpu", (world_size,)))
     compression = hipress.torch.compress_fsdp(
         model, type, min_size=MIN_SIZE, warmup_steps=WARM_UP, shared_momentum=FACTOR, **params

@@ -25,7 +25,12 @@ _HERE = Path(__file__).parent
 
 
 def run_ranks(
-    function: Callable, world_size: int, *args: object, timeout: float = TIMEOUT, join: bool = True
+    function: Callable,
+    world_size: int,
+    *args: object,
+    timeout: float = TIMEOUT,
+    join: bool = True,
+    when_done: Callable[[int, object], None] = lambda rank, value: None,
 ) -> list:
     """What ``function(rank, *args)`` returned on every rank.
 
@@ -55,6 +60,7 @@ def run_ranks(
             while not queue.empty():
                 rank, value = queue.get()
                 found[rank] = value
+                when_done(rank, value)
             gone = [r for r, p in enumerate(ranks) if r not in found and p.exitcode is not None]
             if gone and queue.empty():
                 for rank in gone:

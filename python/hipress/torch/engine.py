@@ -12,7 +12,6 @@ import contextlib
 import ctypes
 import datetime
 import itertools
-import logging
 import queue
 import re
 import threading
@@ -34,7 +33,10 @@ from hipress.torch.staging import Host, backend, staging
 _PATIENCE = 2.0
 """Seconds in which the engine hears of a death that another connection has told of."""
 
-_log = logging.getLogger("hipress")
+_BEHIND = (
+    "it hangs, is far behind, or did not compute these gradients (a parameter unused in its forward "
+    "pass needs DDP's find_unused_parameters=True)"
+)
 
 
 class HipressError(RuntimeError):
@@ -90,7 +92,8 @@ class Engine:
         text = re.sub(r"\bworker (\d+)", lambda m: f"rank {self._ranks[int(m[1])]}", sentence)
         # The scheduler is a thread of the first rank's process, and goes with it.
         text = re.sub(r"\b(the )?scheduler\b", f"rank {self._ranks[0]}", text)
-        return text.replace(" (HIPRESS_TIMEOUT changes this)", "")
+        text = text.replace(" (HIPRESS_TIMEOUT changes this)", "")
+        return f"{text}; {_BEHIND}" if text.startswith("waited ") else text
 
     # Keys.
 
@@ -104,7 +107,7 @@ class Engine:
         :param size: elements from the gradient's first to behind its last
         :param dtype: type flag
         :param about: must be the same on all ranks
-        :raises HipressError: if it is not, or a rank does not make this key in time
+        :raises hipress.HipressError: if it is not, or a rank does not make this key in time
         """
         key = next(self._keys)
         table = np.zeros(len(places), _PLACE)
@@ -136,11 +139,11 @@ class Engine:
         self.check(lib.HipressSetMomentum(self.member.handle, key, values.data_ptr()))
 
     def check(self, code: int) -> None:
-        """:raises HipressError: with what went wrong in a call of the library"""
+        """:raises hipress.HipressError: with what went wrong in a call of the library"""
         try:
-            check_call(code, HipressError)
-        except HipressError as error:
-            raise HipressError(self.named(str(error))) from None
+            check_call(code, NodeError)
+        except NodeError as error:
+            raise NodeError(self.named(str(error))) from None
 
     # Steps.
 
@@ -214,7 +217,8 @@ class Engine:
         return self._stagings[device]
 
     def submit(self, job: Callable[[], None]) -> None:
-        """Runs ``job``, which waits for a copy off a GPU, in a thread; jobs run one by one."""
+        """Runs ``job``, which waits for a GPU or for the user's group, in a thread; jobs run one by
+        one."""
         if self._staged is None:
             self._staged = queue.SimpleQueue()
             thread = threading.Thread(target=self._work, name="hipress-staging", daemon=True)

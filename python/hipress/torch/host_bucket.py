@@ -35,7 +35,7 @@ def add_key(
     :param momentum: see :meth:`Engine.add_key`
     :param wide: whether uncompressed sums on their way through others are float32, whatever the
         gradient's type; what all ranks get at the end has that type
-    :raises HipressError: if ranks differ, or one is missing
+    :raises hipress.HipressError: if ranks differ, or one is missing
     """
     node, final, average = worker(engine.rank), results(graph), places.codecs.average
     mean = 1.0 / engine.world_size if average else 1.0

@@ -88,11 +88,11 @@ class SharedMomentum:
         for piece, last in zip(result, before):
             last.copy_(torch.where(total.isfinite(), piece, last) if on_device else piece)
 
-    def hand_over(self, name: str, flat: torch.Tensor, count: int, to: Held) -> None:
-        """From now on a gradient's result before is kept elsewhere, beginning with what is here."""
-        known = name in self.sums or name in self.loaded or name in self._held
-        if known:
-            to.set(self.of(name, flat, count))
+    def hand_over(self, name: str, count: int, to: Held) -> None:
+        """From now on a gradient's result before, which is in host memory, is kept elsewhere,
+        beginning with what is here."""
+        if name in self.sums or name in self.loaded or name in self._held:
+            to.set(self.of(name, floats(0), count))
         self.sums.pop(name, None)
         self._held[name] = to
 
@@ -130,7 +130,7 @@ class SharedMomentum:
             held = self._held[name]
             count = held.get().numel()
             del self._held[name]
-            self.hand_over(name, floats(0), count, held)
+            self.hand_over(name, count, held)
 
     def of(self, name: str, flat: torch.Tensor, count: int) -> torch.Tensor:
         """The result before of a gradient of ``count`` elements in ``flat``, where that is."""

@@ -9,15 +9,16 @@ import torch
 import torch.distributed as dist
 
 from hipress.casync.graph import Graph
-from hipress.casync.topologies import MIN_PARTITION_ELEMENTS
 from hipress.torch import state
 from hipress.torch.device import DEVICES, Device
 from hipress.torch.device_plan import DevicePlan
 from hipress.torch.dtypes import FLAGS
 from hipress.torch.engine import Engine, HipressError
-from hipress.torch.host_bucket import HostBucket, add_key
+from hipress.torch.host_bucket import HostBucket
+from hipress.torch.keys import Keys, listed, neighbours
 from hipress.torch.layout import Gradient
-from hipress.torch.momentum import Held, SharedMomentum, watch
+from hipress.torch.low_rank import Factors
+from hipress.torch.momentum import SharedMomentum, watch
 from hipress.torch.places import Codecs, Places
 from hipress.torch.settings import Settings, digest
 from hipress.torch.staging import Staged, backend
@@ -26,14 +27,6 @@ from hipress.torch.stats import Stats, Traffic, reason
 Entry = tuple
 """A gradient's name, its offset in the flat tensor and its count, in elements; for one that lies in
 chunks the two numbers more of a :class:`Gradient`."""
-
-MESSAGE_ELEMENTS = 1024
-"""Elements of what goes uncompressed that are worth a message of their own: 4 KiB of float32."""
-
-RING_ELEMENTS = 64 * 1024
-"""Elements a rank from which on uncompressed sums go round a ring by default: it takes more steps,
-and never has two ranks send to the same one."""
-
 
 class Split(NamedTuple):
     """What of a bucket is compressed; what goes uncompressed, in the fusion buffer or in place."""
@@ -105,13 +98,13 @@ class Synchronizer:
         self.places = Places(codecs, engine.rank, engine.world_size, begins)
         self._device: Device | None = None
         self._buckets: dict[tuple, Bucket] = {}
-        self._keys: dict[tuple, int] = {}
         self._rest: dict[tuple, torch.Tensor] = {}
         self._traffic = Traffic()
         self.shared: SharedMomentum | None = None
         if settings.shared_momentum:
             share = 1.0 if average else 1.0 / engine.world_size
             self.shared = SharedMomentum(settings.shared_momentum, begins, share)
+        self.keys = Keys(engine, settings, self.places, self.shared)
         if settings.any_momentum:
             watch(self)
 
@@ -130,7 +123,7 @@ class Synchronizer:
         if not entries:
             future.set_result(flat)
             return future
-        what = f"{what} ({_listed([e[0] for e in entries])})"
+        what = f"{what} ({listed([e[0] for e in entries])})"
         try:
             bucket, key = self._bucket(flat, entries)
             if self.settings.encode_on == "device":
@@ -158,19 +151,25 @@ class Synchronizer:
             except Exception as problem:
                 future.set_exception(self.engine.fail(problem, what))
 
-        if fetched is None:
-            rest.work.get_future().add_done_callback(lambda done: finish(None))
-        elif isinstance(staging, Staged):
-            self.engine.submit(lambda: self._when_fetched(fetched, bucket.host, finish))
-        else:
-            bucket.host.run(flat, finish)
-        return future
+        def when_over(error: str | None) -> None:
+            if rest is None:
+                finish(error)
+            else:  # it waits for the user's group, as no thread of the library's may
+                self.engine.submit(lambda: finish(error))
 
-    def _when_fetched(self, fetched: Any, host: HostBucket, finish: Callable) -> None:
-        try:
-            host.run(fetched.host(self.engine.timeout), finish)
-        except Exception as error:
-            finish(error)
+        def run() -> None:
+            try:
+                bucket.host.run(fetched.host(self.engine.timeout), when_over)
+            except Exception as error:
+                finish(error)
+
+        if fetched is None:
+            self.engine.submit(lambda: finish(None))
+        elif isinstance(staging, Staged):
+            self.engine.submit(run)
+        else:
+            run()
+        return future
 
     def _bucket(self, flat: torch.Tensor, entries: tuple[Entry, ...]) -> tuple[Bucket, tuple]:
         if self.settings.encode_on == "device" and self._device is None:
@@ -350,10 +349,7 @@ class Synchronizer:
 
     def _plain_graph(self, gradient: Gradient) -> Graph:
         """The graph of neighbours that go uncompressed, as they lie."""
-        size, home = self.engine.world_size, self._home(gradient)
-        long = gradient.count >= size * RING_ELEMENTS
-        topology = "ring" if long and self.settings.topology == "colocated" else None
-        return self.settings.graph(gradient.count, size, home, topology=topology)
+        return self.keys.ring_graph(gradient.count, self._home(gradient))
 
     def _home(self, gradient: Gradient) -> int:
         return self._homes.setdefault(gradient.name, len(self._homes))
@@ -368,8 +364,7 @@ class Synchronizer:
             if old[1:3] == key[1:3] and names.intersection(name for name, *_ in old[0])
         ]  # fmt: skip
         for old in over:
-            for number in self._buckets.pop(old).keys:
-                self.engine.drop_key(number)
+            self.keys.drop(self._buckets.pop(old).keys)
             self._rest.pop(old, None)
 
     def _planned(self, split: Split, flat: torch.Tensor, by_group: bool) -> Bucket:
@@ -378,90 +373,42 @@ class Synchronizer:
             plan = self._device_plan(large, flat.dtype) if large else None
             self.places.dealt_out(gradient.name for gradient in large)
             return Bucket(split, None, plan, [], True)
+        if not large and by_group:
+            return Bucket(split, None, None, [], True)
+        dtype, low_rank = flat.dtype, bool(self.settings.rank and large)
         own: list[int] = []
         in_place: list[tuple[int, int]] = []
-        fusion = 0
-        small = [Gradient("small ones", 0, sum(g.count for g in fused))] if fused else []
-        if self.settings.rank and large:
-            factors = [
-                self.places.factors(g.name, self._shapes[g.name], self.settings.rank)
-                for g in large
-            ]
-            more = sum(g.count for g in fused)
-            p, q = (
-                self._plain_key(name, count, torch.float32, large, after)
-                for name, count, after in (
-                    ("P", sum(f.sizes[0] for f in factors) + more, 0),
-                    ("Q", sum(f.sizes[1] for f in factors), 1),
-                )
-            )
-            own, fusion = [p, q], p
+        if low_rank:
+            factors, own = self._factors(large, fused)
         else:
-            in_place = [(self._coded_key(g, flat.dtype), g.offset) for g in large]
-            if small:
-                fusion = self._plain_key("small ones", small[0].count, flat.dtype, fused)
-                own = [fusion]
-        for run in [] if by_group else _runs(rest):
-            key = self._run_key(run, flat.dtype)
-            own.append(key)
-            in_place.append((key, run.offset))
-        host = None
-        if large or not by_group:
-            every = (*large, *fused, *(() if by_group else rest))
-            host = HostBucket(
-                self.engine, flat.dtype, every, in_place, fusion, fused, checked=bool(large)
-            )
-            if self.settings.rank and large:
-                host.set_low_rank(*own[:2], factors, large)
+            in_place = [(self.keys.coded(g, dtype, self.graph), g.offset) for g in large]
+            if fused:
+                count = sum(g.count for g in fused)
+                own = [self.keys.fused("small ones", count, dtype, fused, self._home(fused[0]))]
+        for run in [] if by_group else neighbours(rest):
+            own.append(self.keys.in_place(run, dtype, self._plain_graph(run)))
+            in_place.append((own[-1], run.offset))
+        every = (*large, *fused, *(() if by_group else rest))
+        fusion = own[0] if fused else 0
+        host = HostBucket(self.engine, dtype, every, in_place, fusion, fused, checked=bool(large))
+        if low_rank:
+            host.set_low_rank(*own[:2], factors, large)
         self.places.dealt_out(gradient.name for gradient in large)
         return Bucket(split, host, None, own, by_group and bool(rest))
 
-    def _about(self) -> str:
-        return f"{self.settings.describe()} {self.average}"
-
-    def _coded_key(self, gradient: Gradient, dtype: torch.dtype) -> int:
-        """The key of a gradient that is compressed, which stays whatever bucket it is in."""
-        about = (gradient._replace(offset=0), dtype)
-        if about not in self._keys:
-            weight = self.shared.weight if self.shared is not None else 0.0
-            key = self._keys[about] = add_key(
-                self.engine, gradient, self.graph(gradient), dtype, self.places, self._about(),
-                weight,
-            )  # fmt: skip
-            if self.shared is not None:
-                count = gradient.count
-                held = Held(
-                    lambda: self.engine.momentum(key, count),
-                    lambda values: self.engine.set_momentum(key, values),
-                )
-                self.shared.hand_over(gradient.name, torch.empty(0), count, held)
-        return self._keys[about]
-
-    def _plain_key(
-        self, name: str, count: int, dtype: torch.dtype, of: Sequence[Gradient], after: int = 0
-    ) -> int:
-        """The key of numbers that go as they are. Whoever passes sums on has nothing to remember.
-
-        :param of: the gradients they come from, the first of which says on which rank a sum that is
-            not cut, or the first part, is made: ``after`` so many ranks more
+    def _factors(
+        self, large: list[Gradient], fused: list[Gradient]
+    ) -> tuple[list[Factors], list[int]]:
+        """What is remembered of matrices, and the keys of all P, small gradients behind, and all Q.
         """
-        size = self.engine.world_size
-        # Cut for all ranks to sum a part, which topologies do by themselves if it is long.
-        long = count >= size * MIN_PARTITION_ELEMENTS
-        partitions = None if long else max(1, min(size, count // MESSAGE_ELEMENTS))
-        graph = self.settings.graph(count, size, self._home(of[0]) + after, partitions=partitions)
-        title = f"{name} of {_listed([g.name for g in of])}"
-        return self._add_plain(Gradient(title, 0, count), graph, dtype, wide=True)
-
-    def _run_key(self, run: Gradient, dtype: torch.dtype) -> int:
-        return self._add_plain(run, self._plain_graph(run), dtype, wide=False)
-
-    def _add_plain(
-        self, gradient: Gradient, graph: Graph, dtype: torch.dtype, wide: bool
-    ) -> int:
-        engine = self.engine
-        places = Places(Codecs("none", {}, self.average), engine.rank, engine.world_size)
-        return add_key(engine, gradient, graph, dtype, places, self._about(), wide=wide)
+        rank = self.settings.rank
+        factors = [self.places.factors(g.name, self._shapes[g.name], rank) for g in large]
+        count_p = sum(f.sizes[0] for f in factors) + sum(g.count for g in fused)
+        count_q = sum(f.sizes[1] for f in factors)
+        home = self._home(large[0])  # so that not all buckets' are summed on the same rank
+        p = self.keys.fused("P", count_p, torch.float32, large, home)
+        q = self.keys.fused("Q", count_q, torch.float32, large, home + 1)
+        return factors, [p, q]
 
     def _device_plan(self, gradients: list[Gradient], dtype: torch.dtype) -> DevicePlan:
         graphs = [self.graph(g) for g in gradients]
@@ -482,32 +429,3 @@ class Synchronizer:
         if self.settings.encode_on != "device" or not steps:
             return False
         return self.step < self.settings.warmup_steps + steps  # codecs count what they encode
-
-
-def _runs(gradients: Sequence[Gradient]) -> list[Gradient]:
-    """Gradients that lie side by side, as one each: in the flat tensor, or in each of its rows."""
-    found: list[list[Gradient]] = []
-    for gradient in gradients:
-        last = found[-1][-1] if found else None
-        width = last and (last.chunk or last.count)
-        if last and gradient.stride == last.stride and gradient.offset == last.offset + width:
-            found[-1].append(gradient)
-        else:
-            found.append([gradient])
-    runs = []
-    for run in found:
-        name, first = f"uncompressed {_listed([g.name for g in run])}", run[0]
-        if len(run) == 1:
-            runs.append(first._replace(name=name))
-            continue
-        chunk = sum(g.chunk for g in run)
-        # A row's chunks, with what fills them up.
-        rows = -(-max(g.count / g.chunk for g in run) // 1) if chunk else 0
-        count = int(rows) * chunk if chunk else sum(g.count for g in run)
-        runs.append(Gradient(name, first.offset, count, chunk, first.stride))
-    return runs
-
-
-def _listed(names: list[str], most: int = 3) -> str:
-    more = len(names) - most
-    return ", ".join(names[:most]) + (f" and {more} more" if more > 0 else "")
