@@ -23,15 +23,16 @@ from hipress._lib import (
     Updater,
     check_call,
     lib,
+    string_pairs,
 )
-from hipress.casync import Graph, flatten
+from hipress.casync import Graph
 from hipress.casync.graph import Role, worker
+from hipress.casync.program import flatten
 from hipress.group import Group
 from hipress.key_graphs import AUTO, KeyGraphs
 from hipress.operations import HipressError, Operations, Pending, memory_of
 from hipress.process_end import ProcessEnd
 from hipress.secopa.auto import FIRST_KEY, AutoPlan
-from hipress.settings import pairs
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -382,7 +383,7 @@ class Node:
     def _compress(self, params: dict[str, object]) -> None:
         with self._sentences():
             graphs = self._graphs.configured(params)
-        self._check(lib.HipressSetGradientCompression(self._handle, *pairs(params)))
+        self._check(lib.HipressSetGradientCompression(self._handle, *string_pairs(params)))
         self._graphs = graphs
 
     def command(self, server: int, head: int, body: bytes) -> bytes:
