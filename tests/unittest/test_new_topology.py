@@ -161,6 +161,24 @@ def test_every_command_names_it(environment, tmp_path):
     assert "must be PS, COLOCATED, RING, TREE or END, not 'star'" in done.stderr
 
 
+def test_an_unknown_name_is_one_sentence_that_lists_all():
+    """Here where there is no job yet; tests of stores and commands have theirs."""
+    from hipress import settings
+    from hipress.operations import HipressError
+
+    sentence = f"there is no topology 'mesh'; there are {', '.join(topologies.names())}"
+    with pytest.raises(HipressError, match=sentence):
+        settings.check({"type": "onebit", "topology": "mesh"})
+    settings.check({"type": "onebit", "topology": "Auto"})
+    settings.check({"type": "onebit", "topology": "Ring"})
+    pytest.importorskip("torch")
+    from hipress.torch.settings import Settings
+
+    with pytest.raises(ValueError, match=sentence):
+        Settings("onebit", topology="mesh")
+    assert Settings("onebit", topology="PS").topology == "colocated"
+
+
 @pytest.mark.parametrize("name", ["ring", "auto", "Mine", "my own", ""])
 def test_a_name_that_cannot_be_is_refused(name):
     topology = topologies.Topology(name, "", lambda graph, wish: None)
