@@ -154,7 +154,7 @@ def bounds(
     speed = speeds.of(compression)
     sent, received, compute = [0.0] * nodes, [0.0] * nodes, 0.0
     for key, size in enumerate(sizes):
-        servers = nodes if TOPOLOGIES[topology].servers else 0
+        servers = nodes if TOPOLOGIES[topology].needs_servers else 0
         graph = build(topology, size, nodes, servers, home=key)
         compressed = size >= MIN_SIZE
 

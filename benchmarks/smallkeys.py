@@ -44,7 +44,7 @@ def run(topology: str, codec: str, sizes: list[int], args: argparse.Namespace) -
     command += ["--warmup", "3", "--iterations", "0", "--blocks", "2"]
     command += ["--in-a-row", str(max(1, args.iterations // 2))]
     command += ["--compression", json.dumps(CODECS[codec]), "--servers-cpu"]
-    servers = args.nodes if TOPOLOGIES[topology].servers else 0
+    servers = args.nodes if TOPOLOGIES[topology].needs_servers else 0
     env = {"HIPRESS_TOPOLOGY": topology, **dict(pair.split("=", 1) for pair in args.env)}
     workers = jobs.run_kvstore_job(
         command, args.nodes, servers, True, None, env, timeout=60, all_roles=True

@@ -100,7 +100,7 @@ class Variant:
                 command = [sys.executable, str(HERE / "graphnode.py"), *count]
                 command += ["--sizes", json.dumps(sizes), *self.flags]
                 command += ["--compression", json.dumps(self.compression)]
-                servers = NODES if TOPOLOGIES[self.topology].servers else 0
+                servers = NODES if TOPOLOGIES[self.topology].needs_servers else 0
                 env = {"HIPRESS_TLS": "off", "HIPRESS_TOPOLOGY": self.topology, **self.env}
                 found = jobs.run_kvstore_job(
                     command, NODES, servers, True, network, env, priority=args.priority

@@ -22,7 +22,7 @@ def parser(description: str, **defaults: Any) -> argparse.ArgumentParser:
     add("--compression", default="", metavar="TYPE", help="onebit, dgc, maxmin, ...; none if empty")
     add("--param", action="append", default=[], metavar="NAME=VALUE",
         help="a parameter of the compression, such as ratio=0.01; may be repeated")  # fmt: skip
-    add("--topology", default="ps", help="ps, ring, tree, butterfly, star")
+    add("--topology", default="ps", help="ps, ring, or another topology")
     add("--shared-momentum", type=float, default=0.0,
         help="compress gradients with this momentum, instead of the optimizer's")  # fmt: skip
     add("--min-size", type=int, default=16 * 1024, help="smaller gradients go uncompressed")

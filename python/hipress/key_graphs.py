@@ -8,7 +8,7 @@ from collections.abc import Mapping
 
 from hipress.casync import Graph, topologies
 from hipress.casync.graph import PARTITION_ELEMENTS
-from hipress.casync.ps import BIGARRAY_BOUND
+from hipress.casync.topology import BIGARRAY_BOUND
 from hipress.secopa import plan as plans
 
 AUTO = "auto"
@@ -47,16 +47,16 @@ class KeyGraphs:
         :raises ValueError: if this job cannot have the one that was wished for
         """
         if self._wish.lower() == AUTO:
-            return "ps" if self._num_servers > 0 else "colocated"
+            return topologies.default(self._num_servers)
         name = topologies.named(self._wish)
-        if topologies.TOPOLOGIES[name].servers and self._num_servers == 0:
+        if topologies.TOPOLOGIES[name].needs_servers and self._num_servers == 0:
             topologies.build(name, 1, self._num_workers)  # raises
         return name
 
     @property
     def serverless(self) -> bool:
         """Whether keys live in the workers alone."""
-        return not topologies.TOPOLOGIES[self.topology].servers
+        return not topologies.TOPOLOGIES[self.topology].needs_servers
 
     def set_sync(self, sync: bool) -> None:
         """Synchronous or asynchronous mode."""
@@ -105,13 +105,15 @@ class KeyGraphs:
         return graph, f"{self.topology} {sorted(options.items())} {graph.partitions}"
 
     def _build(self, n: int, **options: object) -> Graph:
-        if self.topology == "hierarchical" and not self._devices_per_host:
+        topology = self.topology
+        per_host = topologies.TOPOLOGIES[topology].needs_devices_per_host
+        if per_host and not self._devices_per_host:
             raise ValueError(
-                "topology hierarchical needs devices_per_host, the number of workers on each host, "
+                f"topology {topology} needs devices_per_host, the number of workers on each host, "
                 "in compression_params or as --devices-per-host"
             )
         return topologies.build(
-            self.topology,
+            topology,
             n,
             self._num_workers,
             self._num_servers,

@@ -14,15 +14,15 @@ from ctypes import byref, c_int64, c_uint32, c_void_p
 
 import numpy as np
 
-from hipress._lib import POINTER, Controller, Updater, lib
-from hipress.casync import Graph, flatten
+from hipress._lib import POINTER, Controller, Updater, lib, string_pairs
+from hipress.casync import Graph
 from hipress.casync.graph import Role, worker
+from hipress.casync.program import flatten
 from hipress.group import Group
 from hipress.key_graphs import AUTO, KeyGraphs
 from hipress.member import Member
 from hipress.operations import HipressError, Operations, Pending, memory_of
 from hipress.secopa.auto import FIRST_KEY, AutoPlan
-from hipress.settings import pairs
 
 
 class Later(enum.Enum):
@@ -225,7 +225,7 @@ class Node(Member):
     def _compress(self, params: dict[str, object]) -> None:
         with self._sentences():
             graphs = self._graphs.configured(params)
-        self._check(lib.HipressSetGradientCompression(self._handle, *pairs(params)))
+        self._check(lib.HipressSetGradientCompression(self._handle, *string_pairs(params)))
         self._graphs = graphs
 
     def command(self, server: int, head: int, body: bytes) -> bytes:

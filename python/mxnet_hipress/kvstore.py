@@ -15,6 +15,7 @@ from mxnet.kvstore import KVStore as MXNetKVStore
 from mxnet.profiler import set_kvstore_handle
 
 from hipress import states
+from hipress.casync import topologies
 from hipress.node import HipressError
 from mxnet_hipress import _arrays, _engine, _job, _states, _stock
 from mxnet_hipress._commands import STORE_SHIFT, Head, pack
@@ -96,7 +97,8 @@ class KVStore(MXNetKVStore):
         if key.sparse and self._node.serverless:
             raise MXNetError(
                 f"key {key.user_key!r} is row_sparse: such keys need servers, and topology "
-                f"{self._node.topology} uses none; choose topology ps"
+                f"{self._node.topology} uses none; choose topology "
+                + topologies.either(topologies.names(servers=True))
             )
         if key.sparse:
             self._job.sparse.init(key, value)

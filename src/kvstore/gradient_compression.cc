@@ -11,7 +11,7 @@ namespace {
 struct CompressionParam : public dmlc::Parameter<CompressionParam> {
   std::string type;
   int64_t min_size;
-  int topology;
+  std::string topology;
   int devices_per_host;
   std::string plan;
   int pull;
@@ -22,20 +22,10 @@ struct CompressionParam : public dmlc::Parameter<CompressionParam> {
     // from compression (biases, normalisation) are that small.
     DMLC_DECLARE_FIELD(min_size).set_default(1024).set_lower_bound(0).describe(
         "an integer >= 0: gradients of fewer elements go uncompressed; 0 compresses all, as MXNet");
-    DMLC_DECLARE_FIELD(topology)
-        .add_enum("auto", 0)
-        .add_enum("ps", 1)
-        .add_enum("colocated", 2)
-        .add_enum("ring", 3)
-        .add_enum("tree", 4)
-        .add_enum("butterfly", 5)
-        .add_enum("star", 6)
-        .add_enum("hierarchical", 7)
-        .set_default(0)
-        .describe("auto, ps, colocated, ring, tree, butterfly, star or hierarchical: how gradients "
-                  "travel; auto is ps if the job has servers, else colocated");
+    DMLC_DECLARE_FIELD(topology).set_default("auto").describe(
+        "auto, or a topology's name: how gradients travel; auto goes by whether the job has servers");
     DMLC_DECLARE_FIELD(devices_per_host).set_default(0).set_range(0, 65535).describe(
-        "an integer >= 0: workers on each host, for topology hierarchical; 0: as launched");
+        "an integer >= 0: workers on each host, for topologies that tell hosts apart; 0: as launched");
     DMLC_DECLARE_FIELD(plan).set_default("").describe(
         "a file name: which gradients to compress, and into how many partitions to cut each");
     DMLC_DECLARE_FIELD(pull)
@@ -77,9 +67,8 @@ GradientCompressionPtr GradientCompression::Make(const ParamList& params) {
   made->min_size_ = static_cast<size_t>(param.min_size);
   made->pull_ = static_cast<Pull>(param.pull);
   const auto values = param.__DICT__();
-  made->topology_ = values.at("topology");
   made->text_ = made->codec_->Config() + " min_size=" + values.at("min_size") +
-                " topology=" + made->topology_ + " pull=" + values.at("pull");
+                " topology=" + param.topology + " pull=" + values.at("pull");
   return made;
 }
 

@@ -30,7 +30,8 @@ class GradientCompression {
 
   /*!
    * \brief From the user's name=value pairs. Known names, apart from the codec's own parameters:
-   *        type (default none), min_size (1024), topology (ps), pull (auto).
+   *        type (default none), min_size (1024), pull (auto); and topology, devices_per_host and
+   *        plan, which whoever builds the graphs reads and checks: here they are any text.
    * \throw Error in one sentence that lists what is allowed
    */
   static GradientCompressionPtr Make(const ParamList& params);
@@ -44,7 +45,6 @@ class GradientCompression {
   /// Keys with fewer elements go uncompressed.
   size_t min_size() const { return min_size_; }
   Pull pull() const { return pull_; }
-  const std::string& topology() const { return topology_; }
   /// Canonical text with every parameter; equal texts mean equal behaviour.
   const std::string& Text() const { return text_; }
 
@@ -56,7 +56,6 @@ class GradientCompression {
   CodecPtr codec_;
   size_t min_size_ = 0;
   Pull pull_ = Pull::kAuto;
-  std::string topology_;
   std::string text_;
 };
 

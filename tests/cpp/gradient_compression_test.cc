@@ -20,7 +20,6 @@ TEST(GradientCompression, HasDefaults) {
   EXPECT_NE(made->Text().find(" threshold=0.5 "), std::string::npos);
   EXPECT_EQ(made->min_size(), 1024u);
   EXPECT_EQ(made->pull(), Pull::kAuto);
-  EXPECT_EQ(made->topology(), "auto");
 }
 
 TEST(GradientCompression, TextReadsBack) {
@@ -29,6 +28,11 @@ TEST(GradientCompression, TextReadsBack) {
   EXPECT_EQ(made->Text(), made->codec()->Config() + " min_size=0 topology=auto pull=none");
   EXPECT_NE(made->Text().find(" threshold=1e-07 scale=0.1 "), std::string::npos);
   EXPECT_EQ(GradientCompression::Parse(made->Text())->Text(), made->Text());
+}
+
+TEST(GradientCompression, LeavesTheTopologyToWhoeverBuildsGraphs) {
+  const auto made = GradientCompression::Make({{"type", "none"}, {"topology", "mesh"}});
+  EXPECT_EQ(made->Text(), "type=none min_size=1024 topology=mesh pull=auto");
 }
 
 TEST(GradientCompression, LeavesSmallKeysAlone) {
@@ -70,9 +74,6 @@ TEST(GradientCompression, ListsWhatIsAllowed) {
        "min_size of gradient compression must be an integer >= 0, not \"1e3\""},
       {{{"min_size", "99999999999999999999"}},
        "min_size of gradient compression must be an integer >= 0, not \"99999999999999999999\""},
-      {{{"topology", "mesh"}},
-       "topology of gradient compression must be auto, ps, colocated, ring, tree, butterfly, star or "
-       "hierarchical, not \"mesh\""},
       {{{"pull", "1"}}, "pull of gradient compression must be auto, none or same, not \"1\""},
       {{{"type", "2bit"}, {"treshold", "1"}},
        "gradient compression of type 2bit has no parameter \"treshold\"; its parameters: threshold, "

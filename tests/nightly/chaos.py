@@ -21,6 +21,7 @@ from dataclasses import dataclass
 import havoc  # first: it finds the tests' modules
 
 from cluster import Cluster, ClusterTimeout
+from hipress.casync import topologies
 
 SERVE = """
 import os
@@ -34,7 +35,7 @@ node.serve()
 SERVER = (sys.executable, "-c", SERVE)
 START_TIMEOUT = 10
 DEADLINE = START_TIMEOUT + 15
-SERVERLESS = ("colocated", "ring", "tree", "butterfly", "star", "hierarchical")
+SERVERLESS = topologies.names(servers=False)
 TYPES = ("none", "2bit", "onebit", "maxmin", "dgc", "topk", "fp16")
 SIZES = (1, 10, 5_000, 70_000, 1_000_000)
 
@@ -99,7 +100,7 @@ class Job:
         running = dice.random() < 0.6
         topology = "ps" if servers else dice.choice(SERVERLESS)
         compression = {"type": dice.choice(TYPES), "min_size": "0"}
-        if topology == "hierarchical":
+        if topologies.TOPOLOGIES[topology].needs_devices_per_host:
             shared = [d for d in range(1, workers + 1) if workers % d == 0]
             compression["devices_per_host"] = str(dice.choice(shared))
         sizes = [dice.choice(SIZES) for _ in range(dice.randint(1, 12))]

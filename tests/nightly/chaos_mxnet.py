@@ -26,6 +26,7 @@ from pathlib import Path
 
 import havoc  # first: it finds the tests' modules
 
+from hipress.casync import topologies
 from hipress.launcher import supervisor
 from launch_helpers import Launch, launched, marked
 
@@ -36,7 +37,7 @@ DEADLINE = TIMEOUT + 40
 with survivors, and room for a slow machine."""
 CLEAN_UP = 10.0
 """Seconds in which nothing must be left of a job whose launcher was killed."""
-SERVERLESS = ("colocated", "ring", "tree", "butterfly", "star", "hierarchical")
+SERVERLESS = topologies.names(servers=False)
 SYNCHRONOUS = ("dist_sync", "dist_device_sync")
 ASYNCHRONOUS = ("dist_async", "dist_device_async")
 SIZES = (1, 10, 5_000, 70_000, 1_000_000)
@@ -74,7 +75,7 @@ class Job:
         params, arguments = {}, ["-s", str(servers)]
         if not servers:
             topology = dice.choice(SERVERLESS)
-            if topology == "hierarchical":
+            if topologies.TOPOLOGIES[topology].needs_devices_per_host:
                 compressed = True  # its parameters say how many workers share a host
                 params["devices_per_host"] = dice.choice([1, workers])
             if compressed and dice.random() < 0.5:

@@ -21,6 +21,7 @@ from pathlib import Path
 import havoc  # first: it finds the tests' modules
 
 from cluster import base_environment, free_port
+from hipress.casync import topologies
 
 TIMEOUT = 15
 DEADLINE = TIMEOUT + 25
@@ -82,7 +83,7 @@ class Job:
             "layers": dice.randint(1, 5),
             "bucket_cap_mb": dice.choice([1, 25]),
             "type": dice.choice(["onebit", "maxmin", "dgc", "tbq"]),
-            "topology": dice.choice(["ps", "ring", "tree", "butterfly", "star", "hierarchical"]),
+            "topology": dice.choice(topologies.names()),
             "more": {},
             "nap": 0,
             "min_size": dice.choice([0, 16384]),
@@ -90,7 +91,7 @@ class Job:
             "raises": dice.random() < 0.5,
             "destroys": dice.random() < 0.5,
         }
-        if settings["topology"] == "hierarchical":
+        if topologies.TOPOLOGIES[settings["topology"]].needs_devices_per_host:
             shared = [d for d in range(1, ranks + 1) if ranks % d == 0]
             settings["more"] = {"devices_per_host": dice.choice(shared)}
         number = dice.choice([signal.SIGKILL, signal.SIGTERM, *[signal.SIGSTOP] * 2])

@@ -71,6 +71,7 @@ def refused(call, *words):
 sparse = mx.nd.sparse.zeros("row_sparse", (4, 2))
 refused(lambda: kv.init(11, sparse), "row_sparse", "topology ring")
 refused(lambda: kv.set_gradient_compression({"topology": "tree"}), "before the first key")
+refused(lambda: kv.set_gradient_compression({"topology": "mesh"}), "there are ps")
 refused(lambda: kv.save_optimizer_states("x"), "set_optimizer")
 """
     )

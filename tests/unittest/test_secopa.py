@@ -100,7 +100,7 @@ def test_other_numbers_of_nodes_and_ratios():
     assert not decide("PS", 4, 10**6, ratio=1.0).compress
     with pytest.raises(ValueError, match="ratio must be above 0"):
         decide("PS", 4, 10**6, ratio=0.0)
-    with pytest.raises(ValueError, match="must be PS, RING or TREE, not 'mesh'"):
+    with pytest.raises(ValueError, match="must be PS, COLOCATED, RING or TREE, not 'mesh'"):
         decide("mesh", 4, 10**6)
 
 
@@ -216,8 +216,9 @@ def test_a_plan_shares_the_work_between_links_and_processors():
     plan = planner.make(gradients, "PS", 4, measured(5e9))
     assert 0 < plan.compressed < 40
     assert plan.planned_seconds < 0.9 * plan.raw_seconds
+    servers = planner.topology_named("PS")
     all_of_them = sum(
-        planner.model.best("PS", 4, 1 << 22, TBQ, measured(5e9).cluster())[1].threads
+        planner.model.best(servers, 4, 1 << 22, TBQ, measured(5e9).cluster())[1].threads
         for _ in gradients
     )
     assert plan.planned_seconds < all_of_them

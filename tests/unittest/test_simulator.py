@@ -242,7 +242,7 @@ def test_coarse_steps_take_as_long_as_fine_ones(cluster):
     from hipress.simulator import symmetric
 
     keys = [symmetric.SymmetricKey(f"g{i}", 1 << 20, CODEC, 0.001 * i, 1, i) for i in range(6)]
-    for build in (symmetric.ring, symmetric.colocated):
+    for build in (symmetric.ring, symmetric.exchange):
         ends = []
         for limit in (10**9, 2000):
             lowered = build(keys, 128, cluster, limit)

@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 
 import hipress
-from hipress.casync import TOPOLOGIES, Op, build
+from hipress.casync import TOPOLOGIES, Op, build, topologies
 from hipress.casync.check import GraphError, check
 from hipress.casync.graph import GRADIENT, PLAIN, Role, worker
 from hipress.casync.reference import Reference, compression
 
-SERVERLESS = [name for name, topology in TOPOLOGIES.items() if not topology.servers]
+SERVERLESS = topologies.names(servers=False)
 
 
 @pytest.mark.parametrize("num_workers", range(1, 18))

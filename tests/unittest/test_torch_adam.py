@@ -4,10 +4,11 @@ import copy
 
 import pytest
 
+from hipress.casync import topologies
 from torch_cluster import run_ranks, torch
 
 WARM_UP = 5
-TOPOLOGIES = ["ps", "star", "ring", "tree", "butterfly", "hierarchical"]
+TOPOLOGIES = [name for name in topologies.names() if name != topologies.among_workers("ps")]
 
 
 def make(cls=None, **more):

@@ -7,12 +7,14 @@ from pathlib import Path
 import numpy as np
 
 from hipress import compll
+from hipress.casync import topologies
 from torch_cluster import run_ranks, torch
 
 SIZES = [40_001, 5]
 STEPS = 2
 DTYPES = [torch.float32, torch.float16, torch.bfloat16]
-TOPOLOGIES = ["ps", "ring", "tree", "butterfly", "star", "hierarchical"]
+TOPOLOGIES = [name for name in topologies.names() if name != topologies.among_workers("ps")]
+"""Each once: "ps" and "colocated" are one here."""
 CODECS = {
     "none": {},
     "2bit": {"threshold": 0.3},
@@ -176,9 +178,7 @@ def run_cut(rank):
     dtypes in turns."""
     import torch.distributed as dist
 
-    from hipress.casync import topologies
     from hipress.torch.engine import engine_of
-    from hipress.torch.settings import ALIASES
 
     world_size = dist.get_world_size()
     engine = engine_of(dist.group.WORLD, timeout=20)
@@ -186,7 +186,7 @@ def run_cut(rank):
     for number, topology in enumerate(TOPOLOGIES):
         graphs = [
             topologies.build(
-                ALIASES.get(topology, topology), n, world_size, home=home, devices_per_host=2,
+                topologies.among_workers(topology), n, world_size, home=home, devices_per_host=2,
                 partitions=min(12, n // 64 + 1),
             )
             for home, n in enumerate(CUT)

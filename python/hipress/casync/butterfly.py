@@ -15,18 +15,19 @@ and decodes at most 2m (3m with a neighbour).
 from __future__ import annotations
 
 from hipress.casync.graph import GRADIENT, Graph, Op, worker
+from hipress.casync.topology import GraphRequest, Topology
 
 REDUCE, SHARE = 0, 1
 
 
-def build(graph: Graph, num_workers: int, home: int) -> None:
-    """Fills in the tasks; participant ``home + p`` owns partition p."""
-    size = 1 << num_workers.bit_length() - 1
-    spare = num_workers - size
+def fill(graph: Graph, request: GraphRequest) -> None:
+    """Adds the tasks; participant ``home + p`` owns partition p."""
+    size = 1 << request.num_workers.bit_length() - 1
+    spare = request.num_workers - size
     # Ranks 0, 2, ... of the first 2·spare hand over to the rank after them.
     ranks = [2 * i + 1 if i < spare else i + spare for i in range(size)]
     for p in range(len(graph.partitions)):
-        _binomial(graph, p, ranks, spare, (home + p) % size)
+        _binomial(graph, p, ranks, spare, (request.home + p) % size)
 
 
 def _binomial(graph: Graph, p: int, ranks: list[int], spare: int, owner: int) -> None:
@@ -66,3 +67,6 @@ def _binomial(graph: Graph, p: int, ranks: list[int], spare: int, owner: int) ->
         graph.add(worker(source), Op.SEND, p, payloads[source], peer=worker(rank), step=SHARE)
         payloads[rank] = graph.add(worker(rank), Op.RECV, p, peer=worker(source), step=SHARE)
         graph.add(worker(rank), Op.DECODE, p, payloads[rank])
+
+
+TOPOLOGY = Topology("butterfly", "recursive halving and doubling: 2 log2 N steps", fill)

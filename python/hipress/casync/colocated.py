@@ -13,12 +13,13 @@ payloads in one fused merge, and the result.
 from __future__ import annotations
 
 from hipress.casync.graph import GRADIENT, Graph, Op, worker
+from hipress.casync.topology import Cost, GraphRequest, Prices, Symmetry, Terms, Topology
 
 
-def build(graph: Graph, num_workers: int, home: int) -> None:
-    """Fills in the tasks; partition p's owner is worker ``home + p``."""
-    owners = [(home + p) % num_workers for p in range(len(graph.partitions))]
-    exchange(graph, num_workers, owners)
+def fill(graph: Graph, request: GraphRequest) -> None:
+    """Adds the tasks; partition p's owner is worker ``home + p``."""
+    owners = [(request.home + p) % request.num_workers for p in range(len(graph.partitions))]
+    exchange(graph, request.num_workers, owners)
 
 
 def exchange(graph: Graph, num_workers: int, owners: list[int], spread: bool = True) -> None:
@@ -50,3 +51,40 @@ def exchange(graph: Graph, num_workers: int, owners: list[int], spread: bool = T
             reply = graph.add(worker(rank), Op.RECV, p, peer=at, step=1)
             graph.add(worker(rank), Op.DECODE, p, reply)
         graph.add(at, Op.DECODE, p, result)
+
+
+def cost(nodes: int, partitions: int, prices: Prices) -> Cost:
+    """The way leads to the owner and back; at its link N - 2 others' messages come before, each
+    time. A node that owns o of the partitions sends the K - o others, and N - 1 answers to each of
+    its own."""
+    owned = prices.owned(nodes, partitions)
+    merge = prices.merge(nodes)
+    return Cost(
+        codec=2 * prices.encode + merge + prices.decode,
+        steps=2,
+        wires=2 * (nodes - 1),
+        busy=partitions * (prices.encode + prices.decode) + owned * (merge + prices.encode),
+        messages=partitions - owned + owned * (nodes - 1),
+    )
+
+
+def published(nodes: int, partitions: int) -> Terms:
+    """As published for parameter servers."""
+    return Terms(
+        encode=min(partitions + 1, nodes),
+        decode=min(nodes - 1 + partitions, 2 * (nodes - 1)),
+        merge=nodes - 1,
+        gather=1,
+        broadcast=1,
+    )
+
+
+TOPOLOGY = Topology(
+    "colocated",
+    "parameter servers in the workers: 2 steps",
+    fill,
+    encodes_each=True,
+    symmetry=Symmetry.EXCHANGE,
+    cost=cost,
+    published=published,
+)

@@ -15,18 +15,20 @@ send D times as much; inside a host each device sends and receives (D-1)/D·m un
 from __future__ import annotations
 
 from hipress.casync.graph import GRADIENT, PLAIN, Graph, Op, worker
+from hipress.casync.topology import GraphRequest, Topology
 
 INSIDE, BETWEEN, RESULT, SHARE = 0, 1, 2, 3
 
 
-def build(graph: Graph, num_workers: int, home: int, devices_per_host: int) -> None:
-    """Fills in the tasks, with ``devices_per_host`` workers on each host."""
+def fill(graph: Graph, request: GraphRequest) -> None:
+    """Adds the tasks, with ``devices_per_host`` workers on each host."""
+    num_workers, devices_per_host = request.num_workers, request.devices_per_host
     hosts = [
         list(range(first, min(first + devices_per_host, num_workers)))
         for first in range(0, num_workers, devices_per_host)
     ]
     for p in range(len(graph.partitions)):
-        turn = home + p
+        turn = request.home + p
         collectors = [host[turn % len(host)] for host in hosts]
         sums = [_collect(graph, p, *pair) for pair in zip(hosts, collectors)]
         owner = turn // devices_per_host % len(hosts)
@@ -79,3 +81,12 @@ def _share(graph: Graph, p: int, host: list[int], collector: int, result: int) -
             received = graph.add(worker(rank), Op.RECV, p, peer=here, step=SHARE)
             graph.add(worker(rank), Op.DECODE, p, received)
     graph.add(here, Op.DECODE, p, result)
+
+
+TOPOLOGY = Topology(
+    "hierarchical",
+    "devices of a host first, then hosts: 4 steps",
+    fill,
+    needs_devices_per_host=True,
+    encodes_each=True,
+)

@@ -12,10 +12,10 @@ decode being one fused pass over N payloads.
 
 from __future__ import annotations
 
+from hipress.casync import colocated
 from hipress.casync.graph import (
     BLOCK,
     GRADIENT,
-    PARTITION_ELEMENTS,
     Graph,
     Op,
     Partition,
@@ -24,20 +24,23 @@ from hipress.casync.graph import (
     server,
     worker,
 )
-
-BIGARRAY_BOUND = 1_000_000
-"""Keys of at least this many elements are split over all servers (MXNET_KVSTORE_BIGARRAY_BOUND)."""
+from hipress.casync.topology import GraphRequest, Symmetry, Topology
 
 
-def place(
-    n: int, num_servers: int, home: int, partition_elements: int, bigarray_bound: int
-) -> tuple[list[Partition], list[int]]:
-    """Partitions of a gradient of ``n`` elements, and the server of each.
+def place(request: GraphRequest) -> tuple[list[Partition], list[int]]:
+    """Partitions of a gradient, and the server of each.
 
     A small gradient goes whole to server ``home``; a big one is cut into one contiguous shard per
     server (an optimizer then sees one array per key and server), and each shard into partitions.
+    One whose number of partitions is given is cut into that many, spread over the servers, whatever
+    its size.
     """
-    if n < bigarray_bound or num_servers == 1:
+    n, num_servers, home = request.n, request.num_servers, request.home
+    if request.partitions is not None:
+        cuts = cut_into(n, request.partitions)
+        used = min(len(cuts), num_servers)  # neighbours share a server: its shard is one array
+        return cuts, [(home + p * used // len(cuts)) % num_servers for p in range(len(cuts))]
+    if n < request.bigarray_bound or num_servers == 1:
         shards = {home % num_servers: Partition(0, n)}
     else:
         pieces = cut(0, n, -(-n // num_servers), BLOCK)
@@ -45,44 +48,20 @@ def place(
     partitions: list[Partition] = []
     owners: list[int] = []
     for rank, shard in shards.items():
-        pieces = cut(shard.offset, shard.offset + shard.count, partition_elements, BLOCK)
+        pieces = cut(shard.offset, shard.offset + shard.count, request.partition_elements, BLOCK)
         partitions += pieces
         owners += [rank] * len(pieces)
     return partitions, owners
 
 
-def build(
-    n: int,
-    num_workers: int,
-    num_servers: int,
-    *,
-    home: int = 0,
-    partition_elements: int = PARTITION_ELEMENTS,
-    partitions: int | None = None,
-    bigarray_bound: int = BIGARRAY_BOUND,
-    sync: bool = True,
-    compress: bool = True,
-) -> Graph:
-    """The graph of one gradient of ``n`` elements.
+def fill(graph: Graph, request: GraphRequest) -> None:
+    """Adds the tasks.
 
-    ``home`` is the server that a small gradient goes to (spread keys by counting up).
-    ``partitions`` cuts it into that many, spread over the servers, whatever its size. With
-    ``sync=False`` a server applies each worker's push as it comes and sends no replies; workers
-    fetch the weights when they pull.
+    With ``sync=False`` a server applies each worker's push as it comes and sends no replies;
+    workers fetch the weights when they pull.
     """
-    if n < 1 or num_workers < 1 or num_servers < 1:
-        raise ValueError(
-            f"a gradient needs at least one element, worker and server, "
-            f"got n={n}, num_workers={num_workers}, num_servers={num_servers}"
-        )
-    if partitions is None:
-        cuts, owners = place(n, num_servers, home, partition_elements, bigarray_bound)
-    else:
-        cuts = cut_into(n, partitions)
-        used = min(len(cuts), num_servers)  # neighbours share a server: its shard is one array
-        owners = [(home + p * used // len(cuts)) % num_servers for p in range(len(cuts))]
-    graph = Graph(n, cuts, per_worker=not sync, plain=not compress)
-    for p, owner in enumerate(owners):
+    num_workers, sync = request.num_workers, request.sync
+    for p, owner in enumerate(place(request)[1]):
         at = server(owner)
         for rank in range(num_workers):
             node = worker(rank)
@@ -99,4 +78,19 @@ def build(
             payload = graph.add(at, Op.ENCODE, p, updated, terms=num_workers)
             for rank in range(num_workers):
                 graph.add(at, Op.SEND, p, payload, peer=worker(rank))
-    return graph
+
+
+TOPOLOGY = Topology(
+    "ps",
+    "parameter servers in processes of their own",
+    fill,
+    cut=lambda request: place(request)[0],
+    needs_servers=True,
+    among_workers=colocated.TOPOLOGY.name,
+    asynchronous=True,
+    encodes_each=True,
+    symmetry=Symmetry.EXCHANGE,
+    # Simulated and planned for with a server beside each worker.
+    cost=colocated.cost,
+    published=colocated.published,
+)

@@ -12,14 +12,15 @@ happens N times in a row between a partition's start and its end, and decodes m(
 from __future__ import annotations
 
 from hipress.casync.graph import GRADIENT, Graph, Op, worker
+from hipress.casync.topology import Cost, GraphRequest, Prices, Symmetry, Terms, Topology
 
 REDUCE, SHARE = 0, 1
 
 
-def build(graph: Graph, num_workers: int, home: int) -> None:
-    """Fills in the tasks; partition p starts at worker ``home + p``."""
+def fill(graph: Graph, request: GraphRequest) -> None:
+    """Adds the tasks; partition p starts at worker ``home + p``."""
     for p in range(len(graph.partitions)):
-        ranks = [(home + p + hop) % num_workers for hop in range(num_workers)]
+        ranks = [(request.home + p + hop) % request.num_workers for hop in range(request.num_workers)]
         around(graph, p, ranks)
 
 
@@ -38,3 +39,32 @@ def around(graph: Graph, p: int, ranks: list[int]) -> None:
         graph.add(worker(left), Op.SEND, p, payload, peer=worker(rank), step=SHARE)
         payload = graph.add(worker(rank), Op.RECV, p, peer=worker(left), step=SHARE)
         graph.add(worker(rank), Op.DECODE, p, payload)
+
+
+def cost(nodes: int, partitions: int, prices: Prices) -> Cost:
+    """Of the sum, a partition's every hop adds and encodes; of the result, none waits for a codec.
+    """
+    hop = prices.add(1) + prices.encode
+    return Cost(
+        codec=prices.encode + (nodes - 1) * hop + prices.decode,
+        steps=2 * (nodes - 1),
+        wires=2 * (nodes - 1),
+        busy=partitions * (hop + prices.decode),
+        messages=2 * partitions * (nodes - 1) / nodes,
+    )
+
+
+def published(nodes: int, partitions: int) -> Terms:
+    """As published, however many partitions there are."""
+    del partitions
+    return Terms(encode=nodes, decode=nodes, merge=nodes - 1, step=2 * (nodes - 1))
+
+
+TOPOLOGY = Topology(
+    "ring",
+    "a ring: 2(N-1) steps, one neighbour to send to",
+    fill,
+    symmetry=Symmetry.RING,
+    cost=cost,
+    published=published,
+)

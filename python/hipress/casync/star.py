@@ -11,11 +11,16 @@ from __future__ import annotations
 
 from hipress.casync.colocated import exchange
 from hipress.casync.graph import Graph
+from hipress.casync.topology import GraphRequest, Topology
 
 HUB = 0
 
 
-def build(graph: Graph, num_workers: int, home: int) -> None:
-    """Fills in the tasks; ``home`` plays no part."""
-    del home
-    exchange(graph, num_workers, [HUB] * len(graph.partitions))
+def fill(graph: Graph, request: GraphRequest) -> None:
+    """Adds the tasks; ``home`` plays no part."""
+    exchange(graph, request.num_workers, [HUB] * len(graph.partitions))
+
+
+TOPOLOGY = Topology(
+    "star", "one worker merges everything: 2 steps", fill, encodes_each=True
+)

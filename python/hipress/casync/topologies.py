@@ -1,45 +1,68 @@
-"""All topologies by name."""
+"""All topologies by name. A new one is a file beside ``ring.py`` and a line in FILES."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import importlib
+from collections.abc import Iterable
 
-from hipress.casync import butterfly, colocated, hierarchical, ps, ring, star, tree
-from hipress.casync.graph import PARTITION_ELEMENTS, Graph, Partition, cut_into
+from hipress.casync.graph import Graph
+from hipress.casync.topology import MIN_PARTITION_ELEMENTS, GraphRequest, Topology
 
-MIN_PARTITION_ELEMENTS = 16 * 1024
-"""Serverless topologies spread a gradient over the workers unless the pieces fall below this: 64
-KiB of float32, where messages begin to cost more than their bytes."""
+__all__ = [
+    "FILES",
+    "MIN_PARTITION_ELEMENTS",
+    "TOPOLOGIES",
+    "among_workers",
+    "build",
+    "default",
+    "either",
+    "named",
+    "names",
+    "register",
+    "that_encode_each",
+]
 
+FILES = (
+    "ps",
+    "colocated",
+    "ring",
+    "tree",
+    "butterfly",
+    "star",
+    "hierarchical",
+)
+"""Modules of this package that define a topology. The first that fits a job, with or without
+servers, is the one that it takes if it does not choose."""
 
-@dataclass(frozen=True)
-class Topology:
-    """What there is to know of a topology before a graph is built."""
-
-    summary: str
-    servers: bool = False
-    """Whether it needs server processes; the others use workers only."""
-
-
-TOPOLOGIES: dict[str, Topology] = {
-    "ps": Topology("parameter servers in processes of their own", servers=True),
-    "colocated": Topology("parameter servers in the workers: 2 steps"),
-    "ring": Topology("a ring: 2(N-1) steps, one neighbour to send to"),
-    "tree": Topology("a double binary tree: 2 log2 N steps"),
-    "butterfly": Topology("recursive halving and doubling: 2 log2 N steps"),
-    "star": Topology("one worker merges everything: 2 steps"),
-    "hierarchical": Topology("devices of a host first, then hosts: 4 steps"),
-}
+TOPOLOGIES: dict[str, Topology] = {}
 """Every topology by its name in ``compression_params={'topology': ...}`` and ``--topo``."""
 
-_SERVERLESS = {
-    "colocated": colocated.build,
-    "ring": ring.build,
-    "tree": tree.build,
-    "butterfly": butterfly.build,
-    "star": star.build,
-    "hierarchical": hierarchical.build,
-}
+
+def register(topology: Topology) -> None:
+    """Makes a topology known by its name, wherever one can be chosen.
+
+    :raises ValueError: if there is one of that name, or it is no name
+    """
+    name = topology.name
+    if name.lower().split() != [name] or name == "auto" or name in TOPOLOGIES:
+        raise ValueError(f"a topology needs a name of its own in small letters, not {name!r}")
+    TOPOLOGIES[name] = topology
+
+
+for _file in FILES:
+    register(importlib.import_module(f"hipress.casync.{_file}").TOPOLOGY)
+
+
+def names(servers: bool | None = None) -> list[str]:
+    """The names there are; with ``servers``, of those that need servers, or of those that do not.
+    """
+    return [n for n, t in TOPOLOGIES.items() if servers is None or t.needs_servers == servers]
+
+
+def either(choices: Iterable[str]) -> str:
+    """Names as a sentence has them: "ps, ring or tree"."""
+    *others, last = choices
+    return f"{', '.join(others)} or {last}" if others else last
 
 
 def named(topology: str) -> str:
@@ -53,82 +76,65 @@ def named(topology: str) -> str:
     return name
 
 
-def cuts_for(
-    n: int,
-    num_workers: int,
-    partition_elements: int = PARTITION_ELEMENTS,
-    partitions: int | None = None,
-) -> list[Partition]:
-    """How a serverless topology cuts ``n`` elements: into ``partitions``, or, if that is None, into
-    equal parts for all workers of at most about ``partition_elements``."""
-    if partitions is None:
-        partitions = -(-n // max(partition_elements, 1))
-        if partitions < num_workers:
-            partitions = max(partitions, min(num_workers, n // MIN_PARTITION_ELEMENTS))
-        else:
-            partitions = -(-partitions // num_workers) * num_workers
-    return cut_into(n, partitions)
+def default(num_servers: int) -> str:
+    """The topology of a job that does not choose one."""
+    return names(servers=num_servers > 0)[0]
+
+
+def among_workers(topology: str) -> str:
+    """What ``topology`` is called in a job that never has servers: "ps" is "colocated" there, whose
+    workers are the servers.
+
+    :raises ValueError: listing the names there are
+    """
+    name = named(topology)
+    return TOPOLOGIES[name].among_workers or name
+
+
+def that_encode_each() -> str:
+    """Topologies in which every worker's own gradient is encoded by itself, as a sentence has them.
+    """
+    return either(
+        f"{name} with one device for each host" if topology.needs_devices_per_host else name
+        for name, topology in TOPOLOGIES.items()
+        if topology.encodes_each
+    )
 
 
 def build(
-    topology: str,
-    n: int,
-    num_workers: int,
-    num_servers: int = 0,
-    *,
-    home: int = 0,
-    partition_elements: int = PARTITION_ELEMENTS,
-    partitions: int | None = None,
-    bigarray_bound: int = ps.BIGARRAY_BOUND,
-    sync: bool = True,
-    devices_per_host: int = 1,
-    compress: bool = True,
+    topology: str, n: int, num_workers: int, num_servers: int = 0, **options: object
 ) -> Graph:
     """The graph of one gradient of ``n`` elements.
 
-    :param home: counts the job's keys; small gradients are spread over the nodes by it
-    :param partition_elements: about the most elements of a partition
-    :param partitions: cut into exactly so many instead (fewer if blocks of 64 do not suffice)
-    :param bigarray_bound: ps only: keys of fewer elements live whole on one server
-    :param sync: False: each push takes effect at once; ps only
-    :param devices_per_host: hierarchical only: workers on each host, consecutive ranks
-    :param compress: False: nothing of it is ever compressed
+    :param options: the other fields of a :class:`~hipress.casync.topology.GraphRequest`: ``home``,
+        ``partition_elements``, ``partitions``, ``bigarray_bound``, ``sync``, ``devices_per_host``
+        and ``compress``
     :raises ValueError: in one sentence, for what cannot be
     """
-    topology = named(topology)
+    request = GraphRequest(n, num_workers, num_servers, **options)  # type: ignore[arg-type]
+    chosen = TOPOLOGIES[named(topology)]
     if n < 1 or num_workers < 1:
         raise ValueError(
             f"a gradient needs at least one element and worker, got n={n}, "
             f"num_workers={num_workers}"
         )
-    if partitions is not None and partitions < 1:
-        raise ValueError(f"a gradient needs at least one partition, got partitions={partitions}")
-    if devices_per_host < 1:
-        raise ValueError(f"a host has at least one device, got devices_per_host={devices_per_host}")
-    if TOPOLOGIES[topology].servers:
-        if num_servers < 1:
-            raise ValueError(
-                f"topology {topology} needs servers and the job has none: start some (-s), or "
-                f"choose a topology without: {', '.join(_SERVERLESS)}"
-            )
-        return ps.build(
-            n,
-            num_workers,
-            num_servers,
-            home=home,
-            partition_elements=partition_elements,
-            partitions=partitions,
-            bigarray_bound=bigarray_bound,
-            sync=sync,
-            compress=compress,
-        )
-    if not sync:
+    if request.partitions is not None and request.partitions < 1:
         raise ValueError(
-            f"asynchronous training needs servers, which topology {topology} does not use: "
-            "choose topology ps"
+            f"a gradient needs at least one partition, got partitions={request.partitions}"
         )
-    cuts = cuts_for(n, num_workers, partition_elements, partitions)
-    graph = Graph(n, cuts, plain=not compress)
-    more = {"devices_per_host": devices_per_host} if topology == "hierarchical" else {}
-    _SERVERLESS[topology](graph, num_workers, home, **more)
-    return graph
+    if request.devices_per_host < 1:
+        raise ValueError(
+            f"a host has at least one device, got devices_per_host={request.devices_per_host}"
+        )
+    if chosen.needs_servers and num_servers < 1:
+        raise ValueError(
+            f"topology {chosen.name} needs servers and the job has none: start some (-s), or "
+            f"choose a topology without: {', '.join(names(servers=False))}"
+        )
+    if not request.sync and not chosen.asynchronous:
+        why = f"asynchronous training needs servers, which topology {chosen.name} does not use"
+        if chosen.needs_servers:
+            why = f"topology {chosen.name} has no asynchronous mode"
+        others = either(t.name for t in TOPOLOGIES.values() if t.asynchronous)
+        raise ValueError(f"{why}: choose topology {others}")
+    return chosen.build(request)

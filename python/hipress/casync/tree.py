@@ -15,15 +15,16 @@ worker encodes m and decodes at most 2m.
 from __future__ import annotations
 
 from hipress.casync.graph import GRADIENT, Graph, Op, worker
+from hipress.casync.topology import Cost, GraphRequest, Prices, Terms, Topology
 
 REDUCE, SHARE = 0, 1
 
 
-def build(graph: Graph, num_workers: int, home: int) -> None:
-    """Fills in the tasks; ``home`` chooses the first partition's tree."""
+def fill(graph: Graph, request: GraphRequest) -> None:
+    """Adds the tasks; ``home`` chooses the first partition's tree."""
     for p in range(len(graph.partitions)):
-        shift = (home + p) % 2
-        ranks = [(position - shift) % num_workers for position in range(num_workers)]
+        shift = (request.home + p) % 2
+        ranks = [(position - shift) % request.num_workers for position in range(request.num_workers)]
         root, payload, _ = _up(graph, p, ranks)
         _down(graph, p, ranks, root, payload)
 
@@ -62,3 +63,34 @@ def _down(graph: Graph, p: int, ranks: list[int], root: int, payload: int) -> No
             received = graph.add(worker(child), Op.RECV, p, peer=here, step=SHARE)
             _down(graph, p, part, child, received)
     graph.add(here, Op.DECODE, p, payload)
+
+
+def cost(nodes: int, partitions: int, prices: Prices) -> Cost:
+    """Up and down floor(log2 N) levels; on the way down an inner node's other child may be first.
+    """
+    height = nodes.bit_length() - 1
+    other = 1 if nodes > 2 else 0
+    return Cost(
+        codec=prices.encode + height * (prices.add(2) + prices.encode) + prices.decode,
+        steps=2 * height,
+        wires=height * (2 + other),
+        busy=partitions * (prices.encode + prices.add(1) + prices.decode),
+        messages=2 * partitions * (nodes - 1) / nodes,
+    )
+
+
+def published(nodes: int, partitions: int) -> Terms:
+    """Not in the publication: a pipelined reduction and broadcast, of L = ceil(log2 N) levels each,
+    made of a ring's steps."""
+    levels = (nodes - 1).bit_length()
+    return Terms(
+        encode=levels + partitions,
+        decode=levels + partitions,
+        merge=levels + partitions - 1,
+        step=2 * levels + partitions - 1,
+    )
+
+
+TOPOLOGY = Topology(
+    "tree", "a double binary tree: 2 log2 N steps", fill, cost=cost, published=published
+)

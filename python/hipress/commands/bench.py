@@ -2,6 +2,10 @@
 
 import typer
 
+from hipress.casync import topologies
+
+_TOPOLOGIES = topologies.either(topologies.names())
+
 app = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
 
 
@@ -20,7 +24,7 @@ def allreduce(
     warmup: int = typer.Option(5, "-w", help="All-reduces before those."),
     compression: str = typer.Option("maxmin", "--compression", "-c", help="See hipress codecs."),
     param: list[str] = typer.Option([], "--param", "-p", help="NAME=VALUE, may be repeated."),  # noqa: B008
-    topology: str = typer.Option("ps", "--topology", "-t", help="ps, ring, tree, butterfly, ..."),
+    topology: str = typer.Option("ps", "--topology", "-t", help=_TOPOLOGIES),
 ) -> None:
     """All-reduce times on torch.distributed, in the form of nccl-tests' all_reduce_perf.
 

@@ -5,13 +5,16 @@ from typing import Annotated, Optional
 
 import typer
 
+from hipress.casync import topologies
 from hipress.commands import fail, options
+from hipress.secopa import planner
 
 _OUTPUT = Path("SeCoPaPlan.txt")
+_PLANNABLE = topologies.either(topology.name.upper() for topology in planner.plannable())
 
 
 def command(
-    topology: Annotated[str, typer.Option("--topology", help="PS, RING or TREE")],
+    topology: Annotated[str, typer.Option("--topology", help=_PLANNABLE)],
     nnodes: Annotated[int, typer.Option("--nnodes", help="number of nodes")],
     input: Annotated[
         Optional[Path],  # noqa: UP045 (Python 3.9)
@@ -28,7 +31,7 @@ def command(
 ) -> None:
     """Decide per gradient whether to compress it and how to cut it: SeCoPaPlan.txt."""
     from hipress.secopa import plan as plans
-    from hipress.secopa import planner, profiles
+    from hipress.secopa import profiles
     from hipress.simulator import models
 
     if (input is None) == (not model):

@@ -8,22 +8,26 @@ from typing import Annotated, Optional
 
 import typer
 
+from hipress.casync import topologies
 from hipress.commands import fail, options
 
 _Path = Optional[Path]  # noqa: UP045 (Python 3.9)
 _Float = Optional[float]  # noqa: UP045
 _Int = Optional[int]  # noqa: UP045
+_SERVED = topologies.either(topologies.names(servers=True))
 
 
 def command(
     model: options.Model,
     nodes: Annotated[int, typer.Option("--nodes", min=1, help="hosts that train")],
     topology: Annotated[
-        str, typer.Option("--topology", help="ps, colocated, ring, tree, butterfly, star ...")
-    ] = "colocated",
+        str, typer.Option("--topology", help=topologies.either(topologies.names()))
+    ] = topologies.default(0),
     servers: Annotated[
         int,
-        typer.Option("--servers", min=0, help="ps: hosts that only serve; 0: beside the workers"),
+        typer.Option(
+            "--servers", min=0, help=f"{_SERVED}: hosts that only serve; 0: beside the workers"
+        ),
     ] = 0,
     devices: Annotated[int, typer.Option("--devices", min=1, help="devices per host")] = 1,
     profile: options.Profile = "sosp21",
@@ -61,8 +65,8 @@ def command(
     from hipress.simulator.step import Options, simulate
 
     began = time.perf_counter()
-    if servers and topology.lower() != "ps":
-        fail(f"--servers goes with --topology ps, not {topology}")
+    if servers and topology.lower() not in topologies.names(servers=True):
+        fail(f"--servers goes with --topology {_SERVED}, not {topology}")
     try:
         net = models.load(model)
         if compute_ms is not None:

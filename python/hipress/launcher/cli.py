@@ -7,6 +7,7 @@ import os
 import sys
 
 from hipress.addresses import towards
+from hipress.casync import topologies
 
 from . import local, mpi, ssh
 from .errors import LaunchError
@@ -34,14 +35,18 @@ def make_parser() -> argparse.ArgumentParser:
         usage="%(prog)s -n WORKERS [options] [--] COMMAND ...",
         formatter_class=argparse.RawDescriptionHelpFormatter)
     add = parser.add_argument
+    served = topologies.either(topologies.names(servers=True))
+    serverless = ", ".join(topologies.names(servers=False))
+    known = topologies.TOPOLOGIES.values()
+    per_host = topologies.either(t.name for t in known if t.needs_devices_per_host)
     add("-n", "--num-workers", type=_count, required=True, metavar="N", help="number of workers")
     add("-s", "--num-servers", type=_count_or_none, metavar="N",
         help="number of servers (default: as many as workers; none if --topo needs none)")
     add("--topo", metavar="NAME",
-        help="how gradients travel: ps, or without servers colocated, ring, tree, butterfly, star, "
-        "hierarchical (HIPRESS_TOPOLOGY; docs/casync.md)")
+        help=f"how gradients travel: {served}, or without servers {serverless} (HIPRESS_TOPOLOGY; "
+        "docs/casync.md)")
     add("--devices-per-host", type=_count, metavar="N",
-        help="for --topo hierarchical: consecutive workers on each host (default: from the hosts' "
+        help=f"for --topo {per_host}: consecutive workers on each host (default: from the hosts' "
         "slots; without a host file all workers are on one)")
     add("--comprplan", metavar="FILE",
         help="which gradients to compress, and how to cut them: a SeCoPaPlan.txt, or auto "
@@ -168,13 +173,11 @@ def choose_topology(args: argparse.Namespace) -> tuple[str | None, int]:
     servers = args.num_workers if args.num_servers is None else args.num_servers
     if args.topo is None:
         return None, servers
-    from hipress.casync import topologies
-
     try:
         name = topologies.named(args.topo)
     except ValueError as error:
         raise LaunchError(f"--topo: {error}") from error
-    needs_servers = topologies.TOPOLOGIES[name].servers
+    needs_servers = topologies.TOPOLOGIES[name].needs_servers
     if needs_servers and servers == 0:
         raise LaunchError(f"--topo {args.topo} needs servers: leave out -s 0")
     if not needs_servers and args.num_servers is None:
@@ -197,10 +200,12 @@ def travel_environment(
         if not os.path.isfile(args.comprplan):
             raise LaunchError(f"--comprplan: there is no file {args.comprplan}")
         env["HIPRESS_PLAN"] = os.path.abspath(args.comprplan)
+    per_host = False
     if topology:
         env["HIPRESS_TOPOLOGY"] = topology
+        per_host = topologies.TOPOLOGIES[topology].needs_devices_per_host
     devices = args.devices_per_host
-    if topology == "hierarchical" and devices is None:
+    if per_host and devices is None:
         slots = {host.slots for host in hosts}
         if not hosts:
             devices = args.num_workers
@@ -208,7 +213,7 @@ def travel_environment(
             devices = min(slots)
         else:
             raise LaunchError(
-                "--topo hierarchical needs --devices-per-host here: the hosts have different "
+                f"--topo {topology} needs --devices-per-host here: the hosts have different "
                 "numbers of slots, or fewer than there are workers"
             )
     if devices is not None:

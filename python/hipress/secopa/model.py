@@ -8,23 +8,15 @@ for each other where they meet: at a node's codec threads, at its link out, at i
                + path - what of the path is spent there, on whichever node))
 
 a pipeline's bottleneck, and the time to fill and to drain it. Per message a link is taken for
-``message + m/B``; a message arrives ``latency`` later. With E, D, M, A for encode, decode, merge
-(of N payloads), add (payload and own gradient), L = latency + message + m/B and W = message + m/B:
-
-    PS    a server beside each of N workers, partition p on server p mod N, o = ceil(K/N) on one
-          path     E + L + (N-2) W + M + E + L + (N-2) W + D
-          threads  K (E + D) + o (M + E)        links  (K - o + o (N-1)) W each way
-    ring  path     E + (N-1) (L + A + E) + (N-1) L + D
-          threads  K (E + A + D)                links  2 K (N-1)/N W each way
-    tree  double binary, H = floor(log2 N)
-          path     E + H (L + M_3 + E) + H (L + W) + D
-          threads  K (E + A + D)                links  2 K (N-1)/N W each way
+``message + m/B``; a message arrives ``latency`` later. How many messages and how much codec time
+lie on the way and on the busiest node is what a topology's own ``cost`` says
+(:class:`hipress.casync.topology.Cost`).
 
 Small payloads share messages and small tasks jobs, if the profile knows what a part takes (see
 :mod:`hipress.secopa.sharing`): gradients are pushed in groups. Of a message with room for s bytes
 one of p takes p/s, of a job with room for e elements one of c takes c/e, and each that arrives
 takes ``part`` of its node's threads, as a whole message takes ``handling`` where nodes share their
-processors. Of many that one server has at a time each has 1/N: o = K/N.
+processors. Of many that have owners at a time each owner has 1/N.
 
 Unlike the published model this one multiplies start-up costs by K, has no table of N, and knows
 that codecs and network work at the same time.
@@ -34,6 +26,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from hipress.casync.topology import Prices, Topology
 from hipress.secopa import sharing
 from hipress.secopa.cluster import Cluster, Codec
 
@@ -60,9 +53,9 @@ class Needs:
 
 
 def needs(
-    topology: str, nodes: int, elements: int, partitions: int, codec: Codec, cluster: Cluster
+    topology: Topology, nodes: int, elements: int, partitions: int, codec: Codec, cluster: Cluster
 ) -> Needs:
-    """The formulas above; ``topology`` is PS, RING or TREE."""
+    """The formulas above, for a topology that says its cost."""
     n, k = nodes, partitions
     c = -(-elements // k)
     size = codec.payload(c)
@@ -75,39 +68,25 @@ def needs(
         task *= min(1.0, c / sharing.JOB_ELEMENTS)
         arrival = share * arrival + cluster.part
 
-    def cost(seconds: float) -> float:
+    def priced(seconds: float) -> float:
         return seconds + task if seconds > 0 else 0.0
 
-    encode, decode = cost(codec.encode(c)), cost(codec.decode(c))
+    encode, decode = priced(codec.encode(c)), priced(codec.decode(c))
     if n == 1:
         path = encode + decode
         return Needs(path, k * path / cluster.threads, 0.0, path, 0.0)
     wire = share * cluster.message + size / cluster.bandwidth
-    hop = cluster.latency + wire
-    if topology == "PS":
-        owned = k / n if shared else -(-k // n)
-        merge = cost(codec.merge_seconds(c, n))
-        path = 2 * (hop + (n - 2) * wire) + 2 * encode + merge + decode
-        threads = k * (encode + decode) + owned * (merge + encode)
-        messages, once = k - owned + owned * (n - 1), 2 * (n - 1) * wire
-        inside = 2 * encode + merge + decode
-    elif topology == "RING":
-        add = cost(codec.merge_seconds(c, 1, own=True))
-        path = encode + (n - 1) * (hop + add + encode) + (n - 1) * hop + decode
-        threads = k * (encode + add + decode)
-        messages, once = 2 * k * (n - 1) / n, 2 * (n - 1) * wire
-        inside = encode + (n - 1) * (add + encode) + decode
-    else:
-        height = n.bit_length() - 1
-        three = cost(codec.merge_seconds(c, 2, own=True))
-        two = cost(codec.merge_seconds(c, 1, own=True))
-        second = wire if n > 2 else 0.0  # an inner node's other child
-        path = encode + height * (hop + three + encode) + height * (hop + second) + decode
-        threads = k * (encode + two + decode)
-        messages, once = 2 * k * (n - 1) / n, height * (2 * wire + second)
-        inside = encode + height * (three + encode) + decode
-    threads += messages * arrival
-    return Needs(path, threads / cluster.threads, messages * wire, inside, once)
+    cost = topology.cost(n, k, Prices(
+        encode,
+        decode,
+        merge=lambda payloads: priced(codec.merge_seconds(c, payloads)),
+        add=lambda payloads: priced(codec.merge_seconds(c, payloads, own=True)),
+        together=shared,
+    ))  # fmt: skip
+    once = cost.wires * wire
+    threads = (cost.busy + cost.messages * arrival) / cluster.threads
+    path = cost.codec + cost.steps * cluster.latency + once
+    return Needs(path, threads, cost.messages * wire, cost.codec, once)
 
 
 def partition_counts(elements: int, nodes: int) -> list[int]:
@@ -120,7 +99,7 @@ def partition_counts(elements: int, nodes: int) -> list[int]:
 
 
 def best(
-    topology: str, nodes: int, elements: int, codec: Codec, cluster: Cluster
+    topology: Topology, nodes: int, elements: int, codec: Codec, cluster: Cluster
 ) -> tuple[int, Needs]:
     """The least number of partitions that is at most 1% slower than the best, and its needs."""
     rows = [

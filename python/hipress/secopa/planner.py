@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from hipress.casync import topologies
+from hipress.casync.topology import Topology
 from hipress.secopa import model, sosp21
 from hipress.secopa.plan import Decision, Gradient
 from hipress.secopa.profiles import MeasuredProfile, ProfileError
 from hipress.secopa.sosp21 import PublishedProfile
-
-TOPOLOGIES = {"PS": "PS", "COLOCATED": "PS", "RING": "RING", "TREE": "TREE"}
-"""Names that a plan can be made for, in any capitals, and the model that each goes by."""
 
 
 @dataclass(frozen=True)
@@ -43,15 +42,22 @@ class Plan:
         return sum(choice.decision.compress for choice in self.choices)
 
 
-def topology_named(name: str) -> str:
-    """PS, RING or TREE for ``name`` in any capitals.
+def plannable(published: bool = False) -> list[Topology]:
+    """Topologies that a plan can be made for by measured profiles, or by the published one."""
+    found = topologies.TOPOLOGIES.values()
+    return [t for t in found if (t.published if published else t.cost) is not None]
+
+
+def topology_named(name: str, published: bool = False) -> Topology:
+    """The topology ``name``, in any capitals.
 
     :raises ValueError: if no plan can be made for it
     """
-    known = TOPOLOGIES.get(name.upper())
-    if known is None:
-        raise ValueError(f"the topology must be PS, RING or TREE, not {name!r}")
-    return known
+    known = {topology.name: topology for topology in plannable(published)}
+    if name.lower() not in known:
+        allowed = topologies.either(map(str.upper, known))
+        raise ValueError(f"the topology must be {allowed}, not {name!r}")
+    return known[name.lower()]
 
 
 def make(
@@ -68,23 +74,24 @@ def make(
     :param ratio: compressed over raw size, instead of the profile's
     :raises ValueError: in one sentence, for arguments that cannot be
     """
-    topology = topology_named(topology)
+    published = isinstance(profile, PublishedProfile)
+    chosen = topology_named(topology, published)
     if nodes < 1:
         raise ValueError(f"a plan needs at least one node, got {nodes}")
     if ratio is not None and not 0 < ratio <= 1:
         raise ValueError(f"the compression ratio must be above 0 and at most 1, got {ratio}")
-    if isinstance(profile, PublishedProfile):
+    if published:
         if codec is not None:
             raise ValueError(
                 f"profile {profile.name} knows one codec by its ratio; give a ratio, not {codec!r}"
             )
-        return _published(gradients, topology, nodes, profile, ratio or profile.ratio)
-    return _measured(gradients, topology, nodes, profile, codec, ratio)
+        return _published(gradients, chosen, nodes, profile, ratio or profile.ratio)
+    return _measured(gradients, chosen, nodes, profile, codec, ratio)
 
 
 def _published(
     gradients: Sequence[Gradient],
-    topology: str,
+    topology: Topology,
     nodes: int,
     profile: PublishedProfile,
     ratio: float,
@@ -106,7 +113,7 @@ def _published(
 
 def _measured(
     gradients: Sequence[Gradient],
-    topology: str,
+    topology: Topology,
     nodes: int,
     profile: MeasuredProfile,
     codec: str | None,

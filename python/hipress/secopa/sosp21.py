@@ -11,11 +11,8 @@ gather, broadcast). Results are milliseconds.
     ring compressed   2(N-1) S(rx/K) + N E(x/K) + N D(rx/K) + (N-1) A(x/K)
 
 Source: Bai et al., SOSP 2021, section 3.3, with the constants and the term counts of the published
-planner. The tree is not in the publication. Here it is a pipelined reduction and broadcast, of
-L = ceil(log2 N) levels each and made of the same steps:
-
-    tree raw          (2L + K - 1) S(x/K) + (L + K - 1) A(x/K)
-    tree compressed   (2L + K - 1) S(rx/K) + (L + K) E(x/K) + (L + K) D(rx/K) + (L + K - 1) A(x/K)
+planner. How often each curve counts is said by the topologies themselves
+(:class:`hipress.casync.topology.Terms`); the tree's counts are not in the publication.
 
 G and B were measured for 4, 8 and 16 nodes. In between, w, b and o are interpolated linearly in N;
 below 4, on the line to 0 at N = 1 (where nothing is sent); above 16, the line through 8 and 16 goes
@@ -29,6 +26,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from hipress.casync.topology import Topology
 from hipress.secopa.curve import Curve
 
 DATA = Path(__file__).parent / "data"
@@ -94,41 +92,25 @@ class Costs:
     compressed: Callable[[int], float]
 
 
-def costs(profile: PublishedProfile, topology: str, nodes: int, x: int, ratio: float) -> Costs:
-    """The formulas above for a gradient of ``x`` elements; ``topology`` is PS, RING or TREE."""
+def costs(profile: PublishedProfile, topology: Topology, nodes: int, x: int, ratio: float) -> Costs:
+    """The formulas above for a gradient of ``x`` elements, for a topology that has terms in them.
+    """
     n, r = nodes, ratio
     encode, decode, merge = profile.encode, profile.decode, profile.merge
     if n == 1:  # nothing is sent, so nothing is gained
         return Costs(lambda k: 0.0, lambda k: encode(x / k) + decode(r * x / k))
-    if topology == "PS":
-        gather, broadcast = at_nodes(profile.gather, n), at_nodes(profile.broadcast, n)
-        return Costs(
-            lambda k: gather(x / k) + broadcast(x / k) + (n - 1) * merge(x / k),
-            lambda k: (
-                gather(r * x / k)
-                + broadcast(r * x / k)
-                + min(k + 1, n) * encode(x / k)
-                + min(n - 1 + k, 2 * (n - 1)) * decode(r * x / k)
-                + (n - 1) * merge(x / k)
-            ),
-        )
-    step = profile.ring_step
-    if topology == "RING":
-        return Costs(
-            lambda k: 2 * (n - 1) * step(x / k) + (n - 1) * merge(x / k),
-            lambda k: (
-                2 * (n - 1) * step(r * x / k)
-                + n * encode(x / k)
-                + n * decode(r * x / k)
-                + (n - 1) * merge(x / k)
-            ),
-        )
-    levels = (n - 1).bit_length()
+    gather, broadcast = at_nodes(profile.gather, n), at_nodes(profile.broadcast, n)
+
+    def milliseconds(k: int, part: float, compressed: bool) -> float:
+        """Of ``k`` partitions, of which each travels as if it had ``part`` elements."""
+        terms = topology.published(n, k)
+        found = terms.gather * gather(part) + terms.broadcast * broadcast(part)
+        found += terms.step * profile.ring_step(part)
+        if compressed:
+            found += terms.encode * encode(x / k)
+            found += terms.decode * decode(part)
+        return found + terms.merge * merge(x / k)
+
     return Costs(
-        lambda k: (2 * levels + k - 1) * step(x / k) + (levels + k - 1) * merge(x / k),
-        lambda k: (
-            (2 * levels + k - 1) * step(r * x / k)
-            + (levels + k) * (encode(x / k) + decode(r * x / k))
-            + (levels + k - 1) * merge(x / k)
-        ),
+        lambda k: milliseconds(k, x / k, False), lambda k: milliseconds(k, r * x / k, True)
     )

@@ -9,11 +9,12 @@ each layer when its own gradient is there, as in frameworks that give the first 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
 from hipress.casync import topologies
 from hipress.casync.graph import PARTITION_ELEMENTS
+from hipress.casync.topology import Symmetry, cuts_for
 from hipress.secopa.cluster import Cluster, Costs
 from hipress.secopa.plan import Decision
 from hipress.simulator import engine, lower, symmetric
@@ -35,7 +36,8 @@ class Options:
     topology: str
     nodes: int
     servers: int = 0
-    """ps only: 0 puts a server beside each worker; else so many on hosts of their own."""
+    """Of a topology that needs some: 0 puts one beside each worker; else so many on hosts of their
+    own."""
     overlap: bool = True
     """Synchronise during the backward pass."""
     priority: bool = True
@@ -144,7 +146,7 @@ def _partitions(layer: Layer, options: Options, plan: Mapping[str, Decision] | N
     decision = _decision(plan, layer.name)
     if decision:
         return decision.partitions
-    return len(topologies.cuts_for(layer.size, options.nodes))
+    return len(cuts_for(layer.size, options.nodes))
 
 
 def _share(cluster: Cluster, nodes: int) -> tuple[Cluster, float]:
@@ -183,12 +185,29 @@ def _graphs(
     return lower.lower(keys, lower.apart(options.nodes) if options.servers else lower.beside)
 
 
-_SYMMETRIC = {
-    "ring": symmetric.ring,
-    "colocated": symmetric.colocated,
-    "ps": symmetric.colocated,
-    **symmetric.BASELINES,
-}
+_SYMMETRIC = {Symmetry.RING: symmetric.ring, Symmetry.EXCHANGE: symmetric.exchange}
+
+
+def _one_for_all(options: Options) -> Callable[..., Lowered]:
+    """What makes one host's tasks for all.
+
+    :raises ValueError: if there is no such form of the topology
+    """
+    if options.topology in symmetric.BASELINES:
+        return symmetric.BASELINES[options.topology]
+    symmetry = topologies.TOPOLOGIES[options.topology].symmetry
+    if symmetry is None or options.servers:
+        what = f"{options.topology} with servers apart" if options.servers else options.topology
+        others = topologies.either(
+            f"{name} (a server beside each worker)" if topology.needs_servers else name
+            for name, topology in topologies.TOPOLOGIES.items()
+            if topology.symmetry is not None
+        )
+        raise ValueError(
+            f"{options.nodes} nodes are too many for the whole graph of topology {what}; "
+            f"with so many, {others} can be simulated"
+        )
+    return _SYMMETRIC[symmetry]
 
 
 def _symmetric(
@@ -199,12 +218,7 @@ def _symmetric(
     options: Options,
     plan: Mapping[str, Decision] | None,
 ) -> Lowered:
-    if options.topology not in _SYMMETRIC or options.servers:
-        what = "ps with servers apart" if options.servers else options.topology
-        raise ValueError(
-            f"{options.nodes} nodes are too many for the whole graph of topology {what}; "
-            f"with so many, ring, colocated or ps (a server beside each worker) can be simulated"
-        )
+    lowering = _one_for_all(options)
     keys = []
     for layer, at, priority in zip(layers, ready, _priorities(ready, options)):
         decision = _decision(plan, layer.name)
@@ -213,7 +227,7 @@ def _symmetric(
         whole = options.topology in symmetric.BASELINES
         cuts = max(1, round(wanted / (1 if whole else options.nodes)))
         keys.append(symmetric.SymmetricKey(layer.name, layer.size, codec, at, cuts, priority))
-    return _SYMMETRIC[options.topology](keys, options.nodes, cluster)
+    return lowering(keys, options.nodes, cluster)
 
 
 def _fuse(

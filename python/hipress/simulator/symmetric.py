@@ -157,10 +157,10 @@ def _gather_part(
     return written
 
 
-def colocated(
+def exchange(
     keys: Sequence[SymmetricKey], nodes: int, cluster: Cluster, limit: int = MAX_TASKS
 ) -> Lowered:
-    """A server beside each of ``nodes`` workers; every gradient has a part on each server.
+    """A server beside, or in, each of ``nodes`` workers; every gradient has a part on each.
 
     A host encodes and sends the parts of the N - 1 other servers, keeps its own; as a server it
     merges N payloads, encodes the sum, sends it N - 1 times. Hosts begin with different servers, so
@@ -173,12 +173,12 @@ def colocated(
         written: list[int] = []
         part = -(-key.elements // (nodes * key.partitions))
         for p in range(key.partitions):
-            written += _colocated_part(tasks, key, p, part, nodes, group, cluster)
+            written += _exchange_part(tasks, key, p, part, nodes, group, cluster)
         outputs.append(written)
     return Lowered(tasks, outputs, 1)
 
 
-def _colocated_part(
+def _exchange_part(
     tasks: Tasks, key: SymmetricKey, p: int, part: int, nodes: int, group: int, cluster: Cluster
 ) -> list[int]:
     codec, priority, host = key.codec, key.priority, 0

@@ -34,8 +34,8 @@ _PATIENCE = 2.0
 """Seconds in which the engine hears of a death that another connection has told of."""
 
 _BEHIND = (
-    "it hangs, is far behind, or did not compute these gradients (a parameter unused in its forward "
-    "pass needs DDP's find_unused_parameters=True)"
+    "it hangs, is far behind, or did not compute these gradients (a parameter unused in its "
+    "forward pass needs DDP's find_unused_parameters=True)"
 )
 
 

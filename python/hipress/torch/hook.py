@@ -47,12 +47,13 @@ def compress(
 
     :param type: a codec's name, see :func:`hipress.codecs`, or "powersgd" (with ``rank=``), see
         :mod:`hipress.torch.low_rank`
-    :param topology: "ps" (every rank serves a part of each gradient: 2 steps), "ring" (2(N-1)
-        steps, one neighbour to send to), "tree", "butterfly", "star" or "hierarchical"
+    :param topology: a name in :data:`hipress.casync.TOPOLOGIES`, such as "ps" (every rank serves a
+        part of each gradient: 2 steps) or "ring" (2(N-1) steps, one neighbour to send to)
     :param min_size: gradients of fewer elements go uncompressed
     :param warmup_steps: steps in which gradients go uncompressed; with dgc, in which its ratio
         falls from 1/4 to ``ratio`` (with ``warmup=0`` dgc's, too, go uncompressed)
-    :param devices_per_host: for "hierarchical": ranks on each host, which have consecutive numbers
+    :param devices_per_host: for a topology that tells hosts apart ("hierarchical"): ranks on each
+        host, which have consecutive numbers
     :param plan: a file that ``hipress plan`` wrote: which gradients to compress, and into how many
         parts to cut them; what it does not name goes by min_size. "auto": the ranks measure now,
         for some seconds, from which size on (min_size or more) compression pays on this network,

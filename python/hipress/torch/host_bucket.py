@@ -14,8 +14,8 @@ import numpy as np
 import torch
 
 from hipress._lib import FLOAT32, lib
-from hipress.casync import flatten
 from hipress.casync.graph import Graph, Op, worker
+from hipress.casync.program import flatten
 from hipress.torch.dtypes import FLAGS
 from hipress.torch.engine import Engine, Place
 from hipress.torch.layout import Gradient

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 import torch
 
 from hipress.casync.graph import Graph
-from hipress.casync.topologies import MIN_PARTITION_ELEMENTS
+from hipress.casync.topology import MIN_PARTITION_ELEMENTS
 from hipress.torch.engine import Engine
 from hipress.torch.host_bucket import add_key
 from hipress.torch.layout import Gradient

@@ -24,9 +24,6 @@ MIN_SIZE = 16 * 1024
 AUTO = "auto"
 """The plan that is measured before the first step."""
 
-ALIASES = {"ps": "colocated"}
-"""A process group has no servers of its own, so "ps" means that its workers are the servers."""
-
 
 @dataclass
 class Settings:
@@ -64,7 +61,7 @@ class Settings:
                 raise ValueError(f"{name} must be a whole number of 0 or more, not {value!r}")
         if self.encode_on not in ("host", "device"):
             raise ValueError(f"encode_on must be 'host' or 'device', not {self.encode_on!r}")
-        self.topology = topologies.named(ALIASES.get(self.topology, self.topology))
+        self.topology = topologies.among_workers(self.topology)
         self.rank, self.momentum = 0, 0.0
         """Of a low-rank compression, else 0; and the codec's own momentum, 0 if it has none."""
 
@@ -132,19 +129,16 @@ class Settings:
     @property
     def encodes_each(self) -> bool:
         """Whether every rank's own gradient is encoded by itself, so that all of it gets the
-        codec's momentum. What is encoded in a sum gets none: with a ring that is all ranks but the
-        first of each part, with a tree or butterfly all that receive before they send, with
-        hierarchical all of a host that has several devices."""
-        alone = self.topology == "hierarchical" and self.devices_per_host == 1
-        return alone or self.topology in ("colocated", "star")
+        codec's momentum: what is encoded in a sum gets none."""
+        return topologies.TOPOLOGIES[self.topology].encodes_each_of(self.devices_per_host)
 
     def check_momentum(self) -> None:
         """:raises ValueError: if the codec has a momentum that not every rank's gradient gets"""
         if self.momentum and not self.encodes_each:
             raise ValueError(
                 f"{self.type}'s momentum of {self.momentum} needs a topology in which every rank's "
-                "gradient is encoded by itself (ps, star, or hierarchical with one device for each "
-                f"host), and {self.topology} encodes sums: give {self.type} momentum=0"
+                f"gradient is encoded by itself ({topologies.that_encode_each()}), and "
+                f"{self.topology} encodes sums: give {self.type} momentum=0"
             )
 
     def compresses(self, name: str, count: int, shape: Sequence[int] = ()) -> bool:

@@ -1,0 +1,230 @@
+"""A topology is one object: registered by its name, every part of the system takes it by that name.
+
+``end`` is registered as Python starts, in every process of a job; no other file knows of it.
+"""
+
+from __future__ import annotations
+
+import ast
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from cluster import base_environment
+from hipress.casync import topologies
+from hipress.casync.graph import GRADIENT, PLAIN, Op, Role
+from launch_helpers import ROOT, run
+
+NEW = """
+from hipress.casync import topologies
+from hipress.casync.colocated import exchange
+from hipress.casync.topology import Cost, Terms, Topology
+
+
+def fill(graph, request):
+    exchange(graph, request.num_workers, [request.num_workers - 1] * len(graph.partitions))
+
+
+def cost(nodes, partitions, prices):
+    codec = 2 * prices.encode + prices.merge(nodes) + prices.decode
+    messages = partitions * (nodes - 1)
+    return Cost(codec, 2, 2 * (nodes - 1), partitions * codec, messages)
+
+
+def published(nodes, partitions):
+    return Terms(encode=2, decode=nodes, merge=nodes - 1, gather=nodes, broadcast=nodes)
+
+
+topologies.register(Topology(
+    "end", "the last worker merges everything: 2 steps", fill,
+    encodes_each=True, cost=cost, published=published,
+))
+"""
+
+JOB = """
+import numpy as np
+from hipress.casync.graph import worker
+from hipress.casync.reference import Reference, compression
+from hipress.node import Node
+
+node = Node()
+if node.role != "worker":
+    node.serve()
+    raise SystemExit
+assert node.topology == "end" and node.serverless
+node.set_gradient_compression({"type": "onebit", "topology": "End"})
+n, workers = 40_000, node.num_workers
+graph = node.init_array(0, np.zeros(n, np.float32))
+assert {task.peer for task in graph.tasks[worker(0)] if task.peer} == {worker(workers - 1)}
+reference = Reference(graph, compression("onebit"))
+for step in range(3):
+    given = [np.random.default_rng([step, w]).standard_normal(n).astype(np.float32)
+             for w in range(workers)]
+    out = np.zeros(n, np.float32)
+    node.pushpull(0, given[node.rank], out).wait(20)
+    expected = reference.step({worker(w): g for w, g in enumerate(given)})
+    np.testing.assert_array_equal(out, expected[worker(0)])
+print("equal")
+node.stop()
+"""
+
+
+@pytest.fixture
+def environment(tmp_path):
+    """Variables with which every Python that starts knows the new topology."""
+    (tmp_path / "sitecustomize.py").write_text(NEW)
+    path = os.pathsep.join([str(tmp_path), str(ROOT / "python")])
+    return base_environment({"PYTHONPATH": path})
+
+
+def hipress(environment, line: str) -> subprocess.CompletedProcess:
+    return subprocess.run(
+        [sys.executable, "-m", "hipress", *line.split()],
+        env=environment, capture_output=True, text=True, timeout=60,
+    )  # fmt: skip
+
+
+def test_a_job_runs_it(environment, tmp_path):
+    (tmp_path / "job.py").write_text(JOB)
+    command = [sys.executable, str(tmp_path / "job.py")]
+    launch = run(["-n", "3", "--topo", "END", *command], env=environment)
+    assert launch.process.returncode == 0, launch.out + launch.err
+    assert sorted(launch.out.splitlines()) == [f"[worker {rank}] equal" for rank in range(3)]
+
+
+def test_pytorch_takes_it(environment, tmp_path):
+    pytest.importorskip("torch")
+    (tmp_path / "train.py").write_text("""
+import torch
+import torch.distributed as dist
+import hipress.torch
+from hipress.torch.settings import Settings
+
+dist.init_process_group("gloo")
+rank = dist.get_rank()
+model = torch.nn.parallel.DistributedDataParallel(torch.nn.Linear(100, 50, bias=False))
+compression = hipress.torch.compress(model, "bf16", topology="end", min_size=0)
+model(torch.full((1, 100), rank + 1.0)).sum().backward()
+assert (model.module.weight.grad == 2).all()
+settings = compression.settings
+graph = settings.graph(5000, 3, home=0)
+assert all(t.peer.rank == 2 for t in graph.tasks[next(iter(graph.tasks))] if t.peer)
+assert Settings("ternary", {"momentum": 0.9}, "end").encodes_each
+try:
+    Settings("ternary", {"momentum": 0.9}, "ring").check_momentum()
+except ValueError as error:
+    assert "star, hierarchical with one device for each host or end)" in str(error), error
+else:
+    raise AssertionError("a ring encodes sums")
+print(f"trained {rank}\\n", end="", flush=True)
+dist.destroy_process_group()
+""")
+    done = subprocess.run(
+        [sys.executable, "-m", "torch.distributed.run", "--nproc-per-node=3", "--standalone",
+         str(tmp_path / "train.py")],
+        env=environment, capture_output=True, text=True, timeout=120,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert sorted(done.stdout.split()) == ["0", "1", "2", "trained", "trained", "trained"]
+
+
+def test_it_is_simulated_and_planned_for(environment, tmp_path):
+    found = {}
+    for topology in ("end", "star"):
+        line = f"simulate --model resnet50 --nodes 4 --topology {topology} --json"
+        done = hipress(environment, line)
+        assert done.returncode == 0, done.stderr
+        found[topology] = json.loads(done.stdout)
+    for key in ("step_seconds", "bytes_sent_per_host", "messages_per_host"):
+        assert found["end"][key] == pytest.approx(found["star"][key], rel=0.01)
+    plan = tmp_path / "plan"
+    line = f"plan --model resnet50 --topology END --nnodes 4 --output {plan}"
+    done = hipress(environment, line)
+    assert done.returncode == 0, done.stderr
+    assert len(plan.read_text().splitlines()) == found["end"]["gradients"]
+
+
+def test_every_command_names_it(environment, tmp_path):
+    launcher = [sys.executable, str(ROOT / "tools/launch.py"), "--help"]
+    for command in ("simulate", "plan", "bench allreduce"):
+        page = hipress(environment, f"{command} --help").stdout.lower()
+        assert "or end" in " ".join(page.split()), page
+    page = subprocess.run(launcher, env=environment, capture_output=True, text=True).stdout
+    assert "hierarchical, end" in " ".join(page.split())
+    done = hipress(environment, "simulate --model vgg19 --nodes 4 --topology rng")
+    assert "hierarchical, end" in done.stderr
+    done = hipress(environment, "plan --model vgg19 --nnodes 4 --topology star")
+    assert "must be PS, COLOCATED, RING, TREE or END, not 'star'" in done.stderr
+
+
+def test_an_unknown_name_is_one_sentence_that_lists_all():
+    """Here where there is no job yet; tests of stores and commands have theirs."""
+    from hipress import settings
+    from hipress.operations import HipressError
+
+    sentence = f"there is no topology 'mesh'; there are {', '.join(topologies.names())}"
+    with pytest.raises(HipressError, match=sentence):
+        settings.check({"type": "onebit", "topology": "mesh"})
+    settings.check({"type": "onebit", "topology": "Auto"})
+    settings.check({"type": "onebit", "topology": "Ring"})
+    pytest.importorskip("torch")
+    from hipress.torch.settings import Settings
+
+    with pytest.raises(ValueError, match=sentence):
+        Settings("onebit", topology="mesh")
+    assert Settings("onebit", topology="PS").topology == "colocated"
+
+
+@pytest.mark.parametrize("name", ["ring", "auto", "Mine", "my own", ""])
+def test_a_name_that_cannot_be_is_refused(name):
+    topology = topologies.Topology(name, "", lambda graph, request: None)
+    with pytest.raises(ValueError, match=f"needs a name of its own in small letters, not '{name}'"):
+        topologies.register(topology)
+
+
+@pytest.mark.parametrize("devices", [1, 2])
+@pytest.mark.parametrize("name", topologies.names())
+def test_what_a_topology_says_of_itself_is_what_its_graphs_do(name, devices):
+    topology = topologies.TOPOLOGIES[name]
+    assert topology.name == name and topology.summary
+    graph = topologies.build(name, 64 * 12, 4, 2, partitions=12, devices_per_host=devices)
+    roles = {node.role for node in graph.tasks}
+    assert topology.needs_servers == (Role.SERVER in roles)
+    takers = [
+        task
+        for node, tasks in graph.tasks.items()
+        for task in tasks
+        if node.role == Role.WORKER and GRADIENT in task.inputs
+    ]
+    alone = all(task.op == Op.ENCODE and task.terms != PLAIN for task in takers)
+    assert topology.encodes_each_of(devices) == alone
+    other = topologies.build(name, 64 * 12, 4, 2, partitions=12, devices_per_host=3)
+    assert topology.needs_devices_per_host == (other.tasks != graph.tasks)
+    if topology.among_workers:
+        assert not topologies.TOPOLOGIES[topology.among_workers].needs_servers
+
+
+def test_graphs_import_nothing_that_is_built_on_them():
+    for path in sorted((ROOT / "python/hipress/casync").glob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text())):
+            modules = []
+            if isinstance(node, ast.Import):
+                modules = [alias.name for alias in node.names]
+            elif isinstance(node, ast.ImportFrom):
+                modules = [node.module or ""]
+            for module in modules:
+                below = module.startswith("hipress.casync") or not module.startswith("hipress")
+                codecs = path.name == "reference.py" and module == "hipress.compression"
+                assert below or codecs, f"{path.name} imports {module}"
+
+
+@pytest.mark.parametrize("page", ["README.md", "docs/casync.md", "docs/torch.md"])
+def test_the_pages_that_list_topologies_list_all(page):
+    text = Path(ROOT / page).read_text(encoding="utf-8")
+    inside = topologies.TOPOLOGIES["ps"].among_workers if page == "docs/torch.md" else None
+    missing = [name for name in topologies.names() if f"`{name}`" not in text and name != inside]
+    assert not missing
