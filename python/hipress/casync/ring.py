@@ -19,8 +19,9 @@ REDUCE, SHARE = 0, 1
 
 def fill(graph: Graph, request: GraphRequest) -> None:
     """Adds the tasks; partition p starts at worker ``home + p``."""
+    workers = request.num_workers
     for p in range(len(graph.partitions)):
-        ranks = [(request.home + p + hop) % request.num_workers for hop in range(request.num_workers)]
+        ranks = [(request.home + p + hop) % workers for hop in range(workers)]
         around(graph, p, ranks)
 
 

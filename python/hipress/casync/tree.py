@@ -22,9 +22,10 @@ REDUCE, SHARE = 0, 1
 
 def fill(graph: Graph, request: GraphRequest) -> None:
     """Adds the tasks; ``home`` chooses the first partition's tree."""
+    workers = request.num_workers
     for p in range(len(graph.partitions)):
         shift = (request.home + p) % 2
-        ranks = [(position - shift) % request.num_workers for position in range(request.num_workers)]
+        ranks = [(position - shift) % workers for position in range(workers)]
         root, payload, _ = _up(graph, p, ranks)
         _down(graph, p, ranks, root, payload)
 
