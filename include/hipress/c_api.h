@@ -112,18 +112,10 @@ typedef struct HipressLowRank {
   float* last_q;
   float* start_q; /* orthonormal: what the next step begins with */
   float* own_q;
-  float* p; /* to be summed over the ranks between Project and Back */
-  float* q; /* likewise, between Back and Expand */
+  float* p; /* what is summed over the ranks first */
+  float* q; /* and then */
 } HipressLowRank;
 
-/*! \brief next = gradient + residual, p = next start_q. Before the first: HipressLowRankStart. */
-HIPRESS_API int HipressLowRankProject(HipressLowRank* const* matrices, int64_t num);
-/*! \brief Makes p orthonormal, then q = next^T p. Nothing is remembered yet. */
-HIPRESS_API int HipressLowRankBack(HipressLowRank* const* matrices, int64_t num);
-/*! \brief gradient = p q^T. */
-HIPRESS_API int HipressLowRankExpand(HipressLowRank* const* matrices, int64_t num);
-/*! \brief Ends a step: the residual is what this rank's own q left unsaid, start_q the summed q. */
-HIPRESS_API int HipressLowRankKeep(HipressLowRank* const* matrices, int64_t num);
 /*! \brief Makes start_q orthonormal; what is 0 in it becomes something arbitrary, always the same. */
 HIPRESS_API int HipressLowRankStart(HipressLowRank* matrix);
 /*! \brief The residual, float32 [rows, cols], not padded. */

@@ -9,6 +9,7 @@
 
 #include "c_api/codec.h"
 #include "c_api/error.h"
+#include "c_api/low_rank.h"
 #include "c_api/node.h"
 #include "hipress/c_api.h"
 #include "kvstore/bucket.h"
@@ -41,10 +42,6 @@ hipress::Momentum& MomentumOf(HipressNodeHandle node, uint64_t key) {
   hipress::Momentum* momentum = node->AsWorker().KeyOf(key)->momentum();
   if (momentum == nullptr) throw Error("key " + std::to_string(key) + " has no momentum");
   return *momentum;
-}
-
-void Check(int code) {
-  if (code != 0) throw Error(HipressGetLastError());
 }
 
 }  // namespace
@@ -114,33 +111,9 @@ int HipressBucketCreate(HipressNodeHandle node, int dtype, const HipressSpan* al
 int HipressBucketSetLowRank(HipressBucketHandle bucket, HipressNodeHandle node, uint64_t p, uint64_t q,
                             HipressLowRank* const* matrices, const int64_t* offsets, int64_t num) {
   API_BEGIN();
-  struct Matrices {
-    std::vector<HipressLowRank*> all;
-    std::vector<int64_t> offsets;
-    int64_t num() const { return static_cast<int64_t>(all.size()); }
-  };
-  const auto of = std::make_shared<Matrices>(
-      Matrices{{matrices, matrices + num}, {offsets, offsets + num}});
-  KVStoreDist& store = node->AsWorker();
-  Bucket::LowRank low_rank;
-  low_rank.p = store.KeyOf(p);
-  low_rank.q = store.KeyOf(q);
-  low_rank.bind = [of, dtype = bucket->dtype](uint8_t* flat, float* at_p, float* at_q) {
-    const auto padded = [](int64_t n) { return (n + 31) / 32 * 32; };
-    for (size_t i = 0; i < of->all.size(); ++i) {
-      HipressLowRank& matrix = *of->all[i];
-      matrix.gradient = flat + of->offsets[i] * int64_t(SizeOf(dtype));
-      matrix.dtype = static_cast<int64_t>(dtype);
-      matrix.p = at_p;
-      matrix.q = at_q;
-      at_p += matrix.rank * padded(matrix.rows);
-      at_q += matrix.rank * padded(matrix.cols);
-    }
-  };
-  low_rank.project = [of] { Check(HipressLowRankProject(of->all.data(), of->num())); };
-  low_rank.back = [of] { Check(HipressLowRankBack(of->all.data(), of->num())); };
-  low_rank.expand = [of] { Check(HipressLowRankExpand(of->all.data(), of->num())); };
-  low_rank.keep = [of] { Check(HipressLowRankKeep(of->all.data(), of->num())); };
+  Bucket::LowRank low_rank = hipress::LowRankOf(matrices, offsets, num, bucket->dtype);
+  low_rank.p = node->AsWorker().KeyOf(p);
+  low_rank.q = node->AsWorker().KeyOf(q);
   bucket->bucket->Set(std::move(low_rank));
   API_END();
 }

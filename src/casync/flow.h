@@ -59,7 +59,7 @@ struct PushMode {
   /// The gradient has a NaN or Inf: instead of it a mark travels, all get a result of NaN, and nothing
   /// of it stays in a residual. For flows with a Binding.
   bool spoil = false;
-  /// Set when a result of this iteration is spoilt.
+  /// Set when a partition of this iteration is spoilt.
   std::shared_ptr<std::atomic<bool>> spoilt;
 };
 
@@ -205,8 +205,10 @@ class Flow : public std::enable_shared_from_this<Flow> {
   /// True if handing it to a compute thread would take longer than the task, and it may run here.
   bool IsTrivial(const Instance& instance, const Task& task) const;
   CodecPtr CodecToEncode(const Instance& instance, int task) const;
-  /// Whether a task's result is a mark only, as that of some input.
+  /// Whether a task's result is a mark only, as that of some input. Makes the gradient ready for it, if it
+  /// reads that: a partition of it is read by one task.
   bool IsSpoilt(const Instance& instance, const Task& task) const;
+  bool GradientIsSpoilt(const Instance& instance, const Task& task) const;
   bool bound() const { return !binding_.places.empty(); }
 
   const uint64_t key_;

@@ -142,9 +142,23 @@ CodecPtr Flow::CodecToEncode(const Instance& instance, int t) const {
 }
 
 bool Flow::IsSpoilt(const Instance& instance, const Task& task) const {
-  return std::any_of(task.inputs.begin(), task.inputs.end(), [&](int32_t input) {
-    return input == Program::kGradient ? instance.mode.spoil : instance.values[input].spoilt;
-  });
+  bool spoilt = false;
+  for (int32_t input : task.inputs) {
+    const bool bad = input == Program::kGradient ? GradientIsSpoilt(instance, task)
+                                                 : instance.values[input].spoilt;
+    spoilt = spoilt || bad;
+  }
+  return spoilt;
+}
+
+bool Flow::GradientIsSpoilt(const Instance& instance, const Task& task) const {
+  if (instance.mode.spoil || momentum_ == nullptr) return instance.mode.spoil;
+  const int64_t offset = program_->partitions()[task.partition].offset;
+  uint8_t* gradient = instance.input->memory + offset * SizeOf(instance.input->dtype);
+  // With its momentum a gradient may be too large.
+  const bool finite = momentum_->AddTo(task.partition, gradient);
+  if (!finite && instance.mode.spoilt) *instance.mode.spoilt = true;
+  return !finite;
 }
 
 Value Flow::Encode(const Instance& instance, int t) {

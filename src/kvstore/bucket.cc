@@ -43,27 +43,6 @@ void Bucket::Unpack(const uint8_t* buffer, uint8_t* flat) const {
   }
 }
 
-std::vector<Bucket::Chunk> Bucket::Chunks() const {
-  std::vector<Chunk> chunks;
-  if (!checked_) return chunks;
-  bool momentum = false;
-  for (const Key& key : keys_) {
-    if (key.flow->momentum() == nullptr) continue;
-    momentum = true;
-    for (size_t p = 0; p < key.flow->program().partitions().size(); ++p) {
-      chunks.push_back({&key, int32_t(p), {0, 0}});
-    }
-  }
-  for (const Span& span : momentum ? fusion_.spans : all_) {
-    for (int64_t begin = 0; begin < span.count; begin += Executor::kJobElements) {
-      chunks.push_back({nullptr, 0,
-                        {span.offset + begin,
-                         std::min<int64_t>(Executor::kJobElements, span.count - begin)}});
-    }
-  }
-  return chunks;
-}
-
 /// One step of a bucket. Whoever lets go of it last tells the user, also where work is dropped.
 class Bucket::Step : public std::enable_shared_from_this<Step> {
  public:
@@ -79,16 +58,15 @@ class Bucket::Step : public std::enable_shared_from_this<Step> {
 
   void Begin() {
     if (bucket_->low_rank_.p) return Submit(&Step::BeginLowRank);
-    chunks_ = bucket_->Chunks();
-    left_ = int64_t(chunks_.size());
-    if (chunks_.empty()) return Submit(&Step::Exchange);
-    for (const Chunk& chunk : chunks_) {
-      const int64_t elements =
-          chunk.key ? chunk.key->flow->program().partitions()[chunk.partition].count : chunk.span.count;
-      executor().Submit(0, [self = shared_from_this(), &chunk] {
-        self->Guarded([&] { self->Prepare(chunk); });
-      }, elements);
+    if (!bucket_->checked_) return Submit(&Step::Exchange);
+    Jobs jobs;
+    for (const Span& span : bucket_->all_) {
+      for (int64_t begin = 0; begin < span.count; begin += Executor::kJobElements) {
+        const int64_t count = std::min<int64_t>(Executor::kJobElements, span.count - begin);
+        jobs.push_back([this, at = span.offset + begin, count] { Check(at, count); });
+      }
     }
+    InParallel(std::move(jobs), &Step::Exchange);
   }
 
  private:
@@ -98,6 +76,22 @@ class Bucket::Step : public std::enable_shared_from_this<Step> {
     executor().Submit(0, [self = shared_from_this(), work] {
       self->Guarded([&] { (self.get()->*work)(); });
     });
+  }
+
+  using Jobs = std::vector<std::function<void()>>;
+
+  /// `next` when all jobs are done.
+  void InParallel(Jobs jobs, void (Step::*next)()) {
+    if (jobs.empty()) return Submit(next);
+    left_ = int64_t(jobs.size());
+    for (auto& job : jobs) {
+      executor().Submit(0, [self = shared_from_this(), job = std::move(job), next] {
+        self->Guarded([&] {
+          job();
+          if (--self->left_ == 0) (self.get()->*next)();
+        });
+      });
+    }
   }
 
   template <typename Work>
@@ -110,20 +104,8 @@ class Bucket::Step : public std::enable_shared_from_this<Step> {
     }
   }
 
-  /// Momentum is added before anything is encoded, so that a step in which a gradient becomes too large
-  /// by it can be left out as a whole.
-  void Prepare(const Chunk& chunk) {
-    bool finite = true;
-    if (chunk.key != nullptr) {
-      const Flow& flow = *chunk.key->flow;
-      const int64_t at = chunk.key->offset + flow.program().partitions()[chunk.partition].offset;
-      finite = flow.momentum()->AddTo(chunk.partition, At(at));
-    } else {
-      finite = ActiveKernels().finite(At(chunk.span.offset), bucket_->dtype_,
-                                      size_t(chunk.span.count));
-    }
-    if (!finite) *spoilt_ = true;
-    if (--left_ == 0) Exchange();
+  void Check(int64_t at, int64_t count) {
+    if (!ActiveKernels().finite(At(at), bucket_->dtype_, size_t(count))) *spoilt_ = true;
   }
 
   void Exchange() {
@@ -182,35 +164,44 @@ class Bucket::Step : public std::enable_shared_from_this<Step> {
   void BeginLowRank() {
     const LowRank& low_rank = bucket_->low_rank_;
     low_rank.bind(flat_, bucket_->p_.as<float>(), bucket_->q_.as<float>());
-    low_rank.project();
     if (bucket_->fusion_.flow) bucket_->Pack(flat_, SmallOnes());
-    std::vector<KVStoreDist::Transfer> transfers = {WithFactor(low_rank.p, bucket_->p_)};
+    InParallel(low_rank.project, &Step::SendP);
+  }
+
+  void SendP() {
+    std::vector<KVStoreDist::Transfer> transfers = {
+        WithFactor(bucket_->low_rank_.p, bucket_->p_)};
     AddKeys(&transfers);
-    Transfer(transfers, Uncompressed(), &Step::Back);
+    Transfer(transfers, Uncompressed(), &Step::AfterP);
   }
 
-  void Back() {
-    const LowRank& low_rank = bucket_->low_rank_;
-    if (!IsFinite(low_rank.p, bucket_->p_)) return Spoil();
-    low_rank.back();
-    Transfer({WithFactor(low_rank.q, bucket_->q_)}, Uncompressed(), &Step::Expand);
+  void AfterP() {
+    if (!IsFinite(bucket_->low_rank_.p, bucket_->p_)) return Spoil();
+    InParallel(bucket_->low_rank_.orthonormalize, &Step::MakeQ);
   }
 
-  void Expand() {
-    const LowRank& low_rank = bucket_->low_rank_;
-    if (!IsFinite(low_rank.q, bucket_->q_)) return Spoil();
-    low_rank.expand();
+  void MakeQ() { InParallel(bucket_->low_rank_.back, &Step::SendQ); }
+
+  void SendQ() {
+    Transfer({WithFactor(bucket_->low_rank_.q, bucket_->q_)}, Uncompressed(), &Step::AfterQ);
+  }
+
+  void AfterQ() {
+    if (!IsFinite(bucket_->low_rank_.q, bucket_->q_)) return Spoil();
     if (bucket_->fusion_.flow) bucket_->Unpack(SmallOnes(), flat_);
+    InParallel(bucket_->low_rank_.expand, &Step::Keep);
+  }
+
+  void Keep() {
     // A gradient and a residual that fit can make a result that does not.
     if (bucket_->dtype_ == DType::kFloat16) {
-      for (const Span& span : bucket_->all_) {
-        const bool finite = ActiveKernels().finite(At(span.offset), bucket_->dtype_, size_t(span.count));
-        if (!finite) return Spoil();
-      }
+      for (const Span& span : bucket_->all_) Check(span.offset, span.count);
+      if (*spoilt_) return Spoil();
     }
-    low_rank.keep();
-    ended_ = true;
+    InParallel(bucket_->low_rank_.keep, &Step::End);
   }
+
+  void End() { ended_ = true; }
 
   static KVStoreDist::Transfer WithFactor(const std::shared_ptr<Flow>& flow, const Buffer& factor) {
     return {flow, factor.data, factor.data, kFusionPriority};
@@ -239,7 +230,6 @@ class Bucket::Step : public std::enable_shared_from_this<Step> {
   uint8_t* const flat_;
   int* const result_;
   const Done done_;
-  std::vector<Chunk> chunks_;
   std::atomic<int64_t> left_{0};
   const std::shared_ptr<std::atomic<bool>> spoilt_ = std::make_shared<std::atomic<bool>>(false);
   Buffer packed_;

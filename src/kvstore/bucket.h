@@ -40,10 +40,12 @@ class Bucket : public std::enable_shared_from_this<Bucket> {
     std::shared_ptr<Flow> p, q;
     /// Where to find the gradients, P and Q in what follows.
     std::function<void(uint8_t* flat, float* p, float* q)> bind;
-    std::function<void()> project;  ///< makes P
-    std::function<void()> back;     ///< makes Q of P's sum
-    std::function<void()> expand;   ///< makes gradients of both sums
-    std::function<void()> keep;     ///< remembers what this step has left unsent
+    // Each a number of jobs that may run at the same time.
+    std::vector<std::function<void()>> project;  ///< make P
+    std::vector<std::function<void()>> orthonormalize;  ///< P's sum
+    std::vector<std::function<void()>> back;     ///< make Q of that
+    std::vector<std::function<void()>> expand;   ///< make gradients of both sums
+    std::vector<std::function<void()>> keep;     ///< remember what this step has left unsent
   };
 
   /// \param dtype of the flat tensor
@@ -66,16 +68,8 @@ class Bucket : public std::enable_shared_from_this<Bucket> {
 
  private:
   class Step;
-  /// A part of what is looked through before anything is encoded.
-  struct Chunk {
-    const Key* key;     ///< with momentum, or null
-    int32_t partition;  ///< of the key
-    Span span;          ///< else
-  };
-
   void Pack(const uint8_t* flat, uint8_t* buffer) const;
   void Unpack(const uint8_t* buffer, uint8_t* flat) const;
-  std::vector<Chunk> Chunks() const;
 
   KVStoreDist* const store_;
   const DType dtype_;

@@ -161,7 +161,7 @@ COMPLL_INLINE void ProjectRows(const LowRankShape& shape, const T* gradient, con
 void Project(const LowRankShape& shape, const void* gradient, DType type, const float* last,
              const float* p_last, const float* q_last, const float* q, float* next, float* p) {
   const int64_t rows = shape.rows, pad = shape.col_pad();
-  std::fill(p, p + shape.rank * shape.row_pad(), 0.0f);
+  for (int64_t k = 0; k < shape.rank; ++k) std::fill_n(p + k * shape.row_pad(), rows, 0.0f);
   WithType(type, [&](auto zero) {
     const auto* values = static_cast<const decltype(zero)*>(gradient);
     EachRowTile(shape.cols, [&](int64_t j, int64_t count) __attribute__((always_inline)) {
@@ -240,9 +240,9 @@ COMPLL_INLINE void AddRows(const LowRankShape& shape, const float* m, const floa
 }
 
 void Back(const LowRankShape& shape, const float* m, const float* p, float* q) {
-  const int64_t pad = shape.col_pad();
-  std::fill(q, q + shape.rank * pad, 0.0f);
-  EachRowTile(pad, [&](int64_t j, int64_t count) __attribute__((always_inline)) {
+  const int64_t pad = shape.col_pad(), cols = LowRankShape::Padded(shape.cols);
+  for (int64_t k = 0; k < shape.rank; ++k) std::fill_n(q + k * pad, cols, 0.0f);
+  EachRowTile(cols, [&](int64_t j, int64_t count) __attribute__((always_inline)) {
     for (int64_t i = 0; i < shape.rows; i += kRows) {
       EachGroup(shape.rank, [&](int64_t k, auto group) __attribute__((always_inline)) {
         constexpr int kGroup = decltype(group)::value;

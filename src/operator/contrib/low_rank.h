@@ -34,9 +34,19 @@ struct LowRankShape {
   static int64_t Padded(int64_t count) { return (count + kPad - 1) / kPad * kPad; }
 
   int64_t rows, cols, rank;
+  int64_t row_stride = 0, col_stride = 0;  ///< of the whole matrix, if this is a part of it
 
-  int64_t row_pad() const { return Padded(rows); }  ///< elements from a column of P to the next
-  int64_t col_pad() const { return Padded(cols); }  ///< from a column of Q, or a row of M, to the next
+  /// Elements from a column of P to the next.
+  int64_t row_pad() const { return row_stride != 0 ? row_stride : Padded(rows); }
+  /// Elements from a column of Q, or a row of M, to the next.
+  int64_t col_pad() const { return col_stride != 0 ? col_stride : Padded(cols); }
+
+  // Parts of a matrix, which any number of threads may go through; pointers are those of the part's first
+  // row or column. The results have the bits that the whole has.
+  /// For project and expand.
+  LowRankShape Rows(int64_t count) const { return {count, cols, rank, row_pad(), col_pad()}; }
+  /// For back; cut at multiples of kPad.
+  LowRankShape Columns(int64_t count) const { return {rows, count, rank, row_pad(), col_pad()}; }
 };
 
 struct LowRankKernels {
