@@ -64,10 +64,10 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     try {
       switch (static_cast<MessageKind>(header.kind % 32)) {
         case MessageKind::kInitKey:
-          if (!ready && key->OnInitKey(from, message)) ready = key->FinishInit().empty();
+          if (key->OnInitKey(from, message)) ready = key->FinishInit().empty();
           break;
         case MessageKind::kInitData:
-          if (!ready && key->OnInitData(from, message)) ready = key->FinishInit().empty();
+          if (key->OnInitData(from, message)) ready = key->FinishInit().empty();
           break;
         case MessageKind::kData:
           if (ready) {
