@@ -395,8 +395,8 @@ TEST(Postoffice, ARosterOfAJobOfAnotherSizeIsRefused) {
   // As whoever answers where the scheduler should be may send it.
   const int port = FreePort();
   for (const auto& others : {std::vector<NodeId>{}, {Server(0), Worker(2)}, {Server(1), Worker(1)}}) {
-    const auto van = MakeTcpVan(TestVanOptions());
     Recorder scheduler;
+    const auto van = MakeTcpVan(TestVanOptions());
     scheduler.on_message = [&](NodeId from, const Message&) {
       Roster roster;
       roster.self = Worker(0);
