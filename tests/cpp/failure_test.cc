@@ -12,7 +12,6 @@
 
 #include "raw_client.h"
 #include "van/framing.h"
-#include "van/handshake.h"
 #include "van_testing.h"
 
 namespace hipress {
