@@ -81,9 +81,9 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
         with open(target, "wb") as file:
             yield file
         return
-    partial = target.with_name(f"{target.name}.{os.getpid()}.{next(_numbers)}.partial")
+    partial, file = _new_beside(target)
     try:
-        with open(partial, "xb") as file:
+        with file:
             with contextlib.suppress(FileNotFoundError):
                 os.fchmod(file.fileno(), stat.S_IMODE(target.stat().st_mode))
             yield file
@@ -91,6 +91,18 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
     except BaseException:
         partial.unlink(missing_ok=True)
         raise
+
+
+def _new_beside(target: Path) -> tuple[Path, BinaryIO]:
+    """A new file in the same folder. A process that was killed may have left one of any name: in
+    containers every run has the same process ids.
+
+    :raises OSError: if it cannot be made
+    """
+    while True:
+        partial = target.with_name(f"{target.name}.{os.getpid()}.{next(_numbers)}.partial")
+        with contextlib.suppress(FileExistsError):
+            return partial, open(partial, "xb")
 
 
 def replace(new: str | os.PathLike[str], target: str | os.PathLike[str]) -> None:

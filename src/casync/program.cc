@@ -19,6 +19,22 @@ constexpr int64_t kMaxElements = int64_t(1) << 48;
   throw Error("malformed task program: " + what);
 }
 
+/// Whether an operation can read what `from` makes (null: the gradient). Others find no codec there,
+/// or fewer bytes than they read.
+bool CanRead(Op op, const Op* from) {
+  const bool payload = from != nullptr && (*from == Op::kEncode || *from == Op::kRecv);
+  const bool sum = from != nullptr && (*from == Op::kMerge || *from == Op::kUpdate);
+  switch (op) {
+    case Op::kEncode: return sum || from == nullptr;
+    case Op::kDecode: return sum || payload;
+    case Op::kMerge: return sum || payload || from == nullptr;
+    case Op::kSend: return payload;
+    case Op::kUpdate: return from != nullptr && *from == Op::kMerge;
+    case Op::kRecv: return false;
+  }
+  return false;
+}
+
 uint64_t RecvKey(NodeId from, int32_t partition, int32_t step) {
   // Steps and ranks are 16-bit on the wire; partitions 32-bit, roles 2-bit.
   return uint64_t(uint32_t(partition)) << 32 | uint64_t(uint16_t(step)) << 16 |
@@ -129,6 +145,9 @@ void Program::Check() const {
                                             : arity == 1;
     if (!ok) Malformed("a task has the wrong number of inputs");
     for (int32_t input : task.inputs) {
+      if (!CanRead(task.op, input == kGradient ? nullptr : &tasks_[input].op)) {
+        Malformed("a task has an input that it cannot read");
+      }
       if (input != kGradient && tasks_[input].partition != task.partition) {
         Malformed("a task has another partition's result as input");
       }

@@ -7,6 +7,9 @@
 namespace hipress {
 namespace {
 
+/// Of clocks, and between them: 36 years in nanoseconds, so that no sum or difference overflows.
+constexpr int64_t kMaxTime = int64_t(1) << 60;
+
 /// Reads fields from a node's bytes; every slip is a ProtocolError.
 class Bytes {
  public:
@@ -80,6 +83,9 @@ void Name(std::string* out, const char* what, uint32_t pid, int tid, const std::
 }  // namespace
 
 void TimelineFile::Add(NodeId node, const std::string& taken, ClockOffset clock) {
+  if (clock.offset < -kMaxTime || clock.offset > kMaxTime) {
+    throw ProtocolError("a timeline of a clock that cannot be");
+  }
   Bytes in(taken);
   TimelineParcel parcel;
   in.Read(&parcel, sizeof(parcel));
@@ -100,7 +106,8 @@ void TimelineFile::Add(NodeId node, const std::string& taken, ClockOffset clock)
   for (uint64_t i = 0; i < parcel.events; ++i) {
     TimelineEvent event;
     in.Read(&event, sizeof(event));
-    if (event.op >= kTimelineOps || event.end < event.begin) {
+    if (event.op >= kTimelineOps || event.begin < 0 || event.end < event.begin ||
+        event.end > kMaxTime) {
       throw ProtocolError("a timeline with an event that cannot be");
     }
     event.begin += clock.offset;

@@ -36,7 +36,8 @@ bool ServerKey::OnInitData(NodeId from, const Message& message) {
   const int32_t local = program_ && header.partition < local_index_.size()
                             ? local_index_[header.partition]
                             : -1;
-  if (from != Worker(0) || local < 0 || published_[local].value.codec ||
+  // Later the values belong to the flows' threads.
+  if (from != Worker(0) || !flows_.empty() || local < 0 || published_[local].value.codec ||
       message.payload.size !=
           size_t(program_->partitions()[header.partition].count) * SizeOf(dtype_)) {
     throw ProtocolError("an initial value of key '" + name_ + "' that is out of place");

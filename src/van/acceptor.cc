@@ -2,6 +2,7 @@
 
 #include <asio/ip/tcp.hpp>
 
+#include <fcntl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 
@@ -254,6 +255,9 @@ void Acceptor::AcceptAll() {
     const bool crowded = pending_.size() >= kMaxPending || fd.get() >= FirstReserved();
     if (crowded && !pending_.empty()) {
       pending_.front()->Refuse("was too slow in a crowd of callers");
+      // The newcomer gets its descriptor: else strangers would stay on those that are reserved.
+      UniqueFd freed(fcntl(fd.get(), F_DUPFD_CLOEXEC, 0));
+      if (freed.get() >= 0 && freed.get() < fd.get()) fd = std::move(freed);
     }
     Tune(fd.get(), 2 * options_.heartbeat_timeout);
     pending_.push_back(std::make_shared<PendingHandshake>(this, std::move(fd), remote));

@@ -113,8 +113,19 @@ void Postoffice::Impl::OnRoster(const Message& message) {
     return;
   }
   if (member_check_) throw ProtocolError("a second roster");
-  roster_ = Roster::Parse(TextOf(message));
-  if (roster_.self.role != options_.role) throw ProtocolError("the roster names another role");
+  Roster roster = Roster::Parse(TextOf(message));
+  if (roster.self.role != options_.role) throw ProtocolError("the roster names another role");
+  // Layers above count on ranks below these numbers.
+  const auto count = size_t(options_.num_workers) + size_t(options_.num_servers);
+  const bool ranks = std::all_of(
+      roster.addresses.begin(), roster.addresses.end(), [this](const auto& entry) {
+        const NodeId id = entry.first;
+        return id.rank < (id.role == Role::kWorker ? options_.num_workers : options_.num_servers);
+      });
+  if (!ranks || roster.addresses.size() != count) {
+    throw ProtocolError("the roster is of a job of another size");
+  }
+  roster_ = std::move(roster);
   self_ = roster_.self.Packed();
   van_->Rename(roster_.self);
   SetLogName(roster_.self.ToString());

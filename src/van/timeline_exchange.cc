@@ -53,7 +53,8 @@ void TimelineExchange::AtNode(const Message& message) {
   if (message.header.flags != kTime) throw ProtocolError("a timeline sent to a node");
   if (!timeline::kOn || message.header.elements == 0) return;  // the scheduler does not record
   const int64_t asked = int64_t(message.header.key), now = timeline::Now();
-  if (asked > now) throw ProtocolError("an answer from the future");
+  if (asked < 0 || asked > now) throw ProtocolError("an answer to a question that was not asked");
+  if (message.header.elements > uint64_t(INT64_MAX)) throw ProtocolError("a time that cannot be");
   if (now - asked < clock_.round_trip) {
     clock_ = {int64_t(message.header.elements) - (asked + (now - asked) / 2), now - asked};
   }

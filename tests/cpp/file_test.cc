@@ -43,6 +43,27 @@ TEST_F(FileTest, Replaces) {
   EXPECT_EQ(Entries(), 1u);
 }
 
+TEST_F(FileTest, ALinkStaysAndTheModeToo) {
+  const fs::path path = folder_ / "timeline", link = folder_ / "link";
+  ASSERT_EQ(ReplaceFile(path, "old"), "");
+  fs::permissions(path, fs::perms(0640));
+  fs::create_symlink("timeline", link);
+  EXPECT_EQ(ReplaceFile(link, "new"), "");
+  EXPECT_TRUE(fs::is_symlink(link));
+  EXPECT_EQ(Content(path), "new");
+  EXPECT_EQ(fs::status(path).permissions(), fs::perms(0640));
+  EXPECT_EQ(Entries(), 2u);
+}
+
+TEST_F(FileTest, WhatAKilledProcessOfTheSameIdHasLeftIsNoHindrance) {
+  const fs::path path = folder_ / "timeline";
+  const fs::path left = path.string() + "." + std::to_string(::getpid()) + ".0.partial";
+  std::ofstream(left) << "half";
+  EXPECT_EQ(ReplaceFile(path, "new"), "");
+  EXPECT_EQ(Content(path), "new");
+  EXPECT_EQ(Content(left), "half");
+}
+
 TEST_F(FileTest, SaysWhyNot) {
   EXPECT_EQ(ReplaceFile(folder_ / "no" / "timeline", "new"), "No such file or directory");
   EXPECT_EQ(ReplaceFile("/dev/null", "new"), "");

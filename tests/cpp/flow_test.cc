@@ -1,6 +1,8 @@
 // Order, windows, outputs bound early, late or never, failures: sums must be exact in every case.
 #include <gtest/gtest.h>
 
+#include <set>
+
 #include "flow_fixture.h"
 
 namespace hipress {
@@ -229,8 +231,8 @@ TEST(Flow, RefusesWhatItDoesNotExpect) {
 
 TEST(Program, RefusesMalformedForms) {
   FlatProgram good(100, 2);
-  good.Add(Op::kEncode, 0, -1, {-1});
-  good.Add(Op::kSend, 1, PackedId(Role::kServer, 0), {-1});
+  const int64_t payload = good.Add(Op::kEncode, 0, -1, {-1});
+  good.Add(Op::kSend, 0, PackedId(Role::kServer, 0), {payload});
   EXPECT_NO_THROW(good.Parse(100));
   EXPECT_THROW(good.Parse(99), Error);  // a partition outside
   const std::vector<int64_t> flat = good.Flat();
@@ -244,6 +246,41 @@ TEST(Program, RefusesMalformedForms) {
       }
     }
     EXPECT_THROW(Program::Parse(flat.data(), int64_t(i), 100), Error);
+  }
+}
+
+TEST(Program, RefusesInputsThatATaskCannotRead) {
+  // A payload has no floats, a sum no codec, and neither a gradient here nor a send any result.
+  const auto parse = [](Op made, Op reads) {
+    FlatProgram program(100, 1);
+    const int64_t received = program.Add(Op::kRecv, 0, PackedId(Role::kWorker, 0), {});
+    const int64_t sum = program.Add(Op::kMerge, 0, -1, {received});
+    const int64_t payload = program.Add(Op::kEncode, 0, -1, {sum});
+    const int64_t inputs[] = {payload, program.Add(Op::kDecode, 0, -1, {sum}), sum,
+                              program.Add(Op::kSend, 0, PackedId(Role::kWorker, 0), {payload}),
+                              received, program.Add(Op::kUpdate, 0, -1, {sum})};
+    program.Add(reads, 0, -1, {inputs[int(made)]});
+    program.Parse(100);
+  };
+  const std::set<std::pair<Op, Op>> can = {
+      {Op::kEncode, Op::kDecode}, {Op::kEncode, Op::kMerge}, {Op::kEncode, Op::kSend},
+      {Op::kRecv, Op::kDecode},   {Op::kRecv, Op::kMerge},   {Op::kRecv, Op::kSend},
+      {Op::kMerge, Op::kEncode},  {Op::kMerge, Op::kDecode}, {Op::kMerge, Op::kMerge},
+      {Op::kMerge, Op::kUpdate},  {Op::kUpdate, Op::kEncode}, {Op::kUpdate, Op::kDecode},
+      {Op::kUpdate, Op::kMerge}};
+  for (int made = 0; made <= int(Op::kUpdate); ++made) {
+    for (int reads = 0; reads <= int(Op::kUpdate); ++reads) {
+      if (can.count({Op(made), Op(reads)}) != 0) {
+        EXPECT_NO_THROW(parse(Op(made), Op(reads))) << made << " " << reads;
+      } else {
+        EXPECT_THROW(parse(Op(made), Op(reads)), Error) << made << " " << reads;
+      }
+    }
+  }
+  for (const Op op : {Op::kDecode, Op::kSend, Op::kUpdate}) {
+    FlatProgram program(100, 1);
+    program.Add(op, 0, PackedId(Role::kServer, 0), {-1});
+    EXPECT_THROW(program.Parse(100), Error) << int(op);
   }
 }
 

@@ -126,6 +126,13 @@ TEST_F(HandshakeTest, AStrangerIsLoggedWithItsAddress) {
   EXPECT_LE(std::count(log.begin(), log.end(), '\n'), 2) << log;
 }
 
+TEST_F(HandshakeTest, AStrangerThatGoesIsASentence) {
+  ::testing::internal::CaptureStderr();
+  RawClient(address_).Close();
+  EXPECT_TRUE(AwaitRefused(1));
+  EXPECT_HAS(::testing::internal::GetCapturedStderr(), ": it closed the connection during the handshake\n");
+}
+
 TEST_F(HandshakeTest, ManyIdleStrangersDoNotKeepARealNodeOut) {
   std::vector<std::unique_ptr<RawClient>> idle;
   for (int i = 0; i < 300; ++i) idle.push_back(std::make_unique<RawClient>(address_));

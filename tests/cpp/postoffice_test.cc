@@ -391,6 +391,34 @@ TEST(Postoffice, DuplicateAndMissingRanksAreFilledUp) {
   EXPECT_TRUE(job.worker(0).office.self() == Worker(2) || job.worker(1).office.self() == Worker(2));
 }
 
+TEST(Postoffice, ARosterOfAJobOfAnotherSizeIsRefused) {
+  // As whoever answers where the scheduler should be may send it.
+  const int port = FreePort();
+  for (const auto& others : {std::vector<NodeId>{}, {Server(0), Worker(2)}, {Server(1), Worker(1)}}) {
+    Recorder scheduler;
+    const auto van = MakeTcpVan(TestVanOptions());
+    scheduler.on_message = [&](NodeId from, const Message&) {
+      Roster roster;
+      roster.self = Worker(0);
+      roster.addresses[Worker(0)] = "127.0.0.1:1";
+      for (const NodeId id : others) roster.addresses[id] = "127.0.0.1:2";
+      van->Send(from, TextMessage(MessageKind::kRoster, roster.ToText()));
+    };
+    van->Start(Scheduler(), "127.0.0.1", port, &scheduler);
+    JobOptions options;
+    options.role = Role::kWorker;
+    options.root_uri = "127.0.0.1";
+    options.root_port = port;
+    options.num_workers = 2;
+    options.num_servers = 1;
+    options.start_timeout = seconds(5);
+    options.van = TestVanOptions();
+    Node node(std::move(options));
+    node.Start();
+    EXPECT_HAS(node.error, "the roster is of a job of another size");
+  }
+}
+
 TEST(Postoffice, TheOddOneOutIsToldAndTheJobForms) {
   Job job(1, 1);
   job.Add(job.Options(Role::kScheduler));

@@ -84,6 +84,12 @@ TEST(Timeline, WhatIsNoTimelineIsRefused) {
   EXPECT_THROW(file.Add(Worker(0), Parcel({Event(2, 1)}), {}), ProtocolError);
   EXPECT_THROW(file.Add(Worker(0), Parcel({Event(0, 1, TimelineOp(kTimelineOps))}), {}),
                ProtocolError);
+  // Numbers whose sums would overflow.
+  EXPECT_THROW(file.Add(Worker(0), Parcel({Event(INT64_MIN, 1)}), {}), ProtocolError);
+  EXPECT_THROW(file.Add(Worker(0), Parcel({Event(0, INT64_MAX)}), {}), ProtocolError);
+  for (const int64_t offset : {INT64_MIN, INT64_MAX}) {
+    EXPECT_THROW(file.Add(Worker(0), good, {offset, 0}), ProtocolError);
+  }
   std::string many = good;
   const uint32_t names = UINT32_MAX;
   std::memcpy(&many[offsetof(TimelineParcel, names)], &names, sizeof(names));

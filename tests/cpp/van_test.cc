@@ -20,6 +20,8 @@ const char* NameOf(Kind kind) {
 class VanTest : public ::testing::TestWithParam<Kind> {
  protected:
   std::unique_ptr<Van> Make(VanOptions options = TestVanOptions()) {
+    // Silence is failure_test.cc's matter; here it would be a sanitizer's on a busy machine.
+    options.heartbeat_timeout = seconds(20);
     if (GetParam() == Kind::kInProcess) return MakeInProcessVan(network_, std::move(options));
     options.tls = GetParam() == Kind::kTls ? "on" : "off";
     options.shared_memory = GetParam() == Kind::kLending;
@@ -80,7 +82,8 @@ TEST_P(VanTest, EchoesEverySize) {
     sent.back().payload.size = size;
     worker_->Send(Server(0), sent.back());
   }
-  ASSERT_TRUE(at_worker_.AwaitMessages(sizes.size(), seconds(60)));
+  ASSERT_TRUE(at_worker_.AwaitMessages(sizes.size(), seconds(60)))
+      << (at_worker_.downs.empty() ? "the connection is up" : at_worker_.downs[0].reason);
   for (size_t i = 0; i < sizes.size(); ++i) {
     const auto& [from, message] = at_worker_.messages[i];
     EXPECT_EQ(from, Server(0));

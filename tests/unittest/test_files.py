@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import resource
 import signal
@@ -95,7 +96,7 @@ def test_a_picture_that_does_not_fit_leaves_the_old_one(tmp_path):
     assert sorted(os.listdir(tmp_path)) == ["job.json", "job.png"]
 
 
-def test_a_killed_process_leaves_the_old_file(tmp_path):
+def test_a_killed_process_leaves_the_old_file(tmp_path, monkeypatch):
     path = tmp_path / "states"
     path.write_text(OLD)
     code = (
@@ -113,9 +114,13 @@ def test_a_killed_process_leaves_the_old_file(tmp_path):
         writer.wait()
         writer.stdout.close()
     assert path.read_text() == OLD
-    # What it left does not hinder the next one.
+    # What it left does not hinder the next one, even one of the same process id.
+    (left,) = (name for name in os.listdir(tmp_path) if name != "states")
+    (tmp_path / left).rename(tmp_path / left.replace(str(writer.pid), str(os.getpid())))
+    monkeypatch.setattr(files, "_numbers", itertools.count())
     files.write(path, "states", "new\n")
     assert path.read_text() == "new\n"
+    assert len(os.listdir(tmp_path)) == 2
 
 
 def test_content_is_on_the_disk_before_it_has_the_name(tmp_path, monkeypatch):

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import subprocess
 import sys
 
 import pytest
 
-from cluster import Cluster
+from cluster import Cluster, base_environment
 
 SERVER = (sys.executable, "-c", "from hipress.node import Node; Node().serve()")
 
@@ -109,3 +110,30 @@ def test_what_is_pushed_last_arrives():
     with Cluster(program, workers=2, servers=0, server_command=SERVER) as cluster:
         results = {result.name: result for result in cluster.wait(60)}
     assert PEACE in results["worker 0"].output, results
+
+
+@pytest.mark.parametrize("package", ["mxnet_hipress", "hipress.tensorflow"])
+def test_a_server_that_fails_ends_when_the_others_have_the_news(package):
+    """abort() waits for that; an exit alone would reset connections over what is still unread."""
+    if package == "mxnet_hipress":
+        pytest.importorskip("mxnet")
+    program = f"""
+import hipress.node
+
+class Failing:
+    rank = 0
+    def serve(self, *control):
+        raise hipress.node.HipressError("worker 1 died")
+    def abort(self):
+        print("aborts", flush=True)
+
+hipress.node.Node = Failing
+import {package}
+print("comes back")
+"""
+    ended = subprocess.run(
+        [sys.executable, "-c", program], env=base_environment({"DMLC_ROLE": "server"}),
+        capture_output=True, text=True, timeout=60, check=False,
+    )  # fmt: skip
+    assert (ended.returncode, ended.stdout) == (1, "aborts\n"), ended
+    assert ended.stderr.splitlines()[-1] == "hipress server 0: worker 1 died"

@@ -8,11 +8,11 @@ import sys
 import pytest
 
 from cluster import Cluster, base_environment, free_port
+from tensorflow_helpers import needs_tensorflow
 
 NODE = "from hipress.node import Node\nNode()"
 MXNET = "import mxnet_hipress, mxnet as mx\nmx.kv.create('dist_sync_hipress')"
 TENSORFLOW = "import hipress.tensorflow.job as hvd\nhvd.init()"
-"""The part of the package that joins; it does not import TensorFlow."""
 SERVER = (sys.executable, "-c", "from hipress.node import Node; Node().serve()")
 
 
@@ -33,7 +33,8 @@ def start(code: str, role: str, port: int, **env: str) -> subprocess.CompletedPr
 @pytest.mark.parametrize(
     ("code", "role"),
     [(NODE, "worker"), (NODE, "server"), (NODE, "scheduler"), (MXNET, "worker"),
-     ("import mxnet_hipress", "server"), (TENSORFLOW, "worker")],
+     ("import mxnet_hipress", "server"),
+     pytest.param(TENSORFLOW, "worker", marks=needs_tensorflow)],
     ids=["node", "server", "scheduler", "mxnet", "mxnet server", "tensorflow"],
 )  # fmt: skip
 def test_a_process_without_a_secret_does_not_start(code, role, secret):

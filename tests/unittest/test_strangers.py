@@ -13,8 +13,25 @@ from cluster import Cluster
 LIMIT = 64
 SERVER = (
     sys.executable, "-c",
-    f"import resource; resource.setrlimit(resource.RLIMIT_NOFILE, ({LIMIT}, {LIMIT}))\n"
-    "from hipress.node import Node; Node().serve()",
+    f"""
+import resource, threading, time
+resource.setrlimit(resource.RLIMIT_NOFILE, ({LIMIT}, {LIMIT}))
+
+def open_files():  # as whatever else runs in the process may, an optimizer say
+    while True:
+        try:
+            files = [open("/dev/null") for _ in range(8)]
+        except OSError as error:
+            print("cannot open a file:", error.strerror, flush=True)
+            return
+        for file in files:
+            file.close()
+        time.sleep(0.01)
+
+from hipress.node import Node
+threading.Thread(target=open_files, daemon=True).start()
+Node().serve()
+""",
 )  # fmt: skip
 WORKER = """
     import os, time
@@ -58,4 +75,5 @@ def test_a_job_forms_in_a_crowd_of_strangers():
         results = {result.name: result for result in job.wait(60)}
     assert [result.returncode for result in results.values()] == [0] * 6, results
     assert results["worker 3"].output.strip() == "sum 4.0"
+    assert not [name for name, one in results.items() if "cannot open a file" in one.output]
     assert "was too slow in a crowd of callers" in results["scheduler"].output

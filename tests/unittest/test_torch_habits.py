@@ -1,4 +1,4 @@
-"""What users do with DDP models works with compression as it does without."""
+"""What users do with DDP models and optimizers works with compression as it does without."""
 
 import pytest
 
@@ -38,6 +38,52 @@ def copies(rank):
 def test_models_are_copied_averaged_and_saved_whole():
     for same, step, shape in returned(run_ranks(copies, 2)):
         assert same and step == 1 and shape == (30, 40)
+
+
+def wrapped(rank):
+    """What users do with an optimizer and its model: (weights agree, learning rates, errors)."""
+    import copy
+    import pickle
+    import warnings
+
+    import torch
+    from torch.optim.swa_utils import AveragedModel
+
+    import hipress.torch
+
+    warnings.filterwarnings("error", ".*lr_scheduler")  # that nothing was stepped before
+    rates, weights, said = [], [], []
+    for name in ("none", "fp16"):
+        torch.manual_seed(0)
+        model = torch.nn.Linear(40, 30)
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.5, momentum=0.5)
+        if name != "none":
+            optimizer = hipress.torch.DistributedOptimizer(
+                optimizer, model.named_parameters(), name, min_size=1
+            )
+            assert isinstance(optimizer, torch.optim.SGD)
+            assert isinstance(optimizer, hipress.torch.DistributedOptimizer)
+            for call in (copy.deepcopy, pickle.dumps):
+                with pytest.raises(TypeError) as error:
+                    call(optimizer)
+                said.append(str(error.value))
+        scheduler = torch.optim.lr_scheduler.StepLR(optimizer, 1, gamma=0.5)
+        averaged = AveragedModel(model)
+        for _ in range(3):  # whole halves, which float16 holds
+            optimizer.zero_grad()
+            model(torch.full((2, 40), 0.5)).sum().backward()
+            optimizer.step()
+            scheduler.step()
+            averaged.update_parameters(model)
+        rates.append(scheduler.get_last_lr())
+        weights.append([*averaged.module.parameters(), *copy.deepcopy(model).parameters()])
+    return all(map(torch.equal, *weights)), rates, said
+
+
+def test_an_optimizer_is_scheduled_and_its_model_copied():
+    for same, rates, said in returned(run_ranks(wrapped, 2)):
+        assert same and rates == [[0.0625], [0.0625]]
+        assert len(said) == 2 and all("cannot be copied or saved whole" in each for each in said)
 
 
 def uneven(rank):

@@ -30,7 +30,8 @@ class DistributedOptimizer:
     >>> hipress.torch.broadcast_parameters(model.state_dict(), root_rank=0)
 
     Gradients travel in buckets of 25 MB, as in DDP, each as soon as the backward pass has all of
-    it; ``step()`` waits for them. Every other attribute is the wrapped optimizer's.
+    it; ``step()`` waits for them. Every other attribute is the wrapped optimizer's, and to
+    isinstance() it is one of the same class.
 
     :param named_parameters: as of ``model.named_parameters()``; all that the optimizer has
     :param compression: a codec's name, or a mapping with its name as "type" and its parameters
@@ -93,6 +94,17 @@ class DistributedOptimizer:
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._optimizer, name)
+
+    @property
+    def __class__(self) -> type:
+        # Learning rate schedulers and others take what is an Optimizer to isinstance(), only.
+        return type(self._optimizer)
+
+    def __reduce_ex__(self, protocol: int) -> Any:
+        raise TypeError(
+            "a DistributedOptimizer belongs to a process group and cannot be copied or saved "
+            "whole: use its state_dict(), and that of its .compression"
+        )
 
     def _register(self, name: str, parameter: torch.nn.Parameter) -> None:
         def hook(parameter: torch.Tensor) -> None:

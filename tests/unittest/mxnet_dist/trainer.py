@@ -16,6 +16,14 @@ def parameter(name, shape, init="ones", ctx=CONTEXTS, **options):
     return param
 
 
+def start(trainer):
+    """Sets the Trainer's store up and waits for the weights that it pulls: MXNet's store may answer
+    a pull with what is pushed after it."""
+    trainer._init_kvstore()
+    trainer._init_params()
+    mx.nd.waitall()
+
+
 def backward(checks, param, factor=1):
     """Gives the parameter the gradient (rank + 1) * factor on each device."""
     for ctx in param.list_ctx():
@@ -64,6 +72,8 @@ def try_step(checks, update_on_kvstore):
     trainer = mx.gluon.Trainer(
         params, "sgd", optimizer, kvstore=checks.kv, update_on_kvstore=update_on_kvstore
     )
+    if not update_on_kvstore:  # servers get the optimizer, with the batch size, in the first step
+        start(trainer)
     weight, momentum = 1.0, 0.0
     for step in range(4):
         for param in params[:3]:
@@ -127,6 +137,7 @@ def try_allreduce(checks):
     trainer = mx.gluon.Trainer(
         params, "sgd", {"learning_rate": 1.0}, kvstore=checks.kv, update_on_kvstore=False
     )
+    start(trainer)
     weight = 1.0
     for step, batch in enumerate([1, 2, 4]):
         for param in params:

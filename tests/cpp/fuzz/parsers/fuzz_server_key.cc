@@ -1,5 +1,8 @@
 // Everything that a member can send to a server about a key: its initialisation, gradients, alone and
-// fused with others, and requests for its value.
+// fused with others, and requests for its value; with and without an optimizer.
+#include <climits>
+#include <future>
+
 #include "../../flow_fixture.h"
 #include "fuzz.h"
 #include "kvstore/fused.h"
@@ -11,9 +14,23 @@ namespace {
 
 constexpr int kWorkers = 2;
 
-std::string MessageBytes(uint8_t from, MessageHeader header, const std::string& payload) {
+/// A worker's message. Its fields lie at multiples of 8, where variants have numbers of that size.
+std::string MessageBytes(uint64_t from, MessageHeader header, const std::string& payload) {
   header.payload_bytes = payload.size();
   return BytesOf(from) + BytesOf(header) + payload;
+}
+
+void Optimize(uint64_t, const std::string&, const float* sum, float* weight, int64_t n) {
+  for (int64_t i = 0; i < n; ++i) weight[i] -= sum[i];
+}
+
+/// Waits until the tasks that messages have led to are done, and those that these led to.
+void AwaitTasks(Executor* executor) {
+  for (int round = 0; round < 8; ++round) {
+    std::promise<void> idle;
+    executor->Submit(INT_MIN, [&idle] { idle.set_value(); });
+    idle.get_future().wait();
+  }
 }
 
 }  // namespace
@@ -31,8 +48,12 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const auto key = std::make_shared<ServerKey>(7, &context);
   bool ready = false;
   Input input(data, size);
+  if (input.Take<uint64_t>() % 2) {
+    context.updater = std::make_shared<const UpdateFn>(Optimize);
+    context.has_updater = true;
+  }
   while (!input.AtEnd()) {
-    const NodeId from = Worker(input.Take<uint8_t>() % kWorkers);
+    const NodeId from = Worker(int(input.Take<uint64_t>() % kWorkers));
     Message message;
     message.header = input.Take<MessageHeader>();
     MessageHeader& header = message.header;
@@ -43,10 +64,10 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     try {
       switch (static_cast<MessageKind>(header.kind % 32)) {
         case MessageKind::kInitKey:
-          if (!ready && key->OnInitKey(from, message)) ready = key->FinishInit().empty();
+          if (key->OnInitKey(from, message)) ready = key->FinishInit().empty();
           break;
         case MessageKind::kInitData:
-          if (!ready && key->OnInitData(from, message)) ready = key->FinishInit().empty();
+          if (key->OnInitData(from, message)) ready = key->FinishInit().empty();
           break;
         case MessageKind::kData:
           if (ready) {
@@ -68,6 +89,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     } catch (const Error&) {
     }
   }
+  AwaitTasks(&executor);
   if (ready) key->Fail("the input is over");
   executor.Stop();
   return 0;
@@ -88,7 +110,7 @@ std::vector<std::string> Seeds() {
     }
   }
   std::string init, seed, fused;
-  for (uint8_t worker = 0; worker < kWorkers; ++worker) {
+  for (uint64_t worker = 0; worker < kWorkers; ++worker) {
     MessageHeader header;
     header.kind = uint16_t(MessageKind::kInitKey);
     header.elements = n;
@@ -104,7 +126,7 @@ std::vector<std::string> Seeds() {
     header.partition = p;
     init += MessageBytes(0, header, std::string(80, '\0'));
   }
-  for (uint8_t worker = 0; worker < kWorkers; ++worker) {
+  for (uint64_t worker = 0; worker < kWorkers; ++worker) {
     std::string parts;
     for (uint32_t p = 0; p < 2; ++p) {
       MessageHeader header;
@@ -125,5 +147,11 @@ std::vector<std::string> Seeds() {
     header.iteration = 0;
     fused += MessageBytes(worker, header, "");
   }
-  return {init + seed, init + fused, init + seed + fused};
+  std::vector<std::string> seeds;
+  for (const uint64_t optimizer : {0, 1}) {
+    for (const std::string& pushes : {seed, fused, seed + fused}) {
+      seeds.push_back(BytesOf(optimizer) + init + pushes);
+    }
+  }
+  return seeds;
 }
