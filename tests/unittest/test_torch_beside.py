@@ -134,8 +134,8 @@ def test_many_uncompressed_elements_are_cut_as_topologies_do():
 
 def neighbours(rank):
     """What goes uncompressed beside nothing compressed: as it lies, neighbours together."""
+    from hipress.torch.gradient import Gradient
     from hipress.torch.keys import neighbours
-    from hipress.torch.layout import Gradient
 
     flat = [Gradient("a", 0, 5), Gradient("b", 5, 3), Gradient("c", 9, 2)]
     rows = [Gradient("d", 0, 7, 4, 10), Gradient("e", 4, 8, 4, 10), Gradient("f", 9, 2, 1, 10)]

@@ -290,7 +290,7 @@ class Late(LateDevice):
 def alone(device, **counts):
     """A bucket's plan on one rank, of gradients by name."""
     from hipress.torch.device_plan import DevicePlan
-    from hipress.torch.layout import Gradient
+    from hipress.torch.gradient import Gradient
     from hipress.torch.places import Codecs, Places
     from hipress.torch.settings import Settings
 

@@ -54,9 +54,9 @@ class Averaging:
 
 
 def reference(graph, codecs, world_size, name):
+    from hipress.casync.origins import results
     from hipress.casync.reference import Reference
     from hipress.torch.places import stream
-    from hipress.torch.schedule import results
 
     final = results(graph)
     tasks = {id(task): (node, t) for node, ts in graph.tasks.items() for t, task in enumerate(ts)}
@@ -109,8 +109,8 @@ def run_all(rank):
 
 
 def on_group(engine, rank, graphs, type, dtype, sizes=SIZES):
+    from hipress.torch.gradient import Gradient
     from hipress.torch.host_bucket import HostBucket, add_key
-    from hipress.torch.layout import Gradient
     from hipress.torch.places import Codecs, Places
 
     gradients = [Gradient(str(g), sum(sizes[:g]), n) for g, n in enumerate(sizes)]

@@ -18,7 +18,7 @@ import torch.distributed as dist
 
 from hipress.compll.cuda import Algorithm, BuildError, CudaError
 from hipress.torch.cuda_ops import CudaKernels
-from hipress.torch.layout import Exchange
+from hipress.torch.device_layout import Exchange
 from hipress.torch.settings import Settings
 from hipress.torch.staging import Cuda, backend
 

@@ -16,7 +16,7 @@ from hipress.casync.graph import GRADIENT, Graph, Op, Partition, cut, worker
 from hipress.secopa.plan import Decision
 from hipress.torch.dtypes import FLAGS
 from hipress.torch.engine import HipressError
-from hipress.torch.layout import Gradient
+from hipress.torch.gradient import Gradient
 from hipress.torch.private import (
     ReduceScatter,
     backward_pass,

@@ -15,13 +15,13 @@ import torch
 
 from hipress._lib import FLOAT32, lib
 from hipress.casync.graph import Graph, Op, worker
+from hipress.casync.origins import results
 from hipress.casync.program import flatten
 from hipress.torch.dtypes import FLAGS
 from hipress.torch.engine import Engine, Place
-from hipress.torch.layout import Gradient
+from hipress.torch.gradient import Gradient
 from hipress.torch.low_rank import Factors
 from hipress.torch.places import Places
-from hipress.torch.schedule import results
 
 
 def add_key(

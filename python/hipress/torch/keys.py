@@ -11,8 +11,8 @@ import torch
 from hipress.casync.graph import Graph
 from hipress.casync.topology import MIN_PARTITION_ELEMENTS
 from hipress.torch.engine import Engine
+from hipress.torch.gradient import Gradient
 from hipress.torch.host_bucket import add_key
-from hipress.torch.layout import Gradient
 from hipress.torch.momentum import Held, SharedMomentum
 from hipress.torch.places import Codecs, Places
 from hipress.torch.settings import Settings

@@ -39,7 +39,7 @@ class Codecs:
     def kind(self, task: Task, final: bool) -> object:
         """What an ENCODE task encodes: PLAIN, OWN, or the number of terms in a sum's scale.
 
-        :param final: whether its payload is the result, see :func:`schedule.results`
+        :param final: whether its payload is the result, see :func:`hipress.casync.origins.results`
         """
         if task.terms == casync.PLAIN:
             return PLAIN

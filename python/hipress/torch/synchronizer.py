@@ -14,9 +14,9 @@ from hipress.torch.device import DEVICES, Device
 from hipress.torch.device_plan import DevicePlan
 from hipress.torch.dtypes import FLAGS
 from hipress.torch.engine import Engine, HipressError
+from hipress.torch.gradient import Gradient
 from hipress.torch.host_bucket import HostBucket
 from hipress.torch.keys import Keys, listed, neighbours
-from hipress.torch.layout import Gradient
 from hipress.torch.low_rank import Factors
 from hipress.torch.momentum import SharedMomentum, watch
 from hipress.torch.places import Codecs, Places

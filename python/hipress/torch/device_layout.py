@@ -1,4 +1,4 @@
-"""What a rank does to synchronise one bucket of gradients, whoever does it: the host or a GPU.
+"""What a rank does to synchronise one bucket of gradients on its GPU, in rounds of messages.
 
 A bucket is a flat tensor with several gradients in it. Each has its own graph and is encoded by
 itself; what goes to the same peer at the same time goes in one message.
@@ -15,37 +15,11 @@ import torch
 
 from hipress._lib import FLOAT32
 from hipress.casync.graph import GRADIENT, Graph, Op, Task, worker
+from hipress.casync.origins import origins, results
+from hipress.torch.device_schedule import Round, Value, schedule
 from hipress.torch.dtypes import FLAGS, NAMES
+from hipress.torch.gradient import Gradient
 from hipress.torch.places import OWN, Codecs, Places
-from hipress.torch.schedule import Round, Value, origins, results, schedule, wave_count, waves
-
-
-class Gradient(NamedTuple):
-    """One gradient in a bucket: ``offset`` and ``count`` are elements of the flat tensor.
-
-    It lies there in one piece, or in chunks that begin ``stride`` elements apart. No partition has
-    elements of two chunks.
-    """
-
-    name: str
-    offset: int
-    count: int
-    chunk: int = 0
-    stride: int = 0
-
-    def at(self, element: int) -> int:
-        """Where in the flat tensor an element of the gradient is."""
-        if not self.chunk:
-            return self.offset + element
-        chunk, within = divmod(element, self.chunk)
-        return self.offset + chunk * self.stride + within
-
-    def slices(self) -> Iterator[slice]:
-        """Where in the flat tensor the gradient is."""
-        size = self.chunk or max(self.count, 1)
-        for begin in range(0, self.count, size):
-            at = self.at(begin)
-            yield slice(at, at + min(size, self.count - begin))
 
 
 class Slot(NamedTuple):
@@ -82,9 +56,6 @@ class Layout:
     :param codecs: default: the places'
     """
 
-    WAVE: int | None = None
-    """Elements of a wave, see :func:`schedule.waves`; None: all of a bucket is one."""
-
     def __init__(
         self,
         gradients: Sequence[Gradient],
@@ -106,10 +77,7 @@ class Layout:
         self._slots: dict[Value, Slot] = {}
         self._dense: dict[Value, torch.Tensor] = {}
         self._final: set[Value] = set()
-        wave = waves(graphs, self.WAVE) if self.WAVE else None
-        self.waves = wave_count(wave)
-        """Rounds on one level; what one of them receives is for the one so many later."""
-        rounds = schedule(graphs, rank, wave)
+        rounds = schedule(graphs, rank)
         self._kinds = self._find_kinds()
         self.exchanges = self._lay_out(rounds)
         self._share_scratch(rounds)

@@ -1,0 +1,38 @@
+"""Which encode each payload of a graph came out of, and which of them are results."""
+
+from __future__ import annotations
+
+from hipress.casync.graph import Graph, Node, Op
+
+
+def origins(graph: Graph) -> dict[tuple[Node, int], tuple[Node, int]]:
+    """The ENCODE, by node and index, that each payload of each node came out of."""
+    sent = {
+        (node, task.peer, task.partition, task.step): (node, task.inputs[0])
+        for node, tasks in graph.tasks.items()
+        for task in tasks
+        if task.op == Op.SEND
+    }
+    found = {}
+    for node, tasks in graph.tasks.items():
+        for t, task in enumerate(tasks):
+            if task.op not in (Op.ENCODE, Op.RECV):
+                continue
+            origin, source = (node, t), task
+            while source.op == Op.RECV:  # perhaps passed on by several
+                origin = sent[source.peer, origin[0], source.partition, source.step]
+                source = graph.tasks[origin[0]][origin[1]]
+            found[node, t] = origin
+    return found
+
+
+def results(graph: Graph) -> set[tuple[Node, int]]:
+    """The ENCODEs whose payloads are decoded as results (a reduce-scatter has none: its results
+    are sums that nobody else needs)."""
+    origin = origins(graph)
+    return {
+        origin[node, task.inputs[0]]
+        for node, tasks in graph.tasks.items()
+        for task in tasks
+        if task.op == Op.DECODE and (node, task.inputs[0]) in origin
+    }
