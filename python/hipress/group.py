@@ -9,16 +9,23 @@ still summed by itself: other workers may push the same keys one by one, or in o
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Sequence
+from typing import Protocol
 
 import numpy as np
 
 from hipress._lib import lib
 from hipress.operations import Pending, memory_of
 
-if TYPE_CHECKING:
-    from hipress.node import Node
+
+class Store(Protocol):
+    """What a group needs of the node whose keys it has."""
+
+    Error: type[Exception]
+
+    def before_push(self, keys: Sequence[int]) -> None: ...
+
+    def start(self, function: Callable[..., int], keeps: object, *what: int) -> Pending: ...
 
 
 class Group:
@@ -29,7 +36,7 @@ class Group:
 
     def __init__(
         self,
-        node: Node,
+        node: Store,
         keys: Sequence[int],
         gradients: Sequence[np.ndarray],
         outs: Sequence[np.ndarray] | None,

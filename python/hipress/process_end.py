@@ -12,12 +12,18 @@ import logging
 import os
 import sys
 import traceback
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
     from types import TracebackType
 
-    from hipress.member import Member
+
+class Leaver(Protocol):
+    """What can leave a job in peace, or as a failure."""
+
+    def leave(self) -> None: ...
+
+    def abort(self, status: int = 1) -> None: ...
 
 
 class ProcessEnd:
@@ -28,7 +34,7 @@ class ProcessEnd:
         never end in a framework that waits for others
     """
 
-    def __init__(self, node: Member, at_once: bool) -> None:
+    def __init__(self, node: Leaver, at_once: bool) -> None:
         self._node = node
         self._at_once = at_once
         self._pid = os.getpid()

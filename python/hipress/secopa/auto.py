@@ -25,7 +25,7 @@ import logging
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
@@ -35,7 +35,27 @@ from hipress.secopa.trial import BLOCK, GAIN, Trial, block_of, harmless
 
 if TYPE_CHECKING:
     from hipress.group import Group
-    from hipress.node import Node
+    from hipress.operations import Pending
+
+
+class Store(Protocol):
+    """What a plan needs of the node whose keys it measures."""
+
+    rank: int
+    num_workers: int
+    num_servers: int
+    sizes: dict[int, int]
+
+    def init_array(self, key: int, value: np.ndarray, name: str) -> object: ...
+
+    def group(
+        self, keys: Sequence[int], gradients: Sequence[np.ndarray], outs: Sequence[np.ndarray]
+    ) -> Group: ...
+
+    def pushpull(self, key: int, gradient: np.ndarray) -> Pending: ...
+
+    def barrier(self) -> None: ...
+
 
 SIZES = (1 << 10, 1 << 13, 1 << 16, 1 << 18, 1 << 20)
 """Elements of the gradients that are timed."""
@@ -114,7 +134,7 @@ class AutoPlan:
 
     def __init__(
         self,
-        node: Node,
+        node: Store,
         compress: Callable[[dict[str, object]], None],
         cut: Callable[[int], None] | None,
     ) -> None:

@@ -16,7 +16,7 @@ import pickle
 import re
 import warnings
 from collections.abc import Callable, Iterable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import torch
 
@@ -26,7 +26,26 @@ from hipress.torch.low_rank import START
 
 if TYPE_CHECKING:
     from hipress.compression import Compressor
-    from hipress.torch.synchronizer import Synchronizer
+    from hipress.torch.momentum import SharedMomentum
+    from hipress.torch.settings import Settings
+
+
+class Stateful(Protocol):
+    """A compression whose state is saved and loaded."""
+
+    settings: Settings
+    rank: int
+    world_size: int
+    step: int
+    topology: str
+    layout: int
+    average: bool
+    sizes: Mapping[str, int]
+    engine: Any
+    places: Any
+    """A :class:`hipress.torch.places.Places`, which knows what is here."""
+    shared: SharedMomentum | None
+
 
 VERSION = 3
 OWN = "own"
@@ -90,7 +109,7 @@ class Total:
         compressor.load_state_dict({**compressor.state_dict(), "step": self.step})
 
 
-def state_dict(of: Synchronizer) -> dict[str, Any]:
+def state_dict(of: Stateful) -> dict[str, Any]:
     """This rank's state: tensors, numbers and texts by key."""
     prefix = f"rank{of.rank}"
     found: dict[str, Any] = {
@@ -188,7 +207,7 @@ class _Saved:
         return {name for name, _ in found.places} | set(found.totals)
 
 
-def load_state_dict(of: Synchronizer, state: Mapping[str, Any]) -> None:
+def load_state_dict(of: Stateful, state: Mapping[str, Any]) -> None:
     """Goes on from ``state``: exactly, if it holds this rank's of a job of this size, topology,
     codec and layout; else it must hold all ranks' states, which are added up and dealt out anew.
 
@@ -197,7 +216,7 @@ def load_state_dict(of: Synchronizer, state: Mapping[str, Any]) -> None:
     _load(of, _Saved(state, lambda keys: {key: state[key] for key in keys}))
 
 
-def _load(of: Synchronizer, saved: _Saved, complete: bool = False) -> None:
+def _load(of: Stateful, saved: _Saved, complete: bool = False) -> None:
     """:param complete: whether to refuse a state that holds this rank's alone"""
     some = saved.fields(of.rank if of.rank in saved.ranks else saved.ranks[0])
     kind = {"world_size": of.world_size, "topology": of.topology, "type": of.settings.type}
@@ -222,7 +241,7 @@ def _load(of: Synchronizer, saved: _Saved, complete: bool = False) -> None:
     of.step = some["step"]
 
 
-def load_checkpoint(of: Synchronizer, path: str | os.PathLike, key: str = "hipress") -> None:
+def load_checkpoint(of: Stateful, path: str | os.PathLike, key: str = "hipress") -> None:
     """Loads what ``torch.distributed.checkpoint.save({key: compression, ...})`` saved, whatever the
     number of ranks was then. To be called on every rank, before the first step. In a job like the
     one that saved it a rank reads its own state only, else those of all ranks, one by one.
@@ -308,7 +327,7 @@ def _parse(state: Mapping[str, Any]) -> _Rank:
     return rank
 
 
-def _load_shared(of: Synchronizer, saved: _Saved, ranks: Iterable[int]) -> None:
+def _load_shared(of: Stateful, saved: _Saved, ranks: Iterable[int]) -> None:
     """Shared momentum as these ranks have it: all the same, or each that of its shard."""
     of.shared.clear()
     unknown = set()
@@ -329,14 +348,14 @@ def _load_shared(of: Synchronizer, saved: _Saved, ranks: Iterable[int]) -> None:
         _log.warning("the momentum of %s is dropped: it is not trained", sorted(unknown))
 
 
-def _total(of: Synchronizer, name: str, place: Place) -> Total:
+def _total(of: Stateful, name: str, place: Place) -> Total:
     """One that nobody had taken his part of, as it was."""
     total = Total(of.sizes[name])
     _add_total(total, place, of.settings.type, of.settings.type)
     return total
 
 
-def _totals(of: Synchronizer, saved: _Saved, type: str) -> dict[str, Total]:
+def _totals(of: Stateful, saved: _Saved, type: str) -> dict[str, Total]:
     totals: dict[str, Total] = {}
     names = saved.names()
     unknown = sorted(names - set(of.sizes))

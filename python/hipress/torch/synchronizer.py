@@ -18,7 +18,8 @@ from hipress.torch.gradient import Gradient
 from hipress.torch.host_bucket import HostBucket
 from hipress.torch.keys import Keys, listed, neighbours
 from hipress.torch.low_rank import Factors
-from hipress.torch.momentum import SharedMomentum, watch
+from hipress.torch.momentum import SharedMomentum
+from hipress.torch.momentum_twice import watch
 from hipress.torch.places import Codecs, Places
 from hipress.torch.settings import Settings, digest
 from hipress.torch.staging import Staged, backend
