@@ -254,8 +254,8 @@ typedef struct HipressPlace {
 } HipressPlace;
 
 /*!
- * \brief Makes a key whose graph has no servers; blocks until all workers have called it. It has no value
- *        before its first push.
+ * \brief Begins to make a key whose graph has no servers; HipressAwaitKeys ends it, for any number of keys.
+ *        It has no value before its first push.
  * \param key a number that no other node of this process has, the same on all workers
  * \param graph a text that describes the key's graph and settings, the same on all workers
  * \param program of this worker; its partitions may lie apart in the gradient's memory
@@ -267,6 +267,11 @@ HIPRESS_API int HipressAddKey(HipressNodeHandle node, uint64_t key, const char* 
                               int dtype, const char* graph, const int64_t* program, int64_t length,
                               const HipressPlace* places, int64_t num_places, double output_factor,
                               double momentum);
+/*!
+ * \brief Blocks until all workers have added the keys that this one has. Fails on all of them, and then
+ *        none of these keys is there, if they differ in what they added.
+ */
+HIPRESS_API int HipressAwaitKeys(HipressNodeHandle node);
 /*! \brief Forgets a key that no worker pushes any more. */
 HIPRESS_API int HipressDropKey(HipressNodeHandle node, uint64_t key);
 /*!

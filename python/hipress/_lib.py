@@ -168,6 +168,7 @@ _SIGNATURES: dict[str, tuple] = {
             c_int64, c_double, c_double,
         ],
     ),
+    "HipressAwaitKeys": (c_int, [_HANDLE]),
     "HipressDropKey": (c_int, [_HANDLE, c_uint64]),
     "HipressGetMomentum": (c_int, [_HANDLE, c_uint64, c_void_p]),
     "HipressSetMomentum": (c_int, [_HANDLE, c_uint64, c_void_p]),

@@ -76,6 +76,12 @@ int HipressAddKey(HipressNodeHandle node, uint64_t key, const char* name, int64_
   API_END();
 }
 
+int HipressAwaitKeys(HipressNodeHandle node) {
+  API_BEGIN();
+  node->AsWorker().AwaitKeys();
+  API_END();
+}
+
 int HipressDropKey(HipressNodeHandle node, uint64_t key) {
   API_BEGIN();
   node->AsWorker().DropKey(key);

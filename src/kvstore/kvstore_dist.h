@@ -69,11 +69,13 @@ class KVStoreDist : public PostofficeReceiver, public FlowHost {
   /// \throw Error, the same on all of them
   void Init(uint64_t key, const std::string& name, const void* data, int64_t n, DType dtype,
             const std::string& graph, const Programs& programs);
-  /// The same for a key without servers whose encodes are the front end's business, and that has no
-  /// value before the first push.
-  std::shared_ptr<Flow> AddKey(uint64_t key, const std::string& name, int64_t n, DType dtype,
-                               const std::string& graph, const std::vector<int64_t>& program,
-                               Binding binding, float momentum);
+  /// Begins to do the same for a key without servers whose encodes are the front end's business, and that
+  /// has no value before the first push. Many keys are begun, and then waited for together.
+  void AddKey(uint64_t key, const std::string& name, int64_t n, DType dtype,
+              const std::string& graph, const std::vector<int64_t>& program, Binding binding,
+              float momentum);
+  /// Blocks until all workers have added the keys that this one has. If that fails none of them is there.
+  void AwaitKeys();
   /// \throw Error if there is no such key
   std::shared_ptr<Flow> KeyOf(uint64_t key) const;
   /// Forgets a key that nobody pushes any more, on any worker.
@@ -166,8 +168,9 @@ class KVStoreDist : public PostofficeReceiver, public FlowHost {
                      const Programs& programs, uint64_t digest);
   void SendInitialValue(NodeId to, const Flow& flow, const Program& program, const void* data);
   void InitAmongWorkers(const std::shared_ptr<Flow>& flow, const void* data, uint64_t digest);
-  /// Waits until all workers have begun this key, and agree on it.
-  void AgreeAmongWorkers(const Flow& flow, uint64_t digest);
+  /// Asks whether all workers have begun this key, and agree on it.
+  std::future<Reply> AskWorkers(const Flow& flow, uint64_t digest);
+  void AwaitWorkers(const Flow& flow, std::future<Reply>* reply);
   /// Connects to these workers, and watches from now on what becomes of keys without servers.
   void LinkPeers(std::set<NodeId> peers);
   void OnInitRequest(InitRequest request, uint64_t key);
@@ -197,6 +200,7 @@ class KVStoreDist : public PostofficeReceiver, public FlowHost {
   std::unordered_map<uint64_t, std::vector<NodeId>> owners_;  // servers that hold parts of a key
   std::unordered_map<uint32_t, std::promise<Reply>> requests_;
   uint32_t next_request_ = 1;
+  std::vector<std::pair<std::shared_ptr<Flow>, std::future<Reply>>> added_;  // not waited for yet
   std::string failure_;
   std::unordered_map<uint64_t, std::vector<InitRequest>> init_requests_;  // on worker 0
   std::set<NodeId> linked_;  // workers that this one talks to: gradients, or worker 0 about keys

@@ -116,7 +116,8 @@ void KVStoreDist::SendInitialValue(NodeId to, const Flow& flow, const Program& p
 void KVStoreDist::InitAmongWorkers(const std::shared_ptr<Flow>& flow, const void* data,
                                    uint64_t digest) {
   const NodeId self = postoffice_.self();
-  AgreeAmongWorkers(*flow, digest);
+  std::future<Reply> agreed = AskWorkers(*flow, digest);
+  AwaitWorkers(*flow, &agreed);
   const size_t bytes = size_t(flow->elements()) * SizeOf(flow->wire());
   Buffer value = AllocateBuffer(bytes);
   if (self == Worker(0)) {
@@ -140,7 +141,7 @@ void KVStoreDist::InitAmongWorkers(const std::shared_ptr<Flow>& flow, const void
   locals_.Init(*flow, value);
 }
 
-void KVStoreDist::AgreeAmongWorkers(const Flow& flow, uint64_t digest) {
+std::future<KVStoreDist::Reply> KVStoreDist::AskWorkers(const Flow& flow, uint64_t digest) {
   const NodeId self = postoffice_.self();
   LinkPeers(PeersOf(flow.program()));
   std::future<Reply> reply;
@@ -150,13 +151,16 @@ void KVStoreDist::AgreeAmongWorkers(const Flow& flow, uint64_t digest) {
   } else {
     postoffice_.Send(Worker(0), std::move(request), kControlPriority);
   }
-  Await(&reply, "all workers to initialise key '" + flow.name() + "'");
+  return reply;
 }
 
-std::shared_ptr<Flow> KVStoreDist::AddKey(uint64_t key, const std::string& name, int64_t n,
-                                          DType dtype, const std::string& graph,
-                                          const std::vector<int64_t>& program, Binding binding,
-                                          float momentum) {
+void KVStoreDist::AwaitWorkers(const Flow& flow, std::future<Reply>* reply) {
+  Await(reply, "all workers to initialise key '" + flow.name() + "'");
+}
+
+void KVStoreDist::AddKey(uint64_t key, const std::string& name, int64_t n, DType dtype,
+                         const std::string& graph, const std::vector<int64_t>& program,
+                         Binding binding, float momentum) {
   const auto parsed = Program::Parse(program.data(), int64_t(program.size()), n);
   auto flow = std::make_shared<Flow>(key, name, n, 0, parsed, dtype, this, &executor_);
   flow->Bind(std::move(binding));
@@ -167,12 +171,27 @@ std::shared_ptr<Flow> KVStoreDist::AddKey(uint64_t key, const std::string& name,
     if (!flows_.emplace(key, flow).second) throw Error("key '" + name + "' is already initialised");
   }
   try {
-    AgreeAmongWorkers(*flow, Digest(graph));
+    std::future<Reply> reply = AskWorkers(*flow, Digest(graph));
+    std::lock_guard<std::mutex> lock(mutex_);
+    added_.emplace_back(flow, std::move(reply));
   } catch (...) {
     DropKey(key);
     throw;
   }
-  return flow;
+}
+
+void KVStoreDist::AwaitKeys() {
+  decltype(added_) added;
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    added.swap(added_);
+  }
+  try {
+    for (auto& [flow, reply] : added) AwaitWorkers(*flow, &reply);
+  } catch (...) {
+    for (auto& [flow, reply] : added) DropKey(flow->key());
+    throw;
+  }
 }
 
 std::shared_ptr<Flow> KVStoreDist::KeyOf(uint64_t key) const {

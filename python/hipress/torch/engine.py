@@ -101,13 +101,12 @@ class Engine:
         self, name: str, program: np.ndarray, size: int, dtype: int, about: str,
         places: Sequence[Place], output_factor: float = 1.0, momentum: float = 0.0,
     ) -> int:  # fmt: skip
-        """Makes a key, on all ranks together and in the same order; returns its number.
+        """Begins to make a key, on all ranks together and in the same order; returns its number.
 
-        :param program: of this rank, see :func:`hipress.casync.flatten`
+        :param program: of this rank, see :func:`hipress.casync.program.flatten`
         :param size: elements from the gradient's first to behind its last
         :param dtype: type flag
         :param about: must be the same on all ranks
-        :raises hipress.HipressError: if it is not, or a rank does not make this key in time
         """
         key = next(self._keys)
         table = np.zeros(len(places), _PLACE)
@@ -122,6 +121,13 @@ class Engine:
             )
         )  # fmt: skip
         return key
+
+    def await_keys(self) -> None:
+        """Waits until all ranks have made the keys that this one has: one round trip for all.
+
+        :raises hipress.HipressError: if ranks differ, or one does not make these keys in time
+        """
+        self.check(lib.HipressAwaitKeys(self.member.handle))
 
     def drop_key(self, key: int) -> None:
         """Forgets a key that no rank uses any more."""

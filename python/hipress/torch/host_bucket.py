@@ -28,14 +28,13 @@ def add_key(
     engine: Engine, gradient: Gradient, graph: Graph, dtype: torch.dtype, places: Places,
     about: str, momentum: float = 0.0, wide: bool = True,
 ) -> int:  # fmt: skip
-    """Makes the key of a gradient, on all ranks together; returns its number.
+    """Begins to make the key of a gradient, on all ranks together; returns its number.
 
     :param places: say how this rank's tasks encode, and keep what they remember
     :param about: settings that must be the same on all ranks
     :param momentum: see :meth:`Engine.add_key`
     :param wide: whether uncompressed sums on their way through others are float32, whatever the
         gradient's type; what all ranks get at the end has that type
-    :raises hipress.HipressError: if ranks differ, or one is missing
     """
     node, final, average = worker(engine.rank), results(graph), places.codecs.average
     mean = 1.0 / engine.world_size if average else 1.0
@@ -77,6 +76,7 @@ class HostBucket:
     :param fused: gradients that travel one behind the other by the key ``fusion``
     :param checked: whether a NaN or Inf anywhere makes all results NaN, and leaves nothing in what
         is remembered; else it takes its natural way
+    :raises hipress.HipressError: if ranks differ in their keys, or one is missing
     """
 
     def __init__(
@@ -95,6 +95,7 @@ class HostBucket:
         small = spans([piece for g in fused for piece in g.slices()])
         numbers = np.array([key for key, _ in keys], np.uint64)
         offsets = np.array([offset for _, offset in keys], np.int64)
+        engine.await_keys()
         engine.check(
             lib.HipressBucketCreate(
                 engine.member.handle, FLAGS[dtype], every.ctypes.data, len(every),
