@@ -220,7 +220,7 @@ class Compressor:
 
     @property
     def residual(self) -> np.ndarray | None:
-        """What earlier payloads left unsaid, float32[n]; None before the first encode."""
+        """What earlier payloads left out, float32[n]; None before the first encode."""
         return None if self._size is None else self._state("residual")
 
     @residual.setter

@@ -1,4 +1,4 @@
-"""All topologies by name. A new one is a file beside ``ring.py`` and a line in FILES."""
+"""All topologies by name. A new one is a file in this folder and a line in FILES."""
 
 from __future__ import annotations
 

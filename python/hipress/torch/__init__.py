@@ -1,4 +1,4 @@
-"""Compressed gradients for PyTorch, on torch.distributed's process groups.
+"""Compressed gradients for PyTorch: a process group's ranks are a job of the native engine.
 
 >>> model = DistributedDataParallel(network)
 >>> hipress.torch.compress(model, "onebit")

@@ -2,10 +2,10 @@
 
 Before the first step, all ranks together synchronise gradients of a few sizes, uncompressed and
 compressed, as training would: several in a bucket. The means of the logarithms of what they
-measured give two curves; rank 0 compares them, and all take its answer. The way of
-:mod:`hipress.secopa.auto` in the key-value store, over a process group. Then they try it with
-gradients of the model's own sizes (:mod:`hipress.torch.trial`): where uncompressed ones are faster
-after all, nothing is compressed.
+measured give two curves; rank 0 compares them, and all take its answer, as
+:mod:`hipress.secopa.auto` does for the key-value store. Then they try it with gradients of the
+model's own sizes (:mod:`hipress.torch.trial`): where uncompressed ones are faster after all,
+nothing is compressed.
 """
 
 from __future__ import annotations

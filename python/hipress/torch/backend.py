@@ -3,8 +3,9 @@
 >>> import hipress.torch
 >>> torch.distributed.init_process_group("hipress")
 
-All-reduces (sum, average) of floating tensors of at least HIPRESS_MIN_SIZE elements go compressed;
-all else is Gloo's, and ``group.stats()`` says how much of what was reduced that was, and why.
+All-reduces (sum, average) of floating tensors of at least HIPRESS_MIN_SIZE elements go compressed,
+over HiPress's own connections; all else is Gloo's, and ``group.stats()`` says how much of what was
+reduced that was, and why.
 Because an all-reduce does not say whose gradient it is, nothing can be carried over to the next
 one, so the codec must not keep a residual. From the environment, the same on all ranks:
 

@@ -1,4 +1,4 @@
-"""All-reduce times in nccl-tests' table: compressed beside float32 and bfloat16."""
+"""All-reduce times in nccl-tests' table: compressed, in float32 and in bfloat16."""
 
 from __future__ import annotations
 

@@ -265,7 +265,7 @@ def compress_fsdp(
     did not use it, takes part with one of zeros.
 
     :param min_size: parameters of fewer elements (with ``replicate_group``: whose shards have
-        fewer) go uncompressed, all of a module's together
+        fewer) go uncompressed; a module's neighbours travel together
     :param warmup_steps: see :func:`hipress.torch.compress`
     :param plan: see :func:`hipress.torch.compress`; "auto" measures all-reduces
     :param replicate_group: for hybrid sharding over slow links: the model is sharded inside each

@@ -61,7 +61,8 @@ def compress(
     :param timeout: seconds to wait for another rank; default: the process group's timeout.
         With ``encode_on="device"`` a step that hangs is ended by NCCL's own timeout instead
     :param encode_on: for a model on a GPU: "host" encodes gradients on the CPU and sends them over
-        Gloo; "device" encodes them on the GPU and sends them over the model's process group of NCCL
+        HiPress's own connections; "device" encodes them on the GPU and sends them over the model's
+        process group of NCCL
     :param shared_momentum: gradients come as their running sum, so many times the sum before plus
         the new mean, and it is that which is compressed; for an optimizer without momentum (SGD
         with momentum=0), or for ``FrozenAdamW(..., compression=...)``, whose beta 1 it must be.

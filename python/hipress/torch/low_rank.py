@@ -10,10 +10,11 @@ rounding. What is summed are (rows + cols)·rank numbers instead of rows·cols: 
     project   M = gradient + residual; P = M Q₀         then P is averaged, small gradients with it
     back      P made orthonormal; Q = Mᵀ P              then Q is averaged
     expand    gradient = P Qᵀ; residual = M - P Q'ᵀ with this rank's own Q', so that it is what
-              this rank left unsaid, not how it differs from others; Q₀ = Q made orthonormal
+              this rank did not send, not how it differs from others; Q₀ = Q made orthonormal
 
-Each is one pass over memory, in the library (``src/operator/contrib/low_rank.h``); the rounding of
-each sum is fixed, so all ranks end with the same bits on any mixture of CPUs.
+Each is one pass over memory, in the library (``src/operator/contrib/low_rank.h``), over parts of a
+matrix in several threads; the rounding of each sum is fixed, so all ranks end with the same bits on
+any mixture of CPUs.
 """
 
 from __future__ import annotations
@@ -88,7 +89,7 @@ class Factors:
     """What a rank remembers of one gradient, with the state_dict() of a Compressor.
 
     The residual, float32[rows * cols], and ``start_q``, float32[rank, cols padded], which all ranks
-    have. It takes 8 bytes for each element: M is written beside the one before, so that a step
+    have. It takes 8 bytes for each element: M is not written over the one before, so that a step
     with a NaN leaves nothing behind.
 
     :param shape: of the gradient; its first dimension are the rows, all others the columns

@@ -22,12 +22,12 @@ class Held(NamedTuple):
 class SharedMomentum:
     """The running sum of gradients, of which every rank compresses its next value.
 
-    A rank's gradient is mostly noise, which a codec of few bits must say, too, and what it cannot
-    say waits in the residual. So every rank encodes ``factor`` times the result of the step before,
-    which all have, plus its own gradient; the mean of that over the ranks is the next result. The
-    new gradient is a small part of it, and what is left unsaid the smaller. This is the momentum of
-    1-bit Adam (Tang et al., ICML 2021, arXiv:2102.02888, algorithm 1). Where nothing is lost it is
-    that of torch.optim.SGD.
+    A rank's gradient is mostly noise, which a codec of few bits must encode, too, and what it
+    cannot stays in the residual. So every rank encodes ``factor`` times the result of the step
+    before, which all have, plus its own gradient; the mean of that over the ranks is the next
+    result. The new gradient is a small part of it, and the residual the smaller. This is the
+    momentum of 1-bit Adam (Tang et al., ICML 2021, arXiv:2102.02888, algorithm 1). Where nothing is
+    lost it is that of torch.optim.SGD.
 
     A result with a NaN or Inf, whose step a GradScaler skips, is not kept.
 
@@ -49,7 +49,7 @@ class SharedMomentum:
         """What was loaded and nobody has asked for yet, and which of the parameter's elements comes
         first in it."""
         self._held: dict[str, Held] = {}
-        """What is elsewhere instead of in ``sums``."""
+        """What the engine's keys keep, so that it is not in ``sums``."""
 
     def add(
         self,

@@ -185,7 +185,7 @@ class Places:
         if self.device is not None:
             return DevicePlace(self.codecs, kind, count, self.device)
         compressor = self.codecs.make(kind)
-        compressor._size = count  # plans call the library without Compressor.encode
+        compressor._size = count  # the engine encodes without Compressor.encode
         return compressor
 
     def restore(self, places: Mapping[tuple[str, int], Place], totals: dict[str, Total]) -> None:

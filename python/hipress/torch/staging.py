@@ -1,10 +1,11 @@
 """Gradients in a GPU's memory: a bucket goes to host memory, where it is synchronised, and back.
 
 The training thread only queues work. The copy to page-locked memory, on a stream of its own, waits
-on the device for what computes the bucket. A thread of the engine waits for that copy, does what it
-would do with any tensor in host memory, and queues the copy back on a second stream, so that a
-bucket on its way back does not wait for one that is still being computed. The future makes the
-stream of whoever waits for it wait for that copy, so nobody waits for the device as a whole.
+on the device for what computes the bucket. One thread waits for such copies; it then starts the
+bucket's step, as of any tensor in host memory. The library's thread that ends the step queues the
+copy back, on a second stream, so that a bucket on its way back does not wait for one that is still
+being computed. The future makes the stream of whoever waits for it wait for that copy, so nobody
+waits for the device as a whole.
 
 At 1 to 10 Gbit/s the way over PCIe is at least ten times faster than the network.
 """
@@ -56,7 +57,7 @@ class Host:
         return Fetched(flat)
 
     def returning(self) -> contextlib.AbstractContextManager:
-        """In this context an engine's thread queues what ends with the future being set."""
+        """In this context the thread that ends a step queues copies, and sets the future."""
         return contextlib.nullcontext()
 
 

@@ -77,7 +77,7 @@ class _Rank:
 
 
 class Total:
-    """What all ranks had left unsaid of one gradient, and its momentum, to be dealt out anew.
+    """All ranks' residuals of one gradient, added up, and its momentum, to be dealt out anew.
 
     ``states["residual"]`` is in units of the result, other states are means over the ranks.
     """
