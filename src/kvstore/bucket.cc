@@ -176,7 +176,10 @@ class Bucket::Step : public std::enable_shared_from_this<Step> {
   }
 
   void AfterP() {
+    // What is looked at has the same bits on all workers.
     if (!IsFinite(bucket_->low_rank_.p, bucket_->p_)) return Spoil();
+    for (const Key& key : bucket_->keys_) Check(key.offset, key.flow->elements());
+    if (*spoilt_) return Spoil();
     InParallel(bucket_->low_rank_.orthonormalize, &Step::MakeQ);
   }
 

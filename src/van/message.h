@@ -43,7 +43,7 @@ enum class MessageKind : uint16_t {
   kFetched = 21,      ///< server -> worker: one partition of it
   kCommand = 22,      ///< worker -> server: set_optimizer and the like
   kReply = 23,        ///< to kInitKey and kCommand; status in `flags`, text or data in the payload
-  kFailure = 24,      ///< server -> workers: the job cannot go on; payload: a sentence
+  kFailure = 24,      ///< server or worker -> workers: the job cannot go on; payload: a sentence
   kFused = 25,        ///< several small kData messages in one; `elements` says how many (fused.h)
 };
 

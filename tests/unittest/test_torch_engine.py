@@ -137,6 +137,25 @@ def test_the_first_ranks_death_is_its_own_and_what_the_users_group_sums_fails_wi
         assert seconds < 15, text
 
 
+def has_a_secret(rank, ranks):
+    import torch.distributed as dist
+
+    if rank in ranks:
+        os.environ["HIPRESS_SECRET"] = "0123456789abcdef0123456789abcdef"
+    synchronizer = start_on(dist.group.WORLD)
+    step(synchronizer)
+    store = dist.PrefixStore(
+        f"hipress/{synchronizer.engine.name}", dist.distributed_c10d._get_default_store()
+    )
+    return os.environ["HIPRESS_SECRET"] in store.get("scheduler").decode()
+
+
+def test_a_secret_that_all_ranks_have_never_goes_through_the_store():
+    assert returned(run_ranks(has_a_secret, 2, [0, 1])) == [False, False]
+    for text in run_ranks(has_a_secret, 2, [1]):
+        assert text.startswith("HipressError: rank 1 has HIPRESS_SECRET in its environment"), text
+
+
 def differ(rank):
     import torch.distributed as dist
 

@@ -12,6 +12,7 @@ import contextlib
 import ctypes
 import datetime
 import itertools
+import os
 import queue
 import re
 import threading
@@ -258,9 +259,16 @@ def engine_of(group: dist.ProcessGroup, timeout: float) -> Engine:
         with contextlib.suppress(NodeError):
             known.member.abort()
         known = None
-    mine = (uuid.uuid4().hex, known.name if known else "")
+    mine = (uuid.uuid4().hex, known.name if known else "", bool(os.environ.get("HIPRESS_SECRET")))
     found: list = [None] * dist.get_world_size(group)
     dist.all_gather_object(found, mine, group=group)
-    if known is None or any(name != known.name for _, name in found):
+    ranks = dist.get_process_group_ranks(group)
+    secret = [rank for rank, (*_, given) in zip(ranks, found) if given]
+    if secret and len(secret) < len(found):
+        raise HipressError(
+            f"rank {secret[0]} has HIPRESS_SECRET in its environment, and not all ranks have: give "
+            "all of them the same one, or none"
+        )
+    if known is None or any(name != known.name for _, name, _ in found):
         _engines[about] = known = Engine(group, timeout, found[0][0])
     return known

@@ -1,15 +1,17 @@
 """How the ranks of a process group become the workers of a job of the native engine.
 
 They meet through the process group's store: the group's first rank starts the job's scheduler in
-the background of its process, and leaves its address and a fresh secret there. From then on the
-ranks talk over the engine's own connections, which know the secret and are encrypted between
-machines.
+the background of its process, and leaves its address and a fresh secret there. Where the user has
+given all ranks a secret (``HIPRESS_SECRET``), that one counts, and never goes through the store.
+From then on the ranks talk over the engine's own connections, which know the secret and are
+encrypted between machines.
 """
 
 from __future__ import annotations
 
 import atexit
 import ctypes
+import json
 import math
 import os
 import secrets
@@ -75,25 +77,26 @@ def join(group: dist.ProcessGroup, name: str, timeout: float) -> Member:
     rank = dist.get_rank(group)
     if rank == 0:
         _start_scheduler(store, common)
-    found = store.get("scheduler").decode()
-    address, _, secret = found.rpartition(" ")
-    if not address:
-        raise HipressError(f"rank {dist.get_process_group_ranks(group)[0]}: {secret}")
-    host, _, port = address.rpartition(":")
+    found = json.loads(store.get("scheduler"))
+    if "error" in found:
+        raise HipressError(f"rank {dist.get_process_group_ranks(group)[0]}: {found['error']}")
+    secret = os.environ.get("HIPRESS_SECRET") or found["secret"]
+    host, _, port = found["address"].rpartition(":")
     own = {"DMLC_ROLE": "worker", "DMLC_WORKER_ID": rank, "HIPRESS_SECRET": secret}
     return Member({**common, **own, "DMLC_PS_ROOT_URI": host, "DMLC_PS_ROOT_PORT": port})
 
 
 def _start_scheduler(store: dist.Store, common: Mapping[str, object]) -> None:
     """Starts it, and leaves word where it is; or why it is nowhere."""
-    secret = os.environ.get("HIPRESS_SECRET") or secrets.token_hex(32)
+    fresh = secrets.token_hex(32)
+    secret = os.environ.get("HIPRESS_SECRET") or fresh
     try:
         own = {"DMLC_ROLE": "scheduler", "DMLC_PS_ROOT_URI": _host(), "DMLC_PS_ROOT_PORT": 0}
         scheduler = Scheduler({**common, **own, "HIPRESS_SECRET": secret})
     except Exception as error:  # whatever it is, the others wait for a word
-        store.set("scheduler", " " + str(error).replace(" ", "\N{NO-BREAK SPACE}"))
+        store.set("scheduler", json.dumps({"error": str(error)}))
         raise
-    store.set("scheduler", f"{scheduler.address} {secret}")
+    store.set("scheduler", json.dumps({"address": scheduler.address, "secret": fresh}))
 
 
 def _interface() -> str:

@@ -86,8 +86,8 @@ class Keys:
         return self._plain(run, graph, dtype, wide=False)
 
     def ring_graph(self, count: int, home: int) -> Graph:
-        """The graph of what goes uncompressed as it lies, by the user's topology, if it is short or
-        that is not the default."""
+        """The graph of what goes uncompressed as it lies: a ring if that is long and the topology
+        is "ps", else by the topology."""
         size = self._engine.world_size
         long = count >= size * RING_ELEMENTS
         topology = "ring" if long and self._settings.topology == "colocated" else None

@@ -291,6 +291,8 @@ class Synchronizer:
         problem = self._device.look() if self._device else ""
         if problem:
             self.engine.fail(HipressError(problem), "")
+        if self._device and not self.engine.error and (failure := self.engine.failure()):
+            self.engine.fail(failure, "")  # NCCL may hear of it much later
         if self.engine.error:
             raise self.engine.error
 
