@@ -56,9 +56,12 @@ void FillWithNaN(uint8_t* out, DType dtype, size_t n);
 struct PushMode {
   bool plain = false;  ///< nothing is compressed
   bool keep = true;    ///< the result is kept for a later pull, not just for this iteration's
+  // What follows is for flows with a Binding.
   /// The gradient has a NaN or Inf: instead of it a mark travels, all get a result of NaN, and nothing
-  /// of it stays in a residual. For flows with a Binding.
+  /// of it stays in a residual.
   bool spoil = false;
+  /// Each partition of the gradient is looked through before it is used, and spoilt if it has one.
+  bool check = false;
   /// Set when a partition of this iteration is spoilt.
   std::shared_ptr<std::atomic<bool>> spoilt;
 };

@@ -152,11 +152,13 @@ bool Flow::IsSpoilt(const Instance& instance, const Task& task) const {
 }
 
 bool Flow::GradientIsSpoilt(const Instance& instance, const Task& task) const {
-  if (instance.mode.spoil || momentum_ == nullptr) return instance.mode.spoil;
-  const int64_t offset = program_->partitions()[task.partition].offset;
-  uint8_t* gradient = instance.input->memory + offset * SizeOf(instance.input->dtype);
-  // With its momentum a gradient may be too large.
-  const bool finite = momentum_->AddTo(task.partition, gradient);
+  if (instance.mode.spoil || !(instance.mode.check || momentum_)) return instance.mode.spoil;
+  const Partition& partition = program_->partitions()[task.partition];
+  const DType dtype = instance.input->dtype;
+  uint8_t* gradient = instance.input->memory + partition.offset * SizeOf(dtype);
+  // With its momentum a gradient may be too large, too.
+  const bool finite = momentum_ ? momentum_->AddTo(task.partition, gradient)
+                                : ActiveKernels().finite(gradient, dtype, size_t(partition.count));
   if (!finite && instance.mode.spoilt) *instance.mode.spoilt = true;
   return !finite;
 }

@@ -68,6 +68,10 @@ class Bucket : public std::enable_shared_from_this<Bucket> {
 
  private:
   class Step;
+  /// Whether a NaN or Inf is found before anything is encoded: in a short bucket, so that nothing of that
+  /// step stays behind here, and if not all that comes of it comes to every worker. Else partition by
+  /// partition, as these are in the cache for the codec then: one pass over memory fewer.
+  bool ChecksFirst() const;
   void Pack(const uint8_t* flat, uint8_t* buffer) const;
   void Unpack(const uint8_t* buffer, uint8_t* flat) const;
 
