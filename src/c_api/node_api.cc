@@ -14,7 +14,9 @@
 #include "c_api/error.h"
 #include "c_api/node.h"
 #include "common/batch.h"
+#include "common/debug_dumps.h"
 #include "common/log.h"
+#include "common/thread_name.h"
 #include "hipress/c_api.h"
 #include "van/roster.h"
 
@@ -77,6 +79,16 @@ class SchedulerReceiver : public hipress::PostofficeReceiver {
   void OnDeath(NodeId, const std::string&) override {}
 };
 
+/// A node that leaves can hang, too: it is forgotten when it has left.
+class Forgetting {
+ public:
+  explicit Forgetting(HipressNode* node) : node_(node) {}
+  ~Forgetting() { node_->Forget(); }
+
+ private:
+  HipressNode* const node_;
+};
+
 }  // namespace
 
 HipressNode::HipressNode(hipress::JobOptions options) : role(options.role) {
@@ -90,6 +102,25 @@ HipressNode::HipressNode(hipress::JobOptions options) : role(options.role) {
       scheduler = std::make_unique<hipress::Postoffice>(std::move(options));
       break;
   }
+  dumped = hipress::debug_dumps::Add({[this] { return postoffice().self().ToString(); },
+                                      [this](hipress::JsonWriter* json) { Describe(json); }},
+                                     postoffice().options().debug_signal);
+}
+
+HipressNode::~HipressNode() { Forget(); }
+
+void HipressNode::Describe(hipress::JsonWriter* json) {
+  if (worker) {
+    worker->Describe(json);
+  } else if (server) {
+    server->Describe(json);
+  } else {
+    scheduler->Describe(json);
+  }
+}
+
+void HipressNode::Forget() {
+  if (dumped != 0) hipress::debug_dumps::Remove(std::exchange(dumped, 0));
 }
 
 hipress::Postoffice& HipressNode::postoffice() {
@@ -135,6 +166,7 @@ int HipressStartScheduler(int num, const char** names, const char** values, Hipr
   node->background = std::thread(
       [scheduler = node->scheduler.get(), receiver = node->receiver.get(), listening,
        served = std::move(served)]() mutable {
+        hipress::NameThisThread("hipress-sched");
         bool heard = false;
         try {
           scheduler->Start(receiver);
@@ -173,6 +205,7 @@ int HipressAwaitEnd(HipressNodeHandle node, int milliseconds, int* over) {
 
 int HipressStop(HipressNodeHandle node) {
   API_BEGIN();
+  const Forgetting forgetting(node);
   if (node->worker) {
     node->worker->Stop();
   } else if (node->server) {
@@ -186,6 +219,7 @@ int HipressStop(HipressNodeHandle node) {
 
 int HipressAbort(HipressNodeHandle node) {
   API_BEGIN();
+  const Forgetting forgetting(node);
   if (node->worker) {
     node->worker->Abort();
   } else if (node->server) {
@@ -283,6 +317,16 @@ int HipressStats(HipressNodeHandle node, const char** json) {
     add("pulled_raw_bytes", store.pulled_raw_bytes);
   }
   *json = hipress::KeepString(text + "}");
+  API_END();
+}
+
+int HipressDebugDump(HipressNodeHandle node, const char** json) {
+  API_BEGIN();
+  hipress::JsonWriter writer;
+  hipress::debug_dumps::Begin(&writer, "the program asked for it");
+  node->Describe(&writer);
+  writer.EndObject();
+  *json = hipress::KeepString(writer.text());
   API_END();
 }
 

@@ -82,6 +82,7 @@ void Flow::SendTask(const InstancePtr& instance, int t) {
     return Finish(instance, t, Value());
   }
   auto self = shared_from_this();
+  Note(FlightState::kStarted, task, instance->iteration);
   host_->SendValue(*this, task, value, instance->iteration, instance->priority,
                    [self, weak = std::weak_ptr<Instance>(instance), t, began,
                     bytes = value.data.size](bool sent) {

@@ -37,6 +37,7 @@ struct ServerContext {
   std::shared_ptr<const UpdateFn> updater;  ///< under the mutex; null: values are sums
   std::atomic<bool> has_updater{false};
   Executor* executor = nullptr;
+  FlightRecorder* recorder = nullptr;
 };
 
 class ServerKey : public FlowHost, public std::enable_shared_from_this<ServerKey> {
@@ -64,6 +65,7 @@ class ServerKey : public FlowHost, public std::enable_shared_from_this<ServerKey
 
   // FlowHost
   NodeId Self() const override { return context_->self(); }
+  FlightRecorder* recorder() override { return context_->recorder; }
   CodecPtr CodecToEncode(const Flow& flow, const Task& task, const Value& sum,
                          bool updated) override;
   void SendValue(const Flow& flow, const Task& task, const Value& value, uint32_t iteration,

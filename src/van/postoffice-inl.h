@@ -53,6 +53,8 @@ class Postoffice::Impl final : public VanReceiver {
   NodeId self() const { return NodeId::Unpack(self_); }
   const JobOptions& options() const { return options_; }
   Van& van() { return *van_; }
+  void Describe(JsonWriter* json);  // postoffice_debug.cc
+  BlockingCalls& calls() { return calls_; }
 
   // VanReceiver
   Buffer OnHeader(NodeId from, const MessageHeader& header) override;
@@ -140,6 +142,7 @@ class Postoffice::Impl final : public VanReceiver {
   std::atomic<bool> any_dead_{false};
   std::atomic<int> untold_{0};  ///< news still on their way out; at the scheduler, all that it says
   std::mutex barrier_mutex_;
+  BlockingCalls calls_;
 
   mutable std::mutex mutex_;  ///< guards all below (roster_ only until member_check_)
   std::condition_variable changed_;

@@ -80,7 +80,9 @@ def join(group: dist.ProcessGroup, name: str, timeout: float) -> Member:
     if not address:
         raise HipressError(f"rank {dist.get_process_group_ranks(group)[0]}: {secret}")
     host, _, port = address.rpartition(":")
+    ranks = ",".join(map(str, dist.get_process_group_ranks(group)))
     own = {"DMLC_ROLE": "worker", "DMLC_WORKER_ID": rank, "HIPRESS_SECRET": secret}
+    own |= {"HIPRESS_RANKS": ranks}
     return Member({**common, **own, "DMLC_PS_ROOT_URI": host, "DMLC_PS_ROOT_PORT": port})
 
 
