@@ -18,6 +18,8 @@ namespace hipress {
 
 /// Iterations of one key in flight; a worker that pushes faster than the network waits its turn.
 constexpr size_t kFlowWindow = 4;
+/// Elements that an uncompressed task may go through and still be trivial.
+constexpr int64_t kTrivialElements = 4096;
 
 /// The user's memory while we use it. Whoever may touch it holds a reference; when the last one lets
 /// go, the user is told.

@@ -12,8 +12,6 @@ namespace {
 
 /// A peer further ahead than this is not following the protocol.
 constexpr uint32_t kMaxAhead = 4 * kFlowWindow;
-/// Elements that an uncompressed task may go through and still be trivial.
-constexpr int64_t kTrivialElements = 4096;
 /// Trivial tasks that may run within one another: a worker without peers would go through all
 /// iterations that it has pushed, each within the one before.
 constexpr int kTrivialDepth = 32;
