@@ -16,6 +16,8 @@ from hipress.wait_graph import Wait, WaitGraph, order
 if TYPE_CHECKING:
     from hipress.debug import Dump
 
+_ASKED = {"the process got the signal that asks for it", "the program asked for it"}
+"""Reasons of dumps that are no failures."""
 _APART = 5.0
 """Seconds between dumps of one job from which on they tell of different moments."""
 
@@ -54,10 +56,11 @@ def lines(graph: WaitGraph, now: float) -> list[str]:
         f"job at {any_dump.job}: {_count(any_dump.workers, 'worker')}{servers}; "
         f"{_count(len(dumps), 'dump')}, {now - max(times):.0f} s old"
     ]
-    found += sorted({f"a node has died: {what}" for d in dumps for what in d.dead.values()})
-    failures = sorted({dump.failure for dump in dumps if dump.failure})
-    deaths = [what for dump in dumps for what in dump.dead.values()]
-    found += [f"the job has failed: {failure}" for failure in failures if failure not in deaths]
+    deaths = sorted({what for dump in dumps for what in dump.dead.values()})
+    why = {dump.reason for dump in dumps} - _ASKED | {dump.failure for dump in dumps}
+    failures = sorted(why - {"", *deaths})
+    found += [f"a node has died: {graph.named(what)}" for what in deaths]
+    found += [f"the job has failed: {graph.named(failure)}" for failure in failures]
     found += graph.sentences() or ["nobody waits for another node"]
     if graph.absent:
         verb = "is" if len(graph.absent) == 1 else "are"

@@ -9,6 +9,7 @@ are a cycle.
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -55,7 +56,7 @@ class WaitGraph:
     waits: list[Wait] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        self._any = next(iter(self.nodes.values()))
+        self._any = max(self.nodes.values(), key=lambda dump: len(dump.ranks))
         self._keys = {
             node: {(key.number, key.channel): key for key in dump.keys}
             for node, dump in self.nodes.items()
@@ -73,6 +74,10 @@ class WaitGraph:
     def label(self, node: str) -> str:
         """What users call a node."""
         return self._any.label(node)
+
+    def named(self, sentence: str) -> str:
+        """A sentence of a node's, with what users call the workers."""
+        return re.sub(r"\bworker \d+", lambda found: self.label(found[0]), sentence)
 
     def labels(self, nodes: Iterable[str]) -> str:
         """ "rank 0, rank 1 and rank 3"."""
@@ -244,7 +249,7 @@ class WaitGraph:
         for wait in self.waits:
             if among is not None and wait.node not in among:
                 continue
-            for cause in wait.causes:
+            for cause in sorted(wait.causes, key=lambda cause: (cause.what, cause.key)):
                 if cause.node == node and (wait.node != node or not cause.key):
                     waiting[cause].add(wait.node)
         by_what: dict[str, list[Cause]] = defaultdict(list)

@@ -29,6 +29,7 @@ Flow::Flow(uint64_t key, std::string name, int64_t elements, int channel,
       host_(host),
       executor_(executor),
       recorder_(host->recorder()),
+      timeline_node_(host->timeline_node()),
       lane_(program_->tasks().size(), 0),
       states_(program_->tasks().size()),
       state_owners_(program_->tasks().size()) {
@@ -244,7 +245,7 @@ void Flow::Complete(const InstancePtr& instance, int t, Value value, Effects* ef
     }
     if (timeline::kOn && instance->output) {
       timeline::Record(TimelineOp::kGradient, key_, 0, instance->iteration,
-                       0, uint64_t(elements_), instance->pushed_at);
+                       0, uint64_t(elements_), instance->pushed_at, timeline::kNoPeer, timeline_node_);
     }
     effects->Drop(std::move(instance->output));
     instance->output_dropped = true;  // pulled: another pull fetches
@@ -406,7 +407,8 @@ void Flow::Arrive(NodeId from, const MessageHeader& header, Value value) {
   InstancePtr held = live_[header.iteration - live_.front()->iteration];
   if (timeline::kOn) {
     timeline::Record(TimelineOp::kReceive, key_, header.partition, header.iteration,
-                     header.payload_bytes, header.elements, instance->arrived[t], from.Packed());
+                     header.payload_bytes, header.elements, instance->arrived[t], from.Packed(),
+                     timeline_node_);
   }
   Complete(held, t, std::move(value), &effects);
 }

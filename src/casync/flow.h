@@ -98,6 +98,8 @@ class FlowHost {
                         bool keep) {}
   /// What remembers the node's last events; null: nobody.
   virtual FlightRecorder* recorder() { return nullptr; }
+  /// What timeline::Record is to call this node.
+  virtual uint8_t timeline_node() const { return 0; }
   /// Something failed that the job cannot go on after (an optimizer threw, say).
   virtual void OnFailure(const Flow& flow, const std::string& sentence) = 0;
 };
@@ -226,6 +228,7 @@ class Flow : public std::enable_shared_from_this<Flow> {
   FlowHost* const host_;
   Executor* const executor_;
   FlightRecorder* const recorder_;
+  const uint8_t timeline_node_;
   Binding binding_;
   std::unique_ptr<Momentum> momentum_;
 

@@ -143,6 +143,7 @@ class KVStoreDist : public PostofficeReceiver, public FlowHost {
   // FlowHost
   NodeId Self() const override { return postoffice_.self(); }
   FlightRecorder* recorder() override { return &recorder_; }
+  uint8_t timeline_node() const override { return postoffice_.timeline_node(); }
   CodecPtr CodecToEncode(const Flow& flow, const Task& task, const Value& sum,
                          bool updated) override;
   void SendValue(const Flow& flow, const Task& task, const Value& value, uint32_t iteration,

@@ -16,6 +16,7 @@ KVStoreDistServer::KVStoreDistServer(JobOptions options)
       executor_(postoffice_.options().num_threads) {
   context_.executor = &executor_;
   context_.recorder = &recorder_;
+  context_.timeline_node = postoffice_.timeline_node();
   context_.self = [this] { return postoffice_.self(); };
   context_.send = [this](NodeId to, Message message, int priority, std::function<void(bool)> done) {
     postoffice_.Send(to, std::move(message), priority, std::move(done));

@@ -126,6 +126,7 @@ JobOptions JobOptions::From(const Values& given) {
   options.num_threads = OptionalNumber(text, "HIPRESS_NUM_THREADS", 0, 0, 256);
   options.flight_entries = size_t(OptionalNumber(text, "HIPRESS_FLIGHT_RECORDER", 4096, 0, 1 << 24));
   options.debug_signal = debug_dumps::SignalOf(text("HIPRESS_DEBUG_SIGNAL"));
+  options.timeline = text("HIPRESS_TIMELINE");
   options.ranks = text("HIPRESS_RANKS");
   options.van.secret = Secret(text);
   options.van.interface = text("DMLC_INTERFACE");

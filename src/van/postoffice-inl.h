@@ -55,6 +55,7 @@ class Postoffice::Impl final : public VanReceiver {
   Van& van() { return *van_; }
   void Describe(JsonWriter* json);  // postoffice_debug.cc
   BlockingCalls& calls() { return calls_; }
+  uint8_t timeline_node() const { return timeline_.node(); }
 
   // VanReceiver
   Buffer OnHeader(NodeId from, const MessageHeader& header) override;
@@ -159,7 +160,8 @@ class Postoffice::Impl final : public VanReceiver {
   std::vector<Event> events_;
   uint32_t released_[kBarrierKinds] = {};
   std::string barrier_failure_, barrier_missing_;
-  TimelineExchange timeline_{[this](NodeId to, Message m) { van_->Send(to, std::move(m)); }};
+  TimelineExchange timeline_{[this](NodeId to, Message m) { van_->Send(to, std::move(m)); },
+                             options_.timeline};
   const pid_t creator_ = getpid();
 
   friend class Postoffice;

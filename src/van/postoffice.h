@@ -36,6 +36,7 @@ struct JobOptions {
   std::chrono::seconds wait_timeout{600};   ///< for any later wait for other nodes (HIPRESS_TIMEOUT)
   size_t flight_entries = 4096;  ///< events that the node remembers (HIPRESS_FLIGHT_RECORDER); 0: none
   int debug_signal = 0;  ///< on which it is dumped (HIPRESS_DEBUG_SIGNAL); 0: none
+  std::string timeline;  ///< file that a scheduler writes (HIPRESS_TIMELINE)
   std::string ranks;  ///< what users call workers 0, 1, ...: "1,3" (HIPRESS_RANKS); empty: the same
   int num_threads = 0;  ///< of the executor (HIPRESS_NUM_THREADS); 0: as many as the cores, at most 4
   VanOptions van;                 ///< secret: HIPRESS_SECRET; interface: DMLC_INTERFACE; tls: HIPRESS_TLS
@@ -105,6 +106,8 @@ class Postoffice {
   /// What it waits for, and what it knows of the others, as parts of an object (common/debug_dumps.h).
   void Describe(JsonWriter* json);
   BlockingCalls& calls();
+  /// What timeline::Record is to call it.
+  uint8_t timeline_node() const;
 
  private:
   class Impl;

@@ -1,4 +1,4 @@
-"""A profile, timeline or dump with any one value damaged is refused in a sentence, or still read."""
+"""A profile, timeline or dump with any one value damaged is refused in a sentence, or is read."""
 
 from __future__ import annotations
 

@@ -24,6 +24,8 @@ from hipress._lib import check_call, lib, string_pairs
 from hipress.member import Member
 from hipress.operations import HipressError
 
+_timelines: set[str] = set()
+"""Files that this process's schedulers are to write."""
 _LINGER = 2.0
 """Seconds that a process which ends keeps its scheduler for ranks that end later; 30 if there is a
 timeline to be written."""
@@ -71,18 +73,17 @@ def join(group: dist.ProcessGroup, name: str, timeout: float) -> Member:
         "DMLC_INTERFACE": _interface(),
         "HIPRESS_TIMEOUT": seconds,
         "HIPRESS_START_TIMEOUT": seconds,
+        "HIPRESS_RANKS": ",".join(map(str, dist.get_process_group_ranks(group))),
     }
     rank = dist.get_rank(group)
     if rank == 0:
-        _start_scheduler(store, common)
+        _start_scheduler(store, {**common, "HIPRESS_TIMELINE": _timeline(group, name)})
     found = store.get("scheduler").decode()
     address, _, secret = found.rpartition(" ")
     if not address:
         raise HipressError(f"rank {dist.get_process_group_ranks(group)[0]}: {secret}")
     host, _, port = address.rpartition(":")
-    ranks = ",".join(map(str, dist.get_process_group_ranks(group)))
     own = {"DMLC_ROLE": "worker", "DMLC_WORKER_ID": rank, "HIPRESS_SECRET": secret}
-    own |= {"HIPRESS_RANKS": ranks}
     return Member({**common, **own, "DMLC_PS_ROOT_URI": host, "DMLC_PS_ROOT_PORT": port})
 
 
@@ -96,6 +97,18 @@ def _start_scheduler(store: dist.Store, common: Mapping[str, object]) -> None:
         store.set("scheduler", " " + str(error).replace(" ", "\N{NO-BREAK SPACE}"))
         raise
     store.set("scheduler", f"{scheduler.address} {secret}")
+
+
+def _timeline(group: dist.ProcessGroup, name: str) -> str:
+    """The file for the timeline of a group's job: what HIPRESS_TIMELINE names is the first one's of
+    all ranks; others have a part of their name in theirs."""
+    path = os.environ.get("HIPRESS_TIMELINE", "")
+    everybody = dist.get_world_size(group) == dist.get_world_size()
+    if path and (not everybody or path in _timelines):
+        stem, suffix = os.path.splitext(path)
+        path = f"{stem}-{name[:8]}{suffix}"
+    _timelines.add(path)
+    return path
 
 
 def _interface() -> str:

@@ -6,7 +6,7 @@ using namespace hipress;
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   Input input(data, size);
-  TimelineExchange exchange([](NodeId, Message) {});
+  TimelineExchange exchange([](NodeId, Message) {}, "");
   while (!input.AtEnd()) {
     Message message;
     const auto who = input.Take<uint8_t>();
