@@ -73,6 +73,17 @@ class Call:
 
 
 @dataclass(frozen=True)
+class Fetch:
+    """A pull that is no iteration's: its value comes from servers."""
+
+    key: int
+    iteration: int
+    """Pushes of this worker that the value must contain."""
+    seconds: float
+    servers: list[str]
+
+
+@dataclass(frozen=True)
 class Event:
     """Something that happened to a task, or to a whole gradient."""
 
@@ -116,6 +127,7 @@ class Dump:
     barriers: dict[str, list[str]]
     """Of a scheduler: by barrier that some nodes have come to, who has not."""
     keys: list[Key]
+    fetches: list[Fetch]
     events: list[Event]
 
     def label(self, node: str) -> str:
@@ -255,6 +267,15 @@ def _dump(path: str, values: Mapping) -> Dump:
             for row in _get(scheduler, "barriers", list, [])
         },
         keys=[_key(row) for row in _get(values, "keys", list, [])],
+        fetches=[
+            Fetch(
+                _get(row, "key", int),
+                _get(row, "iteration", int),
+                _get(row, "seconds", float),
+                _texts(_get(row, "from", list), "from"),
+            )
+            for row in _get(values, "fetches", list, [])
+        ],
         events=[_event(row) for row in _get(values, "events", list, [])],
     )  # fmt: skip
 

@@ -14,7 +14,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from hipress.debug import Call, Dump, Iteration, Key
+from hipress.debug import Call, Dump, Fetch, Iteration, Key
 
 _CALLS = {
     "barrier": "come to the barrier of {}",
@@ -65,6 +65,8 @@ class WaitGraph:
             for key in dump.keys:
                 for iteration in key.iterations:
                     self._add_iteration(node, key, iteration)
+            for fetch in dump.fetches:
+                self._add_fetch(node, fetch)
             for call in dump.calls:
                 self._add_call(node, call)
         self.waits.sort(key=lambda wait: (-wait.seconds, wait.what, wait.node))
@@ -123,9 +125,7 @@ class WaitGraph:
         of = f"iteration {number} of"
         if dump is None:
             return {Cause(peer, "has no dump")}
-        theirs = self._keys[peer].get((key.number, key.channel)) or self._keys[peer].get(
-            (key.number, 0)
-        )
+        theirs = self._key_at(peer, key.number, key.channel)
         if theirs is None:
             return {Cause(peer, "does not have key", key.name)}
         if theirs.locked:
@@ -147,6 +147,29 @@ class WaitGraph:
         return {
             Cause(peer, f"has sent {self.label(node)} all (it is on its way) for {of}", key.name)
         }
+
+    def _add_fetch(self, node: str, fetch: Fetch) -> None:
+        name = self.nodes[node].name_of.get(fetch.key, str(fetch.key))
+        causes: set[Cause] = set()
+        for server in fetch.servers:
+            if server not in self.nodes:
+                causes.add(Cause(server, "has no dump"))
+                continue
+            theirs = self._key_at(server, fetch.key, order(node)[1])
+            under_way = (
+                [i for i in theirs.iterations if i.number <= fetch.iteration] if theirs else []
+            )
+            if under_way:
+                causes |= self._causes(server, theirs, under_way[0], set())
+            else:
+                causes.add(Cause(server, "has not answered a pull of", name))
+        about = f"a pull of {name}"
+        self.waits.append(Wait(node, about, 0, fetch.seconds, fetch.servers, frozenset(causes)))
+
+    def _key_at(self, node: str, number: int, channel: int) -> Key | None:
+        """A node's own part of a key; servers of asynchronous jobs have one for each worker."""
+        keys = self._keys[node]
+        return keys.get((number, channel)) or keys.get((number, 0))
 
     def _add_call(self, node: str, call: Call) -> None:
         if call.kind == "initial value":  # its key's first iteration says more

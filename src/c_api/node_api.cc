@@ -102,7 +102,7 @@ HipressNode::HipressNode(hipress::JobOptions options) : role(options.role) {
       scheduler = std::make_unique<hipress::Postoffice>(std::move(options));
       break;
   }
-  dumped = hipress::debug_dumps::Add({[this] { return postoffice().self().ToString(); },
+  dumped = hipress::debug_dumps::Add({[this] { return postoffice().Name(); },
                                       [this](hipress::JsonWriter* json) { Describe(json); }},
                                      postoffice().options().debug_signal);
 }

@@ -111,6 +111,7 @@ class Dumper {
     {
       std::lock_guard<std::mutex> lock(mutex_);
       nodes_[++last_] = std::move(node);
+      folder_ = Folder(&named_);  // now, as a program may change its environment later
     }
     if (signal != 0) Install(signal);
     return last_;
@@ -200,10 +201,15 @@ class Dumper {
     }
   }
 
-  void Write(const std::vector<File>& files) const {
+  void Write(const std::vector<File>& files) {
     if (files.empty()) return;
-    bool named = false;
-    const std::string folder = Folder(&named);
+    std::string folder;
+    bool named;
+    {
+      std::lock_guard<std::mutex> lock(mutex_);
+      folder = folder_;
+      named = named_;
+    }
     std::string why = Prepare(folder, named);
     for (const File& file : files) {
       if (why.empty()) why = ReplaceFile(folder + "/" + file.name, file.content);
@@ -222,6 +228,8 @@ class Dumper {
   std::mutex mutex_;
   std::map<int, Node> nodes_;
   int last_ = 0;
+  std::string folder_;
+  bool named_ = false;  ///< by the user
   std::mutex files_mutex_;
   std::condition_variable written_;
   std::vector<File> files_;

@@ -56,7 +56,7 @@ std::vector<FlightEvent> FlightRecorder::Events() const {
                       slot.key.load(std::memory_order_relaxed),
                       slot.where.load(std::memory_order_relaxed),
                       slot.what.load(std::memory_order_relaxed)};
-    const uint64_t ticket = (check ^ Mix(0, words) ^ 1) - 1;
+    const uint64_t ticket = (check ^ Mix(words)) - 1;
     // Of an event, or of one that came while this reads; all else is no event.
     if ((ticket & mask_) != i || ticket < oldest || ticket >= next + mask_ + 1) continue;
     if (int(words.what & 0xff) >= kFlightStates || int(words.what >> 8 & 0xff) >= kTimelineOps) continue;

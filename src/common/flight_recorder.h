@@ -81,11 +81,14 @@ class FlightRecorder {
   struct Words {
     uint64_t ticks, key, where, what;
   };
-  static uint64_t Mix(uint64_t ticket, const Words& words) {
-    return (ticket + 1) ^ words.ticks ^ words.key ^ words.where ^ words.what;
+  /// A mixture of words of two events must not look like one of some other ticket, so each counts in
+  /// all bits. (Odd numbers without a pattern.)
+  static uint64_t Mix(const Words& words) {
+    return words.ticks * 0x9e3779b97f4a7c15u + words.key * 0xc2b2ae3d27d4eb4fu +
+           words.where * 0xff51afd7ed558ccdu + words.what * 0xd6e8feb86659fd93u;
   }
   static void Put(Slot* slot, uint64_t ticket, const Words& words) {
-    slot->check.store(Mix(ticket, words), std::memory_order_relaxed);
+    slot->check.store((ticket + 1) ^ Mix(words), std::memory_order_relaxed);
     slot->ticks.store(words.ticks, std::memory_order_relaxed);
     slot->key.store(words.key, std::memory_order_relaxed);
     slot->where.store(words.where, std::memory_order_relaxed);

@@ -49,6 +49,8 @@ void KVStoreDist::Describe(JsonWriter* json) {
   std::sort(flows.begin(), flows.end(),
             [](const auto& a, const auto& b) { return a->key() < b->key(); });
   json->Name("keys").Raw(keys.empty() ? KeysOf(flows) : keys);
+  json->Name("fetches");
+  fetches_.Describe(json);
   DescribeEvents(recorder_, json);
 }
 

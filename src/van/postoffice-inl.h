@@ -55,6 +55,7 @@ class Postoffice::Impl final : public VanReceiver {
   Van& van() { return *van_; }
   void Describe(JsonWriter* json);  // postoffice_debug.cc
   BlockingCalls& calls() { return calls_; }
+  std::string Name() const;
   uint8_t timeline_node() const { return timeline_.node(); }
 
   // VanReceiver

@@ -211,6 +211,7 @@ std::string Postoffice::WaitForEnd() { return impl_->WaitForEnd(); }
 const VanCounters& Postoffice::counters() const { return impl_->van().counters(); }
 void Postoffice::Describe(JsonWriter* json) { impl_->Describe(json); }
 BlockingCalls& Postoffice::calls() { return impl_->calls(); }
+std::string Postoffice::Name() const { return impl_->Name(); }
 uint8_t Postoffice::timeline_node() const { return impl_->timeline_node(); }
 
 }  // namespace hipress

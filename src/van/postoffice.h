@@ -106,6 +106,8 @@ class Postoffice {
   /// What it waits for, and what it knows of the others, as parts of an object (common/debug_dumps.h).
   void Describe(JsonWriter* json);
   BlockingCalls& calls();
+  /// "worker 0", or "a worker" while it has no rank.
+  std::string Name() const;
   /// What timeline::Record is to call it.
   uint8_t timeline_node() const;
 

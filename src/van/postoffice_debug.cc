@@ -49,10 +49,14 @@ void SchedulerState::Describe(JsonWriter* json) const {
   json->EndArray();
 }
 
+std::string Postoffice::Impl::Name() const {
+  const NodeId me = self();
+  return me.rank == kUnnamedRank ? std::string("a ") + NameOf(me.role) : me.ToString();
+}
+
 void Postoffice::Impl::Describe(JsonWriter* json) {
   const std::string given = options_.root_uri + ":" + std::to_string(options_.root_port);
-  json->Name("node").Text(self().rank == kUnnamedRank ? std::string("a ") + NameOf(self().role)
-                                                      : self().ToString());
+  json->Name("node").Text(Name());
   json->Name("workers").Number(options_.num_workers).Name("servers").Number(options_.num_servers);
   json->Name("ranks").Text(options_.ranks);
   json->Name("timeout").Number(options_.wait_timeout.count());

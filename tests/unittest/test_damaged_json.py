@@ -43,6 +43,7 @@ DUMP = {
             "running": [{"op": "encode", "partition": 1}],
         }],
     }],
+    "fetches": [{"key": 1, "iteration": 2, "seconds": 1.0, "from": ["server 0"]}],
     "events": [[1e9, 1, 2, 0, "send", "done", "worker 1"]],
 }  # fmt: skip
 DAMAGE = [None, "x", [], {}, -1, 1e400, float("nan"), [[1]], True]

@@ -142,8 +142,13 @@ node.init_array(0, np.zeros(10, np.float32), "first")
 print("ready", flush=True)
 if node.rank == 1:
     time.sleep(200)
+out = np.zeros(10, np.float32)
 if os.environ["CALL"] == "barrier":
     node.barrier()
+elif os.environ["CALL"] == "pull":
+    node.push(0, out.copy()).wait(30)
+    pulls = [node.pull(0, out) for _ in range(2)]  # the second one fetches
+    time.sleep(200)
 else:
     node.init_array(1, np.zeros(10, np.float32), "second")
 """
@@ -166,6 +171,39 @@ def test_who_does_not_make_a_call_is_named(call, what, servers, tmp_path):
         wait_for_dumps(tmp_path, 4 + servers)
         done = hipress("debug", tmp_path)
     assert f"worker 1 {what}; worker 0 and worker 2 wait for it" in done.stdout, done.stdout
+
+
+def test_a_pull_that_servers_do_not_answer(tmp_path):
+    env = {"HIPRESS_DEBUG_DIR": str(tmp_path), "CALL": "pull"}
+    with Cluster(CALLS, workers=2, servers=1, env=env) as cluster:
+        for rank in range(2):
+            cluster.wait_for(f"worker {rank}", "ready")
+        time.sleep(0.5)
+        for name in cluster.processes:
+            cluster.signal(name, signal.SIGUSR1)
+        wait_for_dumps(tmp_path, 4)
+        done = hipress("debug", tmp_path)
+    said = "worker 1 has not pushed iteration 1 of 'first'; server 0 and worker 0 wait for it"
+    assert done.stdout.splitlines()[1] == said, done.stdout
+    assert "a pull of first" in done.stdout
+
+
+def test_who_is_missing_at_the_start_is_named(tmp_path):
+    env = {"HIPRESS_DEBUG_DIR": str(tmp_path), "DMLC_NUM_WORKER": "3", "CALL": "barrier"}
+    with Cluster(CALLS, workers=2, servers=0, env=env) as cluster:
+        for name in cluster.processes:
+            deadline = time.monotonic() + 30
+            while "hipress-debug" not in threads(cluster.processes[name].pid):
+                assert time.monotonic() < deadline
+                time.sleep(0.05)
+        time.sleep(1.0)  # until they have registered
+        for name in cluster.processes:
+            cluster.signal(name, signal.SIGUSR1)
+        wait_for_dumps(tmp_path, 3)
+        done = hipress("debug", tmp_path)
+    second = done.stdout.splitlines()[1]
+    assert second == "the job has not started: it waits for 1 of 3 workers (rank 2)", done.stdout
+    assert "a worker (process " in done.stdout
 
 
 HANDLERS = """
