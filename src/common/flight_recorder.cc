@@ -19,6 +19,11 @@ uint64_t MaskFor(size_t entries) {
   return slots - 1;
 }
 
+uint64_t NextNumber() {
+  static std::atomic<uint64_t> next{1};
+  return next.fetch_add(1, std::memory_order_relaxed);
+}
+
 }  // namespace
 
 #if !defined(__x86_64__) && !defined(__aarch64__)
@@ -32,43 +37,97 @@ const char* NameOf(FlightState state) {
   return kNames[int(state)];
 }
 
+struct FlightRecorder::MyRings {
+  /// Rings outlive their threads, and serve other ones then.
+  ~MyRings() {
+    for (auto& [number, ring] : all) ring->taken = false;
+  }
+  uint64_t number = 0;  ///< of the recorder that was written to last
+  Ring* ring = nullptr;
+  std::vector<std::pair<uint64_t, std::shared_ptr<Ring>>> all;
+};
+
 FlightRecorder::FlightRecorder(size_t entries)
     : mask_(MaskFor(entries)),
-      slots_(mask_ == 0 ? nullptr : std::make_unique<Slot[]>(mask_ + 1)),
+      number_(NextNumber()),
       start_ticks_(Ticks()),
       start_(SecondsOf<std::chrono::steady_clock>()) {}
 
-double FlightRecorder::Since(uint64_t ticks) const {
-  const uint64_t now = Ticks();
+FlightRecorder::Ring& FlightRecorder::MyRing() {
+  thread_local MyRings mine;
+  if (mine.number == number_) return *mine.ring;
+  auto found = std::find_if(mine.all.begin(), mine.all.end(),
+                            [this](const auto& each) { return each.first == number_; });
+  if (found == mine.all.end()) {
+    // Those of recorders that are no more go at last.
+    mine.all.erase(std::remove_if(mine.all.begin(), mine.all.end(),
+                                  [](const auto& each) { return each.second.use_count() == 1; }),
+                   mine.all.end());
+    found = mine.all.insert(mine.all.end(), {number_, NewRing()});
+  }
+  mine.number = number_;
+  mine.ring = found->second.get();
+  return *mine.ring;
+}
+
+std::shared_ptr<FlightRecorder::Ring> FlightRecorder::NewRing() {
+  std::lock_guard<std::mutex> lock(mutex_);
+  for (const auto& ring : rings_) {
+    if (!ring->taken.exchange(true)) return ring;
+  }
+  rings_.push_back(std::make_shared<Ring>(mask_ + 1));
+  return rings_.back();
+}
+
+uint64_t FlightRecorder::recorded() const {
+  std::lock_guard<std::mutex> lock(mutex_);
+  uint64_t count = 0;
+  for (const auto& ring : rings_) count += ring->recorded();
+  return count;
+}
+
+void FlightRecorder::Ring::Read(uint64_t mask, std::vector<Words>* out) const {
+  const uint64_t next = next_.load(std::memory_order_acquire);
+  const uint64_t first = next > mask + 1 ? next - mask - 1 : 0;
+  const size_t begin = out->size();
+  for (uint64_t i = first; i < next; ++i) {
+    const Slot& slot = slots_[i & mask];
+    out->push_back({slot.ticks.load(std::memory_order_relaxed),
+                    slot.key.load(std::memory_order_relaxed),
+                    slot.where.load(std::memory_order_relaxed),
+                    slot.what.load(std::memory_order_relaxed)});
+  }
+  std::atomic_thread_fence(std::memory_order_acquire);
+  // The thread may be writing one more event over the oldest that it has not told of.
+  const uint64_t now = next_.load(std::memory_order_relaxed);
+  const uint64_t whole = now > mask ? now - mask : 0;
+  if (whole <= first) return;
+  const auto at = out->begin() + std::ptrdiff_t(begin);
+  out->erase(at, at + std::ptrdiff_t(std::min(whole, next) - first));
+}
+
+double FlightRecorder::Since(uint64_t ticks) const { return Since(ticks, Ticks()); }
+
+double FlightRecorder::Since(uint64_t ticks, uint64_t now) const {
   const double passed = SecondsOf<std::chrono::steady_clock>() - start_;
   if (now <= ticks || now <= start_ticks_) return 0.0;
   return passed * (double(now - ticks) / double(now - start_ticks_));
 }
 
 std::vector<FlightEvent> FlightRecorder::Events() const {
-  std::vector<std::pair<uint64_t, Words>> found;
-  const uint64_t next = recorded();
-  const uint64_t oldest = next > mask_ + 1 ? next - mask_ - 1 : 0;
-  for (uint64_t i = 0; on() && i <= mask_; ++i) {
-    const Slot& slot = slots_[i];
-    const uint64_t check = slot.check.load(std::memory_order_relaxed);
-    const Words words{slot.ticks.load(std::memory_order_relaxed),
-                      slot.key.load(std::memory_order_relaxed),
-                      slot.where.load(std::memory_order_relaxed),
-                      slot.what.load(std::memory_order_relaxed)};
-    const uint64_t ticket = (check ^ Mix(words)) - 1;
-    // Of an event, or of one that came while this reads; all else is no event.
-    if ((ticket & mask_) != i || ticket < oldest || ticket >= next + mask_ + 1) continue;
-    if (int(words.what & 0xff) >= kFlightStates || int(words.what >> 8 & 0xff) >= kTimelineOps) continue;
-    found.emplace_back(ticket, words);
+  std::vector<Words> found;
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    for (const auto& ring : rings_) ring->Read(mask_, &found);
   }
-  std::sort(found.begin(), found.end(),
-            [](const auto& a, const auto& b) { return a.first < b.first; });
+  std::stable_sort(found.begin(), found.end(),
+                   [](const Words& a, const Words& b) { return a.ticks < b.ticks; });
   const double now = SecondsOf<std::chrono::system_clock>();
+  const uint64_t now_ticks = Ticks();
   std::vector<FlightEvent> events;
   events.reserve(found.size());
-  for (const auto& [ticket, words] : found) {
-    events.push_back({now - Since(words.ticks), words.key, uint32_t(words.where >> 32),
+  for (const Words& words : found) {
+    events.push_back({now - Since(words.ticks, now_ticks), words.key, uint32_t(words.where >> 32),
                       uint32_t(words.where), uint32_t(words.what >> 32),
                       TimelineOp(words.what >> 8 & 0xff), FlightState(words.what & 0xff)});
   }

@@ -2,9 +2,9 @@
  * \file flight_recorder.h
  * \brief The last things that happened to a node's gradients, kept in a ring for whoever debugs a hang.
  *
- * Always on, so an event must cost next to nothing: a ticket, a reading of the processor's clock and five
- * stores. Any thread writes, without locks; a reader may come at any time and leaves out what is being
- * written just then.
+ * Always on, so an event must cost next to nothing. Each thread has a ring of its own, for memory that
+ * several cores write to would be the dearest part; an event is then a reading of the processor's clock
+ * and five stores. A reader may come at any time, and leaves out what is being written just then.
  */
 #ifndef HIPRESS_COMMON_FLIGHT_RECORDER_H_
 #define HIPRESS_COMMON_FLIGHT_RECORDER_H_
@@ -13,6 +13,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <vector>
 
@@ -48,22 +49,20 @@ uint64_t SteadyNanoseconds();
 
 class FlightRecorder {
  public:
-  /// \param entries that are kept, rounded up to a power of two; 0: none
+  /// \param entries that are kept of each thread, rounded up to a power of two; 0: none
   explicit FlightRecorder(size_t entries);
 
   bool on() const { return mask_ != 0; }
   void Record(FlightState state, TimelineOp op, uint64_t key, uint32_t iteration,
               uint32_t partition, uint32_t peer = timeline::kNoPeer) {
     if (mask_ == 0) return;
-    const uint64_t ticket = next_.fetch_add(1, std::memory_order_relaxed);
-    Put(&slots_[ticket & mask_], ticket,
-        {Ticks(), key, uint64_t(iteration) << 32 | partition,
-         uint64_t(peer) << 32 | uint64_t(op) << 8 | uint64_t(state)});
+    MyRing().Put({Ticks(), key, uint64_t(iteration) << 32 | partition,
+                  uint64_t(peer) << 32 | uint64_t(op) << 8 | uint64_t(state)}, mask_);
   }
   /// What is still there, oldest first.
   std::vector<FlightEvent> Events() const;
   /// How many have been recorded so far.
-  uint64_t recorded() const { return next_.load(std::memory_order_relaxed); }
+  uint64_t recorded() const;
   /// The events as a JSON array of [seconds, key, iteration, partition, op, state, peer or ""].
   void Describe(JsonWriter* json) const;
 
@@ -73,33 +72,49 @@ class FlightRecorder {
   double Since(uint64_t ticks) const;
 
  private:
-  /// The fields of an event, and what tells whether they are of one: two writers may meet in a slot if
-  /// one sleeps for a whole round of the ring. Then no ticket fits, and a reader leaves it out.
-  struct Slot {
-    std::atomic<uint64_t> check{0}, ticks{0}, key{0}, where{0}, what{0};
-  };
   struct Words {
     uint64_t ticks, key, where, what;
   };
-  /// A mixture of words of two events must not look like one of some other ticket, so each counts in
-  /// all bits. (Odd numbers without a pattern.)
-  static uint64_t Mix(const Words& words) {
-    return words.ticks * 0x9e3779b97f4a7c15u + words.key * 0xc2b2ae3d27d4eb4fu +
-           words.where * 0xff51afd7ed558ccdu + words.what * 0xd6e8feb86659fd93u;
-  }
-  static void Put(Slot* slot, uint64_t ticket, const Words& words) {
-    slot->check.store((ticket + 1) ^ Mix(words), std::memory_order_relaxed);
-    slot->ticks.store(words.ticks, std::memory_order_relaxed);
-    slot->key.store(words.key, std::memory_order_relaxed);
-    slot->where.store(words.where, std::memory_order_relaxed);
-    slot->what.store(words.what, std::memory_order_relaxed);
-  }
+  /// The events of one thread. Only it writes.
+  class Ring {
+   public:
+    explicit Ring(size_t entries) : slots_(std::make_unique<Slot[]>(entries)) {}
+    void Put(const Words& words, uint64_t mask) {
+      const uint64_t index = next_.load(std::memory_order_relaxed);
+      // Who reads a word of this event knows by next_ that the slot's old one is no more.
+      std::atomic_thread_fence(std::memory_order_release);
+      Slot& slot = slots_[index & mask];
+      slot.ticks.store(words.ticks, std::memory_order_relaxed);
+      slot.key.store(words.key, std::memory_order_relaxed);
+      slot.where.store(words.where, std::memory_order_relaxed);
+      slot.what.store(words.what, std::memory_order_relaxed);
+      next_.store(index + 1, std::memory_order_release);
+    }
+    /// Adds what is there, and is not overwritten meanwhile.
+    void Read(uint64_t mask, std::vector<Words>* out) const;
+    uint64_t recorded() const { return next_.load(std::memory_order_relaxed); }
 
-  const uint64_t mask_;  ///< 0: off
-  const std::unique_ptr<Slot[]> slots_;
+    std::atomic<bool> taken{true};  ///< by a thread that lives
+
+   private:
+    struct Slot {
+      std::atomic<uint64_t> ticks{0}, key{0}, where{0}, what{0};
+    };
+    const std::unique_ptr<Slot[]> slots_;
+    alignas(64) std::atomic<uint64_t> next_{0};
+  };
+  /// The rings of one thread, of all recorders that it has written to.
+  struct MyRings;
+  double Since(uint64_t ticks, uint64_t now) const;
+  Ring& MyRing();
+  std::shared_ptr<Ring> NewRing();
+
+  const uint64_t mask_;    ///< 0: off
+  const uint64_t number_;  ///< no other recorder of this process ever has it
   const uint64_t start_ticks_;
   const double start_;  ///< the same moment on the steady clock, in seconds
-  alignas(64) std::atomic<uint64_t> next_{0};  ///< not beside what threads only read
+  mutable std::mutex mutex_;
+  std::vector<std::shared_ptr<Ring>> rings_;
 };
 
 inline uint64_t FlightRecorder::Ticks() {

@@ -124,7 +124,7 @@ JobOptions JobOptions::From(const Values& given) {
   options.wait_timeout =
       std::chrono::seconds(OptionalNumber(text, "HIPRESS_TIMEOUT", 600, 1, kMaxNumber));
   options.num_threads = OptionalNumber(text, "HIPRESS_NUM_THREADS", 0, 0, 256);
-  options.flight_entries = size_t(OptionalNumber(text, "HIPRESS_FLIGHT_RECORDER", 4096, 0, 1 << 24));
+  options.flight_entries = size_t(OptionalNumber(text, "HIPRESS_FLIGHT_RECORDER", 1024, 0, 1 << 20));
   options.debug_signal = debug_dumps::SignalOf(text("HIPRESS_DEBUG_SIGNAL"));
   options.timeline = text("HIPRESS_TIMELINE");
   options.ranks = text("HIPRESS_RANKS");

@@ -34,7 +34,7 @@ struct JobOptions {
   std::string node_host;          ///< DMLC_NODE_HOST: address to listen on; empty: derive it
   std::chrono::seconds start_timeout{120};  ///< for all nodes to appear (HIPRESS_START_TIMEOUT)
   std::chrono::seconds wait_timeout{600};   ///< for any later wait for other nodes (HIPRESS_TIMEOUT)
-  size_t flight_entries = 4096;  ///< events that the node remembers (HIPRESS_FLIGHT_RECORDER); 0: none
+  size_t flight_entries = 1024;  ///< events that each thread remembers (HIPRESS_FLIGHT_RECORDER); 0: none
   int debug_signal = 0;  ///< on which it is dumped (HIPRESS_DEBUG_SIGNAL); 0: none
   std::string timeline;  ///< file that a scheduler writes (HIPRESS_TIMELINE)
   std::string ranks;  ///< what users call workers 0, 1, ...: "1,3" (HIPRESS_RANKS); empty: the same

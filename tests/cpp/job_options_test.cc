@@ -59,7 +59,7 @@ TEST(JobOptions, TheEnvironmentIsCheckedVariableByVariable) {
   EXPECT_EQ(options.role, Role::kWorker);
   EXPECT_EQ(options.root_uri, "10.0.0.1");
   EXPECT_EQ(options.root_port, 9091);
-  EXPECT_EQ(options.flight_entries, 4096u);
+  EXPECT_EQ(options.flight_entries, 1024u);
   EXPECT_EQ(options.debug_signal, SIGUSR1);
   EXPECT_EQ(options.num_workers, 4);
   EXPECT_EQ(options.num_servers, 2);
