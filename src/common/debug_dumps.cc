@@ -33,7 +33,7 @@ namespace {
 // What the handler reads: it may run in any thread, at any time, and in a forked child.
 std::atomic<pid_t> owner{0};
 std::atomic<int> wake{-1};
-struct sigaction before;  // what the program had installed; set before our handler is
+struct sigaction before[NSIG];  // what the program had installed; set before our handler is
 
 void OnSignal(int number, siginfo_t* info, void* context) {
   const int kept = errno;
@@ -41,10 +41,11 @@ void OnSignal(int number, siginfo_t* info, void* context) {
     const ssize_t written = ::write(wake.load(std::memory_order_relaxed), "s", 1);
     static_cast<void>(written);  // a full pipe is one that is being read
   }
-  if (before.sa_flags & SA_SIGINFO) {
-    before.sa_sigaction(number, info, context);
-  } else if (before.sa_handler != SIG_DFL && before.sa_handler != SIG_IGN) {
-    before.sa_handler(number);
+  const struct sigaction& program = before[number];
+  if (program.sa_flags & SA_SIGINFO) {
+    program.sa_sigaction(number, info, context);
+  } else if (program.sa_handler != SIG_DFL && program.sa_handler != SIG_IGN) {
+    program.sa_handler(number);
   }
   errno = kept;
 }
@@ -155,7 +156,7 @@ class Dumper {
       return LogInfo("signal " + std::to_string(signal) + " is ignored in this program, so it dumps "
                      "nothing on it; HIPRESS_DEBUG_SIGNAL chooses another one");
     }
-    before = found;
+    before[signal] = found;
     struct sigaction ours;
     std::memset(&ours, 0, sizeof(ours));
     ours.sa_sigaction = OnSignal;
