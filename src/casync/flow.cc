@@ -111,9 +111,7 @@ void Flow::Push(const void* gradient, DType dtype, int priority, Done done, Push
   instance->priority = priority;
   instance->input = std::move(input);
   instance->pushed_at = timeline::Now();
-  if (recorder_) {
-    recorder_->Record(FlightState::kPushed, TimelineOp::kGradient, key_, instance->iteration, 0);
-  }
+  NoteGradient(FlightState::kPushed, instance->iteration);
   if (at < kFlowWindow) TryStartAll(instance, &effects);
 }
 
@@ -240,9 +238,7 @@ void Flow::Complete(const InstancePtr& instance, int t, Value value, Effects* ef
     }
   }
   if (task.op == Op::kDecode && --instance->output_tasks == 0) {
-    if (recorder_) {
-      recorder_->Record(FlightState::kDone, TimelineOp::kGradient, key_, instance->iteration, 0);
-    }
+    NoteGradient(FlightState::kDone, instance->iteration);
     if (timeline::kOn && instance->output) {
       timeline::Record(TimelineOp::kGradient, key_, 0, instance->iteration,
                        0, uint64_t(elements_), instance->pushed_at, timeline::kNoPeer, timeline_node_);

@@ -207,6 +207,7 @@ class Flow : public std::enable_shared_from_this<Flow> {
   void Finish(const InstancePtr& instance, int task, Value value);
   /// Tells the flight recorder.
   void Note(FlightState state, const Task& task, uint32_t iteration) const;
+  void NoteGradient(FlightState state, uint32_t iteration) const;
   void DescribeInstance(const Instance& instance, bool pushes, JsonWriter* json) const;
   void Trace(TimelineOp op, int task, uint32_t iteration, size_t bytes, int64_t began) const;
   void SendTask(const InstancePtr& instance, int task);

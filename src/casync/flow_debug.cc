@@ -46,10 +46,16 @@ void Describe(const char* name, const ByPeer& peers, JsonWriter* json) {
 void Flow::Note(FlightState state, const Task& task, uint32_t iteration) const {
   if (!recorder_) return;
   const bool travels = task.op == Op::kSend || task.op == Op::kRecv;
-  // What takes microseconds is not worth what its events cost. If it hangs, Describe says so.
+  // Where all takes microseconds, only messages are worth what their events cost. If something hangs,
+  // Describe says so.
   if (!travels && WorkOf(task) <= kTrivialElements) return;
   recorder_->Record(state, TimelineOp(task.op), key_, iteration, uint32_t(task.partition),
                     travels ? task.peer.Packed() : timeline::kNoPeer);
+}
+
+void Flow::NoteGradient(FlightState state, uint32_t iteration) const {
+  if (!recorder_ || elements_ <= kTrivialElements) return;
+  recorder_->Record(state, TimelineOp::kGradient, key_, iteration, 0);
 }
 
 Flow::Wait Flow::WaitingFor() const {

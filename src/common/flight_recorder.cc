@@ -41,9 +41,8 @@ struct FlightRecorder::MyRings {
   /// Rings outlive their threads, and serve other ones then.
   ~MyRings() {
     for (auto& [number, ring] : all) ring->taken = false;
+    last_ = {0, nullptr};
   }
-  uint64_t number = 0;  ///< of the recorder that was written to last
-  Ring* ring = nullptr;
   std::vector<std::pair<uint64_t, std::shared_ptr<Ring>>> all;
 };
 
@@ -53,9 +52,10 @@ FlightRecorder::FlightRecorder(size_t entries)
       start_ticks_(Ticks()),
       start_(SecondsOf<std::chrono::steady_clock>()) {}
 
-FlightRecorder::Ring& FlightRecorder::MyRing() {
+__thread FlightRecorder::Last FlightRecorder::last_ = {0, nullptr};
+
+FlightRecorder::Ring& FlightRecorder::OtherRing() {
   thread_local MyRings mine;
-  if (mine.number == number_) return *mine.ring;
   auto found = std::find_if(mine.all.begin(), mine.all.end(),
                             [this](const auto& each) { return each.first == number_; });
   if (found == mine.all.end()) {
@@ -65,9 +65,8 @@ FlightRecorder::Ring& FlightRecorder::MyRing() {
                    mine.all.end());
     found = mine.all.insert(mine.all.end(), {number_, NewRing()});
   }
-  mine.number = number_;
-  mine.ring = found->second.get();
-  return *mine.ring;
+  last_ = {number_, found->second.get()};
+  return *last_.ring;
 }
 
 std::shared_ptr<FlightRecorder::Ring> FlightRecorder::NewRing() {

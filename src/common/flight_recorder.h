@@ -106,8 +106,17 @@ class FlightRecorder {
   /// The rings of one thread, of all recorders that it has written to.
   struct MyRings;
   double Since(uint64_t ticks, uint64_t now) const;
-  Ring& MyRing();
+  Ring& MyRing() { return last_.number == number_ ? *last_.ring : OtherRing(); }
+  Ring& OtherRing();
   std::shared_ptr<Ring> NewRing();
+
+  /// Of the recorder that this thread has written to last. (No thread_local: that asks each time whether
+  /// it is to be initialised.)
+  struct Last {
+    uint64_t number;
+    Ring* ring;
+  };
+  static __thread Last last_;
 
   const uint64_t mask_;    ///< 0: off
   const uint64_t number_;  ///< no other recorder of this process ever has it
