@@ -69,7 +69,9 @@ class WaitGraph:
                 self._add_fetch(node, fetch)
             for call in dump.calls:
                 self._add_call(node, call)
-        self.waits.sort(key=lambda wait: (-wait.seconds, wait.what, wait.node))
+        # The oldest first. Nodes are dumped at different moments, by which seconds differ.
+        begun = {node: dump.time for node, dump in self.nodes.items()}
+        self.waits.sort(key=lambda w: (begun[w.node] - w.seconds, w.what, w.node))
 
     # Names.
 
