@@ -115,6 +115,7 @@ _SIGNATURES: dict[str, tuple] = {
     "HipressFailure": (c_int, [_HANDLE, POINTER(c_char_p)]),
     "HipressFailJob": (c_int, [_HANDLE, c_char_p]),
     "HipressStats": (c_int, [_HANDLE, POINTER(c_char_p)]),
+    "HipressDebugDump": (c_int, [_HANDLE, POINTER(c_char_p)]),
     "HipressInit": (
         c_int,
         [

@@ -21,6 +21,7 @@ COMMANDS = {
     "simulate": "Predict step time and scaling on a cluster of any size.",
     "bench": "Measure all-reduces on torch.distributed, compressed and not.",
     "report": "Draw where the time of a recorded job went.",
+    "debug": "Say who waits for whom in a job that hangs.",
 }
 """Name and one-line help of each command; its module is hipress.commands.NAME."""
 

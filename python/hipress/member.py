@@ -144,6 +144,13 @@ class Member:
         self._check(lib.HipressStats(self._handle, byref(text)))
         return json.loads(text.value)
 
+    def debug(self) -> dict[str, object]:
+        """What this node does and waits for just now, and its last events: what ``hipress debug``
+        reads of files (``docs/debugging.md``)."""
+        text = c_char_p()
+        self._check(lib.HipressDebugDump(self._handle, byref(text)))
+        return json.loads(text.value)
+
     # ---- Leaving ----
 
     @property

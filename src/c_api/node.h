@@ -17,7 +17,13 @@
 struct HipressNode {
   explicit HipressNode(hipress::JobOptions options);
 
+  ~HipressNode();
+
   hipress::Postoffice& postoffice();
+  /// What it does and waits for, as parts of an object (common/debug_dumps.h).
+  void Describe(hipress::JsonWriter* json);
+  /// From now on it is not dumped with this process's other nodes.
+  void Forget();
   /// \throw Error if this node is none
   hipress::KVStoreDist& AsWorker();
   hipress::KVStoreDistServer& AsServer();
@@ -31,6 +37,7 @@ struct HipressNode {
   std::future<void> served;  ///< its end
   HipressDoneTogether together = nullptr;  ///< reports successes of operations with this `done`:
   HipressDone reported_together = nullptr;
+  int dumped = 0;  ///< number among this process's nodes, of debug_dumps; 0: forgotten
 };
 
 #endif  // HIPRESS_C_API_NODE_H_

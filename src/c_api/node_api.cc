@@ -14,7 +14,9 @@
 #include "c_api/error.h"
 #include "c_api/node.h"
 #include "common/batch.h"
+#include "common/debug_dumps.h"
 #include "common/log.h"
+#include "common/thread_name.h"
 #include "hipress/c_api.h"
 #include "van/roster.h"
 
@@ -68,43 +70,17 @@ hipress::JobOptions OptionsFrom(int num, const char** names, const char** values
   return hipress::JobOptions::From(given);
 }
 
-/// A role's node that does nothing but keep the roster: the scheduler.
-class SchedulerReceiver : public hipress::PostofficeReceiver {
-  hipress::Buffer OnHeader(NodeId, const hipress::MessageHeader&) override {
-    throw hipress::ProtocolError("a message that the scheduler does not take");
-  }
-  void OnMessage(NodeId, hipress::Message) override {}
-  void OnDeath(NodeId, const std::string&) override {}
+/// A node that leaves can hang, too: it is forgotten when it has left.
+class Forgetting {
+ public:
+  explicit Forgetting(HipressNode* node) : node_(node) {}
+  ~Forgetting() { node_->Forget(); }
+
+ private:
+  HipressNode* const node_;
 };
 
 }  // namespace
-
-HipressNode::HipressNode(hipress::JobOptions options) : role(options.role) {
-  switch (role) {
-    case Role::kWorker: worker = std::make_unique<hipress::KVStoreDist>(std::move(options)); break;
-    case Role::kServer:
-      server = std::make_unique<hipress::KVStoreDistServer>(std::move(options));
-      break;
-    case Role::kScheduler:
-      receiver = std::make_unique<SchedulerReceiver>();
-      scheduler = std::make_unique<hipress::Postoffice>(std::move(options));
-      break;
-  }
-}
-
-hipress::Postoffice& HipressNode::postoffice() {
-  return worker ? worker->postoffice() : server ? server->postoffice() : *scheduler;
-}
-
-hipress::KVStoreDist& HipressNode::AsWorker() {
-  if (!worker) throw Error(std::string("only a worker can do this, not a ") + NameOf(role));
-  return *worker;
-}
-
-hipress::KVStoreDistServer& HipressNode::AsServer() {
-  if (!server) throw Error(std::string("only a server can do this, not a ") + NameOf(role));
-  return *server;
-}
 
 int HipressStart(HipressNodeHandle* out) { return HipressStartWith(0, nullptr, nullptr, out); }
 
@@ -135,6 +111,7 @@ int HipressStartScheduler(int num, const char** names, const char** values, Hipr
   node->background = std::thread(
       [scheduler = node->scheduler.get(), receiver = node->receiver.get(), listening,
        served = std::move(served)]() mutable {
+        hipress::NameThisThread("hipress-sched");
         bool heard = false;
         try {
           scheduler->Start(receiver);
@@ -173,6 +150,7 @@ int HipressAwaitEnd(HipressNodeHandle node, int milliseconds, int* over) {
 
 int HipressStop(HipressNodeHandle node) {
   API_BEGIN();
+  const Forgetting forgetting(node);
   if (node->worker) {
     node->worker->Stop();
   } else if (node->server) {
@@ -186,6 +164,7 @@ int HipressStop(HipressNodeHandle node) {
 
 int HipressAbort(HipressNodeHandle node) {
   API_BEGIN();
+  const Forgetting forgetting(node);
   if (node->worker) {
     node->worker->Abort();
   } else if (node->server) {
@@ -283,6 +262,16 @@ int HipressStats(HipressNodeHandle node, const char** json) {
     add("pulled_raw_bytes", store.pulled_raw_bytes);
   }
   *json = hipress::KeepString(text + "}");
+  API_END();
+}
+
+int HipressDebugDump(HipressNodeHandle node, const char** json) {
+  API_BEGIN();
+  hipress::JsonWriter writer;
+  hipress::debug_dumps::Begin(&writer, "the program asked for it");
+  node->Describe(&writer);
+  writer.EndObject();
+  *json = hipress::KeepString(writer.text());
   API_END();
 }
 

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "common/batch.h"
+#include "common/thread_name.h"
 
 namespace hipress {
 namespace {
@@ -19,7 +20,12 @@ thread_local const Executor* my_executor = nullptr;
 
 Executor::Executor(int threads) {
   if (threads <= 0) threads = DefaultThreads();
-  for (int i = 0; i < threads; ++i) threads_.emplace_back([this] { Loop(); });
+  for (int i = 0; i < threads; ++i) {
+    threads_.emplace_back([this, i] {
+      NameThisThread("hipress-cpu-" + std::to_string(i));
+      Loop();
+    });
+  }
 }
 
 Executor::~Executor() { Stop(); }

@@ -16,6 +16,11 @@
 
 namespace hipress {
 
+/// Iterations of one key in flight; a worker that pushes faster than the network waits its turn.
+constexpr size_t kFlowWindow = 4;
+/// Elements that an uncompressed task may go through and still be trivial.
+constexpr int64_t kTrivialElements = 4096;
+
 /// The user's memory while we use it. Whoever may touch it holds a reference; when the last one lets
 /// go, the user is told.
 class Flow::External {
@@ -54,6 +59,7 @@ struct Flow::Instance {
   std::vector<int32_t> unread;  ///< consumers that have not finished yet
   enum State : uint8_t { kWaiting, kReceiving, kRunning, kDone };
   std::vector<State> states;
+  uint64_t begun = 0;            ///< FlightRecorder::Ticks()
   int64_t pushed_at = 0;         ///< for the timeline, as the next
   std::vector<int64_t> arrived;  ///< per task: when its message's header came
   std::vector<Value> values;

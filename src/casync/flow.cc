@@ -3,7 +3,6 @@
  * \brief When a task may run, and what its end sets off.
  */
 #include <algorithm>
-#include <set>
 
 #include "casync/flow-inl.h"
 #include "common/batch.h"
@@ -11,12 +10,8 @@
 namespace hipress {
 namespace {
 
-/// Iterations of one key in flight; a worker that pushes faster than the network waits its turn.
-constexpr size_t kWindow = 4;
 /// A peer further ahead than this is not following the protocol.
-constexpr uint32_t kMaxAhead = 4 * kWindow;
-/// Elements that an uncompressed task may go through and still be trivial.
-constexpr int64_t kTrivialElements = 4096;
+constexpr uint32_t kMaxAhead = 4 * kFlowWindow;
 /// Trivial tasks that may run within one another: a worker without peers would go through all
 /// iterations that it has pushed, each within the one before.
 constexpr int kTrivialDepth = 32;
@@ -33,6 +28,8 @@ Flow::Flow(uint64_t key, std::string name, int64_t elements, int channel,
       wire_(wire),
       host_(host),
       executor_(executor),
+      recorder_(host->recorder()),
+      timeline_node_(host->timeline_node()),
       lane_(program_->tasks().size(), 0),
       states_(program_->tasks().size()),
       state_owners_(program_->tasks().size()) {
@@ -56,32 +53,6 @@ bool Flow::Drain() {
   return live_.empty() || !live_.front()->pushed;
 }
 
-Flow::Wait Flow::WaitingFor() const {
-  Wait wait;
-  const bool pushes = program_->num_updates() == 0;  // servers do not
-  std::lock_guard<std::mutex> lock(mutex_);
-  for (const InstancePtr& instance : live_) {
-    std::set<NodeId> peers, culprits;
-    for (size_t t = 0; t < instance->states.size(); ++t) {
-      const Task& task = program_->tasks()[t];
-      // What is being received is on its way: its sender may even have left in peace since.
-      if (task.op != Op::kRecv || instance->states[t] == Instance::kDone ||
-          instance->states[t] == Instance::kReceiving) {
-        continue;
-      }
-      peers.insert(task.peer);
-      if (task.terms == Program::kFirstHand) culprits.insert(task.peer);
-    }
-    wait.unpushed = pushes && !instance->pushed;
-    if (peers.empty() && !wait.unpushed) continue;  // it only waits for replies to be read
-    wait.iteration = instance->iteration;
-    wait.peers.assign(peers.begin(), peers.end());
-    wait.culprits.assign(culprits.begin(), culprits.end());
-    return wait;
-  }
-  return Wait();
-}
-
 // ---- Instances ----------------------------------------------------------------------------------
 
 Flow::InstancePtr Flow::NewInstance() {
@@ -95,6 +66,7 @@ Flow::InstancePtr Flow::NewInstance() {
   const auto& tasks = program_->tasks();
   instance->iteration = next_iteration_++;
   instance->priority = 0;
+  instance->begun = FlightRecorder::Ticks();
   instance->pushed = instance->output_dropped = false;
   instance->update_tasks = 0;
   instance->mode = PushMode();
@@ -139,7 +111,8 @@ void Flow::Push(const void* gradient, DType dtype, int priority, Done done, Push
   instance->priority = priority;
   instance->input = std::move(input);
   instance->pushed_at = timeline::Now();
-  if (at < kWindow) TryStartAll(instance, &effects);
+  NoteGradient(FlightState::kPushed, instance->iteration);
+  if (at < kFlowWindow) TryStartAll(instance, &effects);
 }
 
 bool Flow::Pull(void* out, DType dtype, int priority, Done* done) {
@@ -183,7 +156,7 @@ void Flow::TryStart(const InstancePtr& instance, int t, Effects* effects) {
   if (lane_[t] + 1 != instance->iteration) return;
   if (task.op == Op::kDecode && !instance->output && !instance->output_dropped) return;
   // A gradient's turn may come when an older iteration retires.
-  if (!instance->input || instance->iteration >= live_.front()->iteration + kWindow) {
+  if (!instance->input || instance->iteration >= live_.front()->iteration + kFlowWindow) {
     for (int32_t input : task.inputs) {
       if (input == Program::kGradient) return;
     }
@@ -217,8 +190,13 @@ void Flow::Begin(const InstancePtr& instance, int t) {
   }
   // A sum is encoded while it is in the cache, and others wait for the result.
   const bool of_sum = task.op == Op::kEncode && task.inputs[0] != Program::kGradient;
+  Note(FlightState::kReady, task, instance->iteration);
   executor_->Submit(instance->priority,
-                    [self = shared_from_this(), instance, t] { self->Run(instance, t); },
+                    [self = shared_from_this(), instance, t] {
+                      self->Note(FlightState::kStarted, self->program_->tasks()[t],
+                                 instance->iteration);
+                      self->Run(instance, t);
+                    },
                     WorkOf(task), of_sum);
 }
 
@@ -248,6 +226,7 @@ void Flow::Complete(const InstancePtr& instance, int t, Value value, Effects* ef
     return;
   }
   const Task& task = program_->tasks()[t];
+  Note(FlightState::kDone, task, instance->iteration);
   instance->states[t] = Instance::kDone;
   lane_[t] = instance->iteration;
   --instance->left;
@@ -259,9 +238,10 @@ void Flow::Complete(const InstancePtr& instance, int t, Value value, Effects* ef
     }
   }
   if (task.op == Op::kDecode && --instance->output_tasks == 0) {
+    NoteGradient(FlightState::kDone, instance->iteration);
     if (timeline::kOn && instance->output) {
       timeline::Record(TimelineOp::kGradient, key_, 0, instance->iteration,
-                       0, uint64_t(elements_), instance->pushed_at);
+                       0, uint64_t(elements_), instance->pushed_at, timeline::kNoPeer, timeline_node_);
     }
     effects->Drop(std::move(instance->output));
     instance->output_dropped = true;  // pulled: another pull fetches
@@ -290,13 +270,13 @@ void Flow::Retire(Effects* effects) {
     // All its tasks are done, so nobody who still holds it looks at it again.
     effects->Drop(std::move(live_.front()->input));
     effects->Drop(std::move(live_.front()->output));
-    if (spare_.size() < kWindow) {
+    if (spare_.size() < kFlowWindow) {
       spare_.push_back(std::move(live_.front()));
     } else {
       effects->Drop(std::move(live_.front()));
     }
     live_.pop_front();
-    if (live_.size() >= kWindow) TryStartAll(live_[kWindow - 1], effects);
+    if (live_.size() >= kFlowWindow) TryStartAll(live_[kFlowWindow - 1], effects);
   }
 }
 
@@ -383,6 +363,7 @@ Buffer Flow::OnHeader(NodeId from, const MessageHeader& header) {
   std::lock_guard<std::mutex> lock(mutex_);
   if (!failure_.empty()) return Buffer();
   const Instance* instance = BeginReceive(t, header);
+  Note(FlightState::kArriving, program_->tasks()[t], header.iteration);
   const auto& consumers = program_->tasks()[t].consumers;
   if (header.flags & kSpoiltFlag) return Buffer();
   if (codec->IsIdentity() && instance->output && header.dtype == uint8_t(wire_) &&
@@ -422,7 +403,8 @@ void Flow::Arrive(NodeId from, const MessageHeader& header, Value value) {
   InstancePtr held = live_[header.iteration - live_.front()->iteration];
   if (timeline::kOn) {
     timeline::Record(TimelineOp::kReceive, key_, header.partition, header.iteration,
-                     header.payload_bytes, header.elements, instance->arrived[t], from.Packed());
+                     header.payload_bytes, header.elements, instance->arrived[t], from.Packed(),
+                     timeline_node_);
   }
   Complete(held, t, std::move(value), &effects);
 }

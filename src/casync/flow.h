@@ -28,6 +28,7 @@
 #include "casync/momentum.h"
 #include "casync/place.h"
 #include "casync/program.h"
+#include "common/flight_recorder.h"
 #include "common/timeline.h"
 #include "operator/contrib/codec.h"
 #include "van/message.h"
@@ -98,6 +99,10 @@ class FlowHost {
   /// ask for it again.
   virtual void OnOutput(const Flow& flow, int32_t partition, uint32_t iteration, const Value& value,
                         bool keep) {}
+  /// What remembers the node's last events; null: nobody.
+  virtual FlightRecorder* recorder() { return nullptr; }
+  /// What timeline::Record is to call this node.
+  virtual uint8_t timeline_node() const { return 0; }
   /// Something failed that the job cannot go on after (an optimizer threw, say).
   virtual void OnFailure(const Flow& flow, const std::string& sentence) = 0;
 };
@@ -166,6 +171,8 @@ class Flow : public std::enable_shared_from_this<Flow> {
     std::vector<NodeId> culprits;  ///< of these, those that need nobody else to send
   };
   Wait WaitingFor() const;
+  /// The key, and what each of its iterations waits for, as a JSON object (flow_debug.cc).
+  void Describe(JsonWriter* json) const;
 
  private:
   class External;
@@ -201,6 +208,10 @@ class Flow : public std::enable_shared_from_this<Flow> {
   void Decode(const Instance& instance, int task);
   void UpdateShard(const InstancePtr& instance);
   void Finish(const InstancePtr& instance, int task, Value value);
+  /// Tells the flight recorder.
+  void Note(FlightState state, const Task& task, uint32_t iteration) const;
+  void NoteGradient(FlightState state, uint32_t iteration) const;
+  void DescribeInstance(const Instance& instance, bool pushes, JsonWriter* json) const;
   void Trace(TimelineOp op, int task, uint32_t iteration, size_t bytes, int64_t began) const;
   void SendTask(const InstancePtr& instance, int task);
   /// Hands a ready task to whoever does it.
@@ -222,6 +233,8 @@ class Flow : public std::enable_shared_from_this<Flow> {
   const DType wire_;
   FlowHost* const host_;
   Executor* const executor_;
+  FlightRecorder* const recorder_;
+  const uint8_t timeline_node_;
   Binding binding_;
   std::unique_ptr<Momentum> momentum_;
 

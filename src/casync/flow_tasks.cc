@@ -57,7 +57,7 @@ void Flow::Trace(TimelineOp op, int t, uint32_t iteration, size_t bytes, int64_t
   const Task& task = program_->tasks()[t];
   timeline::Record(op, key_, uint32_t(task.partition), iteration, bytes,
                    uint64_t(program_->partitions()[task.partition].count), began,
-                   task.op == Op::kSend ? task.peer.Packed() : timeline::kNoPeer);
+                   task.op == Op::kSend ? task.peer.Packed() : timeline::kNoPeer, timeline_node_);
 }
 
 MessageHeader Flow::HeaderOf(const Task& task, const Value& value, uint32_t iteration) const {
@@ -82,6 +82,7 @@ void Flow::SendTask(const InstancePtr& instance, int t) {
     return Finish(instance, t, Value());
   }
   auto self = shared_from_this();
+  Note(FlightState::kStarted, task, instance->iteration);
   host_->SendValue(*this, task, value, instance->iteration, instance->priority,
                    [self, weak = std::weak_ptr<Instance>(instance), t, began,
                     bytes = value.data.size](bool sent) {
@@ -334,7 +335,7 @@ void Flow::UpdateShard(const InstancePtr& instance) {
     return;
   }
   timeline::Record(TimelineOp::kUpdate, key_, 0, instance->iteration, weight.size,
-                   weight.size / sizeof(float), began);
+                   weight.size / sizeof(float), began, timeline::kNoPeer, timeline_node_);
   Effects effects(this);
   std::lock_guard<std::mutex> lock(mutex_);
   if (instance->dead) return;

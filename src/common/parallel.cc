@@ -9,6 +9,8 @@
 #include <thread>
 #include <vector>
 
+#include "common/thread_name.h"
+
 namespace hipress {
 namespace {
 
@@ -35,7 +37,10 @@ class Pool {
       return;
     }
     while (static_cast<int64_t>(workers_) < count - 1) {
-      std::thread(&Pool::Work, this).detach();
+      std::thread([this] {
+        NameThisThread("hipress-codec");
+        Work();
+      }).detach();
       ++workers_;
     }
     {

@@ -25,12 +25,13 @@ namespace {
 constexpr size_t kBlockEvents = 4096;
 /// 56 MB; a job that runs for hours must not die of its timeline.
 constexpr int64_t kMaxEvents = 1 << 20;
+/// Of an event that has been taken; no node has this number.
+constexpr uint8_t kTaken = 255;
 
 /// A stretch of one thread's events. Only that thread writes; `count` tells readers how far.
 struct Block {
   TimelineEvent events[kBlockEvents];
   std::atomic<size_t> count{0};
-  size_t taken = 0;  ///< under Recorder::mutex
 };
 
 struct Recorder {
@@ -40,6 +41,7 @@ struct Recorder {
   std::atomic<int64_t> recorded{0};
   std::atomic<int64_t> dropped{0};
   std::atomic<uint16_t> threads{0};
+  std::atomic<uint8_t> nodes{0};
 };
 
 /// Never destroyed: threads of the library may outlive static objects.
@@ -74,7 +76,7 @@ int64_t Now() {
 }
 
 void Record(TimelineOp op, uint64_t key, uint32_t partition, uint32_t iteration, uint64_t bytes,
-            uint64_t elements, int64_t begin, uint32_t peer) {
+            uint64_t elements, int64_t begin, uint32_t peer, uint8_t node) {
   if (!kOn) return;
   Recorder& recorder = TheRecorder();
   if (recorder.recorded.fetch_add(1, std::memory_order_relaxed) >= kMaxEvents) {
@@ -90,7 +92,7 @@ void Record(TimelineOp op, uint64_t key, uint32_t partition, uint32_t iteration,
     recorder.blocks.push_back(state.block);
   }
   state.block->events[at] = {begin,     Now(),     key,  bytes,        elements,
-                             iteration, partition, peer, state.number, uint8_t(op), 0};
+                             iteration, partition, peer, state.number, uint8_t(op), node};
   state.block->count.store(at + 1, std::memory_order_release);
 }
 
@@ -101,7 +103,11 @@ void NameKey(uint64_t key, const std::string& name) {
   recorder.names[key] = name;
 }
 
-std::string Take() {
+uint8_t NewNode() {
+  return uint8_t(TheRecorder().nodes.fetch_add(1, std::memory_order_relaxed) % kTaken);
+}
+
+std::string Take(uint8_t node) {
   Recorder& recorder = TheRecorder();
   std::lock_guard<std::mutex> lock(recorder.mutex);
   TimelineParcel parcel;
@@ -115,8 +121,13 @@ std::string Take() {
   }
   for (const auto& block : recorder.blocks) {
     const size_t count = block->count.load(std::memory_order_acquire);
-    Append(&events, block->events + block->taken, (count - block->taken) * sizeof(TimelineEvent));
-    block->taken = count;
+    for (TimelineEvent* event = block->events; event != block->events + count; ++event) {
+      if (event->node != node) continue;
+      TimelineEvent taken = *event;
+      taken.node = 0;
+      Append(&events, &taken, sizeof(taken));
+      event->node = kTaken;
+    }
   }
   parcel.names = uint32_t(recorder.names.size());
   parcel.events = events.size() / sizeof(TimelineEvent);

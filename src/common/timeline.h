@@ -41,7 +41,7 @@ struct TimelineEvent {
   uint32_t peer;       ///< NodeId::Packed(), or kNoPeer
   uint16_t thread;     ///< of this process, counted as they came
   uint8_t op;          ///< TimelineOp
-  uint8_t reserved;
+  uint8_t node;        ///< of this process, while it is there; 0 in what Take returns
 };
 static_assert(sizeof(TimelineEvent) == 56, "events travel as they lie in memory");
 
@@ -54,16 +54,18 @@ extern const bool kOn;
 
 /// Nanoseconds of the steady clock; 0 if this process does not record.
 int64_t Now();
-/// Records an event that ends now. Does nothing if this process does not record, or has recorded a
+/// A number for a node of this process, whose events are to be told from the others'.
+uint8_t NewNode();
+/// Records an event of a node that ends now. Does nothing if this process does not record, or has recorded a
 /// million events already (they are counted then).
 void Record(TimelineOp op, uint64_t key, uint32_t partition, uint32_t iteration, uint64_t bytes,
-            uint64_t elements, int64_t begin, uint32_t peer = kNoPeer);
+            uint64_t elements, int64_t begin, uint32_t peer = kNoPeer, uint8_t node = 0);
 /// Tells the name of a key.
 void NameKey(uint64_t key, const std::string& name);
 
-/// Everything recorded and named so far, as one text of bytes that TimelineFile::Add reads; what
-/// has been taken is gone.
-std::string Take();
+/// Everything that a node has recorded so far, and all names, as one text of bytes that
+/// TimelineFile::Add reads; what has been taken is gone.
+std::string Take(uint8_t node = 0);
 
 }  // namespace timeline
 }  // namespace hipress

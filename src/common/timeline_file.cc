@@ -4,6 +4,8 @@
 #include <cstdio>
 #include <cstring>
 
+#include "common/json.h"
+
 namespace hipress {
 namespace {
 
@@ -30,21 +32,6 @@ class Bytes {
   const std::string& text_;
   size_t at_ = 0;
 };
-
-/// Strings in JSON: what is not plain ASCII is escaped byte by byte, as if it were Latin-1.
-std::string Quoted(const std::string& text) {
-  std::string out = "\"";
-  for (const unsigned char c : text) {
-    if (c >= 32 && c < 127 && c != '"' && c != '\\') {
-      out += char(c);
-    } else {
-      char escape[8];
-      std::snprintf(escape, sizeof(escape), "\\u%04x", c);
-      out += escape;
-    }
-  }
-  return out + '"';
-}
 
 std::string Microseconds(int64_t nanoseconds) {
   char text[40];

@@ -1,13 +1,18 @@
 #include "kvstore/fetch_table.h"
 
 #include <atomic>
+#include <chrono>
 #include <utility>
+
+#include "common/lock_for.h"
 
 namespace hipress {
 
 struct FetchTable::Fetch {
-  Fetch(std::shared_ptr<Flow> flow, void* out, DType dtype, Done done)
+  Fetch(std::shared_ptr<Flow> flow, std::vector<NodeId> owners, void* out, DType dtype, Done done)
       : flow(std::move(flow)),
+        owners(std::move(owners)),
+        version(this->flow->iteration()),
         out(static_cast<uint8_t*>(out)),
         dtype(dtype),
         arrived(this->flow->program().partitions().size(), false),
@@ -17,6 +22,9 @@ struct FetchTable::Fetch {
   ~Fetch() { done_(error.empty() ? nullptr : error.c_str()); }
 
   const std::shared_ptr<Flow> flow;
+  const std::vector<NodeId> owners;
+  const uint32_t version;  ///< pushes that the value must contain
+  const std::chrono::steady_clock::time_point since = std::chrono::steady_clock::now();
   uint8_t* const out;
   const DType dtype;
   std::vector<bool> arrived;  ///< per partition; on the van's thread
@@ -34,7 +42,7 @@ FetchTable::~FetchTable() = default;
 
 void FetchTable::Start(const std::shared_ptr<Flow>& flow, const std::vector<NodeId>& owners,
                        void* out, DType dtype, int priority, Done done) {
-  auto fetch = std::make_shared<Fetch>(flow, out, dtype, std::move(done));
+  auto fetch = std::make_shared<Fetch>(flow, owners, out, dtype, std::move(done));
   uint32_t request;
   {
     std::lock_guard<std::mutex> lock(mutex_);
@@ -47,10 +55,23 @@ void FetchTable::Start(const std::shared_ptr<Flow>& flow, const std::vector<Node
     Message message;
     message.header.kind = uint16_t(MessageKind::kFetch);
     message.header.key = flow->key();
-    message.header.elements = flow->iteration();
+    message.header.elements = fetch->version;
     message.header.iteration = request;
     send_(owner, std::move(message), priority);
   }
+}
+
+void FetchTable::Describe(JsonWriter* json) const {
+  json->Array();
+  const auto lock = LockFor(&mutex_);
+  for (const auto& [request, fetch] : fetches_) {
+    const std::chrono::duration<double> lasts = std::chrono::steady_clock::now() - fetch->since;
+    json->Object().Name("key").Unsigned(fetch->flow->key()).Name("iteration").Number(fetch->version);
+    json->Name("seconds").Seconds(lasts.count()).Name("from").Array();
+    for (const NodeId owner : fetch->owners) json->Text(owner.ToString());
+    json->EndArray().EndObject();
+  }
+  json->EndArray();
 }
 
 std::shared_ptr<FetchTable::Fetch> FetchTable::Find(const MessageHeader& header) const {

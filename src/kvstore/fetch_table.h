@@ -33,6 +33,9 @@ class FetchTable {
   Buffer OnHeader(const MessageHeader& header) const;
   void OnMessage(Message message);
 
+  /// Fetches that are not over, as a JSON array: for whoever debugs a hang.
+  void Describe(JsonWriter* json) const;
+
   /// Ends every fetch with this error, now and later.
   void Fail(const std::string& sentence);
 

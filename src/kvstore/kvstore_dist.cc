@@ -2,6 +2,7 @@
 
 #include <cstring>
 
+#include "common/debug_dumps.h"
 #include "common/log.h"
 #include "kvstore/protocol.h"
 
@@ -21,6 +22,7 @@ uint8_t PolicyOf(GradientCompression::Pull pull) {
 
 KVStoreDist::KVStoreDist(JobOptions options)
     : postoffice_(std::move(options)),
+      recorder_(postoffice_.options().flight_entries),
       fetches_(&configs_, &executor_,
                [this](NodeId to, Message message, int priority) {
                  postoffice_.Send(to, std::move(message), priority);
@@ -89,11 +91,13 @@ uint32_t KVStoreDist::NewRequest(std::future<Reply>* reply) {
   return id;
 }
 
-std::string KVStoreDist::Await(std::future<Reply>* reply, const std::string& what) {
+std::string KVStoreDist::Await(std::future<Reply>* reply, const char* call,
+                               const std::string& about, const std::string& what) {
+  const BlockingCalls::Here here(&postoffice_.calls(), call, about);
   const auto timeout = postoffice_.options().wait_timeout;
   if (reply->wait_for(timeout) != std::future_status::ready) {
-    throw Error("waited " + std::to_string(timeout.count()) + " s for " + what +
-                " (HIPRESS_TIMEOUT changes this)");
+    debug_dumps::GiveUp("waited " + std::to_string(timeout.count()) + " s for " + what +
+                        " (HIPRESS_TIMEOUT changes this)");
   }
   Reply answer = reply->get();
   if (!answer.ok) throw Error(answer.text);
@@ -116,7 +120,7 @@ std::string KVStoreDist::Request(NodeId to, int head, const std::string& body) {
   message.header.partition = uint32_t(head);
   message.payload = PackText(body);
   postoffice_.Send(to, std::move(message), kControlPriority);
-  return Await(&reply, to.ToString() + " to answer a command");
+  return Await(&reply, "command", to.ToString(), to.ToString() + " to answer a command");
 }
 
 FlowsByKey KVStoreDist::Flows(KeyRange range) const {
@@ -315,8 +319,9 @@ void KVStoreDist::OnMessage(NodeId from, Message message) {
     }
     case MessageKind::kFailure:
       if (from.role == Role::kWorker) {
-        FailJob(UnpackText(message.payload));
+        FailJob(UnpackText(message.payload), FailureCause(header.flags));
       } else {
+        if (header.flags == kTooLate) debug_dumps::Request(UnpackText(message.payload));
         FailAll(UnpackText(message.payload));
       }
       break;
@@ -348,6 +353,7 @@ bool KVStoreDist::FailAll(const std::string& sentence) {
     for (auto& [id, promise] : requests_) promises.push_back(std::move(promise));
     requests_.clear();
   }
+  if (!stopping_) KeepForDebugging(flows);
   fetches_.Fail(sentence);
   locals_.Fail(sentence);
   for (auto& promise : promises) promise.set_value({false, sentence});
@@ -355,7 +361,8 @@ bool KVStoreDist::FailAll(const std::string& sentence) {
   return true;
 }
 
-void KVStoreDist::FailJob(const std::string& sentence) {
+void KVStoreDist::FailJob(const std::string& sentence, FailureCause cause) {
+  if (cause == kTooLate && Failure().empty()) debug_dumps::Request(sentence);
   if (!FailAll(sentence)) return;
   std::set<NodeId> linked;
   {
@@ -367,6 +374,7 @@ void KVStoreDist::FailJob(const std::string& sentence) {
   for (NodeId peer : linked) {
     Message message;
     message.header.kind = uint16_t(MessageKind::kFailure);
+    message.header.flags = cause;
     message.payload = PackText(sentence);
     postoffice_.Send(peer, std::move(message), kControlPriority, [this](bool) {
       std::lock_guard<std::mutex> lock(mutex_);

@@ -122,12 +122,14 @@ class KVStoreDist : public PostofficeReceiver, public FlowHost {
   std::string Failure() const;
   /// Ends every operation, running or later, with this sentence, here and on the workers that this
   /// one is linked with. The first one counts.
-  void FailJob(const std::string& sentence);
+  void FailJob(const std::string& sentence, FailureCause cause = kFailed);
   Executor& executor() { return executor_; }
 
   const Postoffice& postoffice() const { return postoffice_; }
   Postoffice& postoffice() { return postoffice_; }
   const StoreCounters& counters() const { return counters_; }
+  /// What the node does and waits for, as parts of an object (common/debug_dumps.h).
+  void Describe(JsonWriter* json);
 
  private:
   struct Reply {
@@ -142,6 +144,8 @@ class KVStoreDist : public PostofficeReceiver, public FlowHost {
   void OnLeave(NodeId peer) override;
   // FlowHost
   NodeId Self() const override { return postoffice_.self(); }
+  FlightRecorder* recorder() override { return &recorder_; }
+  uint8_t timeline_node() const override { return postoffice_.timeline_node(); }
   CodecPtr CodecToEncode(const Flow& flow, const Task& task, const Value& sum,
                          bool updated) override;
   void SendValue(const Flow& flow, const Task& task, const Value& value, uint32_t iteration,
@@ -160,7 +164,9 @@ class KVStoreDist : public PostofficeReceiver, public FlowHost {
   FlowsByKey Flows(KeyRange range) const;
   void Over();
   uint32_t NewRequest(std::future<Reply>* reply);
-  std::string Await(std::future<Reply>* reply, const std::string& what);
+  /// \param call what the caller is in (BlockingCalls), \param about what, \param what it waits for
+  std::string Await(std::future<Reply>* reply, const char* call, const std::string& about,
+                    const std::string& what);
   std::string Request(NodeId to, int head, const std::string& body);
   Message InitMessage(const Flow& flow, uint64_t digest, uint32_t request,
                       const std::vector<int64_t>& program) const;
@@ -181,11 +187,13 @@ class KVStoreDist : public PostofficeReceiver, public FlowHost {
   /// \return whether this was the first failure
   bool FailAll(const std::string& sentence);
   void ThrowIfFailed() const;
+  void KeepForDebugging(const std::vector<std::shared_ptr<Flow>>& flows);
   void Watch();
   void StopWatch();
   void Drain();
 
   Postoffice postoffice_;
+  FlightRecorder recorder_;
   ConfigTable configs_;
   StoreCounters counters_;
   FetchTable fetches_;
@@ -202,6 +210,7 @@ class KVStoreDist : public PostofficeReceiver, public FlowHost {
   uint32_t next_request_ = 1;
   std::vector<std::pair<std::shared_ptr<Flow>, std::future<Reply>>> added_;  // not waited for yet
   std::string failure_;
+  std::string keys_at_failure_;  ///< what they waited for then, as JSON
   std::unordered_map<uint64_t, std::vector<InitRequest>> init_requests_;  // on worker 0
   std::set<NodeId> linked_;  // workers that this one talks to: gradients, or worker 0 about keys
   std::set<NodeId> left_;    // workers that have left in peace

@@ -3,15 +3,20 @@
 #include <iterator>
 #include <thread>
 
+#include "common/debug_dumps.h"
 #include "common/log.h"
+#include "common/thread_name.h"
 
 namespace hipress {
 
 KVStoreDistServer::KVStoreDistServer(JobOptions options)
     : postoffice_(std::move(options)),
+      recorder_(postoffice_.options().flight_entries),
       watch_(postoffice_.options().wait_timeout),
       executor_(postoffice_.options().num_threads) {
   context_.executor = &executor_;
+  context_.recorder = &recorder_;
+  context_.timeline_node = postoffice_.timeline_node();
   context_.self = [this] { return postoffice_.self(); };
   context_.send = [this](NodeId to, Message message, int priority, std::function<void(bool)> done) {
     postoffice_.Send(to, std::move(message), priority, std::move(done));
@@ -142,17 +147,19 @@ void KVStoreDistServer::OnDeath(NodeId peer, const std::string& what) {
   for (auto& key : Keys()) key->Fail(what);
 }
 
-void KVStoreDistServer::FailJob(const std::string& sentence) {
+void KVStoreDistServer::FailJob(const std::string& sentence, FailureCause cause) {
   {
     std::lock_guard<std::mutex> lock(mutex_);
     if (!failure_.empty()) return;
     failure_ = sentence;
   }
+  if (cause == kTooLate) debug_dumps::Request(sentence);
   LogWarning(sentence);
   for (auto& key : Keys()) key->Fail(sentence);
   for (int rank = 0; rank < postoffice_.num_workers(); ++rank) {
     Message message;
     message.header.kind = uint16_t(MessageKind::kFailure);
+    message.header.flags = cause;
     message.payload = PackText(sentence);
     postoffice_.Send(Worker(rank), std::move(message), kControlPriority);
   }
@@ -163,6 +170,7 @@ void KVStoreDistServer::FailJob(const std::string& sentence) {
 void KVStoreDistServer::Serve(const Controller& controller) {
   std::string death;
   std::thread end([&] {
+    NameThisThread("hipress-end");
     std::string sentence = postoffice_.WaitForEnd();
     std::lock_guard<std::mutex> lock(mutex_);
     death = std::move(sentence);
@@ -248,7 +256,7 @@ void KVStoreDistServer::CheckProgress() {
     for (auto& flow : key->flows()) flows.push_back(flow);
   }
   const std::string sentence = watch_.Check(flows, postoffice_.self(), left);
-  if (!sentence.empty()) FailJob(sentence);
+  if (!sentence.empty()) FailJob(sentence, kTooLate);
 }
 
 }  // namespace hipress

@@ -41,7 +41,9 @@ class KVStoreDistServer : public PostofficeReceiver {
   /// \throw Error if somebody died or the job failed
   void Serve(const Controller& controller);
   /// Tells every worker that the job cannot go on, unless they have been told so already.
-  void FailJob(const std::string& sentence);
+  void FailJob(const std::string& sentence, FailureCause cause = kFailed);
+  /// What the node does and waits for, as parts of an object (common/debug_dumps.h).
+  void Describe(JsonWriter* json);
 
   Postoffice& postoffice() { return postoffice_; }
 
@@ -70,6 +72,7 @@ class KVStoreDistServer : public PostofficeReceiver {
   void CheckProgress();
 
   Postoffice postoffice_;
+  FlightRecorder recorder_;
   ServerContext context_;
   ProgressWatch watch_;
 

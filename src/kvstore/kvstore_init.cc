@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "common/log.h"
+#include "common/thread_name.h"
 #include "kvstore/kvstore_dist.h"
 
 namespace hipress {
@@ -87,7 +88,7 @@ void KVStoreDist::InitOnServers(const Flow& flow, const std::vector<NodeId>& own
                      *Program::Parse(flat.data(), int64_t(flat.size()), flow.elements()), data);
   }
   for (size_t i = 0; i < owners.size(); ++i) {
-    Await(&replies[i],
+    Await(&replies[i], "key", flow.name(),
           "all workers to initialise key '" + flow.name() + "' on " + owners[i].ToString());
   }
 }
@@ -137,7 +138,7 @@ void KVStoreDist::InitAmongWorkers(const std::shared_ptr<Flow>& flow, const void
   if (!flow->Pull(value.data, flow->wire(), kControlPriority, &done)) {
     throw Error("internal error: the initial value of key '" + flow->name() + "' has no pull");
   }
-  Await(&reply, "the initial value of key '" + flow->name() + "'");
+  Await(&reply, "initial value", flow->name(), "the initial value of key '" + flow->name() + "'");
   locals_.Init(*flow, value);
 }
 
@@ -155,7 +156,7 @@ std::future<KVStoreDist::Reply> KVStoreDist::AskWorkers(const Flow& flow, uint64
 }
 
 void KVStoreDist::AwaitWorkers(const Flow& flow, std::future<Reply>* reply) {
-  Await(reply, "all workers to initialise key '" + flow.name() + "'");
+  Await(reply, "key", flow.name(), "all workers to initialise key '" + flow.name() + "'");
 }
 
 void KVStoreDist::AddKey(uint64_t key, const std::string& name, int64_t n, DType dtype,
@@ -226,7 +227,12 @@ void KVStoreDist::LinkPeers(std::set<NodeId> peers) {
     linked_.insert(peer);
   }
   std::lock_guard<std::mutex> lock(mutex_);
-  if (!watch_.joinable() && !watch_stopped_) watch_ = std::thread([this] { Watch(); });
+  if (!watch_.joinable() && !watch_stopped_) {
+    watch_ = std::thread([this] {
+      NameThisThread("hipress-watch");
+      Watch();
+    });
+  }
 }
 
 void KVStoreDist::OnInitRequest(InitRequest request, uint64_t key) {
@@ -274,7 +280,7 @@ void KVStoreDist::Watch() {
     const std::string sentence = watch.Check(flows, postoffice_.self(), left);
     if (!sentence.empty()) {
       LogWarning(sentence);
-      FailJob(sentence);
+      FailJob(sentence, kTooLate);
     }
     lock.lock();
   }

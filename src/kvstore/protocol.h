@@ -33,6 +33,12 @@ enum ReplyPolicy : uint8_t {
 /// MessageHeader::flags of kReply.
 enum ReplyStatus : uint8_t { kReplyOk = 0, kReplyError = 1 };
 
+/// MessageHeader::flags of kFailure: why the job fails.
+enum FailureCause : uint8_t {
+  kFailed = 0,
+  kTooLate = 1,  ///< a wait for other nodes was too long: all say what they wait for (debug_dumps.h)
+};
+
 /// Payload of kInitKey. The header carries key, elements, dtype, the digest of all nodes' programs
 /// in `config`, and the request id in `iteration`.
 struct InitKeyBody {

@@ -37,6 +37,8 @@ struct ServerContext {
   std::shared_ptr<const UpdateFn> updater;  ///< under the mutex; null: values are sums
   std::atomic<bool> has_updater{false};
   Executor* executor = nullptr;
+  FlightRecorder* recorder = nullptr;
+  uint8_t timeline_node = 0;
 };
 
 class ServerKey : public FlowHost, public std::enable_shared_from_this<ServerKey> {
@@ -64,6 +66,8 @@ class ServerKey : public FlowHost, public std::enable_shared_from_this<ServerKey
 
   // FlowHost
   NodeId Self() const override { return context_->self(); }
+  FlightRecorder* recorder() override { return context_->recorder; }
+  uint8_t timeline_node() const override { return context_->timeline_node; }
   CodecPtr CodecToEncode(const Flow& flow, const Task& task, const Value& sum,
                          bool updated) override;
   void SendValue(const Flow& flow, const Task& task, const Value& value, uint32_t iteration,

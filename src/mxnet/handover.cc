@@ -4,6 +4,7 @@
 
 #include "casync/executor.h"
 #include "common/batch.h"
+#include "common/thread_name.h"
 
 namespace hipress {
 namespace mxnet {
@@ -84,6 +85,7 @@ void Handover::EnterAll(std::unique_lock<std::mutex>* lock) {
 }
 
 void Handover::Watch() {
+  NameThisThread("hipress-mxnet");
   std::unique_lock<std::mutex> lock(mutex_);
   while (!stopped_) {
     if (kept_.empty() || is_entering_) {  // whoever enters wakes us if something is kept then

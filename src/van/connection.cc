@@ -65,7 +65,7 @@ Connection::Connection(asio::io_context& io, UniqueFd fd, std::unique_ptr<Stream
       buffer_(kReadBuffer),
       last_received_(steady_clock::now()),
       staging_(kStagingBytes),
-      last_sent_(last_received_),
+      last_sent_(last_received_.load()),
       may_offer_(options.shared_memory && IsSameHost(fd.get())) {
   CloseInForkedChildren(fd.get());
   socket_.assign(asio::ip::tcp::v4(), fd.Release());
@@ -287,8 +287,8 @@ void Connection::Refuse(const std::string& why) {
 
 void Connection::Tick(SteadyTime now, steady_clock::duration stalled) {
   if (!open_) return;
-  last_received_ += stalled;
-  const auto silence = now - last_received_;
+  last_received_ = last_received_.load() + stalled;
+  const auto silence = Silence(now);
   if (silence > options_.heartbeat_timeout) {
     Close(false, "has been silent for " + SecondsText(silence));
     return;

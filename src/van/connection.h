@@ -66,7 +66,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   void Close(bool graceful, const std::string& reason);
 
   /// Since the last byte from the peer.
-  std::chrono::steady_clock::duration Silence(SteadyTime now) const { return now - last_received_; }
+  std::chrono::steady_clock::duration Silence(SteadyTime now) const { return now - last_received_.load(); }
   /// Whether the peer's kernel has all that was sent, or can no longer be heard.
   bool Delivered(SteadyTime now);
 
@@ -129,7 +129,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   size_t got_ = 0;  ///< of these, here already
   std::shared_ptr<PeerArena> peer_arena_;
   RunningChecksum checksum_;
-  SteadyTime last_received_;
+  std::atomic<SteadyTime> last_received_;  ///< read by those who debug a hang, too
 
   // Sending; the batch belongs to the van's thread
   std::mutex mutex_;

@@ -7,6 +7,7 @@
 #include <unordered_map>
 
 #include "common/log.h"
+#include "common/thread_name.h"
 #include "van/framing.h"
 #include "van/send_queue.h"
 #include "van/socket.h"
@@ -72,7 +73,10 @@ class InProcessCore : public std::enable_shared_from_this<InProcessCore> {
   void Start(NodeId self, VanReceiver* receiver) {
     receiver_ = receiver;
     self_ = self.Packed();
-    thread_ = std::thread([this] { Run(); });
+    thread_ = std::thread([this] {
+      NameThisThread("hipress-van");
+      Run();
+    });
   }
 
   /// Runs `call` on the van's thread. \return false once the thread is at its end

@@ -1,6 +1,7 @@
 #include <cstdlib>
 #include <limits>
 
+#include "common/debug_dumps.h"
 #include "common/log.h"
 #include "van/handshake.h"
 #include "van/postoffice.h"
@@ -123,6 +124,10 @@ JobOptions JobOptions::From(const Values& given) {
   options.wait_timeout =
       std::chrono::seconds(OptionalNumber(text, "HIPRESS_TIMEOUT", 600, 1, kMaxNumber));
   options.num_threads = OptionalNumber(text, "HIPRESS_NUM_THREADS", 0, 0, 256);
+  options.flight_entries = size_t(OptionalNumber(text, "HIPRESS_FLIGHT_RECORDER", 1024, 0, 1 << 20));
+  options.debug_signal = debug_dumps::SignalOf(text("HIPRESS_DEBUG_SIGNAL"));
+  options.timeline = text("HIPRESS_TIMELINE");
+  options.ranks = text("HIPRESS_RANKS");
   options.van.secret = Secret(text);
   options.van.interface = text("DMLC_INTERFACE");
   const std::string tls = text("HIPRESS_TLS");

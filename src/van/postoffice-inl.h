@@ -53,6 +53,10 @@ class Postoffice::Impl final : public VanReceiver {
   NodeId self() const { return NodeId::Unpack(self_); }
   const JobOptions& options() const { return options_; }
   Van& van() { return *van_; }
+  void Describe(JsonWriter* json);  // postoffice_debug.cc
+  BlockingCalls& calls() { return calls_; }
+  std::string Name() const;
+  uint8_t timeline_node() const { return timeline_.node(); }
 
   // VanReceiver
   Buffer OnHeader(NodeId from, const MessageHeader& header) override;
@@ -140,6 +144,7 @@ class Postoffice::Impl final : public VanReceiver {
   std::atomic<bool> any_dead_{false};
   std::atomic<int> untold_{0};  ///< news still on their way out; at the scheduler, all that it says
   std::mutex barrier_mutex_;
+  BlockingCalls calls_;
 
   mutable std::mutex mutex_;  ///< guards all below (roster_ only until member_check_)
   std::condition_variable changed_;
@@ -156,7 +161,8 @@ class Postoffice::Impl final : public VanReceiver {
   std::vector<Event> events_;
   uint32_t released_[kBarrierKinds] = {};
   std::string barrier_failure_, barrier_missing_;
-  TimelineExchange timeline_{[this](NodeId to, Message m) { van_->Send(to, std::move(m)); }};
+  TimelineExchange timeline_{[this](NodeId to, Message m) { van_->Send(to, std::move(m)); },
+                             options_.timeline};
   const pid_t creator_ = getpid();
 
   friend class Postoffice;

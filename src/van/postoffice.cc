@@ -1,5 +1,6 @@
 #include "van/postoffice.h"
 
+#include "common/debug_dumps.h"
 #include "van/postoffice-inl.h"
 
 namespace hipress {
@@ -12,6 +13,7 @@ void Postoffice::Impl::Barrier(uint64_t kind, seconds timeout) {
   std::unique_lock<std::mutex> lock(mutex_);
   const auto deadline = steady_clock::now() + timeout;
   const uint32_t number = released_[kind] + 1;
+  const BlockingCalls::Here here(&calls_, "barrier", NameOfBarrier(kind, number));
   barrier_failure_.clear();
   barrier_missing_.clear();
   ThrowIfBroken(kind);
@@ -26,9 +28,10 @@ void Postoffice::Impl::Barrier(uint64_t kind, seconds timeout) {
   }
   if (released_[kind] >= number) return;
   ThrowIfBroken(kind);
-  throw Error("waited " + std::to_string(timeout.count()) + " s at a barrier for " +
-              (barrier_missing_.empty() ? "the scheduler, which does not answer"
-                                        : barrier_missing_));
+  const std::string late =
+      barrier_missing_.empty() ? "the scheduler, which does not answer" : barrier_missing_;
+  lock.unlock();
+  debug_dumps::GiveUp("waited " + std::to_string(timeout.count()) + " s at a barrier for " + late);
 }
 
 void Postoffice::Impl::Link(NodeId peer) {
@@ -206,5 +209,9 @@ std::vector<NodeId> Postoffice::Dead() const { return impl_->Dead(); }
 std::vector<NodeId> Postoffice::Left() const { return impl_->Left(); }
 std::string Postoffice::WaitForEnd() { return impl_->WaitForEnd(); }
 const VanCounters& Postoffice::counters() const { return impl_->van().counters(); }
+void Postoffice::Describe(JsonWriter* json) { impl_->Describe(json); }
+BlockingCalls& Postoffice::calls() { return impl_->calls(); }
+std::string Postoffice::Name() const { return impl_->Name(); }
+uint8_t Postoffice::timeline_node() const { return impl_->timeline_node(); }
 
 }  // namespace hipress

@@ -16,6 +16,7 @@
 #include <string>
 #include <vector>
 
+#include "common/blocking_calls.h"
 #include "van/van.h"
 
 namespace hipress {
@@ -33,6 +34,10 @@ struct JobOptions {
   std::string node_host;          ///< DMLC_NODE_HOST: address to listen on; empty: derive it
   std::chrono::seconds start_timeout{120};  ///< for all nodes to appear (HIPRESS_START_TIMEOUT)
   std::chrono::seconds wait_timeout{600};   ///< for any later wait for other nodes (HIPRESS_TIMEOUT)
+  size_t flight_entries = 1024;  ///< events that each thread remembers (HIPRESS_FLIGHT_RECORDER); 0: none
+  int debug_signal = 0;  ///< on which it is dumped (HIPRESS_DEBUG_SIGNAL); 0: none
+  std::string timeline;  ///< file that a scheduler writes (HIPRESS_TIMELINE)
+  std::string ranks;  ///< what users call workers 0, 1, ...: "1,3" (HIPRESS_RANKS); empty: the same
   int num_threads = 0;  ///< of the executor (HIPRESS_NUM_THREADS); 0: as many as the cores, at most 4
   VanOptions van;                 ///< secret: HIPRESS_SECRET; interface: DMLC_INTERFACE; tls: HIPRESS_TLS
 
@@ -98,6 +103,13 @@ class Postoffice {
   /// \return empty if all left in peace, else the sentence about the first death.
   std::string WaitForEnd();
   const VanCounters& counters() const;
+  /// What it waits for, and what it knows of the others, as parts of an object (common/debug_dumps.h).
+  void Describe(JsonWriter* json);
+  BlockingCalls& calls();
+  /// "worker 0", or "a worker" while it has no rank.
+  std::string Name() const;
+  /// What timeline::Record is to call it.
+  uint8_t timeline_node() const;
 
  private:
   class Impl;

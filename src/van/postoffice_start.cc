@@ -4,6 +4,7 @@
  */
 #include <algorithm>
 
+#include "common/debug_dumps.h"
 #include "common/log.h"
 #include "van/postoffice-inl.h"
 
@@ -22,6 +23,7 @@ void Postoffice::Impl::ThrowIfStartFailed() {
 template <typename Predicate>
 void Postoffice::Impl::AwaitStart(std::unique_lock<std::mutex>* lock, SteadyTime deadline,
                                   Predicate done) {
+  const BlockingCalls::Here here(&calls_, "start", "");
   const auto over = [&] {
     return done() || !start_failure_.empty() || !deaths_.empty() || stopping_;
   };
@@ -31,10 +33,11 @@ void Postoffice::Impl::AwaitStart(std::unique_lock<std::mutex>* lock, SteadyTime
   }
   if (done()) return;
   ThrowIfStartFailed();
-  throw Error("waited " + std::to_string(options_.start_timeout.count()) + " s for " +
-              (barrier_missing_.empty()
-                   ? "the scheduler at " + root_address_ + ", which does not answer"
-                   : barrier_missing_));
+  const std::string late = barrier_missing_.empty()
+                               ? "the scheduler at " + root_address_ + ", which does not answer"
+                               : barrier_missing_;
+  lock->unlock();
+  debug_dumps::GiveUp("waited " + std::to_string(options_.start_timeout.count()) + " s for " + late);
 }
 
 void Postoffice::Impl::Start(PostofficeReceiver* receiver) {
@@ -64,8 +67,12 @@ void Postoffice::Impl::StartScheduler(SteadyTime deadline) {
            state_->phase() == SchedulerState::Phase::kFailed || stopping_;
   };
   if (!changed_.wait_until(lock, deadline, settled)) {
-    state_->GiveUp("waited " + std::to_string(options_.start_timeout.count()) + " s for " +
-                   state_->Missing());
+    const std::string why = "waited " + std::to_string(options_.start_timeout.count()) + " s for " +
+                            state_->Missing();
+    lock.unlock();
+    debug_dumps::Request(why);
+    lock.lock();
+    state_->GiveUp(why);
   }
   if (stopping_) throw Error("the scheduler is being stopped");
   if (state_->phase() == SchedulerState::Phase::kFailed) throw Error(state_->failure());

@@ -13,6 +13,7 @@
 #include <string>
 #include <vector>
 
+#include "common/json.h"
 #include "van/roster.h"
 
 namespace hipress {
@@ -45,8 +46,13 @@ class SchedulerState {
   /// Whom the start still waits for: "2 of 4 workers and 1 of 2 servers".
   std::string Missing() const;
 
+  /// Who is missing at the start and at barriers, as parts of an object.
+  void Describe(JsonWriter* json) const;
+
   Phase phase() const { return phase_; }
   const std::string& failure() const { return failure_; }
+  /// Members of the job that have neither died nor left.
+  std::set<NodeId> Living() const;
   bool Knows(NodeId node) const { return addresses_.count(node) != 0; }
   /// Whether a node is a member of the job that has neither died nor left.
   bool Lives(NodeId node) const {

@@ -3,7 +3,6 @@
 #include <asio/post.hpp>
 #include <asio/steady_timer.hpp>
 
-#include <pthread.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -12,6 +11,7 @@
 #include <unordered_map>
 
 #include "common/log.h"
+#include "common/thread_name.h"
 #include "van/acceptor.h"
 #include "van/connection.h"
 #include "van/tls.h"
@@ -58,7 +58,7 @@ class TcpCore final : public ConnectionOwner {
     last_tick_ = steady_clock::now();
     Tick();
     thread_ = std::thread([this] {
-      pthread_setname_np(pthread_self(), "hipress-van");
+      NameThisThread("hipress-van");
       io_.run();
     });
     return where;

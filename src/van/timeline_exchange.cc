@@ -1,7 +1,6 @@
 #include "van/timeline_exchange.h"
 
 #include <algorithm>
-#include <cstdlib>
 #include <cstring>
 
 #include "common/file.h"
@@ -64,7 +63,7 @@ void TimelineExchange::AtNode(const Message& message) {
 void TimelineExchange::Ship() {
   // Without an answer nobody is there to write it down.
   if (!timeline::kOn || clock_.round_trip == INT64_MAX) return;
-  const std::string all = timeline::Take();
+  const std::string all = timeline::Take(node_);
   for (size_t at = 0; at < all.size(); at += kPieceBytes) {
     const size_t size = std::min(kPieceBytes, all.size() - at);
     Message piece = Make(at + size == all.size() ? kLastPiece : kPiece, all.data() + at, size);
@@ -100,15 +99,12 @@ bool TimelineExchange::Lacks(int nodes) const {
 
 void TimelineExchange::Write() {
   if (!timeline::kOn || complete_.empty()) return;
-  const char* path = std::getenv("HIPRESS_TIMELINE");
-  const std::string why = path == nullptr ? "" : ReplaceFile(path, file_.ToJson());
-  if (path == nullptr || !why.empty()) {
-    LogWarning("the timeline could not be written to '" + std::string(path ? path : "") + "': " +
-               why);
-    return;
+  const std::string why = ReplaceFile(path_, file_.ToJson());
+  if (!why.empty()) {
+    return LogWarning("the timeline could not be written to '" + path_ + "': " + why);
   }
   LogInfo("timeline of " + std::to_string(complete_.size()) + " nodes, " +
-          std::to_string(file_.num_events()) + " events, in " + path);
+          std::to_string(file_.num_events()) + " events, in " + path_);
 }
 
 }  // namespace hipress

@@ -14,6 +14,7 @@
 #include <set>
 #include <string>
 
+#include "common/timeline.h"
 #include "common/timeline_file.h"
 #include "van/message.h"
 
@@ -22,7 +23,11 @@ namespace hipress {
 class TimelineExchange {
  public:
   using Send = std::function<void(NodeId to, Message message)>;
-  explicit TimelineExchange(Send send) : send_(std::move(send)) {}
+  /// \param path of the file that a scheduler writes
+  TimelineExchange(Send send, std::string path) : send_(std::move(send)), path_(std::move(path)) {}
+
+  /// What timeline::Record is to call this node.
+  uint8_t node() const { return node_; }
 
   // ---- A node ----
   /// Asks for the time, some times in a row; the answers come to AtNode. Does nothing if this
@@ -45,6 +50,8 @@ class TimelineExchange {
   void Ask();
 
   const Send send_;
+  const std::string path_;
+  const uint8_t node_ = timeline::NewNode();
   int asked_ = 0;
   ClockOffset clock_{0, INT64_MAX};  // a node's best
   std::map<NodeId, std::string> arriving_;

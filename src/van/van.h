@@ -99,7 +99,7 @@ class Van {
   /// unless that was so long that peers may have taken this node for dead. On the van's thread.
   virtual std::string HeldUp() const { return ""; }
   /// Seconds since a connected peer's last byte was read, and a peer is heard from at least once in a
-  /// heartbeat interval; nothing if it is not connected, or this van keeps no time. On the van's thread.
+  /// heartbeat interval; nothing if it is not connected, or this van keeps no time.
   virtual std::optional<std::chrono::steady_clock::duration> Silence(NodeId peer) const { return {}; }
   virtual const VanCounters& counters() const = 0;
   /// Says goodbye, flushes what is queued (bounded by `linger`), closes, joins the thread. Idempotent.

@@ -116,6 +116,12 @@ TEST(Flow, AnOptimizerSeesTheWholeShardOncePerIteration) {
   }
 }
 
+std::string Described(const Flow& flow) {
+  JsonWriter json;
+  flow.Describe(&json);
+  return json.text();
+}
+
 TEST(Flow, FailureEndsEverythingWithItsSentence) {
   Cluster cluster(1000, 3, 2);
   Calls calls;
@@ -128,6 +134,14 @@ TEST(Flow, FailureEndsEverythingWithItsSentence) {
   const Flow::Wait wait = cluster.flow(Server(0)).WaitingFor();
   EXPECT_EQ(wait.peers, std::vector<NodeId>{Worker(1)});
   EXPECT_EQ(wait.iteration, 1u);
+  const std::string server = Described(cluster.flow(Server(0)));
+  EXPECT_NE(server.find("\"waits_for\":[{\"node\":\"worker 1\",\"messages\":3,"), std::string::npos)
+      << server;
+  EXPECT_EQ(server.find("worker 0"), std::string::npos) << server;
+  const std::string worker = Described(cluster.flow(Worker(0)));
+  EXPECT_NE(worker.find("\"pushed\":1,\"iterations\":[{\"iteration\":1,"), std::string::npos) << worker;
+  EXPECT_NE(worker.find("\"pulled\":true"), std::string::npos) << worker;
+  EXPECT_EQ(Described(cluster.flow(Worker(1))).find("iterations"), std::string::npos);
   cluster.flow(Worker(0)).Fail("worker 1 died");
   ASSERT_TRUE(calls.Wait());
   EXPECT_EQ(calls.error(), "worker 1 died");

@@ -1,4 +1,5 @@
 // What a job is told in texts: the environment's variables, and the scheduler's roster.
+#include <csignal>
 #include <cstdlib>
 #include <map>
 
@@ -58,6 +59,8 @@ TEST(JobOptions, TheEnvironmentIsCheckedVariableByVariable) {
   EXPECT_EQ(options.role, Role::kWorker);
   EXPECT_EQ(options.root_uri, "10.0.0.1");
   EXPECT_EQ(options.root_port, 9091);
+  EXPECT_EQ(options.flight_entries, 1024u);
+  EXPECT_EQ(options.debug_signal, SIGUSR1);
   EXPECT_EQ(options.num_workers, 4);
   EXPECT_EQ(options.num_servers, 2);
   EXPECT_EQ(options.wanted_rank, 3);
@@ -92,8 +95,21 @@ TEST(JobOptions, TheEnvironmentIsCheckedVariableByVariable) {
            {"HIPRESS_TIMEOUT", "60s", "HIPRESS_TIMEOUT is '60s', but must be a whole number from 1 to"},
            {"HIPRESS_TIMEOUT", "0", "HIPRESS_TIMEOUT is '0'"},
            {"HIPRESS_NUM_THREADS", "four", "HIPRESS_NUM_THREADS is 'four'"},
+           {"HIPRESS_FLIGHT_RECORDER", "all", "HIPRESS_FLIGHT_RECORDER is 'all'"},
+           {"HIPRESS_DEBUG_SIGNAL", "SIGKILL", "HIPRESS_DEBUG_SIGNAL is 'SIGKILL', but must be USR1,"},
            {"HIPRESS_HEARTBEAT_INTERVAL_MS", "6001", "must be at least twice"}}) {
     EXPECT_HAS(error_with(c.name, c.value), c.error);
+  }
+  for (const auto& [text, number] : std::vector<std::pair<const char*, int>>{
+           {"none", 0}, {"0", 0}, {"USR2", SIGUSR2}, {"SIGUSR2", SIGUSR2}, {"12", SIGUSR2}}) {
+    EXPECT_EQ(JobOptions::From({{"HIPRESS_DEBUG_SIGNAL", text},
+                                {"DMLC_ROLE", "scheduler"},
+                                {"DMLC_PS_ROOT_URI", "127.0.0.1"},
+                                {"DMLC_PS_ROOT_PORT", "0"},
+                                {"DMLC_NUM_WORKER", "1"},
+                                {"DMLC_NUM_SERVER", "0"},
+                                {"HIPRESS_SECRET", kSecret}}).debug_signal,
+              number);
   }
   // Only who says so in so many words goes without, and a short one is no permission.
   setenv("HIPRESS_ALLOW_NO_SECRET", "1", 1);

@@ -1,4 +1,4 @@
-"""A profile or timeline with any one value damaged is refused in a sentence, or still read."""
+"""A profile, timeline or dump with any one value damaged is refused in a sentence, or is read."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import json
 
 import pytest
 
-from hipress import report
+from hipress import debug, debug_report, report
 from hipress.secopa import profiles, sosp21
 
 CURVE = {"w": 1e-9, "b": 1e-5, "o": 1e-5}
@@ -26,6 +26,25 @@ TIMELINE = {
          "args": {"node": "worker 0", "key": "w", "iteration": 1, "bytes": 4, "elements": 1}},
     ],
     "otherData": {"recorded": True, "clocks": {"worker 0": {"round_trip_us": 1.0}}},
+}  # fmt: skip
+COUNTS = [{"node": "worker 1", "messages": 1, "first_hand": True}]
+DUMP = {
+    "format": debug.FORMAT, "version": debug.VERSION, "reason": "x", "time": 1e9, "host": "h",
+    "pid": 1, "process_nodes": 1, "node": "worker 0", "workers": 2, "servers": 1, "ranks": "1,3",
+    "job": "127.0.0.1:9", "started": True, "failure": "f", "left": ["worker 2"],
+    "dead": [{"node": "worker 1", "what": "w"}], "links": [{"node": "worker 1", "silent": 0.5}],
+    "calls": [{"kind": "barrier", "about": "workers 1", "seconds": 1.0}],
+    "scheduler": {"missing": "", "barriers": [{"about": "workers 1", "missing": ["worker 1"]}]},
+    "keys": [{
+        "key": 1, "name": "w", "channel": 0, "pushes": True, "pushed": 2, "locked": False,
+        "iterations": [{
+            "iteration": 2, "seconds": 1.0, "pushed": True, "queued": False, "waits_for": COUNTS,
+            "arriving_from": COUNTS, "sending_to": COUNTS,
+            "running": [{"op": "encode", "partition": 1}],
+        }],
+    }],
+    "fetches": [{"key": 1, "iteration": 2, "seconds": 1.0, "from": ["server 0"]}],
+    "events": [[1e9, 1, 2, 0, "send", "done", "worker 1"]],
 }  # fmt: skip
 DAMAGE = [None, "x", [], {}, -1, 1e400, float("nan"), [[1]], True]
 
@@ -86,3 +105,18 @@ def test_a_damaged_timeline(tmp_path):
             refused += 1
             assert str(file) in str(error), (path, damage)
     assert refused > 50
+
+
+def test_a_damaged_dump(tmp_path, capsys):
+    file = tmp_path / "dump.json"
+    refused = 0
+    for path, damage, copied in [((), None, DUMP), *damaged(DUMP)]:
+        file.write_text(json.dumps(copied))
+        try:
+            for nodes in debug.latest_jobs([debug.load(file)]):
+                debug_report.show(nodes, 1e9 + 5, 5, 5)
+        except debug.DebugError as error:
+            refused += 1
+            assert path and str(file) in str(error), (path, damage)
+            assert len(str(error).splitlines()) == 1
+    assert refused > 200

@@ -26,6 +26,8 @@ from hipress._lib import check_call, lib, string_pairs
 from hipress.member import Member
 from hipress.operations import HipressError
 
+_timelines: set[str] = set()
+"""Files that this process's schedulers are to write."""
 _LINGER = 2.0
 """Seconds that a process which ends keeps its scheduler for ranks that end later; 30 if there is a
 timeline to be written."""
@@ -73,10 +75,11 @@ def join(group: dist.ProcessGroup, name: str, timeout: float) -> Member:
         "DMLC_INTERFACE": _interface(),
         "HIPRESS_TIMEOUT": seconds,
         "HIPRESS_START_TIMEOUT": seconds,
+        "HIPRESS_RANKS": ",".join(map(str, dist.get_process_group_ranks(group))),
     }
     rank = dist.get_rank(group)
     if rank == 0:
-        _start_scheduler(store, common)
+        _start_scheduler(store, {**common, "HIPRESS_TIMELINE": _timeline(group, name)})
     found = json.loads(store.get("scheduler"))
     if "error" in found:
         raise HipressError(f"rank {dist.get_process_group_ranks(group)[0]}: {found['error']}")
@@ -97,6 +100,18 @@ def _start_scheduler(store: dist.Store, common: Mapping[str, object]) -> None:
         store.set("scheduler", json.dumps({"error": str(error)}))
         raise
     store.set("scheduler", json.dumps({"address": scheduler.address, "secret": fresh}))
+
+
+def _timeline(group: dist.ProcessGroup, name: str) -> str:
+    """The file for the timeline of a group's job: what HIPRESS_TIMELINE names is the first one's of
+    all ranks; others have a part of their name in theirs."""
+    path = os.environ.get("HIPRESS_TIMELINE", "")
+    everybody = dist.get_world_size(group) == dist.get_world_size()
+    if path and (not everybody or path in _timelines):
+        stem, suffix = os.path.splitext(path)
+        path = f"{stem}-{name[:8]}{suffix}"
+    _timelines.add(path)
+    return path
 
 
 def _interface() -> str:

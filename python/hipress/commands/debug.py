@@ -1,0 +1,48 @@
+"""`hipress debug`: who waits for whom in a job that hangs."""
+
+import time
+from pathlib import Path
+from typing import Annotated, Optional
+
+import typer
+
+from hipress.commands import fail
+
+_Paths = Optional[list[Path]]  # noqa: UP045 (Python 3.9)
+
+
+def command(
+    places: Annotated[
+        _Paths,
+        typer.Argument(
+            metavar="[FOLDER|FILE]...",
+            help="dumps of all nodes (default: HIPRESS_DEBUG_DIR, or the folder of this user's)",
+            show_default=False,
+        ),
+    ] = None,
+    now: Annotated[
+        bool, typer.Option("--now", help="ask your processes on this machine for dumps first")
+    ] = False,
+    rows: Annotated[int, typer.Option("--rows", min=1, help="waits to list")] = 20,
+    events: Annotated[
+        int, typer.Option("--events", min=0, help="last events of each node to list")
+    ] = 0,
+) -> None:
+    """Say who waits for whom in a job that hangs."""
+    from hipress import debug, debug_now
+    from hipress.debug_report import show
+
+    try:
+        answered: list = []
+        if now:
+            answered, sentences = debug_now.ask()
+            for sentence in sentences:
+                typer.echo(f"hipress: {sentence}", err=True)
+            if not answered and not places:
+                fail("no process has answered")
+        given = debug.load_all(places or [debug.default_folder()]) if places or not now else []
+        jobs = debug.latest_jobs([*given, *answered])
+    except debug.DebugError as error:
+        fail(error)
+    for nodes in jobs:
+        show(nodes, time.time(), rows, events)

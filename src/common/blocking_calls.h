@@ -1,0 +1,67 @@
+/*!
+ * \file blocking_calls.h
+ * \brief Calls that wait for other nodes, for as long as they do: what a node does if it hangs outside of
+ *        its gradients.
+ */
+#ifndef HIPRESS_COMMON_BLOCKING_CALLS_H_
+#define HIPRESS_COMMON_BLOCKING_CALLS_H_
+
+#include <chrono>
+#include <list>
+#include <mutex>
+#include <string>
+#include <utility>
+
+#include "common/json.h"
+#include "common/lock_for.h"
+
+namespace hipress {
+
+class BlockingCalls {
+  struct Call {
+    const char* kind;
+    std::string about;
+    std::chrono::steady_clock::time_point since;
+  };
+
+ public:
+  /// Lasts as long as the call. All calls of one kind that are about the same belong together.
+  class Here {
+   public:
+    Here(BlockingCalls* calls, const char* kind, std::string about) : calls_(calls) {
+      std::lock_guard<std::mutex> lock(calls_->mutex_);
+      calls_->calls_.push_front({kind, std::move(about), std::chrono::steady_clock::now()});
+      call_ = calls_->calls_.begin();
+    }
+    ~Here() {
+      std::lock_guard<std::mutex> lock(calls_->mutex_);
+      calls_->calls_.erase(call_);
+    }
+    Here(const Here&) = delete;
+    Here& operator=(const Here&) = delete;
+
+   private:
+    BlockingCalls* const calls_;
+    std::list<Call>::iterator call_;
+  };
+
+  /// As a JSON array of {"kind", "about", "seconds"}.
+  void Describe(JsonWriter* json) {
+    json->Array();
+    const auto lock = LockFor(&mutex_);
+    for (const Call& call : calls_) {
+      const std::chrono::duration<double> lasts = std::chrono::steady_clock::now() - call.since;
+      json->Object().Name("kind").Text(call.kind).Name("about").Text(call.about);
+      json->Name("seconds").Seconds(lasts.count()).EndObject();
+    }
+    json->EndArray();
+  }
+
+ private:
+  std::mutex mutex_;
+  std::list<Call> calls_;
+};
+
+}  // namespace hipress
+
+#endif  // HIPRESS_COMMON_BLOCKING_CALLS_H_

@@ -1,0 +1,50 @@
+/*!
+ * \file debug_dumps.h
+ * \brief Files that tell what the nodes of this process are doing, for `hipress debug`.
+ *
+ * They are written when a wait for other nodes takes too long, and on a signal (SIGUSR1). One thread of
+ * the process, hipress-debug, writes them. A program's own handler of the signal is called as before; a
+ * forked child writes nothing.
+ *
+ * A file is a JSON object of what Begin writes and what the node itself adds (docs/debugging.md).
+ */
+#ifndef HIPRESS_COMMON_DEBUG_DUMPS_H_
+#define HIPRESS_COMMON_DEBUG_DUMPS_H_
+
+#include <functional>
+#include <string>
+
+#include "common/json.h"
+
+namespace hipress {
+namespace debug_dumps {
+
+/// A node, while it can be asked.
+struct Node {
+  std::function<std::string()> name;            ///< "worker 0"
+  std::function<void(JsonWriter* json)> describe;  ///< adds its part to an object
+};
+
+/// The number of a signal: SIGUSR1 for "", 0 for "none", else of a name (USR2, SIGUSR2) or number.
+/// \throw Error that names HIPRESS_DEBUG_SIGNAL
+int SignalOf(const std::string& text);
+
+/// From now on the node is dumped, on that signal, too, if it is not 0.
+/// \return for Remove
+int Add(Node node, int signal);
+/// Waits until what has been asked for is written. Not under a lock that `describe` takes.
+void Remove(int number);
+
+/// Dumps all nodes of this process as they are now; the files are written a little later.
+/// \param reason in one sentence. Not under a lock that `describe` takes
+void Request(const std::string& reason);
+/// Does that, and throws an Error of the same sentence.
+[[noreturn]] void GiveUp(const std::string& sentence);
+
+/// Begins an object with what is the same for all nodes of this process.
+void Begin(JsonWriter* json, const std::string& reason);
+
+}  // namespace debug_dumps
+}  // namespace hipress
+
+#endif  // HIPRESS_COMMON_DEBUG_DUMPS_H_

@@ -1,0 +1,28 @@
+/*!
+ * \file lock_for.h
+ * \brief Locks for those who must not wait for ever, as they look for who does.
+ */
+#ifndef HIPRESS_COMMON_LOCK_FOR_H_
+#define HIPRESS_COMMON_LOCK_FOR_H_
+
+#include <chrono>
+#include <mutex>
+#include <thread>
+
+namespace hipress {
+
+/// Locks `mutex`; owns nothing if somebody else holds it all this time.
+inline std::unique_lock<std::mutex> LockFor(
+    std::mutex* mutex, std::chrono::milliseconds patience = std::chrono::milliseconds(500)) {
+  const auto until = std::chrono::steady_clock::now() + patience;
+  std::unique_lock<std::mutex> lock(*mutex, std::try_to_lock);
+  while (!lock && std::chrono::steady_clock::now() < until) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    static_cast<void>(lock.try_lock());
+  }
+  return lock;
+}
+
+}  // namespace hipress
+
+#endif  // HIPRESS_COMMON_LOCK_FOR_H_

@@ -1,0 +1,284 @@
+"""A hang can be debugged: dumps on a signal and after a timeout, and `hipress debug` reads them."""
+
+from __future__ import annotations
+
+import json
+import re
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from cluster import Cluster, base_environment, run_cluster
+
+WORKER = """
+import os, time
+import numpy as np
+from hipress.node import HipressError, Node
+
+node = Node()
+node.set_gradient_compression({"type": "tbq", "threshold": 0.5, "min_size": 0})
+names = [f"layer{k}.weight" for k in range(3)]
+for key, name in enumerate(names):
+    node.init_array(key, np.zeros(100_000, np.float32), name)
+gradient = np.ones(100_000, np.float32)
+for _ in range(2):
+    for key in range(3):
+        node.pushpull(key, gradient.copy()).wait(30)
+late = node.rank == int(os.environ["LATE"])
+if late:
+    node.pushpull(0, gradient.copy())  # and none of the other keys
+print("ready", flush=True)
+if late:
+    time.sleep(200)
+try:
+    for pending in [node.pushpull(key, gradient.copy()) for key in range(3)]:
+        pending.wait(100)
+except HipressError as error:
+    print(f"failed: {error}", flush=True)
+    time.sleep(1.0)
+    node.abort()
+"""
+
+
+def hipress(*arguments: object, env: dict | None = None) -> subprocess.CompletedProcess:
+    return subprocess.run(
+        [sys.executable, "-m", "hipress", *map(str, arguments)],
+        env=base_environment(env),
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+
+
+def wait_for_dumps(folder: Path, count: int, timeout: float = 20) -> list[Path]:
+    deadline = time.monotonic() + timeout
+    while True:
+        found = sorted(folder.glob("*.json")) if folder.is_dir() else []
+        if len(found) >= count:
+            return found
+        assert time.monotonic() < deadline, f"only {found} after {timeout} s"
+        time.sleep(0.05)
+
+
+def hanging(folder: Path, servers: int, late: int, **env: str) -> Cluster:
+    """A job of three workers, one of which does not push two of three keys."""
+    topology = {} if servers else {"HIPRESS_TOPOLOGY": "ring"}
+    variables = {"HIPRESS_DEBUG_DIR": str(folder), "LATE": str(late), **topology, **env}
+    cluster = Cluster(WORKER, workers=3, servers=servers, env=variables)
+    for rank in range(3):
+        cluster.wait_for(f"worker {rank}", "ready")
+    time.sleep(0.5)
+    return cluster
+
+
+@pytest.mark.parametrize("servers", [0, 1])
+def test_a_signal_makes_dumps_and_the_late_worker_is_named(servers, tmp_path):
+    folder = tmp_path / "dumps"
+    with hanging(folder, servers, late=1) as cluster:
+        for name in cluster.processes:
+            cluster.signal(name, signal.SIGUSR1)
+        nodes = 4 + servers
+        wait_for_dumps(folder, nodes)
+        assert len(cluster.running()) == nodes
+        assert folder.stat().st_mode & 0o777 == 0o700
+        cluster.wait_for("worker 0", "what it waits for is in")
+        done = hipress("debug", folder)
+    assert done.returncode == 0, done.stderr
+    first, second, *_ = done.stdout.splitlines()
+    assert f"3 workers{' and 1 server' if servers else ''}; {nodes} dumps" in first
+    iteration = 3 if servers else 4  # without servers the first one sums the initial value
+    waiting = "worker 0 and worker 2" if not servers else "server 0, worker 0 and worker 2"
+    said = (
+        f"worker 1 has not pushed iteration {iteration} of 'layer[12].weight' and of 1 more key; "
+        f"{waiting} wait for it"
+    )
+    assert re.fullmatch(said, second), second
+    assert re.search(r"layer2.weight +\d .*worker 1 has not pushed", done.stdout)
+    assert "layer0.weight" not in done.stdout.split("nodes")[0]
+
+
+def test_a_timeout_makes_dumps_of_all_nodes(tmp_path):
+    folder = tmp_path / "dumps"
+    with hanging(folder, 0, late=2, HIPRESS_TIMEOUT="3") as cluster:
+        cluster.wait_for("worker 0", "failed: waited 3 s for worker 2 to push", 30)
+        wait_for_dumps(folder, 3)
+        done = hipress("debug", folder, "--events", 5)
+    assert done.returncode == 0, done.stderr
+    said = "worker 2 has not pushed iteration 4 of 'layer[12].weight' and of 1 more key"
+    assert re.search(said, done.stdout), done.stdout
+    assert "of the scheduler there is no dump" in done.stdout
+    assert "last events of worker 2" in done.stdout and "receive done (worker" in done.stdout
+
+
+def test_asking_now(tmp_path):
+    folder = tmp_path / "dumps"
+    with hanging(folder, 0, late=0) as cluster:
+        done = hipress("debug", "--now")
+        assert done.returncode == 0, done.stderr
+        assert len(cluster.running()) == 4
+    assert "worker 0 has not pushed" in done.stdout, done.stdout
+
+
+def threads(pid: int) -> set[str]:
+    return {path.read_text().strip() for path in Path(f"/proc/{pid}/task").glob("*/comm")}
+
+
+def test_threads_have_names(tmp_path):
+    with hanging(tmp_path, 0, late=1, HIPRESS_NUM_THREADS="2") as cluster:
+        found = threads(cluster.processes["worker 0"].pid)
+        assert {f"hipress-{x}" for x in ("van", "cpu-0", "cpu-1", "watch", "debug")} <= found
+        assert {"hipress-van", "hipress-debug"} <= threads(cluster.processes["scheduler"].pid)
+
+
+CALLS = """
+import os, time
+import numpy as np
+from hipress.node import Node
+
+node = Node()
+node.init_array(0, np.zeros(10, np.float32), "first")
+print("ready", flush=True)
+if node.rank == 1:
+    time.sleep(200)
+out = np.zeros(10, np.float32)
+if os.environ["CALL"] == "barrier":
+    node.barrier()
+elif os.environ["CALL"] == "pull":
+    node.push(0, out.copy()).wait(30)
+    pulls = [node.pull(0, out) for _ in range(2)]  # the second one fetches
+    time.sleep(200)
+else:
+    node.init_array(1, np.zeros(10, np.float32), "second")
+"""
+
+
+@pytest.mark.parametrize(
+    ("call", "what"),
+    [("barrier", "has not come to the barrier of workers 1"),
+     ("init", "has not begun to initialise key 'second'")],
+)  # fmt: skip
+@pytest.mark.parametrize("servers", [0, 1])
+def test_who_does_not_make_a_call_is_named(call, what, servers, tmp_path):
+    env = {"HIPRESS_DEBUG_DIR": str(tmp_path), "CALL": call}
+    with Cluster(CALLS, workers=3, servers=servers, env=env) as cluster:
+        for rank in range(3):
+            cluster.wait_for(f"worker {rank}", "ready")
+        time.sleep(0.5)
+        for name in cluster.processes:
+            cluster.signal(name, signal.SIGUSR1)
+        wait_for_dumps(tmp_path, 4 + servers)
+        done = hipress("debug", tmp_path)
+    assert f"worker 1 {what}; worker 0 and worker 2 wait for it" in done.stdout, done.stdout
+
+
+def test_a_pull_that_servers_do_not_answer(tmp_path):
+    env = {"HIPRESS_DEBUG_DIR": str(tmp_path), "CALL": "pull"}
+    with Cluster(CALLS, workers=2, servers=1, env=env) as cluster:
+        for rank in range(2):
+            cluster.wait_for(f"worker {rank}", "ready")
+        time.sleep(0.5)
+        for name in cluster.processes:
+            cluster.signal(name, signal.SIGUSR1)
+        wait_for_dumps(tmp_path, 4)
+        done = hipress("debug", tmp_path)
+    said = "worker 1 has not pushed iteration 1 of 'first'; server 0 and worker 0 wait for it"
+    assert done.stdout.splitlines()[1] == said, done.stdout
+    assert "a pull of first" in done.stdout
+
+
+def test_who_is_missing_at_the_start_is_named(tmp_path):
+    env = {"HIPRESS_DEBUG_DIR": str(tmp_path), "DMLC_NUM_WORKER": "3", "CALL": "barrier"}
+    with Cluster(CALLS, workers=2, servers=0, env=env) as cluster:
+        for name in cluster.processes:
+            deadline = time.monotonic() + 30
+            while "hipress-debug" not in threads(cluster.processes[name].pid):
+                assert time.monotonic() < deadline
+                time.sleep(0.05)
+        time.sleep(1.0)  # until they have registered
+        for name in cluster.processes:
+            cluster.signal(name, signal.SIGUSR1)
+        wait_for_dumps(tmp_path, 3)
+        done = hipress("debug", tmp_path)
+    second = done.stdout.splitlines()[1]
+    assert second == "the job has not started: it waits for 1 of 3 workers (rank 2)", done.stdout
+    assert "a worker (process " in done.stdout
+
+
+HANDLERS = """
+import os, signal, sys, time
+import numpy as np
+from hipress.node import Node
+
+heard = []
+signal.signal(signal.SIGUSR1, lambda *_: heard.append("mine"))
+node = Node()
+node.init_array(0, np.zeros(10, np.float32), "w")
+node.pushpull(0, np.ones(10, np.float32)).wait(30)
+os.kill(os.getpid(), signal.SIGUSR1)
+time.sleep(1.0)
+files = os.listdir(os.environ["HIPRESS_DEBUG_DIR"])
+assert heard == ["mine"] and len(files) == 1, (heard, files)
+child = os.fork()
+if child == 0:
+    before = os.path.getmtime(os.path.join(os.environ["HIPRESS_DEBUG_DIR"], files[0]))
+    os.kill(os.getpid(), signal.SIGUSR1)
+    time.sleep(0.5)
+    after = os.path.getmtime(os.path.join(os.environ["HIPRESS_DEBUG_DIR"], files[0]))
+    same = os.listdir(os.environ["HIPRESS_DEBUG_DIR"]) == files and before == after
+    os._exit(0 if heard == ["mine", "mine"] and same else 7)
+assert os.waitpid(child, 0)[1] == 0
+asked = node.debug()
+assert asked["node"] == "worker 0" and asked["keys"][0]["name"] == "w", asked
+assert asked["events"], asked
+print("kept", flush=True)
+"""
+
+
+def test_a_programs_own_handler_is_called_and_a_forked_child_dumps_nothing(tmp_path):
+    results = run_cluster(HANDLERS, 1, 1, env={"HIPRESS_DEBUG_DIR": str(tmp_path)})
+    assert "kept" in results[-1].output
+
+
+SETTINGS = """
+import os, signal
+from hipress.node import Node
+
+node = Node()
+assert node.debug()["events"] == []
+os.kill(os.getpid(), signal.SIGUSR1)
+"""
+
+
+def test_without_a_signal_it_keeps_its_meaning(tmp_path):
+    env = {"HIPRESS_DEBUG_SIGNAL": "none", "HIPRESS_FLIGHT_RECORDER": "0"}
+    env["HIPRESS_DEBUG_DIR"] = str(tmp_path)
+    results = run_cluster(SETTINGS, 1, 0, env=env, check=False)
+    assert results[-1].returncode == -signal.SIGUSR1
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_wrong_signal_is_one_sentence():
+    results = run_cluster(SETTINGS, 1, 0, env={"HIPRESS_DEBUG_SIGNAL": "KILL"}, check=False)
+    assert "HIPRESS_DEBUG_SIGNAL is 'KILL', but must be" in results[0].output
+
+
+def test_a_folder_that_others_can_write_to_is_refused(tmp_path):
+    tmp_path.chmod(0o777)
+    program = SETTINGS.replace("os.kill", "import time; os.kill") + "time.sleep(0.5)\n"
+    env = {"HIPRESS_DEBUG_DIR": str(tmp_path), "HIPRESS_FLIGHT_RECORDER": "0"}
+    results = run_cluster(program, 1, 0, env=env)
+    assert "it can be written by other users; HIPRESS_DEBUG_DIR names another" in results[-1].output
+    assert not list(tmp_path.iterdir())
+
+
+def test_no_dump_is_one_sentence(tmp_path):
+    done = hipress("debug", env={"HIPRESS_DEBUG_DIR": str(tmp_path)})
+    assert done.returncode == 1 and "there is no dump in" in done.stderr
+    (tmp_path / "x.json").write_text(json.dumps({"format": "else"}))
+    done = hipress("debug", tmp_path)
+    assert done.returncode == 1 and "x.json is no dump of a HiPress node" in done.stderr
+    assert len(done.stderr.splitlines()) == 1

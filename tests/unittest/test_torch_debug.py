@@ -1,0 +1,147 @@
+"""Debugging a job of PyTorch: whose rank is late, and where the time of its steps goes."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from cluster import base_environment, free_port
+from hipress import report
+from test_debug import hipress, threads, wait_for_dumps
+
+pytest.importorskip("torch", reason="needs torch")
+
+SCRIPT = """
+import os, sys, time
+import torch
+import torch.distributed as dist
+from torch.nn.parallel import DistributedDataParallel
+
+import hipress.torch
+
+late, groups = sys.argv[1] == "late", sys.argv[1] == "groups"
+torch.set_num_threads(1)
+dist.init_process_group("gloo")
+rank = dist.get_rank()
+
+
+def trainer(group):
+    net = torch.nn.Sequential(torch.nn.Linear(300, 300), torch.nn.Linear(300, 10))
+    model = DistributedDataParallel(net, process_group=group)
+    hipress.torch.compress(model, type="onebit", timeout=float(sys.argv[2]))
+    return model
+
+
+def step(model):
+    model.zero_grad()
+    model(torch.ones(8, 300)).sum().backward()
+
+
+models = [trainer(dist.group.WORLD)]
+if groups:
+    models.append(trainer(dist.new_group([0, 1])))
+for _ in range(3):
+    for model in models:
+        step(model)
+print(f"ready {rank} {os.getpid()}", flush=True)
+if late and rank == 1:
+    time.sleep(100)
+try:
+    step(models[0])
+except RuntimeError as error:
+    print(f"failed: {error}", flush=True)
+    sys.exit(3)
+print("done", flush=True)
+dist.destroy_process_group()
+"""
+
+
+class Ranks:
+    """Two ranks of the script above, under torchrun."""
+
+    def __init__(self, folder: Path, kind: str, timeout: float, **env: str) -> None:
+        script = folder / "train.py"
+        script.write_text(SCRIPT)
+        self._log = folder / "log"
+        command = [sys.executable, "-m", "torch.distributed.run", "--nproc-per-node", "2"]
+        command += ["--master-addr", "127.0.0.1", "--master-port", str(free_port())]
+        with open(self._log, "wb") as log:
+            self.process = subprocess.Popen(
+                [*command, str(script), kind, str(timeout)],
+                env=base_environment({"GLOO_SOCKET_IFNAME": "lo", **env}),
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=subprocess.STDOUT,
+                cwd=folder,
+                start_new_session=True,
+            )
+
+    def output(self) -> str:
+        return self._log.read_text(errors="replace")
+
+    def wait_for(self, text: str, count: int = 1, timeout: float = 60) -> None:
+        deadline = time.monotonic() + timeout
+        while self.output().count(text) < count:
+            assert time.monotonic() < deadline, f"no {text!r}:\n{self.output()}"
+            time.sleep(0.05)
+
+    def pids(self) -> dict[int, int]:
+        """Process ids by rank."""
+        self.wait_for("ready", 2)
+        lines = [line.split() for line in self.output().splitlines() if line.startswith("ready")]
+        return {int(rank): int(pid) for _, rank, pid in lines}
+
+    def __enter__(self) -> Ranks:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        if self.process.poll() is None:
+            os.killpg(self.process.pid, signal.SIGKILL)
+        self.process.wait(10)
+
+
+def test_a_rank_that_sleeps_is_named(tmp_path):
+    dumps = tmp_path / "dumps"
+    with Ranks(tmp_path, "late", 8, HIPRESS_DEBUG_DIR=str(dumps)) as ranks:
+        pids = ranks.pids()
+        time.sleep(1.0)
+        found = threads(pids[0])
+        assert {f"hipress-{x}" for x in ("van", "cpu-0", "watch", "debug", "sched")} <= found
+        for pid in pids.values():
+            os.kill(pid, signal.SIGUSR1)
+        wait_for_dumps(dumps, 3)  # rank 0's process is the scheduler, too
+        asked = hipress("debug", dumps)
+        assert asked.returncode == 0, asked.stderr
+        second = asked.stdout.splitlines()[1]
+        assert second.startswith("rank 1 has not pushed iteration "), second
+        assert second.endswith("; rank 0 waits for it"), second
+        for path in dumps.iterdir():
+            path.unlink()
+        ranks.wait_for("failed: ", timeout=30)
+        wait_for_dumps(dumps, 2)
+        late = hipress("debug", dumps)
+    assert "the job has failed: waited 8 s for rank 1 to push" in late.stdout, late.stdout
+    assert "rank 1 has not pushed iteration " in late.stdout, late.stdout
+
+
+@pytest.mark.parametrize("kind", ["one", "groups"])
+def test_the_timeline_of_a_job(kind, tmp_path):
+    with Ranks(tmp_path, kind, 30, HIPRESS_TIMELINE="job.json") as ranks:
+        assert ranks.process.wait(90) == 0, ranks.output()
+    files = sorted(tmp_path.glob("job*.json"))
+    assert tmp_path / "job.json" in files and len(files) == (2 if kind == "groups" else 1), files
+    for file in files:
+        timeline = report.load(file)
+        assert timeline.recorded and {s.node for s in timeline.spans} == {"worker 0", "worker 1"}
+        operations = {span.op for span in timeline.spans}
+        assert operations >= {"encode", "decode", "send", "receive", "gradient"}
+        assert any(span.key.endswith("weight") for span in timeline.spans)
+        assert len(timeline.steps()) == (4 if file.name == "job.json" else 3)
+    done = hipress("report", "--no-picture", tmp_path / "job.json")
+    assert done.returncode == 0 and "recorded, 2 nodes" in done.stdout, done.stderr
