@@ -91,6 +91,48 @@ TEST(Workers, WhoDisagreesOnAKeyHearsWhyAndMayTryAgain) {
   for (const std::string& error : twice) EXPECT_EQ(error, "key 'a' is already initialised");
 }
 
+TEST(Workers, AKeyMayGoWhenItsLastStepIsOverHere) {
+  Workers workers;
+  for (const Way way : {Way::kColocated, Way::kChain}) {
+    KeyOptions options;
+    options.way = way;
+    for (uint64_t key = 1; key <= 20; ++key) {
+      std::vector<Floats> x(kWorkers, Floats(300, 1));
+      const auto errors = workers.Together([&](int w, KVStoreDist& store) {
+        const BoundKey bound(&store, w, key, 300, options);
+        Calls calls;
+        store.PushPull({{bound.flow, x[w].data(), x[w].data(), 0}}, PushMode(), calls.Expect());
+        // Others still send, and wait for what this one sends.
+        ASSERT_TRUE(calls.Wait());
+        store.DropKey(key);
+        EXPECT_EQ(calls.error(), "");
+      });
+      for (int w = 0; w < kWorkers; ++w) {
+        ASSERT_EQ(errors[w], "");
+        ASSERT_EQ(x[w], Floats(300, 3));
+      }
+    }
+  }
+  for (int w = 0; w < kWorkers; ++w) EXPECT_EQ(workers.store(w).Failure(), "");
+}
+
+TEST(ProgressWatch, DoesNotTakeAKeyForAnOlderOneAtTheSamePlace) {
+  Cluster cluster(100, 0, 2);
+  const Floats x(100, 1);
+  const auto flow = cluster.network.flows.at(Worker(1));
+  ProgressWatch watch(seconds(1));
+  Calls calls;
+  cluster.Push(1, x.data(), calls.Expect());  // it waits for worker 0
+  EXPECT_EQ(watch.Check({flow}, Worker(1), {}), "");
+  EXPECT_EQ(watch.Check({}, Worker(1), {}), "");  // it is dropped
+  std::this_thread::sleep_for(milliseconds(1100));
+  EXPECT_EQ(watch.Check({flow}, Worker(1), {}), "") << "what waits here now has just begun";
+  std::this_thread::sleep_for(milliseconds(1100));
+  EXPECT_HAS(watch.Check({flow}, Worker(1), {}), "waited 1 s for worker 0");
+  flow->Fail("the test is over");
+  EXPECT_TRUE(calls.Wait());
+}
+
 }  // namespace
 }  // namespace testing
 }  // namespace hipress
