@@ -75,7 +75,11 @@ def join(group: dist.ProcessGroup, name: str, timeout: float) -> Member:
     rank = dist.get_rank(group)
     if rank == 0:
         _start_scheduler(store, common)
-    found = store.get("scheduler").decode()
+    try:
+        found = store.get("scheduler").decode()
+    except RuntimeError as error:  # it is silent, or gone, maybe with the store
+        why = str(error).splitlines()[0]
+        raise HipressError(f"worker 0 did not start this job: {why}") from error
     address, _, secret = found.rpartition(" ")
     if not address:
         raise HipressError(f"rank {dist.get_process_group_ranks(group)[0]}: {secret}")
