@@ -92,6 +92,12 @@ HipressNode::HipressNode(hipress::JobOptions options) : role(options.role) {
   }
 }
 
+HipressNode::~HipressNode() {
+  if (!background.joinable()) return;
+  scheduler->Stop();
+  background.join();
+}
+
 hipress::Postoffice& HipressNode::postoffice() {
   return worker ? worker->postoffice() : server ? server->postoffice() : *scheduler;
 }

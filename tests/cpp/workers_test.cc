@@ -1,6 +1,7 @@
 // Workers without servers: how they agree on keys, and how each hears of what ends the job.
 #include "workers_fixture.h"
 
+#include "hipress/c_api.h"
 #include "kvstore/progress_watch.h"
 
 namespace hipress {
@@ -48,7 +49,10 @@ TEST(Workers, NeedNoSchedulerOnceTheyHaveStarted) {
 TEST(Workers, FailWithASchedulerThatDies) {
   Workers workers;
   workers.scheduler().Abort();
-  for (int w = 0; w < kWorkers; ++w) EXPECT_HAS(workers.FailureOf(w), "scheduler (127.0.0.1:");
+  for (int w = 0; w < kWorkers; ++w) {
+    const std::string failure = workers.FailureOf(w);
+    EXPECT_HAS(failure, "scheduler (127.0.0.1:");
+  }
 }
 
 TEST(Workers, WhoDisagreesOnAKeyHearsWhyAndMayTryAgain) {
@@ -100,10 +104,12 @@ TEST(Workers, AKeyMayGoWhenItsLastStepIsOverHere) {
       std::vector<Floats> x(kWorkers, Floats(300, 1));
       const auto errors = workers.Together([&](int w, KVStoreDist& store) {
         const BoundKey bound(&store, w, key, 300, options);
+        PushMode mode;
+        mode.keep = false;
         Calls calls;
-        store.PushPull({{bound.flow, x[w].data(), x[w].data(), 0}}, PushMode(), calls.Expect());
+        store.PushPull({{bound.flow, x[w].data(), x[w].data(), 0}}, mode, calls.Expect());
         // Others still send, and wait for what this one sends.
-        ASSERT_TRUE(calls.Wait());
+        ASSERT_TRUE(calls.Wait()) << "worker " << w << ", key " << key << ": " << store.Failure();
         store.DropKey(key);
         EXPECT_EQ(calls.error(), "");
       });
@@ -114,6 +120,26 @@ TEST(Workers, AKeyMayGoWhenItsLastStepIsOverHere) {
     }
   }
   for (int w = 0; w < kWorkers; ++w) EXPECT_EQ(workers.store(w).Failure(), "");
+}
+
+TEST(Scheduler, InTheBackgroundEndsWhenItIsStoppedOrFreed) {
+  // Nobody has come: a job that fails to start must not keep its process.
+  const char* names[] = {"DMLC_ROLE",       "DMLC_PS_ROOT_URI", "DMLC_PS_ROOT_PORT",
+                         "DMLC_NUM_WORKER", "DMLC_NUM_SERVER",  "HIPRESS_SECRET"};
+  const char* values[] = {"scheduler", "127.0.0.1", "0", "2", "0", "0123456789abcdef"};
+  for (const bool stops : {true, false}) {
+    HipressNodeHandle node = nullptr;
+    const char* address = nullptr;
+    ASSERT_EQ(HipressStartScheduler(6, names, values, &node, &address), 0) << HipressGetLastError();
+    EXPECT_HAS(address, "127.0.0.1:");
+    int over = 1;
+    EXPECT_EQ(HipressAwaitEnd(node, 10, &over), 0);
+    EXPECT_EQ(over, 0);
+    const auto begin = steady_clock::now();
+    if (stops) EXPECT_EQ(HipressStop(node), 0);
+    EXPECT_EQ(HipressFree(node), 0);
+    EXPECT_LT(steady_clock::now() - begin, seconds(5));
+  }
 }
 
 TEST(ProgressWatch, DoesNotTakeAKeyForAnOlderOneAtTheSamePlace) {
