@@ -51,11 +51,12 @@ dist.init_process_group("gloo", timeout=datetime.timedelta(seconds={TIMEOUT}))
 layers = [torch.nn.Linear(width, width) for _ in range(settings["layers"])]
 model = torch.nn.parallel.DistributedDataParallel(
     torch.nn.Sequential(*layers), bucket_cap_mb=settings["bucket_cap_mb"])
-hipress.torch.compress(model, settings["type"], topology=settings["topology"],
-                       min_size=settings["min_size"], **settings["more"])
 optimizer = torch.optim.SGD(model.parameters(), lr=1e-3)
-print("running", flush=True)
+print("joining", flush=True)
 try:
+    hipress.torch.compress(model, settings["type"], topology=settings["topology"],
+                           min_size=settings["min_size"], **settings["more"])
+    print("running", flush=True)
     for step, batch in zip(range(settings["steps"]), batches()):
         optimizer.zero_grad()
         model(batch).square().mean().backward()
@@ -81,8 +82,11 @@ class Job:
     settings: dict[str, object]
     victim: int
     number: int
+    moment: str
+    """What all ranks have said when it begins: they join the engine's job ("joining"), or train
+    ("running")."""
     after: float
-    """Seconds, of training, until the signal."""
+    """Seconds from then to the signal."""
     pause: float
     """Seconds after which a rank that was stopped goes on; 0: it does not."""
 
@@ -112,14 +116,16 @@ class Job:
         if pause:
             settings.update(steps=havoc.NAPPING, nap=havoc.NAP)
         victim = dice.choice([0, dice.randrange(1, ranks)])
-        return cls(ranks, settings, victim, number, dice.uniform(0, 1.5), pause)
+        moment = dice.choice(["joining", "running", "running"])
+        after = dice.uniform(0, 0.3 if moment == "joining" else 1.5)
+        return cls(ranks, settings, victim, number, moment, after, pause)
 
     def __str__(self) -> str:
         pause = f" for {self.pause:.1f} s" if self.pause else ""
         return (
             f"{self.ranks} ranks, {self.settings['topology']}, {self.settings['type']}, "
             f"{signal.Signals(self.number).name}{pause} to rank {self.victim} "
-            f"after {self.after:.2f} s"
+            f"{self.after:.2f} s after {self.moment}"
         )
 
     def play(self) -> list[str]:
@@ -159,13 +165,14 @@ class Job:
 
     def _disturb(self, processes: list[subprocess.Popen], logs: list[Path]) -> list[str]:
         deadline = time.monotonic() + 300
-        while not all("running" in log.read_text() for log in logs):
+        while not all(self.moment in log.read_text() for log in logs):
             if time.monotonic() > deadline or any(p.poll() not in (None, 0) for p in processes):
                 return ["it did not start"]
             time.sleep(0.05)
         time.sleep(self.after)
-        trained = processes[self.victim].poll() is None
-        if trained:
+        lives = processes[self.victim].poll() is None
+        trained = lives and "running" in logs[self.victim].read_text()
+        if lives:
             processes[self.victim].send_signal(self.number)
         if self.pause:
             time.sleep(self.pause)
@@ -186,6 +193,8 @@ class Job:
             elif process.returncode < 0:
                 wrong.append(f"rank {rank} crashed with signal {-process.returncode}")
             elif rank == self.victim:  # nobody knows what it saw when it woke up
+                continue
+            elif lives and not trained:  # of whom it never heard it cannot say who it was
                 continue
             elif trained and "done" not in text and not self._named(errors):
                 wrong.append(f"rank {rank} does not name rank {self.victim}: {errors}")
