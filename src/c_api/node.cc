@@ -38,7 +38,12 @@ HipressNode::HipressNode(hipress::JobOptions options) : role(options.role) {
                                      postoffice().options().debug_signal);
 }
 
-HipressNode::~HipressNode() { Forget(); }
+HipressNode::~HipressNode() {
+  Forget();
+  if (!background.joinable()) return;
+  scheduler->Stop();
+  background.join();
+}
 
 void HipressNode::Describe(hipress::JsonWriter* json) {
   if (worker) {

@@ -16,7 +16,7 @@
 /// One of the three is set, as the role says.
 struct HipressNode {
   explicit HipressNode(hipress::JobOptions options);
-
+  /// Leaves in peace if it has not left.
   ~HipressNode();
 
   hipress::Postoffice& postoffice();

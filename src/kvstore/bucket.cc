@@ -113,8 +113,7 @@ class Bucket::Step : public std::enable_shared_from_this<Step> {
     try {
       work();
     } catch (const std::exception& error) {
-      bucket_->store_->FailJob(error.what());
-      error_ = bucket_->store_->Failure();
+      bucket_->store_->FailJob(error.what());  // which is what this step then ends with
     }
   }
 

@@ -17,6 +17,13 @@ std::string NamesOf(const std::vector<NodeId>& nodes) {
 std::string ProgressWatch::Check(const std::vector<std::shared_ptr<Flow>>& flows, NodeId self,
                                  const std::set<NodeId>& left) {
   const auto now = std::chrono::steady_clock::now();
+  // Of keys that are gone nothing is kept: another may lie where one was.
+  std::map<const Flow*, Progress> before;
+  before.swap(progress_);
+  for (const auto& flow : flows) {
+    const auto known = before.find(flow.get());
+    if (known != before.end()) progress_.insert(*known);
+  }
   for (const auto& flow : flows) {
     const Flow::Wait wait = flow->WaitingFor();
     Progress& progress = progress_[flow.get()];

@@ -30,6 +30,7 @@ void Postoffice::Impl::Leave(bool goodbye) {
     if (goodbye && started_ && !stopping_) timeline_.Ship();
     aborted_ = aborted_ || (!goodbye && !stopping_);
     stopping_ = true;
+    goodbye = goodbye && !aborted_;  // whoever fails says none, whatever is called while it goes
     changed_.notify_all();
   }
   if (goodbye) {

@@ -243,6 +243,42 @@ TEST(Flow, RefusesWhatItDoesNotExpect) {
   EXPECT_THROW(server.OnHeader(Worker(0), good), ProtocolError);  // twice
 }
 
+TEST(Flow, AMarkOfANaNOutOfPlaceIsRefusedAndHarmsNobody) {
+  for (const bool bound : {false, true}) {
+    Cluster cluster(100, 0, 2);
+    for (int w = 0; w < 2 && bound; ++w) {
+      Binding binding;
+      binding.places.resize(cluster.flow(Worker(w)).program().tasks().size());
+      for (Place& place : binding.places) {
+        place.codec = IdentityCodec();
+        place.state = std::make_shared<CodecState>();
+      }
+      cluster.flow(Worker(w)).Bind(std::move(binding));
+    }
+    Flow& flow = cluster.flow(Worker(1));
+    MessageHeader mark;
+    mark.elements = 100;
+    mark.iteration = 1;
+    mark.flags = kSpoiltFlag;
+    mark.payload_bytes = bound ? 400 : 0;
+    EXPECT_THROW(flow.OnHeader(Worker(0), mark), ProtocolError);
+    EXPECT_THROW(flow.Expect(Worker(0), mark, AllocateBuffer(mark.payload_bytes)), ProtocolError);
+    mark.elements = 99;
+    mark.payload_bytes = 0;
+    EXPECT_THROW(flow.OnHeader(Worker(0), mark), ProtocolError);
+    // The step it was for is still to come.
+    Calls calls;
+    const std::vector<Floats> x = {Pattern(100, 0, 0), Pattern(100, 1, 0)};
+    std::vector<Floats> out(2, Floats(100));
+    for (int w = 0; w < 2; ++w) {
+      cluster.Push(w, x[w].data(), calls.Expect());
+      ASSERT_TRUE(cluster.Pull(w, out[w].data(), calls.Expect()));
+    }
+    ASSERT_TRUE(calls.Wait());
+    for (int w = 0; w < 2; ++w) EXPECT_EQ(out[w], SumOf(100, 2, 0));
+  }
+}
+
 TEST(Program, RefusesMalformedForms) {
   FlatProgram good(100, 2);
   const int64_t payload = good.Add(Op::kEncode, 0, -1, {-1});

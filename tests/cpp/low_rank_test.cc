@@ -127,6 +127,49 @@ TEST_P(LowRankTest, PassesAreWhatTheyAreInDoublePrecision) {
   }
 }
 
+TEST_P(LowRankTest, PartsHaveTheBitsOfTheWhole) {
+  const int64_t sizes[][2] = {{1, 40}, {7, 31}, {65, 97}, {129, 64}, {10, 2049}, {31, 4097}};
+  for (const auto& size : sizes) {
+    for (int64_t rank = 1; rank <= 9; ++rank) {
+      const LowRankShape shape{size[0], size[1], rank};
+      SCOPED_TRACE(testing::Message() << shape.rows << " x " << shape.cols << ", " << rank);
+      Step whole(shape), parts(shape);
+      const int64_t pad = shape.col_pad(), count = shape.rows * shape.cols;
+      const auto project = [&](Step* s, int64_t row, const LowRankShape& part) {
+        kernels_->project(part, s->gradient.get() + row * shape.cols, DType::kFloat32,
+                          s->last.get() + row * pad, s->last_p.get() + row, s->last_q.get(),
+                          s->start.get(), s->next.get() + row * pad, s->p.get() + row);
+      };
+      // Parts in any order, of sizes that no loop likes: threads take them as they come.
+      project(&whole, 0, shape);
+      const int64_t rows = 6, cut = (shape.rows - 1) / rows * rows;
+      for (int64_t row = cut; row >= 0; row -= rows) {
+        project(&parts, row, shape.Rows(std::min(rows, shape.rows - row)));
+      }
+      EXPECT_EQ(parts.next.values(), whole.next.values());
+      EXPECT_EQ(parts.p.values(), whole.p.values());
+
+      kernels_->back(shape, whole.next.get(), whole.p.get(), whole.q.get());
+      const int64_t columns = 3 * LowRankShape::kPad;
+      for (int64_t at = (shape.cols - 1) / columns * columns; at >= 0; at -= columns) {
+        kernels_->back(shape.Columns(std::min(columns, shape.cols - at)), parts.next.get() + at,
+                       parts.p.get(), parts.q.get() + at);
+      }
+      EXPECT_EQ(parts.q.values(), whole.q.values());
+
+      for (const DType type : {DType::kFloat32, DType::kFloat16, DType::kBFloat16}) {
+        std::vector<uint8_t> one(count * SizeOf(type)), many(one.size());
+        kernels_->expand(shape, whole.p.get(), whole.q.get(), one.data(), type);
+        for (int64_t row = (shape.rows - 1) / 5 * 5; row >= 0; row -= 5) {
+          kernels_->expand(shape.Rows(std::min<int64_t>(5, shape.rows - row)), parts.p.get() + row,
+                           parts.q.get(), many.data() + row * shape.cols * SizeOf(type), type);
+        }
+        EXPECT_EQ(many, one);
+      }
+    }
+  }
+}
+
 TEST_P(LowRankTest, ExpandsIntoEveryType) {
   for (const LowRankShape& shape : kShapes) {
     SCOPED_TRACE(testing::Message() << shape.rows << " x " << shape.cols << ", " << shape.rank);

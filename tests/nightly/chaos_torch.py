@@ -1,15 +1,19 @@
 """Kills, stops or terminates a random rank of random PyTorch jobs, at a random moment. Minutes.
 
-Not for CI. Whatever happens, every survivor ends within its deadline, without a crash, and names
-the victim.
+Not for CI. Whatever happens, every survivor ends within its deadline, without a crash, in peace or
+saying that the victim has died; no process of the job's is left. The first rank's process, which
+carries the job's scheduler, is the victim as often as all others together.
 
     python tests/nightly/chaos_torch.py --jobs 20 --seed 1
 """
 
 from __future__ import annotations
 
+import contextlib
 import json
+import os
 import random
+import re
 import signal
 import subprocess
 import sys
@@ -33,20 +37,29 @@ import hipress.torch
 
 settings = json.loads(os.environ["CHAOS"])
 width = settings["width"]
+
+def batches():
+    while settings["forks"]:  # workers of a data loader, made anew while the engine runs
+        data = torch.randn(64, width)
+        yield from torch.utils.data.DataLoader(data, batch_size=4, num_workers=1)
+    while True:
+        yield torch.randn(4, width)
+
 torch.set_num_threads(1)
 torch.manual_seed(0)
 dist.init_process_group("gloo", timeout=datetime.timedelta(seconds={TIMEOUT}))
 layers = [torch.nn.Linear(width, width) for _ in range(settings["layers"])]
 model = torch.nn.parallel.DistributedDataParallel(
     torch.nn.Sequential(*layers), bucket_cap_mb=settings["bucket_cap_mb"])
-hipress.torch.compress(model, settings["type"], topology=settings["topology"],
-                       min_size=settings["min_size"], **settings["more"])
 optimizer = torch.optim.SGD(model.parameters(), lr=1e-3)
-print("running", flush=True)
+print("joining", flush=True)
 try:
-    for step in range(settings["steps"]):
+    hipress.torch.compress(model, settings["type"], topology=settings["topology"],
+                           min_size=settings["min_size"], **settings["more"])
+    print("running", flush=True)
+    for step, batch in zip(range(settings["steps"]), batches()):
         optimizer.zero_grad()
-        model(torch.randn(4, width)).square().mean().backward()
+        model(batch).square().mean().backward()
         optimizer.step()
         if settings["nap"]:
             time.sleep(settings["nap"])
@@ -69,8 +82,11 @@ class Job:
     settings: dict[str, object]
     victim: int
     number: int
+    moment: str
+    """What all ranks have said when it begins: they join the engine's job ("joining"), or train
+    ("running")."""
     after: float
-    """Seconds, of training, until the signal."""
+    """Seconds from then to the signal."""
     pause: float
     """Seconds after which a rank that was stopped goes on; 0: it does not."""
 
@@ -90,6 +106,7 @@ class Job:
             "steps": dice.choice([2, *[1_000_000] * 3]),
             "raises": dice.random() < 0.5,
             "destroys": dice.random() < 0.5,
+            "forks": dice.random() < 0.3,
         }
         if topologies.TOPOLOGIES[settings["topology"]].needs_devices_per_host:
             shared = [d for d in range(1, ranks + 1) if ranks % d == 0]
@@ -98,14 +115,17 @@ class Job:
         pause = havoc.draw_pause(dice) if number == signal.SIGSTOP else 0.0
         if pause:
             settings.update(steps=havoc.NAPPING, nap=havoc.NAP)
-        return cls(ranks, settings, dice.randrange(ranks), number, dice.uniform(0, 1.5), pause)
+        victim = dice.choice([0, dice.randrange(1, ranks)])
+        moment = dice.choice(["joining", "running", "running"])
+        after = dice.uniform(0, 0.3 if moment == "joining" else 1.5)
+        return cls(ranks, settings, victim, number, moment, after, pause)
 
     def __str__(self) -> str:
         pause = f" for {self.pause:.1f} s" if self.pause else ""
         return (
             f"{self.ranks} ranks, {self.settings['topology']}, {self.settings['type']}, "
             f"{signal.Signals(self.number).name}{pause} to rank {self.victim} "
-            f"after {self.after:.2f} s"
+            f"{self.after:.2f} s after {self.moment}"
         )
 
     def play(self) -> list[str]:
@@ -131,6 +151,7 @@ class Job:
                                 stdin=subprocess.DEVNULL,
                                 stdout=output,
                                 stderr=subprocess.STDOUT,
+                                start_new_session=True,
                             )
                         )
                 wrong = self._disturb(processes, logs)
@@ -138,18 +159,20 @@ class Job:
                 return ["\n".join([wrong[0], *report])] if wrong else []
             finally:
                 for process in processes:
-                    process.kill()
+                    with contextlib.suppress(ProcessLookupError):
+                        os.killpg(process.pid, signal.SIGKILL)
                     process.wait()
 
     def _disturb(self, processes: list[subprocess.Popen], logs: list[Path]) -> list[str]:
         deadline = time.monotonic() + 300
-        while not all("running" in log.read_text() for log in logs):
+        while not all(self.moment in log.read_text() for log in logs):
             if time.monotonic() > deadline or any(p.poll() not in (None, 0) for p in processes):
                 return ["it did not start"]
             time.sleep(0.05)
         time.sleep(self.after)
-        trained = processes[self.victim].poll() is None
-        if trained:
+        lives = processes[self.victim].poll() is None
+        trained = lives and "running" in logs[self.victim].read_text()
+        if lives:
             processes[self.victim].send_signal(self.number)
         if self.pause:
             time.sleep(self.pause)
@@ -171,9 +194,33 @@ class Job:
                 wrong.append(f"rank {rank} crashed with signal {-process.returncode}")
             elif rank == self.victim:  # nobody knows what it saw when it woke up
                 continue
-            elif trained and "done" not in text and f"rank {self.victim}" not in "".join(errors):
+            elif lives and not trained:  # of whom it never heard it cannot say who it was
+                continue
+            elif trained and "done" not in text and not self._named(errors):
                 wrong.append(f"rank {rank} does not name rank {self.victim}: {errors}")
+            elif process.returncode != (1 if errors and self.settings["raises"] else 0):
+                wrong.append(f"rank {rank} ended with status {process.returncode}: {errors}")
+            elif not self._alone(process.pid):
+                wrong.append(f"rank {rank} has left processes behind")
         return wrong
+
+    def _named(self, errors: list[str]) -> bool:
+        # A process that is terminated may tell why before its connections close.
+        named = re.compile(rf"rank {self.victim} (\([\d.:]+\) died: |gave up: )")
+        return any(map(named.search, errors))
+
+    @staticmethod
+    def _alone(session: int) -> bool:
+        """Whether all of a session's processes end; a data loader's workers look for their parent
+        every five seconds."""
+        deadline = time.monotonic() + 10
+        while time.monotonic() < deadline:
+            try:
+                os.killpg(session, 0)
+            except ProcessLookupError:
+                return True
+            time.sleep(0.1)
+        return False
 
 
 if __name__ == "__main__":

@@ -81,6 +81,49 @@ def test_ranks_are_named_as_in_the_whole_job_and_a_group_can_begin_anew():
     assert third == "HipressError: bucket 7: no more memory"
 
 
+def is_numbered_anew(rank, folder):
+    """With groups of one name, the last of two ranks."""
+    import torch.distributed as dist
+
+    found = []
+    for numbers in ((0, 1, 2), (0, 1, 2), (2, 1, 0), (0, 1)):
+        if rank >= len(numbers):
+            break
+        where = f"file://{folder}/{len(found)}"
+        dist.init_process_group("gloo", where, rank=numbers[rank], world_size=len(numbers))
+        synchronizer = start_on(dist.group.WORLD, timeout=20)
+        step(synchronizer)
+        step(synchronizer, torch.float64, (("b", 0, 5),))  # by the user's group
+        assert (synchronizer.rank, synchronizer.world_size) == (numbers[rank], len(numbers))
+        found.append(synchronizer.engine.name)
+        dist.destroy_process_group()
+    return found
+
+
+def test_a_group_made_anew_has_an_engine_of_its_own_ranks(tmp_path):
+    first, second, third = returned(run_ranks(is_numbered_anew, 3, str(tmp_path), join=False))
+    assert first == second and first[:3] == third
+    assert first[0] == first[1] and len({*first}) == 3
+
+
+def is_alone(rank):
+    import torch.distributed as dist
+
+    import hipress.torch.job
+
+    if rank == 0:
+        hipress.torch.job._start_scheduler = lambda *_: os._exit(3)
+    try:
+        start_on(dist.group.WORLD, timeout=20)
+    except RuntimeError as error:
+        return f"{type(error).__name__}: {error}"
+
+
+def test_a_first_rank_that_dies_before_it_tells_where_to_meet_is_named():
+    _, error = run_ranks(is_alone, 2)
+    assert error.startswith("HipressError: rank 0 did not start this job: "), error
+
+
 def returned_but_errors(results):
     assert not any(str(found).startswith(("died", "AssertionError")) for found in results), results
     return results

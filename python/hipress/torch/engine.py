@@ -88,6 +88,10 @@ class Engine:
         except NodeError as error:
             raise HipressError(self.named(str(error))) from error
 
+    def use(self, group: dist.ProcessGroup) -> None:
+        """From now on what goes by the user's own group goes by this one, of the same ranks."""
+        self._users = group
+
     def named(self, sentence: str) -> str:
         """A sentence of the library's with the job's ranks as users number them."""
         text = re.sub(r"\bworker (\d+)", lambda m: f"rank {self._ranks[int(m[1])]}", sentence)
@@ -244,7 +248,7 @@ class Engine:
         thread.join(_PATIENCE)
 
 
-_engines: dict[tuple[str, float], Engine] = {}
+_engines: dict[tuple, Engine] = {}
 
 
 def engine_of(group: dist.ProcessGroup, timeout: float) -> Engine:
@@ -253,7 +257,9 @@ def engine_of(group: dist.ProcessGroup, timeout: float) -> Engine:
 
     :raises HipressError: if a rank is missing
     """
-    about = (group.group_name, timeout)
+    # A group that is made anew may have the name of one that was destroyed, and other ranks.
+    ranks = tuple(dist.get_process_group_ranks(group))
+    about = (group.group_name, ranks, dist.get_rank(group), timeout)
     known = _engines.get(about)
     if known is not None and (known.error or known.member.left_job or known.failure()):
         with contextlib.suppress(NodeError):
@@ -271,4 +277,5 @@ def engine_of(group: dist.ProcessGroup, timeout: float) -> Engine:
         )
     if known is None or any(name != known.name for _, name, _ in found):
         _engines[about] = known = Engine(group, timeout, found[0][0])
+    known.use(group)
     return known

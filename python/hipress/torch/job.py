@@ -80,7 +80,11 @@ def join(group: dist.ProcessGroup, name: str, timeout: float) -> Member:
     rank = dist.get_rank(group)
     if rank == 0:
         _start_scheduler(store, {**common, "HIPRESS_TIMELINE": _timeline(group, name)})
-    found = json.loads(store.get("scheduler"))
+    try:
+        found = json.loads(store.get("scheduler"))
+    except RuntimeError as error:  # it is silent, or gone, maybe with the store
+        why = str(error).splitlines()[0]
+        raise HipressError(f"worker 0 did not start this job: {why}") from error
     if "error" in found:
         raise HipressError(f"rank {dist.get_process_group_ranks(group)[0]}: {found['error']}")
     secret = os.environ.get("HIPRESS_SECRET") or found["secret"]
