@@ -105,8 +105,10 @@ struct BoundKey {
       const bool partial = terms > 1 && terms < kWorkers;
       place.wire = partial ? DType::kFloat32 : options.dtype;
     }
-    flow = store->AddKey(key, "key " + std::to_string(key), n, options.dtype, "a graph",
-                         encodes.program.Flat(), std::move(binding), options.momentum);
+    store->AddKey(key, "key " + std::to_string(key), n, options.dtype, "a graph",
+                  encodes.program.Flat(), std::move(binding), options.momentum);
+    store->AwaitKeys();
+    flow = store->KeyOf(key);
   }
 };
 

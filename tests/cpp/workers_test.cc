@@ -67,6 +67,7 @@ TEST(Workers, WhoDisagreesOnAKeyHearsWhyAndMayTryAgain) {
       place.state = std::make_shared<CodecState>();
     }
     store.AddKey(key, name, n, dtype, graph, encodes.program.Flat(), std::move(binding), 0);
+    store.AwaitKeys();
   };
   for (int odd = 0; odd < 4; ++odd) {
     const auto errors = workers.Together([&](int w, KVStoreDist& store) {
