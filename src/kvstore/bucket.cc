@@ -57,6 +57,12 @@ bool Bucket::ChecksFirst() const {
   return checked_ && (elements <= kShort || !all_comes_back);
 }
 
+bool Bucket::Remembers() const {
+  return low_rank_.p || std::any_of(keys_.begin(), keys_.end(), [](const Key& key) {
+           return key.flow->momentum() != nullptr;
+         });
+}
+
 /// One step of a bucket. Whoever lets go of it last tells the user, also where work is dropped.
 class Bucket::Step : public std::enable_shared_from_this<Step> {
  public:
@@ -68,6 +74,7 @@ class Bucket::Step : public std::enable_shared_from_this<Step> {
     if (!ended_ && error_.empty()) error_ = bucket_->store_->Failure();
     if (!ended_ && error_.empty()) error_ = "the key-value store has been closed";
     done_(error_.empty() ? nullptr : error_.c_str());
+    LetNext();
   }
 
   void Begin() {
@@ -136,6 +143,11 @@ class Bucket::Step : public std::enable_shared_from_this<Step> {
     }
     AddKeys(&transfers);
     Transfer(transfers, mode, &Step::Finish);
+    if (!bucket_->Remembers()) LetNext();
+  }
+
+  void LetNext() {
+    if (!std::exchange(let_next_, true)) bucket_->Next();
   }
 
   void AddKeys(std::vector<KVStoreDist::Transfer>* transfers) const {
@@ -251,13 +263,36 @@ class Bucket::Step : public std::enable_shared_from_this<Step> {
   const std::shared_ptr<std::atomic<bool>> spoilt_ = std::make_shared<std::atomic<bool>>(false);
   Buffer packed_;
   std::string error_;
-  bool ended_ = false;  ///< all has been done
+  bool ended_ = false;     ///< all has been done
+  bool let_next_ = false;  ///< the next step may begin
 };
 
 void Bucket::Run(void* flat, int* spoilt, Done done) {
-  std::make_shared<Step>(shared_from_this(), static_cast<uint8_t*>(flat), spoilt,
-                         store_->Counted(std::move(done)))
-      ->Begin();
+  auto step = std::make_shared<Step>(shared_from_this(), static_cast<uint8_t*>(flat), spoilt,
+                                     store_->Counted(std::move(done)));
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    if (busy_) {
+      waiting_.push_back(std::move(step));
+      return;
+    }
+    busy_ = true;
+  }
+  step->Begin();
+}
+
+void Bucket::Next() {
+  std::shared_ptr<Step> next;
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    if (waiting_.empty()) {
+      busy_ = false;
+      return;
+    }
+    next = std::move(waiting_.front());
+    waiting_.pop_front();
+  }
+  next->Begin();
 }
 
 }  // namespace hipress

@@ -4,14 +4,17 @@
  *
  * Large gradients travel in place, each by its own key. Small ones are packed into a fusion buffer, which
  * is one key. Matrices may travel as their two factors (PowerSGD), one after the other. A step ends for
- * the whole bucket at once, and so does what it remembers: if any worker's gradient has a NaN or Inf, all
- * results of the bucket are NaN on every worker, and nothing of the step stays behind.
+ * the whole bucket at once: if any worker's gradient has a NaN or Inf, all results of the bucket are NaN
+ * on every worker, and no shared momentum is kept of it. The NaN enters no residual. What was encoded
+ * before its mark came, by other workers say, has had its step.
  */
 #ifndef HIPRESS_KVSTORE_BUCKET_H_
 #define HIPRESS_KVSTORE_BUCKET_H_
 
+#include <deque>
 #include <functional>
 #include <memory>
+#include <mutex>
 #include <vector>
 
 #include "kvstore/kvstore_dist.h"
@@ -60,9 +63,11 @@ class Bucket : public std::enable_shared_from_this<Bucket> {
 
   /*!
    * \brief Replaces the gradients in `flat` by their sums, or means. Asynchronous.
+   *
+   * Steps of one bucket are its keys' iterations in the order of the calls, which is the same on all workers.
+   * Several may be under way, but for those of low rank or with momentum, which wait for the one before.
    * \param spoilt set to 1 if results are NaN because of a NaN or Inf; valid until `done`
-   * \param done when all is over, with the first error. A step of low rank, or with momentum, must not
-   *        begin before the one before is over
+   * \param done when all is over, with the first error
    */
   void Run(void* flat, int* spoilt, Done done);
 
@@ -72,6 +77,10 @@ class Bucket : public std::enable_shared_from_this<Bucket> {
   /// step stays behind here, and if not all that comes of it comes to every worker. Else partition by
   /// partition, as these are in the cache for the codec then: one pass over memory fewer.
   bool ChecksFirst() const;
+  /// Whether a step begins with what the one before leaves.
+  bool Remembers() const;
+  /// Lets the next step begin, if there is one.
+  void Next();
   void Pack(const uint8_t* flat, uint8_t* buffer) const;
   void Unpack(const uint8_t* buffer, uint8_t* flat) const;
 
@@ -83,6 +92,10 @@ class Bucket : public std::enable_shared_from_this<Bucket> {
   Fusion fusion_;
   LowRank low_rank_;
   Buffer p_, q_;
+
+  std::mutex mutex_;
+  bool busy_ = false;  ///< a step has not pushed its gradients yet
+  std::deque<std::shared_ptr<Step>> waiting_;
 };
 
 }  // namespace hipress

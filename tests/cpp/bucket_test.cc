@@ -124,6 +124,28 @@ class BucketTest : public ::testing::Test {
   int spoilt_[kWorkers];
 };
 
+// Steps that are begun without waiting are the keys' iterations in the order of the calls, on every worker.
+TEST_F(BucketTest, ManyStepsUnderWayDoNotMixTheirGradients) {
+  constexpr int kSteps = 40;
+  Make(Way::kColocated);
+  Calls calls;
+  std::vector<Floats> flats[kWorkers];
+  std::vector<int> spoilt(kWorkers * kSteps, -1);
+  for (int w = 0; w < kWorkers; ++w) {
+    for (int step = 0; step < kSteps; ++step) flats[w].push_back(Gradients(w, step));
+  }
+  for (int step = 0; step < kSteps; ++step) {
+    for (int w = 0; w < kWorkers; ++w) {
+      buckets_[w]->Run(flats[w][step].data(), &spoilt[w * kSteps + step], calls.Expect());
+    }
+  }
+  ASSERT_TRUE(calls.Wait());
+  ASSERT_EQ(calls.error(), "");
+  for (int step = 0; step < kSteps; ++step) {
+    for (int w = 0; w < kWorkers; ++w) EXPECT_EQ(flats[w][step], Expected(step)) << step;
+  }
+}
+
 TEST_F(BucketTest, SumsKeysAndAFusionBufferInOneStep) {
   Make(Way::kColocated);
   for (int step = 0; step < 5; ++step) {

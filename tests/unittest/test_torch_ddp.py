@@ -407,7 +407,7 @@ def rebuilt(rank):
             buckets.update(compression._buckets)
         names = [name for key in compression._buckets for name, *_ in key[0]]
         assert len(buckets) > len(compression._buckets) and len(set(names)) == len(names) == 6
-        assert set(compression._rest) <= set(compression._buckets)
+        assert set(compression.user_group.memory) <= set(compression._buckets)
 
 
 def test_nothing_of_the_first_buckets_is_kept():

@@ -29,7 +29,8 @@ from hipress.torch.private import (
 )
 from hipress.torch.settings import MIN_SIZE, Settings
 from hipress.torch.start import start
-from hipress.torch.synchronizer import Entry, Rest, Synchronizer
+from hipress.torch.synchronizer import Entry, Synchronizer
+from hipress.torch.user_group import Started
 
 PARTITION_ELEMENTS = 256 * 1024
 
@@ -178,7 +179,7 @@ class _ReduceScatters(ShardedCompression):
             to_all=self.shared is not None,
         )  # fmt: skip
 
-    def _start_rest(self, flat: torch.Tensor, small: list[Entry], key: tuple) -> Rest:
+    def _start_rest(self, flat: torch.Tensor, small: list[Entry], key: tuple) -> Started:
         if self.shared is not None:
             pieces = [(g.name, at.start, at.stop - at.start) for g in small for at in g.slices()]
             return super()._start_rest(flat, pieces, key)
@@ -186,19 +187,20 @@ class _ReduceScatters(ShardedCompression):
         table = flat.view(rows, -1)
         pieces = [table[:, g.offset : g.offset + g.chunk] for g in small]
         width = sum(g.chunk for g in small)
-        if key not in self._rest:
-            self._rest[key] = flat.new_empty(rows + 1, width)
-        sent, mine = self._rest[key][:rows], self._rest[key][rows]
+        memory = self.user_group.memory
+        if key not in memory:
+            memory[key] = flat.new_empty(rows + 1, width)
+        sent, mine = memory[key][:rows], memory[key][rows]
         torch.cat(pieces, dim=1, out=sent)
         scatter = getattr(dist, "reduce_scatter_single", None) or dist.reduce_scatter_tensor
         # Gloo has no average.
-        work = scatter(mine, sent.div_(rows).view(-1), group=self._group, async_op=True)
+        work = scatter(mine, sent.div_(rows).view(-1), group=self.user_group.group, async_op=True)
 
         def back() -> None:
             for piece, values in zip(pieces, mine.split([g.chunk for g in small])):
                 piece[self.engine.rank].copy_(values)
 
-        return Rest(work, back)
+        return Started(work, back)
 
 
 class _ReduceScatter(ReduceScatter):

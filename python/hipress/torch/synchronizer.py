@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import torch
@@ -24,6 +24,7 @@ from hipress.torch.places import Codecs, Places
 from hipress.torch.settings import Settings, digest
 from hipress.torch.staging import Staged, backend
 from hipress.torch.stats import Stats, Traffic, reason
+from hipress.torch.user_group import Started, UserGroup
 
 Entry = tuple
 """A gradient's name, its offset in the flat tensor and its count, in elements; for one that lies in
@@ -47,14 +48,6 @@ class Bucket(NamedTuple):
     """Of the engine's, that no other bucket has."""
     by_group: bool
     """Whether the rest is all-reduced on the user's group."""
-
-
-class Rest(NamedTuple):
-    """What goes uncompressed by the user's group, on its way; ``back()`` puts results where the
-    gradients are."""
-
-    work: dist.Work
-    back: Callable[[], None]
 
 
 class Synchronizer:
@@ -82,7 +75,8 @@ class Synchronizer:
         begins: Mapping[str, int] | None = None,
     ) -> None:
         self.settings, self.engine, self.step = settings, engine, 0
-        self._group, self.average = group, average
+        self.average = average
+        self.user_group = UserGroup(group, engine.world_size if average else 1)
         self.rank, self.world_size = engine.rank, engine.world_size
         self.topology = settings.topology
         self.names = {id(parameter): name for name, parameter in parameters}
@@ -99,7 +93,6 @@ class Synchronizer:
         self.places = Places(codecs, engine.rank, engine.world_size, begins)
         self._device: Device | None = None
         self._buckets: dict[tuple, Bucket] = {}
-        self._rest: dict[tuple, torch.Tensor] = {}
         self._traffic = Traffic()
         self.shared: SharedMomentum | None = None
         if settings.shared_momentum:
@@ -240,7 +233,7 @@ class Synchronizer:
         if flat.dtype not in FLAGS or on_device:
             return True
         staged = isinstance(self.engine.staging(flat.device), Staged)
-        return staged and backend(self._group, flat.device).name() == "nccl"
+        return staged and backend(self.user_group.group, flat.device).name() == "nccl"
 
     def _compresses(self, name: str, count: int) -> bool:
         return self.settings.compresses(name, count, self._shapes.get(name, ()))
@@ -316,32 +309,10 @@ class Synchronizer:
             self._device.join()
         state.load_state_dict(self, saved)
 
-    # The user's own group.
-
-    def _start_rest(self, flat: torch.Tensor, small: list[Entry], key: tuple) -> Rest:
-        """Starts the all-reduce of what goes uncompressed, on the user's own group and in this
-        thread, for its collectives must begin in the same order on all ranks."""
+    def _start_rest(self, flat: torch.Tensor, small: list[Entry], key: tuple) -> Started:
+        """Starts the sum of what goes uncompressed on the user's own group."""
         pieces = [flat[piece] for entry in small for piece in Gradient(*entry).slices()]
-        joined = self._joined(pieces, flat, key)
-        if self.average:
-            joined.div_(self.engine.world_size)
-        work = dist.all_reduce(joined, group=self._group, async_op=True)
-
-        def back() -> None:
-            if joined is not flat:
-                for piece, values in zip(pieces, joined.split([len(p) for p in pieces])):
-                    piece.copy_(values)
-
-        return Rest(work, back)
-
-    def _joined(self, pieces: list[torch.Tensor], flat: torch.Tensor, key: tuple) -> torch.Tensor:
-        """The pieces one behind the other: ``flat`` itself if they are all of it."""
-        count = sum(len(piece) for piece in pieces)
-        if count == len(flat):
-            return flat
-        if key not in self._rest:
-            self._rest[key] = flat.new_empty(count)
-        return torch.cat(pieces, out=self._rest[key])
+        return self.user_group.all_reduce(flat, pieces, key)
 
     # Graphs, and the engine's keys.
 
@@ -368,7 +339,7 @@ class Synchronizer:
         ]  # fmt: skip
         for old in over:
             self.keys.drop(self._buckets.pop(old).keys)
-            self._rest.pop(old, None)
+            self.user_group.memory.pop(old, None)
 
     def _planned(self, split: Split, flat: torch.Tensor, by_group: bool) -> Bucket:
         large, fused, rest = ([Gradient(*entry) for entry in entries] for entries in split)
@@ -422,7 +393,7 @@ class Synchronizer:
             params = {**self.settings.params, "warmup": 0}
             codecs = Codecs(self.settings.type, params, self.average)
         return DevicePlan(
-            self._device, self._group, gradients, graphs, self.engine.rank,
+            self._device, self.user_group.group, gradients, graphs, self.engine.rank,
             self.engine.world_size, dtype, self.places, digest(text), codecs,
         )  # fmt: skip
 
