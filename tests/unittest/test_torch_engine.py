@@ -248,3 +248,17 @@ def test_strangers_are_refused_on_every_port():
     found = returned(run_ranks(is_visited, 2, timeout=90))
     assert [ports for ports, _ in found] == [2, 1]  # the scheduler's, too
     assert all(refused >= 2 for _, refused in found), found
+
+
+def cannot_be_found(rank):
+    import torch.distributed as dist
+
+    del os.environ["GLOO_SOCKET_IFNAME"]
+    os.environ["MASTER_ADDR"] = "no.such.host.invalid"
+    start_on(dist.group.WORLD)
+
+
+def test_a_first_rank_without_an_address_says_what_to_set():
+    first, second = run_ranks(cannot_be_found, 2)
+    assert "no IPv4 address is known for 'no.such.host.invalid'" in first, first
+    assert second.startswith("HipressError: rank 0: no IPv4 address is known"), second

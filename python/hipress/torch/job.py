@@ -131,4 +131,10 @@ def _host() -> str:
     if _interface():
         return addresses.of_interface(_interface())
     master = os.environ.get("MASTER_ADDR") or socket.gethostname()
-    return addresses.towards(socket.gethostbyname(master))
+    try:
+        return addresses.towards(socket.gethostbyname(master))
+    except OSError as error:
+        raise ValueError(
+            f"no IPv4 address is known for {master!r} ({error}), by which other ranks would find "
+            "this one: set DMLC_NODE_HOST to its address, or DMLC_INTERFACE to its interface"
+        ) from error
