@@ -42,6 +42,7 @@ struct FlightRecorder::MyRings {
   ~MyRings() {
     for (auto& [number, ring] : all) ring->taken = false;
     last_ = {0, nullptr};
+    ended_ = true;
   }
   std::vector<std::pair<uint64_t, std::shared_ptr<Ring>>> all;
 };
@@ -53,6 +54,7 @@ FlightRecorder::FlightRecorder(size_t entries)
       start_(SecondsOf<std::chrono::steady_clock>()) {}
 
 __thread FlightRecorder::Last FlightRecorder::last_ = {0, nullptr};
+__thread bool FlightRecorder::ended_ = false;
 
 FlightRecorder::Ring& FlightRecorder::OtherRing() {
   thread_local MyRings mine;

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -94,8 +95,9 @@ class Ranks:
     def pids(self) -> dict[int, int]:
         """Process ids by rank."""
         self.wait_for("ready", 2)
-        lines = [line.split() for line in self.output().splitlines() if line.startswith("ready")]
-        return {int(rank): int(pid) for _, rank, pid in lines}
+        # Two ranks write to one file: a line may have both.
+        found = re.findall(r"ready (\d+) (\d+)", self.output())
+        return {int(rank): int(pid) for rank, pid in found}
 
     def __enter__(self) -> Ranks:
         return self
