@@ -268,7 +268,6 @@ def engine_of(group: dist.ProcessGroup, timeout: float) -> Engine:
     mine = (uuid.uuid4().hex, known.name if known else "", bool(os.environ.get("HIPRESS_SECRET")))
     found: list = [None] * dist.get_world_size(group)
     dist.all_gather_object(found, mine, group=group)
-    ranks = dist.get_process_group_ranks(group)
     secret = [rank for rank, (*_, given) in zip(ranks, found) if given]
     if secret and len(secret) < len(found):
         raise HipressError(
