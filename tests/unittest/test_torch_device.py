@@ -323,7 +323,7 @@ def train_late(seed, forgotten=""):
     for b, count in enumerate([150, 90, 300]):
         flats.append(torch.zeros(count))
         plans.append(alone(device, **{f"g{b}": count}))
-    slot, found, said = next(iter(plans[1]._slots.values())), [], []
+    slot, found, said = next(iter(plans[1]._layout.slots.values())), [], []
     compute, steps = plans[1].stages[0], []
 
     def damage(flat):

@@ -265,3 +265,22 @@ def test_a_first_rank_without_an_address_says_what_to_set():
     first, second = run_ranks(cannot_be_found, 2)
     assert "no IPv4 address is known for 'no.such.host.invalid'" in first, first
     assert second.startswith("HipressError: rank 0: no IPv4 address is known"), second
+
+
+def drops(rank):
+    """A compression that is gone takes its keys along, when the group's next one makes its own."""
+    import torch.distributed as dist
+
+    first = start_on(dist.group.WORLD)
+    engine, result = first.engine, step(first)
+    (key,) = first._executor._keys.values()
+    del first
+    second = start_on(dist.group.WORLD)
+    assert second.engine is engine and torch.equal(step(second), result)
+    with pytest.raises(RuntimeError, match=f"there is no key {key}"):
+        engine.momentum(key, COUNT)
+    return len(engine._retired_keys)
+
+
+def test_keys_of_a_dropped_compression_leave_the_engine():
+    assert run_ranks(drops, 2) == [0, 0]
