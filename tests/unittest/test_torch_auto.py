@@ -11,12 +11,12 @@ from torch_cluster import run_ranks, torch
 
 
 def half(compressed, rank, number):
-    """Of a step of the model's gradients."""
+    """Seconds of a step of the model's gradients."""
     return 0.5 if compressed else 1.0
 
 
 def chosen(rank, seconds, type="onebit", params=None, min_size=100, tried=half):
-    """What ranks choose that measure ``seconds(compressed, size, rank)``, then, in the trial's
+    """Runs ranks that measure ``seconds(compressed, size, rank)``, then, in the trial's
     round ``number``, ``tried(compressed, rank, number)``; and what they log."""
     import logging
     from collections import Counter
@@ -46,7 +46,7 @@ def chosen(rank, seconds, type="onebit", params=None, min_size=100, tried=half):
 
 
 def both(*args):
-    """What both ranks give, who end with the same size and the same gradients."""
+    """The results of both ranks, which end with the same size and the same gradients."""
     found = run_ranks(chosen, 2, *args)
     assert not any(isinstance(one, str) for one in found), found
     assert found[0][0] == found[1][0] and found[0][2] == found[1][2]
@@ -123,7 +123,7 @@ def test_the_plan_is_tried_with_the_models_gradients(tried, ratio):
 
 
 def sharded_sizes(rank):
-    """Of what is tried with FSDP2's modules: whole parameters, or one host's shards."""
+    """Sizes that are tried with FSDP2's modules: whole parameters, or one host's shards."""
     from torch.distributed.device_mesh import init_device_mesh
 
     import hipress.torch
@@ -161,7 +161,7 @@ def test_a_trial_has_the_models_sizes():
 
 
 def dtypes_tried(rank):
-    """Of what is measured and tried for DDP, and for FSDP2 with another reduce_dtype."""
+    """Dtypes that are measured and tried for DDP, and for FSDP2 with another reduce_dtype."""
     from torch.distributed.device_mesh import init_device_mesh
 
     import hipress.torch

@@ -67,7 +67,7 @@ def expect(type, params, topology, sizes, world_size, plan=None):
 
 
 def mean_gradients(model, losses, references):
-    """What each parameter's gradient must be: ``losses[r](model)`` is rank r's."""
+    """The gradients that parameters must have; ``losses[r](model)`` is rank r's."""
     from hipress.casync.graph import worker
 
     local = []

@@ -186,7 +186,7 @@ def accumulates(rank):
 
 
 def moves(rank):
-    """From the host to the device and back, and from another codec's residuals."""
+    """Loads states from the host to the device and back, and from another codec's residuals."""
     jobs = [Job(where, "dgc", ratio=0.05) for where in ("host", "device", "host")]
     kept = Job("host", "dgc", ratio=0.05)
     for step, job in enumerate(jobs):
@@ -317,7 +317,7 @@ def test_small_gradients_are_one_launch():
 
 
 def train_late(seed, forgotten=""):
-    """What buckets hold after each step, and what was said of them, on one rank."""
+    """Buckets after each step, and reports about them, on one rank."""
     late = Late(seed)
     device, flats, plans = on_the_cpu(late), [], []
     for b, count in enumerate([150, 90, 300]):
@@ -367,6 +367,6 @@ def test_a_late_device_gives_the_same():
 
 @pytest.mark.parametrize("forgotten", ["the bucket", "the result", "the report"])
 def test_the_late_device_shows_what_is_not_waited_for(forgotten):
-    """Each of the three waits is needed: without it, some order of events gives something else."""
+    """Leaves out one of three waits: some order of events then gives something else."""
     expected = train_late(0)
     assert any(train_late(seed, forgotten) != expected for seed in range(1, 20))

@@ -85,7 +85,7 @@ def test_ranks_are_named_as_in_the_whole_job_and_a_group_can_begin_anew():
 
 
 def is_numbered_anew(rank, folder):
-    """With groups of one name, the last of two ranks."""
+    """Makes groups of one name, the last of two ranks."""
     import torch.distributed as dist
 
     found = []
@@ -152,7 +152,7 @@ def test_a_stopped_rank_is_named_within_the_limit_of_silence():
 
 
 def run_ranks_without(function, world_size, stopped, *args):
-    """What the others returned; the stopped one never does."""
+    """The results of the other ranks; the stopped one has none."""
     import torch_cluster
 
     found = {}

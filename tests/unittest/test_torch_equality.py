@@ -14,7 +14,7 @@ SIZES = [40_001, 5]
 STEPS = 2
 DTYPES = [torch.float32, torch.float16, torch.bfloat16]
 TOPOLOGIES = [name for name in topologies.names() if name != topologies.among_workers("ps")]
-"""Each once: "ps" and "colocated" are one here."""
+"""Topologies, each once: "ps" and "colocated" are one here."""
 CODECS = {
     "none": {},
     "2bit": {"threshold": 0.3},
@@ -83,7 +83,7 @@ def cases(world_size):
 
 
 def run_all(rank):
-    """On subgroups of 1 to all ranks, every case's results.
+    """Runs every case on subgroups of 1 to all ranks.
 
     Returns {case: SHA-1 of the results}, and the same of the reference for a share of the cases.
     """
@@ -174,7 +174,7 @@ CUT = [30_001, 20_000, 7]
 
 
 def run_cut(rank):
-    """As :func:`run_all`, of gradients that are cut into many partitions, and without subgroups;
+    """Runs as :func:`run_all` gradients that are cut into many partitions, and without subgroups;
     dtypes in turns."""
     import torch.distributed as dist
 

@@ -127,7 +127,7 @@ def backward(model, rank, step):
 
 
 def equals_reference(rank, cases):
-    """On 2, 3 and 4 ranks, with reductions in every dtype."""
+    """Runs on 2, 3 and 4 ranks, with reductions in every dtype."""
     import torch.distributed as dist
     from torch.distributed.device_mesh import DeviceMesh
     from torch.distributed.fsdp import MixedPrecisionPolicy
@@ -418,7 +418,7 @@ def test_an_error_in_a_backward_pass_is_no_step():
 
 
 def refuses(rank):
-    """What one rank refuses ends the step on all."""
+    """Refuses on one rank, which ends the step on all."""
     import time
 
     from torch.distributed.device_mesh import init_device_mesh

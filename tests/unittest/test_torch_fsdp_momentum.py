@@ -9,7 +9,7 @@ FACTOR, WARM_UP = 0.9, 1
 
 
 def equals_reference(rank, world_size, type, params):
-    """What is encoded is FACTOR times the result before plus the gradient: the reference's bits."""
+    """Encodes FACTOR times the last result plus the gradient: the reference's bits."""
     from torch.distributed.device_mesh import init_device_mesh
 
     import hipress.torch

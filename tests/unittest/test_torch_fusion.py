@@ -1,4 +1,4 @@
-"""Gradients that are too small to compress: in messages of the engine, beside the large ones."""
+"""Gradients that are too small to compress: packed in the engine's fusion buffer."""
 
 import pytest
 
@@ -8,7 +8,7 @@ from torch_cluster import run_ranks, torch
 SHAPES = {"one": (1,), "large": (300, 70), "bias": (4500,), "none": (0,), "larger": (5000,),
           "few": (2, 3)}  # fmt: skip
 MIN_SIZE = 5000
-"""So that all but "large" and "larger" are small: long enough for all ranks to sum a part."""
+"""The size from which on gradients are large; small ones are enough for all ranks to sum a part."""
 SMALL = ("one", "bias", "few")
 
 
@@ -26,8 +26,8 @@ def refuse(*args, **keywords):
 
 
 def reduce(rank, world_size, topology, kind, average):
-    """By name: how far results are from the exact mean (or sum), and how many elements are not
-    that, rounded; into how many parts small ones were cut; the results' bits."""
+    """Measures by name how far results are from the exact mean (or sum), and how many elements are
+    not that, rounded; into how many parts small ones were cut; the results' bits."""
     import torch.distributed as dist
 
     dtype = getattr(torch, kind)
@@ -75,7 +75,7 @@ def test_on_every_topology(topology):
 
 
 def spoilt(rank, bad):
-    """What was not NaN in a step with an Inf, and the small gradients it has left something in."""
+    """Results that were not NaN in a step with an Inf, and small gradients that it has changed."""
     job, other = (make(rank, shared_momentum=0.9) for _ in range(2))
     for each in (job, other):
         each.reduce(gradients(rank))
@@ -134,7 +134,7 @@ def test_many_uncompressed_elements_are_cut_as_topologies_do():
 
 
 def neighbours(rank):
-    """What goes uncompressed beside nothing compressed: as it lies, neighbours together."""
+    """Gradients of which none is compressed: they travel as they lie, adjacent ones as one."""
     from hipress.torch.gradient import Gradient, merge_adjacent
 
     flat = [Gradient("a", 0, 5), Gradient("b", 5, 3), Gradient("c", 9, 2)]

@@ -1,4 +1,4 @@
-"""What users do with DDP models and optimizers works with compression as it does without."""
+"""Habits of users with DDP models and optimizers, which work with compression as without."""
 
 import pytest
 
@@ -41,7 +41,7 @@ def test_models_are_copied_averaged_and_saved_whole():
 
 
 def wrapped(rank):
-    """What users do with an optimizer and its model: (weights agree, learning rates, errors)."""
+    """Uses an optimizer and its model as users do: (weights agree, learning rates, errors)."""
     import copy
     import pickle
     import warnings

@@ -12,8 +12,8 @@ np = pytest.importorskip("numpy")
 
 SHAPES = {"a": (40, 70), "bias": (40,), "b": (33, 5, 3, 3), "narrow": (900, 3), "c": (64, 64)}
 MIN_SIZE = 64
-"""Of these a, b and c go by factors of rank 2. A bias, which is small, goes beside them, and
-narrow, which factors would not make shorter, by itself."""
+"""The size by which a, b and c go by factors of rank 2. A bias, which is small, travels with them,
+and narrow, which factors would not make shorter, by itself."""
 
 
 class Reference:
@@ -37,7 +37,7 @@ class Reference:
 
 
 def gradients(rank, step, shapes=SHAPES):
-    """Like gradients: two directions that all ranks share, and noise."""
+    """Makes gradients: two directions that all ranks share, and noise."""
     found = {}
     for name, shape in shapes.items():
         both = np.random.default_rng([step, len(name), shape[0]])

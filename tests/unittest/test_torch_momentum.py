@@ -11,7 +11,7 @@ FACTOR, WARM_UP = 0.9, 2
 
 
 def local_gradients(model, world_size, step):
-    """Of all ranks, by name."""
+    """Gradients of all ranks, by name."""
     found = []
     for rank in range(world_size):
         model.zero_grad()
@@ -21,7 +21,7 @@ def local_gradients(model, world_size, step):
 
 
 def equals_reference(rank, world_size, type, params, topology, warm_up=WARM_UP, **keywords):
-    """What is encoded is FACTOR times the result before plus the gradient: the reference's bits."""
+    """Encodes FACTOR times the last result plus the gradient: the reference's bits."""
     from hipress.casync.graph import worker
 
     model = network()
@@ -62,7 +62,7 @@ def equals_reference(rank, world_size, type, params, topology, warm_up=WARM_UP, 
 
 
 def sgd_has_it(rank):
-    """Where nothing is lost it is SGD's own momentum, for small gradients and in a warm-up, too."""
+    """Trains without loss: it is SGD's own momentum, for small gradients and in a warm-up, too."""
     import hipress.torch
 
     def run(op, shared):
@@ -83,7 +83,7 @@ def sgd_has_it(rank):
 
 
 def adam_has_it(rank):
-    """Where nothing is lost it is FrozenAdamW's own first moment."""
+    """Trains without loss: it is FrozenAdamW's own first moment."""
     import hipress.torch
 
     runs = []

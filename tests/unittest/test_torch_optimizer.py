@@ -79,7 +79,7 @@ def other_order(rank):
 
 
 def with_a_plan(rank):
-    """What is compressed, and how many collective operations a step is."""
+    """Names that are compressed, and how many collective operations a step is."""
     import hipress.torch as hvd
     from hipress.secopa.plan import Decision
 

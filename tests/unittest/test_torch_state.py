@@ -217,7 +217,7 @@ def freezes(rank, folder):
 
 
 def freezes_a_large_one(rank, folder):
-    """What is not trained is dropped, and the log says so; the rest is dealt out once."""
+    """Residuals of what is not trained are dropped, with a warning; the rest is resharded once."""
     import logging
 
     import torch.distributed.checkpoint as dcp

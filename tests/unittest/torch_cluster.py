@@ -32,7 +32,7 @@ def run_ranks(
     join: bool = True,
     when_done: Callable[[int, object], None] = lambda rank, value: None,
 ) -> list:
-    """What ``function(rank, *args)`` returned on every rank.
+    """Runs ``function(rank, *args)`` on every rank, and returns their results.
 
     With ``join``, ranks are in an initialised Gloo group; without, only its environment is there.
 
@@ -80,7 +80,7 @@ def run_ranks(
 
 
 def returned(results):
-    """What the ranks returned, who may differ."""
+    """The results of ranks, which may differ."""
     assert not any(isinstance(found, str) for found in results), results
     return results
 

@@ -50,11 +50,11 @@ class Backend(NamedTuple):
 
 
 BACKENDS: dict[str, Backend] = {}
-"""By device type. CUDA's is added when it is first needed (executors/cuda/kernels.py)."""
+"""Backends by device type. CUDA's is added when it is first needed (executors/cuda/kernels.py)."""
 
 
 def new_states(type: str, gradient: torch.Tensor) -> list[torch.Tensor]:
-    """What encode_<type> remembers between gradients of this size: states and step, all zero."""
+    """Makes the states of encode_<type> for gradients of this size, and its step: all zero."""
     codec, size, device = _codec(type, ()), gradient.numel(), gradient.device
     if not codec.uses_step:
         return []

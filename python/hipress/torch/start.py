@@ -1,4 +1,4 @@
-"""What every front end does before the first step: check, compare between ranks, connect."""
+"""Start of a compression, before the first step: check, compare between ranks, connect."""
 
 from __future__ import annotations
 

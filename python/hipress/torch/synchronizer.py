@@ -78,7 +78,7 @@ class Synchronizer:
         parts = sorted((n, d.partitions) for n, d in decisions.items() if d.compress)
         about = list(sizes.items()), offsets, average, settings.devices_per_host, parts
         self.layout = digest(str(about))
-        """Equal where the same task does the same for the same elements, in jobs of one size."""
+        """A digest that is equal in jobs of one size where each task encodes the same elements."""
         codecs = Codecs(*settings.codec, average)
         self.error_feedback = ErrorFeedback(codecs, self.rank, engine.world_size, offsets)
         self.shared: SharedMomentum | None = None
@@ -188,11 +188,11 @@ class Synchronizer:
 
     @property
     def compresses_now(self) -> bool:
-        """Whether the gradients of the last step came after the warm-up."""
+        """True if the gradients of the last step came after the warm-up."""
         return self.step > self.settings.warmup_steps
 
     def stats(self) -> Stats:
-        """How many bytes of this rank's gradients went compressed and uncompressed, and why."""
+        """Bytes of this rank's gradients that went compressed and uncompressed, and why."""
         shapes = self._shapes
         return self._traffic.stats(
             lambda name, count, warming_up: reason(

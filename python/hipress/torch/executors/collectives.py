@@ -32,7 +32,7 @@ class AllReduce:
     """
 
     fuses_small = True
-    """Whether small gradients may travel packed in a fusion buffer."""
+    """True if small gradients may travel packed in a fusion buffer."""
 
     def __init__(
         self, settings: Settings, group: dist.ProcessGroup, world_size: int, names: Iterable[str],

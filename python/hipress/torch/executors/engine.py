@@ -33,7 +33,7 @@ from hipress.torch.executors.job import join
 from hipress.torch.executors.staging import Host, backend, staging
 
 _REPORT_SECONDS = 2.0
-"""Seconds in which the engine learns of a death that another connection has shown."""
+"""Time in which the engine learns of a death that another connection has shown."""
 
 _BEHIND = (
     "it hangs, is far behind, or did not compute these gradients (a parameter unused in its "
@@ -46,7 +46,7 @@ class HipressError(RuntimeError):
 
 
 class EncodeBinding(NamedTuple):
-    """How one task of a rank's program encodes: HipressPlace in c_api.h."""
+    """The codec and the scale of one task of a rank's program: HipressPlace in c_api.h."""
 
     task: int
     codec: Compressor

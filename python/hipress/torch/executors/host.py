@@ -1,4 +1,4 @@
-"""The executor of buckets in host memory: the native engine, and what it needs to know of each.
+"""The executor of buckets in host memory, by the native engine.
 
 A gradient is a key of the engine's, which stays when DDP puts the gradient into another bucket.
 What goes uncompressed has keys of the bucket's own.
@@ -82,8 +82,8 @@ class HostExecutor:
         return HostSteps(self, native, None, (*fused, *in_place))
 
     def _needs_user_group(self, flat: torch.Tensor) -> bool:
-        """Whether what goes uncompressed is beyond the engine: other dtypes, and what is on a GPU
-        whose process group is NCCL's."""
+        """Checks whether the engine cannot take what goes uncompressed: other dtypes, and what is
+        on a GPU whose process group is NCCL's."""
         if flat.dtype not in FLAGS:
             return True
         staged = isinstance(self.engine.staging(flat.device), Staged)

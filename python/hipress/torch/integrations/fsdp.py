@@ -47,7 +47,7 @@ class Unit:
         self.shards = shards
 
     def gradients(self) -> tuple[Gradient, ...]:
-        """Those of a reduce-scatter, in its input."""
+        """The gradients in the input of a reduce-scatter."""
         trained = [
             (name, each.sharded_param.shape)
             for name, each in self._managed
@@ -60,7 +60,7 @@ class Unit:
         )
 
     def problem(self, size: int, gradients: Sequence[Gradient], rows: int) -> str:
-        """What is wrong with a flat tensor of ``rows`` rows that has not just these gradients."""
+        """The sentence about a flat tensor of ``rows`` rows that has not just these gradients."""
         wanted = rows * sum(gradient.chunk for gradient in gradients)
         names = ", ".join(g.name for g in gradients[:3])
         return "" if size == wanted else (
@@ -92,7 +92,7 @@ class ShardedCompression(Synchronizer):
         self.synchronize(flat, gradients, unit.what).wait()
 
     def gradients(self, unit: Unit, size: int, rows: int) -> tuple[Gradient, ...]:
-        """A module's, in a flat tensor of ``size`` elements in ``rows`` rows.
+        """A module's gradients in a flat tensor of ``size`` elements in ``rows`` rows.
 
         :raises HipressError: if the tensor has not just these
         """
@@ -105,7 +105,7 @@ class ShardedCompression(Synchronizer):
     def refuse(self, unit: Unit, problem: str) -> None:
         """Ends the step on all ranks.
 
-        :raises HipressError: which says so
+        :raises HipressError: always
         """
         raise self.engine.fail(HipressError(f"{unit.what}: {problem}"), unit.what)
 

@@ -20,7 +20,7 @@ from hipress.torch.start import start
 from hipress.torch.synchronizer import Synchronizer
 
 BUCKET_BYTES = 25 << 20
-"""Of gradients that travel together, at most, unless one alone has more."""
+"""Size of a bucket, at most, unless one gradient alone has more."""
 
 
 class DistributedOptimizer:
@@ -125,13 +125,13 @@ class DistributedOptimizer:
         handle = parameter.register_post_accumulate_grad_hook(hook)
 
     def _settle(self) -> None:
-        """Takes note of the gradient whose hooks had not all been called."""
+        """Counts the gradient whose hooks had not all been called."""
         name, self._pending = self._pending, None
         if name is not None:
             self._ready(name)
 
     def _ready(self, name: str) -> None:
-        """One more backward pass has added to this gradient: starts the buckets that are whole."""
+        """Counts a backward pass of this gradient, and starts buckets that are complete."""
         self._left[name] -= 1
         while self._next < len(self._buckets):
             if any(self._left[name] for name, _ in self._buckets[self._next].named):

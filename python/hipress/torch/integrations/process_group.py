@@ -46,7 +46,7 @@ def _environment(name: str, other: str = "", default: str = "") -> str:
 
 
 def settings_from_environment() -> Settings:
-    """What the variables ask for.
+    """Reads the settings from the environment's variables.
 
     :raises ValueError: for a value that is not allowed, or a codec that keeps a residual
     """
@@ -109,7 +109,7 @@ class HipressProcessGroup(dist.ProcessGroup):
         return self._compressed(tensor, average)
 
     def split_group(self, *args, **keywords) -> None:
-        """What PyTorch has of that would be Gloo's alone.
+        """Refuses PyTorch's own split_group, which would be Gloo's alone.
 
         :raises NotImplementedError: always
         """
@@ -119,7 +119,7 @@ class HipressProcessGroup(dist.ProcessGroup):
         )
 
     def _synchronizer(self, tensor: torch.Tensor, average: bool) -> Synchronizer:
-        """All ranks ask for one of a kind together, before they use it."""
+        """The synchronizer of such tensors; all ranks ask for one of a kind together."""
         device = tensor.device if self._settings.encode_on == "device" else None
         if (device, average) not in self._synchronizers:
             group, about = self, []
@@ -136,8 +136,8 @@ class HipressProcessGroup(dist.ProcessGroup):
         return self._synchronizers[device, average]
 
     def stats(self) -> Stats:
-        """How many bytes of this rank's tensors were reduced compressed and uncompressed, by kind
-        and size of operation, and why."""
+        """Bytes of this rank's tensors that were reduced compressed and uncompressed, by kind and
+        size of operation, and why."""
         with self._counting:
             return copy.deepcopy(self._stats)
 
@@ -148,7 +148,7 @@ class HipressProcessGroup(dist.ProcessGroup):
             self._stats.count(f"{kind} of {elements} elements", size, why)
 
     def _uncompressed(self, tensors: Sequence[torch.Tensor], op: dist.ReduceOp.RedOpType) -> str:
-        """Why an all-reduce is Gloo's; nothing if it is compressed."""
+        """The reason why an all-reduce is Gloo's; empty if it is compressed."""
         if self.size() == 1:
             return "of one rank alone"
         if len(tensors) != 1:
@@ -214,12 +214,12 @@ _REDUCES = {
     "reduce_scatter_single_coalesced": 1,
     "reduce_scatter_tensor_coalesced": 1,
 }
-"""What reduces and is not compressed, by names of several versions of PyTorch: which argument has
-what this rank gives."""
+"""Operations that reduce and are not compressed, by names of several versions of PyTorch, with the
+number of the argument that is this rank's input."""
 
 
 def _reduced(name: str, args: Sequence) -> tuple[str, list[torch.Tensor]]:
-    """What kind of operation this is, and its input."""
+    """The kind of an operation, and its input."""
     nested, tensors = list(args[_REDUCES[name] : _REDUCES[name] + 1]), []
     while nested:
         one = nested.pop()

@@ -176,7 +176,7 @@ class _Saved:
         self.ranks = sorted(self._keys)
 
     def fields(self, rank: int) -> dict[str, Any]:
-        """What a rank has saved of itself, without its tasks."""
+        """Reads a rank's own fields, without its tasks."""
         return self._parsed(rank, [key for key in self._keys[rank] if key.count("/") == 1]).fields
 
     def rank(self, rank: int) -> _Rank:
@@ -286,7 +286,7 @@ def load_checkpoint(of: Stateful, path: str | os.PathLike, key: str = "hipress")
 
 
 def is_complete(path: str | os.PathLike[str]) -> bool:
-    """Whether a folder is a torch.distributed.checkpoint that was saved to its end."""
+    """Checks whether a folder is a torch.distributed.checkpoint that was saved to its end."""
     from torch.distributed import checkpoint
 
     try:

@@ -48,7 +48,7 @@ class Codecs:
         return 1 if final and self.average else task.terms
 
     def identity(self, kind: object) -> bool:
-        """Whether payloads of this kind are elements as they are."""
+        """Checks whether payloads of this kind are elements as they are."""
         return kind == PLAIN or self._type == "none"
 
     def make(self, kind: object) -> Compressor:

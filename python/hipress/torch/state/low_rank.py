@@ -33,14 +33,14 @@ from hipress.torch.dtypes import floats
 TYPE = "powersgd"
 """The compression type that is none of CompLL's codecs."""
 
-MOST = 32
+MAX_RANK = 32
 """The highest rank; above it all time goes into arithmetic."""
 
-GAIN = 2
-"""A matrix whose factors are not so many times shorter goes uncompressed."""
+MIN_GAIN = 2
+"""The ratio of a matrix to its factors, in elements, below which it goes uncompressed."""
 
 START = "start_q"
-"""The state that is no number of each element: what all ranks begin the next step with."""
+"""The state that has no number for each element: the Q from which all ranks begin the next step."""
 
 _PAD = 32  # LowRankShape::kPad
 _FLOATS = ("last", "next", "last_p", "last_q", START, "own_q")
@@ -64,17 +64,17 @@ def check(params: Mapping[str, object]) -> int:
     if unknown:
         raise ValueError(f"{TYPE} has no parameter {unknown[0]!r}; it has rank")
     rank = params.get("rank", 1)
-    if not isinstance(rank, int) or isinstance(rank, bool) or not 1 <= rank <= MOST:
-        raise ValueError(f"rank must be a whole number from 1 to {MOST}, not {rank!r}")
+    if not isinstance(rank, int) or isinstance(rank, bool) or not 1 <= rank <= MAX_RANK:
+        raise ValueError(f"rank must be a whole number from 1 to {MAX_RANK}, not {rank!r}")
     return rank
 
 
 def pays(shape: Sequence[int], rank: int) -> bool:
-    """Whether factors of such a gradient are short enough, and its rows not mostly padding."""
+    """Checks whether factors of such a gradient are short enough, its rows not mostly padding."""
     if len(shape) < 2 or not shape[0]:
         return False
     rows, cols = _matrix(shape)
-    return GAIN * rank * (rows + cols) <= rows * cols and _padded(cols) <= 2 * cols
+    return MIN_GAIN * rank * (rows + cols) <= rows * cols and _padded(cols) <= 2 * cols
 
 
 def _matrix(shape: Sequence[int]) -> tuple[int, int]:
@@ -86,7 +86,7 @@ def _padded(count: int) -> int:
 
 
 class Factors:
-    """What a rank remembers of one gradient, with the state_dict() of a Compressor.
+    """A rank's state of one gradient, with the state_dict() of a Compressor.
 
     The residual, float32[rows * cols], and ``start_q``, float32[rank, cols padded], which all ranks
     have. It takes 8 bytes for each element: M is not written over the one before, so that a step

@@ -36,7 +36,7 @@ class SharedMomentum:
     """
 
     compressed_only = False
-    """Whether gradients that go uncompressed come as they are; else they get momentum, too."""
+    """True if gradients that go uncompressed come as they are; else they get momentum, too."""
 
     def __init__(
         self, factor: float, shard_offsets: Mapping[str, int] | None = None, share: float = 1.0

@@ -103,7 +103,7 @@ class AllReduceBench:
         return f"{row} {' '.join(columns)} {error:>8.1e}"
 
     def _time(self, run: Callable[[], object]) -> float:
-        """Seconds of one run, by the slowest rank."""
+        """Times one run: seconds of the slowest rank."""
         for _ in range(self._warmup):
             run()
         dist.barrier()
@@ -127,7 +127,7 @@ def run(
     type: str, params: Mapping[str, object], topology: str,
     write: Callable[[str], object] = print,
 ) -> None:  # fmt: skip
-    """What ``hipress bench allreduce`` does, as a rank of a job that torchrun started.
+    """Runs ``hipress bench allreduce`` as a rank of a job that torchrun started.
 
     :raises ValueError: for a wrong argument
     """

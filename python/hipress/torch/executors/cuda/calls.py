@@ -12,7 +12,7 @@ from hipress.torch.state.error_feedback import DeviceState
 
 
 class Input:
-    """What an ENCODE encodes.
+    """The input of an ENCODE task.
 
     :param span: of the flat tensor, for a rank's own gradient; None: what ``dense`` holds by then
     :param dense: float32 of the partition's size, to compute in
@@ -29,7 +29,7 @@ class Input:
 
     @property
     def direct(self) -> bool:
-        """Whether it lies in the flat tensor as it is."""
+        """True if it lies in the flat tensor as it is."""
         return self._span is not None and self.state.carried is None
 
     def tensor(self, flat: torch.Tensor) -> torch.Tensor:

@@ -112,7 +112,7 @@ def _cuda(device: torch.device) -> Device:
 
 
 DEVICES: dict[str, Callable[[torch.device], Device]] = {"cuda": _cuda}
-"""By type of device. Tests add a CPU that plays the GPU."""
+"""Constructors by type of device. Tests add a CPU that plays the GPU."""
 
 
 def check_type(device: torch.device) -> None:

@@ -31,7 +31,7 @@ class CudaExecutor:
         error_feedback.device = device
 
     def codecs_warm_up(self, step: int) -> bool:
-        """Whether payloads may be longer than they will be after the codec's own warm-up."""
+        """Checks whether payloads may be longer than they will be after the codec's own warm-up."""
         steps = int(self._settings.params.get("warmup", 0))
         # Codecs count what they encode.
         return bool(steps) and step < self._settings.warmup_steps + steps
