@@ -167,7 +167,7 @@ HIPRESS_API int HipressFailure(HipressNodeHandle node, const char** sentence);
 /*! \brief JSON of the transport's counters and the store's (bytes pushed, pulled, saved; see docs). */
 HIPRESS_API int HipressStats(HipressNodeHandle node, const char** json);
 /*! \brief JSON of what the node does and waits for just now, and of its last events: what a dump on
- *         SIGUSR1 or after a timeout has (docs/debugging.md). */
+ *         SIGUSR1 or after a timeout has (docs/guides/debug-a-hang.md). */
 HIPRESS_API int HipressDebugDump(HipressNodeHandle node, const char** json);
 
 /* ---- Worker --------------------------------------------------------------------------------------- */

@@ -146,7 +146,7 @@ class Member:
 
     def debug(self) -> dict[str, object]:
         """What this node does and waits for just now, and its last events: what ``hipress debug``
-        reads of files (``docs/debugging.md``)."""
+        reads of files (``docs/guides/debug-a-hang.md``)."""
         text = c_char_p()
         self._check(lib.HipressDebugDump(self._handle, byref(text)))
         return json.loads(text.value)

@@ -6,7 +6,7 @@
  * the process, hipress-debug, writes them. A program's own handler of the signal is called as before; a
  * forked child writes nothing.
  *
- * A file is a JSON object of what Begin writes and what the node itself adds (docs/debugging.md).
+ * A file is a JSON object of what Begin writes and what the node itself adds (docs/guides/debug-a-hang.md).
  */
 #ifndef HIPRESS_COMMON_DEBUG_DUMPS_H_
 #define HIPRESS_COMMON_DEBUG_DUMPS_H_

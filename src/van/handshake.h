@@ -2,7 +2,7 @@
  * \file handshake.h
  * \brief How two nodes prove to each other that they know the job secret.
  *
- * Four messages of fixed size, before any other byte is interpreted (docs/transport.md):
+ * Four messages of fixed size, before any other byte is interpreted (docs/reference/transport.md):
  *   caller -> listener  Hello      who calls whom, TLS or not, a fresh nonce
  *   listener -> caller  Hello      the same from the other end
  *   caller -> listener  Proof      HMAC(secret, "caller", both hellos)

@@ -111,7 +111,7 @@ class Van {
   virtual void Abort(std::chrono::milliseconds linger = std::chrono::milliseconds(500)) = 0;
 };
 
-/// The default van: TCP, TLS where it is wanted. See docs/transport.md for its handshake.
+/// The default van: TCP, TLS where it is wanted. See docs/reference/transport.md for its handshake.
 std::unique_ptr<Van> MakeTcpVan(VanOptions options);
 
 /// Vans of one process that talk through queues, for tests: same callbacks, same order.
