@@ -273,7 +273,7 @@ def load_codec(path: str) -> str:
     """
     # Late: most processes load nothing, and need neither lark nor NumPy for it.
     from hipress import compll
-    from hipress.compll.backends.native import build
+    from hipress.compll.runtime.native import build
 
     name = c_char_p()
     library = build(compll.compile_file(path))
