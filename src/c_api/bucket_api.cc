@@ -21,7 +21,7 @@ using hipress::Error;
 using hipress::Flow;
 using hipress::KVStoreDist;
 
-// python/hipress/torch/engine.py has the same fields.
+// python/hipress/torch/executors/engine.py has the same fields.
 static_assert(sizeof(HipressPlace) == 32 && offsetof(HipressPlace, factor) == 24, "packed");
 static_assert(sizeof(HipressSpan) == 16, "packed");
 

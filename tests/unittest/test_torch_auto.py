@@ -21,7 +21,7 @@ def chosen(rank, seconds, type="onebit", params=None, min_size=100, tried=half):
     import logging
     from collections import Counter
 
-    from hipress.torch import auto, trial
+    from hipress.torch.tuning import auto, trial
 
     lines = []
     handler = logging.Handler()
@@ -127,7 +127,7 @@ def sharded_sizes(rank):
     from torch.distributed.device_mesh import init_device_mesh
 
     import hipress.torch
-    from hipress.torch import auto, trial
+    from hipress.torch.tuning import auto, trial
     from test_torch_fsdp import sharded
 
     tried = []
@@ -150,7 +150,7 @@ def test_a_trial_of_fsdp_has_the_gradients_that_are_synchronised():
 
 
 def test_a_trial_has_the_models_sizes():
-    from hipress.torch.trial import BUCKET, MOST, buckets_of
+    from hipress.torch.tuning.trial import BUCKET, MOST, buckets_of
 
     assert buckets_of({"a": 7, "none": 0, "b": BUCKET, "c": 5, "d": 3}) == [[3, 5, BUCKET], [7]]
     layers = {f"{i}.{name}": size for i in range(99) for name, size in (("w", 1 << 20), ("b", 9))}
@@ -165,7 +165,7 @@ def dtypes_tried(rank):
     from torch.distributed.device_mesh import init_device_mesh
 
     import hipress.torch
-    from hipress.torch import auto, trial
+    from hipress.torch.tuning import auto, trial
     from test_torch_fsdp import sharded
 
     seen = []

@@ -111,7 +111,7 @@ def on_the_device(rank, where):
     import torch.distributed as dist
 
     import hipress.torch  # noqa: F401
-    from hipress.torch import device_plan
+    from hipress.torch.executors.cuda import program as device_plan
 
     made, init = [], device_plan.DevicePlan.__init__
     device_plan.DevicePlan.__init__ = lambda *args: made.append(0) or init(*args)

@@ -52,8 +52,8 @@ DDP_KEYWORDS += ["static_graph"]
 
 def expect(type, params, topology, sizes, world_size, plan=None):
     """The reference of every large gradient by name."""
-    from hipress.torch.places import Codecs
     from hipress.torch.settings import Settings
+    from hipress.torch.state.error_feedback import Codecs
     from test_torch_equality import reference
 
     settings = Settings(type, params, topology=topology, min_size=MIN_SIZE, plan=plan)
@@ -363,7 +363,7 @@ def test_a_rank_that_dies_is_an_error_on_the_others(min_size):
 
 
 def give_up(rank, world_size, where):
-    from hipress.torch.host_bucket import HostBucket
+    from hipress.torch.executors.host_bucket import HostBucket
 
     min_size = MIN_SIZE if where == "compressed" else 10**6
     ddp, compression = wrap(network(), "onebit", timeout=50, min_size=min_size)

@@ -16,7 +16,7 @@ MIN_SIZE = 1000
 
 
 class Prompt:
-    """hipress.torch.staging.Cuda on the CPU, where everything is done at once."""
+    """hipress.torch.executors.staging.Cuda on the CPU, where everything is done at once."""
 
     def stream(self):
         return SimpleNamespace(record_event=self.event, wait_event=lambda event: None)
@@ -47,15 +47,15 @@ class Prompt:
 
 def on_the_cpu(cuda=None):
     """A device whose kernels are emulated."""
-    from hipress.torch.cuda_ops import CudaKernels
-    from hipress.torch.device import Device
+    from hipress.torch.executors.cuda.device import Device
+    from hipress.torch.executors.cuda.kernels import CudaKernels
 
     return Device(torch.device("cpu"), cuda or Prompt(), CudaKernels(emulate=True))
 
 
 def play_the_gpu():
     """Lets HiPress take the CPU for a device, for encode_on="device"."""
-    from hipress.torch import device
+    from hipress.torch.executors.cuda import device
 
     device.DEVICES["cpu"] = lambda where: on_the_cpu()
 
@@ -213,7 +213,7 @@ def everyones(state):
 
 def refuses(rank):
     """Rank 1's payloads, of which rank 0 makes the sums, are damaged on their way."""
-    from hipress.torch.device_plan import DevicePlan
+    from hipress.torch.executors.cuda.program import DevicePlan
 
     job = Job("device", "onebit")
     job.step(rank, 0)
@@ -255,7 +255,7 @@ def misuse(rank):
             found.append(str(error))
     play_the_gpu()
     from hipress.compll.backends import cuda_native
-    from hipress.torch import device
+    from hipress.torch.executors.cuda import device
 
     device.DEVICES["cpu"] = lambda where: SimpleNamespace(
         algorithm=lambda config: cuda_native.build(None)
@@ -289,10 +289,10 @@ class Late(LateDevice):
 
 def alone(device, **counts):
     """A bucket's plan on one rank, of gradients by name."""
-    from hipress.torch.device_plan import DevicePlan
+    from hipress.torch.executors.cuda.program import DevicePlan
     from hipress.torch.gradient import Gradient
-    from hipress.torch.places import Codecs, Places
     from hipress.torch.settings import Settings
+    from hipress.torch.state.error_feedback import Codecs, Places
 
     codecs = Codecs("onebit", {})
     places, gradients, at = Places(codecs, 0, 1), [], 0

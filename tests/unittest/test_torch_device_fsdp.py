@@ -71,7 +71,7 @@ def test_the_device_gives_the_hosts_bits_and_residuals():
 
 def refuses(rank):
     """A payload that is damaged on its way, and what is no GPU."""
-    from hipress.torch.device_plan import DevicePlan
+    from hipress.torch.executors.cuda.program import DevicePlan
 
     with pytest.raises(ValueError, match="encode_on='device' is for gradients on a GPU"):
         job("device", "onebit")

@@ -110,10 +110,10 @@ def test_a_group_made_anew_has_an_engine_of_its_own_ranks(tmp_path):
 def is_alone(rank):
     import torch.distributed as dist
 
-    import hipress.torch.job
+    import hipress.torch.executors.job
 
     if rank == 0:
-        hipress.torch.job._start_scheduler = lambda *_: os._exit(3)
+        hipress.torch.executors.job._start_scheduler = lambda *_: os._exit(3)
     try:
         start_on(dist.group.WORLD, timeout=20)
     except RuntimeError as error:

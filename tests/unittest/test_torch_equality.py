@@ -56,7 +56,7 @@ class Averaging:
 def reference(graph, codecs, world_size, name):
     from hipress.casync.origins import results
     from hipress.casync.reference import Reference
-    from hipress.torch.places import stream
+    from hipress.torch.state.error_feedback import stream
 
     final = results(graph)
     tasks = {id(task): (node, t) for node, ts in graph.tasks.items() for t, task in enumerate(ts)}
@@ -89,7 +89,7 @@ def run_all(rank):
     """
     import torch.distributed as dist
 
-    from hipress.torch.engine import engine_of
+    from hipress.torch.executors.engine import engine_of
     from hipress.torch.settings import Settings
 
     found, wanted = {}, {}
@@ -109,9 +109,9 @@ def run_all(rank):
 
 
 def on_group(engine, rank, graphs, type, dtype, sizes=SIZES):
+    from hipress.torch.executors.host_bucket import HostBucket, add_key
     from hipress.torch.gradient import Gradient
-    from hipress.torch.host_bucket import HostBucket, add_key
-    from hipress.torch.places import Codecs, Places
+    from hipress.torch.state.error_feedback import Codecs, Places
 
     gradients = [Gradient(str(g), sum(sizes[:g]), n) for g, n in enumerate(sizes)]
     places = Places(Codecs(type, CODECS[type]), rank, engine.world_size)
@@ -140,7 +140,7 @@ def run(bucket, flat):
 
 def in_numpy(world_size, graphs, type, dtype, sizes=SIZES):
     from hipress.casync.graph import worker
-    from hipress.torch.places import Codecs
+    from hipress.torch.state.error_feedback import Codecs
 
     runs = [
         reference(graph, Codecs(type, CODECS[type]), world_size, str(g))
@@ -178,7 +178,7 @@ def run_cut(rank):
     dtypes in turns."""
     import torch.distributed as dist
 
-    from hipress.torch.engine import engine_of
+    from hipress.torch.executors.engine import engine_of
 
     world_size = dist.get_world_size()
     engine = engine_of(dist.group.WORLD, timeout=20)

@@ -75,8 +75,8 @@ def sharded(mesh, **options):
 
 
 def references(type, params, world_size, compresses, partitions=None):
-    from hipress.torch.fsdp import chunk_of, reduce_scatter
-    from hipress.torch.places import Codecs
+    from hipress.torch.integrations.fsdp import chunk_of, reduce_scatter
+    from hipress.torch.state.error_feedback import Codecs
 
     found = {}
     for name, shape in whole_shapes().items():
@@ -302,8 +302,8 @@ def hybrid(rank, momentum):
 
     import hipress.torch
     from hipress.casync.graph import worker
-    from hipress.torch.places import Codecs
     from hipress.torch.settings import Settings
+    from hipress.torch.state.error_feedback import Codecs
 
     mesh = init_device_mesh("cpu", (2, 2), mesh_dim_names=("replicate", "shard"))
     model = sharded(mesh["shard"])

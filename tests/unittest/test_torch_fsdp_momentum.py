@@ -14,8 +14,8 @@ def equals_reference(rank, world_size, type, params):
 
     import hipress.torch
     from hipress.casync.graph import worker
-    from hipress.torch.fsdp import chunk_of, reduce_scatter
-    from hipress.torch.places import Codecs
+    from hipress.torch.integrations.fsdp import chunk_of, reduce_scatter
+    from hipress.torch.state.error_feedback import Codecs
 
     model = sharded(init_device_mesh("cpu", (world_size,)))
     compression = hipress.torch.compress_fsdp(

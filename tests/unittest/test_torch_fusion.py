@@ -95,7 +95,7 @@ def test_an_inf_in_a_small_gradient_reaches_all_ranks_and_leaves_nothing_behind(
 
 
 def fails(rank):
-    from hipress.torch.keys import Keys
+    from hipress.torch.executors.keys import Keys
 
     job = make(rank)
     if rank == 1:
@@ -134,8 +134,8 @@ def test_many_uncompressed_elements_are_cut_as_topologies_do():
 
 def neighbours(rank):
     """What goes uncompressed beside nothing compressed: as it lies, neighbours together."""
+    from hipress.torch.executors.keys import neighbours
     from hipress.torch.gradient import Gradient
-    from hipress.torch.keys import neighbours
 
     flat = [Gradient("a", 0, 5), Gradient("b", 5, 3), Gradient("c", 9, 2)]
     rows = [Gradient("d", 0, 7, 4, 10), Gradient("e", 4, 8, 4, 10), Gradient("f", 9, 2, 1, 10)]

@@ -331,7 +331,7 @@ def test_training_with_ddp_and_with_the_optimizer():
 
 
 def test_ddp_has_gradients_where_its_parameters_lie():
-    from hipress.torch.hook import Compression
+    from hipress.torch.integrations.ddp import Compression
 
     transposed = torch.nn.Parameter(torch.zeros(3, 5).t())
     assert Compression._shape(None, transposed) == (3, 5)
@@ -375,8 +375,8 @@ def shard(rank):
 
 
 def test_where_there_are_no_whole_gradients_it_is_refused(monkeypatch):
-    from hipress.torch.backend import settings_from_environment
-    from hipress.torch.bench import run as bench
+    from hipress.torch.integrations.process_group import settings_from_environment
+    from hipress.torch.tuning.bench import run as bench
 
     monkeypatch.setenv("HIPRESS_COMPRESSION", "powersgd")
     with pytest.raises(ValueError, match="needs whole gradients .* an all-reduce does not have"):

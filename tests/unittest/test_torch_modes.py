@@ -136,7 +136,7 @@ def in_the_optimizer(rank, hook):
     import torch.distributed as dist
 
     import hipress.torch
-    from hipress.torch import optimizer as ours
+    from hipress.torch.integrations import optimizer as ours
 
     ours.BUCKET_BYTES = 1
     plain, model = network(), network()

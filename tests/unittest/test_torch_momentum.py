@@ -231,7 +231,7 @@ def test_what_is_compressed_is_the_next_value_of_the_shared_sum():
 
 
 def test_a_result_in_chunks_is_kept_whole_or_not_at_all():
-    from hipress.torch.momentum import SharedMomentum
+    from hipress.torch.state.momentum import SharedMomentum
 
     shared = SharedMomentum(FACTOR)
     before = [torch.zeros(3), torch.zeros(2)]

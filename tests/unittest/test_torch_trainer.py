@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from hipress.torch.state import load_checkpoint
+from hipress.torch.state.checkpoint import load_checkpoint
 from test_torch_ddp import succeed
 from test_torch_examples import ROOT, script
 from torch_cluster import run_ranks, torch

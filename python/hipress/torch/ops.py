@@ -50,7 +50,7 @@ class Backend(NamedTuple):
 
 
 BACKENDS: dict[str, Backend] = {}
-"""By device type. CUDA's is added when it is first needed (hipress.torch.cuda_ops)."""
+"""By device type. CUDA's is added when it is first needed (executors/cuda/kernels.py)."""
 
 
 def new_states(type: str, gradient: torch.Tensor) -> list[torch.Tensor]:
@@ -181,7 +181,7 @@ def _backend(tensor: torch.Tensor) -> Backend:
     kind = tensor.device.type
     if kind == "cuda" and kind not in BACKENDS:
         # Late: only those who have a GPU need the CUDA compiler.
-        from hipress.torch.cuda_ops import CudaKernels
+        from hipress.torch.executors.cuda.kernels import CudaKernels
 
         kernels = CudaKernels()
         BACKENDS[kind] = Backend(kernels.encode, kernels.decode, kernels.decode_sum)

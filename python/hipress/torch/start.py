@@ -12,10 +12,11 @@ import torch
 import torch.distributed as dist
 from torch.distributed import distributed_c10d
 
-from hipress.torch import auto, device
-from hipress.torch.engine import Engine, HipressError, engine_of
+from hipress.torch.executors.cuda import device
+from hipress.torch.executors.engine import Engine, HipressError, engine_of
+from hipress.torch.executors.staging import backend, current, device_of
 from hipress.torch.settings import Settings, agree, check_parameters, digest
-from hipress.torch.staging import backend, current, device_of
+from hipress.torch.tuning import auto
 
 _TELL = 10.0
 """Seconds until the log tells for whom a rank waits."""

@@ -9,22 +9,22 @@ import torch
 import torch.distributed as dist
 
 from hipress.casync.graph import Graph
-from hipress.torch import state
-from hipress.torch.device import DEVICES, Device
-from hipress.torch.device_plan import DevicePlan
 from hipress.torch.dtypes import FLAGS
-from hipress.torch.engine import Engine, HipressError
+from hipress.torch.executors.cuda.device import DEVICES, Device
+from hipress.torch.executors.cuda.program import DevicePlan
+from hipress.torch.executors.engine import Engine, HipressError
+from hipress.torch.executors.host_bucket import HostBucket
+from hipress.torch.executors.keys import Keys, listed, neighbours
+from hipress.torch.executors.staging import Staged, backend
+from hipress.torch.executors.user_group import Started, UserGroup
 from hipress.torch.gradient import Gradient
-from hipress.torch.host_bucket import HostBucket
-from hipress.torch.keys import Keys, listed, neighbours
-from hipress.torch.low_rank import Factors
-from hipress.torch.momentum import SharedMomentum
-from hipress.torch.momentum_twice import watch
-from hipress.torch.places import Codecs, Places
+from hipress.torch.optim.momentum_twice import watch
 from hipress.torch.settings import Settings, digest
-from hipress.torch.staging import Staged, backend
+from hipress.torch.state import checkpoint
+from hipress.torch.state.error_feedback import Codecs, Places
+from hipress.torch.state.low_rank import Factors
+from hipress.torch.state.momentum import SharedMomentum
 from hipress.torch.stats import Stats, Traffic, reason
-from hipress.torch.user_group import Started, UserGroup
 
 Entry = tuple
 """A gradient's name, its offset in the flat tensor and its count, in elements; for one that lies in
@@ -291,11 +291,11 @@ class Synchronizer:
 
     def state_dict(self) -> dict[str, Any]:
         """This rank's residuals, momentum and step, in host memory; see
-        :mod:`hipress.torch.state`."""
+        :mod:`hipress.torch.state.checkpoint`."""
         if self._device is None:
-            return state.state_dict(self)
+            return checkpoint.state_dict(self)
         self._device.join()
-        found = state.state_dict(self)
+        found = checkpoint.state_dict(self)
         self.look()  # what is saved is not what a refused payload has left
         return found
 
@@ -307,7 +307,7 @@ class Synchronizer:
         """
         if self._device is not None:
             self._device.join()
-        state.load_state_dict(self, saved)
+        checkpoint.load_state_dict(self, saved)
 
     def _start_rest(self, flat: torch.Tensor, small: list[Entry], key: tuple) -> Started:
         """Starts the sum of what goes uncompressed on the user's own group."""

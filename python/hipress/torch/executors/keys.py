@@ -10,12 +10,12 @@ import torch
 
 from hipress.casync.graph import Graph
 from hipress.casync.topology import MIN_PARTITION_ELEMENTS
-from hipress.torch.engine import Engine
+from hipress.torch.executors.engine import Engine
+from hipress.torch.executors.host_bucket import add_key
 from hipress.torch.gradient import Gradient
-from hipress.torch.host_bucket import add_key
-from hipress.torch.momentum import Held, SharedMomentum
-from hipress.torch.places import Codecs, Places
 from hipress.torch.settings import Settings
+from hipress.torch.state.error_feedback import Codecs, Places
+from hipress.torch.state.momentum import Held, SharedMomentum
 
 MESSAGE_ELEMENTS = 1024
 """Elements of what goes uncompressed that are worth a message of their own: 4 KiB of float32."""

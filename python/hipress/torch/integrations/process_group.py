@@ -31,10 +31,10 @@ import torch.distributed as dist
 from torch._C._distributed_c10d import _create_work_from_future
 
 from hipress.compression import Compressor
-from hipress.torch.device import check_type
 from hipress.torch.dtypes import FLAGS
+from hipress.torch.executors.cuda.device import check_type
+from hipress.torch.executors.staging import KINDS
 from hipress.torch.settings import MIN_SIZE, Settings
-from hipress.torch.staging import KINDS
 from hipress.torch.start import start
 from hipress.torch.stats import Stats, too_small
 from hipress.torch.synchronizer import Synchronizer

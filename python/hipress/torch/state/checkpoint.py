@@ -22,12 +22,12 @@ import torch
 
 from hipress.casync.graph import GRADIENT, PLAIN, Graph, Op, Partition
 from hipress.torch.dtypes import floats
-from hipress.torch.low_rank import START
+from hipress.torch.state.low_rank import START
 
 if TYPE_CHECKING:
     from hipress.compression import Compressor
-    from hipress.torch.momentum import SharedMomentum
     from hipress.torch.settings import Settings
+    from hipress.torch.state.momentum import SharedMomentum
 
 
 class Stateful(Protocol):
@@ -43,13 +43,13 @@ class Stateful(Protocol):
     sizes: Mapping[str, int]
     engine: Any
     places: Any
-    """A :class:`hipress.torch.places.Places`, which knows what is here."""
+    """A :class:`hipress.torch.state.error_feedback.Places`, which knows what is here."""
     shared: SharedMomentum | None
 
 
 VERSION = 3
 OWN = "own"
-"""The kind of places that encode one rank's own gradient, see :mod:`hipress.torch.places`."""
+"""The kind of places that encode one rank's own gradient, see :mod:`.error_feedback`."""
 _KEY = re.compile(r"rank(\d+)/(.+)")
 _log = logging.getLogger("hipress")
 

@@ -19,7 +19,7 @@ import torch
 import torch.distributed as dist
 
 from hipress.torch.dtypes import FLAGS
-from hipress.torch.engine import Engine
+from hipress.torch.executors.engine import Engine
 from hipress.torch.settings import Settings
 from hipress.torch.synchronizer import Synchronizer
 

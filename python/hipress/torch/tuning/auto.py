@@ -4,7 +4,7 @@ Before the first step, all ranks together synchronise gradients of a few sizes, 
 compressed, as training would: several in a bucket. The means of the logarithms of what they
 measured give two curves; rank 0 compares them, and all take its answer, as
 :mod:`hipress.secopa.auto` does for the key-value store. Then they try it with gradients of the
-model's own sizes (:mod:`hipress.torch.trial`): where uncompressed ones are faster after all,
+model's own sizes (:mod:`hipress.torch.tuning.trial`): where uncompressed ones are faster after all,
 nothing is compressed.
 """
 
@@ -19,9 +19,9 @@ import torch.distributed as dist
 
 from hipress.secopa.auto import GAIN, ROUNDS, SIZES, TOGETHER, threshold
 from hipress.secopa.curve import fit
-from hipress.torch import trial
-from hipress.torch.engine import Engine
+from hipress.torch.executors.engine import Engine
 from hipress.torch.settings import AUTO, Settings
+from hipress.torch.tuning import trial
 
 AT_LEAST = 2
 """Gradients in a bucket; of small ones, which come in crowds, as many as make TOGETHER."""

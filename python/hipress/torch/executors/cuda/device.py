@@ -17,10 +17,10 @@ import torch
 import torch.distributed as dist
 
 from hipress.compll.cuda import Algorithm, BuildError, CudaError
-from hipress.torch.cuda_ops import CudaKernels
-from hipress.torch.device_layout import Exchange
+from hipress.torch.executors.cuda.kernels import CudaKernels
+from hipress.torch.executors.cuda.layout import Exchange
+from hipress.torch.executors.staging import Cuda, backend
 from hipress.torch.settings import Settings
-from hipress.torch.staging import Cuda, backend
 
 
 class Device:

@@ -1,8 +1,8 @@
 """The native engine as the ranks of a process group use it: keys, failures, GPU staging.
 
 A gradient that is synchronised is a key, a bucket of them one call
-(:mod:`hipress.torch.host_bucket`). Everything between that call and the future's completion runs in
-the library's threads; no thread of Python's waits for the network.
+(:mod:`hipress.torch.executors.host_bucket`). Everything between that call and the future's
+completion runs in the library's threads; no thread of Python's waits for the network.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ import torch.distributed as dist
 from hipress._lib import Done, check_call, lib
 from hipress.compression import Compressor
 from hipress.errors import HipressError as NodeError
-from hipress.torch.job import join
-from hipress.torch.staging import Host, backend, staging
+from hipress.torch.executors.job import join
+from hipress.torch.executors.staging import Host, backend, staging
 
 _PATIENCE = 2.0
 """Seconds in which the engine hears of a death that another connection has told of."""

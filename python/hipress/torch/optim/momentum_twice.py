@@ -10,8 +10,8 @@ from typing import Protocol
 import torch
 from torch.optim.optimizer import register_optimizer_step_pre_hook
 
-from hipress.torch.momentum import SharedMomentum
 from hipress.torch.settings import Settings
+from hipress.torch.state.momentum import SharedMomentum
 
 _log = logging.getLogger("hipress")
 

@@ -18,10 +18,10 @@ from hipress.casync.graph import Graph, Op, worker
 from hipress.casync.origins import results
 from hipress.casync.program import flatten
 from hipress.torch.dtypes import FLAGS
-from hipress.torch.engine import Engine, Place
+from hipress.torch.executors.engine import Engine, Place
 from hipress.torch.gradient import Gradient
-from hipress.torch.low_rank import Factors
-from hipress.torch.places import Places
+from hipress.torch.state.error_feedback import Places
+from hipress.torch.state.low_rank import Factors
 
 
 def add_key(

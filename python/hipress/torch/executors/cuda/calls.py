@@ -7,8 +7,8 @@ from collections.abc import Sequence
 import torch
 
 from hipress.compll.cuda import Algorithm, DecodeCall, EncodeCall
-from hipress.torch.device import Device
-from hipress.torch.places import DevicePlace
+from hipress.torch.executors.cuda.device import Device
+from hipress.torch.state.error_feedback import DevicePlace
 
 
 class Input:

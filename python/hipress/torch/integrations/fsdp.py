@@ -15,7 +15,8 @@ from hipress.casync import colocated
 from hipress.casync.graph import GRADIENT, Graph, Op, Partition, cut, worker
 from hipress.secopa.plan import Decision
 from hipress.torch.dtypes import FLAGS
-from hipress.torch.engine import HipressError
+from hipress.torch.executors.engine import HipressError
+from hipress.torch.executors.user_group import Started
 from hipress.torch.gradient import Gradient
 from hipress.torch.private import (
     ReduceScatter,
@@ -30,7 +31,6 @@ from hipress.torch.private import (
 from hipress.torch.settings import MIN_SIZE, Settings
 from hipress.torch.start import start
 from hipress.torch.synchronizer import Entry, Synchronizer
-from hipress.torch.user_group import Started
 
 PARTITION_ELEMENTS = 256 * 1024
 
@@ -115,7 +115,7 @@ class ShardedCompression(Synchronizer):
     """What :func:`compress_fsdp` returns: a model's compression, with its state.
 
     ``state_dict()`` and ``load_state_dict()`` keep residuals, momentum and step; see
-    :mod:`hipress.torch.state`.
+    :mod:`hipress.torch.state.checkpoint`.
     """
 
     _backward = -1

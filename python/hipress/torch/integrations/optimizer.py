@@ -11,7 +11,7 @@ import torch.distributed as dist
 from torch.distributed.tensor import DTensor
 
 from hipress.secopa.plan import Decision
-from hipress.torch.adam import FrozenAdamW
+from hipress.torch.optim.adam import FrozenAdamW
 from hipress.torch.private import is_stepped_in_backward, last_gradient_hook, queue_callback
 from hipress.torch.settings import MIN_SIZE, Settings
 from hipress.torch.start import start

@@ -16,10 +16,10 @@ import torch
 from hipress._lib import FLOAT32
 from hipress.casync.graph import GRADIENT, Graph, Op, Task, worker
 from hipress.casync.origins import origins, results
-from hipress.torch.device_schedule import Round, Value, schedule
 from hipress.torch.dtypes import FLAGS, NAMES
+from hipress.torch.executors.cuda.schedule import Round, Value, schedule
 from hipress.torch.gradient import Gradient
-from hipress.torch.places import OWN, Codecs, Places
+from hipress.torch.state.error_feedback import OWN, Codecs, Places
 
 
 class Slot(NamedTuple):

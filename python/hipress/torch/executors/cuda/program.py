@@ -15,12 +15,12 @@ import torch.distributed as dist
 
 from hipress.casync.graph import GRADIENT, Graph, Op, Task, worker
 from hipress.compll.cuda import Algorithm, DecodeCall
-from hipress.torch.device import Device, exchange
-from hipress.torch.device_calls import Batch, Copy, Decoder, Encoder, Input
-from hipress.torch.device_layout import Layout, PassedOn, Slot
-from hipress.torch.device_schedule import Value
+from hipress.torch.executors.cuda.calls import Batch, Copy, Decoder, Encoder, Input
+from hipress.torch.executors.cuda.device import Device, exchange
+from hipress.torch.executors.cuda.layout import Layout, PassedOn, Slot
+from hipress.torch.executors.cuda.schedule import Value
 from hipress.torch.gradient import Gradient
-from hipress.torch.places import OWN, Codecs, Places
+from hipress.torch.state.error_feedback import OWN, Codecs, Places
 
 BATCHED = 64 * 1024
 """Elements of the largest partition that one block of threads encodes or decodes, while others do
