@@ -31,7 +31,7 @@ from pathlib import Path
 import mxnet as mx
 
 from hipress import _lib
-from hipress.compll.backends.native import compile_cached, include_directory
+from hipress.compll.runtime.native import compile_cached, include_directory
 from hipress.compression import Compressor, codecs
 
 _NAME = "libhipress_mxnet_ops.so"

@@ -17,7 +17,7 @@ import hipress
 from cluster import run_cluster, worker_outputs
 from compll_helpers import ISAS, SPECS, gradient, program, same_bits
 from hipress import compll
-from hipress.compll.backends import packing
+from hipress.compll.backends.numpy import packing
 
 BUILT_IN = SPECS
 WITH_ERROR_FEEDBACK = ["1bit", "2bit", "onebit", "stc", "ternary"]

@@ -17,9 +17,9 @@ from compll_helpers import (
     seed_program,
 )
 from hipress import compll
-from hipress.compll.backends import philox
-from hipress.compll.backends.cpp import generate
-from hipress.compll.backends.packing import pack, unpack
+from hipress.compll.backends.cpp.program import generate
+from hipress.compll.backends.numpy import philox
+from hipress.compll.backends.numpy.packing import pack, unpack
 
 # Further parameters at which a spec is compared.
 VARIANTS = {

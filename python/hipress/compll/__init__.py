@@ -13,12 +13,12 @@ import os
 from pathlib import Path
 
 from hipress import files
-from hipress.compll.backends.native import BuildError, Compiled, build
-from hipress.compll.backends.numpy_backend import Interpreter, PayloadError
-from hipress.compll.frontend.errors import CompileError
+from hipress.compll.backends.numpy.interpreter import Interpreter
+from hipress.compll.errors import BuildError, CompileError, PayloadError
 from hipress.compll.frontend.program import read_program
 from hipress.compll.ir.ir import Program
 from hipress.compll.passes.pipeline import optimize
+from hipress.compll.runtime.native import Compiled, build
 
 __all__ = [
     "SPECS",

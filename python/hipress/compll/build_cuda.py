@@ -11,7 +11,7 @@ import sys
 from pathlib import Path
 
 from hipress.compll import CompileError, compile_file
-from hipress.compll.backends.cuda import generate
+from hipress.compll.backends.cuda.program import generate
 from hipress.compll.build_specs import identifier, write
 
 _LIST = """\

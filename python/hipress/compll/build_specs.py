@@ -12,7 +12,7 @@ import sys
 from pathlib import Path
 
 from hipress.compll import CompileError, compile_file
-from hipress.compll.backends.cpp import generate
+from hipress.compll.backends.cpp.program import generate
 
 _ISAS = ("baseline", "avx2", "avx512")
 

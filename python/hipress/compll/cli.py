@@ -28,10 +28,11 @@ from hipress.compll import (
     emit,
     optimize,
 )
-from hipress.compll.backends.native import BuildError, build
 from hipress.compll.build_specs import identifier
+from hipress.compll.errors import BuildError
 from hipress.compll.frontend.program import read_program
 from hipress.compll.ir.printer import print_program
+from hipress.compll.runtime.native import build
 from hipress.files import FileError
 
 generator = typer.Typer(add_completion=False, help="Generates code from a CompLL algorithm.")

@@ -13,12 +13,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from string import Template
 
-from hipress.compll.backends import cuda
-from hipress.compll.backends.cpp import generate
-from hipress.compll.backends.layout import Layout
-from hipress.compll.backends.native import COMMON_FLAGS, include_directory
+from hipress.compll.backends.cpp.program import generate
+from hipress.compll.backends.cuda import program as cuda
 from hipress.compll.build_specs import identifier
 from hipress.compll.ir.ir import Param, Program
+from hipress.compll.passes.payload_size import Layout
+from hipress.compll.runtime.native import COMMON_FLAGS, include_directory
 
 FRAMEWORKS = ("mxnet", "torch", "tensorflow")
 

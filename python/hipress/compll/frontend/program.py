@@ -6,8 +6,8 @@ import hashlib
 import math
 from pathlib import Path
 
+from hipress.compll.errors import CompileError
 from hipress.compll.frontend import ast
-from hipress.compll.frontend.errors import CompileError
 from hipress.compll.frontend.lower import Lowerer
 from hipress.compll.frontend.parser import parse
 from hipress.compll.frontend.scope import Scalar

@@ -6,17 +6,15 @@ import math
 
 import numpy as np
 
-from hipress.compll.backends import ops, packing, philox
+from hipress.compll.backends.numpy import operations as ops
+from hipress.compll.backends.numpy import packing, philox
+from hipress.compll.errors import PayloadError
 from hipress.compll.frontend.program import is_allowed
 from hipress.compll.ir.ir import Block, Function, Instr, Loop, Param, Program
 from hipress.compll.ir.merge import integer_levels
 
 _SCALAR = {"u8": np.uint8, "u16": np.uint16, "u32": np.uint32, "f32": np.float32}
 BLOCK, LANES = 4096, 32
-
-
-class PayloadError(ValueError):
-    """A payload that no encoder could have made."""
 
 
 def fill_states(

@@ -9,13 +9,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from hipress.compll.backends.cpp_loop import LoopWriter
-from hipress.compll.backends.cpp_payload import indent
+from hipress.compll.backends.cpp.loop import LoopWriter
+from hipress.compll.backends.cpp.payload import indent
 from hipress.compll.ir.ir import Function, Instr, Loop, node_writes, reads
-from hipress.compll.passes.slices import backward
+from hipress.compll.ir.slices import backward
 
 if TYPE_CHECKING:
-    from hipress.compll.backends.cpp_lazy import LazyPlan
+    from hipress.compll.backends.cpp.lazy import LazyPlan
 
 _ELSEWHERE = ("random", "random16", "bucket_load", "bucket_reduce", "reduce")
 

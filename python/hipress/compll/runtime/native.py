@@ -23,10 +23,11 @@ from pathlib import Path
 
 import numpy as np
 
-from hipress.compll.backends.cpp import generate
-from hipress.compll.backends.library_cache import BuildError, library
-from hipress.compll.backends.numpy_backend import PayloadError, check_params, fill_states
+from hipress.compll.backends.cpp.program import generate
+from hipress.compll.backends.numpy.interpreter import check_params, fill_states
+from hipress.compll.errors import BuildError, PayloadError
 from hipress.compll.ir.ir import Program
+from hipress.compll.runtime.library_cache import library
 
 FLAGS = {
     "baseline": [],
@@ -229,5 +230,3 @@ class Compiled:
         if self.algorithm.decode(ctypes.byref(call)) != 0:
             raise PayloadError(f"the payload {error.value.decode()}")
 
-
-__all__ = ["BuildError", "Compiled", "build"]

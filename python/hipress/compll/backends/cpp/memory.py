@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from hipress.compll.backends.cpp_blocks import bucket_place
-from hipress.compll.backends.cpp_expr import LANE, SCALAR
+from hipress.compll.backends.common.expressions import LANE, SCALAR
+from hipress.compll.backends.cpp.blocks import bucket_place
 from hipress.compll.ir.ir import Instr
 
 

@@ -4,11 +4,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from hipress.compll.backends.cuda_expr import SCALAR, combiner, cuda_expression, literal, width
+from hipress.compll.backends.cuda.expressions import (
+    SCALAR,
+    combiner,
+    cuda_expression,
+    literal,
+    width,
+)
 from hipress.compll.ir.ir import Block, Instr, Loop
 
 if TYPE_CHECKING:
-    from hipress.compll.backends.cuda_function import FunctionWriter
+    from hipress.compll.backends.cuda.function import FunctionWriter
     from hipress.compll.ir.merge import Levels
 
 _ROWS = "for (int r = 0; r < kRows; ++r) {"

@@ -7,10 +7,11 @@ import os
 import shutil
 from pathlib import Path
 
-from hipress.compll.backends.cuda import generate
-from hipress.compll.backends.library_cache import BuildError, library
-from hipress.compll.backends.native import include_directory
+from hipress.compll.backends.cuda.program import generate
+from hipress.compll.errors import BuildError
 from hipress.compll.ir.ir import Program
+from hipress.compll.runtime.library_cache import library
+from hipress.compll.runtime.native import include_directory
 
 # One PTX, assembled for each: nothing here needs a newer instruction. The PTX serves later chips.
 ARCHITECTURES = ("sm_75", "sm_80", "sm_86", "sm_90")

@@ -7,14 +7,14 @@ registers, in their order, and written once. See ir/merge.py for what the sum is
 
 from __future__ import annotations
 
-from hipress.compll.backends.cpp_blocks import bucket_of
-from hipress.compll.backends.cpp_expr import LANE, SCALAR
-from hipress.compll.backends.cpp_function import FunctionWriter
-from hipress.compll.backends.cpp_loop import UNROLL, LoopWriter
-from hipress.compll.backends.cpp_payload import indent
+from hipress.compll.backends.common.expressions import LANE, SCALAR
+from hipress.compll.backends.cpp.blocks import bucket_of
+from hipress.compll.backends.cpp.function import FunctionWriter
+from hipress.compll.backends.cpp.loop import UNROLL, LoopWriter
+from hipress.compll.backends.cpp.payload import indent
 from hipress.compll.ir.ir import Function, Instr, Loop, Program
 from hipress.compll.ir.merge import integer_levels
-from hipress.compll.passes.slices import backward
+from hipress.compll.ir.slices import backward
 
 
 def is_dense(function: Function) -> bool:

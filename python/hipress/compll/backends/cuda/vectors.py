@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from hipress.compll.backends.cuda_expr import FIELD, FIELD_BYTES, TYPES
-from hipress.compll.frontend.errors import CompileError
+from hipress.compll.backends.cuda.expressions import FIELD, FIELD_BYTES, TYPES
+from hipress.compll.errors import CompileError
 from hipress.compll.ir.ir import Instr, Loop, node_reads, node_writes
 
 if TYPE_CHECKING:
-    from hipress.compll.backends.cuda_function import FunctionWriter
+    from hipress.compll.backends.cuda.function import FunctionWriter
 
 
 class VectorWriter:

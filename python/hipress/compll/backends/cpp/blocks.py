@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from hipress.compll.backends.cpp_expr import SCALAR, expression, literal
-from hipress.compll.backends.cpp_payload import indent
+from hipress.compll.backends.common.expressions import SCALAR, expression, literal
+from hipress.compll.backends.cpp.payload import indent
 from hipress.compll.ir.ir import COMPARE, Instr, Loop, node_reads
 
 if TYPE_CHECKING:
-    from hipress.compll.backends.cpp_loop import LoopWriter
+    from hipress.compll.backends.cpp.loop import LoopWriter
 
 
 def bucket_of(loop: Loop) -> Instr | None:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from hipress.compll.backends.cuda_expr import SCALAR, cuda_expression, literal
-from hipress.compll.backends.cuda_function import FunctionWriter
-from hipress.compll.backends.cuda_loop import LoopWriter
-from hipress.compll.backends.cuda_steps import Step, indent
+from hipress.compll.backends.cuda.expressions import SCALAR, cuda_expression, literal
+from hipress.compll.backends.cuda.function import FunctionWriter
+from hipress.compll.backends.cuda.loop import LoopWriter
+from hipress.compll.backends.cuda.steps import Step, indent
 from hipress.compll.ir.ir import Instr, Loop, node_writes
 from hipress.compll.ir.merge import integer_levels
 

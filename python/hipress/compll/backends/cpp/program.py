@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from hipress.compll.backends.cpp_decode import DenseDecoder, is_dense
-from hipress.compll.backends.cpp_expr import SCALAR, expression, literal
-from hipress.compll.backends.cpp_function import FunctionWriter
-from hipress.compll.backends.cpp_lazy import lazy_plan
-from hipress.compll.backends.cpp_payload import indent, quoted
-from hipress.compll.backends.layout import Layout
+from hipress.compll.backends.common.expressions import SCALAR, expression, literal
+from hipress.compll.backends.cpp.dense import DenseDecoder, is_dense
+from hipress.compll.backends.cpp.function import FunctionWriter
+from hipress.compll.backends.cpp.lazy import lazy_plan
+from hipress.compll.backends.cpp.payload import indent, quoted
 from hipress.compll.ir.ir import Block, Function, Instr, Param, Program
-from hipress.compll.passes.slices import backward
+from hipress.compll.ir.slices import backward
+from hipress.compll.passes.payload_size import Layout
 
 
 def generate(program: Program, entry: str = "hipress_compll_algorithm") -> str:

@@ -6,11 +6,11 @@ model (host_emulation.h), which is how it is tested where there is no GPU.
 
 from __future__ import annotations
 
-from hipress.compll.backends.cpp import ProgramWriter
-from hipress.compll.backends.cpp_payload import indent, quoted
-from hipress.compll.backends.cuda_text import FunctionText
-from hipress.compll.backends.layout import Layout
+from hipress.compll.backends.cpp.payload import indent, quoted
+from hipress.compll.backends.cpp.program import ProgramWriter
+from hipress.compll.backends.cuda.steps_text import FunctionText
 from hipress.compll.ir.ir import Function, Instr, Program
+from hipress.compll.passes.payload_size import Layout
 
 ENTRY = "hipress_compll_cuda_algorithm"
 

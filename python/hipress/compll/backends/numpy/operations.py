@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from hipress.compll.backends import packing
+from hipress.compll.backends.numpy import packing
 from hipress.compll.ir.ir import Instr
 
 _TYPES = {

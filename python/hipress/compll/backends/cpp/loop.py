@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from hipress.compll.backends.bounds import fits, upper, wanted_bits
-from hipress.compll.backends.cpp_blocks import block_constant, blocks, bucket_of
-from hipress.compll.backends.cpp_expr import LANE, expression
-from hipress.compll.backends.cpp_memory import MemoryWriter
-from hipress.compll.backends.cpp_payload import indent
-from hipress.compll.backends.cpp_reduce import ReductionWriter
+from hipress.compll.backends.common.expressions import LANE, expression
+from hipress.compll.backends.cpp.blocks import block_constant, blocks, bucket_of
+from hipress.compll.backends.cpp.memory import MemoryWriter
+from hipress.compll.backends.cpp.payload import indent
+from hipress.compll.backends.cpp.reduction import ReductionWriter
 from hipress.compll.ir.ir import Instr, Loop
+from hipress.compll.passes.bounds import fits, upper, wanted_bits
 
 if TYPE_CHECKING:
-    from hipress.compll.backends.cpp_function import FunctionWriter
+    from hipress.compll.backends.cpp.function import FunctionWriter
 
 UNROLL = "COMPLL_UNROLL"
 

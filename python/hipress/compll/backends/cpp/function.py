@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 
-from hipress.compll.backends.cpp_blocks import blocks, bucket_of
-from hipress.compll.backends.cpp_expr import SCALAR, expression, known
-from hipress.compll.backends.cpp_lazy import LazyPlan
-from hipress.compll.backends.cpp_loop import BucketWriter, LoopWriter
-from hipress.compll.backends.cpp_payload import FIELD_BYTES, PayloadWriter, indent
-from hipress.compll.backends.cpp_rank import Ranking, RankingWriter, rankings
+from hipress.compll.backends.common.expressions import SCALAR, expression, known
+from hipress.compll.backends.cpp.blocks import blocks, bucket_of
+from hipress.compll.backends.cpp.lazy import LazyPlan
+from hipress.compll.backends.cpp.loop import BucketWriter, LoopWriter
+from hipress.compll.backends.cpp.payload import FIELD_BYTES, PayloadWriter, indent
+from hipress.compll.backends.cpp.ranking import Ranking, RankingWriter, rankings
 from hipress.compll.ir.ir import (
     Function,
     Instr,

@@ -1,4 +1,4 @@
-"""Compile errors that point at the source."""
+"""What CompLL raises: errors in a source text, at compiling generated code, and of payloads."""
 
 from __future__ import annotations
 
@@ -41,3 +41,11 @@ class CompileError(ValueError):
     def located(self, source: str, path: str) -> CompileError:
         """The same error with the text and the file it belongs to."""
         return CompileError(self.message, self.pos, source, path)
+
+
+class BuildError(RuntimeError):
+    """A compiler is missing or refused generated code, or the cache cannot be used."""
+
+
+class PayloadError(ValueError):
+    """A payload that no encoder could have made."""

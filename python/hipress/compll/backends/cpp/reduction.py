@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hipress.compll.backends.cpp_expr import LANE, SCALAR, expression, join_body, literal
+from hipress.compll.backends.common.expressions import LANE, SCALAR, expression, join_body, literal
 from hipress.compll.ir.ir import Block, Instr
 
 

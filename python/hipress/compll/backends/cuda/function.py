@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import re
 
-from hipress.compll.backends.cpp_expr import known
-from hipress.compll.backends.cuda_expr import (
+from hipress.compll.backends.common.expressions import known
+from hipress.compll.backends.cuda.expressions import (
     FIELD_BYTES,
     SCALAR,
     TYPES,
@@ -18,10 +18,10 @@ from hipress.compll.backends.cuda_expr import (
     literal,
     width,
 )
-from hipress.compll.backends.cuda_loop import LoopWriter
-from hipress.compll.backends.cuda_steps import Bounds, Step, indent
-from hipress.compll.backends.cuda_vectors import VectorWriter
-from hipress.compll.frontend.errors import CompileError
+from hipress.compll.backends.cuda.loop import LoopWriter
+from hipress.compll.backends.cuda.steps import Bounds, Step, indent
+from hipress.compll.backends.cuda.vectors import VectorWriter
+from hipress.compll.errors import CompileError
 from hipress.compll.ir.ir import Function, Instr, Loop, Program, node_writes
 
 _ACCESS = {

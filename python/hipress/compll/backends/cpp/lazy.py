@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from hipress.compll.backends.cpp_expr import LANE, expression, literal
+from hipress.compll.backends.common.expressions import LANE, expression, literal
 from hipress.compll.ir.ir import Instr, Loop, Program, node_reads, node_writes
 
 MAX_LAZY = 8

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hipress.compll.backends.cpp_expr import SCALAR, expression, join_body, literal
+from hipress.compll.backends.common.expressions import SCALAR, expression, join_body, literal
 from hipress.compll.ir.ir import Instr
 
 FIELD = {"u8": "uint8_t", "u16": "uint16_t", "u32": "uint32_t", "f32": "float"}

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from hipress.compll.backends.layout import Layout
 from hipress.compll.ir.ir import Function, Instr
+from hipress.compll.passes.payload_size import Layout
 
 
 def indent(lines: list[str], levels: int = 1) -> list[str]:

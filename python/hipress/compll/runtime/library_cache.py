@@ -14,10 +14,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from hipress import files
-
-
-class BuildError(RuntimeError):
-    """A compiler is missing or refused generated code, or the cache cannot be used."""
+from hipress.compll.errors import BuildError
 
 
 def cache_directory() -> Path:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from hipress.compll.frontend.errors import CompileError
+from hipress.compll.errors import CompileError
 from hipress.compll.ir.ir import Function, Instr, Loop
-from hipress.compll.passes.slices import clone
+from hipress.compll.ir.slices import clone
 
 _FIELD_BYTES = {"u8": 1, "u16": 2, "u32": 4, "f32": 4}
 _PURE = {
