@@ -54,8 +54,9 @@ demo: build  ## train a network on several processes, with and without compressi
 	@$(PY) examples/digits/demo.py $(DEMO_ARGS)
 
 # The package runs on Python 3.9, on which the tests cannot (no torch 2.13 there).
-lint: setup  ## ruff, and that nothing in the package needs a newer Python than it says
+lint: setup  ## ruff, the layers of docs/architecture.md, and no newer Python than the package says
 	@$(PY) -m ruff check .
+	@$(VENV)/bin/lint-imports --no-cache
 	@$(VENV)/bin/vermin -q -t=3.9- --violations --no-tips --eval-annotations python examples tools
 
 test: lint test-cpp test-python  ## set up, then lint and run all tests

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from hipress import _lib
+from hipress import _lib, user_codecs  # noqa: F401 (loads them)
 from hipress._memory import STORAGE, payload_view, view
 
 FLAGS = {"float32": _lib.FLOAT32, "float16": _lib.FLOAT16, "bfloat16": _lib.BFLOAT16}

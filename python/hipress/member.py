@@ -12,8 +12,9 @@ from collections.abc import Iterator, Mapping
 from ctypes import byref, c_char_p, c_int, c_void_p
 from typing import TYPE_CHECKING
 
+from hipress import user_codecs  # noqa: F401 (loads them)
 from hipress._lib import check_call, lib, string_pairs
-from hipress.operations import HipressError
+from hipress.errors import HipressError
 from hipress.process_end import ProcessEnd
 
 if TYPE_CHECKING:

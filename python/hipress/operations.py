@@ -14,15 +14,10 @@ import threading
 import numpy as np
 
 from hipress._lib import FLOAT16, FLOAT32, Done, DoneTogether
+from hipress.errors import HipressError
 
 _FLAGS = {np.dtype(np.float32): FLOAT32, np.dtype(np.float16): FLOAT16}
 _waiting = threading.Lock()  # held by who is about to wait
-
-
-class HipressError(RuntimeError):
-    """The job failed, or a call was wrong; the message is a sentence for the user."""
-
-    __module__ = "hipress.node"  # where users import it from, and so what they read in a traceback
 
 
 class Pending:

@@ -164,7 +164,7 @@ def test_every_command_names_it(environment, tmp_path):
 def test_an_unknown_name_is_one_sentence_that_lists_all():
     """Here where there is no job yet; tests of stores and commands have theirs."""
     from hipress import settings
-    from hipress.operations import HipressError
+    from hipress.errors import HipressError
 
     sentence = f"there is no topology 'mesh'; there are {', '.join(topologies.names())}"
     with pytest.raises(HipressError, match=sentence):

@@ -315,3 +315,4 @@ def _length(payload: torch.Tensor, size: torch.Tensor | None) -> int:
 
 BACKENDS["cpu"] = Backend(_cpu_encode, _cpu_decode, _cpu_decode_sum)
 register()
+_lib.codec_listeners.append(register)

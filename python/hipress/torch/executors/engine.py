@@ -27,7 +27,7 @@ import torch.distributed as dist
 
 from hipress._lib import Done, check_call, lib
 from hipress.compression import Compressor
-from hipress.operations import HipressError as NodeError
+from hipress.errors import HipressError as NodeError
 from hipress.torch.executors.job import join
 from hipress.torch.executors.staging import Host, backend, staging
 

@@ -19,19 +19,12 @@ import numpy as np
 from hipress.casync import Graph, topologies
 from hipress.key_graphs import KeyGraphs
 from hipress.node import Node
-from hipress.secopa import sharing
+from hipress.secopa.fitting import GROUPS
 
 SIZES = tuple(1 << e for e in range(8, 24))
 """Elements of the gradients: 1 KiB to 32 MiB."""
 REPEATS = 7
 """Times that each is pushed; the first does not count."""
-BURST_SIZE = sharing.SHARED_PAYLOAD // 4 + 16
-"""Elements of gradients that are small, but too large to share a message."""
-PART_SIZE = 16
-"""Elements of such that share one."""
-GROUPS = {BURST_SIZE: (3, 6, 12), PART_SIZE: (32, 64, 128, 256)}
-"""How many are pushed in one call, to see what one more takes. All together they are few bytes: on
-a slow link each packet wakes its receiver, and that is no message's cost."""
 GROUP_REPEATS = 5 * REPEATS
 """Times that each group is pushed: small differences count."""
 CHECK_SIZE = 1 << 22
