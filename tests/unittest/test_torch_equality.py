@@ -23,6 +23,7 @@ CODECS = {
     "tbq": {"threshold": 0.3},
     "ternary": {"momentum": 0.9},
     "stc": {},
+    "sparseloco": {},
     "terngrad": {},
     "maxmin": {},
     "maxminef": {},
