@@ -4,7 +4,7 @@ import copy
 
 import pytest
 
-from torch_cluster import returned, run_ranks, torch
+from harness.torch_ranks import returned, run_ranks, torch
 
 H = 4
 
