@@ -17,7 +17,7 @@ from hipress.compll.backends.cpp.program import generate
 from hipress.compll.backends.cuda import program as cuda
 from hipress.compll.build_specs import identifier
 from hipress.compll.ir.ir import Param, Program
-from hipress.compll.passes.payload_size import Layout
+from hipress.compll.passes.payload_size import PayloadSize
 from hipress.compll.runtime.native import COMMON_FLAGS, include_directory
 
 FRAMEWORKS = ("mxnet", "torch", "tensorflow")
@@ -78,7 +78,7 @@ class _Shape:
 
     @property
     def fixed(self) -> bool:
-        return Layout(self.program.encode).fixed
+        return PayloadSize(self.program.encode).fixed
 
     def listed(self, style: str) -> list[str]:
         """The parameters, as a framework's schema writes them."""
