@@ -15,7 +15,6 @@ from string import Template
 
 from hipress.compll.backends.cpp.program import generate
 from hipress.compll.backends.cuda import program as cuda
-from hipress.compll.build_specs import identifier
 from hipress.compll.ir.ir import Param, Program
 from hipress.compll.passes.payload_size import PayloadSize
 from hipress.compll.runtime.native import COMMON_FLAGS, include_directory
@@ -29,7 +28,7 @@ def body(program: Program, target: str) -> dict[str, str]:
     :param target: cpu, cuda or numpy
     :raises CompileError: if the target cannot express it
     """
-    tag = identifier(program.name)
+    tag = program.identifier
     if target == "cpu":
         return {f"{tag}.cc": generate(program)}
     if target == "numpy":
@@ -40,12 +39,12 @@ def body(program: Program, target: str) -> dict[str, str]:
 def wrapper(program: Program, framework: str) -> dict[str, str]:
     """The operators of a framework, by file name."""
     text = _fill(_WRAPPERS[framework], program, framework)
-    return {f"{identifier(program.name)}_{framework}.h": text}
+    return {f"{program.identifier}_{framework}.h": text}
 
 
 def registration(program: Program, framework: str) -> dict[str, str]:
     """What registers the operators, and build.sh, by file name."""
-    tag = identifier(program.name)
+    tag = program.identifier
     return {
         f"{tag}_{framework}.cc": _fill(_REGISTRATIONS[framework], program, framework),
         "build.sh": _build_script(program, framework),
@@ -54,7 +53,7 @@ def registration(program: Program, framework: str) -> dict[str, str]:
 
 def load_line(program: Program, framework: str, folder: Path) -> str:
     """The Python that loads what build.sh made."""
-    library = str(folder.resolve() / f"lib{identifier(program.name)}_{framework}.so")
+    library = str(folder.resolve() / f"lib{program.identifier}_{framework}.so")
     return {
         "mxnet": f"mx.library.load({library!r})",
         "torch": f"torch.ops.load_library({library!r})",
@@ -101,7 +100,7 @@ class _Shape:
         else:
             inputs, result = ["Tensor[] payloads", *sizes, "SymInt n"], "Tensor"
         arguments = [*inputs, *(["*", *settings] if settings else [])]
-        return f"{kind}_{identifier(self.program.name)}({', '.join(arguments)}) -> {result}"
+        return f"{kind}_{self.program.identifier}({', '.join(arguments)}) -> {result}"
 
     def tensorflow_op(self, kind: str) -> str:
         """A REGISTER_OP statement's calls, one a line."""
@@ -131,7 +130,7 @@ class _Shape:
         """The operators as comments in the wrapper."""
         settings = [f"{p.name}={'...' if p.default is None else p.default}"
                     for p in self.program.params]  # fmt: skip
-        tag, size = identifier(self.program.name), [] if self.fixed else ["size"]
+        tag, size = self.program.identifier, [] if self.fixed else ["size"]
         names = [f"{kind}_{tag}" for kind in ("encode", "decode", "decode_sum")]
         results, stream = ["payload", *size], ["stream=0"] if self.states else []
         if framework == "tensorflow":
@@ -174,7 +173,7 @@ def _tensorflow_name(operator: str) -> str:
 
 
 def _values(program: Program) -> dict[str, str]:
-    tag = identifier(program.name)
+    tag = program.identifier
     return {
         "name": program.name,
         "tag": tag,
@@ -337,7 +336,7 @@ def _build_script(program: Program, framework: str) -> str:
     include = include_directory()
     native = _lib.library_path().resolve().parent
     api = include if (include / "hipress/c_api.h").exists() else include.parent / "include"
-    tag = identifier(program.name)
+    tag = program.identifier
     return Template(_BUILD).substitute(
         framework=framework,
         python=sys.executable,

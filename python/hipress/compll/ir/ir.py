@@ -25,6 +25,8 @@ Of functions only
 
 from __future__ import annotations
 
+import math
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import count
@@ -152,6 +154,19 @@ class Param:
     def integer(self) -> bool:
         return self.type != "float"
 
+    def allows(self, value: float | int) -> bool:
+        """True if the parameter may have this value."""
+        if isinstance(value, float):
+            if not math.isfinite(value) or self.integer and value != int(value):
+                return False
+        if self.choices is not None:
+            return value in self.choices
+        low = -math.inf if self.low is None else self.low
+        high = math.inf if self.high is None else self.high
+        above = value > low if self.low_open else value >= low
+        below = value < high if self.high_open else value <= high
+        return above and below and (self.multiple == 1 or value % self.multiple == 0)
+
     def allowed(self) -> str:
         """The allowed values in words."""
         kind = "an integer" if self.integer else "a finite number"
@@ -203,6 +218,11 @@ class Program:
     source: str = ""
     path: str = "<text>"
     digest: str = ""
+
+    @property
+    def identifier(self) -> str:
+        """The name as a part of a C++ identifier."""
+        return re.sub(r"\W", "_", self.name)
 
     @property
     def functions(self) -> list[Function]:
