@@ -41,7 +41,7 @@ string(REPLACE ";" "," compll_isa_list "${compll_isas}")
 add_custom_command(
   OUTPUT ${compll_sources}
   COMMAND ${CMAKE_COMMAND} -E env PYTHONPATH=${compll_python} PYTHONDONTWRITEBYTECODE=1
-    ${Python3_EXECUTABLE} -m hipress.compll.build_specs ${compll_output} ${compll_isa_list}
+    ${Python3_EXECUTABLE} -m hipress.compll.build_builtins cpp ${compll_output} ${compll_isa_list}
     ${compll_specs}
   DEPENDS ${compll_specs} ${compll_compiler}
   COMMENT "CompLL: generating the built-in codecs"

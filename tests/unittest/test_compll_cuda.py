@@ -20,8 +20,9 @@ import compll_helpers
 from compll_helpers import SIZES, SPECS, from_text, gradient, program, same_bits, seed_program
 from hipress import compll
 from hipress.compll.backends.cuda import program as cuda
-from hipress.compll.cuda import CudaError, DecodeCall, HostCoder, Library, built_in
+from hipress.compll.cuda import CudaError, DecodeCall, Library, built_in
 from hipress.compll.runtime import cuda_build
+from host_coder import HostCoder
 from test_compll_codegen import VARIANTS, special
 
 ROOT = Path(__file__).resolve().parents[2]

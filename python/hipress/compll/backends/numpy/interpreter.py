@@ -9,7 +9,6 @@ import numpy as np
 from hipress.compll.backends.numpy import operations as ops
 from hipress.compll.backends.numpy import packing, philox
 from hipress.compll.errors import PayloadError
-from hipress.compll.frontend.program import is_allowed
 from hipress.compll.ir.ir import Block, Function, Instr, Loop, Param, Program
 from hipress.compll.ir.merge import integer_levels
 
@@ -44,7 +43,7 @@ def _checked(program: Program, param: Param, given: dict) -> float | int:
     value = given.get(param.name, param.default)
     if value is None:
         raise ValueError(f"{program.name} needs the parameter {param.name}: {param.allowed()}")
-    if not isinstance(value, (int, float)) or not is_allowed(param, value):
+    if not isinstance(value, (int, float)) or not param.allows(value):
         raise ValueError(
             f"{param.name} of {program.name} must be {param.allowed()}, not {value!r}"
         )
