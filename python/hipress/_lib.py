@@ -47,9 +47,6 @@ class CodecDescription(Structure):
     ]
 
 
-# Type flags of gradients, as in MXNet.
-FLOAT32, FLOAT16, BFLOAT16 = 0, 2, 12
-
 _STRINGS = POINTER(c_char_p)
 _HANDLE = c_void_p
 

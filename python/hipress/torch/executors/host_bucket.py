@@ -13,10 +13,11 @@ from collections.abc import Callable, Sequence
 import numpy as np
 import torch
 
-from hipress._lib import FLOAT32, lib
+from hipress._lib import lib
 from hipress.casync.graph import Graph, Op, worker
 from hipress.casync.origins import results
 from hipress.casync.program import flatten
+from hipress.dtypes import FLOAT32
 from hipress.torch.dtypes import FLAGS
 from hipress.torch.executors.engine import Engine, Place
 from hipress.torch.gradient import Gradient
