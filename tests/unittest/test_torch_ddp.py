@@ -4,6 +4,7 @@ import copy
 import os
 import re
 import time
+import weakref
 from pathlib import Path
 
 import pytest
@@ -401,13 +402,15 @@ def rebuilt(rank):
     """Plans and memory are those of the buckets that DDP has now."""
     for type, params in (("onebit", {}), ("onebit", {"warmup_steps": 2})):
         ddp, compression = wrap(network(), type, bucket_cap_mb=0.05, **params)
-        buckets = set()
+        buckets = {}
         for step in range(4):
             loss_of(ddp, rank, step).backward()
-            buckets.update(compression._buckets)
+            for key, steps in compression._buckets.items():
+                buckets[key] = weakref.ref(steps)
+            del steps
         names = [name for key in compression._buckets for name, *_ in key[0]]
         assert len(buckets) > len(compression._buckets) and len(set(names)) == len(names) == 6
-        assert set(compression.user_group.memory) <= set(compression._buckets)
+        assert {key for key, made in buckets.items() if made()} == set(compression._buckets)
 
 
 def test_nothing_of_the_first_buckets_is_kept():

@@ -27,8 +27,10 @@ def start_on(group, **options):
 
 
 def step(synchronizer, dtype=torch.float32, entries=(("a", 0, COUNT),)):
+    from hipress.torch.gradient import Gradient
+
     flat = torch.ones(COUNT, dtype=dtype)
-    synchronizer.synchronize(flat, entries, "bucket 0").wait()
+    synchronizer.synchronize(flat, [Gradient(*each) for each in entries], "bucket 0").wait()
     return flat
 
 

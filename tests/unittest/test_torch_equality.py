@@ -57,7 +57,7 @@ class Averaging:
 def reference(graph, codecs, world_size, name):
     from hipress.casync.origins import results
     from hipress.casync.reference import Reference
-    from hipress.torch.state.error_feedback import stream
+    from hipress.torch.state.error_feedback import random_stream
 
     final = results(graph)
     tasks = {id(task): (node, t) for node, ts in graph.tasks.items() for t, task in enumerate(ts)}
@@ -68,7 +68,7 @@ def reference(graph, codecs, world_size, name):
         if kind == "plain":
             return None
         compressor = codecs.make(kind)
-        compressor.stream = stream(name, index, node.rank)
+        compressor.stream = random_stream(name, index, node.rank)
         return Averaging(compressor, world_size) if ends and kind != "own" else compressor
 
     return Reference(graph, codec)
@@ -112,12 +112,12 @@ def run_all(rank):
 def on_group(engine, rank, graphs, type, dtype, sizes=SIZES):
     from hipress.torch.executors.host_bucket import HostBucket, add_key
     from hipress.torch.gradient import Gradient
-    from hipress.torch.state.error_feedback import Codecs, Places
+    from hipress.torch.state.error_feedback import Codecs, ErrorFeedback
 
     gradients = [Gradient(str(g), sum(sizes[:g]), n) for g, n in enumerate(sizes)]
-    places = Places(Codecs(type, CODECS[type]), rank, engine.world_size)
+    states = ErrorFeedback(Codecs(type, CODECS[type]), rank, engine.world_size)
     keys = [
-        (add_key(engine, gradient, graph, dtype, places, type), gradient.offset)
+        (add_key(engine, gradient, graph, dtype, states, type), gradient.offset)
         for gradient, graph in zip(gradients, graphs, strict=True)
     ]
     bucket = HostBucket(engine, dtype, gradients, keys)

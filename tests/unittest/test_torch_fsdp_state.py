@@ -1,4 +1,4 @@
-"""What FSDP2's ranks had left unsaid goes on in jobs of other sizes, sharded or not."""
+"""The residuals of FSDP2's ranks go on in jobs of other sizes, sharded or not."""
 
 import pytest
 
@@ -155,7 +155,7 @@ def test_a_job_goes_on_with_the_same_bits(tmp_path, kind, type, params):
 def streams(rank):
     made = job("hsdp", "maxmin", {})
     result(made[0], rank, 0)
-    return {key: each.stream for key, each in made[1].places.made.items()}
+    return {key: each.stream for key, each in made[1].error_feedback.states.items()}
 
 
 def test_every_shard_draws_random_numbers_of_its_own():

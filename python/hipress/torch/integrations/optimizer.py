@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -11,6 +12,7 @@ import torch.distributed as dist
 from torch.distributed.tensor import DTensor
 
 from hipress.secopa.plan import Decision
+from hipress.torch.gradient import Gradient
 from hipress.torch.optim.adam import FrozenAdamW
 from hipress.torch.private import is_stepped_in_backward, last_gradient_hook, queue_callback
 from hipress.torch.settings import MIN_SIZE, Settings
@@ -140,7 +142,7 @@ class DistributedOptimizer:
         bucket = self._buckets[self._next]
         what = f"bucket {self._next}"
         self._next += 1
-        future = self.compression.synchronize(bucket.collect(), bucket.entries, what)
+        future = self.compression.synchronize(bucket.pack(), bucket.gradients, what)
         self._waiting.append((bucket, future))
 
     def synchronize(self) -> None:
@@ -155,8 +157,8 @@ class DistributedOptimizer:
             return
         for bucket, future in waiting:
             future.wait()
-            bucket.distribute()
-        self.compression.look()
+            bucket.unpack()
+        self.compression.poll()
         self.compression.step += 1
         self._synchronized = True
 
@@ -185,15 +187,16 @@ class _Bucket:
 
     def __init__(self, named: list[tuple[str, torch.nn.Parameter]]) -> None:
         self.named = named
-        entries, at = [], 0
-        for name, parameter in named:
-            entries.append((name, at, parameter.numel()))
-            at += parameter.numel()
-        self.entries = tuple(entries)
+        ends = itertools.accumulate(parameter.numel() for _, parameter in named)
+        self.gradients = [
+            Gradient(name, end - parameter.numel(), parameter.numel())
+            for end, (name, parameter) in zip(ends, named)
+        ]
         self._flat: torch.Tensor | None = None
 
-    def collect(self) -> torch.Tensor:
-        """The gradients in one flat tensor: a gradient alone where it lies, if it is contiguous."""
+    def pack(self) -> torch.Tensor:
+        """Packs the gradients into one flat tensor; a contiguous one that is alone stays as it is.
+        """
         for _, parameter in self.named:
             if parameter.grad is None:  # unused in this rank's forward pass
                 parameter.grad = torch.zeros_like(parameter)
@@ -206,10 +209,10 @@ class _Bucket:
             torch.cat(gradients, out=self._flat)
         return self._flat
 
-    def distribute(self) -> None:
-        """Copies the flat tensor's values to where the gradients are."""
-        for (_, at, count), (_, parameter) in zip(self.entries, self.named):
-            values = self._flat[at : at + count]
+    def unpack(self) -> None:
+        """Copies the flat tensor's values to the gradients."""
+        sizes = [gradient.count for gradient in self.gradients]
+        for values, (_, parameter) in zip(self._flat.split(sizes), self.named):
             if values.data_ptr() != parameter.grad.data_ptr():
                 parameter.grad.copy_(values.view_as(parameter.grad))
 

@@ -34,6 +34,7 @@ from hipress.compression import Compressor
 from hipress.torch.dtypes import FLAGS
 from hipress.torch.executors.cuda.device import check_type
 from hipress.torch.executors.staging import KINDS
+from hipress.torch.gradient import Gradient
 from hipress.torch.settings import MIN_SIZE, Settings
 from hipress.torch.start import start
 from hipress.torch.stats import Stats, too_small
@@ -178,8 +179,9 @@ class HipressProcessGroup(dist.ProcessGroup):
                 result.set_result([tensor])
 
         future = synchronizer.synchronize(
-            tensor.detach().view(-1), ((f"{count}", 0, count),), f"all-reduce of {count} elements"
-        )
+            tensor.detach().view(-1), [Gradient(f"{count}", 0, count)],
+            f"all-reduce of {count} elements",
+        )  # fmt: skip
         future.add_done_callback(finish)
         return _create_work_from_future(result)
 

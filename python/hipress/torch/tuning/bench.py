@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Mapping
 import torch
 import torch.distributed as dist
 
+from hipress.torch.gradient import Gradient
 from hipress.torch.settings import Settings
 from hipress.torch.start import start
 from hipress.torch.synchronizer import Synchronizer
@@ -89,10 +90,10 @@ class AllReduceBench:
         dist.all_reduce(exact)
         exact /= dist.get_world_size()
         synchronizer = Synchronizer(self._settings, self._engine, dist.group.WORLD, ())
-        result = gradient.clone()
+        result, whole = gradient.clone(), Gradient(f"{count}", 0, count)
 
         def compressed() -> None:  # in place, as the others; means, for sums would grow
-            future = synchronizer.synchronize(result, ((f"{count}", 0, count),), "all-reduce")
+            future = synchronizer.synchronize(result, [whole], "all-reduce")
             future.wait()
 
         compressed()

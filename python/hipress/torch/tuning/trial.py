@@ -20,6 +20,7 @@ import torch.distributed as dist
 
 from hipress.torch.dtypes import FLAGS
 from hipress.torch.executors.engine import Engine
+from hipress.torch.gradient import Gradient
 from hipress.torch.settings import Settings
 from hipress.torch.synchronizer import Synchronizer
 
@@ -52,14 +53,15 @@ class Step:
         dtype: torch.dtype,
     ) -> None:
         self.settings, self._group, self._device = settings, group, device
-        self._entries: list[tuple[tuple[str, int, int], ...]] = []
+        self._entries: list[tuple[Gradient, ...]] = []
         self._values: list[torch.Tensor] = []
         shapes = []
         generator = torch.Generator().manual_seed(engine.rank)
         for b, sizes in enumerate(buckets):
             names = [f"{b}/{i}" for i in range(len(sizes))]
             ends = list(itertools.accumulate(sizes))
-            self._entries.append(tuple((n, e - s, s) for n, e, s in zip(names, ends, sizes)))
+            offsets = (end - size for end, size in zip(ends, sizes))
+            self._entries.append(tuple(map(Gradient, names, offsets, sizes)))
             values = 0.01 * torch.randn(ends[-1], generator=generator)
             self._values.append(values.to(device, dtype))
             shapes += [(n, torch.empty(s, device="meta")) for n, s in zip(names, sizes)]

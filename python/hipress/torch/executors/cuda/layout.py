@@ -19,7 +19,7 @@ from hipress.dtypes import FLOAT32
 from hipress.torch.dtypes import FLAGS, NAMES
 from hipress.torch.executors.cuda.schedule import Round, Value, schedule
 from hipress.torch.gradient import Gradient
-from hipress.torch.state.error_feedback import OWN, Codecs, Places
+from hipress.torch.state.error_feedback import OWN, Codecs, ErrorFeedback
 
 
 class Slot(NamedTuple):
@@ -51,9 +51,9 @@ class Layout:
 
     An executor is a subclass that says what a message is and how payloads are made and read.
 
-    :param places: of this rank; says of every task that encodes how it does
+    :param error_feedback: the states of this rank's tasks that encode
     :param digest: what both ends of a message must agree on
-    :param codecs: default: the places'
+    :param codecs: default: those of ``error_feedback``
     """
 
     def __init__(
@@ -63,7 +63,7 @@ class Layout:
         rank: int,
         world_size: int,
         dtype: torch.dtype,
-        places: Places,
+        error_feedback: ErrorFeedback,
         digest: int,
         codecs: Codecs | None = None,
     ) -> None:
@@ -73,7 +73,8 @@ class Layout:
         self._tasks = [graph.tasks.get(self._node, []) for graph in graphs]
         self._scale = 1.0 / world_size
         self._dtype = dtype
-        self._places, self._codecs, self._digest = places, codecs or places.codecs, digest
+        self._error_feedback, self._digest = error_feedback, digest
+        self._codecs = codecs or error_feedback.codecs
         self._slots: dict[Value, Slot] = {}
         self._dense: dict[Value, torch.Tensor] = {}
         self._final: set[Value] = set()

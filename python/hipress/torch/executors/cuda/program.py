@@ -19,8 +19,8 @@ from hipress.torch.executors.cuda.calls import Batch, Copy, Decoder, Encoder, In
 from hipress.torch.executors.cuda.device import Device, exchange
 from hipress.torch.executors.cuda.layout import Layout, PassedOn, Slot
 from hipress.torch.executors.cuda.schedule import Value
-from hipress.torch.gradient import Gradient
-from hipress.torch.state.error_feedback import OWN, Codecs, Places
+from hipress.torch.gradient import Gradient, contiguous_slices
+from hipress.torch.state.error_feedback import OWN, Codecs, ErrorFeedback
 
 BATCHED = 64 * 1024
 """Elements of the largest partition that one block of threads encodes or decodes, while others do
@@ -77,11 +77,11 @@ class DeviceMessage:
         return self.sizes.data_ptr() + 8 * index
 
 
-class DevicePlan(Layout):
+class CudaProgram(Layout):
     """A bucket's graphs, compiled to kernels.
 
     :param group: over which the messages go
-    :param codecs: instead of the places', for those that need less room after a warm-up
+    :param codecs: those of ``error_feedback``, or ones that need less room after a warm-up
     """
 
     def __init__(
@@ -93,7 +93,7 @@ class DevicePlan(Layout):
         rank: int,
         world_size: int,
         dtype: torch.dtype,
-        places: Places,
+        error_feedback: ErrorFeedback,
         digest: int,
         codecs: Codecs,
     ) -> None:
@@ -110,14 +110,14 @@ class DevicePlan(Layout):
         self._readers: dict[int, tuple[str, Algorithm]] = {}  # by row
         self._together: list[list[Encoder | Decoder]] = []  # what is launched at once
         self._statuses: list[slice] = []
-        super().__init__(gradients, graphs, rank, world_size, dtype, places, digest, codecs)
+        super().__init__(gradients, graphs, rank, world_size, dtype, error_feedback, digest, codecs)
         self._give_workspace()
         self._exchanges = [exchange(each, group) for each in self.exchanges]
         self._senders = [
             [dist.get_global_rank(group, peer) for peer in each.receive] for each in self.exchanges
         ]
         self._heads = [self._take_rows(len(each.receive)) for each in self.exchanges]
-        self._spans = self._find_spans()
+        self._spans = contiguous_slices(self.gradients)
         self._one = torch.ones((), dtype=dtype, device=device.device)
         self._nan = torch.full((), float("nan"), dtype=dtype, device=device.device)
 
@@ -163,16 +163,6 @@ class DevicePlan(Layout):
             for algorithm, members in found.items()
         ]
 
-    def _find_spans(self) -> list[slice]:
-        """Where gradients lie in the flat tensor, neighbours together."""
-        spans: list[slice] = []
-        for gradient in self.gradients:
-            for piece in gradient.slices():
-                adjoins = spans and spans[-1].stop == piece.start
-                begin = spans.pop().start if adjoins else piece.start
-                spans.append(slice(begin, piece.stop))
-        return spans
-
     def _take_rows(self, count: int) -> slice:
         """The next rows of the report."""
         first, self._rows = self._rows, self._rows + count
@@ -212,11 +202,11 @@ class DevicePlan(Layout):
         offset, count = self._span(value)
         graph, kind = self._graphs[value.graph], self._kinds[value]
         name, own = self.gradients[value.graph].name, task.inputs == (GRADIENT,)
-        place = self._places.get(name, graph, value.task, task, kind)
+        state = self._error_feedback.state_of(name, graph, value.task, task, kind)
         dense = self._partial if own else self._dense[Value(value.graph, task.inputs[0])]
         given = Input(
             slice(offset, offset + count) if own else None, dense[:count],
-            self._mean(value, task), place, self._flag_word,
+            self._mean(value, task), state, self._flag_word,
         )  # fmt: skip
         message, index = self._slots[value]
         if self._codecs.identity(kind):
@@ -225,8 +215,8 @@ class DevicePlan(Layout):
             return Copy(given, payload)
         algorithm, payload = self._algorithm(kind), message.payload(index)
         call = algorithm.encode_call(
-            0, count, [state.data_ptr() for state in place.states.values()], payload.data_ptr(),
-            payload.numel(), message.size(index), 0, 0, place.stream, self._flag_word.data_ptr(),
+            0, count, [values.data_ptr() for values in state.states.values()], payload.data_ptr(),
+            payload.numel(), message.size(index), 0, 0, state.stream, self._flag_word.data_ptr(),
         )  # fmt: skip
         return Encoder(self._device, algorithm, given, call, algorithm.encode_workspace(count))
 

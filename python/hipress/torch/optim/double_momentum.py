@@ -1,4 +1,4 @@
-"""A warning where gradients come with momentum and the optimizer has one besides."""
+"""A warning about gradients that come with momentum to an optimizer that has one, too."""
 
 from __future__ import annotations
 
@@ -29,24 +29,24 @@ class Compressing(Protocol):
 
 
 def watch(compression: Compressing) -> None:
-    """Looks once, in the first step of the optimizer of these gradients, whether it has a momentum
+    """Checks once, in the first step of the optimizer of these gradients, whether it has a momentum
     of its own besides the compression's, and warns on rank 0 if so.
 
-    For ``compress()`` does not know the optimizer, which is often made later.
+    ``compress()`` cannot check it: the optimizer is often made later.
     """
-    global _looking
+    global _watching
     _watched.setdefault(compression, weakref.WeakSet())
-    if not _looking:  # for good: PyTorch goes through its hooks while they are called
-        register_optimizer_step_pre_hook(_look)
-        _looking = True
+    if not _watching:  # for good: PyTorch goes through its hooks while they are called
+        register_optimizer_step_pre_hook(_check)
+        _watching = True
 
 
 _watched: weakref.WeakKeyDictionary[Compressing, weakref.WeakSet] = weakref.WeakKeyDictionary()
-"""Whose optimizers are looked at, and those that have been."""
-_looking = False
+"""Compressions, and the optimizers that were checked for each."""
+_watching = False
 
 
-def _look(optimizer: torch.optim.Optimizer, *others: object) -> None:
+def _check(optimizer: torch.optim.Optimizer, *others: object) -> None:
     for compression, seen in list(_watched.items()):
         if optimizer in seen:
             continue
@@ -68,7 +68,8 @@ def _gets_momentum(compression: Compressing, parameter: torch.nn.Parameter) -> b
 
 
 def doubled(compression: Compressing, optimizer: torch.optim.Optimizer, group: dict) -> str:
-    """What is wrong with an optimizer's group of parameters whose gradients come with momentum."""
+    """The warning about an optimizer's group of parameters whose gradients come with momentum;
+    empty if the group has none of its own."""
     if getattr(optimizer, "compression", None) is compression:  # a FrozenAdamW, which knows
         return ""
     settings, name = compression.settings, type(optimizer).__name__
