@@ -45,7 +45,7 @@ class HipressError(RuntimeError):
 
 
 class Place(NamedTuple):
-    """How one task of a rank's program encodes: HipressPlace in c_api.h."""
+    """How one task of a rank's program encodes: HipressEncodeBinding in c_api.h."""
 
     task: int
     codec: Compressor

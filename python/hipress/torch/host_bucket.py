@@ -2,7 +2,7 @@
 
 A gradient is a key of the engine's, which stays when DDP puts it into another bucket. What a key
 does on this rank is its graph's program; how each encode of it is done, with which codec, state and
-scale, is bound to it here (``src/casync/place.h``).
+scale, is bound to it here (``src/casync/binding.h``).
 """
 
 from __future__ import annotations
