@@ -46,7 +46,7 @@ class HipressError(RuntimeError):
 
 
 class EncodeBinding(NamedTuple):
-    """How one task of a rank's program encodes: HipressPlace in c_api.h."""
+    """How one task of a rank's program encodes: HipressEncodeBinding in c_api.h."""
 
     task: int
     codec: Compressor

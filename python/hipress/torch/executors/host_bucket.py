@@ -1,7 +1,7 @@
 """Calls of the native engine for a bucket of gradients in host memory.
 
 What a key does on this rank is its graph's program; how each encode of it is done, with which
-codec, state and scale, is bound to it here (``src/casync/place.h``).
+codec, state and scale, is bound to it here (``src/casync/binding.h``).
 """
 
 from __future__ import annotations

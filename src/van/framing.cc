@@ -1,15 +1,15 @@
-#include "van/message.h"
+#include "van/framing.h"
 
 #include <cstddef>
+#include <cstring>
 
 #include "van/checksum.h"
-#include "van/framing.h"
 
 namespace hipress {
 namespace {
 
-const char* KnownKind(uint16_t kind) {
-  switch (static_cast<MessageKind>(kind)) {
+const char* KnownKind(MessageKind kind) {
+  switch (kind) {
     case MessageKind::kRegister: return "kRegister";
     case MessageKind::kRoster: return "kRoster";
     case MessageKind::kBarrier: return "kBarrier";
@@ -19,7 +19,7 @@ const char* KnownKind(uint16_t kind) {
     case MessageKind::kNodeDown: return "kNodeDown";
     case MessageKind::kArenaOffer: return "kArenaOffer";
     case MessageKind::kArenaAccept: return "kArenaAccept";
-    case MessageKind::kLentReturn: return "kLentReturn";
+    case MessageKind::kArenaRelease: return "kArenaRelease";
     case MessageKind::kTimeline: return "kTimeline";
     case MessageKind::kCodecConfig: return "kCodecConfig";
     case MessageKind::kInitKey: return "kInitKey";
@@ -41,9 +41,39 @@ uint32_t HeaderChecksum(const MessageHeader& header) {
 
 }  // namespace
 
-std::string NameOfKind(uint16_t kind) {
+Message::Message(MessageKind kind, const std::string& text) : Message(kind) {
+  payload = AllocateBuffer(text.size());
+  if (!text.empty()) std::memcpy(payload.data, text.data(), text.size());
+}
+
+std::string TextIn(const Message& message) {
+  return std::string(message.payload.as<char>(), message.payload.size);
+}
+
+FusedPart FusedPart::From(const MessageHeader& header, size_t payload_bytes) {
+  return {header.key,       header.config,    uint32_t(header.elements), uint32_t(payload_bytes),
+          header.iteration, header.partition, header.step,               header.dtype,
+          header.flags,     0};
+}
+
+MessageHeader FusedPart::Header() const {
+  MessageHeader header;
+  header.kind = MessageKind::kData;
+  header.key = key;
+  header.config = config;
+  header.elements = elements;
+  header.payload_bytes = payload_bytes;
+  header.iteration = iteration;
+  header.partition = partition;
+  header.step = step;
+  header.dtype = dtype;
+  header.flags = flags;
+  return header;
+}
+
+std::string NameOf(MessageKind kind) {
   const char* name = KnownKind(kind);
-  return name != nullptr ? name : "unknown kind " + std::to_string(kind);
+  return name != nullptr ? name : "unknown kind " + std::to_string(int(kind));
 }
 
 void Seal(Message* message) {
@@ -63,15 +93,9 @@ void Seal(Message* message) {
   header.header_checksum = HeaderChecksum(header);
 }
 
-Message ControlMessage(MessageKind kind) {
-  Message message;
-  message.header.kind = static_cast<uint16_t>(kind);
-  return message;
-}
-
-void SealLent(Message* message, const LentPlace& place) {
-  message->header.placement = kLent;
-  message->header.payload_checksum = Checksum(&place, sizeof(place));
+void SealShared(Message* message, const SharedPayload& shared) {
+  message->header.placement = kShared;
+  message->header.payload_checksum = Checksum(&shared, sizeof(shared));
   message->header.header_checksum = HeaderChecksum(message->header);
 }
 
@@ -85,9 +109,9 @@ void CheckHeader(const MessageHeader& header, uint64_t max_payload_bytes) {
                         std::to_string(kMessageVersion));
   }
   if (KnownKind(header.kind) == nullptr) {
-    throw ProtocolError("its kind " + std::to_string(header.kind) + " is unknown");
+    throw ProtocolError("its kind " + std::to_string(int(header.kind)) + " is unknown");
   }
-  if (header.placement > kLent) throw ProtocolError("its placement is unknown");
+  if (header.placement > kShared) throw ProtocolError("its placement is unknown");
   if (header.payload_bytes > max_payload_bytes) {
     throw ProtocolError("its payload of " + std::to_string(header.payload_bytes) +
                         " bytes exceeds the limit of " + std::to_string(max_payload_bytes));
@@ -96,7 +120,7 @@ void CheckHeader(const MessageHeader& header, uint64_t max_payload_bytes) {
 
 void CheckPayload(const MessageHeader& header, uint32_t actual) {
   if (header.payload_checksum == actual) return;
-  throw ProtocolError("the payload of this " + NameOfKind(header.kind) + " message (" +
+  throw ProtocolError("the payload of this " + NameOf(header.kind) + " message (" +
                       std::to_string(header.payload_bytes) + " bytes) has a wrong checksum");
 }
 

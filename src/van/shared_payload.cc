@@ -1,4 +1,4 @@
-#include "van/lending.h"
+#include "van/shared_payload.h"
 
 #include <fcntl.h>
 #include <sys/mman.h>
@@ -16,7 +16,7 @@ namespace hipress {
 namespace {
 
 /// Bounds the memory that copies of users' arrays take.
-constexpr uint64_t kMaxLentBytes = uint64_t(256) << 20;
+constexpr uint64_t kMaxSharedBytes = uint64_t(256) << 20;
 
 }  // namespace
 
@@ -45,47 +45,47 @@ std::shared_ptr<PeerArena> PeerArena::Open(const ArenaOffer& offer) {
 
 PeerArena::~PeerArena() { munmap(base_, size_); }
 
-uint8_t* PeerArena::At(const LentPlace& place, uint64_t bytes) const {
-  if (place.offset > size_ || bytes > size_ - place.offset) {
+uint8_t* PeerArena::At(const SharedPayload& shared, uint64_t bytes) const {
+  if (shared.offset > size_ || bytes > size_ - shared.offset) {
     throw ProtocolError("its payload lies outside of the memory that its sender shares");
   }
-  return base_ + place.offset;
+  return base_ + shared.offset;
 }
 
-Lender::Answer Lender::Prepare(Buffer* payload, LentPlace* place) {
+SharedPayloads::Answer SharedPayloads::Prepare(Buffer* payload, SharedPayload* shared) {
   Arena* const arena = Arena::Get();
-  if (arena == nullptr || bytes_ + payload->size > kMaxLentBytes) return Answer::kNo;
+  if (arena == nullptr || bytes_ + payload->size > kMaxSharedBytes) return Answer::kNotShared;
   const bool copied = !arena->Contains(payload->data, payload->size);
   if (copied) {
     const Buffer copy = AllocateBuffer(payload->size);
-    if (!arena->Contains(copy.data, copy.size)) return Answer::kNo;
+    if (!arena->Contains(copy.data, copy.size)) return Answer::kNotShared;
     std::memcpy(copy.data, payload->data, payload->size);
     *payload = copy;
   }
-  place->offset = arena->OffsetOf(payload->data);
-  return copied ? Answer::kCopied : Answer::kAsItLies;
+  shared->offset = arena->OffsetOf(payload->data);
+  return copied ? Answer::kCopied : Answer::kInPlace;
 }
 
-void Lender::Lend(Buffer payload, Van::SendDone done) {
+void SharedPayloads::Add(Buffer payload, Van::SendDone done) {
   bytes_ += payload.size;
   const uint64_t offset = Arena::Get()->OffsetOf(payload.data);
-  lent_.emplace(offset, std::make_pair(std::move(payload), std::move(done)));
+  payloads_.emplace(offset, std::make_pair(std::move(payload), std::move(done)));
 }
 
-void Lender::Return(const LentPlace& place) {
-  const auto it = lent_.find(place.offset);
-  if (it == lent_.end()) throw ProtocolError("it returns a payload that was not lent");
+void SharedPayloads::Release(const SharedPayload& shared) {
+  const auto it = payloads_.find(shared.offset);
+  if (it == payloads_.end()) throw ProtocolError("it releases a payload that is not shared");
   auto [payload, done] = std::move(it->second);
-  lent_.erase(it);
+  payloads_.erase(it);
   bytes_ -= payload.size;
   payload = Buffer();  // as in Connection::Complete
   if (done) done(true);
 }
 
-void Lender::Abandon(bool graceful) {
+void SharedPayloads::Abandon(bool graceful) {
   static std::mutex mutex;
   static auto* abandoned = new std::vector<std::shared_ptr<void>>;
-  for (auto& entry : lent_) {
+  for (auto& entry : payloads_) {
     auto& [payload, done] = entry.second;
     {
       std::lock_guard<std::mutex> lock(mutex);
@@ -93,7 +93,7 @@ void Lender::Abandon(bool graceful) {
     }
     if (done) done(graceful);
   }
-  lent_.clear();
+  payloads_.clear();
 }
 
 }  // namespace hipress

@@ -1,4 +1,4 @@
-// Payloads lent between the processes of one host: when they are, and what a bad peer cannot do.
+// Payloads in memory that processes of one host share: when they are, and what a bad peer cannot do.
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -8,18 +8,16 @@
 #include "raw_client.h"
 #include "van/checksum.h"
 #include "van/framing.h"
-#include "van/lending.h"
+#include "van/shared_payload.h"
 #include "van_testing.h"
 
-namespace hipress {
-namespace testing {
+namespace hipress::testing {
 namespace {
 
 constexpr size_t kLarge = 1 << 20;
 
 Message Filled(size_t size, uint8_t value) {
-  Message message;
-  message.header.kind = static_cast<uint16_t>(MessageKind::kData);
+  Message message(MessageKind::kData);
   message.payload = AllocateBuffer(size);
   std::memset(message.payload.data, value, size);
   return message;
@@ -30,7 +28,7 @@ bool IsFilled(const Buffer& payload, size_t size, uint8_t value) {
          std::all_of(payload.data, payload.data + size, [value](uint8_t b) { return b == value; });
 }
 
-class LendingTest : public ::testing::Test {
+class SharedPayloadTest : public ::testing::Test {
  protected:
   void Connect(bool worker_shares, bool server_shares) {
     VanOptions options = TestVanOptions();
@@ -43,7 +41,7 @@ class LendingTest : public ::testing::Test {
     worker_->Connect(Server(0), address_, In(seconds(5)));
     ASSERT_TRUE(at_server_.AwaitUps(1));
   }
-  /// The first large message makes the offer; one sent after the answer can be lent.
+  /// The first large message makes the offer; one sent after the answer can be shared.
   void Warm() {
     worker_->Send(Server(0), Filled(kLarge, 1));
     ASSERT_TRUE(at_server_.AwaitMessages(1));
@@ -52,7 +50,7 @@ class LendingTest : public ::testing::Test {
     std::this_thread::sleep_for(milliseconds(50));
     at_server_.Do([this] { at_server_.messages.clear(); });
   }
-  uint64_t lent() const { return worker_->counters().lent_bytes; }
+  uint64_t shared() const { return worker_->counters().shared_memory_bytes; }
   void TearDown() override {
     worker_.reset();
     server_.reset();
@@ -63,7 +61,7 @@ class LendingTest : public ::testing::Test {
   std::string address_;
 };
 
-TEST_F(LendingTest, LargePayloadsAreReadWhereTheyLie) {
+TEST_F(SharedPayloadTest, LargePayloadsAreReadWhereTheyLie) {
   Connect(true, true);
   Warm();
   std::atomic<int> done{0};
@@ -73,7 +71,7 @@ TEST_F(LendingTest, LargePayloadsAreReadWhereTheyLie) {
   ASSERT_TRUE(at_server_.AwaitMessages(2));
   EXPECT_TRUE(IsFilled(at_server_.messages[0].second.payload, kLarge, 7));
   EXPECT_TRUE(IsFilled(at_server_.messages[1].second.payload, 1000, 8));
-  EXPECT_TRUE(Eventually([&] { return lent() == kLarge; }));
+  EXPECT_TRUE(Eventually([&] { return shared() == kLarge; }));
   // One memory, seen twice.
   message.payload.data[5] = 99;
   EXPECT_EQ(at_server_.messages[0].second.payload.data[5], 99);
@@ -82,7 +80,7 @@ TEST_F(LendingTest, LargePayloadsAreReadWhereTheyLie) {
   EXPECT_TRUE(Eventually([&] { return done == 1; }));
 }
 
-TEST_F(LendingTest, MemoryOfTheUserIsCopiedAndGivenBackAtOnce) {
+TEST_F(SharedPayloadTest, MemoryOfTheUserIsCopiedAndGivenBackAtOnce) {
   Connect(true, true);
   Warm();
   auto user = std::make_shared<std::vector<uint8_t>>(kLarge, 3);
@@ -96,10 +94,10 @@ TEST_F(LendingTest, MemoryOfTheUserIsCopiedAndGivenBackAtOnce) {
   EXPECT_TRUE(Eventually([&] { return watch.expired(); }));
   EXPECT_TRUE(Eventually([&] { return done == 1; })) << "though the receiver still reads the copy";
   EXPECT_TRUE(IsFilled(at_server_.messages[0].second.payload, kLarge, 3));
-  EXPECT_EQ(lent(), kLarge);
+  EXPECT_EQ(shared(), kLarge);
 }
 
-TEST_F(LendingTest, AReceiverThatKeepsEverythingStopsNobody) {
+TEST_F(SharedPayloadTest, AReceiverThatKeepsEverythingStopsNobody) {
   Connect(true, true);
   Warm();
   constexpr int kCount = 300;  // more than may be out
@@ -114,11 +112,11 @@ TEST_F(LendingTest, AReceiverThatKeepsEverythingStopsNobody) {
   for (int i = 0; i < kCount; ++i) {
     EXPECT_TRUE(IsFilled(at_server_.messages[i].second.payload, kLarge, static_cast<uint8_t>(i))) << i;
   }
-  EXPECT_GE(lent(), 200 * kLarge);
-  EXPECT_LT(lent(), kCount * kLarge);
+  EXPECT_GE(shared(), 200 * kLarge);
+  EXPECT_LT(shared(), kCount * kLarge);
 }
 
-TEST_F(LendingTest, EitherEndCanDoWithout) {
+TEST_F(SharedPayloadTest, EitherEndCanDoWithout) {
   for (const bool worker_shares : {true, false}) {
     Connect(worker_shares, !worker_shares);
     worker_->Send(Server(0), Filled(kLarge, 1));
@@ -127,14 +125,14 @@ TEST_F(LendingTest, EitherEndCanDoWithout) {
     worker_->Send(Server(0), Filled(kLarge, 2));
     ASSERT_TRUE(at_server_.AwaitMessages(2));
     EXPECT_TRUE(IsFilled(at_server_.messages[1].second.payload, kLarge, 2));
-    EXPECT_EQ(lent(), 0u);
+    EXPECT_EQ(shared(), 0u);
     TearDown();
     at_server_.messages.clear();
     at_server_.ups.clear();
   }
 }
 
-TEST_F(LendingTest, AForkedChildLeavesTheArenaAlone) {
+TEST_F(SharedPayloadTest, AForkedChildLeavesTheArenaAlone) {
   Connect(true, true);
   Warm();
   const Buffer before = AllocateBuffer(kLarge);
@@ -150,7 +148,7 @@ TEST_F(LendingTest, AForkedChildLeavesTheArenaAlone) {
   EXPECT_EQ(status, 0);
 }
 
-TEST_F(LendingTest, AnArenaThatIsNotTheOfferedOneIsNotOpened) {
+TEST_F(SharedPayloadTest, AnArenaThatIsNotTheOfferedOneIsNotOpened) {
   Arena* const arena = Arena::Enable();
   ASSERT_NE(arena, nullptr);
   const ArenaOffer good = {static_cast<uint32_t>(getpid()), arena->fd(), arena->size(), arena->nonce()};
@@ -169,7 +167,7 @@ TEST_F(LendingTest, AnArenaThatIsNotTheOfferedOneIsNotOpened) {
   EXPECT_EQ(PeerArena::Open(bad), nullptr);
 }
 
-TEST_F(LendingTest, APeerCannotLendWhatItDoesNotHave) {
+TEST_F(SharedPayloadTest, APeerCannotLendWhatItDoesNotHave) {
   Connect(true, true);
   Arena* const arena = Arena::Enable();
   const ArenaOffer offer = {static_cast<uint32_t>(getpid()), arena->fd(), arena->size(), arena->nonce()};
@@ -177,11 +175,11 @@ TEST_F(LendingTest, APeerCannotLendWhatItDoesNotHave) {
     Message message = Filled(8, 0);
     Seal(&message);
     message.header.payload_bytes = bytes;
-    SealLent(&message, {offset});
+    SealShared(&message, {offset});
     return message;
   };
   const auto send_offer = [&](RawClient* client) {
-    Message message = ControlMessage(MessageKind::kArenaOffer);
+    Message message(MessageKind::kArenaOffer);
     message.payload = AllocateBuffer(sizeof(offer));
     std::memcpy(message.payload.data, &offer, sizeof(offer));
     Seal(&message);
@@ -194,8 +192,8 @@ TEST_F(LendingTest, APeerCannotLendWhatItDoesNotHave) {
     const char* reason;
   };
   const Case cases[] = {
-      {false, 0, 1000, "its payload is lent, but its sender shares no memory"},
-      {true, 0, 0, "its payload is lent, but its sender shares no memory"},
+      {false, 0, 1000, "its payload is in memory that its sender has not offered"},
+      {true, 0, 0, "its payload is in memory that its sender has not offered"},
       {true, arena->size() - 10, 1000, "outside of the memory that its sender shares"},
       {true, UINT64_MAX - 10, 1000, "outside of the memory that its sender shares"},
   };
@@ -205,23 +203,22 @@ TEST_F(LendingTest, APeerCannotLendWhatItDoesNotHave) {
     client.Authenticate(Worker(1), Server(0));
     if (c.offered) send_offer(&client);
     client.Send(lend(c.offset, c.bytes).header);
-    client.Send(LentPlace{c.offset});
+    client.Send(SharedPayload{c.offset});
     ASSERT_TRUE(at_server_.AwaitDowns(++downs));
     EXPECT_HAS(at_server_.downs.back().reason, c.reason);
     EXPECT_TRUE(client.IsClosed());
   }
   RawClient client(address_);
   client.Authenticate(Worker(1), Server(0));
-  Message message = ControlMessage(MessageKind::kLentReturn);
+  Message message(MessageKind::kArenaRelease);
   message.header.key = 4096;
   Seal(&message);
   client.Send(message.header);
   ASSERT_TRUE(at_server_.AwaitDowns(++downs));
-  EXPECT_HAS(at_server_.downs.back().reason, "it returns a payload that was not lent");
+  EXPECT_HAS(at_server_.downs.back().reason, "it releases a payload that is not shared");
   EXPECT_EQ(server_->counters().refused_messages, downs);
   EXPECT_TRUE(at_server_.messages.empty());
 }
 
 }  // namespace
-}  // namespace testing
-}  // namespace hipress
+}  // namespace hipress::testing

@@ -8,12 +8,11 @@
 #include "van/framing.h"
 #include "van_testing.h"
 
-namespace hipress {
-namespace testing {
+namespace hipress::testing {
 namespace {
 
 /// A van whose peer does as the test likes.
-class LastWordsTest : public ::testing::Test {
+class AbortDeliveryTest : public ::testing::Test {
  protected:
   Recorder receiver_;
   std::unique_ptr<Van> van_;
@@ -43,7 +42,7 @@ std::string ReadToTheEnd(RawClient* peer, int* error) {
   return heard;
 }
 
-TEST_F(LastWordsTest, WhatAPeerSaidBeforeItWentIsHeardWhenASendMeetsItsEndFirst) {
+TEST_F(AbortDeliveryTest, WhatAPeerSaidBeforeItWentIsHeardWhenASendMeetsItsEndFirst) {
   van_ = MakeTcpVan(TestVanOptions());
   RawClient peer(van_->Start(Server(0), "127.0.0.1", 0, &receiver_));
   Tune(peer.fd(), seconds(5));  // "why" leaves at once
@@ -66,12 +65,12 @@ TEST_F(LastWordsTest, WhatAPeerSaidBeforeItWentIsHeardWhenASendMeetsItsEndFirst)
   EXPECT_FALSE(receiver_.downs[0].graceful);
 }
 
-TEST_F(LastWordsTest, WhatWasSentArrivesThoughTheNodeAbortsWithUnreadMessages) {
+TEST_F(AbortDeliveryTest, WhatWasSentArrivesThoughTheNodeAbortsWithUnreadMessages) {
   van_ = MakeTcpVan(TestVanOptions());
   RawClient peer(van_->Start(Server(0), "127.0.0.1", 0, &receiver_));
   peer.Authenticate(Worker(0), Server(0));
   ASSERT_TRUE(receiver_.AwaitUps(1));
-  // More than the peer's side of the kernel takes, so that the last words wait on this side.
+  // More than the peer's side of the kernel takes, so that the last message waits on this side.
   std::promise<bool> sent;
   van_->Send(Worker(0), Text(MessageKind::kData, std::string(150'000, 'x')));
   van_->Send(Worker(0), Text(MessageKind::kData, "why"), -1, [&](bool ok) { sent.set_value(ok); });
@@ -100,7 +99,7 @@ TEST_F(LastWordsTest, WhatWasSentArrivesThoughTheNodeAbortsWithUnreadMessages) {
   EXPECT_LT(steady_clock::now() - begin, seconds(10));  // it did not wait for all of its linger
 }
 
-TEST_F(LastWordsTest, AnAbortEndsThoughAPeerDoesNotRead) {
+TEST_F(AbortDeliveryTest, AnAbortEndsThoughAPeerDoesNotRead) {
   van_ = MakeTcpVan(TestVanOptions());
   RawClient peer(van_->Start(Server(0), "127.0.0.1", 0, &receiver_));
   peer.Authenticate(Worker(0), Server(0));
@@ -116,7 +115,7 @@ TEST_F(LastWordsTest, AnAbortEndsThoughAPeerDoesNotRead) {
   EXPECT_EQ(answers, 5);
 }
 
-TEST_F(LastWordsTest, AnAbortWaitsLongerForWhatAPeerThatIsHeardHasNotAcknowledged) {
+TEST_F(AbortDeliveryTest, AnAbortWaitsLongerForWhatAPeerThatIsHeardHasNotAcknowledged) {
   van_ = MakeTcpVan(TestVanOptions());
   RawClient peer(van_->Start(Server(0), "127.0.0.1", 0, &receiver_));
   peer.Authenticate(Worker(0), Server(0));
@@ -139,7 +138,7 @@ TEST_F(LastWordsTest, AnAbortWaitsLongerForWhatAPeerThatIsHeardHasNotAcknowledge
   abort.join();
 }
 
-TEST_F(LastWordsTest, NewsWaitBehindNoMoreThanAMegabyteInTheSocket) {
+TEST_F(AbortDeliveryTest, NewsWaitBehindNoMoreThanAMegabyteInTheSocket) {
   van_ = MakeTcpVan(TestVanOptions());
   RawClient peer(van_->Start(Server(0), "127.0.0.1", 0, &receiver_));
   peer.Authenticate(Worker(0), Server(0));
@@ -163,5 +162,4 @@ TEST_F(LastWordsTest, NewsWaitBehindNoMoreThanAMegabyteInTheSocket) {
 }
 
 }  // namespace
-}  // namespace testing
-}  // namespace hipress
+}  // namespace hipress::testing
