@@ -123,7 +123,7 @@ def optimizer_of(
 def synchronising(
     model: torch.nn.Module, optimizer: torch.optim.Optimizer, args: argparse.Namespace
 ) -> contextlib.AbstractContextManager:
-    """Within this the ranks' weights are synchronised every --sync-every steps, if that is given."""
+    """Synchronises the ranks' weights every --sync-every steps within it, if that is given."""
     if not args.sync_every:
         return contextlib.nullcontext()
     momentum = args.outer_momentum
