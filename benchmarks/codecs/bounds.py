@@ -18,7 +18,7 @@ import time
 import numpy as np
 
 from hipress import compll
-from hipress.compll.backends.native import Compiled, _EncodeCall
+from hipress.compll.runtime.native import Compiled, _EncodeCall
 
 DRAWS = """
 algorithm "draws"; param uint32 seed = 0;

@@ -24,7 +24,6 @@ from rich.console import Console
 from rich.table import Table
 
 from hipress import compll
-from hipress.compll.build_specs import identifier
 from hipress.compll.cuda import Algorithm, CudaError, DecodeCall, EncodeCall, Library
 from hipress.compll.ir.ir import Function, Loop
 
@@ -63,7 +62,7 @@ class Bench:
 
     def algorithm(self, name: str) -> Algorithm:
         program = compll.compile_file(compll.SPECS / f"{name}.cll")
-        return Algorithm(program, LIBRARY, entry=f"hipress_compll_cuda_{identifier(name)}")
+        return Algorithm(program, LIBRARY, entry=f"hipress_compll_cuda_{program.identifier}")
 
     def room(self, size: int, values: np.ndarray | None = None) -> int:
         at = self.library.alloc(size)

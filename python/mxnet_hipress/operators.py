@@ -31,7 +31,7 @@ from pathlib import Path
 import mxnet as mx
 
 from hipress import _lib
-from hipress.compll.backends.native import compile_cached, include_directory
+from hipress.compll.runtime.native import compile_cached, include_directory
 from hipress.compression import Compressor, codecs
 
 _NAME = "libhipress_mxnet_ops.so"
@@ -115,3 +115,6 @@ def _library() -> Path:
     flags += ["-O1", "-w", f"-L{native}", f"-Wl,-rpath,{native}", "-lhipress", "-ldl"]
     text = '#include "operator/frameworks/mxnet_library.cc"\n'
     return compile_cached("hipress_mxnet_ops", text, flags, sources)
+
+
+_lib.codec_listeners.append(register)

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from hipress import compll
-from hipress.compll.backends.native import available_isas
+from hipress.compll.runtime.native import available_isas
 
 DATA = Path(__file__).parent / "compll"
 SIZES = (0, 1, 7, 8, 63, 64, 1000, 65537)

@@ -9,7 +9,7 @@ import pytest
 
 from compll_helpers import ISAS, from_text
 from hipress import compll
-from hipress.compll.backends.packing import ascending_bytes, pack_ascending, unpack_ascending
+from hipress.compll.backends.numpy.packing import ascending_bytes, pack_ascending, unpack_ascending
 
 MARKED = """
 void Encode(float* g, uint8* c) {

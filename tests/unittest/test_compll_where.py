@@ -9,8 +9,9 @@ import pytest
 
 from compll_helpers import ISAS, check_equal, from_text, gradient, same_bits
 from hipress import compll
-from hipress.compll.backends import cuda_native
-from hipress.compll.cuda import CudaError, HostCoder
+from hipress.compll.cuda import CudaError
+from hipress.compll.runtime import cuda_build
+from host_coder import HostCoder
 
 SIZES = (0, 1, 7, 8, 63, 64, 65, 1000, 4095, 4096, 4097, 100_000)
 SENT = """
@@ -46,7 +47,7 @@ def program(decoder: str = DENSE) -> compll.Program:
 
 
 def emulated(decoder: str = DENSE, shape: str = "grid") -> HostCoder:
-    library = cuda_native.build(program(decoder), emulate=True)
+    library = cuda_build.build(program(decoder), emulate=True)
     return HostCoder(program(decoder), shape, library=library)
 
 
@@ -207,7 +208,7 @@ UNUSUAL = {
 @pytest.mark.parametrize("name", UNUSUAL)
 def test_unusual_programs_are_the_same_on_all_backends(name):
     one = compll.Interpreter(UNUSUAL[name])
-    library = cuda_native.build(UNUSUAL[name], emulate=True)
+    library = cuda_build.build(UNUSUAL[name], emulate=True)
     coders = [HostCoder(UNUSUAL[name], "grid", library=library)]
     coders += [compll.Compiled(UNUSUAL[name], isa, threads=2) for isa in ISAS]
     for two in coders:
@@ -229,7 +230,7 @@ def test_indices_behind_bits_under_a_mask_are_checked_by_kernels(order):
     x[[3, 5]] = 4
     payload = compll.Interpreter(built).encode(x)
     bad = payload[:-8] + np.array(order, np.int32).tobytes()
-    coder = HostCoder(built, "grid", library=cuda_native.build(built, emulate=True))
+    coder = HostCoder(built, "grid", library=cuda_build.build(built, emulate=True))
     assert decoded(coder, payload, 77) is not None
     with pytest.raises(compll.PayloadError, match="ascend"):
         coder.decode(bad, 77)

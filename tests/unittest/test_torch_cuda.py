@@ -13,8 +13,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from hipress.compll.backends import cuda_native
-from torch_cluster import run_ranks, torch
+from harness.torch_ranks import run_ranks, torch
+from hipress.compll.runtime import cuda_build
 
 gpu = pytest.mark.skipif(not torch.cuda.is_available(), reason="there is no GPU")
 
@@ -386,7 +386,7 @@ def run(check):
 
 
 @gpu
-@pytest.mark.skipif(not cuda_native.nvcc(), reason="there is no nvcc")
+@pytest.mark.skipif(not cuda_build.nvcc(), reason="there is no nvcc")
 def test_encoding_on_the_device_with_one_rank_on_nccl():
     from hipress.compression import Compressor
     from hipress.torch.executors.cuda.kernels import CudaKernels

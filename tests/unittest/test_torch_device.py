@@ -9,8 +9,8 @@ from types import SimpleNamespace
 
 import pytest
 
+from harness.torch_ranks import run_ranks, torch
 from test_torch_cuda import Given, LateDevice, bits, given
-from torch_cluster import run_ranks, torch
 
 MIN_SIZE = 1000
 
@@ -254,13 +254,13 @@ def misuse(rank):
         except ValueError as error:
             found.append(str(error))
     play_the_gpu()
-    from hipress.compll.backends import cuda_native
+    from hipress.compll.runtime import cuda_build
     from hipress.torch.executors.cuda import device
 
     device.DEVICES["cpu"] = lambda where: SimpleNamespace(
-        algorithm=lambda config: cuda_native.build(None)
+        algorithm=lambda config: cuda_build.build(None)
     )
-    cuda_native.nvcc = lambda: None
+    cuda_build.nvcc = lambda: None
     try:
         Job("device", "onebit")
     except ValueError as error:

@@ -4,11 +4,11 @@ import re
 
 import pytest
 
-from hipress.compll.backends import cuda_native
+from harness.torch_ranks import run_ranks, torch
+from hipress.compll.runtime import cuda_build
 from test_torch_cuda import bits, gpu, run
 from test_torch_device import kernels, play_the_gpu, succeed  # noqa: F401, compiles them
 from test_torch_fsdp import MIN_SIZE, backward, sharded
-from torch_cluster import run_ranks, torch
 
 CASES = [  # codec, dtype of the reductions, hybrid, options
     ("onebit", torch.float32, False, {}),
@@ -122,7 +122,7 @@ def alone(rank, kind="cuda"):
 
 
 @gpu
-@pytest.mark.skipif(not cuda_native.nvcc(), reason="there is no nvcc")
+@pytest.mark.skipif(not cuda_build.nvcc(), reason="there is no nvcc")
 def test_hybrid_sharding_with_one_rank_on_nccl():
     host, device = run(alone)
     assert host[:2] == device[:2]

@@ -28,10 +28,10 @@ from hipress.compll import (
     emit,
     optimize,
 )
-from hipress.compll.backends.native import BuildError, build
-from hipress.compll.build_specs import identifier
+from hipress.compll.errors import BuildError
 from hipress.compll.frontend.program import read_program
 from hipress.compll.ir.printer import print_program
+from hipress.compll.runtime.native import build
 from hipress.files import FileError
 
 generator = typer.Typer(add_completion=False, help="Generates code from a CompLL algorithm.")
@@ -115,7 +115,7 @@ def generate_code(
             outputs.update(emit.registration(program, framework.value))
     except (CompileError, BuildError, ImportError, FileError) as error:
         _fail(error)
-    folder = output or Path("output") / identifier(program.name)
+    folder = output or Path("output") / program.identifier
     try:
         folder.mkdir(parents=True, exist_ok=True)
         for name, content in outputs.items():

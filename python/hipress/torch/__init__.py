@@ -16,13 +16,16 @@ from hipress.torch.integrations.optimizer import (
     broadcast_parameters,
 )
 from hipress.torch.optim.adam import FrozenAdamW
+from hipress.torch.optim.diloco import DiLoCo, LocalSGD
 from hipress.torch.state.checkpoint import load_checkpoint
 
 __all__ = [
     "Compression",
+    "DiLoCo",
     "DistributedOptimizer",
     "FrozenAdamW",
     "HipressError",
+    "LocalSGD",
     "broadcast_optimizer_state",
     "broadcast_parameters",
     "compress",

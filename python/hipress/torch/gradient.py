@@ -34,6 +34,15 @@ class Gradient(NamedTuple):
             yield slice(at, at + min(size, self.count - begin))
 
 
+def packed(sizes: Iterable[tuple[str, int]]) -> list[Gradient]:
+    """Gradients that lie one behind the other, of these names and element counts."""
+    found, offset = [], 0
+    for name, count in sizes:
+        found.append(Gradient(name, offset, count))
+        offset += count
+    return found
+
+
 def contiguous_slices(gradients: Iterable[Gradient]) -> list[slice]:
     """The pieces of several gradients, with adjacent ones merged."""
     found: list[slice] = []

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from hipress.compll.frontend.errors import Pos
+from hipress.compll.errors import Pos
 
 
 @dataclass(frozen=True)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from hipress.compll.errors import CompileError
 from hipress.compll.frontend import ast, scope
-from hipress.compll.frontend.errors import CompileError
 from hipress.compll.frontend.scope import Closure, Range, Scalar, Vec
 from hipress.compll.ir.ir import RUN, Block, Instr
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from hipress.compll.errors import CompileError, Pos
 from hipress.compll.frontend import ast, scope
 from hipress.compll.frontend.builtins import Builtins
-from hipress.compll.frontend.errors import CompileError, Pos
 from hipress.compll.frontend.payloads import Payloads
 from hipress.compll.frontend.scope import Closure, Output, Range, Scalar, Unset, Vec
 from hipress.compll.ir.ir import Instr, Vector

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from hipress.compll.errors import CompileError, Pos
 from hipress.compll.frontend import ast, scope
-from hipress.compll.frontend.errors import CompileError, Pos
 from hipress.compll.frontend.expressions import Expressions
 from hipress.compll.frontend.scope import Closure, Output, Range, Scalar, Unset, Vec
 from hipress.compll.ir.ir import Function, Instr, Loop, Vector
-from hipress.compll.passes.slices import backward
+from hipress.compll.ir.slices import backward
 
 
 class Lowerer(Expressions):

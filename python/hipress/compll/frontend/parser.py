@@ -7,8 +7,8 @@ from pathlib import Path
 
 import lark
 
+from hipress.compll.errors import CompileError, Pos
 from hipress.compll.frontend import ast
-from hipress.compll.frontend.errors import CompileError, Pos
 
 # How a missing or wrong token is called in messages.
 _NAMES = {

@@ -6,8 +6,8 @@ import hashlib
 import math
 from pathlib import Path
 
+from hipress.compll.errors import CompileError
 from hipress.compll.frontend import ast
-from hipress.compll.frontend.errors import CompileError
 from hipress.compll.frontend.lower import Lowerer
 from hipress.compll.frontend.parser import parse
 from hipress.compll.frontend.scope import Scalar
@@ -134,7 +134,7 @@ class _Reader:
             param.multiple = int(self.constant(node.multiple, param))
         if node.default is not None:
             param.default = self.constant(node.default, param)
-            if not is_allowed(param, param.default):
+            if not param.allows(param.default):
                 raise CompileError(
                     f"the default of {param.name} must be {param.allowed()}", node.default.pos
                 )
@@ -175,21 +175,6 @@ class _Reader:
             value = lowerer.scalar(param.for_sum)
             value = lowerer.cast(value, "i64" if param.integer else "f32")
             param.for_sum = Block([], lowerer.body, value)
-
-
-def is_allowed(param: Param, value: float | int) -> bool:
-    """True if a parameter may have this value."""
-    if isinstance(value, float) and (not math.isfinite(value) or (
-        param.integer and value != int(value)
-    )):
-        return False
-    if param.choices is not None:
-        return value in param.choices
-    if param.low is not None and (value < param.low or (param.low_open and value == param.low)):
-        return False
-    if param.high is not None and (value > param.high or (param.high_open and value == param.high)):
-        return False
-    return param.multiple == 1 or value % param.multiple == 0
 
 
 def _check_optional(encode: Function) -> None:

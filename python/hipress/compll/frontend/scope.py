@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from hipress.compll.errors import CompileError
 from hipress.compll.frontend import ast
-from hipress.compll.frontend.errors import CompileError
 from hipress.compll.ir.ir import Instr
 
 

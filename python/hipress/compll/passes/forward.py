@@ -8,7 +8,7 @@ a vector that it reads, and not out of float16 or bfloat16, which round.
 from __future__ import annotations
 
 from hipress.compll.ir.ir import Function, Instr, Loop, node_writes, reads
-from hipress.compll.passes.slices import backward, clone
+from hipress.compll.ir.slices import backward, clone
 
 _REPEATABLE = 64  # instructions
 _BY_PLACE = ("bucket_load", "random", "random16", "store", "reduce")

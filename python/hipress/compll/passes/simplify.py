@@ -16,7 +16,7 @@ from hipress.compll.ir.ir import (
     reads,
     writes,
 )
-from hipress.compll.passes.slices import replace
+from hipress.compll.ir.slices import replace
 
 _PURE_MEMORY = {"load", "load_at", "bucket_load", "element", "count_where"}
 _SIDE = {"reduce", "store", "bucket_reduce", "compact", "topk", "sort", "scatter",

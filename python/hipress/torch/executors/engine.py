@@ -28,7 +28,7 @@ import torch.distributed as dist
 
 from hipress._lib import Done, check_call, lib
 from hipress.compression import Compressor
-from hipress.operations import HipressError as NodeError
+from hipress.errors import HipressError as NodeError
 from hipress.torch.executors.job import join
 from hipress.torch.executors.staging import Host, backend, staging
 
@@ -46,7 +46,7 @@ class HipressError(RuntimeError):
 
 
 class EncodeBinding(NamedTuple):
-    """The codec and the scale of one task of a rank's program: HipressPlace in c_api.h."""
+    """The codec and scale of one task of a rank's program: HipressEncodeBinding in c_api.h."""
 
     task: int
     codec: Compressor

@@ -1,7 +1,7 @@
 """Calls of the native engine for a bucket of gradients in host memory.
 
 What a key does on this rank is its graph's program; how each encode of it is done, with which
-codec, state and scale, is bound to it here (``src/casync/place.h``).
+codec, state and scale, is bound to it here (``src/casync/binding.h``).
 """
 
 from __future__ import annotations
@@ -12,10 +12,11 @@ from collections.abc import Callable, Iterable, Sequence
 import numpy as np
 import torch
 
-from hipress._lib import FLOAT32, lib
+from hipress._lib import lib
 from hipress.casync.graph import Graph, Op, worker
 from hipress.casync.origins import results
 from hipress.casync.program import flatten
+from hipress.dtypes import FLOAT32
 from hipress.torch.dtypes import FLAGS
 from hipress.torch.executors.engine import EncodeBinding, Engine
 from hipress.torch.gradient import Gradient, contiguous_slices

@@ -23,8 +23,8 @@ from torch.distributed import distributed_c10d
 
 from hipress import addresses
 from hipress._lib import check_call, lib, string_pairs
+from hipress.errors import HipressError
 from hipress.member import Member
-from hipress.operations import HipressError
 
 _timelines: set[str] = set()
 """Files that this process's schedulers are to write."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import os
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -12,7 +11,7 @@ import torch.distributed as dist
 from torch.distributed.tensor import DTensor
 
 from hipress.secopa.plan import Decision
-from hipress.torch.gradient import Gradient
+from hipress.torch.gradient import packed
 from hipress.torch.optim.adam import FrozenAdamW
 from hipress.torch.private import is_stepped_in_backward, last_gradient_hook, queue_callback
 from hipress.torch.settings import MIN_SIZE, Settings
@@ -187,11 +186,7 @@ class _Bucket:
 
     def __init__(self, named: list[tuple[str, torch.nn.Parameter]]) -> None:
         self.named = named
-        ends = itertools.accumulate(parameter.numel() for _, parameter in named)
-        self.gradients = [
-            Gradient(name, end - parameter.numel(), parameter.numel())
-            for end, (name, parameter) in zip(ends, named)
-        ]
+        self.gradients = packed((name, parameter.numel()) for name, parameter in named)
         self._flat: torch.Tensor | None = None
 
     def pack(self) -> torch.Tensor:

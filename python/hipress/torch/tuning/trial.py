@@ -9,7 +9,6 @@ to the same answer; rounds end after a number or a time.
 
 from __future__ import annotations
 
-import itertools
 import math
 import statistics
 import time
@@ -20,7 +19,7 @@ import torch.distributed as dist
 
 from hipress.torch.dtypes import FLAGS
 from hipress.torch.executors.engine import Engine
-from hipress.torch.gradient import Gradient
+from hipress.torch.gradient import Gradient, packed
 from hipress.torch.settings import Settings
 from hipress.torch.synchronizer import Synchronizer
 
@@ -53,18 +52,16 @@ class Step:
         dtype: torch.dtype,
     ) -> None:
         self.settings, self._group, self._device = settings, group, device
-        self._entries: list[tuple[Gradient, ...]] = []
+        self._gradients: list[list[Gradient]] = []
         self._values: list[torch.Tensor] = []
         shapes = []
         generator = torch.Generator().manual_seed(engine.rank)
         for b, sizes in enumerate(buckets):
-            names = [f"{b}/{i}" for i in range(len(sizes))]
-            ends = list(itertools.accumulate(sizes))
-            offsets = (end - size for end, size in zip(ends, sizes))
-            self._entries.append(tuple(map(Gradient, names, offsets, sizes)))
-            values = 0.01 * torch.randn(ends[-1], generator=generator)
+            gradients = packed((f"{b}/{i}", size) for i, size in enumerate(sizes))
+            self._gradients.append(gradients)
+            values = 0.01 * torch.randn(sum(sizes), generator=generator)
             self._values.append(values.to(device, dtype))
-            shapes += [(n, torch.empty(s, device="meta")) for n, s in zip(names, sizes)]
+            shapes += [(g.name, torch.empty(g.count, device="meta")) for g in gradients]
         self._synchronizer = Synchronizer(settings, engine, group, shapes)
 
     def seconds(self) -> float:
@@ -76,8 +73,8 @@ class Step:
         dist.barrier(self._group)
         began = time.perf_counter()
         futures = [
-            self._synchronizer.synchronize(flat, entries, "plan auto")
-            for flat, entries in zip(flats, self._entries)
+            self._synchronizer.synchronize(flat, gradients, "plan auto")
+            for flat, gradients in zip(flats, self._gradients)
         ]
         for future in futures:
             future.wait()

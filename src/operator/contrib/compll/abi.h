@@ -47,7 +47,7 @@ struct CompllEncodeCall {
   int lazy;                ///< in, out: the states are lazy, see CompllAlgorithm::settle
   float* lazy_values;      ///< in, out: COMPLL_MAX_LAZY numbers that belong to lazy states
   uint64_t step;           ///< encodes of these states so far
-  uint32_t stream;         ///< tells apart places that share a seed
+  uint32_t stream;         ///< distinguishes encoders that share a seed
   int threads;             ///< at least 1; changes no result
   CompllParallel parallel; ///< null: threads are started for the call
   uint8_t* payload;        ///< max_bytes(n, params) bytes
@@ -63,7 +63,7 @@ struct CompllDecodeCall {
   void* out;               ///< n elements of out_type
   int out_type;            ///< COMPLL_FLOAT32 unless the algorithm is `dense`
   int add;                 ///< out += the sum, instead of out = the sum; float32 only
-  int check_only;          ///< looks at the payloads, writes nothing
+  int check_only;          ///< checks the payloads, writes nothing
   int threads;
   CompllParallel parallel;
   char* error;             ///< a sentence, if decode returns -1
@@ -92,7 +92,7 @@ struct CompllAlgorithm {
   int uses_step;           ///< payloads depend on states, or on CompllEncodeCall::step
   int64_t (*granularity)(const double* params);  ///< cut partitions at multiples of this
   int64_t (*max_bytes)(int64_t n, const double* params);
-  /// Bit s: an encode with these parameters looks at state s. Pointers to others may be null.
+  /// Bit s: an encode with these parameters accesses state s. Pointers to others may be null.
   int64_t (*used_states)(const double* params);
   int64_t (*encode)(CompllEncodeCall* call);    ///< bytes written; null: no encoder
   int (*decode)(const CompllDecodeCall* call);  ///< 0, or -1: malformed payload; null: none

@@ -184,7 +184,7 @@ COMPLL_INLINE V Gather(const T* data, int64_t size, I index) {
 #endif
 }
 
-/// Neighbours that a sample takes together: 16 bytes.
+/// Consecutive elements in one run of a sample: 16 bytes.
 constexpr int kRun = 4;
 /// The same for the indices at `at`, which come in runs of neighbours, but for the last of all.
 template <bool kTail, typename V, typename T>

@@ -47,25 +47,25 @@ inline int64_t CountBelow(const uint32_t* keys, int64_t count, uint32_t bound) {
   return below;
 }
 
-/// The smallest and the largest of the keys, of which there is one at least.
+/// The smallest and the largest of the keys, of which there is at least one.
 inline void Extremes(const uint32_t* keys, int64_t count, uint32_t* low, uint32_t* high) {
-  U least[2], most[2];
-  for (int c = 0; c < 2; ++c) least[c] = most[c] = Set(keys[0]);
+  U smallest[2], largest[2];
+  for (int c = 0; c < 2; ++c) smallest[c] = largest[c] = Set(keys[0]);
   int64_t j = 0;
   for (; j + 2 * kLanes <= count; j += 2 * kLanes) {
     COMPLL_UNROLL
     for (int c = 0; c < 2; ++c) {
       const U key = Load<false>(keys, j + c * kLanes, kLanes);
-      least[c] = Smaller(key, least[c]);
-      most[c] = Larger(key, most[c]);
+      smallest[c] = Smaller(key, smallest[c]);
+      largest[c] = Larger(key, largest[c]);
     }
   }
-  least[0] = Smaller(least[0], least[1]);
-  most[0] = Larger(most[0], most[1]);
+  smallest[0] = Smaller(smallest[0], smallest[1]);
+  largest[0] = Larger(largest[0], largest[1]);
   *low = keys[0], *high = keys[0];
   for (int l = 0; l < kLanes; ++l) {
-    *low = std::min(*low, least[0][l]);
-    *high = std::max(*high, most[0][l]);
+    *low = std::min(*low, smallest[0][l]);
+    *high = std::max(*high, largest[0][l]);
   }
   for (; j < count; ++j) {
     *low = std::min(*low, keys[j]);
@@ -111,7 +111,7 @@ inline uint32_t NthOfFew(const uint32_t* keys, int64_t count, int64_t rank) {
  *        them.
  *
  * A range that holds it is narrowed, by counting the keys below its next end, until few are in it:
- * those alone are looked at from then on. The next end is where evenly spread keys would have the
+ * only those are read from then on. The next end is where evenly spread keys would have the
  * rank, and somewhat beyond, so that the other end comes close as well; every third is in the middle,
  * which does not depend on how keys are spread.
  */

@@ -44,11 +44,11 @@ COMPLL_INLINE int32_t* AppendIndices(uint64_t bits, int64_t i, int32_t* out) {
   return out;
 }
 
-/// Indices that pass a filter, ascending: workers collect theirs, Join puts them together.
+/// Indices that pass a filter, ascending: each worker collects its own, Join concatenates them.
 class Filter {
  public:
   Filter(Arena* arena, int64_t n) : out_(arena->Get<int32_t>(n + kMaxWorkers * kTile)) {}
-  /// Where a worker goes on that is about to look at the elements from `begin` on.
+  /// Where a worker appends the indices of the elements from `begin` on.
   int32_t* Begin(int worker, int64_t begin) {
     Part& part = parts_[worker];
     if (part.first == nullptr) part.first = part.end = out_ + begin + worker * kTile;
@@ -89,13 +89,13 @@ inline int64_t Compact(const uint8_t* mask, int64_t n, int32_t* out) {
 /// Indices of the values whose keys are `floor` or more, ascending; returns their number.
 inline int64_t AtLeast(const float* values, int64_t n, uint32_t floor, int32_t* out) {
   int32_t* end = out;
-  const U least = Set(floor);
+  const U threshold = Set(floor);
   int64_t i = 0;
   for (; i + kTile <= n; i += kTile) {
     M masks[kVectors];
     COMPLL_UNROLL
     for (int v = 0; v < kVectors; ++v) {
-      masks[v] = Ge(Ordered(Load<false>(values, i + v * kLanes, kLanes)), least);
+      masks[v] = Ge(Ordered(Load<false>(values, i + v * kLanes, kLanes)), threshold);
     }
     const uint64_t bits = JoinMasks(masks);
     if (bits != 0) end = AppendIndices(bits, i, end);
@@ -110,7 +110,7 @@ inline int64_t AtLeast(const float* values, int64_t n, uint32_t floor, int32_t* 
 
 constexpr int kLine = 16;
 
-/// Lines of kLine elements to look at before looking at all of n; 0 if that does not pay.
+/// Lines of kLine elements to sample before all n are read; 0 if sampling does not pay.
 inline int64_t SampleLines(int64_t n, int64_t k) {
   if (n < 2048 || k > n / 4) return 0;
   return std::min<int64_t>(std::max<int64_t>(n / kLine / 64, 16), 512);

@@ -95,7 +95,7 @@ class CudaKernels:
         """The code of a codec's configuration."""
         pairs = dict(word.split("=", 1) for word in config.split())
         type_, spec = pairs.pop("type"), pairs.pop("spec", None)
-        path = _lib.loaded_sources.get(type_, compll.SPECS / f"{type_}.cll")
+        path = compll.loaded_sources.get(type_, compll.SPECS / f"{type_}.cll")
         try:
             program = compll.compile_file(path)
         except FileNotFoundError:

@@ -28,7 +28,7 @@ struct CompllCudaEncode {
   float* states[COMPLL_CUDA_STATES];  ///< float32[n] for each state in use (CompllAlgorithm), zeros
                                       ///< at first, updated
   uint64_t step;                      ///< encodes of these states so far
-  uint32_t stream;                    ///< random numbers: tells apart places that share a seed
+  uint32_t stream;                    ///< random numbers: distinguishes encoders that share a seed
   uint8_t* payload;                   ///< aligned to 4 bytes
   int64_t capacity;                   ///< of payload; at least max_bytes(n, params)
   int64_t* bytes;                     ///< the payload's size is written here

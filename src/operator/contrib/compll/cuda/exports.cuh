@@ -65,7 +65,7 @@ COMPLL_EXPORT int hipress_cuda_alloc(void** at, int64_t bytes) {
   return cudaMalloc(at, static_cast<size_t>(bytes));
 }
 COMPLL_EXPORT int hipress_cuda_free(void* at) { return cudaFree(at); }
-/// Between any two places, in the order of a stream.
+/// Copies within and between host and device memory, in a stream's order.
 COMPLL_EXPORT int hipress_cuda_copy(void* to, const void* from, int64_t bytes, void* stream) {
   return cudaMemcpyAsync(to, from, static_cast<size_t>(bytes), cudaMemcpyDefault,
                          static_cast<cudaStream_t>(stream));

@@ -1,0 +1,411 @@
+"""The interpreter: runs the IR with NumPy. Every other backend must equal it bit for bit."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from hipress.compll.backends.numpy import operations as ops
+from hipress.compll.backends.numpy import packing, philox
+from hipress.compll.errors import PayloadError
+from hipress.compll.ir.ir import Block, Function, Instr, Loop, Param, Program
+from hipress.compll.ir.merge import integer_levels
+
+_SCALAR = {"u8": np.uint8, "u16": np.uint16, "u32": np.uint32, "f32": np.float32}
+BLOCK, LANES = 4096, 32
+
+
+def fill_states(
+    program: Program, states: dict[str, np.ndarray] | None, n: int
+) -> dict[str, np.ndarray]:
+    """`states` itself (a new dict if None), with float32[n] zeros for those that it lacks."""
+    states = states if states is not None else {}
+    for name in program.states:
+        states.setdefault(name, np.zeros(n, np.float32))
+    return states
+
+
+def check_params(program: Program, given: dict[str, float | int]) -> dict[str, float | int]:
+    """All parameters, with defaults.
+
+    :raises ValueError: for an unknown name, a missing one, or a value that is not allowed
+    """
+    names = [param.name for param in program.params]
+    for name in given:
+        if name not in names:
+            known = ", ".join(names) or "none"
+            raise ValueError(f'{program.name} has no parameter "{name}"; its parameters: {known}')
+    return {param.name: _checked(program, param, given) for param in program.params}
+
+
+def _checked(program: Program, param: Param, given: dict) -> float | int:
+    value = given.get(param.name, param.default)
+    if value is None:
+        raise ValueError(f"{program.name} needs the parameter {param.name}: {param.allowed()}")
+    if not isinstance(value, (int, float)) or not param.allows(value):
+        raise ValueError(
+            f"{param.name} of {program.name} must be {param.allowed()}, not {value!r}"
+        )
+    return int(value) if param.integer else float(np.float32(value))
+
+
+class Interpreter:
+    """An algorithm, run with NumPy.
+
+    :param program: as read_program() or optimize() gives it
+    :param params: values of its parameters
+    """
+
+    def __init__(self, program: Program, **params: float | int) -> None:
+        self.program = program
+        self.params = check_params(program, params)
+
+    def encode(
+        self,
+        gradient: np.ndarray,
+        states: dict[str, np.ndarray] | None = None,
+        step: int = 0,
+        stream: int = 0,
+    ) -> bytes:
+        """The payload of a float32 gradient; updates `states` (float32[n] by name) in place."""
+        states = fill_states(self.program, states, gradient.size)
+        run = _Run(self.program.encode, self.params, gradient.size, step, stream)
+        run.memory[self.program.encode.input] = np.ascontiguousarray(gradient, np.float32)
+        run.memory.update(states)
+        run.execute()
+        states.update({name: run.memory[name] for name in self.program.states})
+        return run.payload
+
+    def decode(self, payload: bytes, n: int) -> np.ndarray:
+        """float32[n]. :raises PayloadError: for a malformed payload"""
+        return self._decode(payload, n, None)
+
+    def decode_add(self, payload: bytes, total: np.ndarray) -> None:
+        """total += decoded; a sparse payload touches only the elements it names."""
+        total[:] = self._decode(payload, total.size, total)
+
+    def decode_sum(self, payloads: list[bytes], n: int) -> np.ndarray:
+        """float32[n]: how payloads are merged (ir/merge.py), in their order."""
+        levels = integer_levels(self.program.decode)
+        if levels is None:
+            total = self.decode(payloads[0], n)
+            for payload in payloads[1:]:
+                self.decode_add(payload, total)
+            return total
+        counts, unit = np.zeros(n, np.int32), np.float32(0)
+        for payload in payloads:
+            run = self._run(payload, n, None)
+            counts += ops.spread(run.values[levels.level.id], n, "i32")
+            unit = run.values[levels.unit.id]
+        with np.errstate(all="ignore"):
+            return unit * counts.astype(np.float32)
+
+    def _decode(self, payload: bytes, n: int, add_to: np.ndarray | None) -> np.ndarray:
+        return self._run(payload, n, add_to).memory[self.program.decode.output]
+
+    def _run(self, payload: bytes, n: int, add_to: np.ndarray | None) -> _Run:
+        run = _Run(self.program.decode, self.params, n, 0, 0)
+        run.input, run.add_to = payload, add_to
+        run.execute()
+        return run
+
+
+class _Run:
+    """One call of one function."""
+
+    def __init__(self, function: Function, params: dict, n: int, step: int, stream: int) -> None:
+        self.function, self.params, self.n = function, params, n
+        self.step, self.stream = step, stream
+        self.memory: dict[str, np.ndarray] = {}
+        self.values: dict[int, object] = {}
+        self.payload, self.input, self.position = b"", b"", 0
+        self.add_to: np.ndarray | None = None
+
+    def execute(self) -> None:
+        with np.errstate(all="ignore"):
+            for node in self.function.body:
+                if isinstance(node, Loop):
+                    self.loop(node)
+                else:
+                    self.values[node.id] = self.instr(node)
+
+    def get(self, instr: Instr) -> object:
+        return self.values[instr.id]
+
+    def bits(self, name: str) -> int:
+        bits = self.function.vectors[name].bits
+        return bits if isinstance(bits, int) else self.params[bits]
+
+    # Loops ----------------------------------------------------------------------
+
+    def loop(self, loop: Loop) -> None:
+        count = self.get(loop.domain)
+        index = np.arange(count, dtype=np.int64)
+        for instr in loop.body:
+            self.values[instr.id] = self.lane(instr, index)
+
+    def lane(self, instr: Instr, index: np.ndarray) -> object:
+        """An array with the values of all elements, or for a reduce its scalar."""
+        op, count = instr.op, index.size
+        args = [self.get(arg) for arg in instr.args]
+        if op == "index":
+            return index.astype(np.int32)
+        if op in ("random", "random16"):
+            seed = self.params.get("seed", 0)
+            draw = philox.words if op == "random" else philox.halves
+            return draw(count, instr.attrs["site"], seed, self.step, self.stream)
+        if op == "load":
+            return self.vector(instr.vec[0])
+        if op == "load_at":
+            return ops.take(self.vector(instr.vec[0]), args[0], count)
+        if op == "bucket_load":
+            return self.memory[instr.vec[0]][index // args[0]]
+        if op == "store":
+            self.store(instr.vec[0], ops.spread(args[0], count, instr.args[0].type))
+            return None
+        if op == "reduce":
+            values = ops.spread(args[0], count, instr.args[0].type)
+            return self.reduce(instr, values, args[1] if len(args) > 1 else None)
+        if op == "bucket_reduce":
+            start = np.float32(-np.inf if instr.attrs["fn"] == "max" else np.inf)
+            function = ops.EXTREMES[instr.attrs["fn"]]
+            values = ops.spread(args[1], count, "f32")
+            self.memory[instr.vec[0]] = _fold_blocks(values, args[0], start, function)
+            return None
+        return ops.compute(instr, args, self.params, lane=True)
+
+    def kept(self, name: str) -> bool:
+        needs = self.function.vectors[name].needs
+        return needs is None or bool(self.get(needs))
+
+    def vector(self, name: str) -> np.ndarray:
+        values = self.memory[name]
+        return values if self.kept(name) else np.zeros_like(values)
+
+    def store(self, name: str, values: np.ndarray) -> None:
+        vector = self.function.vectors[name]
+        if not self.kept(name):
+            return
+        if vector.kind == "output" and self.add_to is not None:
+            values = self.add_to + values
+        if vector.elem in ("f16", "bf16"):
+            raw = packing.to_storage(values, vector.elem).tobytes()
+            values = packing.from_storage(raw, vector.elem)
+        self.memory[name] = values
+
+    def reduce(self, instr: Instr, values: np.ndarray, start: object) -> object:
+        function = instr.attrs["fn"]
+        if function == "sum":
+            if instr.type == "i64":
+                return int(values.astype(np.int64).sum())
+            blocks = _fold_blocks(values, BLOCK, np.float32(0), np.add).astype(np.float64)
+            return np.cumsum(blocks)[-1] if blocks.size else np.float64(0)
+        if isinstance(function, Block):
+            combine = self.combiner(function)
+        else:
+            combine = ops.EXTREMES[function]
+            start = np.float32(-np.inf if function == "max" else np.inf)
+        total = values.dtype.type(start)
+        for block in _fold_blocks(values, BLOCK, total, combine):
+            total = combine(total, block)
+        return values.dtype.type(total)
+
+    def combiner(self, block: Block) -> object:
+        def combine(a: object, b: object) -> object:
+            known = {block.params[0].id: a, block.params[1].id: b}
+            for instr in block.body:
+                args = [known[arg.id] for arg in instr.args]
+                known[instr.id] = ops.compute(instr, args, self.params, lane=True)
+            return known[block.result.id]
+
+        return combine
+
+    # Scalars and whole vectors -------------------------------------------------------------------
+
+    def instr(self, instr: Instr) -> object:
+        op = instr.op
+        args = [self.get(arg) for arg in instr.args]
+        special = getattr(self, f"do_{op}", None)
+        if special is not None:
+            return special(instr, args)
+        if op == "n":
+            return self.n
+        if op == "step":
+            return self.step
+        if op == "param":
+            value = self.params[instr.attrs["name"]]
+            return np.float32(value) if instr.type == "f32" else value
+        return ops.compute(instr, args, self.params, lane=False)
+
+    def do_element(self, instr: Instr, args: list) -> object:
+        value = ops.take(self.memory[instr.vec[0]], np.array([args[0]]), 1)[0]
+        return int(value) if instr.type == "i64" else value
+
+    def do_compact(self, instr: Instr, args: list) -> int:
+        target, mask = instr.vec
+        self.memory[target] = np.flatnonzero(self.memory[mask]).astype(np.int32)
+        return self.memory[target].size
+
+    def do_topk(self, instr: Instr, args: list) -> int:
+        """Indices of the k largest, ascending; of equal ones the first."""
+        target, source = instr.vec
+        values = self.memory[source]
+        k = min(max(args[0], 0), values.size)
+        order = np.argsort(~ops.ordered(values), kind="stable")[:k]
+        self.memory[target] = np.sort(order).astype(np.int32)
+        return k
+
+    def do_sort(self, instr: Instr, args: list) -> None:
+        target, source = instr.vec
+        values = self.memory[source]
+        self.memory[target] = values[np.argsort(ops.ordered(values), kind="stable")]
+
+    def strata(self, size: int, k: int, site: int) -> np.ndarray:
+        """One random index of each of k parts of range(size)."""
+        k = min(max(k, 0), size)
+        j = np.arange(k, dtype=np.int64)
+        low, high = j * size // max(k, 1), (j + 1) * size // max(k, 1)
+        seed = self.params.get("seed", 0)
+        words = philox.words(k, site, seed, self.step, self.stream).astype(np.int64)
+        return low + (words * (high - low) >> 32)
+
+    def do_random_indices(self, instr: Instr, args: list) -> int:
+        run, size = instr.attrs["run"], min(max(args[0], 0), self.n)
+        count = min(max(args[1], 0), size)
+        starts = run * self.strata(-(-size // run), -(-count // run), instr.attrs["site"])
+        indices = np.minimum((starts[:, None] + np.arange(run)).ravel()[:count], size - 1)
+        self.memory[instr.vec[0]] = indices.astype(np.int32)
+        return indices.size
+
+    def do_scatter(self, instr: Instr, args: list) -> None:
+        vectors = self.function.vectors
+        if not self.kept(instr.vec[0]):
+            return
+        target, index = instr.vec[0], self.memory[instr.vec[1]].astype(np.int64)
+        if vectors[instr.vec[1]].kind == "field" and index.size:
+            if index[0] < 0 or index[-1] >= self.n or (np.diff(index) <= 0).any():
+                raise self.bad_indices()
+        values = self.memory[instr.vec[2]] if len(instr.vec) > 2 else args[0]
+        result = self.memory[target].copy()
+        if vectors[target].kind == "output" and self.add_to is not None:
+            result = self.add_to.copy()
+            values = result[index] + values
+        result[index] = values
+        self.memory[target] = result
+
+    # Payloads ----------------------------------------------------------------------
+
+    def bad_indices(self) -> PayloadError:
+        return PayloadError(f"the payload must have indices that ascend and are below {self.n}")
+
+    def do_pack_ascending(self, instr: Instr, args: list) -> int:
+        target, index = instr.vec
+        data = packing.pack_ascending(self.memory[index], self.n)
+        self.memory[target] = np.frombuffer(data, np.uint8).astype(np.int32)
+        return len(data)
+
+    def do_unpack_ascending(self, instr: Instr, args: list) -> None:
+        target, source = instr.vec
+        data = self.memory[source].astype(np.uint8).tobytes()
+        index = packing.unpack_ascending(data, args[0], self.n)
+        if index is None:
+            raise self.bad_indices()
+        self.memory[target] = index
+
+    def do_pack_where(self, instr: Instr, args: list) -> int:
+        target, bits, mask = instr.vec
+        self.memory[target] = self.memory[bits][self.memory[mask] != 0]
+        return self.memory[target].size
+
+    def do_count_where(self, instr: Instr, args: list) -> int:
+        return np.count_nonzero(self.memory[instr.vec[0]])
+
+    def do_unpack_where(self, instr: Instr, args: list) -> None:
+        target, packed, mask = instr.vec
+        bits = np.zeros(self.memory[mask].size, np.int32)
+        bits[self.memory[mask] != 0] = self.memory[packed]
+        self.memory[target] = bits
+
+    def do_emit(self, instr: Instr, args: list) -> None:
+        parts = []
+        for kind, what in instr.attrs["fields"]:
+            if kind != "vector":
+                value = args[what]
+                parts.append(
+                    np.float32(value).tobytes() if kind == "f32"
+                    else (int(value) & ((1 << 8 * _SCALAR[kind]().itemsize) - 1)).to_bytes(
+                        _SCALAR[kind]().itemsize, "little")
+                )  # fmt: skip
+                continue
+            vector, values = self.function.vectors[what], self.memory[what]
+            if vector.packed:
+                parts.append(packing.pack(values, self.bits(what), vector.order, vector.multiple))
+            else:
+                parts.append(packing.to_storage(values, vector.elem).tobytes())
+        self.payload = b"".join(parts)
+
+    def take(self, size: int) -> bytes:
+        data = self.input[self.position : self.position + size]
+        if len(data) != size:
+            raise PayloadError(
+                f"the payload must have at least {self.position + size} bytes, "
+                f"not {len(self.input)}"
+            )
+        self.position += size
+        return data
+
+    def do_field(self, instr: Instr, args: list) -> object:
+        dtype = _SCALAR[instr.attrs["elem"]]
+        value = np.frombuffer(self.take(dtype().itemsize), dtype)[0]
+        return value if dtype is np.float32 else int(value)
+
+    def do_field_vector(self, instr: Instr, args: list) -> None:
+        name = instr.vec[0]
+        vector, count = self.function.vectors[name], max(int(args[0]), 0)
+        if vector.packed:
+            bits = self.bits(name)
+            data = self.take(packing.packed_bytes(count, bits, vector.multiple))
+            values = packing.unpack(data, count, bits, vector.order)
+            if instr.attrs.get("zeros"):
+                if packing.pack(values, bits, vector.order, vector.multiple) != data:
+                    raise PayloadError("the payload must have zeros where bits pad a byte")
+            self.memory[name] = values
+        else:
+            data = self.take(count * vector.bits // 8)
+            self.memory[name] = packing.from_storage(data, vector.elem)
+
+    def do_end_of_payload(self, instr: Instr, args: list) -> None:
+        if self.position != len(self.input):
+            raise PayloadError(
+                f"the payload must have {self.position} bytes, not {len(self.input)}"
+            )
+
+    def do_require(self, instr: Instr, args: list) -> None:
+        if not args[0]:
+            raise PayloadError(instr.attrs["message"])
+
+
+def _fold_blocks(
+    values: np.ndarray, block: int, start: object, combine: object
+) -> np.ndarray:
+    """One value for each block, in the order that defines a reduction.
+
+    Element i of a block goes to lane i % 32; lanes begin with `start` and take their elements in
+    order; then lane j takes in lane j + 16, + 8, + 4, + 2, + 1.
+    """
+    count = math.ceil(values.size / block)
+    lanes = np.full((count, LANES), start, values.dtype)
+    padded = np.zeros(count * block, values.dtype)
+    padded[: values.size] = values
+    valid = np.zeros(count * block, bool)
+    valid[: values.size] = True
+    rows = padded.reshape(count, block // LANES, LANES)
+    valid = valid.reshape(rows.shape)
+    for row in range(block // LANES):
+        lanes = np.where(valid[:, row], combine(lanes, rows[:, row]), lanes)
+    width = LANES
+    while width > 1:
+        width //= 2
+        lanes = combine(lanes[:, :width], lanes[:, width : 2 * width])
+    return lanes[:, 0] if count else np.zeros(0, values.dtype)

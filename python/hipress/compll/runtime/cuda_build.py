@@ -1,0 +1,77 @@
+"""Generated CUDA to a shared library, cached by content: by nvcc, or by g++ for the emulation."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+from pathlib import Path
+
+from hipress.compll.backends.cuda.program import generate
+from hipress.compll.errors import BuildError
+from hipress.compll.ir.ir import Program
+from hipress.compll.runtime.library_cache import library
+from hipress.compll.runtime.native import include_directory
+
+# One PTX, assembled for each: nothing here needs a newer instruction. The PTX serves later chips.
+ARCHITECTURES = ("sm_75", "sm_80", "sm_86", "sm_90")
+# Contracted multiply-adds would change bits from one device to the next.
+_NVCC = ["-std=c++17", "-O2", "-fmad=false", "--expt-relaxed-constexpr", "-shared",
+         "-cudart=static", "-Xcompiler=-fPIC,-fvisibility=hidden,-ffp-contract=off"]  # fmt: skip
+# Fibers jump from stack to stack, which _FORTIFY_SOURCE takes for an error.
+EMULATION_FLAGS = ["-std=c++17", "-Og", "-fPIC", "-shared", "-ffp-contract=off", "-fwrapv",
+                   "-fvisibility=hidden", "-U_FORTIFY_SOURCE", "-DHIPRESS_CUDA_EMULATION",
+                   "-x", "c++"]  # fmt: skip
+
+
+def nvcc() -> str | None:
+    """The CUDA compiler: NVCC, or nvcc in PATH or below CUDA_HOME or /usr/local/cuda."""
+    chosen = os.environ.get("NVCC")
+    if chosen:
+        return shutil.which(chosen)
+    home = os.environ.get("CUDA_HOME") or "/usr/local/cuda"
+    return shutil.which("nvcc") or shutil.which(os.path.join(home, "bin", "nvcc"))
+
+
+def build(program: Program, emulate: bool = False, arch: str | None = None) -> Path:
+    """Compiles an optimised program, unless the cache has it.
+
+    :param emulate: for a CPU that plays the GPU (slow: for tests) instead of a GPU
+    :param arch: as sm_90 or native, for that GPU; None: for all of ARCHITECTURES and later ones
+    :returns: path of the shared library
+    :raises BuildError: if the compiler is missing or fails
+    """
+    if emulate:
+        compiler = os.environ.get("CXX") or "g++"
+        found = shutil.which(compiler.split()[0])
+        if found is None:
+            raise BuildError(f"there is no C++ compiler {compiler}; install g++ or set CXX")
+        command = [*compiler.split(), *EMULATION_FLAGS]
+    else:
+        found = nvcc()
+        if found is None:
+            raise BuildError(
+                "there is no CUDA compiler: nvcc is neither in PATH nor in /usr/local/cuda/bin; "
+                "install the CUDA toolkit, or set NVCC to where it is"
+            )
+        codes = ",".join([*ARCHITECTURES, "compute_75"])
+        target = [f"-arch={arch}"] if arch else [f"-gencode=arch=compute_75,code=[{codes}]"]
+        command = [found, *_NVCC, *target]
+    include = include_directory()
+    command.append(f"-I{include}")
+    source = generate(program)
+    folder = include / "operator/contrib/compll/cuda"
+    headers = sorted([*folder.glob("*.h"), *folder.glob("*.cuh")])
+    headers += [include / "operator/contrib" / name for name in ("half.h", "compll/convert.h")]
+    stamp = os.stat(os.path.realpath(found))
+    digest = hashlib.sha256(" ".join(command).encode())
+    digest.update(f"{stamp.st_size} {stamp.st_mtime_ns}".encode())
+    for part in (source, *(header.read_text() for header in headers)):
+        digest.update(part.encode())
+    kind = "emulated" if emulate else "cuda"
+    return library(
+        f"{program.name}-{kind}-{digest.hexdigest()[:24]}.so",
+        "generated.cu",
+        source,
+        lambda text, built: [*command, text, "-o", built],
+    )

@@ -1,0 +1,85 @@
+"""Compiled code, kept by content: loading a library runs it, so only its user may have written it.
+
+A folder or file that somebody else owns or may write to is refused, whatever its name. Root's are
+taken: root can change any file of this process anyway, and an image may come with a filled cache.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+import subprocess
+import tempfile
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from hipress import files
+from hipress.compll.errors import BuildError
+
+
+def cache_directory() -> Path:
+    """HIPRESS_CACHE, or hipress below the user's cache directory."""
+    chosen = os.environ.get("HIPRESS_CACHE")
+    if chosen:
+        return Path(chosen)
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "hipress"
+
+
+def library(name: str, source_name: str, source: str, command: Callable) -> Path:
+    """The shared library of that name; compiled unless the cache has it.
+
+    :param name: the file's, with a digest of all that it is made of
+    :param source_name: what the compiler gets the source as, such as ``generated.cc``
+    :param source: the program
+    :param command: (path of the source, path of the library) to the compiler's command line
+    :raises BuildError: if the compiler fails, or the cache cannot be written or is not safe
+    """
+    target = cache_directory().absolute() / name
+    try:
+        # Parents as the user's umask has them: they may be shared, like /tmp.
+        target.parent.parent.mkdir(parents=True, exist_ok=True)
+        target.parent.mkdir(mode=0o700, exist_ok=True)
+        check_private(target.parent)
+        if not os.path.lexists(target):
+            _compile(target, source_name, source, command)
+        check_private(target)
+    except OSError as error:
+        raise BuildError(
+            f"cannot use the cache of compiled code, {target.parent}: {error.strerror}; "
+            "HIPRESS_CACHE names another folder"
+        ) from error
+    return target
+
+
+def check_private(path: Path) -> None:
+    """Refuses a file or folder that another user could have put there or could change.
+
+    :raises BuildError: in a sentence that says who owns it, or how to close it to others
+    :raises OSError: if it is not there
+    """
+    # A link is judged by its target: who may set links here is what the folder's mode says.
+    found = os.stat(path)
+    if found.st_uid not in (os.geteuid(), 0):
+        raise BuildError(
+            f"{path} belongs to user {found.st_uid}, and compiled code is taken only from user "
+            f"{os.geteuid()}: remove it, or name another folder with HIPRESS_CACHE"
+        )
+    if found.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
+        raise BuildError(
+            f"{path} can be written by other users, and compiled code in it would run as this one: "
+            f"look at what is there, then `chmod go-w {path}`, or name another folder with "
+            "HIPRESS_CACHE"
+        )
+
+
+def _compile(target: Path, source_name: str, source: str, command: Callable) -> None:
+    with tempfile.TemporaryDirectory(dir=target.parent) as folder:
+        text, built = Path(folder, source_name), Path(folder, "generated.so")
+        text.write_text(source)
+        line: Sequence[str] = command(str(text), str(built))
+        result = subprocess.run(line, capture_output=True, text=True, check=False)
+        if result.returncode != 0:
+            raise BuildError(f"{line[0]} refused generated code:\n{result.stderr[:4000]}")
+        built.chmod(0o700)
+        # Processes that compile the same at once do not see half a file, nor does the next boot.
+        files.replace(built, target)

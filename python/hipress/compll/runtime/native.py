@@ -1,0 +1,232 @@
+"""Generated C++ to a shared library, cached by content, and calls into it without the registry."""
+
+from __future__ import annotations
+
+import ctypes
+import hashlib
+import os
+import platform
+import shutil
+from collections.abc import Sequence
+from ctypes import (
+    POINTER,
+    Structure,
+    c_char_p,
+    c_double,
+    c_int,
+    c_int64,
+    c_uint32,
+    c_uint64,
+    c_void_p,
+)
+from pathlib import Path
+
+import numpy as np
+
+from hipress.compll.backends.cpp.program import generate
+from hipress.compll.backends.numpy.interpreter import check_params, fill_states
+from hipress.compll.errors import BuildError, PayloadError
+from hipress.compll.ir.ir import Program
+from hipress.compll.runtime.library_cache import library
+
+FLAGS = {
+    "baseline": [],
+    "avx2": ["-mavx2", "-mf16c", "-mbmi2", "-mpopcnt"],
+    "avx512": ["-mavx512f", "-mavx512bw", "-mavx512dq", "-mavx512vl", "-mf16c", "-mbmi2",
+               "-mpopcnt"],
+}  # fmt: skip
+# Contracted multiply-adds would change bits from one machine to the next; ints wrap around.
+COMMON_FLAGS = ["-std=c++17", "-O2", "-fPIC", "-shared", "-ffp-contract=off", "-fwrapv",
+           "-fno-math-errno", "-fno-trapping-math", "-Wno-psabi", "-pthread"]  # fmt: skip
+
+
+def include_directory() -> Path:
+    """Where the headers of generated code lie: in the package, or in the source tree."""
+    package = Path(__file__).resolve().parents[2]
+    for place in (package / "include", package.parents[1] / "src"):
+        if (place / "operator/contrib/compll/runtime.h").exists():
+            return place
+    raise BuildError("the headers operator/contrib/compll/*.h are not installed; reinstall hipress")
+
+
+def available_isas() -> list[str]:
+    """Instruction sets that this CPU runs, the widest first."""
+    flags: set[str] = set()
+    if platform.machine() in ("x86_64", "AMD64"):
+        with open("/proc/cpuinfo") as info:
+            flags = next((set(line.split()) for line in info if line.startswith("flags")), set())
+    found = ["baseline"]
+    if {"avx2", "f16c", "bmi2"} <= flags:
+        found.insert(0, "avx2")
+        if {"avx512f", "avx512bw", "avx512dq", "avx512vl"} <= flags:
+            found.insert(0, "avx512")
+    return found
+
+
+def build(program: Program, isa: str | None = None) -> Path:
+    """Compiles an optimised program for one instruction set, unless the cache has it.
+
+    :param isa: baseline, avx2 or avx512; None: what HIPRESS_SIMD says, or the best of this CPU
+    :returns: path of the shared library
+    :raises BuildError: if there is no C++ compiler, or it fails
+    """
+    isa = isa or os.environ.get("HIPRESS_SIMD") or available_isas()[0]
+    if isa not in FLAGS:
+        raise BuildError(f"an instruction set must be {', '.join(FLAGS)}, not {isa}")
+    include = include_directory()
+    headers = sorted((include / "operator/contrib/compll").glob("*.h"))
+    headers.append(include / "operator/contrib/half.h")
+    flags = [*FLAGS[isa], f"-I{include}"]
+    return compile_cached(program.name, generate(program), flags, headers)
+
+
+def compile_cached(name: str, source: str, flags: list[str], depends: Sequence[Path] = ()) -> Path:
+    """A shared library of C++ source, from the cache if it was compiled before.
+
+    :param name: what its file's name begins with
+    :param flags: options after those that all generated code has
+    :param depends: headers whose content makes a difference
+    :raises BuildError: if there is no C++ compiler, or it fails, or the cache cannot be used
+    """
+    compiler = os.environ.get("CXX") or "g++"
+    found = shutil.which(compiler.split()[0])
+    if found is None:
+        raise BuildError(f"there is no C++ compiler {compiler}; install g++ or set CXX")
+    command = [*compiler.split(), *COMMON_FLAGS]
+    digest = hashlib.sha256(" ".join([*command, *flags]).encode())
+    stamp = os.stat(os.path.realpath(found))
+    digest.update(f"{stamp.st_size} {stamp.st_mtime_ns}".encode())
+    for part in (source.encode(), *(header.read_bytes() for header in depends)):
+        digest.update(part)
+    return library(
+        f"{name}-{digest.hexdigest()[:24]}.so",
+        "generated.cc",
+        source,
+        # Libraries that flags name must come after the source that needs them.
+        lambda text, built: [*command, text, *flags, "-o", built],
+    )
+
+
+class _EncodeCall(Structure):
+    _fields_ = [
+        ("gradient", c_void_p), ("gradient_type", c_int), ("n", c_int64),
+        ("params", POINTER(c_double)), ("states", POINTER(c_void_p)), ("lazy", c_int),
+        ("lazy_values", c_void_p), ("step", c_uint64), ("stream", c_uint32), ("threads", c_int),
+        ("parallel", c_void_p), ("payload", c_void_p),
+    ]  # fmt: skip
+
+
+class _DecodeCall(Structure):
+    _fields_ = [
+        ("payloads", POINTER(c_void_p)), ("bytes", POINTER(c_int64)), ("count", c_int64),
+        ("n", c_int64), ("params", POINTER(c_double)), ("out", c_void_p), ("out_type", c_int),
+        ("add", c_int), ("check_only", c_int), ("threads", c_int), ("parallel", c_void_p),
+        ("error", c_void_p), ("error_size", c_int),
+    ]  # fmt: skip
+
+
+class _SettleCall(Structure):
+    _fields_ = [
+        ("states", POINTER(c_void_p)), ("lazy_values", c_void_p), ("n", c_int64),
+        ("threads", c_int), ("parallel", c_void_p),
+    ]  # fmt: skip
+
+
+class _Algorithm(Structure):
+    _fields_ = [
+        ("abi_version", c_uint32), ("name", c_char_p), ("spec", c_char_p), ("summary", c_char_p),
+        ("num_params", c_int), ("params", c_void_p), ("num_states", c_int),
+        ("states", POINTER(c_char_p)), ("residual", c_int),
+        ("fixed_size", c_int), ("uses_step", c_int),
+        ("granularity", ctypes.CFUNCTYPE(c_int64, POINTER(c_double))),
+        ("max_bytes", ctypes.CFUNCTYPE(c_int64, c_int64, POINTER(c_double))),
+        ("used_states", ctypes.CFUNCTYPE(c_int64, POINTER(c_double))),
+        ("encode", ctypes.CFUNCTYPE(c_int64, POINTER(_EncodeCall))),
+        ("decode", ctypes.CFUNCTYPE(c_int, POINTER(_DecodeCall))),
+        ("settle", ctypes.CFUNCTYPE(None, POINTER(_SettleCall))), ("dense", c_int),
+        ("for_sum", c_void_p),
+    ]  # fmt: skip
+
+
+class Compiled:
+    """A compiled algorithm with the interface of the interpreter.
+
+    :param isa: as for build()
+    :param threads: how many share the work; results do not depend on it
+    """
+
+    def __init__(
+        self, program: Program, isa: str | None = None, threads: int = 1, **params: float | int
+    ) -> None:
+        self.program, self.threads = program, threads
+        self.params = check_params(program, params)
+        self.library = ctypes.CDLL(str(build(program, isa)))
+        entry = self.library.hipress_compll_algorithm
+        entry.restype = POINTER(_Algorithm)
+        self.algorithm = entry().contents
+        self._values = (c_double * max(len(self.params), 1))(*self.params.values())
+
+    def max_bytes(self, n: int) -> int:
+        """Upper bound of the payload of n elements."""
+        return self.algorithm.max_bytes(n, self._values)
+
+    @property
+    def fixed_size(self) -> bool:
+        return bool(self.algorithm.fixed_size)
+
+    def encode(
+        self,
+        gradient: np.ndarray,
+        states: dict[str, np.ndarray] | None = None,
+        step: int = 0,
+        stream: int = 0,
+    ) -> bytes:
+        """As Interpreter.encode."""
+        gradient = np.ascontiguousarray(gradient, np.float32)
+        states = fill_states(self.program, states, gradient.size)
+        pointers = [states[name].ctypes.data for name in self.program.states]
+        pointers = (c_void_p * max(len(pointers), 1))(*pointers)
+        lazy_values = np.zeros(8, np.float32)
+        payload = np.zeros(self.max_bytes(gradient.size) + 64, np.uint8)
+        payload[-64:] = 0xA5
+        call = _EncodeCall(
+            gradient.ctypes.data, 0, gradient.size, self._values, pointers, 0,
+            lazy_values.ctypes.data, step, stream, self.threads, None, payload.ctypes.data,
+        )  # fmt: skip
+        written = self.algorithm.encode(ctypes.byref(call))
+        if call.lazy:
+            self.algorithm.settle(
+                ctypes.byref(
+                    _SettleCall(pointers, lazy_values.ctypes.data, gradient.size, self.threads)
+                )
+            )
+        if written < 0 or written > payload.size - 64 or (payload[-64:] != 0xA5).any():
+            raise AssertionError(f"encode wrote {written} bytes, or beyond its buffer")
+        return payload[:written].tobytes()
+
+    def decode(self, payload: bytes, n: int) -> np.ndarray:
+        """float32[n]. :raises PayloadError: for a malformed payload"""
+        return self.decode_sum([payload], n)
+
+    def decode_sum(self, payloads: list[bytes], n: int) -> np.ndarray:
+        """float32[n], as Interpreter.decode_sum."""
+        out = np.full(n, np.nan, np.float32)
+        self._decode(payloads, out, add=False)
+        return out
+
+    def decode_add(self, payload: bytes, total: np.ndarray) -> None:
+        """total += decoded, in place, for float32[n]."""
+        self._decode([payload], total, add=True)
+
+    def _decode(self, payloads: list[bytes], out: np.ndarray, add: bool) -> None:
+        data = [np.frombuffer(payload, np.uint8) for payload in payloads]
+        error = ctypes.create_string_buffer(300)
+        call = _DecodeCall(
+            (c_void_p * len(data))(*(part.ctypes.data for part in data)),
+            (c_int64 * len(data))(*(part.size for part in data)), len(data), out.size,
+            self._values, out.ctypes.data, 0, int(add), 0, self.threads, None,
+            ctypes.addressof(error), len(error),
+        )  # fmt: skip
+        if self.algorithm.decode(ctypes.byref(call)) != 0:
+            raise PayloadError(f"the payload {error.value.decode()}")
+
