@@ -340,7 +340,7 @@ def test_its_warm_up_is_uncompressed_also_with_dgc():
 )
 def test_a_momentum_that_counts_twice_is_said_once(name, options, advice, caplog):
     import hipress.torch
-    from hipress.torch.optim.double_momentum import watch
+    from hipress.torch.state.double_momentum import watch
 
     compression, model = fake(), torch.nn.Linear(20, 30)
     watch(compression)
@@ -360,7 +360,7 @@ def test_a_momentum_that_counts_twice_is_said_once(name, options, advice, caplog
 
 
 def test_it_is_said_of_each_compression(caplog):
-    from hipress.torch.optim.double_momentum import watch
+    from hipress.torch.state.double_momentum import watch
 
     compressions, model = [fake(), fake(momentum=0.5)], torch.nn.Linear(20, 30)
     for compression in compressions:

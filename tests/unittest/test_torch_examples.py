@@ -107,7 +107,7 @@ def test_bench_prints_nccl_tests_table():
 
 
 def test_bench_refuses_what_it_cannot_do():
-    from hipress.torch.tuning.bench import parse_size, sizes
+    from hipress.torch.bench import parse_size, sizes
 
     assert parse_size("64K") == 65536 and list(sizes(4, 64, 4)) == [4, 16, 64]
     with pytest.raises(ValueError, match="not '7Q'"):

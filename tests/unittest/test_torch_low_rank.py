@@ -378,8 +378,8 @@ def shard(rank):
 
 
 def test_where_there_are_no_whole_gradients_it_is_refused(monkeypatch):
+    from hipress.torch.bench import run as bench
     from hipress.torch.integrations.process_group import settings_from_environment
-    from hipress.torch.tuning.bench import run as bench
 
     monkeypatch.setenv("HIPRESS_COMPRESSION", "powersgd")
     with pytest.raises(ValueError, match="needs whole gradients .* an all-reduce does not have"):

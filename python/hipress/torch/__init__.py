@@ -9,6 +9,7 @@ from __future__ import annotations
 from hipress.torch.executors.engine import HipressError
 from hipress.torch.integrations import process_group
 from hipress.torch.integrations.ddp import Compression, compress
+from hipress.torch.integrations.diloco import DiLoCo, LocalSGD
 from hipress.torch.integrations.fsdp import compress_fsdp
 from hipress.torch.integrations.optimizer import (
     DistributedOptimizer,
@@ -16,7 +17,6 @@ from hipress.torch.integrations.optimizer import (
     broadcast_parameters,
 )
 from hipress.torch.optim.adam import FrozenAdamW
-from hipress.torch.optim.diloco import DiLoCo, LocalSGD
 from hipress.torch.state.checkpoint import load_checkpoint
 
 __all__ = [

@@ -14,9 +14,9 @@ from hipress.torch.executors.cuda.executor import CudaExecutor, CudaSteps
 from hipress.torch.executors.engine import Engine
 from hipress.torch.executors.host import HostExecutor, HostSteps
 from hipress.torch.gradient import Gradient, summarize
-from hipress.torch.optim.double_momentum import watch
 from hipress.torch.settings import Settings, digest
 from hipress.torch.state import checkpoint
+from hipress.torch.state.double_momentum import watch
 from hipress.torch.state.error_feedback import Codecs, ErrorFeedback
 from hipress.torch.state.momentum import SharedMomentum
 from hipress.torch.stats import Stats, Traffic, reason

@@ -20,8 +20,8 @@ from hipress.dtypes import FLOAT32
 from hipress.torch.dtypes import FLAGS
 from hipress.torch.executors.engine import EncodeBinding, Engine
 from hipress.torch.gradient import Gradient, contiguous_slices
+from hipress.torch.low_rank import Factors
 from hipress.torch.state.error_feedback import ErrorFeedback
-from hipress.torch.state.low_rank import Factors
 
 
 def add_key(

@@ -24,9 +24,6 @@ import torch.distributed as dist
 _POLL_SECONDS = 0.0005
 """Time between polls of whether a copy is complete."""
 
-KINDS = ("cpu", "cuda")
-"""Types of devices whose gradients can be synchronised."""
-
 
 class Fetched:
     """A bucket's copy in host memory: for tensors that are there, they themselves."""

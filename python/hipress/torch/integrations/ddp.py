@@ -47,7 +47,7 @@ def compress(
     To be called on every rank, before the first backward pass.
 
     :param type: a codec's name, see :func:`hipress.codecs`, or "powersgd" (with ``rank=``), see
-        :mod:`hipress.torch.state.low_rank`
+        :mod:`hipress.torch.low_rank`
     :param topology: a name in :data:`hipress.casync.TOPOLOGIES`, such as "ps" (every rank serves a
         part of each gradient: 2 steps) or "ring" (2(N-1) steps, one neighbour to send to)
     :param min_size: gradients of fewer elements go uncompressed

@@ -31,9 +31,8 @@ import torch.distributed as dist
 from torch._C._distributed_c10d import _create_work_from_future
 
 from hipress.compression import Compressor
-from hipress.torch.dtypes import FLAGS
+from hipress.torch.dtypes import DEVICE_TYPES, FLAGS
 from hipress.torch.executors.cuda.device import check_type
-from hipress.torch.executors.staging import KINDS
 from hipress.torch.gradient import Gradient
 from hipress.torch.settings import MIN_SIZE, Settings
 from hipress.torch.start import start
@@ -156,7 +155,7 @@ class HipressProcessGroup(dist.ProcessGroup):
         (tensor,) = tensors
         if tensor.dtype not in FLAGS:
             return f"of {str(tensor.dtype).removeprefix('torch.')}"
-        if tensor.device.type not in KINDS:
+        if tensor.device.type not in DEVICE_TYPES:
             return f"on {tensor.device.type}"
         if not tensor.is_contiguous():
             return "not contiguous"

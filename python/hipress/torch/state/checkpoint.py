@@ -16,18 +16,16 @@ import pickle
 import re
 import warnings
 from collections.abc import Callable, Iterable, Mapping
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 import torch
 
 from hipress.casync.graph import GRADIENT, PLAIN, Graph, Op, Partition
+from hipress.compression import Compressor
 from hipress.torch.dtypes import floats
-from hipress.torch.state.low_rank import START
-
-if TYPE_CHECKING:
-    from hipress.compression import Compressor
-    from hipress.torch.settings import Settings
-    from hipress.torch.state.momentum import SharedMomentum
+from hipress.torch.low_rank import START
+from hipress.torch.settings import Settings
+from hipress.torch.state.momentum import SharedMomentum
 
 
 class Stateful(Protocol):

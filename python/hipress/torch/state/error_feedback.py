@@ -14,8 +14,8 @@ import torch
 from hipress.casync import graph as casync
 from hipress.casync.graph import Graph, Partition, Task
 from hipress.compression import Compressor
+from hipress.torch.low_rank import Factors
 from hipress.torch.state.checkpoint import OWN, GlobalState, TaskState, num_own_encoders
-from hipress.torch.state.low_rank import Factors
 
 PLAIN = "plain"
 _log = logging.getLogger("hipress")
