@@ -13,6 +13,10 @@ from hipress.compll.ir.ir import FIELD_BYTES, Instr
 
 def write(context: FunctionContext, instr: Instr) -> None:
     """Writes one instruction of a function."""
+    if instr.vec and instr.vec[0] in context.selected and instr.op == "sort":
+        return  # of the sorted vector only one element is wanted
+    if instr.op == "compact" and instr.vec[1] in context.filters:
+        return  # done where the mask is made
     special = context.statements.get(instr.op) or STATEMENTS.get(instr.op)
     if special is not None:
         special(context, instr)
@@ -50,29 +54,30 @@ def _element(context: FunctionContext, instr: Instr) -> None:
         context.define(instr, f"Element({_vector(context, name)}, {at})")
 
 
-def _compact(context: FunctionContext, instr: Instr) -> None:
-    target, mask = instr.vec
-    if mask not in context.filters:  # else it is done where the mask is made
-        vector = _vector(context, mask)
-        context.allocate_counted(instr, f"CountBits({vector})")
-        context.lines.append(f"Compact({vector}, {context.memory(target)});")
+# Operations that are one call: C++ of the value, if there is one, and of the call. {m1} is the
+# memory of vector 1, {n1} its size, {a0} operand 0, {value} the value.
+_CALLS = {
+    "topk": ("Clip({a0}, {n1})", "TopK({m1}, {n1}, {value}, &arena, {m0})"),
+    "sort": ("", "Sort({m1}, {n1}, {m0})"),
+    "pack_ascending": ("AscendingBytes({n1}, n)", "PackAscending({m1}, {n1}, n, {m0})"),
+    "pack_where": ("CountBits({m2}, {n2})", "PackWhere({m1}, {m2}, {n2}, {m0})"),
+    "unpack_where": ("", "UnpackWhere({m1}, {n1}, {m2}, {n2}, {m0})"),
+    "compact": ("CountBits({m1}, {n1})", "Compact({m1}, {n1}, {m0})"),
+}
 
 
-def _topk(context: FunctionContext, instr: Instr) -> None:
-    target, source = instr.vec
-    count = context.size(source)
-    context.allocate_counted(instr, f"Clip({context.value(instr.args[0])}, {count})")
-    context.lines.append(
-        f"TopK({context.memory(source)}, {count}, {context.value(instr)}, &arena, "
-        f"{context.memory(target)});"
-    )
-
-
-def _sort(context: FunctionContext, instr: Instr) -> None:
-    target, source = instr.vec
-    if target not in context.selected:
+def _call(context: FunctionContext, instr: Instr) -> None:
+    target, *sources = instr.vec
+    names = {f"a{k}": context.value(arg) for k, arg in enumerate(instr.args)}
+    for k, name in enumerate(sources, 1):
+        names |= {f"m{k}": context.memory(name), f"n{k}": context.size(name)}
+    value, call = _CALLS[instr.op]
+    if value:
+        context.allocate_counted(instr, value.format(**names))
+        names["value"] = context.value(instr)
+    else:
         context.allocate(target)
-        context.lines.append(f"Sort({_vector(context, source)}, {context.memory(target)});")
+    context.lines.append(f"{call.format(m0=context.memory(target), **names)};")
 
 
 def _random_indices(context: FunctionContext, instr: Instr) -> None:
@@ -85,12 +90,6 @@ def _random_indices(context: FunctionContext, instr: Instr) -> None:
     )
 
 
-def _pack_ascending(context: FunctionContext, instr: Instr) -> None:
-    target, index = instr.vec
-    context.allocate_counted(instr, f"AscendingBytes({context.size(index)}, n)")
-    context.lines.append(f"PackAscending({_vector(context, index)}, n, {context.memory(target)});")
-
-
 def _unpack_ascending(context: FunctionContext, instr: Instr) -> None:
     target, data = instr.vec
     context.allocate(target)
@@ -98,26 +97,8 @@ def _unpack_ascending(context: FunctionContext, instr: Instr) -> None:
     context.lines.append(f"if (!UnpackAscending({call})) {_bad_indices()}")
 
 
-def _pack_where(context: FunctionContext, instr: Instr) -> None:
-    target, bits, mask = instr.vec
-    vector = _vector(context, mask)
-    context.allocate_counted(instr, f"CountBits({vector})")
-    context.lines.append(
-        f"PackWhere({context.memory(bits)}, {vector}, {context.memory(target)});"
-    )
-
-
 def _count_where(context: FunctionContext, instr: Instr) -> None:
     context.define(instr, f"CountBits({_vector(context, instr.vec[0])})")
-
-
-def _unpack_where(context: FunctionContext, instr: Instr) -> None:
-    target, packed, mask = instr.vec
-    context.allocate(target)
-    context.lines.append(
-        f"UnpackWhere({_vector(context, packed)}, {_vector(context, mask)}, "
-        f"{context.memory(target)});"
-    )
 
 
 def _scatter(context: FunctionContext, instr: Instr) -> None:
@@ -197,10 +178,8 @@ def _require(context: FunctionContext, instr: Instr) -> None:
 
 
 STATEMENTS = {
-    "element": _element, "compact": _compact, "topk": _topk, "sort": _sort,
-    "random_indices": _random_indices, "pack_ascending": _pack_ascending,
-    "unpack_ascending": _unpack_ascending, "pack_where": _pack_where,
-    "count_where": _count_where, "unpack_where": _unpack_where, "scatter": _scatter,
+    **dict.fromkeys(_CALLS, _call), "element": _element, "random_indices": _random_indices,
+    "unpack_ascending": _unpack_ascending, "count_where": _count_where, "scatter": _scatter,
     "emit": _emit, "field": _field, "field_vector": _field_vector,
     "end_of_payload": _end_of_payload, "require": _require,
 }  # fmt: skip
