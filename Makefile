@@ -54,8 +54,9 @@ demo: build  ## train a network on several processes, with and without compressi
 	@$(PY) examples/digits/demo.py $(DEMO_ARGS)
 
 # The package runs on Python 3.9, on which the tests cannot (no torch 2.13 there).
-lint: setup  ## ruff, and that nothing in the package needs a newer Python than it says
+lint: setup  ## ruff, the layers of docs/architecture.md, and no newer Python than the package says
 	@$(PY) -m ruff check .
+	@$(VENV)/bin/lint-imports --no-cache
 	@$(VENV)/bin/vermin -q -t=3.9- --violations --no-tips --eval-annotations python examples tools
 
 test: lint test-cpp test-python  ## set up, then lint and run all tests
@@ -93,7 +94,7 @@ nightly: build  ## codecs on 2^24 elements, bit for bit; jobs whose processes ar
 
 # The wide instruction sets' codecs would only take time to compile.
 TSAN_TESTS := batch_test bucket_test failure_test flight_recorder_test flow_test fused_test handover_test \
-  handshake_test last_words_test lending_test postoffice_test server_key_test timeline_test van_test workers_test
+  abort_delivery_test handshake_test postoffice_test server_key_test shared_payload_test timeline_test van_test workers_test
 tsan: setup  ## the transport's and the store's tests under ThreadSanitizer (minutes)
 	@cmake -S . -B build/tsan -G Ninja -DPython3_EXECUTABLE=$(PY) -DHIPRESS_BUILD_TESTS=ON \
 	  -DHIPRESS_SANITIZE=thread -DHIPRESS_WIDE_ISAS= >build/logs/tsan.log

@@ -4,7 +4,7 @@
     python benchmarks/effort.py FILE ... [FILE:FROM-TO]     other files, or parts of them
 
 A line counts if something is on it besides blanks, comments and (Python) documentation strings. The
-table in docs/compll.md is made of these sums.
+table in docs/concepts/compll.md is made of these sums.
 """
 
 from __future__ import annotations

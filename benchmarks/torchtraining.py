@@ -13,7 +13,7 @@ the time to that loss is that many steps of the median time. When a single seed 
 chance, so the same is told of the mean of all seeds. The VGG-like network learns 4 batches a
 rank by heart, with SGD; the GPT reads text, with Adam. Methods that end in "+late" do the first 15%
 of the steps as float32 does, and are counted so; ours then freeze Adam's denominators (see
-docs/torch.md, Choosing). "alone" sends nothing: its step is the bound of all, and it has no loss to
+docs/reference/torch.md). "alone" sends nothing: its step is the bound of all, and it has no loss to
 compare. ``--seeds 0 1 2`` repeats the losses (not the times, on which weights have no bearing);
 ``--losses FILE`` takes those of an earlier run, as losses do not depend on what else the machine
 does. Prints tables; writes JSON to output/benchmarks. Needs root.
@@ -29,7 +29,7 @@ from pathlib import Path
 from typing import Any
 
 import jobs
-from netns import ShapedNetwork, add_dilation
+from harness.netns import ShapedNetwork, add_dilation
 from torchnode import ALONE, LATE, PEERS
 
 METHODS = f"{ALONE} float32 fp16 powersgd:1 powersgd:4 onebit tbq:threshold=0.001 "
@@ -155,7 +155,9 @@ def measure(
     command += ["--model", args.model, "--methods", " ".join(methods), "--steps", str(steps)]
     command += ["--late", str(late), "--warmup", str(warmup), "--seed", str(seed)]
     command += ["--batch-size", str(args.batch_size), "--context", str(args.context)]
-    reports = jobs.run_torch_job(command, args.nodes, network, args.timeout, args.priority)
+    reports = jobs.reports(
+        jobs.run_torch_job(command, args.nodes, network, args.timeout, args.priority)
+    )
     rows: dict[str, Any] = {}
     for method in methods:
         of = [report for report in reports if report["method"] == method]

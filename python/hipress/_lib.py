@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import os
-import sys
+from collections.abc import Callable
 from ctypes import (
     CFUNCTYPE,
     POINTER,
@@ -46,9 +46,6 @@ class CodecDescription(Structure):
         ("granularity", c_int64),
     ]
 
-
-# Type flags of gradients, as in MXNet.
-FLOAT32, FLOAT16, BFLOAT16 = 0, 2, 12
 
 _STRINGS = POINTER(c_char_p)
 _HANDLE = c_void_p
@@ -261,48 +258,24 @@ def library_path() -> Path:
     return Path(lib._name)
 
 
-loaded_sources: dict[str, Path] = {}
-"""The files that algorithms were loaded from in this process, by type."""
+codec_listeners: list[Callable[[], None]] = []
+"""Called whenever an algorithm has been registered: front ends make operators of it."""
 
 
-def load_codec(path: str) -> str:
-    """Compiles a CompLL source file and registers its algorithm; returns the type's name.
+def register_codec(library: str | os.PathLike[str]) -> str:
+    """Registers the algorithm of a compiled library; returns its type's name.
 
-    :raises ValueError: if the text is wrong or its name is taken
-    :raises RuntimeError: if there is no C++ compiler
+    :raises ValueError: if the library holds none, or its name is taken by another algorithm
     """
-    # Late: most processes load nothing, and need neither lark nor NumPy for it.
-    from hipress import compll
-    from hipress.compll.runtime.native import build
-
     name = c_char_p()
-    library = build(compll.compile_file(path))
     check_call(lib.HipressLoadCodec(os.fsencode(library), ctypes.byref(name)))
-    loaded = name.value.decode()
-    loaded_sources[loaded] = Path(path).resolve()
-    # Operators of frameworks are for those who use them already.
-    for face in ("hipress.torch.ops", "mxnet_hipress.operators"):
-        operators = sys.modules.get(face)
-        if operators is not None and hasattr(operators, "register"):
-            operators.register()
-    return loaded
-
-
-def _load_listed() -> None:
-    """Loads the algorithms that HIPRESS_CODECS lists, so that a whole job has them.
-
-    :raises ImportError: with the sentence that says what is wrong with one
-    """
-    for path in filter(None, os.environ.get("HIPRESS_CODECS", "").split(os.pathsep)):
-        try:
-            load_codec(path)
-        except (ValueError, RuntimeError, OSError) as error:
-            raise ImportError(f"HIPRESS_CODECS names {path}: {error}") from error
+    registered = name.value.decode()  # the library's memory, until its next call
+    for listener in codec_listeners:
+        listener()
+    return registered
 
 
 def version() -> str:
     """The native library's version, e.g. "0.1.0"."""
     return lib.HipressVersion().decode()
 
-
-_load_listed()

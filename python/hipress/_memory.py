@@ -6,18 +6,14 @@ import ctypes
 
 import numpy as np
 
+from hipress.dtypes import STORAGE
+
 _CPU, _CUDA = 1, 2
 # DLPack's devices whose memory this process can read: CPU, pinned by CUDA, pinned by ROCm.
 _READABLE = (_CPU, 3, 11)
 _DEVICES = {_CUDA: "CUDA", 4: "OpenCL", 7: "Vulkan", 8: "Metal", 10: "ROCm", 13: "CUDA managed"}
 _KINDS = {0: "int", 1: "uint", 2: "float", 4: "bfloat", 5: "complex", 6: "bool"}
-# What NumPy (without ml_dtypes) stores a type as.
-STORAGE = {
-    "float32": np.float32,
-    "float16": np.float16,
-    "bfloat16": np.uint16,
-    "uint8": np.uint8,
-}
+_STORAGE = {**STORAGE, "uint8": np.uint8}  # of gradients and payloads
 
 
 class _Tensor(ctypes.Structure):
@@ -46,12 +42,12 @@ class _Foreign:
         if tensor.device_type not in _READABLE:
             raise ValueError(_wrong_device(what, tensor.device_type))
         self.dtype = f"{_KINDS.get(tensor.code, 'type')}{tensor.bits}"
-        if self.dtype not in STORAGE or tensor.lanes != 1:
+        if self.dtype not in _STORAGE or tensor.lanes != 1:
             raise ValueError(
                 f"{what} must be of float32, float16, bfloat16 or (a payload) uint8, "
                 f"not {self.dtype}"
             )
-        storage = np.dtype(STORAGE[self.dtype])
+        storage = np.dtype(_STORAGE[self.dtype])
         shape = tuple(tensor.shape[i] for i in range(tensor.ndim))
         strides = None
         if tensor.strides:

@@ -10,11 +10,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from hipress import _lib
-from hipress._memory import STORAGE, payload_view, view
-
-FLAGS = {"float32": _lib.FLOAT32, "float16": _lib.FLOAT16, "bfloat16": _lib.BFLOAT16}
-"""Gradients' element types, by name, as c_api.h numbers them."""
+from hipress import _lib, user_codecs  # noqa: F401 (loads them)
+from hipress._memory import payload_view, view
+from hipress.dtypes import FLAGS, STORAGE
 
 # "ratio (float, default=0.01): ...", as every codec documents itself.
 _PARAM = re.compile(r"^(\w+) \((\w+)(?:,[^)]*?default=([^)]*))?\)", re.MULTILINE)

@@ -12,8 +12,9 @@ from collections.abc import Iterator, Mapping
 from ctypes import byref, c_char_p, c_int, c_void_p
 from typing import TYPE_CHECKING
 
+from hipress import user_codecs  # noqa: F401 (loads them)
 from hipress._lib import check_call, lib, string_pairs
-from hipress.operations import HipressError
+from hipress.errors import HipressError
 from hipress.process_end import ProcessEnd
 
 if TYPE_CHECKING:
@@ -146,7 +147,7 @@ class Member:
 
     def debug(self) -> dict[str, object]:
         """What this node does and waits for just now, and its last events: what ``hipress debug``
-        reads of files (``docs/debugging.md``)."""
+        reads of files (``docs/guides/debug-a-hang.md``)."""
         text = c_char_p()
         self._check(lib.HipressDebugDump(self._handle, byref(text)))
         return json.loads(text.value)

@@ -18,10 +18,11 @@ from hipress._lib import POINTER, Controller, Updater, lib, string_pairs
 from hipress.casync import Graph
 from hipress.casync.graph import Role, worker
 from hipress.casync.program import flatten
+from hipress.errors import HipressError
 from hipress.group import Group
 from hipress.key_graphs import AUTO, KeyGraphs
 from hipress.member import Member
-from hipress.operations import HipressError, Operations, Pending, memory_of
+from hipress.operations import Operations, Pending, memory_of
 from hipress.secopa.auto import FIRST_KEY, AutoPlan
 
 

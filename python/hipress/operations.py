@@ -13,16 +13,12 @@ import threading
 
 import numpy as np
 
-from hipress._lib import FLOAT16, FLOAT32, Done, DoneTogether
+from hipress._lib import Done, DoneTogether
+from hipress.dtypes import FLAGS, NUMPY
+from hipress.errors import HipressError
 
-_FLAGS = {np.dtype(np.float32): FLOAT32, np.dtype(np.float16): FLOAT16}
+_FLAGS = {np.dtype(name): FLAGS[name] for name in NUMPY}
 _waiting = threading.Lock()  # held by who is about to wait
-
-
-class HipressError(RuntimeError):
-    """The job failed, or a call was wrong; the message is a sentence for the user."""
-
-    __module__ = "hipress.node"  # where users import it from, and so what they read in a traceback
 
 
 class Pending:
@@ -121,7 +117,7 @@ def memory_of(array: np.ndarray) -> tuple[int, int, int]:
     """(address, elements, type flag) of an array that native code can use in place."""
     flag = _FLAGS.get(array.dtype)
     if flag is None:
-        raise HipressError(f"a gradient must be float32 or float16, not {array.dtype}")
+        raise HipressError(f"a gradient must be {' or '.join(NUMPY)}, not {array.dtype}")
     if not array.flags.c_contiguous:
         raise HipressError("a gradient must be C-contiguous; pass np.ascontiguousarray(...)")
     return _address(array), array.size, flag

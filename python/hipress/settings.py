@@ -6,8 +6,8 @@ from collections.abc import Mapping
 
 from hipress._lib import check_call, lib, string_pairs
 from hipress.casync import topologies
+from hipress.errors import HipressError
 from hipress.key_graphs import AUTO
-from hipress.operations import HipressError
 from hipress.secopa import plan
 
 

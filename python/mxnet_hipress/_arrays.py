@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import mxnet as mx
 from mxnet.base import MXNetError
 
+from hipress.dtypes import NAMES
 from mxnet_hipress import _engine
-from mxnet_hipress._keys import DTYPES
 
 if TYPE_CHECKING:
     from mxnet_hipress._keys import Key
@@ -24,10 +24,10 @@ def check(key: Key, arrays: list[mx.nd.NDArray], verb: str) -> None:
     for array in arrays:
         flag = _engine.dtype_flag(array)
         if flag != key.dtype:
-            dtype = DTYPES.get(flag, getattr(array.dtype, "__name__", str(array.dtype)))
+            dtype = NAMES.get(flag, getattr(array.dtype, "__name__", str(array.dtype)))
             raise MXNetError(
                 f"cannot {verb} {dtype} for key {key.user_key!r}: "
-                f"it was initialised as {DTYPES[key.dtype]}"
+                f"it was initialised as {NAMES[key.dtype]}"
             )
         if prod(array.shape) != key.size:
             raise MXNetError(

@@ -12,11 +12,9 @@ import numpy as np
 from mxnet.base import MXNetError
 from mxnet.ndarray.ndarray import _DTYPE_MX_TO_NP
 
+from hipress.dtypes import NAMES
 from mxnet_hipress._commands import STORE_SHIFT
 from mxnet_hipress._engine import dtype_flag
-
-DTYPES = {0: "float32", 2: "float16", 12: "bfloat16"}
-"""The type flags a key may have."""
 
 UserKey = Union[int, str]
 
@@ -94,10 +92,10 @@ class KeyTable:
         if isinstance(user_key, int) and not 0 <= user_key < 1 << STORE_SHIFT:
             raise MXNetError(f"int keys must be from 0 to {(1 << STORE_SHIFT) - 1}, got {user_key}")
         flag = dtype_flag(value)
-        if flag not in DTYPES:
+        if flag not in NAMES:
             raise MXNetError(
                 f"key {user_key!r} has dtype {np.dtype(value.dtype).name}; a distributed store "
-                f"holds {', '.join(DTYPES.values())}"
+                f"holds {', '.join(NAMES.values())}"
             )
         index = user_key if isinstance(user_key, int) else len(self._keys)
         sparse = value.stype == "row_sparse"

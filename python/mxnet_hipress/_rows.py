@@ -16,12 +16,12 @@ from types import ModuleType
 
 import numpy as np
 
+from hipress.dtypes import NUMPY
+
 _HEADER = struct.Struct("<IBxxxQQ")
 _INDEX = np.dtype("<i8")
 MESSAGE_BYTES = 4 << 20
 """Elements of one message, about: larger ones would keep heartbeats and other keys waiting."""
-DTYPES = ("float32", "float16")
-"""What tables are made of."""
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,7 @@ class TableShape:
     rows: int
     columns: int
     dtype: str
-    """In :data:`DTYPES`."""
+    """One of NumPy's own: a table is made of them."""
     sync: bool
     """Whether a push counts when all workers have pushed; else at once."""
 
@@ -60,7 +60,7 @@ class TableShape:
             and 0 <= index < 1 << 32
             and 0 <= shape.rows < 1 << 40
             and 0 < shape.columns < 1 << 40
-            and shape.dtype in DTYPES
+            and shape.dtype in NUMPY
             and type(shape.name) is str
             and type(shape.sync) is bool
         )

@@ -19,11 +19,11 @@ import mxnet as mx
 import numpy as np
 from mxnet.base import MXNetError
 
+from hipress.dtypes import NAMES, NUMPY
 from hipress.node import Node
 from mxnet_hipress import _arrays, _engine
 from mxnet_hipress._commands import Head, pack
-from mxnet_hipress._keys import DTYPES as KEY_DTYPES
-from mxnet_hipress._rows import DTYPES, Rows, TableShape, memory
+from mxnet_hipress._rows import Rows, TableShape, memory
 
 if TYPE_CHECKING:
     from mxnet_hipress._keys import Key
@@ -64,10 +64,10 @@ class SparseStore:
 
         :raises MXNetError: if it is neither float32 nor float16, or the workers disagree
         """
-        if KEY_DTYPES[key.dtype] not in DTYPES:
+        if NAMES[key.dtype] not in NUMPY:
             raise MXNetError(
-                f"row_sparse key {key.user_key!r} has dtype {KEY_DTYPES[key.dtype]}; "
-                f"such keys are {' or '.join(DTYPES)}"
+                f"row_sparse key {key.user_key!r} has dtype {NAMES[key.dtype]}; "
+                f"such keys are {' or '.join(NUMPY)}"
             )
         shares = self._shares(key)
         if self._node.rank == 0:
@@ -79,7 +79,7 @@ class SparseStore:
                 str(key.user_key),
                 share.end - share.begin,
                 _columns(key),
-                KEY_DTYPES[key.dtype],
+                NAMES[key.dtype],
                 self._sync,
             )
             self._command(key, share, Head.INIT_ROWS, shape.pack(key.index))
@@ -131,7 +131,7 @@ class SparseStore:
                 f"key {key.user_key!r} has rows 0 to {key.shape[0] - 1}, "
                 f"and row_ids asks for {ids[0] if ids[0] < 0 else ids[-1]}"
             )
-        dtype = np.dtype(KEY_DTYPES[key.dtype])
+        dtype = np.dtype(NAMES[key.dtype])
         if len(ids) == 0:
             result = mx.nd.sparse.zeros("row_sparse", key.shape, dtype=dtype)
         else:

@@ -115,3 +115,6 @@ def _library() -> Path:
     flags += ["-O1", "-w", f"-L{native}", f"-Wl,-rpath,{native}", "-lhipress", "-ldl"]
     text = '#include "operator/frameworks/mxnet_library.cc"\n'
     return compile_cached("hipress_mxnet_ops", text, flags, sources)
+
+
+_lib.codec_listeners.append(register)

@@ -1,10 +1,9 @@
 /*!
  * \file flow-inl.h
- * \brief What a flow keeps of each iteration; shared by flow.cc (when a task may run) and
- *        flow_tasks.cc (what it does).
+ * \brief State of a flow's iterations; shared by flow.cc (when a task may run), flow_tasks.cc (what it
+ *        does) and flow_messages.cc (what it receives).
  */
-#ifndef HIPRESS_CASYNC_FLOW_INL_H_
-#define HIPRESS_CASYNC_FLOW_INL_H_
+#pragma once
 
 #include <functional>
 #include <memory>
@@ -22,7 +21,7 @@ constexpr size_t kFlowWindow = 4;
 constexpr int64_t kTrivialElements = 4096;
 
 /// The user's memory while we use it. Whoever may touch it holds a reference; when the last one lets
-/// go, the user is told.
+/// go, the user is notified.
 class Flow::External {
  public:
   External(uint8_t* memory, DType dtype, Done done)
@@ -118,5 +117,3 @@ class Flow::Effects {
 };
 
 }  // namespace hipress
-
-#endif  // HIPRESS_CASYNC_FLOW_INL_H_

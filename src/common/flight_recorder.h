@@ -1,13 +1,12 @@
 /*!
  * \file flight_recorder.h
- * \brief The last things that happened to a node's gradients, kept in a ring for whoever debugs a hang.
+ * \brief Keeps the last events of a node's gradients in a ring, for debug dumps.
  *
  * Always on, so an event must cost next to nothing. Each thread has a ring of its own, for memory that
  * several cores write to would be the dearest part; an event is then a reading of the processor's clock
  * and five stores. A reader may come at any time, and leaves out what is being written just then.
  */
-#ifndef HIPRESS_COMMON_FLIGHT_RECORDER_H_
-#define HIPRESS_COMMON_FLIGHT_RECORDER_H_
+#pragma once
 
 #include <atomic>
 #include <cstddef>
@@ -141,5 +140,3 @@ inline uint64_t FlightRecorder::Ticks() {
 }
 
 }  // namespace hipress
-
-#endif  // HIPRESS_COMMON_FLIGHT_RECORDER_H_

@@ -110,8 +110,8 @@ uint8_t NewNode() {
 std::string Take(uint8_t node) {
   Recorder& recorder = TheRecorder();
   std::lock_guard<std::mutex> lock(recorder.mutex);
-  TimelineParcel parcel;
-  parcel.dropped = uint64_t(recorder.dropped.exchange(0));
+  TimelineHeader header;
+  header.dropped = uint64_t(recorder.dropped.exchange(0));
   std::string names, events;
   for (const auto& [key, name] : recorder.names) {
     const uint32_t size = uint32_t(name.size());
@@ -129,10 +129,10 @@ std::string Take(uint8_t node) {
       event->node = kTaken;
     }
   }
-  parcel.names = uint32_t(recorder.names.size());
-  parcel.events = events.size() / sizeof(TimelineEvent);
+  header.names = uint32_t(recorder.names.size());
+  header.events = events.size() / sizeof(TimelineEvent);
   std::string out;
-  Append(&out, &parcel, sizeof(parcel));
+  Append(&out, &header, sizeof(header));
   return out + names + events;
 }
 

@@ -15,8 +15,7 @@
 #include "raw_client.h"
 #include "van_testing.h"
 
-namespace hipress {
-namespace testing {
+namespace hipress::testing {
 namespace {
 
 int OpenDescriptors() {
@@ -100,7 +99,7 @@ TEST_F(HandshakeTest, WellFramedMessagesAndHellosOfStrangersHarmNobody) {
       stranger.Send(mac);
     }
     Message message = Text(MessageKind::kData, std::string(random() % 500, 'w'), random());
-    message.header.kind = static_cast<uint16_t>(random() % 30);
+    message.header.kind = MessageKind(random() % 30);
     Seal(&message);
     stranger.Send(message.header);
     stranger.Send(message.payload.data, message.payload.size);
@@ -312,12 +311,12 @@ TEST_F(HandshakeTest, CorruptMessagesAreRefusedWithTheirSendersName) {
       {sealed([](Message* m) { m->header.magic ^= 1; }, true), "does not begin with a message header"},
       {sealed([](Message* m) { m->header.key ^= 4; }, false), "its header's checksum is wrong"},
       {sealed([](Message* m) { m->header.version = 9; }, true), "its format version is 9, not 2"},
-      {sealed([](Message* m) { m->header.kind = 99; }, true), "its kind 99 is unknown"},
+      {sealed([](Message* m) { m->header.kind = MessageKind(99); }, true), "its kind 99 is unknown"},
       {sealed([](Message* m) { m->header.placement = 7; }, true), "its placement is unknown"},
       {sealed([](Message* m) { m->header.payload_bytes = uint64_t(1) << 40; }, true), "exceeds the limit"},
       {sealed([](Message* m) { m->payload.data[4321] ^= 8; }, false),
        "payload of this kData message (5000 bytes) has a wrong checksum"},
-      {sealed([](Message* m) { m->header.kind = uint16_t(MessageKind::kHeartbeat); }, true),
+      {sealed([](Message* m) { m->header.kind = MessageKind::kHeartbeat; }, true),
        "a kHeartbeat message carries a wrong payload"},
   };
   size_t count = 0;
@@ -445,5 +444,4 @@ TEST(VanAddress, LoopbackNeedsNoSecret) {
 }
 
 }  // namespace
-}  // namespace testing
-}  // namespace hipress
+}  // namespace hipress::testing

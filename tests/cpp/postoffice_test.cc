@@ -1,4 +1,4 @@
-// Membership: a job forms, ranks are given, barriers hold, deaths and farewells are told.
+// Membership: a job forms, ranks are given, barriers hold, deaths and leaves are reported.
 #include <algorithm>
 #include <atomic>
 #include <future>
@@ -8,8 +8,7 @@
 #include "van/roster.h"
 #include "van_testing.h"
 
-namespace hipress {
-namespace testing {
+namespace hipress::testing {
 namespace {
 
 /// One node with its receiver; Start and everything after it may run on a thread of its own.
@@ -195,16 +194,16 @@ class OtherVan : public Van {
   std::unique_ptr<Van> van_;
 };
 
-/// A van whose news of deaths are slow to leave.
-class SlowNewsVan : public OtherVan {
+/// A van whose failure reports are slow to leave.
+class SlowReportsVan : public OtherVan {
  public:
-  SlowNewsVan(std::unique_ptr<Van> van, std::atomic<int>* left)
+  SlowReportsVan(std::unique_ptr<Van> van, std::atomic<int>* left)
       : OtherVan(std::move(van)), left_(left) {}
-  ~SlowNewsVan() override {
+  ~SlowReportsVan() override {
     for (auto& thread : threads_) thread.join();
   }
   void Send(NodeId to, Message message, int priority, SendDone done) override {
-    if (message.header.kind != static_cast<uint16_t>(MessageKind::kNodeDown)) {
+    if (message.header.kind != MessageKind::kNodeDown) {
       return OtherVan::Send(to, std::move(message), priority, std::move(done));
     }
     auto held = std::make_shared<Message>(std::move(message));
@@ -220,11 +219,11 @@ class SlowNewsVan : public OtherVan {
   std::vector<std::thread> threads_;
 };
 
-TEST(Postoffice, TheSchedulerEndsWhenItsNewsAreOut) {
+TEST(Postoffice, TheSchedulerEndsWhenItsReportsAreSent) {
   Job job(3, 1);
   std::atomic<int> left{0};
   JobOptions options = job.Options(Role::kScheduler);
-  job.Add(options, std::make_unique<SlowNewsVan>(MakeTcpVan(options.van), &left));
+  job.Add(options, std::make_unique<SlowReportsVan>(MakeTcpVan(options.van), &left));
   job.Add(job.Options(Role::kServer, 0));
   for (int i = 0; i < 3; ++i) job.Add(job.Options(Role::kWorker, i));
   job.Start();
@@ -322,29 +321,6 @@ TEST(Postoffice, ANodeThatWasHeldUpDoesNotBlameThoseWhoLeaveBecauseOfIt) {
   EXPECT_HAS(job.scheduler().office.WaitForEnd(), ") died: it was held up for ");
 }
 
-TEST(Postoffice, FormsAJobOfInProcessVans) {
-  Job job(2, 1);
-  const auto network = MakeInProcessNetwork();
-  const auto add = [&](JobOptions options) {
-    job.Add(options, MakeInProcessVan(network, options.van));
-  };
-  add(job.Options(Role::kScheduler));
-  add(job.Options(Role::kServer));
-  add(job.Options(Role::kWorker, 1));
-  add(job.Options(Role::kWorker, 0));
-  job.Start();
-  for (auto& node : job.nodes()) ASSERT_EQ(node->error, "");
-  EXPECT_EQ(job.worker(0).office.self(), Worker(1));
-  std::thread other([&] { job.worker(1).office.Barrier(false, seconds(5)); });
-  job.worker(0).office.Barrier(false, seconds(5));
-  other.join();
-  job.worker(1).office.Abort();  // worker 0
-  for (Node* node : {&job.scheduler(), &job.server(0), &job.worker(0)}) {
-    ASSERT_TRUE(node->AwaitDeath());
-    EXPECT_EQ(node->deaths[0].first, Worker(0));
-  }
-}
-
 TEST(Postoffice, FormsAJobWithTlsAndWorkerLinks) {
   Job job(3, 1);
   const auto options = [&](Role role) {
@@ -402,7 +378,7 @@ TEST(Postoffice, ARosterOfAJobOfAnotherSizeIsRefused) {
       roster.self = Worker(0);
       roster.addresses[Worker(0)] = "127.0.0.1:1";
       for (const NodeId id : others) roster.addresses[id] = "127.0.0.1:2";
-      van->Send(from, TextMessage(MessageKind::kRoster, roster.ToText()));
+      van->Send(from, Message(MessageKind::kRoster, roster.ToText()));
     };
     van->Start(Scheduler(), "127.0.0.1", port, &scheduler);
     JobOptions options;
@@ -624,7 +600,7 @@ class LateReleaseVan : public OtherVan, public VanReceiver {
     return receiver_->OnHeader(from, header);
   }
   void OnMessage(NodeId from, Message message) override {
-    if (message.header.kind == static_cast<uint16_t>(MessageKind::kRelease) && !gone_) {
+    if (message.header.kind == MessageKind::kRelease && !gone_) {
       release_ = std::make_unique<Message>(std::move(message));
     } else {
       receiver_->OnMessage(from, std::move(message));
@@ -692,5 +668,4 @@ TEST(Postoffice, EveryRoleCanDieAtAnyMoment) {
 }
 
 }  // namespace
-}  // namespace testing
-}  // namespace hipress
+}  // namespace hipress::testing

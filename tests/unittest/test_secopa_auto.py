@@ -9,10 +9,12 @@ import sys
 import numpy as np
 import pytest
 
-from cluster import run_cluster, worker_outputs
+from harness.cluster import run_cluster, worker_outputs
 from hipress import codecs
 from hipress.secopa import auto, trial
 from hipress.secopa.curve import Curve
+
+SPARSE = ("dgc", "graddrop", "randomk", "sparseloco", "stc", "topk")
 
 
 def test_the_threshold_is_where_the_curves_cross():
@@ -27,7 +29,7 @@ def test_the_threshold_is_where_the_curves_cross():
 @pytest.mark.parametrize(
     ("params", "harmless"),
     [
-        *(({"type": t}, t not in ("dgc", "graddrop", "randomk", "stc", "topk")) for t in codecs()),
+        *(({"type": t}, t not in SPARSE) for t in codecs()),
         ({"type": "tbq", "threshold": 0.5, "min_size": 3, "topology": "ring"}, True),
         ({"type": "ternary", "momentum": 0}, True),
         ({"type": "ternary", "momentum": "0.5"}, False),

@@ -6,8 +6,8 @@ import math
 
 import pytest
 
+from harness.torch_ranks import run_ranks, torch
 from test_torch_ddp import batch, network, wrap
-from torch_cluster import run_ranks, torch
 
 
 def half(compressed, rank, number):
@@ -21,7 +21,7 @@ def chosen(rank, seconds, type="onebit", params=None, min_size=100, tried=half):
     import logging
     from collections import Counter
 
-    from hipress.torch import auto, trial
+    from hipress.torch.tuning import auto, trial
 
     lines = []
     handler = logging.Handler()
@@ -42,7 +42,7 @@ def chosen(rank, seconds, type="onebit", params=None, min_size=100, tried=half):
     x, y = batch(rank, 0)
     torch.nn.functional.cross_entropy(ddp(x), y).backward()
     found = b"".join(p.grad.numpy().tobytes() for p in ddp.parameters())
-    return compression.settings.min_size, lines, found, list(compression.places.made)
+    return compression.settings.min_size, lines, found, list(compression.error_feedback.states)
 
 
 def both(*args):
@@ -78,8 +78,8 @@ def test_ranks_take_the_same_answer_and_train():
 
 @pytest.mark.parametrize("seconds", [never_pays, rank_1_disagrees])
 def test_what_gains_nothing_is_not_compressed(seconds):
-    for rank, (least, lines, _, places) in enumerate(both(seconds)):
-        assert least > 1e9 and not places
+    for rank, (least, lines, _, states) in enumerate(both(seconds)):
+        assert least > 1e9 and not states
         assert any("nothing is compressed" in line for line in lines) == (rank == 0)
 
 
@@ -114,8 +114,8 @@ def one_round(compressed, rank, number):
 )
 def test_the_plan_is_tried_with_the_models_gradients(tried, ratio):
     found = both(pays_from_20000, "onebit", {}, 100, tried)
-    least, lines, _, places = found[0]
-    assert (least > 1e9, not places) == ((True, True) if ratio > 1 else (False, False))
+    least, lines, _, states = found[0]
+    assert (least > 1e9, not states) == ((True, True) if ratio > 1 else (False, False))
     (line,) = (line for line in lines if "this model's gradients" in line)
     assert f"took {ratio:.2f} times as long compressed as not" in line
     assert ("nothing is compressed" in line) == (ratio > 1)
@@ -127,7 +127,7 @@ def sharded_sizes(rank):
     from torch.distributed.device_mesh import init_device_mesh
 
     import hipress.torch
-    from hipress.torch import auto, trial
+    from hipress.torch.tuning import auto, trial
     from test_torch_fsdp import sharded
 
     tried = []
@@ -150,7 +150,7 @@ def test_a_trial_of_fsdp_has_the_gradients_that_are_synchronised():
 
 
 def test_a_trial_has_the_models_sizes():
-    from hipress.torch.trial import BUCKET, MOST, buckets_of
+    from hipress.torch.tuning.trial import BUCKET, MOST, buckets_of
 
     assert buckets_of({"a": 7, "none": 0, "b": BUCKET, "c": 5, "d": 3}) == [[3, 5, BUCKET], [7]]
     layers = {f"{i}.{name}": size for i in range(99) for name, size in (("w", 1 << 20), ("b", 9))}
@@ -165,7 +165,7 @@ def dtypes_tried(rank):
     from torch.distributed.device_mesh import init_device_mesh
 
     import hipress.torch
-    from hipress.torch import auto, trial
+    from hipress.torch.tuning import auto, trial
     from test_torch_fsdp import sharded
 
     seen = []

@@ -13,8 +13,8 @@ from types import SimpleNamespace
 
 import pytest
 
+from harness.torch_ranks import run_ranks, torch
 from hipress.compll.runtime import cuda_build
-from torch_cluster import run_ranks, torch
 
 gpu = pytest.mark.skipif(not torch.cuda.is_available(), reason="there is no GPU")
 
@@ -49,7 +49,7 @@ class Stream:
 
 
 class LateDevice:
-    """hipress.torch.staging.Cuda on the CPU: work runs when somebody looks whether it is done, and
+    """staging.Cuda on the CPU: work runs when somebody looks whether it is done, and
     then some of it, from any stream.
 
     :param prompt: copies to the device run at once, for what reads the device's memory right away
@@ -141,8 +141,8 @@ def expected(steps=4, buckets=5):
 
 
 def test_copies_wait_for_each_other_and_memory_is_used_again(monkeypatch):
-    from hipress.torch import staging
-    from hipress.torch.staging import Staged
+    from hipress.torch.executors import staging
+    from hipress.torch.executors.staging import Staged
 
     monkeypatch.setattr(staging, "_LOOK", 0.0)
 
@@ -155,7 +155,7 @@ def test_copies_wait_for_each_other_and_memory_is_used_again(monkeypatch):
 @pytest.mark.parametrize("forgotten", ["the bucket", "the way down", "the way up"])
 def test_the_late_device_shows_what_is_not_waited_for(forgotten):
     """Each of the three waits is needed: without it, some order of events gives other numbers."""
-    from hipress.torch import staging
+    from hipress.torch.executors import staging
 
     class Forgetful(staging.Staged):
         def fetch(self, flat):
@@ -180,7 +180,7 @@ def test_the_late_device_shows_what_is_not_waited_for(forgotten):
 
 
 def test_a_gpu_that_hangs_is_an_error():
-    from hipress.torch.staging import Staged
+    from hipress.torch.executors.staging import Staged
 
     device = LateDevice(0)
     device.main.add(lambda: False)
@@ -215,8 +215,8 @@ def bits(tensors):
 
 def late_devices():
     """Makes HiPress take tensors in host memory for a test device's."""
-    from hipress.torch import engine
-    from hipress.torch.staging import Staged
+    from hipress.torch.executors import engine
+    from hipress.torch.executors.staging import Staged
 
     engine.staging = lambda device: Staged(LateDevice(7, prompt=True))
 
@@ -389,7 +389,7 @@ def run(check):
 @pytest.mark.skipif(not cuda_build.nvcc(), reason="there is no nvcc")
 def test_encoding_on_the_device_with_one_rank_on_nccl():
     from hipress.compression import Compressor
-    from hipress.torch.cuda_ops import CudaKernels
+    from hipress.torch.executors.cuda.kernels import CudaKernels
 
     for type, *_ in CASES:
         CudaKernels().algorithm(Compressor(type).config)  # compiled before the time runs

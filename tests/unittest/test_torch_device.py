@@ -9,14 +9,14 @@ from types import SimpleNamespace
 
 import pytest
 
+from harness.torch_ranks import run_ranks, torch
 from test_torch_cuda import Given, LateDevice, bits, given
-from torch_cluster import run_ranks, torch
 
 MIN_SIZE = 1000
 
 
 class Prompt:
-    """hipress.torch.staging.Cuda on the CPU, where everything is done at once."""
+    """hipress.torch.executors.staging.Cuda on the CPU, where everything is done at once."""
 
     def stream(self):
         return SimpleNamespace(record_event=self.event, wait_event=lambda event: None)
@@ -47,15 +47,15 @@ class Prompt:
 
 def on_the_cpu(cuda=None):
     """A device whose kernels are emulated."""
-    from hipress.torch.cuda_ops import CudaKernels
-    from hipress.torch.device import Device
+    from hipress.torch.executors.cuda.device import Device
+    from hipress.torch.executors.cuda.kernels import CudaKernels
 
     return Device(torch.device("cpu"), cuda or Prompt(), CudaKernels(emulate=True))
 
 
 def play_the_gpu():
     """Lets HiPress take the CPU for a device, for encode_on="device"."""
-    from hipress.torch import device
+    from hipress.torch.executors.cuda import device
 
     device.DEVICES["cpu"] = lambda where: on_the_cpu()
 
@@ -119,11 +119,11 @@ CASES = [
 
 
 def every_case(rank):
-    from hipress.torch.synchronizer import Synchronizer
+    from hipress.torch.executors.host import HostExecutor
 
     play_the_gpu()
     # Small ones by the group's all-reduce, which adds in another order than the engine.
-    Synchronizer._by_group = lambda self, flat: True
+    HostExecutor._needs_user_group = lambda self, flat: True
     found = []
     for type, options in CASES:
         for where in ("host", "device"):
@@ -213,21 +213,21 @@ def everyones(state):
 
 def refuses(rank):
     """Rank 1's payloads, of which rank 0 makes the sums, are damaged on their way."""
-    from hipress.torch.device_plan import DevicePlan
+    from hipress.torch.executors.cuda.program import CudaProgram
 
     job = Job("device", "onebit")
     job.step(rank, 0)
     if rank == 1:
-        send = DevicePlan._raise_refused
+        send = CudaProgram._raise_refused
 
         def damage(self, statuses):
             send(self, statuses)
             for message in self.exchanges[0].send.values():
                 message.payload(0)[:8] = 0x3F  # two means above 0
 
-        DevicePlan._raise_refused = damage
+        CudaProgram._raise_refused = damage
     found = []
-    for attempt in (lambda: job.step(rank, 1), job.compression.look):
+    for attempt in (lambda: job.step(rank, 1), job.compression.poll):
         try:
             attempt()
             found.append("no error")
@@ -255,7 +255,7 @@ def misuse(rank):
             found.append(str(error))
     play_the_gpu()
     from hipress.compll.runtime import cuda_build
-    from hipress.torch import device
+    from hipress.torch.executors.cuda import device
 
     device.DEVICES["cpu"] = lambda where: SimpleNamespace(
         algorithm=lambda config: cuda_build.build(None)
@@ -289,19 +289,19 @@ class Late(LateDevice):
 
 def alone(device, **counts):
     """A bucket's plan on one rank, of gradients by name."""
-    from hipress.torch.device_plan import DevicePlan
+    from hipress.torch.executors.cuda.program import CudaProgram
     from hipress.torch.gradient import Gradient
-    from hipress.torch.places import Codecs, Places
     from hipress.torch.settings import Settings
+    from hipress.torch.state.error_feedback import Codecs, ErrorFeedback
 
     codecs = Codecs("onebit", {})
-    places, gradients, at = Places(codecs, 0, 1), [], 0
-    places.device = device.device
+    states, gradients, at = ErrorFeedback(codecs, 0, 1), [], 0
+    states.device = device.device
     for name, count in counts.items():
         gradients.append(Gradient(name, at, count))
         at += count
     graphs = [Settings("onebit").graph(count, 1, 0) for count in counts.values()]
-    return DevicePlan(device, None, gradients, graphs, 0, 1, torch.float32, places, 7, codecs)
+    return CudaProgram(device, None, gradients, graphs, 0, 1, torch.float32, states, 7, codecs)
 
 
 def test_small_gradients_are_one_launch():
@@ -342,7 +342,7 @@ def train_late(seed, forgotten=""):
             generator = torch.Generator().manual_seed(9 * step + b)
             values = torch.randn(flat.numel(), generator=generator)
             late.main.add(lambda flat=flat, values=values: flat.copy_(values) is not None)
-            said.append(device.look())
+            said.append(device.poll())
             device.enqueue(flat, lambda plan=plan, flat=flat: plan.run(flat))
             done = record()
             device.report(plan.numbers, plan.problem)
@@ -351,7 +351,7 @@ def train_late(seed, forgotten=""):
         for flat in flats:
             late.main.add(lambda flat=flat: found.append(bits([flat])) is None)
     late.drain()
-    said.append(device.look())
+    said.append(device.poll())
     return found, [text for text in said if text]
 
 

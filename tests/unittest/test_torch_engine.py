@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from torch_cluster import returned, run_ranks, torch
+from harness.torch_ranks import returned, run_ranks, torch
 
 COUNT = 5000
 
@@ -27,8 +27,10 @@ def start_on(group, **options):
 
 
 def step(synchronizer, dtype=torch.float32, entries=(("a", 0, COUNT),)):
+    from hipress.torch.gradient import Gradient
+
     flat = torch.ones(COUNT, dtype=dtype)
-    synchronizer.synchronize(flat, entries, "bucket 0").wait()
+    synchronizer.synchronize(flat, [Gradient(*each) for each in entries], "bucket 0").wait()
     return flat
 
 
@@ -110,10 +112,10 @@ def test_a_group_made_anew_has_an_engine_of_its_own_ranks(tmp_path):
 def is_alone(rank):
     import torch.distributed as dist
 
-    import hipress.torch.job
+    import hipress.torch.executors.job
 
     if rank == 0:
-        hipress.torch.job._start_scheduler = lambda *_: os._exit(3)
+        hipress.torch.executors.job._start_scheduler = lambda *_: os._exit(3)
     try:
         start_on(dist.group.WORLD, timeout=20)
     except RuntimeError as error:
@@ -151,7 +153,7 @@ def test_a_stopped_rank_is_named_within_the_limit_of_silence():
 
 def run_ranks_without(function, world_size, stopped, *args):
     """What the others returned; the stopped one never does."""
-    import torch_cluster
+    from harness import torch_ranks
 
     found = {}
 
@@ -159,7 +161,7 @@ def run_ranks_without(function, world_size, stopped, *args):
         found[rank] = value
 
     with pytest.raises(AssertionError, match=rf"ranks \[{stopped}\] are not done"):
-        torch_cluster.run_ranks(function, world_size, *args, timeout=15, when_done=keep)
+        torch_ranks.run_ranks(function, world_size, *args, timeout=15, when_done=keep)
     return [found[rank] for rank in sorted(found)]
 
 

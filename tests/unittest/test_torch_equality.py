@@ -6,9 +6,9 @@ from pathlib import Path
 
 import numpy as np
 
+from harness.torch_ranks import run_ranks, torch
 from hipress import compll
 from hipress.casync import topologies
-from torch_cluster import run_ranks, torch
 
 SIZES = [40_001, 5]
 STEPS = 2
@@ -23,6 +23,7 @@ CODECS = {
     "tbq": {"threshold": 0.3},
     "ternary": {"momentum": 0.9},
     "stc": {},
+    "sparseloco": {},
     "terngrad": {},
     "maxmin": {},
     "maxminef": {},
@@ -56,7 +57,7 @@ class Averaging:
 def reference(graph, codecs, world_size, name):
     from hipress.casync.origins import results
     from hipress.casync.reference import Reference
-    from hipress.torch.places import stream
+    from hipress.torch.state.error_feedback import random_stream
 
     final = results(graph)
     tasks = {id(task): (node, t) for node, ts in graph.tasks.items() for t, task in enumerate(ts)}
@@ -67,7 +68,7 @@ def reference(graph, codecs, world_size, name):
         if kind == "plain":
             return None
         compressor = codecs.make(kind)
-        compressor.stream = stream(name, index, node.rank)
+        compressor.stream = random_stream(name, index, node.rank)
         return Averaging(compressor, world_size) if ends and kind != "own" else compressor
 
     return Reference(graph, codec)
@@ -89,7 +90,7 @@ def run_all(rank):
     """
     import torch.distributed as dist
 
-    from hipress.torch.engine import engine_of
+    from hipress.torch.executors.engine import engine_of
     from hipress.torch.settings import Settings
 
     found, wanted = {}, {}
@@ -109,14 +110,14 @@ def run_all(rank):
 
 
 def on_group(engine, rank, graphs, type, dtype, sizes=SIZES):
+    from hipress.torch.executors.host_bucket import HostBucket, add_key
     from hipress.torch.gradient import Gradient
-    from hipress.torch.host_bucket import HostBucket, add_key
-    from hipress.torch.places import Codecs, Places
+    from hipress.torch.state.error_feedback import Codecs, ErrorFeedback
 
     gradients = [Gradient(str(g), sum(sizes[:g]), n) for g, n in enumerate(sizes)]
-    places = Places(Codecs(type, CODECS[type]), rank, engine.world_size)
+    states = ErrorFeedback(Codecs(type, CODECS[type]), rank, engine.world_size)
     keys = [
-        (add_key(engine, gradient, graph, dtype, places, type), gradient.offset)
+        (add_key(engine, gradient, graph, dtype, states, type), gradient.offset)
         for gradient, graph in zip(gradients, graphs, strict=True)
     ]
     bucket = HostBucket(engine, dtype, gradients, keys)
@@ -140,7 +141,7 @@ def run(bucket, flat):
 
 def in_numpy(world_size, graphs, type, dtype, sizes=SIZES):
     from hipress.casync.graph import worker
-    from hipress.torch.places import Codecs
+    from hipress.torch.state.error_feedback import Codecs
 
     runs = [
         reference(graph, Codecs(type, CODECS[type]), world_size, str(g))
@@ -178,7 +179,7 @@ def run_cut(rank):
     dtypes in turns."""
     import torch.distributed as dist
 
-    from hipress.torch.engine import engine_of
+    from hipress.torch.executors.engine import engine_of
 
     world_size = dist.get_world_size()
     engine = engine_of(dist.group.WORLD, timeout=20)

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
+from harness.torch_ranks import returned, run_ranks, torch
 from test_torch_ddp import loss_of, network, succeed
 from test_torch_equality import reference
-from torch_cluster import returned, run_ranks, torch
 
 fsdp = pytest.importorskip("torch.distributed.fsdp", reason="needs torch")
 if not hasattr(fsdp.FSDPModule, "set_custom_reduce_scatter"):
@@ -75,8 +75,9 @@ def sharded(mesh, **options):
 
 
 def references(type, params, world_size, compresses, partitions=None):
-    from hipress.torch.fsdp import chunk_of, reduce_scatter
-    from hipress.torch.places import Codecs
+    from hipress.torch.executors.collectives import reduce_scatter
+    from hipress.torch.integrations.fsdp import chunk_of
+    from hipress.torch.state.error_feedback import Codecs
 
     found = {}
     for name, shape in whole_shapes().items():
@@ -206,7 +207,7 @@ def modes(rank):
 
     backward(model, rank, 0)  # warm-up: nothing is compressed
     check([0], {})
-    assert not compression.places.made
+    assert not compression.error_feedback.states
     backward(model, rank, 1)
     check([1], expected_of)
     for p in model.parameters():
@@ -302,8 +303,8 @@ def hybrid(rank, momentum):
 
     import hipress.torch
     from hipress.casync.graph import worker
-    from hipress.torch.places import Codecs
     from hipress.torch.settings import Settings
+    from hipress.torch.state.error_feedback import Codecs
 
     mesh = init_device_mesh("cpu", (2, 2), mesh_dim_names=("replicate", "shard"))
     model = sharded(mesh["shard"])
@@ -401,11 +402,11 @@ def retries(rank):
         loss_of(model, rank, 0).backward()
     hook.remove()
     model.reset_iter_state()
-    assert begun and compression.step == 0 and not compression.places.made
+    assert begun and compression.step == 0 and not compression.error_feedback.states
     for step in (1, 2):
         loss_of(model, rank, step).backward()
         assert compression.step == step
-    assert compression.places.made
+    assert compression.error_feedback.states
 
 
 def test_an_error_in_a_backward_pass_is_no_step():

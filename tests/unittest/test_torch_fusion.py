@@ -2,8 +2,8 @@
 
 import pytest
 
+from harness.torch_ranks import run_ranks, torch
 from test_torch_low_rank import Job
-from torch_cluster import run_ranks, torch
 
 SHAPES = {"one": (1,), "large": (300, 70), "bias": (4500,), "none": (0,), "larger": (5000,),
           "few": (2, 3)}  # fmt: skip
@@ -41,7 +41,7 @@ def reduce(rank, world_size, topology, kind, average):
         want = want / world_size if average else want
         other = int((result != want.to(dtype)).sum())
         apart[name] = (result.double() - want).abs().sum().item() / (len(want) or 1), other
-    cuts = job.synchronizer.keys.plain_graph(sum(n for _, n in small(job)), 0).partitions
+    cuts = job.synchronizer.collective.fused_graph(sum(n for _, n in small(job)), 0).partitions
     bits = b"".join(result.view(torch.uint8).numpy().tobytes() for result in got.values())
     return apart, len(cuts), bits
 
@@ -95,11 +95,11 @@ def test_an_inf_in_a_small_gradient_reaches_all_ranks_and_leaves_nothing_behind(
 
 
 def fails(rank):
-    from hipress.torch.keys import Keys
+    from hipress.torch.executors.host import HostExecutor
 
     job = make(rank)
     if rank == 1:
-        Keys.fused = lambda *args: 1 / 0
+        HostExecutor._fused_key = lambda *args: 1 / 0
     job.reduce(gradients(rank))
 
 
@@ -128,18 +128,18 @@ def test_many_uncompressed_elements_are_cut_as_topologies_do():
 
     parameter = torch.nn.Parameter(torch.zeros(5 << 20))
     of = Synchronizer(Settings("onebit"), Engine(), None, [("a", parameter)])
-    counts = {n: len(of.keys.plain_graph(n, 0).partitions) for n in (100, 3000, 60_000, 5 << 20)}
+    graph = of.collective.fused_graph
+    counts = {n: len(graph(n, 0).partitions) for n in (100, 3000, 60_000, 5 << 20)}
     assert counts == {100: 1, 3000: 2, 60_000: 4, 5 << 20: 20}
 
 
 def neighbours(rank):
     """What goes uncompressed beside nothing compressed: as it lies, neighbours together."""
-    from hipress.torch.gradient import Gradient
-    from hipress.torch.keys import neighbours
+    from hipress.torch.gradient import Gradient, merge_adjacent
 
     flat = [Gradient("a", 0, 5), Gradient("b", 5, 3), Gradient("c", 9, 2)]
     rows = [Gradient("d", 0, 7, 4, 10), Gradient("e", 4, 8, 4, 10), Gradient("f", 9, 2, 1, 10)]
-    return [tuple(run)[1:] for run in (*neighbours(flat), *neighbours(rows))]
+    return [tuple(run)[1:] for run in (*merge_adjacent(flat), *merge_adjacent(rows))]
 
 
 def test_neighbours_are_one_key():

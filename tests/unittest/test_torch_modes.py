@@ -7,7 +7,7 @@ pytest.importorskip("torch")
 
 import torch  # noqa: E402
 
-from torch_cluster import returned, run_ranks  # noqa: E402
+from harness.torch_ranks import returned, run_ranks  # noqa: E402
 
 
 def network():
@@ -136,7 +136,7 @@ def in_the_optimizer(rank, hook):
     import torch.distributed as dist
 
     import hipress.torch
-    from hipress.torch import optimizer as ours
+    from hipress.torch.integrations import optimizer as ours
 
     ours.BUCKET_BYTES = 1
     plain, model = network(), network()

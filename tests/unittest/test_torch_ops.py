@@ -186,7 +186,7 @@ def test_threads_share_an_operator():
 @pytest.mark.parametrize("type_", ["onebit", "graddrop"])
 def test_cuda_kernels_under_emulation(type_):
     """The same calls that a GPU gets, run by a CPU that plays one; with a GPU, on that, too."""
-    from hipress.torch.cuda_ops import CudaKernels
+    from hipress.torch.executors.cuda.kernels import CudaKernels
 
     kernels = CudaKernels(emulate=True)
     backends = [("cpu", ops.Backend(kernels.encode, kernels.decode, kernels.decode_sum))]

@@ -46,13 +46,13 @@ def command(
     trace = output.with_suffix(".timeline.json").resolve()
     os.environ["HIPRESS_TIMELINE"] = str(trace)
     os.environ["HIPRESS_TOPOLOGY"] = "colocated"
+    from hipress import profile_job
     from hipress.node import HipressError
-    from hipress.secopa import measure
 
-    sizes = [size for size in measure.SIZES if size <= largest]
+    sizes = [size for size in profile_job.SIZES if size <= largest]
     scheduler = os.environ["DMLC_ROLE"] == "scheduler"
     try:
-        measure.run(types, sizes)
+        profile_job.run(types, sizes)
         if scheduler:
             _finish(trace, types, output)
     except (HipressError, ValueError, OSError) as error:
@@ -112,6 +112,7 @@ def _start(types: dict[str, dict[str, str]], workers: int, output: Path) -> None
 def _finish(trace: Path, types: dict[str, dict[str, str]], output: Path) -> None:
     from hipress import files
     from hipress.secopa import fitting, profiles
+    from hipress.simulator import setting
 
     profile = fitting.profile(trace, types)
     files.write(output, "profile", json.dumps(profile, indent=1) + "\n")
@@ -132,7 +133,7 @@ def _finish(trace: Path, types: dict[str, dict[str, str]], output: Path) -> None
         )
         typer.echo(f"  {name}: {row['bytes_per_element'] / 4:.4f} of the size; {speeds}")
     for name, check in profile["check"].items():
-        guess = profiles.predict(loaded, name, check["elements"])
+        guess = setting.predict(loaded, name, check["elements"])
         typer.echo(
             f"  check, {4 * check['elements'] / 2**20:.3g} MiB on all at once, {name}: "
             f"measured {1e3 * check['seconds']:.2f} ms, predicted {1e3 * guess:.2f} ms"

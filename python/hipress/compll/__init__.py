@@ -18,7 +18,7 @@ from hipress.compll.errors import BuildError, CompileError, PayloadError
 from hipress.compll.frontend.program import read_program
 from hipress.compll.ir.ir import Program
 from hipress.compll.passes.pipeline import optimize
-from hipress.compll.runtime.native import Compiled
+from hipress.compll.runtime.native import Compiled, build
 
 __all__ = [
     "SPECS",
@@ -34,6 +34,8 @@ __all__ = [
 
 SPECS = Path(__file__).parent / "specs"
 """The built-in algorithms."""
+loaded_sources: dict[str, Path] = {}
+"""The files that algorithms were loaded from in this process, by type."""
 
 
 def compile_file(path: str | os.PathLike[str]) -> Program:
@@ -56,6 +58,9 @@ def load(path: str | os.PathLike[str]) -> str:
     :raises BuildError: if there is no C++ compiler
     :raises ValueError: if the name is taken by another algorithm
     """
-    from hipress import _lib
+    from hipress import _lib  # late: it is built of what this package compiles
 
-    return _lib.load_codec(os.fspath(Path(path)))
+    source = Path(path).resolve()
+    name = _lib.register_codec(build(compile_file(path)))
+    loaded_sources[name] = source
+    return name

@@ -25,7 +25,7 @@ import logging
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
 import numpy as np
 
@@ -33,9 +33,19 @@ from hipress.casync.graph import PARTITION_ELEMENTS
 from hipress.secopa.curve import Curve, fit
 from hipress.secopa.trial import BLOCK, GAIN, Trial, block_of, harmless
 
-if TYPE_CHECKING:
-    from hipress.group import Group
-    from hipress.operations import Pending
+
+class Pending(Protocol):
+    """A push or pull under way."""
+
+    def wait(self) -> None: ...
+
+
+class Group(Protocol):
+    """Keys that are pushed and pulled in one call."""
+
+    keys: tuple[int, ...]
+
+    def pushpull(self) -> Pending: ...
 
 
 class Store(Protocol):

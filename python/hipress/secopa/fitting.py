@@ -1,4 +1,4 @@
-"""Makes a profile of a profiling job's timeline (see :mod:`hipress.secopa.measure`)."""
+"""Makes a profile of a profiling job's timeline (see :mod:`hipress.profile_job`)."""
 
 from __future__ import annotations
 
@@ -15,8 +15,16 @@ from pathlib import Path
 from hipress import files
 from hipress.secopa import profiles
 from hipress.secopa.curve import Curve, Fit, fit, fit_link
-from hipress.secopa.measure import BURST_SIZE, GROUPS, PART_SIZE
-from hipress.secopa.sharing import HEADER
+from hipress.secopa.sharing import HEADER, SHARED_PAYLOAD
+
+BURST_SIZE = SHARED_PAYLOAD // 4 + 16
+"""Elements of a gradient that is small, but too large to share a message."""
+PART_SIZE = 16
+"""Elements of a gradient whose payload shares a message."""
+GROUPS = {BURST_SIZE: (3, 6, 12), PART_SIZE: (32, 64, 128, 256)}
+"""Numbers of gradients that are pushed in one call, by size, to see what one more takes. All
+together they are few bytes: on a slow link each packet wakes its receiver, which is no message's
+cost."""
 
 
 class FittingError(ValueError):

@@ -174,13 +174,3 @@ def published_cluster(profile: PublishedProfile) -> Cluster:
         threads=1,
         task=0.0,
     )
-
-
-def predict(profile: MeasuredProfile, codec: str, elements: int) -> float:
-    """Seconds of one gradient that all nodes of the measured cluster synchronise, co-located."""
-    from hipress.simulator.models import Layer, Model
-    from hipress.simulator.step import Options, simulate
-
-    one = Model("check", "", 1, (Layer("g", elements),), (0.0,), (0.0,))
-    options = Options("colocated", profile.nodes)
-    return simulate(one, profile.costs(codec), profile.cluster(), options).seconds

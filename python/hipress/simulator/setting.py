@@ -9,8 +9,10 @@ from hipress.secopa import plan as plans
 from hipress.secopa import planner, profiles
 from hipress.secopa.cluster import Cluster, Costs
 from hipress.secopa.plan import Decision, Gradient
+from hipress.secopa.profiles import MeasuredProfile
 from hipress.secopa.sosp21 import PublishedProfile
-from hipress.simulator.models import Model
+from hipress.simulator.models import Layer, Model
+from hipress.simulator.step import Options, simulate
 
 
 @dataclass(frozen=True)
@@ -52,3 +54,10 @@ def read(profile: str, codec: str, plan: str, model: Model, topology: str, nodes
     made = planner.make(gradients, topology, nodes, loaded, name)
     decisions = {choice.gradient.name: choice.decision for choice in made.choices}
     return Setting(cluster, costs, decisions)
+
+
+def predict(profile: MeasuredProfile, codec: str, elements: int) -> float:
+    """Seconds of one gradient that all nodes of the measured cluster synchronise, co-located."""
+    one = Model("check", "", 1, (Layer("g", elements),), (0.0,), (0.0,))
+    options = Options("colocated", profile.nodes)
+    return simulate(one, profile.costs(codec), profile.cluster(), options).seconds

@@ -11,6 +11,7 @@ import tensorflow as tf
 from tensorflow.python.ops.control_flow_util import GraphOrParentsInXlaContext
 from tensorflow.python.ops.control_flow_v2_func_graphs import CondBranchFuncGraph
 
+from hipress.dtypes import NUMPY
 from hipress.tensorflow.job import Job, join
 
 
@@ -60,7 +61,7 @@ class Average:
                     "send: sparse_as_dense=True turns it into a tensor of the variable's size"
                 )
             gradient = tf.convert_to_tensor(gradient)
-        if gradient.dtype not in (tf.float32, tf.float16):
+        if gradient.dtype.name not in NUMPY:
             raise ValueError(
                 f"the gradient of {name} must be float32 or float16, not {gradient.dtype.name}"
             )

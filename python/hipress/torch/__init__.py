@@ -6,23 +6,26 @@
 
 from __future__ import annotations
 
-from hipress.torch import backend
-from hipress.torch.adam import FrozenAdamW
-from hipress.torch.engine import HipressError
-from hipress.torch.fsdp import compress_fsdp
-from hipress.torch.hook import Compression, compress
-from hipress.torch.optimizer import (
+from hipress.torch.executors.engine import HipressError
+from hipress.torch.integrations import process_group
+from hipress.torch.integrations.ddp import Compression, compress
+from hipress.torch.integrations.fsdp import compress_fsdp
+from hipress.torch.integrations.optimizer import (
     DistributedOptimizer,
     broadcast_optimizer_state,
     broadcast_parameters,
 )
-from hipress.torch.state import load_checkpoint
+from hipress.torch.optim.adam import FrozenAdamW
+from hipress.torch.optim.diloco import DiLoCo, LocalSGD
+from hipress.torch.state.checkpoint import load_checkpoint
 
 __all__ = [
     "Compression",
+    "DiLoCo",
     "DistributedOptimizer",
     "FrozenAdamW",
     "HipressError",
+    "LocalSGD",
     "broadcast_optimizer_state",
     "broadcast_parameters",
     "compress",
@@ -30,4 +33,4 @@ __all__ = [
     "load_checkpoint",
 ]
 
-backend.register()
+process_group.register()

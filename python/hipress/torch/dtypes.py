@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import torch
 
-from hipress._lib import BFLOAT16, FLOAT16, FLOAT32
+from hipress import dtypes
 
-FLAGS = {torch.float32: FLOAT32, torch.float16: FLOAT16, torch.bfloat16: BFLOAT16}
-"""Types of gradients that can be compressed, as c_api.h numbers them."""
-
-NAMES = {torch.float32: "float32", torch.float16: "float16", torch.bfloat16: "bfloat16"}
+NAMES = {getattr(torch, name): name for name in dtypes.FLAGS}
+"""Types of gradients that can be compressed, and their names in :mod:`hipress.dtypes`."""
+FLAGS = {dtype: dtypes.FLAGS[name] for dtype, name in NAMES.items()}
+"""Their numbers in c_api.h."""
 
 
 def floats(*size: int) -> torch.Tensor:

@@ -28,12 +28,8 @@ import torch
 
 from hipress import _lib
 from hipress.compression import Compressor, codecs
-
-_FLAGS = {
-    torch.float32: _lib.FLOAT32,
-    torch.float16: _lib.FLOAT16,
-    torch.bfloat16: _lib.BFLOAT16,
-}
+from hipress.dtypes import FLOAT32
+from hipress.torch.dtypes import FLAGS
 
 
 class Backend(NamedTuple):
@@ -50,7 +46,7 @@ class Backend(NamedTuple):
 
 
 BACKENDS: dict[str, Backend] = {}
-"""By device type. CUDA's is added when it is first needed (hipress.torch.cuda_ops)."""
+"""By device type. CUDA's is added when it is first needed (executors/cuda/kernels.py)."""
 
 
 def new_states(type: str, gradient: torch.Tensor) -> list[torch.Tensor]:
@@ -135,7 +131,7 @@ def _define(type: str) -> None:
     def decode_fake(payload, *rest, dtype=torch.float32, **values):
         _codec(type, tuple(values.items()))
         _check_payload(payload)
-        if dtype not in _FLAGS:
+        if dtype not in FLAGS:
             raise ValueError(f"a gradient must be float32, float16 or bfloat16, not {dtype}")
         return payload.new_empty(_count(rest[-1]), dtype=dtype)
 
@@ -181,7 +177,7 @@ def _backend(tensor: torch.Tensor) -> Backend:
     kind = tensor.device.type
     if kind == "cuda" and kind not in BACKENDS:
         # Late: only those who have a GPU need the CUDA compiler.
-        from hipress.torch.cuda_ops import CudaKernels
+        from hipress.torch.executors.cuda.kernels import CudaKernels
 
         kernels = CudaKernels()
         BACKENDS[kind] = Backend(kernels.encode, kernels.decode, kernels.decode_sum)
@@ -201,7 +197,7 @@ def _count(n: int) -> int:
 
 
 def _check_gradient(gradient: torch.Tensor) -> None:
-    if gradient.dtype not in _FLAGS:
+    if gradient.dtype not in FLAGS:
         raise ValueError(f"a gradient must be float32, float16 or bfloat16, not {gradient.dtype}")
     if gradient.requires_grad:
         raise ValueError("encoding is not differentiable; give it tensor.detach()")
@@ -258,7 +254,7 @@ def _cpu_encode(
         codec._handle,
         gradient.data_ptr(),
         gradient.numel(),
-        _FLAGS[gradient.dtype],
+        FLAGS[gradient.dtype],
         len(pointers),
         (ctypes.c_void_p * len(pointers))(*pointers),
         step,
@@ -279,7 +275,7 @@ def _cpu_decode(
         payload.data_ptr(),
         _length(payload, size),
         out.numel(),
-        _FLAGS[out.dtype],
+        FLAGS[out.dtype],
         out.data_ptr(),
     )
     _lib.check_call(code)
@@ -299,7 +295,7 @@ def _cpu_decode_sum(
         (ctypes.c_void_p * len(payloads))(*(payload.data_ptr() for payload in payloads)),
         (ctypes.c_int64 * len(payloads))(*lengths),
         out.numel(),
-        _lib.FLOAT32,
+        FLOAT32,
         out.data_ptr(),
     )
     _lib.check_call(code)
@@ -315,3 +311,4 @@ def _length(payload: torch.Tensor, size: torch.Tensor | None) -> int:
 
 BACKENDS["cpu"] = Backend(_cpu_encode, _cpu_decode, _cpu_decode_sum)
 register()
+_lib.codec_listeners.append(register)

@@ -14,9 +14,9 @@ from hipress.casync import topologies
 from hipress.casync.graph import Graph
 from hipress.compression import Compressor, codecs
 from hipress.secopa.plan import Decision, load
-from hipress.torch import low_rank
 from hipress.torch.dtypes import FLAGS
-from hipress.torch.staging import KINDS
+from hipress.torch.executors.staging import KINDS
+from hipress.torch.state import low_rank
 
 MIN_SIZE = 16 * 1024
 """Gradients of fewer elements go uncompressed, a bucket's together: 64 KiB of float32."""
@@ -34,9 +34,9 @@ class Settings:
     :param warmup_steps: steps in which gradients go uncompressed; a codec with a warm-up of its own
         (dgc) compresses in them too, less at first, unless params say how long its "warmup" is
     :param plan: decisions by gradient, or a file of them; for those gradients instead of min_size;
-        or "auto": min_size is to be measured, see :mod:`hipress.torch.auto`
+        or "auto": min_size is to be measured, see :mod:`hipress.torch.tuning.auto`
     :param shared_momentum: factor of the result before, which is added to every gradient before it
-        is encoded, see :class:`hipress.torch.momentum.SharedMomentum`; 0: none
+        is encoded, see :class:`hipress.torch.state.momentum.SharedMomentum`; 0: none
     :param encode_on: "host" or "device": where gradients on a GPU are encoded
     :raises ValueError: for a name or value that is not allowed
     """

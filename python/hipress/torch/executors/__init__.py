@@ -1,0 +1,1 @@
+"""What runs a bucket's graphs: the native engine, the CUDA executor, the user's process group."""

@@ -1,0 +1,1 @@
+"""The executor of buckets on a GPU, whose messages go over NCCL."""

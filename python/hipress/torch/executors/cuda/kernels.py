@@ -1,0 +1,112 @@
+"""CUDA kernels of hipress.torch.ops: CompLL's CUDA code on tensors' memory and torch's stream.
+
+Encoding neither waits for the device nor copies. Decoding waits once, to say what is wrong with a
+payload. Code is that of libhipress_cuda.so, beside libhipress.so; what is not there is compiled by
+nvcc when a codec is first used, and kept (hipress.compll.cuda).
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+import torch
+
+from hipress import _lib, compll
+from hipress.compll.cuda import Algorithm, DecodeCall, built_in
+from hipress.compression import Compressor
+
+
+class CudaKernels:
+    """The functions of ops.Backend.
+
+    :param emulate: run CUDA code on the CPU, and take CPU tensors: for tests
+    """
+
+    def __init__(self, emulate: bool = False) -> None:
+        self.emulate = emulate
+        self.algorithm = lru_cache(maxsize=256)(self._algorithm)
+
+    def encode(
+        self, codec: Compressor, gradient: torch.Tensor, states: list[torch.Tensor], stream: int,
+        payload: torch.Tensor,
+    ) -> torch.Tensor:  # fmt: skip
+        algorithm, n = self.algorithm(codec.config), gradient.numel()
+        wide = gradient.float()
+        size = gradient.new_empty(1, dtype=torch.int64)
+        work = gradient.new_empty(algorithm.encode_workspace(n), dtype=torch.uint8)
+        if not codec.fixed_size:
+            payload.zero_()  # beyond its size: the same bits in every run
+        call = algorithm.encode_call(
+            wide.data_ptr(), n, [state.data_ptr() for state in states[:-1]], payload.data_ptr(),
+            payload.numel(), size.data_ptr(), work.data_ptr(),
+            int(states[-1]) if states else 0, stream & 0xFFFFFFFF,
+        )  # fmt: skip
+        # Memory that is freed now is used again by this stream only after the kernels.
+        algorithm.encode(call, self.handle(gradient.device))
+        return size
+
+    def decode(
+        self, codec: Compressor, payload: torch.Tensor, size: torch.Tensor | None,
+        out: torch.Tensor,
+    ) -> None:  # fmt: skip
+        wide = out if out.dtype == torch.float32 else out.new_empty(out.shape, dtype=torch.float32)
+        self._decode(codec, payload, size, wide, add=False)
+        if wide is not out:
+            out.copy_(wide)
+
+    def decode_sum(
+        self, codec: Compressor, payloads: list[torch.Tensor],
+        sizes: list[torch.Tensor] | None, out: torch.Tensor,
+    ) -> None:  # fmt: skip
+        sizes = sizes or [None] * len(payloads)
+        if len(sizes) != len(payloads):
+            raise ValueError(f"{len(payloads)} payloads need as many sizes, not {len(sizes)}")
+        for k, (payload, size) in enumerate(zip(payloads, sizes)):
+            self._decode(codec, payload, size, out, add=k > 0)
+
+    def _decode(
+        self, codec: Compressor, payload: torch.Tensor, size: torch.Tensor | None,
+        out: torch.Tensor, add: bool,
+    ) -> None:  # fmt: skip
+        algorithm, n = self.algorithm(codec.config), out.numel()
+        if size is None:
+            size = torch.full((1,), payload.numel(), dtype=torch.int64, device=payload.device)
+        if payload.data_ptr() % 4:
+            payload = payload.clone()
+        status = payload.new_empty(2, dtype=torch.int64)
+        work = payload.new_empty(algorithm.decode_workspace(n), dtype=torch.uint8)
+        call = DecodeCall(
+            payload.data_ptr(), size.data_ptr(), payload.numel(), n, out.data_ptr(),
+            status.data_ptr(), work.data_ptr(),
+        )  # fmt: skip
+        algorithm.decode(call, add, self.handle(payload.device))
+        found = status.tolist()
+        if found[0] != 0:
+            raise ValueError(
+                f"a {codec.type} payload of {n} elements and {int(size)} bytes is refused: it "
+                f"{algorithm.sentence(found)}"
+            )
+
+    def handle(self, device: torch.device) -> int:
+        """The current stream, as kernels are launched on it."""
+        return 0 if self.emulate else torch.cuda.current_stream(device).cuda_stream
+
+    def _algorithm(self, config: str) -> Algorithm:
+        """The code of a codec's configuration."""
+        pairs = dict(word.split("=", 1) for word in config.split())
+        type_, spec = pairs.pop("type"), pairs.pop("spec", None)
+        path = compll.loaded_sources.get(type_, compll.SPECS / f"{type_}.cll")
+        try:
+            program = compll.compile_file(path)
+        except FileNotFoundError:
+            raise NotImplementedError(f"there is no CUDA code for {type_}") from None
+        if spec is not None and program.digest != spec:
+            raise RuntimeError(f"{path} is no longer what {type_} was loaded from; start again")
+        integers = {param.name for param in program.params if param.integer}
+        values = {name: int(text) if name in integers else float(text)
+                  for name, text in pairs.items()}  # fmt: skip
+        library = _lib.library_path().with_name("libhipress_cuda.so")
+        entry = None if self.emulate else built_in(program, library)
+        if entry is not None:
+            return Algorithm(program, library, entry=entry, **values)
+        return Algorithm(program, emulate=self.emulate, **values)

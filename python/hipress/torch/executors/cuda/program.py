@@ -1,0 +1,387 @@
+"""One rank's part in synchronising one bucket on a GPU, which a step only queues.
+
+Nothing here depends on what is in the device's memory. Payloads have room for their greatest
+length, and messages always go whole; a payload's size lies in front of it, where kernels write and
+read it. A NaN or Inf, or a payload that a kernel refuses, raises a flag on the device, which
+travels with the messages: encoders then change nothing, and the results become NaN.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import torch
+import torch.distributed as dist
+
+from hipress.casync.graph import GRADIENT, Graph, Op, Task, worker
+from hipress.compll.cuda import Algorithm, DecodeCall
+from hipress.torch.executors.cuda.calls import Batch, Copy, Decoder, Encoder, Input
+from hipress.torch.executors.cuda.device import Device, exchange
+from hipress.torch.executors.cuda.layout import Layout, PassedOn, Slot
+from hipress.torch.executors.cuda.schedule import Value
+from hipress.torch.gradient import Gradient, contiguous_slices
+from hipress.torch.state.error_feedback import OWN, Codecs, ErrorFeedback
+
+BATCHED = 64 * 1024
+"""Elements of the largest partition that one block of threads encodes or decodes, while others do
+with others. A guess: no GPU has measured it."""
+
+OVERFLOW = 1
+"""Flag: a gradient of some rank has a NaN or an Inf, so the result is NaN everywhere."""
+
+REFUSED = 2
+"""Flag: a payload or a message was refused. Greater than OVERFLOW, so that of two the worse holds.
+"""
+
+_ALIGN = 64
+_HEAD = 2  # int64: digest, flags
+
+
+def _aligned(size: int) -> int:
+    return -(-size // _ALIGN) * _ALIGN
+
+Run = Callable[[torch.Tensor], None]
+"""Does a task, on the flat tensor."""
+
+Term = Callable[[torch.Tensor, torch.Tensor], None]
+"""Writes a sum's term, of the flat tensor perhaps, to its second argument."""
+
+
+class DeviceMessage:
+    """Payloads of at most ``capacities`` bytes, in device memory.
+
+    Layout: int64 digest and flags; int64 size of each payload; the payloads, each at a multiple of
+    64 bytes that follows from the capacities, so that both ends know it.
+
+    :param digest: what both ends must agree on
+    """
+
+    def __init__(self, capacities: Sequence[int], digest: int, device: torch.device) -> None:
+        words = _HEAD + len(capacities)
+        self.offsets, end = [], _aligned(8 * words)
+        for capacity in capacities:
+            self.offsets.append(end)
+            end += _aligned(capacity)
+        self.tensor = torch.zeros(end, dtype=torch.uint8, device=device)
+        numbers = self.tensor[: 8 * words].view(torch.int64)
+        self.head, self.flags, self.sizes = numbers[:_HEAD], numbers[1:_HEAD], numbers[_HEAD:]
+        self.head[0] = digest
+        self.capacities = list(capacities)
+
+    def payload(self, index: int) -> torch.Tensor:
+        """All the room of a payload."""
+        return self.tensor[self.offsets[index] :][: self.capacities[index]]
+
+    def size(self, index: int) -> int:
+        """The address of a payload's size."""
+        return self.sizes.data_ptr() + 8 * index
+
+
+class CudaProgram(Layout):
+    """A bucket's graphs, compiled to kernels.
+
+    :param group: over which the messages go
+    :param codecs: those of ``error_feedback``, or ones that need less room after a warm-up
+    """
+
+    def __init__(
+        self,
+        device: Device,
+        group: dist.ProcessGroup,
+        gradients: Sequence[Gradient],
+        graphs: Sequence[Graph],
+        rank: int,
+        world_size: int,
+        dtype: torch.dtype,
+        error_feedback: ErrorFeedback,
+        digest: int,
+        codecs: Codecs,
+    ) -> None:
+        self._device = device
+        mine = [task for graph in graphs for task in graph.tasks.get(worker(rank), [])]
+        readers = sum(len(t.inputs) for t in mine if t.op in (Op.MERGE, Op.DECODE))
+        received = sum(t.op == Op.RECV for t in mine)
+        # Rows: the flag; each decoder's status; the head of each message that comes.
+        self._report = torch.zeros(
+            (1 + readers + received, 2), dtype=torch.int64, device=device.device
+        )
+        self._flag_word = self._report[0, :1]
+        self._rows = 1
+        self._readers: dict[int, tuple[str, Algorithm]] = {}  # by row
+        self._together: list[list[Encoder | Decoder]] = []  # what is launched at once
+        self._statuses: list[slice] = []
+        super().__init__(gradients, graphs, rank, world_size, dtype, error_feedback, digest, codecs)
+        self._give_workspace()
+        self._exchanges = [exchange(each, group) for each in self.exchanges]
+        self._senders = [
+            [dist.get_global_rank(group, peer) for peer in each.receive] for each in self.exchanges
+        ]
+        self._heads = [self._take_rows(len(each.receive)) for each in self.exchanges]
+        self._spans = contiguous_slices(self.gradients)
+        self._one = torch.ones((), dtype=dtype, device=device.device)
+        self._nan = torch.full((), float("nan"), dtype=dtype, device=device.device)
+
+    # Made once.
+
+    def _message(self, values: Sequence[Value]) -> DeviceMessage:
+        capacities = [self._capacity(value) for value in values]
+        return DeviceMessage(capacities, self._digest, self._device.device)
+
+    def _empty(self, count: int) -> torch.Tensor:
+        return torch.empty(count, device=self._device.device)
+
+    def _compile_all(self, values: Sequence[Value], copies: Sequence[PassedOn]) -> list[Run]:
+        """As the host's, but small encodes of gradients, for which nothing has to be done before,
+        and small decodes of results, which nothing waits for, are launched together."""
+        first = self._rows
+        encoders: dict[Algorithm, list[Encoder | Decoder]] = {}
+        decoders: dict[Algorithm, list[Encoder | Decoder]] = {}
+        others = []
+        for value in values:
+            task, kind = self._task(value), self._kinds.get(value)
+            offset, count = self._span(value)
+            source = Value(value.graph, task.inputs[0]) if task.inputs else None
+            small = count <= BATCHED
+            if task.op == Op.ENCODE and task.of_gradient and small and not self._identity(kind):
+                made = self._encoder(value, task)
+                encoders.setdefault(self._algorithm(kind), []).append(made)
+            elif task.op == Op.DECODE and small and not self._identity(self._kinds.get(source)):
+                made = self._reader(source, count, offset)
+                decoders.setdefault(self._algorithm(self._kinds[source]), []).append(made)
+            else:
+                others.append(self._compile(value))
+        self._statuses.append(slice(first, self._rows))
+        return [*self._batches(encoders), *others, *self._batches(decoders)]
+
+    def _identity(self, kind: object | None) -> bool:
+        return kind is None or self._codecs.identity(kind)
+
+    def _batches(self, found: dict[Algorithm, list[Encoder | Decoder]]) -> list[Run]:
+        self._together += found.values()
+        return [
+            Batch(self._device, algorithm, members).run if len(members) > 1 else members[0].run
+            for algorithm, members in found.items()
+        ]
+
+    def _take_rows(self, count: int) -> slice:
+        """The next rows of the report."""
+        first, self._rows = self._rows, self._rows + count
+        return slice(first, self._rows)
+
+    def _give_workspace(self) -> None:
+        """Kernels' memory, the same for all launches: the stream makes one after the other."""
+        spans = [sum(_aligned(each.space) for each in launch) for launch in self._together]
+        device = self._device.device
+        self._workspace = torch.empty(max(spans, default=0), dtype=torch.uint8, device=device)
+        for launch in self._together:
+            at = self._workspace.data_ptr()
+            for each in launch:
+                each.call.workspace = at
+                at += _aligned(each.space)
+
+    def _compile(self, value: Value) -> Run:
+        """A function of the flat tensor that does one task."""
+        task = self._task(value)
+        if task.op == Op.ENCODE:
+            return self._encode(value, task)
+        if task.op == Op.MERGE:
+            return self._merge(value, task)
+        if task.op == Op.DECODE:
+            source = Value(value.graph, task.inputs[0])
+            made = self._copy if source in self._dense else self._decode
+            return made(value, source)
+        return lambda flat: None  # UPDATE without an optimizer
+
+    def _encode(self, value: Value, task: Task) -> Run:
+        made = self._encoder(value, task)
+        if isinstance(made, Encoder):
+            self._together.append([made])
+        return made.run
+
+    def _encoder(self, value: Value, task: Task) -> Encoder | Copy:
+        offset, count = self._span(value)
+        graph, kind = self._graphs[value.graph], self._kinds[value]
+        name, own = self.gradients[value.graph].name, task.inputs == (GRADIENT,)
+        state = self._error_feedback.state_of(name, graph, value.task, task, kind)
+        dense = self._partial if own else self._dense[Value(value.graph, task.inputs[0])]
+        given = Input(
+            slice(offset, offset + count) if own else None, dense[:count],
+            self._mean(value, task), state, self._flag_word,
+        )  # fmt: skip
+        message, index = self._slots[value]
+        if self._codecs.identity(kind):
+            payload = self._elements(value)
+            message.sizes[index] = payload.numel() * payload.element_size()
+            return Copy(given, payload)
+        algorithm, payload = self._algorithm(kind), message.payload(index)
+        call = algorithm.encode_call(
+            0, count, [values.data_ptr() for values in state.states.values()], payload.data_ptr(),
+            payload.numel(), message.size(index), 0, 0, state.stream, self._flag_word.data_ptr(),
+        )  # fmt: skip
+        return Encoder(self._device, algorithm, given, call, algorithm.encode_workspace(count))
+
+    def _algorithm(self, kind: object) -> Algorithm:
+        return self._device.algorithm(self._codecs.decoder(kind).config)
+
+    def _elements(self, value: Value) -> torch.Tensor:
+        """A payload that is elements as they are."""
+        message, index = self._slots[value]
+        _, count = self._span(value)
+        dtype = self._dtype if self._kinds[value] == OWN else torch.float32
+        return message.payload(index)[: count * dtype.itemsize].view(dtype)
+
+    def _reader(self, source: Value, count: int, offset: int) -> Decoder:
+        """A decoder of a payload, whose status has a row of its own."""
+        message, index = self._slots[source]
+        algorithm = self._algorithm(self._kinds[source])
+        payload, row = message.payload(index), self._take_rows(1).start
+        self._readers[row] = (self.gradients[source.graph].name, algorithm)
+        call = DecodeCall(
+            payload.data_ptr(), message.size(index), payload.numel(), count, 0,
+            self._report[row].data_ptr(), 0,
+        )  # fmt: skip
+        space = algorithm.decode_workspace(count)
+        return Decoder(self._device, algorithm, call, offset, space)
+
+    def _sum(self, kind: object, sources: Sequence[Value], count: int) -> Term:
+        if self._codecs.identity(kind):
+            terms = [self._elements(source) for source in sources]
+
+            def add(flat: torch.Tensor, out: torch.Tensor) -> None:
+                out.copy_(terms[0])
+                for term in terms[1:]:
+                    out.add_(term)
+
+            return add
+        made = [self._reader(source, count, 0) for source in sources]
+        self._together.append(made)
+        algorithm, calls, device = self._algorithm(kind), [each.call for each in made], self._device
+
+        def run(flat: torch.Tensor, out: torch.Tensor) -> None:
+            for each in made:
+                each.prepare(out, 0)
+            algorithm.decode_sum(calls, device.handle())
+
+        return run
+
+    def _decode(self, value: Value, source: Value) -> Run:
+        offset, count = self._span(value)
+        if self._codecs.identity(self._kinds[source]):
+            elements = self._elements(source)
+            return lambda flat: flat[offset : offset + count].copy_(elements)
+        made = self._reader(source, count, offset)
+        self._together.append([made])
+        return made.run
+
+    def _merge(self, value: Value, task: Task) -> Run:
+        offset, count = self._span(value)
+        total, partial = self._dense[value][:count], self._partial[:count]
+        sources, fused = self._sources(value, task)
+        if fused:
+            terms = [self._sum(self._kinds[sources[0]], sources, count)]
+        else:
+            terms = [
+                self._term(i == GRADIENT, source, offset, count)
+                for i, source in zip(task.inputs, sources)
+            ]
+        first, *others = terms
+
+        def run(flat: torch.Tensor) -> None:
+            first(flat, total)
+            for other in others:
+                other(flat, partial)
+                total.add_(partial)
+
+        return run
+
+    def _term(self, own: bool, source: Value, offset: int, count: int) -> Term:
+        if own:
+            return lambda flat, out: out.copy_(flat[offset : offset + count])
+        if source not in self._kinds:
+            dense = self._dense[source][:count]
+            return lambda flat, out: out.copy_(dense)
+        return self._sum(self._kinds[source], [source], count)
+
+    def _copy(self, value: Value, source: Value) -> Run:
+        """The end of a reduce-scatter: the sum, or the mean, is the result as it is."""
+        offset, count = self._span(value)
+        dense = self._dense[source][:count]
+        scale = self._scale if self._codecs.average else 1.0
+
+        def run(flat: torch.Tensor) -> None:
+            torch.mul(dense, scale, out=dense)
+            flat[offset : offset + count].copy_(dense)
+
+        return run
+
+    # Every step.
+
+    def run(self, flat: torch.Tensor) -> None:
+        """Queues the synchronisation of a bucket on the current stream."""
+        pieces, wide = [flat[span] for span in self._spans], flat
+        if flat.dtype != torch.float32:
+            wide = self._device.scratch(flat.numel())
+            wide.copy_(flat)
+        low, high = torch.aminmax(flat)
+        finite = torch.isfinite(low) & torch.isfinite(high)
+        self._flag_word.copy_(torch.where(finite, 0, OVERFLOW))
+        for stage, each in enumerate(self.exchanges):
+            for task in self.stages[stage]:
+                task(wide)
+            self._raise_refused(self._statuses[stage])
+            for _, source, target in each.copies:
+                self._copy_payload(source, target)
+            if each.send:
+                flags = [message.flags for message in each.send.values()]
+                torch._foreach_copy_(flags, [self._flag_word] * len(flags))
+            self._exchanges[stage]()
+            if each.receive:
+                self._take_over(self._heads[stage], list(each.receive.values()))
+        if wide is not flat:
+            torch._foreach_copy_(pieces, [wide[span] for span in self._spans])
+        torch._foreach_mul_(pieces, torch.where(self._flag_word[0] == 0, self._one, self._nan))
+
+    @staticmethod
+    def _copy_payload(source: Slot, target: Slot) -> None:
+        (message, i), (other, j) = source, target
+        other.payload(j).copy_(message.payload(i))
+        other.sizes[j : j + 1].copy_(message.sizes[i : i + 1])
+
+    def _raise_refused(self, statuses: slice) -> None:
+        if statuses.stop > statuses.start:
+            # With a flag already, what was decoded was never meant to be.
+            refused = self._report[statuses, 0].any() & (self._flag_word == 0)
+            self._flag_word.add_(refused, alpha=REFUSED)
+
+    def _take_over(self, rows: slice, messages: Sequence[DeviceMessage]) -> None:
+        """The flags of messages that have come; one about something else is refused."""
+        heads = self._report[rows]
+        torch.cat([message.head for message in messages], out=heads.view(-1))
+        flags = torch.where(heads[:, 0] == self._digest, heads[:, 1], REFUSED)
+        torch.maximum(self._flag_word, flags.amax(), out=self._flag_word)
+
+    # After a step.
+
+    @property
+    def numbers(self) -> torch.Tensor:
+        """On the device: what :meth:`problem` judges."""
+        return self._report
+
+    def problem(self, numbers: torch.Tensor) -> str:
+        """What was wrong in a step, of a copy of its numbers; empty if nothing was."""
+        if int(numbers[0, 0]) < REFUSED:
+            return ""
+        for rows, senders in zip(self._heads, self._senders):
+            for peer, (digest, flags) in zip(senders, numbers[rows].tolist()):
+                if digest != self._digest:
+                    return (
+                        f"rank {peer} sent a message about other gradients or settings; are model, "
+                        "compression and versions the same on all ranks?"
+                    )
+                if flags >= REFUSED:
+                    return f"rank {peer} refused a payload; see its own error"
+        for row, (name, algorithm) in self._readers.items():
+            status = numbers[row].numpy()
+            if status[0] != 0:
+                return f"a payload of {name} was refused: it {algorithm.sentence(status)}"
+        return "a payload was refused"

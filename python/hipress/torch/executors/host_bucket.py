@@ -1,0 +1,140 @@
+"""Calls of the native engine for a bucket of gradients in host memory.
+
+What a key does on this rank is its graph's program; how each encode of it is done, with which
+codec, state and scale, is bound to it here (``src/casync/binding.h``).
+"""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable, Iterable, Sequence
+
+import numpy as np
+import torch
+
+from hipress._lib import lib
+from hipress.casync.graph import Graph, Op, worker
+from hipress.casync.origins import results
+from hipress.casync.program import flatten
+from hipress.dtypes import FLOAT32
+from hipress.torch.dtypes import FLAGS
+from hipress.torch.executors.engine import EncodeBinding, Engine
+from hipress.torch.gradient import Gradient, contiguous_slices
+from hipress.torch.state.error_feedback import ErrorFeedback
+from hipress.torch.state.low_rank import Factors
+
+
+def add_key(
+    engine: Engine, gradient: Gradient, graph: Graph, dtype: torch.dtype,
+    error_feedback: ErrorFeedback, about: str, momentum: float = 0.0, wide: bool = True,
+) -> int:  # fmt: skip
+    """Begins to make the key of a gradient, on all ranks together; returns its number.
+
+    :param error_feedback: says how this rank's tasks encode, and keeps their states
+    :param about: settings that must be the same on all ranks
+    :param momentum: see :meth:`Engine.add_key`
+    :param wide: whether uncompressed sums on their way through others are float32, whatever the
+        gradient's type; what all ranks get at the end has that type
+    """
+    codecs = error_feedback.codecs
+    node, final = worker(engine.rank), results(graph)
+    mean = 1.0 / engine.world_size if codecs.average else 1.0
+    bound = []
+    for t, task in enumerate(graph.tasks.get(node, [])):
+        if task.op != Op.ENCODE:
+            continue
+        ends = (node, t) in final
+        codec = error_feedback.state_of(gradient.name, graph, t, task, codecs.kind(task, ends))
+        narrow = task.of_gradient or ends or not wide
+        wire = FLAGS[dtype] if narrow else FLOAT32
+        bound.append(EncodeBinding(t, codec, wire, mean if ends and not task.of_gradient else 1.0))
+    start = gradient.offset
+    program = flatten(graph, node, lambda element: gradient.at(element) - start)
+    last = gradient.at(gradient.count - 1) - start + 1
+    text = f"{about} {dtype} {gradient._replace(offset=0)} {graph.partitions}"
+    return engine.add_key(
+        gradient.name, program, last, FLAGS[dtype], text, bound, mean, momentum
+    )  # fmt: skip
+
+
+def _spans(gradients: Iterable[Gradient]) -> np.ndarray:
+    """HipressSpan of each piece."""
+    found = [(piece.start, piece.stop - piece.start) for piece in contiguous_slices(gradients)]
+    return np.array(found, np.int64).reshape(-1, 2)
+
+
+class HostBucket:
+    """A bucket that is synchronised in one call.
+
+    :param dtype: of the flat tensor
+    :param gradients: all of the bucket's
+    :param keys: of gradients that travel in place, each with the offset of its first element
+    :param fused: gradients that travel in a fusion buffer, by the key ``fusion``
+    :param checked: whether a NaN or Inf anywhere makes all results NaN and leaves all states as
+        they were; else it takes its natural way
+    :param own_keys: keys that no other bucket has, which go with it
+    :raises hipress.HipressError: if ranks differ in their keys, or one is missing
+    """
+
+    def __init__(
+        self,
+        engine: Engine,
+        dtype: torch.dtype,
+        gradients: Sequence[Gradient],
+        keys: Sequence[tuple[int, int]],
+        fusion: int = 0,
+        fused: Sequence[Gradient] = (),
+        checked: bool = True,
+        own_keys: Sequence[int] = (),
+    ) -> None:
+        self._engine, self._handle, self._own_keys = engine, ctypes.c_void_p(), own_keys
+        self._factors: list[Factors] = []
+        every, small = _spans(gradients), _spans(fused)
+        numbers = np.array([key for key, _ in keys], np.uint64)
+        offsets = np.array([offset for _, offset in keys], np.int64)
+        engine.await_keys()
+        engine.check(
+            lib.HipressBucketCreate(
+                engine.member.handle, FLAGS[dtype], every.ctypes.data, len(every),
+                numbers.ctypes.data, offsets.ctypes.data, len(keys), fusion, small.ctypes.data,
+                len(small), int(checked), ctypes.byref(self._handle),
+            )
+        )  # fmt: skip
+
+    def __del__(self) -> None:
+        if getattr(self, "_handle", None) and lib is not None:
+            lib.HipressBucketFree(self._handle)
+            self._engine.retire_keys(self._own_keys)
+
+    def set_low_rank(
+        self, p: int, q: int, factors: Sequence[Factors], matrices: Sequence[Gradient]
+    ) -> None:
+        """Makes matrices travel as factors: all P, and the fused gradients, by one key; all Q by
+        another.
+
+        :param factors: the states of the matrices
+        """
+        self._factors = list(factors)
+        addresses = np.array([ctypes.addressof(f.matrix) for f in factors], np.uint64)
+        offsets = np.array([gradient.offset for gradient in matrices], np.int64)
+        self._engine.check(
+            lib.HipressBucketSetLowRank(
+                self._handle, self._engine.member.handle, p, q, addresses.ctypes.data,
+                offsets.ctypes.data, len(factors),
+            )
+        )  # fmt: skip
+
+    def run(self, host: torch.Tensor, done: Callable[[str | None], None]) -> None:
+        """Starts a step; all that it needs must stay until it is over.
+
+        :param host: the flat tensor
+        :param done: called in any thread when the step is over, with the error's sentence
+        """
+
+        def on_done(error: str | None, nonfinite: bool) -> None:
+            if error is None and not nonfinite:
+                for factors in self._factors:
+                    factors.step += 1
+            done(error)
+
+        self._engine.run(self._handle, host.data_ptr(), on_done)

@@ -1,0 +1,1 @@
+"""How PyTorch's data-parallel wrappers hand their gradients over."""

@@ -1,0 +1,203 @@
+"""Compressed gradients in DistributedDataParallel, by its communication hook."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+
+import torch
+import torch.distributed as dist
+from torch.nn.parallel import DistributedDataParallel
+
+from hipress.secopa.plan import Decision
+from hipress.torch.executors.engine import Engine, HipressError
+from hipress.torch.gradient import Gradient
+from hipress.torch.private import (
+    backward_pass,
+    comm_hooks,
+    delays_reductions,
+    is_stepped_in_backward,
+    queue_callback,
+    reduces_in_python,
+)
+from hipress.torch.settings import MIN_SIZE, Settings
+from hipress.torch.start import start
+from hipress.torch.synchronizer import Synchronizer
+
+
+def compress(
+    model: DistributedDataParallel,
+    type: str,
+    *,
+    topology: str = "ps",
+    min_size: int = MIN_SIZE,
+    warmup_steps: int = 0,
+    devices_per_host: int = 1,
+    plan: str | os.PathLike[str] | Mapping[str, Decision] | None = None,
+    timeout: float | None = None,
+    encode_on: str = "host",
+    shared_momentum: float = 0.0,
+    **params: object,
+) -> Compression:
+    """Makes ``model`` synchronise compressed gradients, averaged over the ranks as before.
+
+    >>> model = DistributedDataParallel(network)
+    >>> hipress.torch.compress(model, "dgc", ratio=0.001, warmup_steps=500)
+
+    To be called on every rank, before the first backward pass.
+
+    :param type: a codec's name, see :func:`hipress.codecs`, or "powersgd" (with ``rank=``), see
+        :mod:`hipress.torch.state.low_rank`
+    :param topology: a name in :data:`hipress.casync.TOPOLOGIES`, such as "ps" (every rank serves a
+        part of each gradient: 2 steps) or "ring" (2(N-1) steps, one neighbour to send to)
+    :param min_size: gradients of fewer elements go uncompressed
+    :param warmup_steps: steps in which gradients go uncompressed; with dgc, in which its ratio
+        falls from 1/4 to ``ratio`` (with ``warmup=0`` dgc's, too, go uncompressed)
+    :param devices_per_host: for a topology that tells hosts apart ("hierarchical"): ranks on each
+        host, which have consecutive numbers
+    :param plan: a file that ``hipress plan`` wrote: which gradients to compress, and into how many
+        parts to cut them; what it does not name goes by min_size. "auto": the ranks measure now,
+        for some seconds, from which size on (min_size or more) compression pays on this network,
+        and try that with gradients of the model's sizes: it must not be slower than none
+    :param timeout: seconds to wait for another rank; default: the process group's timeout.
+        With ``encode_on="device"`` a step that hangs is ended by NCCL's own timeout instead
+    :param encode_on: for a model on a GPU: "host" encodes gradients on the CPU and sends them over
+        HiPress's own connections; "device" encodes them on the GPU and sends them over the model's
+        process group of NCCL
+    :param shared_momentum: gradients come as their running sum, so many times the sum before plus
+        the new mean, and it is that which is compressed; for an optimizer without momentum (SGD
+        with momentum=0), or for ``FrozenAdamW(..., compression=...)``, whose beta 1 it must be.
+        Accumulate gradients under ``no_sync()``, or they have momentum more than once
+    :param params: the codec's own parameters
+    :raises ValueError: on every rank, if any rank's model or setting is wrong or they differ
+    """
+    if not isinstance(model, DistributedDataParallel):
+        raise TypeError(
+            f"compress() takes a DistributedDataParallel model, not {_name(model)}: wrap the model "
+            "first, and torch.compile() it last (for FSDP2 there is hipress.torch.compress_fsdp)"
+        )
+    group = model.process_group
+    parameters = [
+        (name, p)
+        for name, p in model.module.named_parameters()
+        if p.requires_grad and name not in model.parameters_to_ignore
+    ]
+
+    def make_settings() -> Settings:
+        _check_model(model)
+        return Settings(
+            type, params, topology, min_size, warmup_steps, devices_per_host, plan, encode_on,
+            shared_momentum,
+        )
+
+    settings, engine = start(make_settings, group, parameters, timeout)
+    compression = Compression(settings, engine, group, parameters)
+    model.register_comm_hook(compression, hipress_hook)
+    return compression
+
+
+def _check_model(model: DistributedDataParallel) -> None:
+    for name, module in model.module.named_modules():
+        if getattr(module, "sparse", False) and hasattr(module, "num_embeddings"):
+            raise ValueError(
+                f"module {name!r} has sparse gradients, which cannot be compressed: make it with "
+                "sparse=False"
+            )
+    _check_modes(model)
+    own = [state for state, *_ in comm_hooks(model) if not isinstance(state, Detached)]
+    if own:
+        raise ValueError("this model has a communication hook already; DDP takes one")
+
+
+def _check_modes(model: DistributedDataParallel) -> None:
+    """Refuses modes of DDP in which communication hooks are DDP's own, or never called."""
+    if model.mixed_precision is not None:
+        raise ValueError(
+            "this model has DDP's mixed_precision, which has a communication hook of its own: "
+            "leave it out and compute under torch.autocast() instead"
+        )
+    early = [name for name, p in model.module.named_parameters() if is_stepped_in_backward(p)]
+    if early:
+        raise ValueError(
+            f"parameter {early[0]!r} has an optimizer in the backward pass, for which DDP has a "
+            "communication hook of its own: call an optimizer's step() after backward() instead"
+        )
+    if reduces_in_python(model):
+        raise ValueError(
+            "this model was made with torch._dynamo.config.optimize_ddp of 'python_reducer', which "
+            "averages gradients without DDP's buckets: set it to True before the model is wrapped"
+        )
+    if delays_reductions(model):
+        raise ValueError(
+            "DDP all-reduces delay_all_reduce_named_params by itself, uncompressed: leave it out"
+        )
+
+
+def _name(value: object) -> str:
+    return value.__class__.__name__
+
+
+class Detached:
+    """The mark in a copy of a model that the original's gradients are compressed. The copy's are
+    not, until compress() is called with it, as DDP does not copy a communication hook."""
+
+
+class Compression(Synchronizer):
+    """A model's compression, with its state: what :func:`compress` returns.
+
+    ``state_dict()`` and ``load_state_dict()`` keep residuals, momentum and step; see
+    :mod:`hipress.torch.state.checkpoint`.
+    """
+
+    def __init__(
+        self,
+        settings: Settings,
+        engine: Engine,
+        group: dist.ProcessGroup,
+        parameters: list[tuple[str, torch.nn.Parameter]],
+    ) -> None:
+        super().__init__(settings, engine, group, parameters)
+        self._waiting: list[torch.futures.Future] = []
+
+    def __reduce__(self) -> tuple:
+        # Models are copied (AveragedModel) and pickled; connections cannot be.
+        return Detached, ()
+
+    def _shape(self, parameter: torch.nn.Parameter) -> tuple[int, ...]:
+        # In DDP's buckets gradients have their parameters' strides: w.t() lies there as w does.
+        strides = zip(parameter.stride(), parameter.shape)
+        return tuple(size for _, size in sorted(strides, key=lambda of: -of[0]))
+
+    def hook(self, bucket: dist.GradBucket) -> torch.futures.Future:
+        """Starts to synchronise a bucket; called by DDP in the backward pass when its gradients
+        have been computed."""
+        flat = bucket.buffer()
+        if flat.is_sparse:
+            error = HipressError("sparse gradients cannot be compressed: use sparse=False")
+            raise self.engine.fail(error, f"bucket {bucket.index()}")
+        gradients = []
+        for parameter, gradient in zip(bucket.parameters(), bucket.gradients()):
+            offset = gradient.storage_offset() - flat.storage_offset()
+            gradients.append(Gradient(self.names[id(parameter)], offset, gradient.numel()))
+        if bucket.index() == 0:  # the first one of this backward pass
+            self._waiting = []  # of one that another error ended
+            if backward_pass() >= 0:  # not so where join() takes part for a rank without inputs
+                queue_callback(self._finish)
+        future = self.synchronize(flat, gradients, f"bucket {bucket.index()}")
+        self._waiting.append(future)
+        if bucket.is_last():
+            self.step += 1
+        return future
+
+    def _finish(self) -> None:
+        """Waits for all buckets, and raises what went wrong in words that DDP would swallow."""
+        waiting, self._waiting = self._waiting, []
+        for future in waiting:
+            future.wait()
+        self.poll()
+
+
+def hipress_hook(compression, bucket):
+    """Runs the hook; DDP calls this, and has its name in the logging data."""
+    # Without annotations: DDP compares them with classes, and ours are strings.
+    return compression.hook(bucket)

@@ -1,0 +1,344 @@
+"""Compressed gradients in FSDP2: in the reduce-scatter, and between hosts in HSDP's all-reduce."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import torch
+import torch.distributed as dist
+from torch.distributed.fsdp import FSDPModule
+from torch.distributed.tensor import DTensor, Shard
+
+from hipress.secopa.plan import Decision
+from hipress.torch.dtypes import FLAGS
+from hipress.torch.executors.collectives import ReduceScatter
+from hipress.torch.executors.engine import HipressError
+from hipress.torch.gradient import Gradient
+from hipress.torch.private import ReduceScatter as FsdpReduceScatter
+from hipress.torch.private import (
+    backward_pass,
+    hooks,
+    is_replicated,
+    managed,
+    num_groups,
+    queue_callback,
+    reduce_dtype,
+)
+from hipress.torch.settings import MIN_SIZE, Settings
+from hipress.torch.start import start
+from hipress.torch.synchronizer import Shards, Synchronizer
+
+
+class Unit:
+    """The parameters of one FSDP module, whose gradients are reduced together.
+
+    FSDP2 hands them over in one flat tensor: a row for each rank, with a chunk of each gradient,
+    the same rows of its dimension 0. It fills up the last chunks with zeros, which belong to no
+    gradient here, so no codec sees them.
+
+    :param shards: ranks among which the parameters are divided
+    """
+
+    def __init__(self, module: str, managed: Sequence, names: Mapping[int, str], shards: int):
+        self.what = f"module {module!r}" if module else "the root module"
+        self._managed = [(names[id(each.sharded_param)], each) for each in managed]
+        self.shards = shards
+
+    def gradients(self) -> tuple[Gradient, ...]:
+        """Those of a reduce-scatter, in its input."""
+        trained = [
+            (name, each.sharded_param.shape)
+            for name, each in self._managed
+            if each.sharded_param.requires_grad
+        ]
+        chunks = [chunk_of(shape, self.shards) for _, shape in trained]
+        return tuple(
+            Gradient(name, sum(chunks[:i]), shape.numel(), chunks[i], sum(chunks))
+            for i, (name, shape) in enumerate(trained)
+        )
+
+    def problem(self, size: int, gradients: Sequence[Gradient], rows: int) -> str:
+        """What is wrong with a flat tensor of ``rows`` rows that has not just these gradients."""
+        wanted = rows * sum(gradient.chunk for gradient in gradients)
+        names = ", ".join(g.name for g in gradients[:3])
+        return "" if size == wanted else (
+            f"FSDP reduces {size} elements, not the {wanted} of {names}...: some of these have no "
+            "gradient"
+        )
+
+
+def chunk_of(shape: torch.Size, shards: int) -> int:
+    """Elements of each rank's chunk of a parameter, filled up."""
+    return -(-shape[0] // shards) * shape[1:].numel()
+
+
+class ShardedCompression(Synchronizer):
+    """A model's compression, with its state: what :func:`compress_fsdp` returns.
+
+    ``state_dict()`` and ``load_state_dict()`` keep residuals, momentum and step; see
+    :mod:`hipress.torch.state.checkpoint`.
+    """
+
+    _backward = -1
+
+    def reduce(self, unit: Unit, flat: torch.Tensor, gradients: Sequence[Gradient]) -> None:
+        """Synchronises a module's gradients, and waits: FSDP needs the results at once."""
+        backward = backward_pass()  # an error may have ended the one before
+        if backward != self._backward:  # the first module of this backward pass
+            self._backward = backward
+            queue_callback(self._count)
+        self.synchronize(flat, gradients, unit.what).wait()
+
+    def gradients(self, unit: Unit, size: int, rows: int) -> tuple[Gradient, ...]:
+        """A module's, in a flat tensor of ``size`` elements in ``rows`` rows.
+
+        :raises HipressError: if the tensor has not just these
+        """
+        found = unit.gradients()
+        problem = unit.problem(size, found, rows)
+        if problem:
+            self.refuse(unit, problem)
+        return found
+
+    def refuse(self, unit: Unit, problem: str) -> None:
+        """Ends the step on all ranks.
+
+        :raises HipressError: which says so
+        """
+        raise self.engine.fail(HipressError(f"{unit.what}: {problem}"), unit.what)
+
+    def _count(self) -> None:
+        self.step += 1
+        self.poll()
+
+    def _shape(self, parameter: DTensor) -> tuple[int, ...]:
+        # A reduce-scatter is of whole gradients, an all-reduce of this rank's shards.
+        whole = isinstance(self.collective, ReduceScatter)
+        return tuple((parameter if whole else parameter.to_local()).shape)
+
+
+class _ReduceScatter(FsdpReduceScatter):
+    """FSDP2's reduce-scatter of one module's gradients."""
+
+    def __init__(self, unit: Unit, compression: ShardedCompression) -> None:
+        self._unit, self._compression = unit, compression
+
+    def allocate(self, size, *, dtype: torch.dtype, device: torch.device) -> torch.Tensor:
+        return torch.empty(*size, dtype=dtype, device=device)
+
+    def __call__(self, output_tensor, input_tensor, group, op, async_op=False):
+        kind = getattr(op, "op", op)
+        if kind not in (dist.ReduceOp.SUM, dist.ReduceOp.AVG):
+            self._compression.refuse(
+                self._unit,
+                f"gradients can be summed or averaged, not reduced by {kind}; "
+                "after set_gradient_divide_factor() call set_force_sum_reduction_for_comms(True)",
+            )
+        rows = self._unit.shards
+        gradients = self._compression.gradients(self._unit, input_tensor.numel(), rows)
+        self._compression.reduce(self._unit, input_tensor, gradients)
+        output_tensor.copy_(input_tensor.view(rows, -1)[self._compression.engine.rank])
+        if kind == dist.ReduceOp.SUM:
+            output_tensor.mul_(rows)
+        return None
+
+
+class _AllReduce:
+    """HSDP's all-reduce of one module's shards, which lie in one row."""
+
+    def __init__(self, unit: Unit, shard: int, compression: ShardedCompression) -> None:
+        self._unit, self._shard, self._compression = unit, shard, compression
+
+    def __call__(self, row: torch.Tensor) -> None:
+        gradients = self._compression.gradients(self._unit, row.numel(), 1)
+        counts = [min(g.chunk, g.count - self._shard * g.chunk) for g in gradients]
+        shards = [Gradient(g.name, g.offset, n) for g, n in zip(gradients, counts) if n > 0]
+        if shards:
+            self._compression.reduce(self._unit, row, shards)
+
+
+def compress_fsdp(
+    model: FSDPModule,
+    type: str,
+    *,
+    min_size: int = MIN_SIZE,
+    warmup_steps: int = 0,
+    plan: str | os.PathLike[str] | Mapping[str, Decision] | None = None,
+    replicate_group: dist.ProcessGroup | None = None,
+    replicate_topology: str = "ps",
+    timeout: float | None = None,
+    encode_on: str = "host",
+    shared_momentum: float = 0.0,
+    **params: object,
+) -> ShardedCompression:
+    """Makes a ``fully_shard``-ed model reduce-scatter compressed gradients.
+
+    >>> for layer in model.layers: fully_shard(layer)
+    >>> hipress.torch.compress_fsdp(fully_shard(model), "maxmin", bits=8)
+
+    Every rank's chunk of every parameter's gradient is encoded by itself. To be called on every
+    rank, before the first backward pass. A parameter that has no gradient, because the forward pass
+    did not use it, takes part with one of zeros.
+
+    :param min_size: parameters of fewer elements (with ``replicate_group``: whose shards have
+        fewer) go uncompressed; a module's neighbours travel together
+    :param warmup_steps: see :func:`hipress.torch.compress`
+    :param plan: see :func:`hipress.torch.compress`; "auto" measures all-reduces
+    :param replicate_group: for hybrid sharding over slow links: the model is sharded inside each
+        host, uncompressed, and this group's ranks, one per host with the same shard, average
+        compressed shards
+    :param replicate_topology: of that average, see :func:`hipress.torch.compress`
+    :param timeout: seconds to wait for another rank; default: the process group's
+    :param encode_on: see :func:`hipress.torch.compress`; messages of "device" go over the mesh's
+        process group, or ``replicate_group``
+    :param shared_momentum: see :func:`hipress.torch.compress`. Without ``replicate_group`` every
+        rank gets all ranks' results for it, compressed: twice as much is sent
+    :param params: the codec's own parameters
+    :raises ValueError: on every rank, if any rank's model or setting is wrong or they differ
+    :raises TypeError: if the model is not a fully_shard-ed one
+    """
+    if not isinstance(model, FSDPModule):
+        raise TypeError(
+            f"compress_fsdp() takes a model after fully_shard() and before torch.compile(), not "
+            f"{model.__class__.__name__} (for DistributedDataParallel there is "
+            "hipress.torch.compress)"
+        )
+    if not hasattr(model, "set_custom_reduce_scatter"):
+        raise TypeError(
+            f"compress_fsdp() needs FSDPModule.set_custom_reduce_scatter(), which PyTorch "
+            f"{torch.__version__} has not: take a newer one"
+        )
+    modules = {n: module for n, module in model.named_modules() if isinstance(module, FSDPModule)}
+    if any(is_replicated(module) for module in modules.values()):
+        raise TypeError(
+            "compress_fsdp() takes a model that fully_shard() divides among ranks; this one is "
+            "replicated, by replicate(): wrap it in DistributedDataParallel instead, for "
+            "hipress.torch.compress"
+        )
+    for module in modules.values():
+        module.reshard()  # a forward pass may have left whole parameters
+    names = {id(p): name for name, p in model.named_parameters()}
+    parameters = [
+        (name, p)
+        for name, p in model.named_parameters()
+        if p.requires_grad and isinstance(p, DTensor)
+    ]
+    if not parameters:
+        raise ValueError("compress_fsdp() takes a model with parameters to train")
+    mesh = parameters[0][1].device_mesh
+    group = replicate_group or mesh.get_group(0)
+
+    def make_settings() -> Settings:
+        _check_groups(modules)
+        _check_sharding(parameters, mesh, replicate_group)
+        settings = Settings(
+            type, params, replicate_topology, min_size, warmup_steps, plan=plan,
+            encode_on=encode_on, shared_momentum=shared_momentum,
+        )  # fmt: skip
+        settings.refuse_low_rank("FSDP2")
+        for name, module in modules.items():
+            _check_module(name, module, settings, names)
+        return settings
+
+    num_shards, shard = mesh.size(), mesh.get_local_rank(0)
+    same = {"shard": str(shard)} if replicate_group else {}
+    sizes = {n: p.to_local().numel() for n, p in parameters} if replicate_group else None
+    dtypes = {
+        names[id(each.sharded_param)]: reduce_dtype(module, each)
+        for module in modules.values()
+        if num_groups(module) < 2  # what has more is refused below
+        for each in managed(module)
+    }
+    settings, engine = start(
+        make_settings, group, parameters, timeout, sizes, dtypes, shards=str(num_shards), **same
+    )
+    collective = shards = None
+    if replicate_group is None:
+        collective = ReduceScatter(settings, group, engine.world_size, [n for n, _ in parameters])
+    else:
+        offsets = {name: shard * chunk_of(p.shape, num_shards) for name, p in parameters}
+        shards = Shards(num_shards, shard, offsets)
+    compression = ShardedCompression(
+        settings, engine, group, parameters, collective=collective, shards=shards
+    )
+    for name, module in modules.items():
+        unit = Unit(name, managed(module), names, num_shards)
+        if replicate_group is None:
+            module.set_custom_reduce_scatter(_ReduceScatter(unit, compression))
+        else:
+            module.set_all_reduce_hook(_AllReduce(unit, shard, compression))
+    if hasattr(model, "set_reduce_scatter_unused_params"):  # since PyTorch 2.13
+        model.set_reduce_scatter_unused_params(True)
+    return compression
+
+
+def _check_groups(modules: Mapping[str, FSDPModule]) -> None:
+    for name, module in modules.items():
+        if num_groups(module) > 1:
+            raise ValueError(
+                f"module {name!r} has {num_groups(module)} groups of parameters, which are sharded "
+                "over different meshes; compress_fsdp() takes modules with one: call fully_shard() "
+                "on its parts first"
+            )
+
+
+def _check_sharding(
+    parameters: Sequence[tuple[str, DTensor]], mesh: Any, replicate_group: dist.ProcessGroup | None
+) -> None:
+    for name, p in parameters:
+        if not p.numel():
+            raise ValueError(
+                f"parameter {name!r} has no elements, and FSDP2 cannot reduce a gradient without: "
+                "freeze it, or give it to fully_shard() among ignored_params"
+            )
+        if p.device_mesh.ndim != 1:
+            raise ValueError(
+                f"parameter {name!r} is on a mesh of {p.device_mesh.ndim} dimensions; "
+                'compress_fsdp() takes one: give fully_shard() mesh["shard"] and, to average '
+                'compressed between hosts, compress_fsdp() mesh["replicate"].get_group() as '
+                "replicate_group"
+            )
+        if p.placements[0].is_replicate():
+            raise ValueError(
+                f"parameter {name!r} is replicated over its mesh, not sharded: wrap the model in "
+                "DistributedDataParallel instead, for hipress.torch.compress"
+            )
+        if p.device_mesh != mesh:
+            raise ValueError(
+                f"parameters {parameters[0][0]!r} and {name!r} are sharded over different ranks; "
+                "compress_fsdp() takes a model that is sharded over the same ranks throughout"
+            )
+        if p.placements != (Shard(0),):
+            raise ValueError(
+                f"parameter {name!r} is sharded as {p.placements[0]}; compress_fsdp() takes "
+                "parameters that are sharded by dimension 0"
+            )
+    if replicate_group is not None:
+        sharing = set(dist.get_process_group_ranks(mesh.get_group(0)))
+        common = sorted(sharing & set(dist.get_process_group_ranks(replicate_group)))
+        if common != [dist.get_rank()]:
+            raise ValueError(
+                "replicate_group must have one rank of each host, those that have the same shard; "
+                f"ranks {common} are in it that have different shards of one model"
+            )
+
+
+def _check_module(
+    module_name: str, module: FSDPModule, settings: Settings, names: Mapping[int, str]
+) -> None:
+    if not managed(module):
+        return
+    if any(isinstance(hook, (_ReduceScatter, _AllReduce)) for hook in hooks(module)):
+        raise ValueError(f"module {module_name!r} has compressed gradients already")
+    if hooks(module)[1] is not None:
+        raise ValueError(f"module {module_name!r} has an all-reduce hook already")
+    for each in managed(module):
+        parameter, name = each.sharded_param, names[id(each.sharded_param)]
+        dtype = reduce_dtype(module, each)
+        if dtype not in FLAGS and settings.compresses(name, parameter.numel()):
+            raise ValueError(
+                f"the gradient of {name!r} is reduced as {str(dtype).removeprefix('torch.')}; what "
+                "can be compressed is float32, float16 and bfloat16"
+            )

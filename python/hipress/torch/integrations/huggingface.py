@@ -1,0 +1,113 @@
+"""Compressed gradients in Hugging Face's Trainer (package transformers).
+
+With Accelerate alone nothing is needed: ``accelerator.prepare(model)`` returns a
+DistributedDataParallel model, which :func:`hipress.torch.compress` takes.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import shutil
+from typing import TYPE_CHECKING
+
+import torch
+import torch.distributed as dist
+from torch.distributed import checkpoint
+from torch.nn.parallel import DistributedDataParallel
+from transformers import TrainerCallback
+
+from hipress import files
+from hipress.torch.integrations.ddp import Compression, compress
+from hipress.torch.state.checkpoint import is_complete, load_checkpoint
+
+if TYPE_CHECKING:
+    from transformers import Trainer, TrainerControl, TrainerState, TrainingArguments
+
+FOLDER = "hipress"
+"""The folder in each of the Trainer's checkpoints that has the residuals of all ranks."""
+_log = logging.getLogger("hipress")
+
+
+def compress_trainer(trainer: Trainer, type: str, **settings: object) -> CompressionCallback:
+    """Makes a Trainer synchronise compressed gradients; to be called before ``trainer.train()``.
+
+    >>> trainer = Trainer(model=model, args=args, train_dataset=dataset)
+    >>> compress_trainer(trainer, "maxmin", bits=4)
+
+    Each checkpoint of the Trainer gets the residuals of all ranks, and ``train()`` with
+    ``resume_from_checkpoint`` goes on from them, also with another number of ranks.
+
+    :param type: a codec's name, see :func:`hipress.codecs`
+    :param settings: all others of :func:`hipress.torch.compress`, which raises what is wrong with
+        them when training begins
+    """
+    callback = CompressionCallback(trainer, type, settings)
+    trainer.add_callback(callback)
+    return callback
+
+
+class CompressionCallback(TrainerCallback):
+    """What :func:`compress_trainer` adds to a Trainer.
+
+    ``compression`` is the :class:`hipress.torch.Compression`, from the beginning of the training
+    on; None where there is one process only, and so nothing to compress.
+    """
+
+    def __init__(self, trainer: Trainer, type: str, settings: dict) -> None:
+        self._trainer, self._type, self._settings = trainer, type, settings
+        self._compressed: DistributedDataParallel | None = None
+        self.compression: Compression | None = None
+
+    def on_train_begin(
+        self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **others
+    ) -> None:
+        model = self._trainer.model_wrapped
+        if args.world_size == 1 or model is self._compressed:  # train() may be called repeatedly
+            return
+        if not isinstance(model, DistributedDataParallel):
+            raise TypeError(
+                "compress_trainer() works where the Trainer wraps its model in "
+                f"DistributedDataParallel; here it is {model.__class__.__name__} (for FSDP2 there "
+                "is hipress.torch.compress_fsdp)"
+            )
+        self.compression = compress(model, self._type, **self._settings)
+        self._compressed = model
+        if state.global_step > 0:
+            self._resume(model, self._folder(args, state), args.process_index == 0)
+
+    def _resume(self, model: DistributedDataParallel, folder: str, speaks: bool) -> None:
+        """Loads the residuals, if every rank can: a rank that did so alone would count other steps.
+
+        :param speaks: whether this rank says so if they are lost
+        """
+        device = next(model.parameters()).device
+        everywhere = torch.tensor(int(is_complete(folder)), device=device)
+        dist.all_reduce(everywhere, dist.ReduceOp.MIN, model.process_group)
+        if everywhere:
+            load_checkpoint(self.compression, folder)
+        elif speaks:
+            _log.warning(
+                "%s is missing or was not saved to its end: training resumes without what "
+                "compression had left for later steps", folder
+            )  # fmt: skip
+
+    def on_save(
+        self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **others
+    ) -> None:
+        if self.compression is None:
+            return
+        folder = self._folder(args, state)
+        partial = f"{folder}.partial"
+        first = args.process_index == 0
+        if first:  # before anybody writes: they wait for the first rank's plan
+            shutil.rmtree(partial, ignore_errors=True)
+        checkpoint.save({"hipress": self.compression}, checkpoint_id=partial)
+        if first:
+            # Of a checkpoint that is saved again the old ones go when the new ones are whole.
+            shutil.rmtree(folder, ignore_errors=True)
+            files.replace(partial, folder)
+
+    @staticmethod
+    def _folder(args: TrainingArguments, state: TrainerState) -> str:
+        return os.path.join(args.output_dir, f"checkpoint-{state.global_step}", FOLDER)

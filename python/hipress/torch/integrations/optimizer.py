@@ -1,0 +1,280 @@
+"""An optimizer wrapper in Horovod's shape, for scripts written that way."""
+
+from __future__ import annotations
+
+import itertools
+import os
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import torch
+import torch.distributed as dist
+from torch.distributed.tensor import DTensor
+
+from hipress.secopa.plan import Decision
+from hipress.torch.gradient import Gradient
+from hipress.torch.optim.adam import FrozenAdamW
+from hipress.torch.private import is_stepped_in_backward, last_gradient_hook, queue_callback
+from hipress.torch.settings import MIN_SIZE, Settings
+from hipress.torch.start import start
+from hipress.torch.synchronizer import Synchronizer
+
+BUCKET_BYTES = 25 << 20
+"""Of gradients that travel together, at most, unless one alone has more."""
+
+
+class DistributedOptimizer:
+    """Averages gradients over the ranks, compressed, before ``optimizer`` uses them.
+
+    >>> optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    >>> optimizer = hipress.torch.DistributedOptimizer(
+    ...     optimizer, named_parameters=model.named_parameters(), compression="onebit")
+    >>> hipress.torch.broadcast_parameters(model.state_dict(), root_rank=0)
+
+    Gradients travel in buckets of 25 MB, as in DDP, each as soon as the backward pass has all of
+    it; ``step()`` waits for them. Every other attribute is the wrapped optimizer's, and to
+    isinstance() it is one of the same class.
+
+    :param named_parameters: as of ``model.named_parameters()``; all that the optimizer has
+    :param compression: a codec's name, or a mapping with its name as "type" and its parameters
+    :param warmup_steps: see :func:`hipress.torch.compress`; a :class:`FrozenAdamW` with as many as
+        freeze_step leaves the first moment to the codec, if that has a momentum
+    :param backward_passes_per_step: gradients of so many backward passes are added up first
+    :param op: "average" or "sum"
+    :param group: process group; default: all ranks
+    :param timeout: seconds to wait for another rank; default: the group's. With
+        ``encode_on="device"`` a step that hangs is ended by NCCL's own timeout instead
+    :param topology, min_size, plan, encode_on, shared_momentum: see :func:`hipress.torch.compress`
+    :raises ValueError: on every rank, if any rank's setting is wrong or they differ
+    """
+
+    def __init__(
+        self,
+        optimizer: torch.optim.Optimizer,
+        named_parameters: Iterable[tuple[str, torch.nn.Parameter]],
+        compression: str | Mapping[str, Any] = "none",
+        *,
+        backward_passes_per_step: int = 1,
+        op: str = "average",
+        group: dist.ProcessGroup | None = None,
+        topology: str = "ps",
+        min_size: int = MIN_SIZE,
+        warmup_steps: int = 0,
+        plan: str | os.PathLike[str] | Mapping[str, Decision] | None = None,
+        timeout: float | None = None,
+        encode_on: str = "host",
+        shared_momentum: float = 0.0,
+    ) -> None:
+        group = group or dist.group.WORLD
+        named = [(name, p) for name, p in named_parameters if p.requires_grad]
+
+        def make_settings() -> Settings:
+            _check(optimizer, named, backward_passes_per_step, op)
+            wanted = {"type": compression} if isinstance(compression, str) else dict(compression)
+            type = wanted.pop("type", "none")
+            settings = Settings(
+                type, wanted, topology, min_size, warmup_steps, plan=plan, encode_on=encode_on,
+                shared_momentum=shared_momentum,
+            )  # fmt: skip
+            if settings.any_momentum and isinstance(optimizer, FrozenAdamW):
+                optimizer.check(settings)
+            return settings
+
+        settings, engine = start(make_settings, group, named, timeout, op=op)
+        self._optimizer, self._passes = optimizer, backward_passes_per_step
+        self.compression = Synchronizer(settings, engine, group, named, average=op == "average")
+        if settings.any_momentum and isinstance(optimizer, FrozenAdamW):
+            optimizer.attach(self.compression)
+        # The last layer's gradients come first. All ranks send in this order, whatever their own.
+        self._buckets = _buckets(list(reversed(named)))
+        self._left = {name: backward_passes_per_step for name, _ in named}
+        self._next = 0
+        self._waiting: list[tuple[_Bucket, torch.futures.Future]] = []
+        self._pending: str | None = None
+        for name, parameter in named:
+            self._register(name, parameter)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._optimizer, name)
+
+    @property
+    def __class__(self) -> type:
+        # Learning rate schedulers and others take what is an Optimizer to isinstance(), only.
+        return type(self._optimizer)
+
+    def __reduce_ex__(self, protocol: int) -> Any:
+        raise TypeError(
+            "a DistributedOptimizer belongs to a process group and cannot be copied or saved "
+            "whole: use its state_dict(), and that of its .compression"
+        )
+
+    def _register(self, name: str, parameter: torch.nn.Parameter) -> None:
+        def hook(parameter: torch.Tensor) -> None:
+            self._settle()
+            if parameter.grad is None:
+                raise RuntimeError(
+                    f"a hook on {name!r} has taken its gradient before it was averaged: use it "
+                    "after step() or synchronize() instead"
+                )
+            if last_gradient_hook(parameter) == handle.id:
+                self._ready(name)
+                return
+            self._pending = name  # until the user's own hooks after this one have seen it, too
+            queue_callback(self._settle)
+
+        handle = parameter.register_post_accumulate_grad_hook(hook)
+
+    def _settle(self) -> None:
+        """Takes note of the gradient whose hooks had not all been called."""
+        name, self._pending = self._pending, None
+        if name is not None:
+            self._ready(name)
+
+    def _ready(self, name: str) -> None:
+        """One more backward pass has added to this gradient: starts the buckets that are whole."""
+        self._left[name] -= 1
+        while self._next < len(self._buckets):
+            if any(self._left[name] for name, _ in self._buckets[self._next].named):
+                break
+            self._start()
+
+    def _start(self) -> None:
+        bucket = self._buckets[self._next]
+        what = f"bucket {self._next}"
+        self._next += 1
+        future = self.compression.synchronize(bucket.pack(), bucket.gradients, what)
+        self._waiting.append((bucket, future))
+
+    def synchronize(self) -> None:
+        """Waits until all gradients are averaged, e.g. to clip them before ``step()``.
+
+        :raises HipressError: if a rank has died or is silent
+        """
+        while self._next < len(self._buckets):
+            self._start()
+        waiting, self._waiting = self._waiting, []
+        if not waiting:
+            return
+        for bucket, future in waiting:
+            future.wait()
+            bucket.unpack()
+        self.compression.poll()
+        self.compression.step += 1
+        self._synchronized = True
+
+    _synchronized = False
+
+    def step(self, closure: Any = None) -> Any:
+        """Waits for the averages, unless ``synchronize()`` did, and makes the optimizer's step."""
+        if not self._synchronized:
+            self.synchronize()
+        self._synchronized, self._next = False, 0
+        self._left = dict.fromkeys(self._left, self._passes)
+        return self._optimizer.step(closure)
+
+    def zero_grad(self, set_to_none: bool = True) -> None:
+        """The optimizer's; refused while gradients are on their way."""
+        if self._waiting:
+            raise RuntimeError(
+                "zero_grad() between backward() and step() would lose gradients that are on their "
+                "way: call step() or synchronize() first"
+            )
+        self._optimizer.zero_grad(set_to_none)
+
+
+class _Bucket:
+    """Gradients of one dtype that travel together."""
+
+    def __init__(self, named: list[tuple[str, torch.nn.Parameter]]) -> None:
+        self.named = named
+        ends = itertools.accumulate(parameter.numel() for _, parameter in named)
+        self.gradients = [
+            Gradient(name, end - parameter.numel(), parameter.numel())
+            for end, (name, parameter) in zip(ends, named)
+        ]
+        self._flat: torch.Tensor | None = None
+
+    def pack(self) -> torch.Tensor:
+        """Packs the gradients into one flat tensor; a contiguous one that is alone stays as it is.
+        """
+        for _, parameter in self.named:
+            if parameter.grad is None:  # unused in this rank's forward pass
+                parameter.grad = torch.zeros_like(parameter)
+        gradients = [parameter.grad.detach().reshape(-1) for _, parameter in self.named]
+        if len(gradients) == 1:
+            self._flat = gradients[0]
+        elif self._flat is None:
+            self._flat = torch.cat(gradients)
+        else:
+            torch.cat(gradients, out=self._flat)
+        return self._flat
+
+    def unpack(self) -> None:
+        """Copies the flat tensor's values to the gradients."""
+        sizes = [gradient.count for gradient in self.gradients]
+        for values, (_, parameter) in zip(self._flat.split(sizes), self.named):
+            if values.data_ptr() != parameter.grad.data_ptr():
+                parameter.grad.copy_(values.view_as(parameter.grad))
+
+
+def _buckets(named: list[tuple[str, torch.nn.Parameter]]) -> list[_Bucket]:
+    found, bucket, size = [], [], 0
+    for name, parameter in named:
+        more = parameter.numel() * parameter.element_size()
+        if bucket and (size + more > BUCKET_BYTES or parameter.dtype != bucket[0][1].dtype):
+            found.append(_Bucket(bucket))
+            bucket, size = [], 0
+        bucket.append((name, parameter))
+        size += more
+    return found + ([_Bucket(bucket)] if bucket else [])
+
+
+def _check(optimizer: torch.optim.Optimizer, named: list, passes: int, op: str) -> None:
+    if op not in ("average", "sum"):
+        raise ValueError(f"op must be 'average' or 'sum', not {op!r}")
+    if not isinstance(passes, int) or passes < 1:
+        raise ValueError(f"backward_passes_per_step must be 1 or more, not {passes!r}")
+    sharded = [name for name, p in named if isinstance(p, DTensor)]
+    if sharded:
+        raise ValueError(
+            f"parameter {sharded[0]!r} is sharded, and FSDP2 reduces its gradient: use "
+            "hipress.torch.compress_fsdp"
+        )
+    early = [name for name, p in named if is_stepped_in_backward(p)]
+    if early:
+        raise ValueError(
+            f"parameter {early[0]!r} has an optimizer in the backward pass, which would use its "
+            "gradient before it is averaged: use step() of this one instead"
+        )
+    known = {id(p) for _, p in named}
+    lacking = [p for g in optimizer.param_groups for p in g["params"] if p.requires_grad]
+    lacking = [p for p in lacking if id(p) not in known]
+    if lacking:
+        raise ValueError(
+            f"named_parameters lacks {len(lacking)} of the optimizer's parameters, the first of "
+            f"shape {tuple(lacking[0].shape)}"
+        )
+
+
+def broadcast_parameters(
+    parameters: Mapping[str, Any] | Iterable[tuple[str, torch.Tensor]],
+    root_rank: int = 0,
+    group: dist.ProcessGroup | None = None,
+) -> None:
+    """Copies tensors in place from a rank to all others: ``model.state_dict()``, for example."""
+    items = parameters.items() if isinstance(parameters, Mapping) else parameters
+    for _, value in items:
+        if isinstance(value, torch.Tensor):
+            dist.broadcast(value.detach(), root_rank, group=group)
+
+
+def broadcast_optimizer_state(
+    optimizer: torch.optim.Optimizer | DistributedOptimizer,
+    root_rank: int = 0,
+    group: dist.ProcessGroup | None = None,
+) -> None:
+    """Makes every rank's optimizer state that of ``root_rank``, learning rates included."""
+    state = [optimizer.state_dict()]
+    dist.broadcast_object_list(state, root_rank, group=group)
+    if dist.get_rank() != root_rank:
+        optimizer.load_state_dict(state[0])

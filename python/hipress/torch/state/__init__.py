@@ -1,0 +1,1 @@
+"""What is remembered from step to step, and its checkpoints."""

@@ -1,0 +1,237 @@
+"""Error feedback: the codec of every task that encodes, and the residual that it keeps."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import zlib
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import torch
+
+from hipress.casync import graph as casync
+from hipress.casync.graph import Graph, Partition, Task
+from hipress.compression import Compressor
+from hipress.torch.state.checkpoint import OWN, GlobalState, TaskState, num_own_encoders
+from hipress.torch.state.low_rank import Factors
+
+PLAIN = "plain"
+_log = logging.getLogger("hipress")
+
+
+class Codecs:
+    """The codecs of one compression setting, by what they encode.
+
+    A worker's own gradient goes by the codec that the user chose, a sum of several by that codec's
+    form for sums (2bit's threshold grows with the number of summands; dgc's has no momentum, for
+    the gradients had it already). With ``average``, the encode whose payload all ranks decode
+    encodes the mean, in scale a sum of one; so no rank makes a pass over memory to divide.
+    """
+
+    def __init__(self, type: str, params: Mapping[str, object], average: bool = True) -> None:
+        self._type, self._params, self.average = type, dict(params), average
+        self._own = Compressor(type, **self._params)  # checks type and parameters
+        self._shared: dict[object, Compressor] = {}
+        self._lock = threading.Lock()
+
+    def kind(self, task: Task, final: bool) -> object:
+        """The kind of an ENCODE task: PLAIN, OWN, or the number of summands in a sum's scale.
+
+        :param final: whether its payload is the result, see :func:`hipress.casync.origins.results`
+        """
+        if task.terms == casync.PLAIN:
+            return PLAIN
+        if task.of_gradient:
+            return OWN
+        return 1 if final and self.average else task.terms
+
+    def identity(self, kind: object) -> bool:
+        """Whether payloads of this kind are elements as they are."""
+        return kind == PLAIN or self._type == "none"
+
+    def make(self, kind: object) -> Compressor:
+        """Makes a compressor with a residual of its own."""
+        if kind == PLAIN:
+            return Compressor("none")
+        if kind == OWN:
+            return Compressor(self._type, **self._params)
+        return self._own.for_sum_of(kind)
+
+    def decoder(self, kind: object) -> Compressor:
+        """A compressor for decoding only, which any number of threads may share."""
+        with self._lock:
+            if kind not in self._shared:
+                self._shared[kind] = self.make(kind)
+            return self._shared[kind]
+
+
+def random_stream(name: str, index: int, rank: int) -> int:
+    """The number that tells apart the random numbers of tasks that share a seed."""
+    return zlib.crc32(f"{name}/{index}/{rank}".encode())
+
+
+class DeviceState:
+    """The state of one task on a GPU, with the state_dict() of a Compressor.
+
+    :param codecs, kind: of its codec
+    :param count: elements that it encodes
+    """
+
+    def __init__(self, codecs: Codecs, kind: object, count: int, device: torch.device) -> None:
+        self._make = lambda: codecs.make(kind)
+        self.codec = self._make()
+        self.state_names = self.codec.state_names
+        self.states = {
+            name: torch.zeros(count, dtype=torch.float32, device=device)
+            for name in self.state_names
+        }
+        self.step = self.stream = 0
+        self.carried: torch.Tensor | None = None
+        """The residual that a codec without one has taken over of another codec's, until it is
+        encoded."""
+        self._device = device
+
+    def state_dict(self) -> dict[str, Any]:
+        """The state in host memory; waits for the device."""
+        states = {name: values.cpu().numpy() for name, values in self.states.items()}
+        if self.carried is not None and bool(self.carried.any()):
+            states["residual"] = self.carried.cpu().numpy()
+        about = {"type": self.codec.type, "config": self.codec.config}
+        return {**about, "step": self.step, "stream": self.stream, "states": states}
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Loads what :meth:`state_dict` of this class or of a Compressor has returned.
+
+        :raises ValueError: if it is not such a state
+        """
+        host = self._make()
+        host.load_state_dict(dict(state))
+        found = host.state_dict()
+        for name, values in self.states.items():
+            if name in found["states"]:
+                values.copy_(torch.from_numpy(found["states"][name]))
+            else:
+                values.zero_()
+        carried = None if "residual" in self.states else found["states"].get("residual")
+        self.carried = None if carried is None else torch.from_numpy(carried).to(self._device)
+        self.step, self.stream = found["step"], found["stream"]
+
+
+class ErrorFeedback:
+    """The state of every task of one rank that encodes, by gradient name and task.
+
+    States stay when DDP puts gradients into other buckets, because they know nothing of buckets.
+    Those of gradients that are encoded on a GPU are :class:`DeviceState`, once ``device`` is set.
+
+    :param world_size: ranks that synchronise these gradients together
+    :param shard_offsets: of gradients that are a part of a parameter's, its first element by name
+    """
+
+    def __init__(
+        self, codecs: Codecs, rank: int, world_size: int,
+        shard_offsets: Mapping[str, int] | None = None,
+    ) -> None:  # fmt: skip
+        self.codecs, self._shard_offsets = codecs, shard_offsets or {}
+        self._rank, self._world_size = rank, world_size
+        self.device: torch.device | None = None
+        self.states: dict[tuple[str, int], Compressor | DeviceState | Factors] = {}
+        self.partitions: dict[tuple[str, int], Partition] = {}
+        self.kinds: dict[tuple[str, int], object] = {}
+        self.loaded: dict[tuple[str, int], TaskState] = {}
+        """States that were loaded for tasks which have none yet."""
+        self.to_reshard: dict[str, GlobalState] = {}
+        """States that were loaded for gradients which are yet to be compressed."""
+        self._warned: set[str] = set()
+
+    def state_of(
+        self, name: str, graph: Graph, index: int, task: Task, kind: object
+    ) -> Compressor | DeviceState:
+        """The state of task ``index`` of this rank in ``name``'s graph, made when it is new."""
+        key = (name, index)
+        if key not in self.states:
+            partition = graph.partitions[task.partition]
+            offset = partition.offset + self._shard_offsets.get(name, 0)
+            partition = replace(partition, offset=offset)
+            state = self._make(kind, partition.count)
+            state.stream = random_stream(name, index, self._rank)
+            encoders = num_own_encoders(graph, task.partition) if kind == OWN else 0
+            self._add(key, state, partition, kind, encoders)
+        return self.states[key]
+
+    def factors(self, name: str, shape: Sequence[int], rank: int) -> Factors:
+        """The state of a whole gradient that goes by factors of this rank."""
+        key = (name, 0)
+        if key not in self.states:
+            made = Factors(shape, rank)
+            self._add(key, made, Partition(0, made.rows * made.cols), OWN, self._world_size)
+        return self.states[key]
+
+    def _add(
+        self, key: tuple[str, int], state: Any, partition: Partition, kind: object, encoders: int
+    ) -> None:
+        """Adds a new state, and gives it what was loaded for it.
+
+        :param encoders: ranks that encode their own gradient's partition by itself, if this one
+            does
+        """
+        name, _ = key
+        if key in self.loaded:
+            _load(state, self.loaded.pop(key))
+        elif name in self.to_reshard and kind == OWN:
+            scale = (self._world_size if self.codecs.average else 1) / encoders
+            self.to_reshard[name].shard_to(state, partition, scale)
+        elif name in self.to_reshard:
+            self.to_reshard[name].copy_step_to(state)
+        self.states[key], self.partitions[key], self.kinds[key] = state, partition, kind
+
+    def _make(self, kind: object, count: int) -> Compressor | DeviceState:
+        if self.device is not None:
+            return DeviceState(self.codecs, kind, count, self.device)
+        compressor = self.codecs.make(kind)
+        compressor._size = count  # the engine encodes without Compressor.encode
+        return compressor
+
+    def load(
+        self, states: Mapping[tuple[str, int], TaskState], to_reshard: dict[str, GlobalState]
+    ) -> None:
+        """Sets the states of tasks, also of those that have none yet.
+
+        :param to_reshard: what was to be resharded in the saved job, and had not been
+        """
+        for key in set(states) & set(self.states):
+            _load(self.states[key], states[key])
+        self.loaded = {key: state for key, state in states.items() if key not in self.states}
+        self.to_reshard = to_reshard
+
+    def reshard(self, states: dict[str, GlobalState]) -> None:
+        """Takes the states of another job, of which each task gets its part when it is set up.
+
+        :raises ValueError: after the first step, when tasks have residuals of their own
+        """
+        if self.states:
+            raise ValueError("the state of another job must be loaded before the first step")
+        self.loaded, self.to_reshard = {}, states
+
+    def finish_reshard(self, names: Iterable[str]) -> None:
+        """Forgets what was to be resharded to these gradients, whose tasks all ranks have set up.
+        """
+        for name in names:
+            self.to_reshard.pop(name, None)
+
+    def warn_unused(self, names: Iterable[str]) -> None:
+        """Logs which of these gradients, that are not compressed, a residual was loaded for."""
+        loaded = {name for name, _ in self.loaded} | set(self.to_reshard)
+        unused = sorted(loaded.intersection(names) - self._warned)
+        self._warned.update(unused)
+        if unused:
+            _log.warning(
+                "the residual of %s waits in the state, unused: by this plan or min_size it goes "
+                "uncompressed", unused,
+            )  # fmt: skip
+
+
+def _load(state: Compressor | DeviceState | Factors, saved: TaskState) -> None:
+    kept = {"step": saved.fields["step"], "stream": saved.fields["stream"], "states": saved.states}
+    state.load_state_dict({**state.state_dict(), **kept})
