@@ -200,7 +200,7 @@ def test_what_a_topology_says_of_itself_is_what_its_graphs_do(name, devices):
         for task in tasks
         if node.role == Role.WORKER and GRADIENT in task.inputs
     ]
-    alone = all(task.op == Op.ENCODE and task.terms != PLAIN for task in takers)
+    alone = all(task.op == Op.ENCODE and task.num_summands != PLAIN for task in takers)
     assert topology.encodes_each_of(devices) == alone
     other = topologies.build(name, 64 * 12, 4, 2, partitions=12, devices_per_host=3)
     assert topology.needs_devices_per_host == (other.tasks != graph.tasks)
