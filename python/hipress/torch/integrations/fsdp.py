@@ -13,6 +13,7 @@ from torch.distributed.tensor import DTensor, Shard
 
 from hipress.casync import colocated
 from hipress.casync.graph import GRADIENT, Graph, Op, Partition, cut, worker
+from hipress.config import CompressionConfig
 from hipress.secopa.plan import Decision
 from hipress.torch.dtypes import FLAGS
 from hipress.torch.executors.engine import HipressError
@@ -245,7 +246,7 @@ class _AllReduce:
 
 def compress_fsdp(
     model: FSDPModule,
-    type: str,
+    type: str | CompressionConfig,
     *,
     min_size: int = MIN_SIZE,
     warmup_steps: int = 0,
@@ -317,9 +318,10 @@ def compress_fsdp(
     def make_settings() -> Settings:
         _check_groups(modules)
         _check_sharding(parameters, mesh, replicate_group)
-        settings = Settings(
-            type, params, replicate_topology, min_size, warmup_steps, plan=plan,
-            encode_on=encode_on, shared_momentum=shared_momentum,
+        settings = Settings.of(
+            type, params=params, topology=replicate_topology, min_size=min_size,
+            warmup_steps=warmup_steps, plan=plan, encode_on=encode_on,
+            shared_momentum=shared_momentum,
         )  # fmt: skip
         settings.refuse_low_rank("FSDP2")
         for name, module in modules.items():
