@@ -53,6 +53,15 @@ def machine() -> dict[str, Any]:
     }
 
 
+FLAT_LIST = re.compile(r'\[\n((?:"(?:\\.|[^"\\])*"|[^"\[\]{}])*)\]')
+
+
+def text_of(result: Mapping[str, Any]) -> str:
+    """As JSON, in which a list of numbers or texts is one line."""
+    text = json.dumps(result, indent=1, ensure_ascii=False, default=str)
+    return FLAT_LIST.sub(lambda found: "[" + re.sub(r"\n\s*", " ", found[1]).strip() + "]", text) + "\n"
+
+
 class Record(dict):
     """What a run found: its machine and options, whatever it adds, and its tables.
 
@@ -80,7 +89,7 @@ class Record(dict):
         """Writes it to a file and says where."""
         WRITTEN.mkdir(parents=True, exist_ok=True)
         path = WRITTEN / f"{self['name']}.json"
-        path.write_text(json.dumps(self, indent=1, default=str) + "\n")
+        path.write_text(text_of(self), encoding="utf-8")
         console.print(f"saved {path.relative_to(ROOT)}", highlight=False)
         return path
 
