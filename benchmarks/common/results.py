@@ -59,7 +59,11 @@ FLAT_LIST = re.compile(r'\[\n((?:"(?:\\.|[^"\\])*"|[^"\[\]{}])*)\]')
 def text_of(result: Mapping[str, Any]) -> str:
     """As JSON, in which a list of numbers or texts is one line."""
     text = json.dumps(result, indent=1, ensure_ascii=False, default=str)
-    return FLAT_LIST.sub(lambda found: "[" + re.sub(r"\n\s*", " ", found[1]).strip() + "]", text) + "\n"
+
+    def flat(found: re.Match[str]) -> str:
+        return "[" + re.sub(r"\n\s*", " ", found[1]).strip() + "]"
+
+    return FLAT_LIST.sub(flat, text) + "\n"
 
 
 class Record(dict):
