@@ -130,8 +130,7 @@ fuzz-parsers: native-tests $(STAMPS)/clang  ## all other parsers of foreign byte
 	done
 
 bench: build  ## benchmarks against stock MXNet and torch in the same run
-	@$(SETUP) native codec_bench transport_bench
-	@$(PY) benchmarks/run.py $(BENCH_ARGS)
+	@$(PY) -m benchmarks all $(BENCH_ARGS)
 
 clean:  ## remove what was built
 	@rm -rf build output

@@ -17,7 +17,6 @@ itself. What is divided with the rest is the latency of the links, some 50 us, a
 
 from __future__ import annotations
 
-import argparse
 import itertools
 import os
 import re
@@ -78,7 +77,7 @@ def require() -> None:
     """Ends the program with a sentence if namespaces cannot be made here."""
     reason = available()
     if reason:
-        sys.exit(f"this benchmark needs a shaped network: {reason}")
+        sys.exit(f"a shaped network is needed, but {reason}")
 
 
 def _run(*command: str, check: bool = True) -> str:
@@ -276,19 +275,3 @@ def bits_per_second(rate: str) -> float:
     if not match:
         raise ValueError(f"rate is {rate!r}; allowed are a number and bit, kbit, mbit or gbit")
     return float(match.group(1)) * {"": 1.0, "k": 1e3, "m": 1e6, "g": 1e9}[match.group(2)]
-
-
-def _dilation(text: str) -> float:
-    value = float(text)
-    if not 1 <= value < float("inf"):
-        raise argparse.ArgumentTypeError(f"{text} is not a number from 1 on")
-    return value
-
-
-def add_dilation(parser: argparse.ArgumentParser) -> None:
-    """The option of benchmarks that pass it on as ShapedNetwork's `dilation`."""
-    parser.add_argument(
-        "--dilation", type=_dilation, default=1.0, metavar="D",
-        help="links D times slower, and times divided by D: as if each node had D times as much "
-        "of this machine's processors; as many as there are nodes gives each a machine of its own",
-    )  # fmt: skip

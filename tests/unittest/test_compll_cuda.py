@@ -382,19 +382,18 @@ def test_the_emulation_names_a_wait_without_end(tmp_path, barrier, message):
     assert result.returncode != 0 and message in result.stderr
 
 
-def test_the_benchmark_runs(monkeypatch):
+def test_the_benchmark_runs():
     """On the emulation, whose times say nothing: what it needs a GPU for is the numbers alone."""
-    monkeypatch.syspath_prepend(ROOT / "benchmarks/cuda")
-    import run
+    from benchmarks.cuda import speed
 
-    class Emulated(run.Bench):
+    class Emulated(speed.Bench):
         def algorithm(self, name):
             return coder(name).algorithm
 
     bench = Emulated(Library(library("onebit")), 10_000, 1)
     row = bench.codec("onebit", bench.copy_bandwidth())
     assert row["encode launches"] == 2 and row["decode launches"] == 1
-    assert run.traffic(program("onebit").encode, {}) == 8 + 0.125 + 12
+    assert speed.traffic(program("onebit").encode, {}) == 8 + 0.125 + 12
     assert bench.batch("onebit", 3)["batch launches"] == 1
     bench.free(0)
 
