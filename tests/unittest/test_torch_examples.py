@@ -47,6 +47,7 @@ SHARED += ["--warmup-steps", "1", "--shared-momentum", "0.9"]
         ("text", ["--model", "gpt", "--optimizer", "frozen", *FROZEN, *TEXT], 2),
         ("text", ["--model", "lstm", *TEXT], 2),
         ("text", ["--model", "gpt", "--optimizer", "frozen", *SHARED], 2),
+        ("text", ["--model", "gpt", "--sync-every", "2", "--fragments", "2", *TEXT], 2),
     ],
 )
 def test_examples(name, arguments, losses):
