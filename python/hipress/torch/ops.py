@@ -234,9 +234,7 @@ def _check_payload(payload: torch.Tensor) -> None:
 
 def _new_payload(codec: Compressor, gradient: torch.Tensor) -> torch.Tensor:
     name = str(gradient.dtype).rpartition(".")[2]
-    return gradient.new_empty(
-        _max_bytes(codec, _count(gradient.numel()), name), dtype=torch.uint8
-    )
+    return gradient.new_empty(_max_bytes(codec, _count(gradient.numel()), name), dtype=torch.uint8)
 
 
 # CPU ----------------------------------------------------------------------

@@ -119,9 +119,7 @@ class Synchronizer:
         future.set_result(flat)
         return future
 
-    def _bucket(
-        self, flat: torch.Tensor, gradients: tuple[Gradient, ...]
-    ) -> HostSteps | CudaSteps:
+    def _bucket(self, flat: torch.Tensor, gradients: tuple[Gradient, ...]) -> HostSteps | CudaSteps:
         """The steps of the bucket that has these gradients, prepared when it is new."""
         warming_up = self.step < self.settings.warmup_steps
         self._traffic.add(gradients, flat.element_size(), warming_up)

@@ -115,7 +115,7 @@ class HostExecutor:
             keys += [(self._compressed_key(g, dtype), g.offset) for g in compressed]
             if fused:
                 count, owner = sum(g.count for g in fused), self._collective.owner(fused[0])
-                own.append(self._fused_key("small ones", count, dtype, fused, owner))
+                own.append(self._fused_key("fusion buffer", count, dtype, fused, owner))
         fusion = own[0] if fused else 0
         for run in merge_adjacent(in_place):
             graph = self._collective.uncompressed_graph(run)

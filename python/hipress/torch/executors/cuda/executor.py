@@ -45,7 +45,7 @@ class CudaExecutor:
         if problem:
             self.engine.fail(HipressError(problem), "")
         if not self.engine.error and (failure := self.engine.failure()):
-            self.engine.fail(failure, "")  # NCCL may hear of it much later
+            self.engine.fail(failure, "")  # NCCL may find out much later
         if self.engine.error:
             raise self.engine.error
 
