@@ -167,7 +167,7 @@ def bounds(
                 if task.op == Op.SEND and task.peer.rank != node.rank:
                     sent[node.rank] += bytes_of(count) + 64
                     received[task.peer.rank] += bytes_of(count) + 64
-                elif task.op == Op.ENCODE and task.terms != PLAIN and compressed:
+                elif task.op == Op.ENCODE and task.num_summands != PLAIN and compressed:
                     compute += count * speed["encode"]
                 elif task.op == Op.DECODE and node.role == Role.WORKER and compressed:
                     compute += count * speed["decode"]

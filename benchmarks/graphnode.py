@@ -125,7 +125,7 @@ def main() -> None:
         stats={name: (after[name] - before[name]) / steps for name in after},
         cpu=cpu / steps,
         servers_cpu=theirs / steps,
-        plan=node.auto.chosen if node.auto is not None else None,
+        plan=node.auto.chosen.store_params() if node.auto is not None else None,
     )
     node.barrier()
     node.stop()

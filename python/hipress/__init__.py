@@ -6,14 +6,15 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from hipress.compression import CodecInfo, Compressor, codecs
+    from hipress.config import CompressionConfig
 
-__all__ = ["CodecInfo", "Compressor", "codecs"]
+__all__ = ["CodecInfo", "CompressionConfig", "Compressor", "codecs"]
 
 
 def __getattr__(name: str) -> object:
     # Late, so that pure Python parts (graphs, planner) can be used where the library is not built.
     if name in __all__:
-        from hipress import compression
+        from hipress import compression, config
 
-        return getattr(compression, name)
+        return getattr(config if name == "CompressionConfig" else compression, name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -1,9 +1,10 @@
 """The `hipress` command: `hipress --help` lists what it can do.
 
 Each command is a module of :mod:`hipress.commands` that holds either a function `command` (its
-parameters are the command's, as typer reads them) or a typer app `app` (a command with commands of
-its own). Only the module of the command that was asked for is imported, so help comes at once. A
-new command is a new module and a line in COMMANDS.
+parameters are the command's, as typer reads them), a typer app `app` (a command with commands of
+its own), or a function `main` that reads all arguments after the command's name itself. Only the
+module of the command that was asked for is imported, so help comes at once. A new command is a new
+module and a line in COMMANDS.
 """
 
 from __future__ import annotations
@@ -15,15 +16,19 @@ from collections.abc import Sequence
 import typer
 
 COMMANDS = {
-    "codecs": "List the compression types and their parameters.",
+    "launch": "Start a distributed job here, or on many hosts.",
     "profile": "Measure this cluster and save what a planner needs.",
     "plan": "Decide per gradient whether to compress it and how to cut it.",
     "simulate": "Predict step time and scaling on a cluster of any size.",
-    "bench": "Measure all-reduces on torch.distributed, compressed and not.",
     "report": "Draw where the time of a recorded job went.",
+    "bench": "Measure all-reduces on torch.distributed, compressed and not.",
+    "compile": "Generate code of your own compression algorithm, and check it.",
+    "codecs": "List the compression types and their parameters.",
     "debug": "Say who waits for whom in a job that hangs.",
 }
 """Name and one-line help of each command; its module is hipress.commands.NAME."""
+OWN_PARSERS = ("launch", "compile")
+"""Commands whose modules have a `main`."""
 
 
 def _version(asked: bool) -> None:
@@ -59,7 +64,7 @@ def build_app(wanted: str | None) -> typer.Typer:
     )
     app.callback()(_about)
     for name, summary in COMMANDS.items():
-        if name != wanted:
+        if name != wanted or name in OWN_PARSERS:
             app.command(name, help=summary)(_later)
             continue
         module = importlib.import_module(f"hipress.commands.{name}")
@@ -75,6 +80,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
     arguments = list(sys.argv[1:] if arguments is None else arguments)
     wanted = next((a for a in arguments if not a.startswith("-")), None)
     try:
+        if arguments[:1] == [wanted] and wanted in OWN_PARSERS:
+            module = importlib.import_module(f"hipress.commands.{wanted}")
+            sys.exit(module.main(arguments[1:]))
         build_app(wanted)(args=arguments, prog_name="hipress")
     except ImportError as error:  # a package is missing, or HIPRESS_CODECS names a bad algorithm
         sys.exit(f"hipress: {error}")

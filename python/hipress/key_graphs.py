@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import copy
 import os
-from collections.abc import Mapping
 
 from hipress.casync import Graph, topologies
 from hipress.casync.graph import PARTITION_ELEMENTS
 from hipress.casync.topology import BIGARRAY_BOUND
+from hipress.config import AUTO, CompressionConfig
 from hipress.secopa import plan as plans
-
-AUTO = "auto"
 
 
 class KeyGraphs:
@@ -64,17 +62,16 @@ class KeyGraphs:
             self._build(1, home=0, sync=False)  # raises, if the topology has no such mode
         self.sync = sync
 
-    def configured(self, params: Mapping[str, object]) -> KeyGraphs:
-        """These, with ``topology``, ``devices_per_host`` and ``plan`` from compression parameters.
+    def configured(self, config: CompressionConfig) -> KeyGraphs:
+        """These, with topology, devices_per_host and plan of a compression.
 
         They hold for keys that are initialised later; a topology that differs from that of keys
         there are is an error.
         """
         new = copy.copy(self)
-        new._wish = str(params.get("topology", self._wish))
-        new._devices_per_host = int(params.get("devices_per_host", 0)) or self._devices_per_host
-        if params.get("plan"):
-            new._plan = plans.load(str(params["plan"]))
+        new._wish = config.topology or self._wish
+        new._devices_per_host = config.devices_per_host or self._devices_per_host
+        new._plan = config.decisions or self._plan
         new._build(1, home=0, sync=self.sync)  # raises, if they do not go together
         if self.in_use and new.topology != self.topology:
             raise ValueError(

@@ -9,8 +9,9 @@ from __future__ import annotations
 import ctypes
 import enum
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from ctypes import byref, c_int64, c_uint32, c_void_p
+from dataclasses import replace
 
 import numpy as np
 
@@ -18,9 +19,10 @@ from hipress._lib import POINTER, Controller, Updater, lib, string_pairs
 from hipress.casync import Graph
 from hipress.casync.graph import Role, worker
 from hipress.casync.program import flatten
+from hipress.config import AUTO, CompressionConfig
 from hipress.errors import HipressError
 from hipress.group import Group
-from hipress.key_graphs import AUTO, KeyGraphs
+from hipress.key_graphs import KeyGraphs
 from hipress.member import Member
 from hipress.operations import Operations, Pending, memory_of
 from hipress.secopa.auto import FIRST_KEY, AutoPlan
@@ -183,8 +185,10 @@ class Node(Member):
             self._check(code)
         return pending
 
-    def set_gradient_compression(self, params: dict[str, object]) -> None:
-        """Compression of all later pushes, e.g. ``{"type": "2bit", "threshold": 0.5}``.
+    def set_gradient_compression(
+        self, compression: str | Mapping[str, object] | CompressionConfig
+    ) -> None:
+        """Compresses all later pushes, e.g. as ``{"type": "2bit", "threshold": 0.5}``.
 
         ``topology``, ``devices_per_host`` and ``plan`` (a file) among them hold for keys that are
         initialised later. With ``plan="auto"`` all workers call this together and find out by some
@@ -194,19 +198,21 @@ class Node(Member):
 
         :raises HipressError: a sentence that lists what is allowed
         """
-        if (params.get("plan") or os.environ.get("HIPRESS_PLAN")) == AUTO:
+        with self._sentences():
+            config = CompressionConfig.of(compression)
+        if (config.plan or os.environ.get("HIPRESS_PLAN")) == AUTO:
             if not self._graphs.sync:
                 raise self.Error(_AUTO_IS_SYNC)
-            params = {k: v for k, v in params.items() if k != "plan"}
-            self._compress(params)  # whatever is wrong with them is said at once
+            config = replace(config, plan=None)
+            self._compress(config)  # whatever is wrong with it is said at once
             if self.auto is None:
                 chosen = os.environ.get("HIPRESS_PARTITION_ELEMENTS")
                 self.auto = AutoPlan(self, self._compress, None if chosen else self._cut)
-            self.auto.decide(params)
+            self.auto.decide(config)
             return
         if self.auto is not None:
             self.auto.stop()
-        self._compress(params)
+        self._compress(config)
 
     def _cut(self, elements: int) -> None:
         self._graphs.partition_elements = elements
@@ -223,9 +229,10 @@ class Node(Member):
         if self.auto is not None:
             self.auto.before_push(keys, settle or self.wait_all)
 
-    def _compress(self, params: dict[str, object]) -> None:
+    def _compress(self, config: CompressionConfig) -> None:
         with self._sentences():
-            graphs = self._graphs.configured(params)
+            params = config.store_params()
+            graphs = self._graphs.configured(config)
         self._check(lib.HipressSetGradientCompression(self._handle, *string_pairs(params)))
         self._graphs = graphs
 

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
+
+from hipress.config import CompressionConfig
 
 STOCK_NAMES = (
     "dist",
@@ -19,8 +22,8 @@ _TYPES = ("none", "2bit")
 _PARAMETERS = {"type", "threshold"}
 
 
-def compression_params(store: str, params: Mapping[str, object]) -> Mapping[str, object]:
-    """What a store of that name is to compress with.
+def compression(store: str, params: Mapping[str, object] | CompressionConfig) -> CompressionConfig:
+    """The compression that a store of that name is asked for.
 
     MXNet compresses gradients of every size, and never what is pulled. So does a store with one
     of its names whose parameters MXNet knows, too. A type or parameter of ours, or a store with a
@@ -28,8 +31,12 @@ def compression_params(store: str, params: Mapping[str, object]) -> Mapping[str,
 
     :param store: the name that the store was created with
     :param params: of set_gradient_compression
+    :raises ValueError: for what is not allowed
     """
+    config = CompressionConfig.of(params)
+    if config is params:
+        return config
     asks_for_ours = params.keys() - _PARAMETERS or params.get("type") not in _TYPES
     if store.lower() not in STOCK_NAMES or asks_for_ours:
-        return params
-    return {**params, "min_size": 0, "pull": "none"}
+        return config
+    return replace(config, min_size=0, pull="none")

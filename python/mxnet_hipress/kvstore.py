@@ -16,6 +16,7 @@ from mxnet.profiler import set_kvstore_handle
 
 from hipress import states
 from hipress.casync import topologies
+from hipress.config import CompressionConfig
 from hipress.node import HipressError
 from mxnet_hipress import _arrays, _engine, _job, _states, _stock
 from mxnet_hipress._commands import STORE_SHIFT, Head, pack
@@ -221,7 +222,9 @@ class KVStore(MXNetKVStore):
 
     # ---- Settings --------------------------------------------------------------------------------
 
-    def set_gradient_compression(self, compression_params: Mapping[str, object]) -> None:
+    def set_gradient_compression(
+        self, compression_params: Mapping[str, object] | CompressionConfig
+    ) -> None:
         """Compresses the gradients of all later pushes, and the sums that come back.
 
         A store with one of MXNet's names that is told nothing MXNet does not know, such as
@@ -233,15 +236,16 @@ class KVStore(MXNetKVStore):
             first key
         :raises MXNetError: for an unknown type or parameter; the sentence lists what is allowed
         """
-        if not isinstance(compression_params, Mapping):
+        if not isinstance(compression_params, (Mapping, CompressionConfig)):
             raise MXNetError(
                 f"compression_params must be a dict such as {{'type': '2bit'}}, "
                 f"got {compression_params!r}"
             )
         _engine.flush(self._node.handle)
-        params = _stock.compression_params(self._name, compression_params)
-        self._node.set_gradient_compression(params)
-        self._compresses = params.get("type") != "none"
+        with _sentences():
+            config = _stock.compression(self._name, compression_params)
+        self._node.set_gradient_compression(config)
+        self._compresses = config.type != "none"
 
     def set_optimizer(self, optimizer: opt.Optimizer) -> None:
         """Runs `optimizer` on the servers from now on; pulls then return weights. Blocks.
@@ -439,5 +443,5 @@ def _sentences() -> Iterator[None]:
     """Turns our errors into MXNet's."""
     try:
         yield
-    except HipressError as error:
+    except (HipressError, ValueError) as error:
         raise MXNetError(str(error)) from error

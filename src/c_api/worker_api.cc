@@ -10,6 +10,7 @@
 #include "c_api/error.h"
 #include "c_api/node.h"
 #include "common/batch.h"
+#include "common/thread_object.h"
 #include "hipress/c_api.h"
 
 using hipress::Batch;
@@ -24,17 +25,20 @@ thread_local std::string command_reply;
 
 /// Reports what ends in this thread's batch when that is over.
 void ReportLater(HipressDoneTogether together, void* context) {
-  thread_local std::vector<void*> ended;
-  thread_local HipressDoneTogether whose = nullptr;
-  if (!Batch::Open() || (!ended.empty() && whose != together)) return together(&context, 1);
-  if (ended.empty()) {
-    whose = together;
-    Batch::AtEnd([] {
-      const std::vector<void*> contexts = std::exchange(ended, {});
-      whose(contexts.data(), static_cast<int64_t>(contexts.size()));
-    });
-  }
-  ended.push_back(context);
+  struct Ended {
+    std::vector<void*> contexts;
+    HipressDoneTogether whose = nullptr;
+  };
+  auto& ended = hipress::ThreadObject<Ended>();
+  const bool first = ended.contexts.empty();
+  if (!Batch::Open() || (!first && ended.whose != together)) return together(&context, 1);
+  ended.whose = together;
+  ended.contexts.push_back(context);
+  if (!first) return;
+  Batch::AtEnd([] {
+    const Ended all = std::exchange(hipress::ThreadObject<Ended>(), {});
+    all.whose(all.contexts.data(), static_cast<int64_t>(all.contexts.size()));
+  });
 }
 
 hipress::GradientCompressionPtr MakeCompression(int num, const char** keys, const char** vals) {

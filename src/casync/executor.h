@@ -58,7 +58,6 @@ class Executor {
     Executor* owner = nullptr;
     std::vector<Item> items;
   };
-  static Held& MyHeld();
   void Release();
   void Loop();
   // Under the lock.

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "casync/flow.h"
+#include "common/thread_object.h"
 
 namespace hipress {
 
@@ -100,10 +101,7 @@ class Flow::Effects {
   using ListsPtr = std::unique_ptr<Lists>;
 
   /// This thread's, for the next one; what one lets go of may lead to another.
-  static std::vector<ListsPtr>& Spare() {
-    thread_local std::vector<ListsPtr> spare;
-    return spare;
-  }
+  static std::vector<ListsPtr>& Spare() { return ThreadObject<std::vector<ListsPtr>>(); }
   static ListsPtr TakeLists() {
     std::vector<ListsPtr>& spare = Spare();
     if (spare.empty()) return std::make_unique<Lists>();

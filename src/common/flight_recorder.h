@@ -54,7 +54,7 @@ class FlightRecorder {
   bool on() const { return mask_ != 0; }
   void Record(FlightState state, TimelineOp op, uint64_t key, uint32_t iteration,
               uint32_t partition, uint32_t peer = timeline::kNoPeer) {
-    if (mask_ == 0 || ended_) return;
+    if (mask_ == 0) return;
     MyRing().Put({Ticks(), key, uint64_t(iteration) << 32 | partition,
                   uint64_t(peer) << 32 | uint64_t(op) << 8 | uint64_t(state)}, mask_);
   }
@@ -116,8 +116,6 @@ class FlightRecorder {
     Ring* ring;
   };
   static __thread Last last_;
-  /// Its rings have gone, as the thread ends: what its last objects do is not recorded.
-  static __thread bool ended_;
 
   const uint64_t mask_;    ///< 0: off
   const uint64_t number_;  ///< no other recorder of this process ever has it

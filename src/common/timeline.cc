@@ -9,6 +9,7 @@
 #include <mutex>
 #include <vector>
 
+#include "common/thread_object.h"
 #include "common/timeline_file.h"
 
 namespace hipress {
@@ -83,7 +84,7 @@ void Record(TimelineOp op, uint64_t key, uint32_t partition, uint32_t iteration,
     recorder.dropped.fetch_add(1, std::memory_order_relaxed);
     return;
   }
-  thread_local ThreadState state;
+  ThreadState& state = ThreadObject<ThreadState>();
   size_t at = state.block ? state.block->count.load(std::memory_order_relaxed) : kBlockEvents;
   if (at == kBlockEvents) {
     state.block = std::make_shared<Block>();

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "common/batch.h"
+#include "common/thread_object.h"
 #include "kvstore/protocol.h"
 
 namespace hipress {
@@ -23,18 +24,13 @@ struct Arrival {
 
 // ---- Sending ------------------------------------------------------------------------------------
 
-Outbox::Held& Outbox::MyHeld() {
-  thread_local Held held;
-  return held;
-}
-
 bool Outbox::MayTake(const Buffer& payload) {
   return payload.size <= kMaxFusedPayloadBytes && Batch::Open();
 }
 
 bool Outbox::Take(NodeId to, const MessageHeader& header, const Buffer& payload, int priority) {
   if (!MayTake(payload) || header.elements > UINT32_MAX) return false;
-  Held& held = MyHeld();
+  Held& held = ThreadObject<Held>();
   if (held.owner == nullptr) {
     held.owner = this;
     ++held_;
@@ -65,7 +61,7 @@ bool Outbox::Take(NodeId to, const MessageHeader& header, const Buffer& payload,
 }
 
 void Outbox::Release() {
-  Held& held = MyHeld();
+  Held& held = ThreadObject<Held>();
   // The connection's own work for a batch has been put off, too: it goes in one more.
   Batch batch;
   for (FusedMessage& fused : held.messages) Send(std::move(fused));

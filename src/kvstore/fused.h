@@ -62,7 +62,6 @@ class Outbox {
     Outbox* owner = nullptr;
     std::vector<FusedMessage> messages;
   };
-  static Held& MyHeld();
   void Release();
   void Send(FusedMessage fused);
 

@@ -133,10 +133,11 @@ def test_a_trainers_plan_is_checked_while_it_trains():
     patience = """
 import logging, sys
 from hipress.secopa import auto, trial
-auto.FIRST_CHECK = auto.LAST_CHECK = 12
-auto.DRIFT = 1.0  # never twice the same: planned anew each time
-auto.NEAR = float("inf")  # whatever the times: all, the first weights alone, and nothing are tried
-auto.BLOCK = trial.BLOCK = trial.LONGEST = trial.ROUNDS = 1
+auto.FIRST_CHECK_STEPS = auto.MAX_CHECK_STEPS = 12
+auto.MAX_DRIFT = 1.0  # never twice the same: planned anew each time
+auto.MAX_PREDICTED_RATIO = float("inf")
+# Whatever the times: all, the first weights alone, and nothing are tried.
+auto.BLOCK_STEPS = trial.BLOCK_STEPS = trial.MAX_BLOCK_STEPS = trial.MAX_ROUNDS = 1
 logging.basicConfig(stream=sys.stdout, level=logging.INFO)
 """
     compression = {"type": "tbq", "threshold": 0.002, "plan": "auto", "topology": "ring"}

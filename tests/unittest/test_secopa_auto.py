@@ -11,7 +11,8 @@ import pytest
 
 from harness.cluster import run_cluster, worker_outputs
 from hipress import codecs
-from hipress.secopa import auto, trial
+from hipress.config import CompressionConfig
+from hipress.secopa import auto, trial, tuner
 from hipress.secopa.curve import Curve
 
 SPARSE = ("dgc", "graddrop", "randomk", "sparseloco", "stc", "topk")
@@ -19,11 +20,11 @@ SPARSE = ("dgc", "graddrop", "randomk", "sparseloco", "stc", "topk")
 
 def test_the_threshold_is_where_the_curves_cross():
     raw = Curve(1e-7, 1e-4, 1e-4)
-    assert auto.threshold(raw, Curve(1e-8, 1e-4, 1e-4)) == 256
-    late = auto.threshold(raw, Curve(1e-8, 1e-2, 1e-2))  # equal at 110,000 elements
+    assert tuner.threshold(raw, Curve(1e-8, 1e-4, 1e-4)) == 256
+    late = tuner.threshold(raw, Curve(1e-8, 1e-2, 1e-2))  # equal at 110,000 elements
     assert 110_000 < late < 160_000
-    assert auto.threshold(raw, Curve(2e-7, 1e-4, 1e-4)) is None
-    assert auto.threshold(raw, raw) is None
+    assert tuner.threshold(raw, Curve(2e-7, 1e-4, 1e-4)) is None
+    assert tuner.threshold(raw, raw) is None
 
 
 @pytest.mark.parametrize(
@@ -40,16 +41,17 @@ def test_the_threshold_is_where_the_curves_cross():
 def test_what_turns_of_raw_and_compressed_steps_would_harm_is_not_tried(
     monkeypatch, params, harmless
 ):
-    assert trial.harmless(params) is harmless
+    config = CompressionConfig.of(params)
+    assert trial.is_harmless(config.type, config.params) is harmless
     begun = []
     monkeypatch.setattr(auto.AutoPlan, "_decide", lambda self: None)
     monkeypatch.setattr(auto.AutoPlan, "_begin_trial", lambda self, s: begun.append(s))
     plan = auto.AutoPlan(Alone(), lambda params: None, None)
     plan._times = np.ones((2, len(auto.SIZES)))
-    plan.decide(params)
+    plan.decide(config)
     assert plan.trying is harmless
     for now in (1.0, 10.0):  # as planned; drifted
-        monkeypatch.setattr(auto.AutoPlan, "_timed", lambda self, cases, now=now: np.full(2, now))
+        monkeypatch.setattr(auto, "measure", lambda plan, sizes, now=now: np.full((2, 1), now))
         plan._check(1.0)
     assert begun == ([1.0, 1.0] if harmless else [])
 
@@ -77,8 +79,8 @@ def test_a_users_codec_with_a_mask_and_a_ratio_is_not_tried(tmp_path):
     path.write_text(CHOSEN)
     asked = """
 from hipress import Compressor
-from hipress.secopa.trial import harmless
-print(Compressor("chosen").dense, harmless({"type": "chosen"}))
+from hipress.secopa.trial import is_harmless
+print(Compressor("chosen").dense, is_harmless("chosen", {}))
 """
     done = subprocess.run(
         [sys.executable, "-c", asked],
@@ -94,14 +96,14 @@ def test_a_step_begins_with_the_first_key_that_comes_again(monkeypatch, once):
     monkeypatch.setattr(auto.AutoPlan, "_decide", lambda self: None)
     monkeypatch.setattr(auto.AutoPlan, "_check", lambda self, s: events.append("check"))
     plan = auto.AutoPlan(Alone(), lambda params: None, None)
-    plan.decide({"type": "tbq"})
-    steps = [[0, 1, 2]] * (auto.FIRST_CHECK + 1)
+    plan.decide(CompressionConfig("tbq"))
+    steps = [[0, 1, 2]] * (auto.FIRST_CHECK_STEPS + 1)
     for keys in [once, *steps] if 0 not in once else [once, *steps[1:]]:
         for key in keys:
             plan.before_push((key,), lambda: None)
             events.append(key)
     # 0 came last of what came once: the next step begins with it.
-    assert events.index("check") == len(once) + 3 * (auto.FIRST_CHECK - (0 in once))
+    assert events.index("check") == len(once) + 3 * (auto.FIRST_CHECK_STEPS - (0 in once))
 
 
 class Alone:
@@ -132,14 +134,14 @@ def test_another_cut_must_gain_in_most_rounds(monkeypatch, gains, chosen):
     rounds = iter([1.0, *gains])  # the first does not count
 
     def seconds(self, case):
-        return 0.01 * (next(rounds) if case.parts == 1 << 19 else 1.0)
+        return 0.01 * (next(rounds) if case.partition == 1 << 19 else 1.0)
 
     monkeypatch.setattr(auto.AutoPlan, "_seconds", seconds)
     cuts = []
     plan = auto.AutoPlan(Alone(), lambda params: None, cuts.append)
-    plan._wish = {"type": "tbq"}
+    plan._take(CompressionConfig("tbq"))
     plan._times = np.full((2, len(auto.SIZES)), 0.01)
-    plan._choose_parts(compressed=True)
+    plan._choose_partition(compressed=True)
     assert cuts == [chosen]
 
 
@@ -169,7 +171,7 @@ def test_a_job_plans_by_itself_and_all_workers_agree():
         for text in worker_outputs(results)
     ]
     assert len(set(lines)) == 1
-    assert "'type': 'none'" in lines[0] or "'min_size'" in lines[0]
+    assert "type=none" in lines[0] or "min_size=" in lines[0]
 
 
 MADE_UP = """
@@ -192,7 +194,7 @@ def seconds(self, case):
 auto.AutoPlan._seconds = seconds
 """
 DRIFTING = """
-auto.FIRST_CHECK = auto.LAST_CHECK = 4
+auto.FIRST_CHECK_STEPS = auto.MAX_CHECK_STEPS = 4
 node.set_gradient_compression({"type": "tbq", "threshold": 0.5, "plan": "auto", **TOPOLOGY})
 N = 100_000
 for key in range(2):
@@ -212,7 +214,7 @@ for step in range(20):
     node.wait_all()
     for k in range(2):
         totals[k] += out[k]
-    kinds.append(node.auto.chosen["type"])
+    kinds.append(node.auto.chosen.type)
 # Whatever was left out while gradients were compressed has come with the later ones.
 for k in range(2):
     assert (totals[k] == 20 * node.num_workers * gradients[k].astype(np.float64)).all(), k
@@ -239,9 +241,9 @@ def tried(plans, seconds):
     run = trial.Trial(plans)
     blocks = [0] * plans
     while not run.over:
-        blocks[run.plan] += 1
-        run.add(seconds(run.plan, blocks[run.plan]))
-    return run.plan, blocks
+        blocks[run.choice] += 1
+        run.add(seconds(run.choice, blocks[run.choice]))
+    return run.choice, blocks
 
 
 def test_the_fastest_plan_is_kept_and_a_slower_one_is_soon_given_up():
@@ -265,7 +267,7 @@ def test_another_plan_must_win_three_rounds_out_of_four_and_by_some(ratios, kept
 
 
 def test_blocks_of_short_steps_are_longer():
-    assert [trial.block_of(s) for s in (0.0, 0.001, 0.0051, 0.03, 2.0)] == [32, 32, 20, 4, 4]
+    assert [trial.block_steps(s) for s in (0.0, 0.001, 0.0051, 0.03, 2.0)] == [32, 32, 20, 4, 4]
 
 
 def test_what_slows_steps_down_little_by_little_does_not_choose():
@@ -310,19 +312,20 @@ def test_what_compresses_other_keys_and_may_be_as_fast_is_tried(
     node.sizes = {0: 64, 1: 64, 2: 1_000_000, auto.FIRST_KEY: 1000}
     used = []
     plan = auto.AutoPlan(node, used.append, None)
-    plan._wish = {"type": "tbq", "min_size": own}
+    plan._take(CompressionConfig("tbq", min_size=own))
     plan._curves, plan._least, plan._steps, plan._interval = (raw, compressed), planned, 16, 32
     plan._begin_trial(1.0)
-    assert (plan._plans if plan._trial else None) == plans
-    assert used[-1] == plan.chosen and plan.chosen.get("min_size", auto.NEVER) == planned
+    assert (plan._choices if plan._trial else None) == plans
+    assert used[-1] == plan.chosen
+    assert (auto.NEVER if plan.chosen.type == "none" else plan.chosen.min_size) == planned
 
 
 TRYING = """
 import types
 from hipress.secopa import trial
 
-auto.FIRST_CHECK, auto.LAST_CHECK, auto.BLOCK, trial.ROUNDS = 4, 8, 2, 2
-trial.BLOCK, trial.SECONDS = 1, 1.5  # of steps of a second, a block has two
+auto.FIRST_CHECK_STEPS, auto.MAX_CHECK_STEPS, auto.BLOCK_STEPS, trial.MAX_ROUNDS = 4, 8, 2, 2
+trial.BLOCK_STEPS, trial.BLOCK_SECONDS = 1, 1.5  # of steps of a second, a block has two
 clock = [0.0]
 auto.time = types.SimpleNamespace(perf_counter=lambda: clock[0])
 node.set_gradient_compression({"type": "tbq", "threshold": 0.5, "plan": "auto", **TOPOLOGY})
@@ -345,7 +348,7 @@ for step in range(28):
         operation.wait(30)
     for total, out in zip(totals, outs):
         total += out
-    plans.append(node.auto.chosen.get("min_size"))
+    plans.append(node.auto.chosen.min_size)
     # Compressing the small ones, too, makes the step faster, which no gradient by itself shows;
     # but for the first one: it does not count.
     fast = plans[-1] == 0 and plans[-2] == 0

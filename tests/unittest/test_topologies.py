@@ -103,7 +103,7 @@ def test_hierarchical_sends_each_hosts_sum_once_between_hosts():
             if task.op == Op.SEND and task.peer.rank // devices != node.rank // devices:
                 between[node.rank // devices] += graph.partitions[task.partition].count / graph.n
     np.testing.assert_allclose(between, 2 * (hosts - 1) / hosts, rtol=0.02)
-    plain = {t.terms for tasks in graph.tasks.values() for t in tasks if t.op == Op.ENCODE}
+    plain = {t.num_summands for tasks in graph.tasks.values() for t in tasks if t.op == Op.ENCODE}
     assert plain == {PLAIN, devices, hosts * devices}
 
 
@@ -162,9 +162,9 @@ def test_what_compression_leaves_out_comes_later(topology):
     nothing = dict.fromkeys(given, np.zeros(n, np.float32))
     for iteration in range(40):
         total += run.step(given if iteration == 0 else nothing)[worker(0)]
-    # What is left is below the thresholds of the encodes on the way: 0.25 times their terms.
+    # What is left is below the thresholds of the encodes on the way: 0.25 times their summands.
     at_most = 0.25 * sum(
-        t.terms
+        t.num_summands
         for tasks in graph.tasks.values()
         for t in tasks
         if t.op == Op.ENCODE and t.partition == 0
@@ -185,16 +185,16 @@ def test_colocated_is_ps_with_a_server_per_worker():
 
 
 @pytest.mark.parametrize("topology", SERVERLESS)
-def test_the_checker_sees_a_wrong_number_of_terms(topology):
+def test_the_checker_sees_a_wrong_number_of_summands(topology):
     graph = build(topology, 640, 3, devices_per_host=2)
     node, t = next(
         (node, t)
         for node, tasks in graph.tasks.items()
         for t, task in enumerate(tasks)
-        if task.op == Op.ENCODE and task.terms == 3
+        if task.op == Op.ENCODE and task.num_summands == 3
     )
     tasks = graph.tasks[node]
-    tasks[t] = type(tasks[t])(tasks[t].op, tasks[t].partition, tasks[t].inputs, terms=4)
+    tasks[t] = type(tasks[t])(tasks[t].op, tasks[t].partition, tasks[t].inputs, num_summands=4)
     with pytest.raises(GraphError, match="encodes a sum of 3 as one of 4"):
         check(graph)
 

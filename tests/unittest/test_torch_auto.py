@@ -21,7 +21,7 @@ def chosen(rank, seconds, type="onebit", params=None, min_size=100, tried=half):
     import logging
     from collections import Counter
 
-    from hipress.torch.tuning import auto, trial
+    from hipress.torch.tuning import auto
 
     lines = []
     handler = logging.Handler()
@@ -29,7 +29,7 @@ def chosen(rank, seconds, type="onebit", params=None, min_size=100, tried=half):
     logging.getLogger("hipress").addHandler(handler)
     logging.getLogger("hipress").setLevel(logging.INFO)
     if seconds is not None:
-        auto._seconds = lambda way, size, *_: seconds(way.min_size == 0, size, rank)
+        auto.Ranks.seconds = lambda _, size, compressed: seconds(compressed, size, rank)
         rounds = Counter()
 
         def step_seconds(step):
@@ -37,7 +37,7 @@ def chosen(rank, seconds, type="onebit", params=None, min_size=100, tried=half):
             rounds[compressed] += 1
             return tried(compressed, rank, rounds[compressed] - 1)
 
-        trial.Step.seconds = step_seconds
+        auto.Step.seconds = step_seconds
     ddp, compression = wrap(network(), type, plan="auto", min_size=min_size, **(params or {}))
     x, y = batch(rank, 0)
     torch.nn.functional.cross_entropy(ddp(x), y).backward()
@@ -127,13 +127,16 @@ def sharded_sizes(rank):
     from torch.distributed.device_mesh import init_device_mesh
 
     import hipress.torch
-    from hipress.torch.tuning import auto, trial
+    from hipress.secopa import tuner
+    from hipress.torch.tuning import auto
     from test_torch_fsdp import sharded
 
     tried = []
-    auto._seconds = lambda way, size, *_: pays_from_20000(way.min_size == 0, size, rank) / 9
-    auto.threshold = lambda *curves: 1000
-    trial.ratio = lambda compressed, plain, sizes, *_: tried.append(sizes) or 0.5
+    auto.Ranks.seconds = lambda _, size, compressed: pays_from_20000(compressed, size, rank) / 9
+    tuner.threshold = lambda *curves: 1000
+    real = auto.buckets_of
+    auto.buckets_of = lambda sizes: tried.append(sizes) or real(sizes)
+    auto.preview = lambda compressed, plain: 0.5
     both = init_device_mesh("cpu", (2, 2), mesh_dim_names=("replicate", "shard"))
     for mesh, group in (
         (init_device_mesh("cpu", (4,)), None), (both["shard"], both["replicate"].get_group()),
@@ -150,7 +153,9 @@ def test_a_trial_of_fsdp_has_the_gradients_that_are_synchronised():
 
 
 def test_a_trial_has_the_models_sizes():
-    from hipress.torch.tuning.trial import BUCKET, MOST, buckets_of
+    from hipress.torch.tuning.auto import BUCKET_ELEMENTS as BUCKET
+    from hipress.torch.tuning.auto import MAX_ELEMENTS as MOST
+    from hipress.torch.tuning.auto import buckets_of
 
     assert buckets_of({"a": 7, "none": 0, "b": BUCKET, "c": 5, "d": 3}) == [[3, 5, BUCKET], [7]]
     layers = {f"{i}.{name}": size for i in range(99) for name, size in (("w", 1 << 20), ("b", 9))}
@@ -165,12 +170,14 @@ def dtypes_tried(rank):
     from torch.distributed.device_mesh import init_device_mesh
 
     import hipress.torch
-    from hipress.torch.tuning import auto, trial
+    from hipress.secopa import tuner
+    from hipress.torch.tuning import auto
     from test_torch_fsdp import sharded
 
     seen = []
-    auto.SIZES, auto.threshold = auto.SIZES[:2], lambda *curves: 1000
-    trial.Step.seconds = lambda step: seen.append({v.dtype for v in step._values}) or 1.0
+    auto.SIZES = tuner.SIZES = tuner.SIZES[:2]
+    tuner.threshold = lambda *curves: 1000
+    auto.Step.seconds = lambda step: seen.append({v.dtype for v in step._values}) or 1.0
     model = network().to(torch.float16)
     model[4].float()  # the smallest
     wrap(model, "onebit", plan="auto", min_size=9)

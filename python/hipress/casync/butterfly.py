@@ -34,7 +34,7 @@ def _binomial(graph: Graph, p: int, ranks: list[int], spare: int, owner: int) ->
     """Adds partition ``p``'s tasks; ``ranks`` are the participants', the first ``spare`` of which
     have the rank before theirs as a neighbour, ``owner`` is the number of one."""
     inputs: dict[int, list[tuple[int, int]]] = {rank: [(rank, GRADIENT)] for rank in ranks}
-    terms = dict.fromkeys(ranks, 1)
+    summands = dict.fromkeys(ranks, 1)
     edges: list[tuple[int, int]] = []  # (from, to) of the sums, in order of the steps
 
     def encode(rank: int) -> int:
@@ -42,17 +42,17 @@ def _binomial(graph: Graph, p: int, ranks: list[int], spare: int, owner: int) ->
         value = values[0]
         if len(values) > 1:
             value = graph.add(worker(rank), Op.MERGE, p, *values)
-        return graph.add(worker(rank), Op.ENCODE, p, value, terms=terms[rank])
+        return graph.add(worker(rank), Op.ENCODE, p, value, num_summands=summands[rank])
 
     def hand_over(rank: int, to: int) -> None:
         graph.add(worker(rank), Op.SEND, p, encode(rank), peer=worker(to), step=REDUCE)
         received = graph.add(worker(to), Op.RECV, p, peer=worker(rank), step=REDUCE)
         inputs[to].append((rank, received))
-        terms[to] += terms[rank]
+        summands[to] += summands[rank]
         edges.append((rank, to))
 
     for rank in ranks[:spare]:
-        inputs[rank - 1], terms[rank - 1] = [(rank - 1, GRADIENT)], 1
+        inputs[rank - 1], summands[rank - 1] = [(rank - 1, GRADIENT)], 1
         hand_over(rank - 1, rank)
     bit = len(ranks) // 2
     while bit:

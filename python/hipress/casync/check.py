@@ -58,9 +58,9 @@ def check(graph: Graph) -> None:
                         raise GraphError(f"{node} sends partition {task.partition} twice")
                     wire[message] = inputs[0]
                 elif task.op == Op.ENCODE:
-                    terms = sum(inputs[0].parts.values())
-                    if task.terms not in (terms, PLAIN):
-                        miscounted.append(f"{node} encodes a sum of {terms} as one of {task.terms}")
+                    summands, said = sum(inputs[0].parts.values()), task.num_summands
+                    if said not in (summands, PLAIN):
+                        miscounted.append(f"{node} encodes a sum of {summands} as one of {said}")
                     value = _Value(inputs[0].parts, (node, t))
                 elif task.op == Op.DECODE:
                     if (node, task.partition) in outputs:

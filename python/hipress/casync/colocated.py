@@ -45,7 +45,7 @@ def exchange(graph: Graph, num_workers: int, owners: list[int], spread: bool = T
         payloads = {rank: graph.add(at, Op.RECV, p, peer=worker(rank)) for rank in others}
         payloads[owner] = sent[owner, p]
         total = graph.add(at, Op.MERGE, p, *(payloads[rank] for rank in sorted(payloads)))
-        result = graph.add(at, Op.ENCODE, p, total, terms=num_workers)
+        result = graph.add(at, Op.ENCODE, p, total, num_summands=num_workers)
         for rank in others:
             graph.add(at, Op.SEND, p, result, peer=worker(rank), step=1)
             reply = graph.add(worker(rank), Op.RECV, p, peer=at, step=1)

@@ -17,11 +17,7 @@ GRADIENT = -1
 """Stands among a task's inputs for the node's own gradient."""
 
 PLAIN = 0
-"""As ``terms`` of an ENCODE: never compressed, for links that are faster than codecs."""
-
-FIRST_HAND = 0
-"""As ``terms`` of a RECV: its sender needs nothing from others, so only it can be to blame for a
-wait."""
+"""As ``num_summands`` of an ENCODE: never compressed, for links that are faster than codecs."""
 
 PARTITION_ELEMENTS = 256 * 1024
 """Default partition: 1 MiB of float32, which codecs find in the cache where the network left it."""
@@ -90,9 +86,10 @@ class Task:
 
     ``inputs`` are indices into the node's task list, or GRADIENT; a MERGE adds them in that order.
     ``peer`` is the other end of a SEND or RECV. ``step`` tells apart several sends of one partition
-    between the same two nodes. ``terms`` says of an ENCODE how many workers' gradients are summed
-    in its input (a codec's scale may depend on it: 2bit's threshold does), or that it is PLAIN; of
-    a RECV, that it is FIRST_HAND.
+    between the same two nodes. ``num_summands`` says of an ENCODE how many workers' gradients are
+    summed in its input (a codec's scale may depend on it: 2bit's threshold does), or that it is
+    PLAIN. ``no_upstream`` says of a RECV that its sender needs nothing from others, so only it can
+    be to blame for a wait.
     """
 
     op: Op
@@ -100,12 +97,13 @@ class Task:
     inputs: tuple[int, ...] = ()
     peer: Node | None = None
     step: int = 0
-    terms: int = 1
+    num_summands: int = 1
+    no_upstream: bool = False
 
     @property
     def of_gradient(self) -> bool:
         """Whether an ENCODE encodes the node's own gradient. A sum goes by the codec's form for
-        sums, one of a single term, too: dgc's has no momentum, for the gradients had it already."""
+        sums, one of a single gradient, too: dgc's has no momentum, which the gradients had."""
         return self.inputs == (GRADIENT,)
 
 
@@ -125,7 +123,7 @@ class Graph:
     plain: bool = False
     _own: dict[Node, list[bool]] = field(default_factory=dict, repr=False, compare=False)
     """Per task: made of the node's own gradient alone."""
-    _first_hand: set[tuple] = field(default_factory=set, repr=False, compare=False)
+    _no_upstream: set[tuple] = field(default_factory=set, repr=False, compare=False)
     """Messages of such values that were sent and not received yet."""
 
     def add(
@@ -136,23 +134,24 @@ class Graph:
         *inputs: int,
         peer: Node | None = None,
         step: int = 0,
-        terms: int = 1,
+        num_summands: int = 1,
     ) -> int:
         """Appends a task to ``node``'s list and returns its index there.
 
-        Add a SEND before its RECV, so that it is known whether that is FIRST_HAND.
+        Add a SEND before its RECV, so that it is known whether that has ``no_upstream``.
         """
         tasks = self.tasks.setdefault(node, [])
         own = self._own.setdefault(node, [])
         own.append(op != Op.RECV and all(i == GRADIENT or own[i] for i in inputs))
+        no_upstream = op == Op.RECV and (peer, node, partition, step) in self._no_upstream
         if op == Op.SEND and own[-1]:
-            self._first_hand.add((node, peer, partition, step))
-        elif op == Op.RECV and (peer, node, partition, step) in self._first_hand:
-            self._first_hand.remove((peer, node, partition, step))
-            terms = FIRST_HAND
+            self._no_upstream.add((node, peer, partition, step))
+        elif no_upstream:
+            self._no_upstream.remove((peer, node, partition, step))
         elif op == Op.ENCODE and self.plain:
-            terms = PLAIN
-        tasks.append(Task(op, partition, tuple(inputs), peer, step, terms))
+            num_summands = PLAIN
+        task = Task(op, partition, tuple(inputs), peer, step, num_summands, no_upstream)
+        tasks.append(task)
         return len(tasks) - 1
 
 

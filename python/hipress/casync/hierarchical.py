@@ -44,17 +44,17 @@ def _collect(graph: Graph, p: int, host: list[int], collector: int) -> int:
         return graph.add(here, Op.ENCODE, p, GRADIENT)
     values = []
     for rank in host:
-        value = graph.add(worker(rank), Op.ENCODE, p, GRADIENT, terms=PLAIN)
+        value = graph.add(worker(rank), Op.ENCODE, p, GRADIENT, num_summands=PLAIN)
         if rank != collector:
             graph.add(worker(rank), Op.SEND, p, value, peer=here, step=INSIDE)
             value = graph.add(here, Op.RECV, p, peer=worker(rank), step=INSIDE)
         values.append(value)
     total = graph.add(here, Op.MERGE, p, *values)
-    return graph.add(here, Op.ENCODE, p, total, terms=len(host))
+    return graph.add(here, Op.ENCODE, p, total, num_summands=len(host))
 
 
 def _between(
-    graph: Graph, p: int, collectors: list[int], sums: list[int], owner: int, terms: int
+    graph: Graph, p: int, collectors: list[int], sums: list[int], owner: int, summands: int
 ) -> list[int]:
     """Merges the hosts' sums at host ``owner``; returns each collector's task with the result."""
     at = worker(collectors[owner])
@@ -64,7 +64,7 @@ def _between(
             graph.add(worker(rank), Op.SEND, p, sums[host], peer=at, step=BETWEEN)
             values[host] = graph.add(at, Op.RECV, p, peer=worker(rank), step=BETWEEN)
     total = graph.add(at, Op.MERGE, p, *values)
-    result = graph.add(at, Op.ENCODE, p, total, terms=terms)
+    result = graph.add(at, Op.ENCODE, p, total, num_summands=summands)
     results = [result] * len(collectors)
     for host, rank in enumerate(collectors):
         if host != owner:

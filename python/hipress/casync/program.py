@@ -4,7 +4,7 @@ Layout (``src/casync/program.cc`` reads it)::
 
     version = 2, per_worker, num_partitions, num_tasks, num_inputs
     num_partitions x (offset, count)
-    num_tasks      x (op, partition, step, peer or -1, terms, first input, number of inputs)
+    num_tasks      x (op, partition, step, peer or -1, summands, first input, number of inputs)
     num_inputs     x (task index, or -1 for the gradient)
 """
 
@@ -34,7 +34,8 @@ def flatten(
     inputs: list[int] = []
     for task in tasks:
         peer = task.peer.packed if task.peer is not None else -1
-        row = (task.op, task.partition, task.step, peer, task.terms)
+        summands = 0 if task.no_upstream else task.num_summands
+        row = (task.op, task.partition, task.step, peer, summands)
         rows += [*row, len(inputs), len(task.inputs)]
         inputs += task.inputs
     return np.array([*head, len(inputs), *partitions, *rows, *inputs], dtype=np.int64)

@@ -75,7 +75,7 @@ def fill(graph: Graph, request: GraphRequest) -> None:
         merged = graph.add(at, Op.MERGE, p, *received)
         updated = graph.add(at, Op.UPDATE, p, merged)
         if sync:
-            payload = graph.add(at, Op.ENCODE, p, updated, terms=num_workers)
+            payload = graph.add(at, Op.ENCODE, p, updated, num_summands=num_workers)
             for rank in range(num_workers):
                 graph.add(at, Op.SEND, p, payload, peer=worker(rank))
 

@@ -26,9 +26,11 @@ def compression(type: str, **params: object) -> Callable[[Node, Task], Compresso
     base = Compressor(type, **params)
 
     def make(_node: Node, task: Task) -> Compressor | None:
-        if task.terms == PLAIN:
+        if task.num_summands == PLAIN:
             return None
-        return Compressor(type, **params) if task.of_gradient else base.for_sum_of(task.terms)
+        if task.of_gradient:
+            return Compressor(type, **params)
+        return base.for_sum_of(task.num_summands)
 
     return make
 

@@ -28,12 +28,12 @@ def fill(graph: Graph, request: GraphRequest) -> None:
 def around(graph: Graph, p: int, ranks: list[int]) -> None:
     """Adds partition ``p``'s tasks, around the ring ``ranks``, beginning at its first."""
     payload = graph.add(worker(ranks[0]), Op.ENCODE, p, GRADIENT)
-    for terms, (left, rank) in enumerate(zip(ranks, ranks[1:]), 2):
+    for summands, (left, rank) in enumerate(zip(ranks, ranks[1:]), 2):
         graph.add(worker(left), Op.SEND, p, payload, peer=worker(rank), step=REDUCE)
         here = worker(rank)
         received = graph.add(here, Op.RECV, p, peer=worker(left), step=REDUCE)
         total = graph.add(here, Op.MERGE, p, received, GRADIENT)
-        payload = graph.add(here, Op.ENCODE, p, total, terms=terms)
+        payload = graph.add(here, Op.ENCODE, p, total, num_summands=summands)
     last = ranks[-1]
     graph.add(worker(last), Op.DECODE, p, payload)
     for left, rank in zip([last, *ranks], ranks[:-1]):

@@ -37,7 +37,7 @@ def _middle(size: int) -> int:
 
 
 def _up(graph: Graph, p: int, ranks: list[int]) -> tuple[int, int, int]:
-    """Adds the sums of a subtree; returns its root, the root's payload, the number of terms."""
+    """Adds the sums of a subtree; returns its root, the root's payload, the number of summands."""
     middle = _middle(len(ranks))
     root = ranks[middle]
     here = worker(root)
@@ -50,7 +50,7 @@ def _up(graph: Graph, p: int, ranks: list[int]) -> tuple[int, int, int]:
         if side == 0:
             inputs.append(GRADIENT)
     value = GRADIENT if inputs == [GRADIENT] else graph.add(here, Op.MERGE, p, *inputs)
-    return root, graph.add(here, Op.ENCODE, p, value, terms=len(ranks)), len(ranks)
+    return root, graph.add(here, Op.ENCODE, p, value, num_summands=len(ranks)), len(ranks)
 
 
 def _down(graph: Graph, p: int, ranks: list[int], root: int, payload: int) -> None:

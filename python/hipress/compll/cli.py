@@ -8,6 +8,7 @@
 import re
 import sys
 import time
+from collections.abc import Sequence
 from enum import Enum
 from pathlib import Path
 from typing import Annotated, Optional
@@ -222,12 +223,17 @@ def check(
         _fail(f"{wrong} inputs differ from the interpreter")
 
 
-def main() -> None:
-    """Entry of the `compll` command: `compll check FILE`, or `compll FILE` with flags."""
-    if sys.argv[1:2] == ["check"]:
-        checker(args=sys.argv[2:], prog_name="compll check")
+def main(arguments: Optional[Sequence[str]] = None, prog: str = "compll") -> None:  # noqa: UP045
+    """Entry of the `compll` command: `compll check FILE`, or `compll FILE` with flags.
+
+    :param arguments: default: the process's own
+    :param prog: what help calls the command
+    """
+    arguments = list(sys.argv[1:] if arguments is None else arguments)
+    if arguments[:1] == ["check"]:
+        checker(args=arguments[1:], prog_name=f"{prog} check")
     else:
-        generator(prog_name="compll")
+        generator(args=arguments, prog_name=prog)
 
 
 if __name__ == "__main__":

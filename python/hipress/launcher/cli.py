@@ -1,10 +1,11 @@
-"""The command line of ``tools/launch.py`` and ``hipress-launch``."""
+"""The command line of ``hipress launch``, ``hipress-launch`` and ``tools/launch.py``."""
 
 from __future__ import annotations
 
 import argparse
 import os
 import sys
+from collections.abc import Sequence
 
 from hipress.addresses import towards
 from hipress.casync import topologies
@@ -28,10 +29,10 @@ stopped, the process is named and its exit status (128 + signal number) becomes 
 """
 
 
-def make_parser() -> argparse.ArgumentParser:
+def make_parser(prog: str = "launch.py") -> argparse.ArgumentParser:
     """The options, MXNet's own among them."""
     parser = argparse.ArgumentParser(
-        prog="launch.py", description=DESCRIPTION, allow_abbrev=False,
+        prog=prog, description=DESCRIPTION, allow_abbrev=False,
         usage="%(prog)s -n WORKERS [options] [--] COMMAND ...",
         formatter_class=argparse.RawDescriptionHelpFormatter)
     add = parser.add_argument
@@ -237,9 +238,12 @@ def root_address(args: argparse.Namespace, launcher: str, hosts: list[Host]) -> 
     return towards(remote[0] if remote else "192.0.2.1")
 
 
-def main(argv: list[str] | None = None) -> int:
-    """Runs a job; returns the exit status for the shell."""
-    args = make_parser().parse_args(argv)
+def main(argv: Sequence[str] | None = None, prog: str = "launch.py") -> int:
+    """Runs a job; returns the exit status for the shell.
+
+    :param prog: what help calls the command
+    """
+    args = make_parser(prog).parse_args(argv)
     printer = Printer()
     try:
         tasks = make_tasks(args)

@@ -1,22 +1,20 @@
-"""``plan: 'auto'``: a job finds out by itself what to compress and how to cut it.
+"""``plan: 'auto'`` of a key-value store: a job finds out what to compress and how to cut it.
 
 All workers together push gradients of a few sizes over the job's own topology, uncompressed and
-compressed, several at once as in training (small ones in shared messages), and time them. They add
-up what they measured (the logarithms, so that no slow worker outweighs the others), worker 0 fits a
-curve to each and finds the least size at which compression is faster; all take its answer. A
-gradient of fewer elements goes uncompressed. If compression pays at no size, nothing is compressed.
-In the same way they find how large the parts of a large gradient should be; that holds for keys
-that are initialised later.
+compressed, several at once as in training (small ones in shared messages), and time them
+(:mod:`hipress.secopa.tuner`). A gradient of fewer elements than pay goes uncompressed; if
+compression pays at no size, nothing is compressed. In the same way they find how large the
+partitions of a large gradient should be; that holds for keys that are initialised later.
 
 The measured times are what the plan predicts from. Every so many steps the workers, before the
 step begins and when all before it is over, time one size again. Where that differs by more than
-DRIFT they measure all anew, and the answer holds from this step on, on all of them. Whoever keeps a
-residual for a gradient that goes uncompressed from now on adds it to the next one.
+MAX_DRIFT they measure all anew, and the answer holds from this step on, on all of them. Whoever
+keeps a residual for a gradient that goes uncompressed from now on adds it to the next one.
 
 After the first such check, and after each that makes another plan, the plan is tried: steps of
 training are run with it, with everything compressed, and with other choices that are not predicted
 to be much slower, in turns, and the fastest is kept (:mod:`hipress.secopa.trial`). Codecs that such
-turns would harm are not tried (:func:`hipress.secopa.trial.harmless`).
+turns would harm are not tried (:func:`hipress.secopa.trial.is_harmless`).
 """
 
 from __future__ import annotations
@@ -24,32 +22,50 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Protocol
+from dataclasses import dataclass, replace
+from typing import Any, Protocol
 
 import numpy as np
 
 from hipress.casync.graph import PARTITION_ELEMENTS
-from hipress.secopa.curve import Curve, fit
-from hipress.secopa.trial import BLOCK, GAIN, Trial, block_of, harmless
+from hipress.secopa.trial import BLOCK_STEPS, Trial, block_steps, is_harmless
+from hipress.secopa.tuner import CONCURRENT_ELEMENTS, NEVER, SIZES, least_size, measure
 
+MIN_CONCURRENT = 4
+"""Gradients of a size that are under way together, at least."""
+PARTITION_CHOICES = (PARTITION_ELEMENTS, 1 << 16, 1 << 17, 1 << 19)
+"""Elements of a partition that are tried, the topologies' own first."""
+MAX_CUT_SECONDS = 0.125
+"""Seconds of a gradient of the largest size above which links are busy however it is cut: nothing
+is tried."""
+MAX_CUT_ELEMENTS = 1 << 22
+"""Elements, at most, of the gradients that are cut up: enough for two partitions for each worker or
+server, or several choices would come to the same cut."""
+CUT_ROUNDS = 6
+"""As ROUNDS, for cuts, which differ by less."""
+CUT_GAIN_RATIO = 0.95
+"""The part of the own cut's time that another one may take in most rounds, to replace it; and it
+must gain something in three out of four: chance must not decide."""
+MAX_DRIFT = 1.5
+"""The factor by which times may differ from those that the plan was made from."""
+PROBE = 2
+"""Index of the size that is timed again."""
+FIRST_CHECK_STEPS, MAX_CHECK_STEPS = 16, 1024
+"""Steps until it is, the first time; twice as many, up to the latter, if nothing has changed."""
+TRIAL_MIN_SIZES = (0, 256, 4096, NEVER)
+"""Elements from which on compression is tried in steps of training, beside what was planned: all;
+all that the measured sizes speak of; all whose uncompressed tasks are not run where they become
+ready."""
+MAX_PREDICTED_RATIO = 1.5
+"""The multiple of the fastest one's predicted time above which a choice is not tried."""
+FIRST_KEY = 1 << 62
+"""Keys from here on are these; front ends count theirs from 0."""
 
-class Pending(Protocol):
-    """A push or pull under way."""
-
-    def wait(self) -> None: ...
-
-
-class Group(Protocol):
-    """Keys that are pushed and pulled in one call."""
-
-    keys: tuple[int, ...]
-
-    def pushpull(self) -> Pending: ...
+_log = logging.getLogger("hipress.secopa")
 
 
 class Store(Protocol):
-    """What a plan needs of the node whose keys it measures."""
+    """The node whose keys a plan measures."""
 
     rank: int
     num_workers: int
@@ -60,67 +76,19 @@ class Store(Protocol):
 
     def group(
         self, keys: Sequence[int], gradients: Sequence[np.ndarray], outs: Sequence[np.ndarray]
-    ) -> Group: ...
+    ) -> Any: ...
 
-    def pushpull(self, key: int, gradient: np.ndarray) -> Pending: ...
+    def pushpull(self, key: int, gradient: np.ndarray) -> Any: ...
 
     def barrier(self) -> None: ...
 
 
-SIZES = (1 << 10, 1 << 13, 1 << 16, 1 << 18, 1 << 20)
-"""Elements of the gradients that are timed."""
-AT_ONCE = 4
-TOGETHER = 1 << 17
-"""Gradients of a size under way together: so many at least, and so many elements in all. Small ones
-share a link with others in training; one alone would pass in a burst."""
-ROUNDS = 4
-"""Times that each is pushed, in turns; the first does not count, the least of the others does."""
-LARGEST = 1 << 30
-"""Elements up to which the curves are compared."""
-PARTS = (1 << 16, 1 << 17, 1 << 19)
-"""Elements of a part that are tried beside the topology's own, 1 << 18."""
-PARTS_SECONDS = 0.125
-"""Where a gradient of the largest of SIZES takes longer, links are busy however it is cut: nothing
-is tried."""
-PARTS_SIZE = 1 << 22
-"""Elements, at most, of the gradients that are cut up: enough for two parts for each worker or
-server, or several sizes of parts would come to the same cut."""
-PARTS_ROUNDS = 6
-"""As ROUNDS, for cuts, which differ by less."""
-CLEARLY = 0.95
-"""Another cut must take at most this part of the own one's time in most rounds, and gain something
-in three out of four: chance must not decide."""
-DRIFT = 1.5
-"""Times may differ by this factor from those that the plan was made from."""
-PROBE = 2
-"""Which of SIZES is timed again."""
-FIRST_CHECK, LAST_CHECK = 16, 1024
-"""Steps until it is, the first time; twice as many, up to the latter, if nothing has changed."""
-NEVER = 1 << 62
-"""A min_size that no gradient reaches: nothing is compressed."""
-TRIED = (0, 256, 4096, NEVER)
-"""Elements from which on compression is tried in steps of training, beside what was planned: all;
-all that the measured sizes speak of; all whose raw tasks are not run where they become ready."""
-NEAR = 1.5
-"""What is predicted to take longer than this many times the fastest is not tried."""
-FIRST_KEY = 1 << 62
-"""Keys from here on are these; front ends count theirs from 0."""
+class Compression(Protocol):
+    """The fields of :class:`hipress.CompressionConfig` that a plan reads or replaces."""
 
-_log = logging.getLogger("hipress.secopa")
-
-
-def threshold(raw: Curve, compressed: Curve) -> int | None:
-    """The least size (a power of two times 1, 1.25, 1.5 or 1.75) from which on compression gains.
-
-    None if it gains at no size, or no longer at the largest.
-    """
-    sizes = [int((4 + q) * (1 << e) / 4) for e in range(8, LARGEST.bit_length()) for q in range(4)]
-    least = None
-    for size in reversed(sizes):
-        if compressed(size) > GAIN * raw(size):
-            break
-        least = size
-    return least
+    type: str
+    params: Mapping[str, object]
+    min_size: int | None
 
 
 @dataclass(frozen=True)
@@ -129,71 +97,78 @@ class Case:
 
     size: int
     compressed: bool
-    parts: int = PARTITION_ELEMENTS
+    partition: int = PARTITION_ELEMENTS
 
     def __str__(self) -> str:
-        return f"{self.size}/{'y' if self.compressed else 'n'}/{self.parts}"
+        return f"{self.size}/{'y' if self.compressed else 'n'}/{self.partition}"
 
 
 class AutoPlan:
     """Measures between the steps of a node's training; every method is collective.
 
-    :param compress: sets compression parameters
-    :param cut: sets the elements of a part, for keys that are initialised later
+    :param compress: sets the compression
+    :param cut: sets the elements of a partition, for keys that are initialised later
     """
 
     def __init__(
         self,
         node: Store,
-        compress: Callable[[dict[str, object]], None],
+        compress: Callable[[Compression], None],
         cut: Callable[[int], None] | None,
     ) -> None:
         self._node = node
+        self.rank = node.rank
         self._compress = compress
         self._cut = cut
         random = np.random.default_rng(node.rank)
         nodes = max(node.num_workers, node.num_servers)
-        self._parts_size = max(SIZES[-1], min(2 * nodes * PARTITION_ELEMENTS, PARTS_SIZE))
-        self._gradient = 0.01 * random.standard_normal(self._parts_size, dtype=np.float32)
-        self._out = np.empty(max(AT_ONCE * SIZES[-1], 2 * self._parts_size), np.float32)
-        self._groups: dict[Case, Group] = {}
-        self._next = FIRST_KEY
-        self._talk = self._new(2 * len(SIZES), "agreement")
-        self._wish: dict[str, object] = {}
+        self._cut_size = max(SIZES[-1], min(2 * nodes * PARTITION_ELEMENTS, MAX_CUT_ELEMENTS))
+        self._gradient = 0.01 * random.standard_normal(self._cut_size, dtype=np.float32)
+        self._out = np.empty(max(MIN_CONCURRENT * SIZES[-1], 2 * self._cut_size), np.float32)
+        self._groups: dict[Case, Any] = {}
+        self._next_key = FIRST_KEY
+        self._agreement_key = self._new_key(2 * len(SIZES), "agreement")
         self._times = np.empty(0)
         self._watching = False
-        self._mark: int | None = None  # with this key's push a step begins
+        self._step_key: int | None = None  # with this key's push a step begins
         self._seen: set[int] = set()  # keys that were pushed, until one is again
         self._stale = False  # the first plan is of another kind of values
         self._trial: Trial | None = None
-        self._block = BLOCK  # steps that are timed before the next stop
+        self._block = BLOCK_STEPS  # steps that are timed before the next stop
         self._began = 0.0
-        self.chosen: dict[str, object] = {}
-        """The compression parameters in force."""
+        self.chosen: Compression | None = None
+        """The compression in force."""
 
-    def _new(self, size: int, name: str) -> int:
-        key, self._next = self._next, self._next + 1
+    def _new_key(self, size: int, name: str) -> int:
+        key, self._next_key = self._next_key, self._next_key + 1
         self._node.init_array(key, np.zeros(size, np.float32), f"hipress/auto/{name}")
         return key
 
-    def decide(self, params: Mapping[str, object]) -> dict[str, object]:
-        """Measures, sets the parameters that pay, and watches over them from now on.
+    def _take(self, config: Compression) -> None:
+        """Takes over the user's choice, and its variants: nothing compressed, and everything."""
+        self._config = config
+        plain = replace(config, type="none", params={}, min_size=None, pull="auto")
+        self._variants = plain, replace(config, min_size=0)
 
-        Returns them: ``params`` with the min_size that pays, or type none.
+    def decide(self, config: Compression) -> Compression:
+        """Measures, sets the compression that pays, and watches over it from now on.
+
+        Returns it: ``config`` with the min_size that pays, or type none.
 
         :raises HipressError: if a node fails meanwhile
         """
-        self._wish = dict(params)
+        self._take(config)
         self._decide()
-        self._watching, self._untried = True, harmless(self._wish)
-        self._mark, self._seen, self._steps, self._trial = None, set(), 0, None
+        self._watching, self._untried = True, is_harmless(config.type, config.params)
+        self._step_key, self._seen, self._steps, self._trial = None, set(), 0, None
         self._stale = False
-        self._interval = self._next_stop = FIRST_CHECK
-        self._block = BLOCK
+        self._interval = self._next_stop = FIRST_CHECK_STEPS
+        self._block = BLOCK_STEPS
         return self.chosen
 
     def values_change(self) -> None:
-        """Servers got an optimizer, so weights are pulled: other bytes, and never compressed.
+        """Notes that servers got an optimizer, so that weights are pulled: other bytes, and never
+        compressed.
 
         All workers then decide again before they push their first gradient, if that is still to
         come; later, the next check finds out. It is enough that one worker has called this.
@@ -212,7 +187,7 @@ class AutoPlan:
 
     @property
     def trying(self) -> bool:
-        """Whether plans are being tried, or still are to be."""
+        """Whether choices are being tried, or still are to be."""
         return self._watching and (self._trial is not None or self._untried)
 
     def before_push(self, keys: Sequence[int], settle: Callable[[], None]) -> None:
@@ -225,11 +200,11 @@ class AutoPlan:
         if not self._seen:
             settle()
             self._renew()
-        if self._mark is None:
-            self._mark = next((key for key in keys if key in self._seen), None)
+        if self._step_key is None:
+            self._step_key = next((key for key in keys if key in self._seen), None)
             self._seen.update(keys)
             self._steps = 1  # the first step is over once a key comes again
-        if self._mark not in keys:
+        if self._step_key not in keys:
             return
         if self._steps >= self._next_stop:
             settle()
@@ -251,18 +226,18 @@ class AutoPlan:
 
     def _check(self, seconds: float) -> None:
         """Times PROBE again, and plans anew if that has changed; a step takes ``seconds``."""
-        now = self._timed([Case(SIZES[PROBE], compressed) for compressed in (False, True)])
+        now = measure(self, [SIZES[PROBE]])[:, 0]
         then = self._times[:, PROBE]
         drift = float(np.exp(np.abs(np.log(now / then)).max()))
         # The sum has the same bits on all workers, but their logarithms may not: worker 0 decides.
-        drifted = self._from_worker_0(drift > DRIFT)
-        self._interval = FIRST_CHECK if drifted else min(2 * self._interval, LAST_CHECK)
+        drifted = self.from_worker_0(drift > MAX_DRIFT)
+        self._interval = FIRST_CHECK_STEPS if drifted else min(2 * self._interval, MAX_CHECK_STEPS)
         self._next_stop = self._steps + self._interval
         before = self.chosen
         if drifted:
             self._decide()
-            self._untried = harmless(self._wish)
-            if self._node.rank == 0:
+            self._untried = is_harmless(self._config.type, self._config.params)
+            if self.rank == 0:
                 _log.warning(
                     "plan auto: at step %d, a gradient of %d elements takes %.4g s uncompressed "
                     "and %.4g s compressed, not %.4g s and %.4g s as planned with: %s",
@@ -279,103 +254,81 @@ class AutoPlan:
     def _begin_trial(self, seconds_of_step: float) -> None:
         """Tries all that compresses other keys than the plan and may be as fast."""
         sizes = [size for key, size in self._node.sizes.items() if key < FIRST_KEY]
-        own = int(self._wish.get("min_size", 0))
+        own = self._config.min_size or 0
         distinct: dict[int, int] = {}  # by how many keys they compress
-        for least in (self._least, *(max(least, own) for least in TRIED)):
+        for least in (self._least, *(max(least, own) for least in TRIAL_MIN_SIZES)):
             distinct.setdefault(sum(size >= least for size in sizes), least)
-        plans = list(distinct.values())
+        choices = list(distinct.values())
         raw, compressed = self._curves
-        seconds = [sum((compressed if n >= p else raw)(n) for n in sizes) for p in plans]
-        near = [i == 0 or s <= NEAR * min(seconds) for i, s in enumerate(seconds)]
-        mask = self._from_worker_0(sum(bit << i for i, bit in enumerate(near)))
-        self._plans = [plan for i, plan in enumerate(plans) if mask >> i & 1]
-        if len(self._plans) > 1:
-            self._trial = Trial(len(self._plans))
-            self._block = self._from_worker_0(block_of(seconds_of_step))
+        seconds = [sum((compressed if n >= least else raw)(n) for n in sizes) for least in choices]
+        limit = MAX_PREDICTED_RATIO * min(seconds)
+        near = [i == 0 or s <= limit for i, s in enumerate(seconds)]
+        mask = self.from_worker_0(sum(bit << i for i, bit in enumerate(near)))
+        self._choices = [least for i, least in enumerate(choices) if mask >> i & 1]
+        if len(self._choices) > 1:
+            self._trial = Trial(len(self._choices))
+            self._block = self.from_worker_0(block_steps(seconds_of_step))
         self._use(self._least)
         self._next_stop = self._steps + (1 + self._block if self._trial else self._interval)
 
     def _end_block(self, trial: Trial, seconds: float) -> None:
-        """Takes what all workers' last steps took, and goes on with the plan whose turn it is."""
+        """Takes the seconds of all workers' last steps; the next choice takes its turn."""
         trial.add(float(self._sum(np.array([seconds]))[0]))
-        self._use(self._plans[trial.plan])
+        self._use(self._choices[trial.choice])
         if trial.over:
-            if self._node.rank == 0:
+            if self.rank == 0:
                 _log.info(
                     "plan auto: at step %d, steps were tried: %s", self._steps,
-                    f"{_brief(self.chosen)}, in {trial.ratio(trial.plan):.2f} of the plan's time"
-                    if trial.plan > 0 else "the plan stays",
+                    f"{_brief(self.chosen)}, in {trial.ratio(trial.choice):.2f} of the plan's time"
+                    if trial.choice > 0 else "the plan stays",
                 )  # fmt: skip
-            self._trial, self._block = None, BLOCK
+            self._trial, self._block = None, BLOCK_STEPS
         self._next_stop = self._steps + (self._interval if trial.over else 1 + self._block)
 
-    def _variants(self) -> tuple[dict[str, object], dict[str, object]]:
-        return {"type": "none", **_travel(self._wish)}, {**self._wish, "min_size": 0}
-
     def _use(self, least: int) -> None:
-        """From ``least`` elements on, gradients are compressed."""
-        self.chosen = self._variants()[0] if least == NEVER else {**self._wish, "min_size": least}
+        """Compresses gradients of ``least`` elements and more."""
+        plain = self._variants[0]
+        self.chosen = plain if least == NEVER else replace(self._config, min_size=least)
         self._compress(self.chosen)
 
     def _decide(self) -> None:
-        wish = self._wish
-        cases = [[Case(size, compressed) for compressed in (False, True)] for size in SIZES]
-        self._times = np.array([self._timed(pair) for pair in cases]).T
-        self._curves = [fit(SIZES, row).curve for row in self._times]
-        least = 0
-        if self._node.rank == 0:
-            least = threshold(*self._curves) or NEVER
-        least = self._from_worker_0(least)  # another machine's arithmetic may round otherwise
-        if self._node.rank == 0 and least == NEVER:
-            _log.warning(
-                "plan auto: compression with %s gains nothing here: nothing is compressed",
-                wish.get("type"),
-            )
-        elif self._node.rank == 0:
-            _log.info("plan auto: %s pays from %d elements on", wish.get("type"), least)
+        self._times = measure(self, SIZES)
+        least, self._curves = least_size(self, self._times, self._config.type)
         if self._cut is not None:
-            self._choose_parts(compressed=least <= SIZES[-1])
-        self._least = max(least, int(wish.get("min_size", 0)))
+            self._choose_partition(compressed=least <= SIZES[-1])
+        self._least = max(least, self._config.min_size or 0)
         self._use(self._least)
 
-    def _choose_parts(self, compressed: bool) -> None:
-        """Sets the elements of a part that is fastest, if it clearly is."""
+    def _choose_partition(self, compressed: bool) -> None:
+        """Sets the elements of a partition that is fastest, if it is by CUT_GAIN_RATIO."""
         best = PARTITION_ELEMENTS
-        if self._from_worker_0(self._times[int(compressed), -1] < PARTS_SECONDS):
-            choices = (PARTITION_ELEMENTS, *PARTS)
-            cases = [Case(self._parts_size, compressed, parts) for parts in choices]
-            ratios = self._rounds(cases, PARTS_ROUNDS)
+        if self.from_worker_0(self._times[int(compressed), -1] < MAX_CUT_SECONDS):
+            cases = [Case(self._cut_size, compressed, choice) for choice in PARTITION_CHOICES]
+            rounds = [[self._seconds(case) for case in cases] for _ in range(CUT_ROUNDS)]
+            ratios = np.array(rounds[1:])
             ratios = np.log(ratios / ratios[:, :1])
             found = np.concatenate([np.median(ratios, axis=0), np.quantile(ratios, 0.75, axis=0)])
-            usual, bad = np.exp(self._sum(found) / self._node.num_workers).reshape(2, -1)
-            gains = np.where((usual <= CLEARLY) & (bad < 1), usual, 1.0)
-            best = self._from_worker_0(choices[int(np.argmin(gains))])
-        if self._node.rank == 0:
+            usual, bad = np.exp(self.mean(found)).reshape(2, -1)
+            gains = np.where((usual <= CUT_GAIN_RATIO) & (bad < 1), usual, 1.0)
+            best = self.from_worker_0(PARTITION_CHOICES[int(np.argmin(gains))])
+        if self.rank == 0:
             _log.info("plan auto: gradients are cut into parts of about %d elements", best)
         self._cut(best)
 
-    def _timed(self, cases: Sequence[Case]) -> np.ndarray:
-        """The workers' geometric means of each case's least seconds."""
-        least = np.min(self._rounds(cases, ROUNDS), axis=0)
-        return np.exp(self._sum(np.log(least)) / self._node.num_workers)
+    # What a Meter has.
 
-    def _rounds(self, cases: Sequence[Case], rounds: int) -> np.ndarray:
-        """This worker's seconds: a row a round, but for the first, a column a case.
-
-        Cases take turns, so that what slows the machine down for a while slows all of them down.
-        """
-        found = [[self._seconds(case) for case in cases] for _ in range(rounds)]
-        return np.array(found[1:], np.float64)
+    def seconds(self, size: int, compressed: bool) -> float:
+        """Seconds of one of several gradients that are pushed and pulled together."""
+        return self._seconds(Case(size, compressed))
 
     def _seconds(self, case: Case) -> float:
-        """Of one round, for each of the gradients."""
         node, size = self._node, case.size
-        self._compress(self._variants()[case.compressed])
+        self._compress(self._variants[case.compressed])
         if case not in self._groups:
             if self._cut is not None:
-                self._cut(case.parts)
-            count = max(AT_ONCE if size <= SIZES[-1] else 2, TOGETHER // size)
-            keys = [self._new(size, f"{case}/{i}") for i in range(count)]
+                self._cut(case.partition)
+            count = max(MIN_CONCURRENT if size <= SIZES[-1] else 2, CONCURRENT_ELEMENTS // size)
+            keys = [self._new_key(size, f"{case}/{i}") for i in range(count)]
             outs = [self._out[i * size : (i + 1) * size] for i in range(count)]
             self._groups[case] = node.group(keys, [self._gradient[:size]] * count, outs)
         node.barrier()
@@ -385,22 +338,22 @@ class AutoPlan:
 
     def _sum(self, values: np.ndarray) -> np.ndarray:
         """The sum over all workers: the same bits on each. Nothing is compressed from now on."""
-        self._compress(self._variants()[0])
+        self._compress(self._variants[0])
         array = np.zeros(2 * len(SIZES), np.float32)
         array[: values.size] = values
-        self._node.pushpull(self._talk, array).wait()
+        self._node.pushpull(self._agreement_key, array).wait()
         return array[: values.size]
 
-    def _from_worker_0(self, number: int) -> int:
+    def mean(self, values: np.ndarray) -> np.ndarray:
+        """The mean over all workers of up to ten values, with the same bits on each."""
+        return self._sum(values) / self._node.num_workers
+
+    def from_worker_0(self, number: int) -> int:
         """Worker 0's, on all: a small number, or a power of two times one; exact as float32."""
-        return int(self._sum(np.array([number if self._node.rank == 0 else 0]))[0])
+        return int(self._sum(np.array([number if self.rank == 0 else 0]))[0])
 
 
-def _brief(params: Mapping[str, object]) -> str:
-    if params.get("type") == "none":
+def _brief(config: Compression) -> str:
+    if config.type == "none":
         return "to compress nothing"
-    return f"{params.get('type')} from {params['min_size']} elements on"
-
-
-def _travel(params: Mapping[str, object]) -> dict[str, object]:
-    return {k: v for k, v in params.items() if k in ("topology", "devices_per_host")}
+    return f"{config.type} from {config.min_size} elements on"

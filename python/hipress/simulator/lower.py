@@ -118,7 +118,7 @@ class _Lowering:
         key, tasks, host = self._key, self._tasks, self._place(node)
         elements = key.graph.partitions[task.partition].count
         if task.op == Op.ENCODE:
-            codec = key.plain if task.terms == PLAIN else key.codec
+            codec = key.plain if task.num_summands == PLAIN else key.codec
         elif task.op == Op.RECV:
             message = (task.peer, node, task.partition, task.step)
             codec = key.plain if message in self._plain else key.codec
@@ -156,4 +156,4 @@ _NAMES = {op: op.name.lower() for op in Op} | {Op.RECV: "receive"}
 
 def _is_plain(program: Sequence[Task], source: int) -> bool:
     task = program[source]
-    return task.op == Op.ENCODE and task.terms == PLAIN
+    return task.op == Op.ENCODE and task.num_summands == PLAIN

@@ -11,6 +11,7 @@ import tensorflow as tf
 from tensorflow.python.ops.control_flow_util import GraphOrParentsInXlaContext
 from tensorflow.python.ops.control_flow_v2_func_graphs import CondBranchFuncGraph
 
+from hipress.config import CompressionConfig
 from hipress.dtypes import NUMPY
 from hipress.tensorflow.job import Job, join
 
@@ -18,8 +19,9 @@ from hipress.tensorflow.job import Job, join
 class Average:
     """Averages gradients over the workers; residuals of compression are the node's.
 
-    :param compression: a codec's name, or a mapping: "type" and what else
-        ``kv.set_gradient_compression`` takes (parameters, min_size, topology, plan)
+    :param compression: a codec's name; a mapping with "type" and what else
+        ``kv.set_gradient_compression`` takes (parameters, min_size, topology, plan); or a
+        :class:`hipress.CompressionConfig`
     :param op: "average" or "sum"
     :param sparse_as_dense: turns tf.IndexedSlices into tensors, instead of refusing them
     :raises ValueError: for another op, or if the job has another compression
@@ -27,7 +29,10 @@ class Average:
     """
 
     def __init__(
-        self, compression: str | Mapping[str, object], op: str, sparse_as_dense: bool
+        self,
+        compression: str | Mapping[str, object] | CompressionConfig,
+        op: str,
+        sparse_as_dense: bool,
     ) -> None:
         if op not in ("average", "sum"):
             raise ValueError(f"op must be 'average' or 'sum', not {op!r}")

@@ -6,7 +6,8 @@ import itertools
 import os
 from collections.abc import Mapping, Sequence
 
-from hipress import settings, states
+from hipress import states
+from hipress.config import CompressionConfig
 from hipress.node import HipressError, Node
 
 
@@ -20,7 +21,7 @@ class Job:
         self.node = Node() if os.environ.get("DMLC_ROLE") else None
         self.keys = itertools.count()
         """The numbers of keys, given out in the same order on all workers."""
-        self._compression: dict[str, object] | None = None
+        self._compression: CompressionConfig | None = None
         self._initialised: list[int] = []
         self._states: list[bytes] | None = None
 
@@ -46,22 +47,24 @@ class Job:
             states.load(self.node, parts, min(known), max(known))
         self._states = parts
 
-    def compress(self, wanted: str | Mapping[str, object]) -> None:
+    def compress(self, wanted: str | Mapping[str, object] | CompressionConfig) -> None:
         """Sets the job's compression, or checks that it is the one that is set.
 
         :raises ValueError: if it is another one
         :raises HipressError: for a type or parameter that is not allowed
         """
-        params = {"type": wanted} if isinstance(wanted, str) else {"type": "none", **wanted}
+        try:
+            config = CompressionConfig.of(wanted)
+            config.store_params()
+        except ValueError as error:
+            raise HipressError(str(error)) from error
         if self._compression is None:
-            if self.node is None:
-                settings.check(params)
-            else:
-                self.node.set_gradient_compression(params)
-            self._compression = params
-        elif self._compression != params:
+            if self.node is not None:
+                self.node.set_gradient_compression(config)
+            self._compression = config
+        elif self._compression != config:
             raise ValueError(
-                f"a job has one compression: it is {self._compression}, and cannot be {params}, too"
+                f"a job has one compression: it is {self._compression}, and cannot be {config}, too"
             )
 
     def leave(self) -> None:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 import keras
 
+from hipress.config import CompressionConfig
 from hipress.tensorflow.gradients import Average
 
 
@@ -20,7 +21,7 @@ class _Distributed:
 
 def DistributedOptimizer(  # noqa: N802 - Horovod's name
     optimizer: keras.optimizers.Optimizer,
-    compression: str | Mapping[str, object] = "none",
+    compression: str | Mapping[str, object] | CompressionConfig = "none",
     *,
     op: str = "average",
     sparse_as_dense: bool = False,
@@ -36,8 +37,9 @@ def DistributedOptimizer(  # noqa: N802 - Horovod's name
     skip a step on one worker alone, and is refused in a graph.
 
     :param optimizer: one of Keras 3's
-    :param compression: a codec's name, or a mapping: "type" and what else
-        ``kv.set_gradient_compression`` takes (parameters, min_size, topology, plan)
+    :param compression: a codec's name; a mapping with "type" and what else
+        ``kv.set_gradient_compression`` takes (parameters, min_size, topology, plan); or a
+        :class:`hipress.CompressionConfig`
     :param op: "average" or "sum"
     :param sparse_as_dense: turns tf.IndexedSlices into tensors, instead of refusing them
     :raises ValueError: in one sentence, for another optimizer or op, or a second compression

@@ -7,6 +7,7 @@ from typing import Any
 
 import tensorflow as tf
 
+from hipress.config import CompressionConfig
 from hipress.tensorflow.gradients import Average
 
 
@@ -29,7 +30,7 @@ class DistributedGradientTape:
     def __init__(
         self,
         tape: tf.GradientTape,
-        compression: str | Mapping[str, object] = "none",
+        compression: str | Mapping[str, object] | CompressionConfig = "none",
         *,
         op: str = "average",
         sparse_as_dense: bool = False,

@@ -28,13 +28,8 @@ import numpy as np
 import torch
 
 from hipress._lib import check_call, lib
+from hipress.config import LOW_RANK
 from hipress.torch.dtypes import floats
-
-TYPE = "powersgd"
-"""The compression type that is none of CompLL's codecs."""
-
-MAX_RANK = 32
-"""The highest rank; above it all time goes into arithmetic."""
 
 MIN_GAIN = 2
 """The ratio of a matrix to its factors, in elements, below which it goes uncompressed."""
@@ -53,20 +48,6 @@ class _Matrix(ctypes.Structure):
         (name, ctypes.c_int64)
         for name in ("rows", "cols", "rank", "gradient", "dtype", *_FLOATS, "p", "q")
     ]
-
-
-def check(params: Mapping[str, object]) -> int:
-    """The rank that parameters ask for.
-
-    :raises ValueError: if there is another parameter, or it is no whole number from 1 to 32
-    """
-    unknown = sorted(set(params) - {"rank"})
-    if unknown:
-        raise ValueError(f"{TYPE} has no parameter {unknown[0]!r}; it has rank")
-    rank = params.get("rank", 1)
-    if not isinstance(rank, int) or isinstance(rank, bool) or not 1 <= rank <= MAX_RANK:
-        raise ValueError(f"rank must be a whole number from 1 to {MAX_RANK}, not {rank!r}")
-    return rank
 
 
 def pays(shape: Sequence[int], rank: int) -> bool:
@@ -121,8 +102,8 @@ class Factors:
         check_call(lib.HipressLowRankResidual(matrix, out), RuntimeError)
         start = self._memory[START].numpy().copy()
         states = {"residual": residual, START: start}
-        config = f"type={TYPE},rank={self.rank}"
-        about = {"type": TYPE, "config": config, "step": self.step, "stream": self.stream}
+        config = f"type={LOW_RANK},rank={self.rank}"
+        about = {"type": LOW_RANK, "config": config, "step": self.step, "stream": self.stream}
         return {**about, "states": states}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import os
 import zlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import torch
 import torch.distributed as dist
@@ -13,89 +12,56 @@ import torch.distributed as dist
 from hipress.casync import topologies
 from hipress.casync.graph import Graph
 from hipress.compression import Compressor, codecs
-from hipress.secopa.plan import Decision, load
+from hipress.config import AUTO, CompressionConfig
 from hipress.torch import low_rank
 from hipress.torch.dtypes import DEVICE_TYPES, FLAGS
 
 MIN_SIZE = 16 * 1024
 """Gradients of fewer elements go uncompressed, a bucket's together: 64 KiB of float32."""
 
-AUTO = "auto"
-"""The plan that is measured before the first step."""
 
+@dataclass(frozen=True)
+class Settings(CompressionConfig):
+    """A compression as a process group carries it out: the front end's own values are filled in.
 
-@dataclass
-class Settings:
-    """A compression setting.
-
-    :param type: a codec's name, see :func:`hipress.codecs`, or :data:`low_rank.TYPE`
-    :param params: its parameters
-    :param warmup_steps: steps in which gradients go uncompressed; a codec with a warm-up of its own
-        (dgc) compresses in them too, less at first, unless params say how long its "warmup" is
-    :param plan: decisions by gradient, or a file of them; for those gradients instead of min_size;
-        or "auto": min_size is to be measured, see :mod:`hipress.torch.tuning.auto`
-    :param shared_momentum: factor of the result before, which is added to every gradient before it
-        is encoded, see :class:`hipress.torch.state.momentum.SharedMomentum`; 0: none
-    :param encode_on: "host" or "device": where gradients on a GPU are encoded
     :raises ValueError: for a name or value that is not allowed
     """
 
-    type: str
-    params: Mapping[str, object] = field(default_factory=dict)
     topology: str = "ps"
     min_size: int = MIN_SIZE
-    warmup_steps: int = 0
     devices_per_host: int = 1
-    plan: str | os.PathLike[str] | Mapping[str, Decision] | None = None
-    encode_on: str = "host"
-    shared_momentum: float = 0.0
 
     def __post_init__(self) -> None:
-        self.params = dict(self.params)
-        if not isinstance(self.type, str):
-            raise ValueError(f"a compression type is a name such as 'dgc', not {self.type!r}")
-        for name in ("min_size", "warmup_steps"):
-            value = getattr(self, name)
-            if not isinstance(value, int) or value < 0:
-                raise ValueError(f"{name} must be a whole number of 0 or more, not {value!r}")
-        if self.encode_on not in ("host", "device"):
-            raise ValueError(f"encode_on must be 'host' or 'device', not {self.encode_on!r}")
-        self.topology = topologies.among_workers(self.topology)
-        self.rank, self.momentum = 0, 0.0
-        """Of a low-rank compression, else 0; and the codec's own momentum, 0 if it has none."""
-
-        if self.type == low_rank.TYPE:
+        for field in ("topology", "min_size", "devices_per_host"):
+            if getattr(self, field) is None or (field, getattr(self, field)) == ("topology", AUTO):
+                self._set(**{field: getattr(Settings, field)})
+        super().__post_init__()
+        self._set(topology=topologies.among_workers(self.topology))
+        if self.pull != AUTO:
+            raise ValueError("pull is for key-value stores: a process group does not have it")
+        if self.rank:
             self._check_low_rank()
+            config, momentum = f"type={self.type},rank={self.rank}", 0.0
         else:
-            self._check_codec()
-        shared = self.shared_momentum
-        if isinstance(shared, bool) or not isinstance(shared, (int, float)) or not 0 <= shared < 1:
-            raise ValueError(f"shared_momentum must be in [0, 1), not {shared!r}")
-        if shared and self.momentum:
+            config, momentum = self._codec()
+        self._set(config=config, momentum=momentum)
+        if self.shared_momentum and momentum:
             raise ValueError(
-                f"shared_momentum is {shared} and {self.type} has momentum {self.momentum} of its "
-                f"own: give {self.type} momentum=0"
+                f"shared_momentum is {self.shared_momentum} and {self.type} has momentum "
+                f"{momentum} of its own: give {self.type} momentum=0"
             )
-        if self.plan is None or self.plan == AUTO:
-            self.decisions: Mapping[str, Decision] = {}
-        else:
-            self.decisions = self.plan if isinstance(self.plan, Mapping) else load(self.plan)
 
-    def _check_codec(self) -> None:
-        known = codecs()
-        if self.type not in known:
-            allowed = ", ".join(sorted([*known, low_rank.TYPE]))
-            raise ValueError(f'unknown compression type "{self.type}"; allowed: {allowed}')
-        own = "warmup" in known[self.type].params
-        if own and self.warmup_steps and "warmup" not in self.params:
-            self.params["warmup"], self.warmup_steps = self.warmup_steps, 0
-        self.config = Compressor(self.type, **self.params).config
-        default = {p.name: p.default for p in known[self.type].typed_params()}
-        self.momentum = float(self.params.get("momentum", default.get("momentum", 0.0)))
+    def _codec(self) -> tuple[str, float]:
+        """The codec's configuration as text, and its own momentum; 0 if it has none. One with a
+        warm-up of its own (dgc) takes over the steps, unless params say how long that is."""
+        info = codecs()[self.type]
+        if "warmup" in info.params and self.warmup_steps and "warmup" not in self.params:
+            self._set(params={**self.params, "warmup": self.warmup_steps}, warmup_steps=0)
+        default = {p.name: p.default for p in info.typed_params()}
+        momentum = self.params.get("momentum", default.get("momentum", 0.0))
+        return Compressor(self.type, **self.params).config, float(momentum)
 
     def _check_low_rank(self) -> None:
-        self.rank = low_rank.check(self.params)
-        self.config = f"type={self.type},rank={self.rank}"
         for name, allowed in (("encode_on", "host"), ("shared_momentum", 0)):
             if getattr(self, name) != allowed:
                 raise ValueError(

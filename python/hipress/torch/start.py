@@ -72,7 +72,7 @@ def start(
         engine = engine_of(group, wait)
         sizes = sizes or {n: p.numel() for n, p in parameters}
         dtypes = dtypes or {n: p.dtype for n, p in parameters}
-        auto.choose(settings, engine, group, where, sizes, dtypes)
+        settings = auto.choose(settings, engine, group, where, sizes, dtypes)
     return settings, engine
 
 

@@ -9,6 +9,7 @@ import torch
 import torch.distributed as dist
 from torch.nn.parallel import DistributedDataParallel
 
+from hipress.config import CompressionConfig
 from hipress.secopa.plan import Decision
 from hipress.torch.executors.engine import Engine, HipressError
 from hipress.torch.gradient import Gradient
@@ -27,7 +28,7 @@ from hipress.torch.synchronizer import Synchronizer
 
 def compress(
     model: DistributedDataParallel,
-    type: str,
+    type: str | CompressionConfig,
     *,
     topology: str = "ps",
     min_size: int = MIN_SIZE,
@@ -46,7 +47,8 @@ def compress(
 
     To be called on every rank, before the first backward pass.
 
-    :param type: a codec's name, see :func:`hipress.codecs`, or "powersgd" (with ``rank=``), see
+    :param type: a :class:`hipress.CompressionConfig`, which then says all but the timeout; or a
+        codec's name, see :func:`hipress.codecs`, or "powersgd" (with ``rank=``), see
         :mod:`hipress.torch.low_rank`
     :param topology: a name in :data:`hipress.casync.TOPOLOGIES`, such as "ps" (every rank serves a
         part of each gradient: 2 steps) or "ring" (2(N-1) steps, one neighbour to send to)
@@ -85,10 +87,11 @@ def compress(
 
     def make_settings() -> Settings:
         _check_model(model)
-        return Settings(
-            type, params, topology, min_size, warmup_steps, devices_per_host, plan, encode_on,
-            shared_momentum,
-        )
+        return Settings.of(
+            type, params=params, topology=topology, min_size=min_size, warmup_steps=warmup_steps,
+            devices_per_host=devices_per_host, plan=plan, encode_on=encode_on,
+            shared_momentum=shared_momentum,
+        )  # fmt: skip
 
     settings, engine = start(make_settings, group, parameters, timeout)
     compression = Compression(settings, engine, group, parameters)

@@ -22,6 +22,7 @@ from typing import Any
 import torch
 import torch.distributed as dist
 
+from hipress.config import CompressionConfig
 from hipress.torch.gradient import packed
 from hipress.torch.integrations.optimizer import broadcast_parameters
 from hipress.torch.settings import MIN_SIZE, Settings
@@ -59,7 +60,8 @@ class DiLoCo:
     :param fragment_update_alpha: the share of a rank's own weights that stays when a fragment is
         back, in [0, 1)
     :param backup_device: where the float32 copies are; default: in host memory
-    :param compression: a codec's name, or a mapping with its name as "type" and its parameters
+    :param compression: a codec's name, a mapping with its name as "type" and its parameters, or a
+        :class:`hipress.CompressionConfig`
     :param group: process group; default: all ranks
     :param topology, min_size: see :func:`hipress.torch.compress`
     :param timeout: seconds to wait for another rank; default: the group's
@@ -77,7 +79,7 @@ class DiLoCo:
         fragment_sync_delay: int = 0,
         fragment_update_alpha: float = 0.0,
         backup_device: torch.device | str | None = None,
-        compression: str | Mapping[str, Any] = "none",
+        compression: str | Mapping[str, Any] | CompressionConfig = "none",
         group: dist.ProcessGroup | None = None,
         topology: str = "ps",
         min_size: int = MIN_SIZE,
@@ -93,8 +95,10 @@ class DiLoCo:
                 raise ValueError(f"fragments must be 1 or more, not {fragments!r}")
             if (many := max(len(parts), fragments)) > sync_every:
                 raise ValueError(f"sync_every is {sync_every}, too few steps for {many} fragments")
-            wanted = {"type": compression} if isinstance(compression, str) else dict(compression)
-            return Settings(wanted.pop("type", "none"), wanted, topology, min_size)
+            settings = Settings.of(compression, topology=topology, min_size=min_size)
+            if settings.encode_on != "host":
+                raise ValueError("DiLoCo encodes in host memory: leave encode_on out")
+            return settings
 
         schedule = f"every {sync_every}, delay {fragment_sync_delay}, {[len(p) for p in parts]}"
         types = {name: torch.float32 for name, _ in named}

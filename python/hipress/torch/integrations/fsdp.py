@@ -11,6 +11,7 @@ import torch.distributed as dist
 from torch.distributed.fsdp import FSDPModule
 from torch.distributed.tensor import DTensor, Shard
 
+from hipress.config import CompressionConfig
 from hipress.secopa.plan import Decision
 from hipress.torch.dtypes import FLAGS
 from hipress.torch.executors.collectives import ReduceScatter
@@ -157,7 +158,7 @@ class _AllReduce:
 
 def compress_fsdp(
     model: FSDPModule,
-    type: str,
+    type: str | CompressionConfig,
     *,
     min_size: int = MIN_SIZE,
     warmup_steps: int = 0,
@@ -229,9 +230,10 @@ def compress_fsdp(
     def make_settings() -> Settings:
         _check_groups(modules)
         _check_sharding(parameters, mesh, replicate_group)
-        settings = Settings(
-            type, params, replicate_topology, min_size, warmup_steps, plan=plan,
-            encode_on=encode_on, shared_momentum=shared_momentum,
+        settings = Settings.of(
+            type, params=params, topology=replicate_topology, min_size=min_size,
+            warmup_steps=warmup_steps, plan=plan, encode_on=encode_on,
+            shared_momentum=shared_momentum,
         )  # fmt: skip
         settings.refuse_low_rank("FSDP2")
         for name, module in modules.items():

@@ -10,6 +10,7 @@ import torch
 import torch.distributed as dist
 from torch.distributed.tensor import DTensor
 
+from hipress.config import CompressionConfig
 from hipress.secopa.plan import Decision
 from hipress.torch.gradient import packed
 from hipress.torch.optim.adam import FrozenAdamW
@@ -35,7 +36,8 @@ class DistributedOptimizer:
     isinstance() it is one of the same class.
 
     :param named_parameters: as of ``model.named_parameters()``; all that the optimizer has
-    :param compression: a codec's name, or a mapping with its name as "type" and its parameters
+    :param compression: a codec's name, a mapping with its name as "type" and its parameters, or a
+        :class:`hipress.CompressionConfig`, which then says all of the compression
     :param warmup_steps: see :func:`hipress.torch.compress`; a :class:`FrozenAdamW` with as many as
         freeze_step leaves the first moment to the codec, if that has a momentum
     :param backward_passes_per_step: gradients of so many backward passes are added up first
@@ -51,7 +53,7 @@ class DistributedOptimizer:
         self,
         optimizer: torch.optim.Optimizer,
         named_parameters: Iterable[tuple[str, torch.nn.Parameter]],
-        compression: str | Mapping[str, Any] = "none",
+        compression: str | Mapping[str, Any] | CompressionConfig = "none",
         *,
         backward_passes_per_step: int = 1,
         op: str = "average",
@@ -69,11 +71,9 @@ class DistributedOptimizer:
 
         def make_settings() -> Settings:
             _check(optimizer, named, backward_passes_per_step, op)
-            wanted = {"type": compression} if isinstance(compression, str) else dict(compression)
-            type = wanted.pop("type", "none")
-            settings = Settings(
-                type, wanted, topology, min_size, warmup_steps, plan=plan, encode_on=encode_on,
-                shared_momentum=shared_momentum,
+            settings = Settings.of(
+                compression, topology=topology, min_size=min_size, warmup_steps=warmup_steps,
+                plan=plan, encode_on=encode_on, shared_momentum=shared_momentum,
             )  # fmt: skip
             if settings.any_momentum and isinstance(optimizer, FrozenAdamW):
                 optimizer.check(settings)

@@ -297,7 +297,7 @@ def num_own_encoders(graph: Graph, partition: int) -> int:
         task.op == Op.ENCODE
         and task.partition == partition
         and task.inputs == (GRADIENT,)
-        and task.terms != PLAIN
+        and task.num_summands != PLAIN
         for tasks in graph.tasks.values()
         for task in tasks
     )

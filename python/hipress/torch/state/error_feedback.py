@@ -41,11 +41,11 @@ class Codecs:
 
         :param final: whether its payload is the result, see :func:`hipress.casync.origins.results`
         """
-        if task.terms == casync.PLAIN:
+        if task.num_summands == casync.PLAIN:
             return PLAIN
         if task.of_gradient:
             return OWN
-        return 1 if final and self.average else task.terms
+        return 1 if final and self.average else task.num_summands
 
     def identity(self, kind: object) -> bool:
         """Checks whether payloads of this kind are elements as they are."""

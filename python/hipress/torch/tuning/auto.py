@@ -1,33 +1,131 @@
-"""``plan="auto"``: the ranks find out from which size on compressing a gradient pays.
+"""``plan="auto"`` of a process group: the ranks find out from which size on compression pays.
 
 Before the first step, all ranks together synchronise gradients of a few sizes, uncompressed and
-compressed, as training would: several in a bucket. The means of the logarithms of what they
-measured give two curves; rank 0 compares them, and all take its answer, as
-:mod:`hipress.secopa.auto` does for the key-value store. Then they try it with gradients of the
-model's own sizes (:mod:`hipress.torch.tuning.trial`): where uncompressed ones are faster after all,
-nothing is compressed.
+compressed, several in a bucket (:mod:`hipress.secopa.tuner`). What these take does not say what all
+of a model's gradients take together. So the ranks then synchronise gradients of the model's sizes,
+in buckets like DDP's, compressed as was planned and uncompressed, in turns; where uncompressed ones
+are faster after all, nothing is compressed. The slowest rank's seconds count, as in training. Their
+maximum has the same bits on all ranks of a group (with hybrid sharding: those that share a shard).
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
+import math
+import time
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
+import numpy as np
 import torch
 import torch.distributed as dist
 
-from hipress.secopa.auto import GAIN, ROUNDS, SIZES, TOGETHER, threshold
-from hipress.secopa.curve import fit
+from hipress.secopa.trial import preview
+from hipress.secopa.tuner import CONCURRENT_ELEMENTS, NEVER, SIZES, least_size, measure
+from hipress.torch.dtypes import FLAGS
 from hipress.torch.executors.engine import Engine
+from hipress.torch.gradient import Gradient, packed
 from hipress.torch.settings import AUTO, Settings
-from hipress.torch.tuning import trial
+from hipress.torch.synchronizer import Synchronizer
 
-AT_LEAST = 2
-"""Gradients in a bucket; of small ones, which come in crowds, as many as make TOGETHER."""
-NEVER = 1 << 62
-"""A min_size that no gradient reaches."""
+MIN_CONCURRENT = 2
+"""Gradients in a bucket, at least."""
+BUCKET_ELEMENTS = 25 << 18
+"""Elements of a bucket, about: DDP's 25 MiB of float32."""
+MAX_ELEMENTS = 1 << 23
+"""Elements in all, about: of a larger model every second (third, ...) gradient in order of size is
+synchronised, and one larger than this as if it had this many."""
+
 _log = logging.getLogger("hipress")
+
+
+class Ranks:
+    """The ranks of a group, which synchronise gradients together; a tuner's Meter.
+
+    :param device, dtype: of the gradients
+    """
+
+    def __init__(
+        self, settings: Settings, engine: Engine, group: dist.ProcessGroup, device: torch.device,
+        dtype: torch.dtype,
+    ) -> None:  # fmt: skip
+        self.engine, self.group, self.device, self.dtype = engine, group, device, dtype
+        self.rank = engine.rank
+        self.kinds = replace(settings, min_size=NEVER), settings
+        """Settings that compress nothing, and all."""
+        self._steps: dict[tuple[int, bool], Step] = {}
+
+    def seconds(self, size: int, compressed: bool) -> float:
+        """Seconds of one of several gradients in a bucket."""
+        count = max(MIN_CONCURRENT, CONCURRENT_ELEMENTS // size)
+        if (size, compressed) not in self._steps:
+            self._steps = {  # of one size at a time, for memory's sake
+                (size, kind): Step(self.kinds[kind], [[size] * count], self)
+                for kind in (False, True)
+            }
+        return self._steps[size, compressed].seconds() / count
+
+    def mean(self, values: np.ndarray) -> np.ndarray:
+        """The mean over all ranks, with the same bits on each."""
+        return self._reduced(values, dist.ReduceOp.SUM) / self.engine.world_size
+
+    def slowest(self, seconds: float) -> float:
+        """The maximum over all ranks."""
+        return self._reduced(np.array([seconds]), dist.ReduceOp.MAX).item()
+
+    def _reduced(self, values: np.ndarray, op: dist.ReduceOp) -> np.ndarray:
+        found = torch.tensor(values, dtype=torch.float64, device=self.device)
+        dist.all_reduce(found, op, self.group)
+        return found.cpu().numpy()
+
+    def from_worker_0(self, number: int) -> int:
+        """The first rank's number, on all."""
+        answer = [number]
+        dist.broadcast_object_list(answer, dist.get_global_rank(self.group, 0), group=self.group)
+        return answer[0]
+
+
+class Step:
+    """A step's gradients, which are synchronised again and again.
+
+    :param buckets: elements of the gradients in each
+    """
+
+    def __init__(self, settings: Settings, buckets: Sequence[Sequence[int]], ranks: Ranks) -> None:
+        self.settings, self._ranks = settings, ranks
+        self._gradients: list[list[Gradient]] = []
+        self._values: list[torch.Tensor] = []
+        shapes = []
+        generator = torch.Generator().manual_seed(ranks.rank)
+        for b, sizes in enumerate(buckets):
+            gradients = packed((f"{b}/{i}", size) for i, size in enumerate(sizes))
+            self._gradients.append(gradients)
+            values = 0.01 * torch.randn(sum(sizes), generator=generator)
+            self._values.append(values.to(ranks.device, ranks.dtype))
+            shapes += [(g.name, torch.empty(g.count, device="meta")) for g in gradients]
+        self._synchronizer = Synchronizer(settings, ranks.engine, ranks.group, shapes)
+
+    def seconds(self) -> float:
+        """Seconds of one step on this rank, from when all ranks begin.
+
+        :raises HipressError: if a rank dies or is silent meanwhile
+        """
+        flats = [values.clone() for values in self._values]
+        dist.barrier(self._ranks.group)
+        began = time.perf_counter()
+        futures = [
+            self._synchronizer.synchronize(flat, gradients, "plan auto")
+            for flat, gradients in zip(flats, self._gradients)
+        ]
+        for future in futures:
+            future.wait()
+        if self._ranks.device.type == "cuda":
+            torch.cuda.synchronize(self._ranks.device)
+        return time.perf_counter() - began
+
+    def slowest(self) -> float:
+        """Seconds of one step on the slowest rank."""
+        return self._ranks.slowest(self.seconds())
 
 
 def choose(
@@ -37,67 +135,58 @@ def choose(
     device: torch.device,
     sizes: Mapping[str, int],
     dtypes: Mapping[str, torch.dtype],
-) -> None:
-    """With plan AUTO, raises ``settings.min_size`` to where compression pays.
+) -> Settings:
+    """With plan AUTO, the settings with ``min_size`` raised to where compression pays.
 
     It must save 3% of the time of an uncompressed all-reduce, and then, tried with gradients of the
     model's sizes, must not be slower than none. What is measured has the dtype that most elements
     of the model's gradients have. All ranks of the group call it together; it takes seconds.
 
     :param device: where the gradients are
-    :param sizes: of the model's gradients by name, in elements
+    :param sizes: of the model's gradients by name, in elements, in the model's order
     :param dtypes: theirs
     :raises HipressError: if a rank dies or is silent meanwhile
     """
     if settings.plan != AUTO:
-        return
+        return settings
     params = dict(settings.params)
     if "warmup" in params:  # what is sent in most steps, not in the first ones
         params["warmup"] = 0
-    compressed = replace(settings, params=params, plan=None, min_size=0, warmup_steps=0)
-    plain = replace(compressed, min_size=NEVER)
-    dtype = trial.most_of(sizes, dtypes)
-    times = [
-        [_seconds(way, size, engine, group, device, dtype) for size in SIZES]
-        for way in (plain, compressed)
-    ]
-    means = torch.tensor(times, dtype=torch.float64, device=device).log()
-    dist.all_reduce(means, group=group)
-    raw, short = (means / engine.world_size).exp().tolist()
-    answer = [threshold(fit(SIZES, raw).curve, fit(SIZES, short).curve)]
-    dist.broadcast_object_list(answer, dist.get_global_rank(group, 0), group=group)
-    least = answer[0]
-    if engine.rank == 0:
-        detail = ", ".join(
-            f"{size}: {1e3 * a:.3g} and {1e3 * b:.3g}" for size, a, b in zip(SIZES, raw, short)
-        )
-        if least is None:
-            _log.warning(
-                "plan auto: nothing is compressed, for %s would not save %.0f%% of an uncompressed "
-                "all-reduce here", settings.type, 100 * (1 - GAIN)
-            )  # fmt: skip
-        else:
-            _log.info("plan auto: %s pays from %d elements on", settings.type, least)
-        _log.info("plan auto: ms by elements, uncompressed and compressed: %s", detail)
-    settings.min_size = NEVER if least is None else max(least, settings.min_size)
-    if any(size >= settings.min_size for size in sizes.values()):
-        compressed = replace(compressed, min_size=settings.min_size)
-        ratio = trial.ratio(compressed, plain, sizes, engine, group, device, dtype)
+    measured = replace(settings, params=params, plan=None, min_size=0, warmup_steps=0)
+    ranks = Ranks(measured, engine, group, device, most_of(sizes, dtypes))
+    least, _ = least_size(ranks, measure(ranks, SIZES), settings.type)
+    least = max(least, settings.min_size)
+    if any(size >= least for size in sizes.values()):
+        buckets = buckets_of(sizes)
+        kinds = replace(measured, min_size=least), ranks.kinds[False]
+        ratio = preview(*(Step(kind, buckets, ranks).slowest for kind in kinds))
         if engine.rank == 0:
             _log.log(
                 logging.WARNING if ratio > 1 else logging.INFO,
                 "plan auto: %sthis model's gradients took %.2f times as long compressed as not",
                 "nothing is compressed, for " if ratio > 1 else "", ratio,
             )  # fmt: skip
-        if ratio > 1:
-            settings.min_size = NEVER
+        least = NEVER if ratio > 1 else least
+    return replace(settings, min_size=least)
 
 
-def _seconds(
-    settings: Settings, size: int, engine: Engine, group: dist.ProcessGroup, device: torch.device,
-    dtype: torch.dtype,
-) -> float:  # fmt: skip
-    """Of one gradient in a bucket of several."""
-    count = max(AT_LEAST, TOGETHER // size)
-    step = trial.Step(settings, [[size] * count], engine, group, device, dtype)
-    return min([step.seconds() for _ in range(ROUNDS)][1:]) / count
+def most_of(sizes: Mapping[str, int], dtypes: Mapping[str, torch.dtype]) -> torch.dtype:
+    """The dtype of most elements of a model's gradients, of those that can be compressed."""
+    elements = dict.fromkeys([torch.float32, *FLAGS], 0)
+    for name, size in sizes.items():
+        if dtypes[name] in elements:
+            elements[dtypes[name]] += size
+    return max(elements, key=elements.get)
+
+
+def buckets_of(sizes: Mapping[str, int]) -> list[list[int]]:
+    """Elements of a model's gradients, or of some of a large one's, from its last one on."""
+    every = max(1, math.ceil(sum(sizes.values()) / MAX_ELEMENTS))
+    some = set(sorted(sizes, key=lambda name: -sizes[name])[::every])
+    buckets: list[list[int]] = []
+    for name in reversed(sizes):
+        if name in some and sizes[name]:
+            if not buckets or sum(buckets[-1]) >= BUCKET_ELEMENTS:
+                buckets.append([])
+            buckets[-1].append(min(sizes[name], MAX_ELEMENTS))
+    return buckets

@@ -10,6 +10,23 @@ from hipress.compll.ir.ir import FIELD_BYTES, Function, Instr, Program
 FIELD = {"u8": "uint8_t", "u16": "uint16_t", "u32": "uint32_t", "f32": "float"}
 
 
+class _Texts:
+    """What a template's fields stand for, see FunctionNames.fill()."""
+
+    def __init__(self, names: FunctionNames, instr: Instr, more: dict[str, str]) -> None:
+        self.names, self.instr, self.more = names, instr, more
+
+    def __getitem__(self, key: str) -> str:
+        if key in self.more:
+            return self.more[key]
+        if key == "value":
+            return self.names.value(self.instr)
+        kind, number = key[0], int(key[1:])
+        if kind == "a":
+            return self.names.value(self.instr.args[number])
+        return self.names.vector_texts[kind](self.instr.vec[number])
+
+
 class FunctionNames:
     """The names in one encode or decode.
 
@@ -22,6 +39,18 @@ class FunctionNames:
         self.numbers: dict[int, int] = {}
         emits = [n for n in function.body if isinstance(n, Instr) and n.op == "emit"]
         self.fields = emits[0].attrs["fields"] if emits else []
+        self.vector_texts = {
+            "m": self.memory, "n": self.size, "b": self.bytes_of,
+            "v": lambda name: f"{self.memory(name)}, {self.size(name)}",
+        }  # fmt: skip
+
+    def fill(self, template: str, instr: Instr, **more: str) -> str:
+        """C++ of an instruction from a template.
+
+        Its fields are {a0} for the first operand, {m0}, {n0}, {b0} and {v0} for the first vector's
+        memory, elements, bytes, and memory and elements, {value}, and what `more` has.
+        """
+        return template.format_map(_Texts(self, instr, more))
 
     def number(self, instr: Instr) -> int:
         return self.numbers.setdefault(instr.id, len(self.numbers))
@@ -77,6 +106,10 @@ class FunctionNames:
                 return None
             parts.append(self.bytes_of(what))
         return None
+
+    def memory(self, name: str) -> str:
+        """C++ of a vector's memory."""
+        raise NotImplementedError
 
     def is_known(self, value: Instr) -> bool:
         """True if a number is computed by now."""

@@ -13,6 +13,10 @@ from hipress.compll.ir.ir import FIELD_BYTES, Instr
 
 def write(context: FunctionContext, instr: Instr) -> None:
     """Writes one instruction of a function."""
+    if instr.vec and instr.vec[0] in context.selected and instr.op == "sort":
+        return  # of the sorted vector only one element is wanted
+    if instr.op == "compact" and instr.vec[1] in context.filters:
+        return  # done where the mask is made
     special = context.statements.get(instr.op) or STATEMENTS.get(instr.op)
     if special is not None:
         special(context, instr)
@@ -28,96 +32,51 @@ def _fail(text: str, *values: str) -> str:
     return f"return Fail(call, {', '.join([quoted(text), *values])});"
 
 
-def _bad_indices() -> str:
-    return _fail(
-        "must have indices that ascend and are below %lld", "static_cast<long long>(n)"
-    )
-
-
-def _vector(context: FunctionContext, name: str) -> str:
-    return f"{context.memory(name)}, {context.size(name)}"
+_BAD_INDICES = _fail(
+    "must have indices that ascend and are below %lld", "static_cast<long long>(n)"
+)
 
 
 # Whole vectors ----------------------------------------------------------------------
 
+# Operations that are one call: C++ of the value, if there is one, and of the call that fills
+# vector 0, which is of that size; see FunctionNames.fill().
+_CALLS = {
+    "topk": ("Clip({a0}, {n1})", "TopK({v1}, {value}, &arena, {m0});"),
+    "sort": ("", "Sort({v1}, {m0});"),
+    "pack_ascending": ("AscendingBytes({n1}, n)", "PackAscending({v1}, n, {m0});"),
+    "pack_where": ("CountBits({v2})", "PackWhere({m1}, {v2}, {m0});"),
+    "unpack_where": ("", "UnpackWhere({v1}, {v2}, {m0});"),
+    "unpack_ascending": ("", "if (!UnpackAscending({m1}, {n0}, n, {m0})) {bad_indices}"),
+    "compact": ("CountBits({v1})", "Compact({v1}, {m0});"),
+    "random_indices": ("Clip({a1}, Clip({a0}, n))",
+                       "{draw}(Clip({a0}, n), {value}, key, {site}, {arena}{m0});"),
+}  # fmt: skip
+
+
+def _call(context: FunctionContext, instr: Instr) -> None:
+    value, call = _CALLS[instr.op]
+    if value:
+        context.allocate_counted(instr, context.fill(value, instr))
+    else:
+        context.allocate(instr.vec[0])
+    runs = instr.attrs.get("run", 1) > 1
+    context.lines.append(context.fill(
+        call, instr, bad_indices=_BAD_INDICES, draw="SampleRuns" if runs else "Strata",
+        arena="&arena, " if runs else "", site=instr.attrs.get("site"),
+    ))  # fmt: skip
+
 
 def _element(context: FunctionContext, instr: Instr) -> None:
-    name, at = instr.vec[0], context.value(instr.args[0])
-    if name in context.selected:
-        source = _vector(context, context.selected[name])
-        context.define(instr, f"NthElement({source}, {at}, &arena)")
-    else:
-        context.define(instr, f"Element({_vector(context, name)}, {at})")
-
-
-def _compact(context: FunctionContext, instr: Instr) -> None:
-    target, mask = instr.vec
-    if mask not in context.filters:  # else it is done where the mask is made
-        vector = _vector(context, mask)
-        context.allocate_counted(instr, f"CountBits({vector})")
-        context.lines.append(f"Compact({vector}, {context.memory(target)});")
-
-
-def _topk(context: FunctionContext, instr: Instr) -> None:
-    target, source = instr.vec
-    count = context.size(source)
-    context.allocate_counted(instr, f"Clip({context.value(instr.args[0])}, {count})")
-    context.lines.append(
-        f"TopK({context.memory(source)}, {count}, {context.value(instr)}, &arena, "
-        f"{context.memory(target)});"
-    )
-
-
-def _sort(context: FunctionContext, instr: Instr) -> None:
-    target, source = instr.vec
-    if target not in context.selected:
-        context.allocate(target)
-        context.lines.append(f"Sort({_vector(context, source)}, {context.memory(target)});")
-
-
-def _random_indices(context: FunctionContext, instr: Instr) -> None:
-    size = f"Clip({context.value(instr.args[0])}, n)"
-    context.allocate_counted(instr, f"Clip({context.value(instr.args[1])}, {size})")
-    target = context.memory(instr.vec[0])
-    strata, arena = ("Strata", "") if instr.attrs["run"] == 1 else ("SampleRuns", "&arena, ")
-    context.lines.append(
-        f"{strata}({size}, {context.value(instr)}, key, {instr.attrs['site']}, {arena}{target});"
-    )
-
-
-def _pack_ascending(context: FunctionContext, instr: Instr) -> None:
-    target, index = instr.vec
-    context.allocate_counted(instr, f"AscendingBytes({context.size(index)}, n)")
-    context.lines.append(f"PackAscending({_vector(context, index)}, n, {context.memory(target)});")
-
-
-def _unpack_ascending(context: FunctionContext, instr: Instr) -> None:
-    target, data = instr.vec
-    context.allocate(target)
-    call = f"{context.memory(data)}, {context.size(target)}, n, {context.memory(target)}"
-    context.lines.append(f"if (!UnpackAscending({call})) {_bad_indices()}")
-
-
-def _pack_where(context: FunctionContext, instr: Instr) -> None:
-    target, bits, mask = instr.vec
-    vector = _vector(context, mask)
-    context.allocate_counted(instr, f"CountBits({vector})")
-    context.lines.append(
-        f"PackWhere({context.memory(bits)}, {vector}, {context.memory(target)});"
-    )
+    text = "Element({v0}, {a0})"
+    if instr.vec[0] in context.selected:
+        source = context.vector_texts["v"](context.selected[instr.vec[0]])
+        text = f"NthElement({source}, {{a0}}, &arena)"
+    context.define(instr, context.fill(text, instr))
 
 
 def _count_where(context: FunctionContext, instr: Instr) -> None:
-    context.define(instr, f"CountBits({_vector(context, instr.vec[0])})")
-
-
-def _unpack_where(context: FunctionContext, instr: Instr) -> None:
-    target, packed, mask = instr.vec
-    context.allocate(target)
-    context.lines.append(
-        f"UnpackWhere({_vector(context, packed)}, {_vector(context, mask)}, "
-        f"{context.memory(target)});"
-    )
+    context.define(instr, context.fill("CountBits({v0})", instr))
 
 
 def _scatter(context: FunctionContext, instr: Instr) -> None:
@@ -183,7 +142,7 @@ def _field_vector(context: FunctionContext, instr: Instr) -> None:
         context.lines.append(f"if (HasPadding({pointer}, {context.size(name)})) {fail}")
     if name in context.index_fields:
         valid = f"ValidIndices({pointer}, {context.size(name)}, n)"
-        context.lines.append(f"if (!{valid}) {_bad_indices()}")
+        context.lines.append(f"if (!{valid}) {_BAD_INDICES}")
 
 
 def _end_of_payload(context: FunctionContext, instr: Instr) -> None:
@@ -197,10 +156,8 @@ def _require(context: FunctionContext, instr: Instr) -> None:
 
 
 STATEMENTS = {
-    "element": _element, "compact": _compact, "topk": _topk, "sort": _sort,
-    "random_indices": _random_indices, "pack_ascending": _pack_ascending,
-    "unpack_ascending": _unpack_ascending, "pack_where": _pack_where,
-    "count_where": _count_where, "unpack_where": _unpack_where, "scatter": _scatter,
+    **dict.fromkeys(_CALLS, _call), "element": _element,
+    "count_where": _count_where, "scatter": _scatter,
     "emit": _emit, "field": _field, "field_vector": _field_vector,
     "end_of_payload": _end_of_payload, "require": _require,
 }  # fmt: skip

@@ -18,39 +18,52 @@ _BITS_EACH = 32 * 8192
 _ARRAY = "uint32_t", "kMaxBlocks * 4"
 
 
+# Numbers that every thread computes, and statements that read the payload.
+_NUMBERS = {
+    "step": "static_cast<int64_t>(call.step)",
+    "topk": "Clip({a0}, {n1})",
+    "random_indices": "Clip({a1}, Clip({a0}, n))",
+    "pack_ascending": "AscendingBytes({n1}, n)",
+    "end_of_payload": "reader.End();",
+}
+
+
 def number_text(context: FunctionContext, instr: Instr) -> str:
     """CUDA of a number that every thread computes, or a statement that reads the payload."""
     op = instr.op
-    if op == "step":
-        return "static_cast<int64_t>(call.step)"
-    if op == "topk":
-        return f"Clip({context.value(instr.args[0])}, {context.size(instr.vec[1])})"
-    if op == "random_indices":
-        size = f"Clip({context.value(instr.args[0])}, n)"
-        return f"Clip({context.value(instr.args[1])}, {size})"
-    if op == "pack_ascending":
-        return f"AscendingBytes({context.size(instr.vec[1])}, n)"
+    if op in _NUMBERS:
+        return context.fill(_NUMBERS[op], instr)
     if op == "field":
         return f"reader.Field<{FIELD[instr.attrs['elem']]}>()"
     if op == "field_vector":
-        name = instr.vec[0]
-        field = f"f_{context.plain(name)}"
-        zeros = f" reader.Zeros({field}, {context.size(name)});" if "zeros" in instr.attrs else ""
-        return f"const uint8_t* const {field} = reader.Take({context.bytes_of(name)});{zeros}"
-    if op == "end_of_payload":
-        return "reader.End();"
+        field = f"f_{context.plain(instr.vec[0])}"
+        zeros = " reader.Zeros({field}, {n0});" if "zeros" in instr.attrs else ""
+        text = f"const uint8_t* const {{field}} = reader.Take({{b0}});{zeros}"
+        return context.fill(text, instr, field=field)
     if op == "require":
         number = operations(context.function, "require").index(instr)
         return f"reader.Require({context.value(instr.args[0])}, {number});"
     return context.expression(instr)
 
 
-def _vector(context: FunctionContext, name: str) -> str:
-    return f"{context.memory(name)}, {context.size(name)}"
+def _step(
+    context: FunctionContext, instr: Instr, size: Instr, text: str, allocate: bool = False,
+    each: int = 8192, **more: str,
+) -> Step:  # fmt: skip
+    """A step that is one statement; see FunctionNames.fill().
+
+    :param size: {size} of the statement, elements that say how many blocks are of use
+    :param allocate: vector 0 is made here
+    """
+    step = context.new_step(size, each)
+    if allocate:
+        context.allocate(instr.vec[0])
+    step.body.append(context.fill(f"{text};", instr, size=context.value(size), **more))
+    return step
 
 
-def _for_each(count: str, statement: str, index: str = "i") -> str:
-    return f"ForEach(team, {count}, [&](int64_t {index}) {{ {statement} }});"
+def _size(context: FunctionContext, name: str) -> Instr:
+    return context.function.vectors[name].size
 
 
 # Numbers and payload fields ---------------------------------------------------------------
@@ -73,10 +86,10 @@ def _require(context: FunctionContext, instr: Instr) -> None:
 
 def _check_order(context: FunctionContext, names: list[str]) -> None:
     """A step that looks whether indices ascend and are below n."""
-    step = context.new_step(context.function.vectors[names[0]].size)
+    step = context.new_step(_size(context, names[0]))
     for name in names:
         c_type = "uint32_t" if context.function.vectors[name].elem == "u32" else "int32_t"
-        bad = f"BadIndices(team, {_vector(context, name)}, n, {c_type}())"
+        bad = f"BadIndices(team, {context.vector_texts['v'](name)}, n, {c_type}())"
         step.body.append(f"if ({bad}) atomicOr(&control.disorder, 1u);")
     step.serial += _verdict("control.disorder != 0")
 
@@ -92,148 +105,110 @@ def _verdict(bad: str) -> list[str]:
 
 def _element(context: FunctionContext, instr: Instr) -> None:
     name = instr.vec[0]
-    at, size = context.value(instr.args[0]), context.size(name)
-    source = context.unsorted.get(name)
+    source, text = context.unsorted.get(name), context.fill("Element({v0}, {a0})", instr)
     if source is None:
-        context.define(instr, f"Element({context.memory(name)}, {size}, {at})")
+        context.define(instr, text)
         return
-
-    def rank() -> str:
-        # The value with `at` smaller ones is the (size - at)-th largest: no need to sort.
-        size = context.size(name)
-        return f"{size} - Clip({context.value(instr.args[0])}, {size} - 1)"
-
-    selection = _select(context, source, context.function.vectors[name].size, rank)
-    size = context.size(name)
-    context.define(instr, f"{size} > 0 ? FromOrdered({selection}.prefix) : 0.0f")
+    # The value with `at` smaller ones is the (size - at)-th largest: no need to sort.
+    rank = "{n0} - Clip({a0}, {n0} - 1)"
+    selection = _select(context, instr, source, _size(context, name), rank)
+    text = f"{{n0}} > 0 ? FromOrdered({selection}.prefix) : 0.0f"
+    context.define(instr, context.fill(text, instr))
 
 
 # Ordered results ----------------------------------------------------------------------
 
 
-def _words(context: FunctionContext, name: str) -> str:
-    """Bits of a temp, for functions that take them 32 at a time."""
-    return f"MaskWords{{{_vector(context, name)}}}"
+def _count(context: FunctionContext, instr: Instr, mask: int, words: str) -> str:
+    """A step whose number is how many bits are set; what lies before each block's part.
 
-
-def _payload_words(context: FunctionContext, name: str) -> str:
-    """The same of a field of the payload."""
-    return f"PayloadWords{{{context.memory(name)}, {context.bytes_of(name)}}}"
-
-
-def _count(context: FunctionContext, instr: Instr, mask: str, words: Callable) -> str:
-    """A step whose number is how many bits are set; what lies before each block's part."""
+    :param mask: its number among the instruction's vectors
+    """
     counts = context.scratch(f"counts{context.number(instr)}", *_ARRAY)
-    step = context.new_step(context.function.vectors[mask].size, _BITS_EACH)
-    call = f"{words(context, mask)}, {context.size(mask)}, {counts}"
-    step.body.append(f"CountBits(team, shared, {call});")
+    text = f"CountBits(team, shared, {words}, {{n{mask}}}, {counts})"
+    _step(context, instr, _size(context, instr.vec[mask]), text, each=_BITS_EACH)
     context.define(instr, f"ScanArray(shared, {counts}, team.Blocks())", joined=True)
     return counts
 
 
 def _compact(context: FunctionContext, instr: Instr) -> None:
-    target, mask = instr.vec
-    size = context.function.vectors[mask].size
-    counts = _count(context, instr, mask, _words)
-    step = context.new_step(size, _BITS_EACH)
-    context.allocate(target)
-    write = f"{context.memory(target)}[j] = static_cast<int32_t>(i);"
-    step.body.append(
-        f"WriteBits(team, shared, {_words(context, mask)}, {context.value(size)}, {counts}, "
-        f"[&](int64_t j, int64_t i) {{ {write} }});"
-    )
-
-
-def _clear_words(context: FunctionContext, target: str, count: str) -> str:
-    write = f"reinterpret_cast<uint32_t*>({context.memory(target)})[w] = 0;"
-    return _for_each(count, write, "w")
+    counts = _count(context, instr, 1, "MaskWords{{{v1}}}")
+    write = "{m0}[j] = static_cast<int32_t>(i);"
+    text = (f"WriteBits(team, shared, MaskWords{{{{{{v1}}}}}}, {{size}}, {counts}, "
+            f"[&](int64_t j, int64_t i) {{{{ {write} }}}})")  # fmt: skip
+    _step(context, instr, _size(context, instr.vec[1]), text, True, _BITS_EACH)
 
 
 def _pack_where(context: FunctionContext, instr: Instr) -> None:
-    target, bits, mask = instr.vec
-    size = context.function.vectors[mask].size
-    counts = _count(context, instr, mask, _words)
-    context.allocate(target)
-    count = f"Blocks({context.value(size)}, 32)"
-    context.current.body.append(_clear_words(context, target, count))
-    step = context.new_step(size, _BITS_EACH)
-    words = f"{_words(context, bits)}, {_words(context, mask)}"
-    call = f"{words}, {context.value(size)}, {counts}, {context.memory(target)}"
-    step.body.append(f"PackWhere(team, shared, {call});")
+    size = _size(context, instr.vec[2])
+    counts = _count(context, instr, 2, "MaskWords{{{v2}}}")
+    context.allocate(instr.vec[0])
+    context.current.body.append(_clear_words(context, instr, "Blocks({n2}, 32)"))
+    text = (f"PackWhere(team, shared, MaskWords{{{{{{v1}}}}}}, MaskWords{{{{{{v2}}}}}}, {{size}}, "
+            f"{counts}, {{m0}})")  # fmt: skip
+    _step(context, instr, size, text, each=_BITS_EACH)
 
 
 def _count_where(context: FunctionContext, instr: Instr) -> None:
-    context.counts[instr.id] = _count(context, instr, instr.vec[0], _payload_words)
+    context.counts[instr.id] = _count(context, instr, 0, "PayloadWords{{{m0}, {b0}}}")
     context.current.counts = True
 
 
 def _unpack_where(context: FunctionContext, instr: Instr) -> None:
-    target, packed, mask = instr.vec
-    vectors = context.function.vectors
-    step = context.new_step(vectors[mask].size, _BITS_EACH)
-    context.allocate(target)
-    words = f"{_payload_words(context, packed)}, {_payload_words(context, mask)}"
-    counts = context.counts[vectors[packed].size.id]
-    call = f"{words}, {context.size(mask)}, {counts}, {context.memory(target)}"
-    step.body.append(f"UnpackWhere(team, shared, {call});")
+    counts = context.counts[_size(context, instr.vec[1]).id]
+    text = ("UnpackWhere(team, shared, PayloadWords{{{m1}, {b1}}}, PayloadWords{{{m2}, {b2}}}, "
+            "{n2}, {counts}, {m0})")  # fmt: skip
+    _step(context, instr, _size(context, instr.vec[2]), text, True, _BITS_EACH, counts=counts)
+
+
+def _clear_words(context: FunctionContext, instr: Instr, count: str) -> str:
+    write = "reinterpret_cast<uint32_t*>({m0})[w] = 0;"
+    return context.fill(f"ForEach(team, {count}, [&](int64_t w) {{{{ {write} }}}});", instr)
 
 
 def _pack_ascending(context: FunctionContext, instr: Instr) -> None:
-    target, index = instr.vec
-    count = context.function.vectors[index].size
+    count = _size(context, instr.vec[1])
     if not context.everywhere(instr):
-        context.define(instr, f"AscendingBytes({context.value(count)}, n)")
+        context.define(instr, context.fill("AscendingBytes({n1}, n)", instr))
     step = context.new_step(count)
-    context.allocate(target)
-    step.body.append(_clear_words(context, target, f"Blocks({context.value(instr)}, 4)"))
-    step = context.new_step(count)
-    call = f"{context.memory(index)}, {context.value(count)}, n, {context.memory(target)}"
-    step.body.append(f"PackAscending(team, {call});")
+    context.allocate(instr.vec[0])
+    step.body.append(_clear_words(context, instr, "Blocks({value}, 4)"))
+    _step(context, instr, count, "PackAscending(team, {v1}, n, {m0})")
 
 
 def _unpack_ascending(context: FunctionContext, instr: Instr) -> None:
-    target, data = instr.vec
-    size = context.function.vectors[target].size
+    target, size = instr.vec[0], _size(context, instr.vec[0])
     counts = context.scratch(f"counts{context.number(instr)}", *_ARRAY)
-    arguments = f"team, shared, {context.memory(data)}, {{}}, n, {counts}"
-    step = context.new_step(size)
-    step.body.append(f"CountAscending({arguments.format(context.value(size))});")
+    arguments = f"team, shared, {{m1}}, {{size}}, n, {counts}"
+    step = _step(context, instr, size, f"CountAscending({arguments})")
     step.joins.append(f"const int64_t found = ScanArray(shared, {counts}, team.Blocks());")
     step.serial += _verdict(f"found != {context.value(size)}")
-    step = context.new_step(size)
-    context.allocate(target)
-    call = f"{arguments.format(context.value(size))}, {context.memory(target)}"
-    step.body.append(f"UnpackAscending({call});")
+    _step(context, instr, size, f"UnpackAscending({arguments}, {{m0}})", True)
     _check_order(context, [target])
 
 
-def _select(context: FunctionContext, source: str, size: Instr, k: Callable[[], str]) -> str:
-    """Three steps that find the k-th largest value; the name of the state."""
+def _select(context: FunctionContext, instr: Instr, source: str, size: Instr, rank: str) -> str:
+    """Three steps that find the largest value but `rank` - 1 of a source; the state's name."""
     state = f"control.selection{context.selections}"
     context.selections += 1
     for digit in range(3):
         step = context.new_step(size)
         call = f"team, shared, {context.memory(source)}, {context.value(size)}, &{state}"
         step.body.append(f"CountDigit<{digit}>({call});")
-        step.joins.append(f"PickDigit<{digit}>(shared, {k()}, &{state});")
+        step.joins.append(f"PickDigit<{digit}>(shared, {context.fill(rank, instr)}, &{state});")
     return state
 
 
 def _topk(context: FunctionContext, instr: Instr) -> None:
-    target, source = instr.vec
-    size = context.function.vectors[source].size
-    count = f"Clip({context.value(instr.args[0])}, {context.value(size)})"
+    source = instr.vec[1]
+    size, count = _size(context, source), context.fill(_NUMBERS["topk"], instr)
     if not context.everywhere(instr):
         context.define(instr, count)
-    state = _select(context, source, size, lambda: context.value(instr))
-    step = context.new_step(size)
-    arguments = f"team, shared, {context.memory(source)}, {context.value(size)}, &{state}"
-    step.body.append(f"CountChosen({arguments});")
+    state = _select(context, instr, source, size, "{value}")
+    arguments = f"team, shared, {{v1}}, &{state}"
+    step = _step(context, instr, size, f"CountChosen({arguments})")
     step.joins.append(f"ScanChosen(team, shared, &{state});")
-    step = context.new_step(size)
-    context.allocate(target)
-    arguments = f"team, shared, {context.memory(source)}, {context.value(size)}, &{state}"
-    step.body.append(f"WriteChosen({arguments}, {context.memory(target)});")
+    _step(context, instr, size, f"WriteChosen({arguments}, {{m0}})", True)
 
 
 def _sort(context: FunctionContext, instr: Instr) -> None:
@@ -241,47 +216,44 @@ def _sort(context: FunctionContext, instr: Instr) -> None:
     if only_elements(context.function, instr):
         context.unsorted[target] = source
         return
-    size = context.function.vectors[source].size
+    size = _size(context, source)
     number, bound = context.number(instr), context.bound(size)
     keys = [context.scratch(f"keys{number}_{k}", "uint32_t", f"{bound} * 4") for k in range(2)]
     counts = context.scratch(f"digits{number}", "uint32_t", "kDigits * kSortBlocks * 4")
 
-    def each(statement: Callable[[], str]) -> None:
-        step = context.new_step(size)
-        step.body.append(_for_each(context.value(size), statement()))
-
-    def sorted_element() -> str:
-        context.allocate(target)
-        return f"{context.put(target, 'i', f'FromOrdered({keys[0]}[i])')};"
-
-    def part(name: str, keys: str, digit: int, more: str) -> Step:
-        step = context.new_step(size)
+    def part(name: str, keys: str, digit: int, more: str = "") -> Step:
+        call = f"team, shared, {keys}, {{size}}, {8 * digit}, {counts}{more}"
+        step = _step(context, instr, size, f"{name}SortDigit({call})")
         step.most_blocks = "kSortBlocks"
-        call = f"team, shared, {keys}, {context.value(size)}, {8 * digit}, {counts}{more}"
-        step.body.append(f"{name}SortDigit({call});")
         return step
 
-    each(lambda: f"{keys[0]}[i] = Ordered({context.get(source, 'i')});")
-    scan = f"ScanArray(shared, {counts}, int64_t(kDigits) * team.Blocks());"
+    def each(statement: Callable[[], str], allocate: bool = False) -> None:
+        step = context.new_step(size)
+        if allocate:
+            context.allocate(target)
+        count = context.value(size)
+        step.body.append(f"ForEach(team, {count}, [&](int64_t i) {{ {statement()}; }});")
+
+    each(lambda: f"{keys[0]}[i] = Ordered({context.get(source, 'i')})")
     for digit in range(4):
         one, two = keys[digit % 2], keys[(digit + 1) % 2]
-        part("Count", one, digit, "").joins.append(scan)
+        scan = f"ScanArray(shared, {counts}, int64_t(kDigits) * team.Blocks());"
+        part("Count", one, digit).joins.append(scan)
         part("Move", one, digit, f", {two}")
-    each(sorted_element)
+    each(lambda: context.put(target, "i", f"FromOrdered({keys[0]}[i])"), allocate=True)
 
 
 def _random_indices(context: FunctionContext, instr: Instr) -> None:
-    target = instr.vec[0]
+    run, site = instr.attrs["run"], str(instr.attrs["site"])
     step = context.new_step(instr)
     step.key = True
-    context.allocate(target)
-    put = context.put(target, "j", "static_cast<int32_t>(index)")
-    run, size = instr.attrs["run"], context.value(instr.args[0])
-    strata = "ForStrata" if run == 1 else f"ForRuns<{run}>"
-    step.body.append(
-        f"{strata}(team, Clip({size}, n), {context.value(instr)}, key, "
-        f"{instr.attrs['site']}, [&](int64_t j, int64_t index) {{ {put}; }});"
-    )
+    context.allocate(instr.vec[0])
+    step.body.append(context.fill(
+        "{strata}(team, Clip({a0}, n), {value}, key, {site}, "
+        "[&](int64_t j, int64_t index) {{ {put}; }});",
+        instr, site=site, strata="ForStrata" if run == 1 else f"ForRuns<{run}>",
+        put=context.put(instr.vec[0], "j", "static_cast<int32_t>(index)"),
+    ))  # fmt: skip
 
 
 def _scatter(context: FunctionContext, instr: Instr) -> None:
@@ -340,11 +312,11 @@ def _copy(context: FunctionContext, name: str) -> None:
     to = f"call.payload + {context.place(name, '0')}"
     if vector.packed or vector.bits != 32:
         source = f"reinterpret_cast<const uint8_t*>({context.memory(name)})[j]"
-        line = _for_each(context.bytes_of(name), f"({to})[j] = {source};", "j")
+        count, write = context.bytes_of(name), f"({to})[j] = {source};"
     else:
         write = f"Write<{ELEMENT[vector.elem]}>({to}, j, {context.memory(name)}[j]);"
-        line = _for_each(context.size(name), write, "j")
-    step.body.append(line)
+        count = context.size(name)
+    step.body.append(f"ForEach(team, {count}, [&](int64_t j) {{ {write} }});")
 
 
 OPERATIONS = {

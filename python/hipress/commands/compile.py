@@ -1,0 +1,12 @@
+"""`hipress compile`: the compiler's own command line."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from hipress.compll import cli
+
+
+def main(arguments: Sequence[str]) -> None:
+    """Generates code from an algorithm, or checks it, as ``compll`` does."""
+    cli.main(arguments, "hipress compile")

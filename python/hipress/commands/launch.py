@@ -1,0 +1,12 @@
+"""`hipress launch`: start a distributed job."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from hipress.launcher import cli
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Runs a job as ``tools/launch.py`` does; returns the exit status."""
+    return cli.main(arguments, "hipress launch")

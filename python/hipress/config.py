@@ -1,0 +1,193 @@
+"""What compression is asked for: the one description behind every front end."""
+
+from __future__ import annotations
+
+import operator
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from typing import TYPE_CHECKING
+
+from hipress.casync import topologies
+from hipress.compression import Compressor, codecs
+from hipress.secopa.plan import Decision, load
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
+AUTO = "auto"
+"""The topology that goes by the job; the plan that is measured."""
+LOW_RANK = "powersgd"
+"""The compression type that is none of CompLL's codecs."""
+MAX_RANK = 32
+"""The highest rank of a low-rank compression; above it all time goes into arithmetic."""
+
+
+@dataclass(frozen=True)
+class CompressionConfig:
+    """A compression, checked when it is made. What is None is up to the front end.
+
+    >>> config = hipress.CompressionConfig("dgc", {"ratio": 0.001}, warmup_steps=500)
+    >>> hipress.torch.compress(model, config)
+
+    :param type: a codec's name, see :func:`hipress.codecs`; in PyTorch also "powersgd"
+    :param params: its parameters, by name
+    :param topology: a name in :data:`hipress.casync.TOPOLOGIES`, or "auto"
+    :param min_size: gradients of fewer elements go uncompressed
+    :param warmup_steps: PyTorch: steps in which gradients go uncompressed
+    :param devices_per_host: workers on each host, for a topology that tells hosts apart
+    :param plan: a file of ``hipress plan``, or its decisions by gradient: they go before min_size;
+        or "auto": min_size is measured
+    :param encode_on: PyTorch: "host" or "device", where gradients on a GPU are encoded
+    :param shared_momentum: PyTorch: the factor of the last result that is added to every gradient
+        before it is encoded, from 0 (none) to below 1
+    :param pull: key-value stores: "auto", "none" or "same", whether what is pulled is compressed
+    :raises ValueError: in one sentence, for a name or value that is not allowed
+    """
+
+    type: str = "none"
+    params: Mapping[str, object] = field(default_factory=dict)
+    topology: str | None = None
+    min_size: int | None = None
+    warmup_steps: int = 0
+    devices_per_host: int | None = None
+    plan: str | os.PathLike[str] | Mapping[str, Decision] | None = None
+    encode_on: str = "host"
+    shared_momentum: float = 0.0
+    pull: str = AUTO
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.type, str):
+            raise ValueError(f"a compression type is a name such as 'dgc', not {self.type!r}")
+        self._set(params=dict(self.params))
+        for name in ("min_size", "warmup_steps", "devices_per_host"):
+            if getattr(self, name) is not None:
+                self._set(**{name: _whole(name, getattr(self, name))})
+        for name, allowed in (("encode_on", ("host", "device")), ("pull", (AUTO, "none", "same"))):
+            if getattr(self, name) not in allowed:
+                choices = topologies.either(map(repr, allowed))
+                raise ValueError(f"{name} must be {choices}, not {getattr(self, name)!r}")
+        shared = self.shared_momentum
+        if isinstance(shared, bool) or not isinstance(shared, (int, float)) or not 0 <= shared < 1:
+            raise ValueError(f"shared_momentum must be in [0, 1), not {shared!r}")
+        if self.topology is not None:
+            automatic = str(self.topology).lower() == AUTO
+            self._set(topology=AUTO if automatic else topologies.named(str(self.topology)))
+        self._check_type()
+        self._set(decisions=self._load_plan())
+
+    def _set(self, **values: object) -> None:
+        """Sets attributes while the object is being made."""
+        for name, value in values.items():
+            object.__setattr__(self, name, value)
+
+    def _load_plan(self) -> Mapping[str, Decision]:
+        if not self.plan or self.plan == AUTO:
+            return {}
+        return self.plan if isinstance(self.plan, Mapping) else load(self.plan)
+
+    def _check_type(self) -> None:
+        if self.type == LOW_RANK:
+            self._check_rank()
+            return
+        known = codecs()
+        if self.type not in known:
+            allowed = ", ".join(sorted([*known, LOW_RANK]))
+            raise ValueError(f'unknown compression type "{self.type}"; allowed: {allowed}')
+        unknown = sorted(set(self.params) - set(known[self.type].params), key=str)
+        if unknown:
+            own = ", ".join(
+                p.name if p.default is None else f"{p.name} (default {p.default})"
+                for p in known[self.type].typed_params()
+            )
+            others = ", ".join(f.name for f in fields(CompressionConfig) if f.name != "params")
+            raise ValueError(
+                f'compression type {self.type} has no parameter "{unknown[0]}"; its parameters: '
+                f"{own or 'none'}; those of every compression: {others}"
+            )
+        Compressor(self.type, **self.params)
+
+    def _check_rank(self) -> None:
+        unknown = sorted(set(self.params) - {"rank"}, key=str)
+        if unknown:
+            raise ValueError(f"{LOW_RANK} has no parameter {unknown[0]!r}; it has rank")
+        rank = self.rank
+        if not isinstance(rank, int) or isinstance(rank, bool) or not 1 <= rank <= MAX_RANK:
+            raise ValueError(f"rank must be a whole number from 1 to {MAX_RANK}, not {rank!r}")
+
+    @property
+    def rank(self) -> int:
+        """The rank of a low-rank compression; 0 for a codec."""
+        return self.params.get("rank", 1) if self.type == LOW_RANK else 0
+
+    @classmethod
+    def of(
+        cls, compression: str | Mapping[str, object] | CompressionConfig, **settings: object
+    ) -> Self:
+        """The configuration that a user's argument describes.
+
+        :param compression: a type's name; a mapping with "type", the codec's parameters, and any
+            other field of this class; or a configuration
+        :param settings: fields that are given beside it; one at its default says nothing
+        :raises ValueError: in one sentence, for what is not allowed, or said twice
+        """
+        own = {f.name: f.default for f in fields(cls)}
+        given = {name: value for name, value in settings.items() if value != own[name]}
+        if not given.get("params", True):
+            del given["params"]
+        if type(compression) is cls and not given:
+            return compression
+        if isinstance(compression, CompressionConfig):
+            if given:
+                raise ValueError(
+                    f"a CompressionConfig says all of a compression: {', '.join(sorted(given))} "
+                    "must be in it, not beside it"
+                )
+            return cls(**{name: getattr(compression, name) for name in own})
+        if not isinstance(compression, Mapping):
+            return cls(compression, **given)
+        said = {name: compression[name] for name in own if name in compression}
+        twice = sorted(said.keys() & given.keys())
+        if twice:
+            raise ValueError(f"{twice[0]} is given twice, in the mapping and beside it")
+        params = {name: value for name, value in compression.items() if name not in own}
+        return cls(**{"params": params, **said, **given})
+
+    def store_params(self) -> dict[str, object]:
+        """What a key-value store's native part is told, by name.
+
+        :raises ValueError: in one sentence, for what a store does not have
+        """
+        for name in ("warmup_steps", "encode_on", "shared_momentum"):
+            if getattr(self, name) != CompressionConfig.__dataclass_fields__[name].default:
+                raise ValueError(f"{name} is for PyTorch: a key-value store does not have it")
+        if self.rank:
+            raise ValueError(
+                f"{self.type} needs whole gradients by name and shape, which a key-value store "
+                "does not have: it is for hipress.torch.compress() and DistributedOptimizer"
+            )
+        params = {"type": self.type, **self.params, "pull": self.pull}
+        for name in ("min_size", "topology", "devices_per_host"):
+            if getattr(self, name) is not None:
+                params[name] = getattr(self, name)
+        return params
+
+    def __str__(self) -> str:
+        said = {"type": self.type, **self.params}
+        for f in fields(self):
+            if f.name != "params" and getattr(self, f.name) != f.default:
+                said[f.name] = getattr(self, f.name)
+        return ", ".join(f"{name}={value}" for name, value in said.items())
+
+
+def _whole(name: str, value: object) -> int:
+    """A whole number of 0 or more, which may come as text, as compression parameters do."""
+    try:
+        if isinstance(value, bool) or (isinstance(value, str) and not value.isdecimal()):
+            raise TypeError
+        number = int(value) if isinstance(value, str) else operator.index(value)
+        if number >= 0:
+            return number
+    except TypeError:
+        pass
+    raise ValueError(f"{name} must be a whole number of 0 or more, not {value!r}")
