@@ -54,12 +54,9 @@ class CudaExecutor:
         self.device.join()
 
     def bucket(
-        self,
-        flat: torch.Tensor,
-        compressed: Sequence[Gradient],
-        uncompressed: Sequence[Gradient],
+        self, flat: torch.Tensor, compressed: Sequence[Gradient], uncompressed: Sequence[Gradient],
         codecs_warm_up: bool,
-    ) -> CudaSteps:
+    ) -> CudaSteps:  # fmt: skip
         """Prepares the steps of a bucket.
 
         :param flat: a tensor like those of the steps
