@@ -59,9 +59,9 @@ def expect(type, params, topology, sizes, world_size, plan=None):
 
     settings = Settings(type, params, topology=topology, min_size=MIN_SIZE, plan=plan)
     found = {}
-    for home, (name, n) in enumerate(sizes.items()):
+    for owner, (name, n) in enumerate(sizes.items()):
         if settings.compresses(name, n):
-            graph = settings.graph(n, world_size, home, name)
+            graph = settings.graph(n, world_size, owner, name)
             found[name] = reference(graph, Codecs(type, params), world_size, name)
     return found
 

@@ -1,4 +1,4 @@
-"""The native engine under a process group: whose failures are told to whom, who may connect."""
+"""The native engine under a process group: failure reports to other ranks, who may connect."""
 
 from __future__ import annotations
 

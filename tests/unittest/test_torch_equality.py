@@ -43,10 +43,10 @@ def gradient(rank, step, n, dtype):
 
 
 class Averaging:
-    """A compressor that encodes the mean where the input is a sum of ``terms``."""
+    """A compressor that encodes the mean where the input is a sum of ``num_summands``."""
 
-    def __init__(self, compressor, terms):
-        self._compressor, self._scale = compressor, np.float32(1 / terms)
+    def __init__(self, compressor, num_summands):
+        self._compressor, self._scale = compressor, np.float32(1 / num_summands)
         self.config = compressor.config
         self.decode, self.decode_sum = compressor.decode, compressor.decode_sum
 
@@ -101,7 +101,7 @@ def run_all(rank):
         engine = engine_of(group, timeout=20)
         for number, (topology, type, dtype) in enumerate(cases(world_size)):
             settings = Settings(type, CODECS[type], topology=topology, devices_per_host=2)
-            graphs = [settings.graph(n, world_size, home) for home, n in enumerate(SIZES)]
+            graphs = [settings.graph(n, world_size, owner) for owner, n in enumerate(SIZES)]
             case = (world_size, topology, type, str(dtype))
             found[case] = on_group(engine, rank, graphs, type, dtype)
             if number % world_size == rank:
@@ -187,10 +187,10 @@ def run_cut(rank):
     for number, topology in enumerate(TOPOLOGIES):
         graphs = [
             topologies.build(
-                topologies.among_workers(topology), n, world_size, home=home, devices_per_host=2,
+                topologies.among_workers(topology), n, world_size, home=owner, devices_per_host=2,
                 partitions=min(12, n // 64 + 1),
             )
-            for home, n in enumerate(CUT)
+            for owner, n in enumerate(CUT)
         ]  # fmt: skip
         args = graphs, "maxminef", DTYPES[number % len(DTYPES)], CUT
         found[topology] = on_group(engine, rank, *args)

@@ -316,7 +316,7 @@ def hybrid(rank, momentum):
     runs, sums = {}, {}
     for step in range(STEPS):
         backward(model, rank, step)
-        for home, (name, shape) in enumerate(whole_shapes().items()):
+        for owner, (name, shape) in enumerate(whole_shapes().items()):
             chunk = -(-shape[0] // 2)
             mine = slice(shard * chunk, (shard + 1) * chunk)
             whole = [gradient_of(name[6:], shape, r, step)[mine] for r in range(4)]
@@ -328,7 +328,7 @@ def hybrid(rank, momentum):
                 torch.testing.assert_close(found, (hosts[0] + hosts[1]) / 2, rtol=0, atol=1e-6)
                 continue
             if name not in runs:
-                graph = Settings("onebit").graph(found.numel(), 2, home, name)
+                graph = Settings("onebit").graph(found.numel(), 2, owner, name)
                 runs[name] = reference(graph, Codecs("onebit", {}), 2, name)
             flat = {worker(h): g.reshape(-1).numpy() for h, g in enumerate(hosts)}
             expected = torch.from_numpy(runs[name].step(flat)[worker(host)])

@@ -74,7 +74,7 @@ def test_on_every_topology(topology):
     check(run_ranks(reduce, 4, 4, topology, "float32", True), "float32")
 
 
-def spoilt(rank, bad):
+def nonfinite(rank, bad):
     """Results that were not NaN in a step with an Inf, and small gradients that it has changed."""
     job, other = (make(rank, shared_momentum=0.9) for _ in range(2))
     for each in (job, other):
@@ -90,7 +90,7 @@ def spoilt(rank, bad):
 
 
 def test_an_inf_in_a_small_gradient_reaches_all_ranks_and_leaves_nothing_behind():
-    for found in run_ranks(spoilt, 2, "bias"):
+    for found in run_ranks(nonfinite, 2, "bias"):
         assert found == []
 
 
@@ -133,7 +133,7 @@ def test_many_uncompressed_elements_are_cut_as_topologies_do():
     assert counts == {100: 1, 3000: 2, 60_000: 4, 5 << 20: 20}
 
 
-def neighbours(rank):
+def adjacent(rank):
     """Gradients of which none is compressed: they travel as they lie, adjacent ones as one."""
     from hipress.torch.gradient import Gradient, merge_adjacent
 
@@ -142,7 +142,7 @@ def neighbours(rank):
     return [tuple(run)[1:] for run in (*merge_adjacent(flat), *merge_adjacent(rows))]
 
 
-def test_neighbours_are_one_key():
-    assert neighbours(0) == [
+def test_adjacent_gradients_are_one_key():
+    assert adjacent(0) == [
         (0, 8, 0, 0), (9, 2, 0, 0), (0, 16, 8, 10), (9, 2, 1, 10),
     ]  # fmt: skip

@@ -115,7 +115,7 @@ def test_join_with_uneven_inputs():
         assert all(close) and step == 5
 
 
-def told(rank):
+def counted(rank):
     import torch
     from torch.distributed.device_mesh import init_device_mesh
     from torch.distributed.fsdp import fully_shard
@@ -148,7 +148,7 @@ def told(rank):
 
 
 def test_stats_tell_what_went_uncompressed_and_why():
-    for stats in returned(run_ranks(told, 2)):
+    for stats in returned(run_ranks(counted, 2)):
         for compressed, uncompressed, parameters, text in stats:
             # The weight twice of three times; the bias, and the weight in the warm-up, not.
             assert (compressed, uncompressed) == (2 * 4800, 4800 + 3 * 120), text

@@ -208,10 +208,10 @@ def skips(rank, world_size, name, bad, ranks, dtype, average):
         for each in (job, other):
             each.reduce(gradients(rank, step))
     before = job.residuals()
-    spoilt = gradients(rank, 2)
+    nonfinite = gradients(rank, 2)
     if rank in ranks:
-        spoilt[name].flat[7] = bad
-    for key, result in job.reduce(spoilt).items():
+        nonfinite[name].flat[7] = bad
+    for key, result in job.reduce(nonfinite).items():
         assert result.isnan().all(), key
     for key, residual in job.residuals().items():
         assert np.array_equal(residual, before[key])

@@ -98,10 +98,8 @@ def _define(type: str) -> None:
     size, sizes = ([], []) if codec.fixed_size else (["Tensor? size"], ["Tensor[]? sizes"])
 
     def encode(gradient, *states, stream=0, **values):
-        chosen = _codec(type, tuple(values.items()))
-        _check_gradient(gradient)
-        _check_states(chosen, gradient, states, count)
-        payload = _new_payload(chosen, gradient)
+        chosen, made = _codec(type, tuple(values.items())), encode_fake(gradient, *states, **values)
+        payload = made if codec.fixed_size else made[0]
         written = _backend(gradient).encode(
             chosen, gradient.contiguous(), list(states), stream, payload
         )
@@ -234,9 +232,7 @@ def _check_payload(payload: torch.Tensor) -> None:
 
 def _new_payload(codec: Compressor, gradient: torch.Tensor) -> torch.Tensor:
     name = str(gradient.dtype).rpartition(".")[2]
-    return gradient.new_empty(
-        _max_bytes(codec, _count(gradient.numel()), name), dtype=torch.uint8
-    )
+    return gradient.new_empty(_max_bytes(codec, _count(gradient.numel()), name), dtype=torch.uint8)
 
 
 # CPU ----------------------------------------------------------------------

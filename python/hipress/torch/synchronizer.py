@@ -50,15 +50,10 @@ class Synchronizer:
     """
 
     def __init__(
-        self,
-        settings: Settings,
-        engine: Engine,
-        group: dist.ProcessGroup,
-        parameters: Sequence[tuple[str, torch.nn.Parameter]],
-        average: bool = True,
-        collective: AllReduce | None = None,
-        shards: Shards | None = None,
-    ) -> None:
+        self, settings: Settings, engine: Engine, group: dist.ProcessGroup,
+        parameters: Sequence[tuple[str, torch.nn.Parameter]], average: bool = True,
+        collective: AllReduce | None = None, shards: Shards | None = None,
+    ) -> None:  # fmt: skip
         self.settings, self.engine, self.step, self.average = settings, engine, 0, average
         self.names = {id(parameter): name for name, parameter in parameters}
         self.sizes = sizes = {name: parameter.numel() for name, parameter in parameters}
@@ -119,14 +114,16 @@ class Synchronizer:
         future.set_result(flat)
         return future
 
-    def _bucket(
-        self, flat: torch.Tensor, gradients: tuple[Gradient, ...]
-    ) -> HostSteps | CudaSteps:
+    def _bucket(self, flat: torch.Tensor, gradients: tuple[Gradient, ...]) -> HostSteps | CudaSteps:
         """The steps of the bucket that has these gradients, prepared when it is new."""
         warming_up = self.step < self.settings.warmup_steps
         self._traffic.add(gradients, flat.element_size(), warming_up)
         if self._executor is None:
-            self._executor = self._make_executor(flat.device)
+            parts = self.settings, self.engine, self.collective, self.error_feedback, self.shared
+            if self.settings.encode_on == "device":
+                self._executor = CudaExecutor(*parts, flat.device)
+            else:
+                self._executor = HostExecutor(*parts, self._shapes)
         codecs_warm_up = self._executor.codecs_warm_up(self.step)
         key = (gradients, flat.dtype, flat.device, warming_up, codecs_warm_up)
         if key not in self._buckets:
@@ -142,12 +139,6 @@ class Synchronizer:
             if not warming_up:
                 self.error_feedback.warn_unused(gradient.name for gradient in uncompressed)
         return self._buckets[key]
-
-    def _make_executor(self, device: torch.device) -> HostExecutor | CudaExecutor:
-        about = self.settings, self.engine, self.collective, self.error_feedback, self.shared
-        if self.settings.encode_on == "device":
-            return CudaExecutor(*about, device)
-        return HostExecutor(*about, self._shapes)
 
     def _forget(self, key: tuple) -> None:
         """Frees buckets in which these gradients are no longer: DDP puts them into others after the

@@ -58,12 +58,9 @@ class HostExecutor:
         """Does nothing: a step is over when its future is."""
 
     def bucket(
-        self,
-        flat: torch.Tensor,
-        compressed: Sequence[Gradient],
-        uncompressed: Sequence[Gradient],
+        self, flat: torch.Tensor, compressed: Sequence[Gradient], uncompressed: Sequence[Gradient],
         codecs_warm_up: bool = False,
-    ) -> HostSteps:
+    ) -> HostSteps:  # fmt: skip
         """Prepares the steps of a bucket, on all ranks together.
 
         :param flat: a tensor like those of the steps
@@ -73,13 +70,13 @@ class HostExecutor:
         if self._needs_user_group(flat):
             native = self._native(flat.dtype, compressed, (), ()) if compressed else None
             group = self._collective.on_user_group(uncompressed) if uncompressed else None
-            return HostSteps(self, native, group, uncompressed)
-        fuses = compressed and self._collective.fuses_small
-        limit = self._settings.min_size if fuses else 0
-        fused = [g for g in uncompressed if g.count < limit]
-        in_place = [g for g in uncompressed if g.count >= limit]
-        native = self._native(flat.dtype, compressed, fused, in_place)
-        return HostSteps(self, native, None, (*fused, *in_place))
+        else:
+            fuses = compressed and self._collective.fuses_small
+            limit = self._settings.min_size if fuses else 0
+            fused = [g for g in uncompressed if g.count < limit]
+            in_place = [g for g in uncompressed if g.count >= limit]
+            native, group = self._native(flat.dtype, compressed, fused, in_place), None
+        return HostSteps(self, native, group, uncompressed)
 
     def _needs_user_group(self, flat: torch.Tensor) -> bool:
         """Checks whether the engine cannot take what goes uncompressed: other dtypes, and what is
@@ -90,12 +87,9 @@ class HostExecutor:
         return staged and backend(self._collective.group, flat.device).name() == "nccl"
 
     def _native(
-        self,
-        dtype: torch.dtype,
-        compressed: Sequence[Gradient],
-        fused: Sequence[Gradient],
+        self, dtype: torch.dtype, compressed: Sequence[Gradient], fused: Sequence[Gradient],
         in_place: Sequence[Gradient],
-    ) -> HostBucket:
+    ) -> HostBucket:  # fmt: skip
         """The engine's part of a bucket.
 
         :param fused: gradients that travel packed in a fusion buffer
@@ -115,7 +109,7 @@ class HostExecutor:
             keys += [(self._compressed_key(g, dtype), g.offset) for g in compressed]
             if fused:
                 count, owner = sum(g.count for g in fused), self._collective.owner(fused[0])
-                own.append(self._fused_key("small ones", count, dtype, fused, owner))
+                own.append(self._fused_key("fusion buffer", count, dtype, fused, owner))
         fusion = own[0] if fused else 0
         for run in merge_adjacent(in_place):
             graph = self._collective.uncompressed_graph(run)

@@ -90,9 +90,7 @@ class Cuda:
         memory = torch.frombuffer(bytearray(data), dtype=torch.uint8).pin_memory()
         return memory.to(self._device, non_blocking=True)
 
-    def run(
-        self, stream: Any, work: Callable[[], None], tensors: Sequence[torch.Tensor]
-    ) -> None:
+    def run(self, stream: Any, work: Callable[[], None], tensors: Sequence[torch.Tensor]) -> None:
         """Queues what ``work`` queues on ``stream``; ``tensors`` stay allocated until then."""
         with torch.cuda.stream(stream), torch.no_grad():
             work()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from typing import Any
 
 import torch
 import torch.distributed as dist
@@ -11,7 +12,7 @@ from torch.nn.parallel import DistributedDataParallel
 
 from hipress.config import CompressionConfig
 from hipress.secopa.plan import Decision
-from hipress.torch.executors.engine import Engine, HipressError
+from hipress.torch.executors.engine import HipressError
 from hipress.torch.gradient import Gradient
 from hipress.torch.private import (
     backward_pass,
@@ -152,14 +153,8 @@ class Compression(Synchronizer):
     :mod:`hipress.torch.state.checkpoint`.
     """
 
-    def __init__(
-        self,
-        settings: Settings,
-        engine: Engine,
-        group: dist.ProcessGroup,
-        parameters: list[tuple[str, torch.nn.Parameter]],
-    ) -> None:
-        super().__init__(settings, engine, group, parameters)
+    def __init__(self, *args: Any) -> None:
+        super().__init__(*args)
         self._waiting: list[torch.futures.Future] = []
 
     def __reduce__(self) -> tuple:

@@ -60,15 +60,6 @@ class Unit:
             for i, (name, shape) in enumerate(trained)
         )
 
-    def problem(self, size: int, gradients: Sequence[Gradient], rows: int) -> str:
-        """The sentence about a flat tensor of ``rows`` rows that has not just these gradients."""
-        wanted = rows * sum(gradient.chunk for gradient in gradients)
-        names = ", ".join(g.name for g in gradients[:3])
-        return "" if size == wanted else (
-            f"FSDP reduces {size} elements, not the {wanted} of {names}...: some of these have no "
-            "gradient"
-        )
-
 
 def chunk_of(shape: torch.Size, shards: int) -> int:
     """Elements of each rank's chunk of a parameter, filled up."""
@@ -98,9 +89,14 @@ class ShardedCompression(Synchronizer):
         :raises HipressError: if the tensor has not just these
         """
         found = unit.gradients()
-        problem = unit.problem(size, found, rows)
-        if problem:
-            self.refuse(unit, problem)
+        wanted = rows * sum(gradient.chunk for gradient in found)
+        if size != wanted:
+            names = ", ".join(gradient.name for gradient in found[:3])
+            self.refuse(
+                unit,
+                f"FSDP reduces {size} elements, not the {wanted} of {names}...: some of these have "
+                "no gradient",
+            )
         return found
 
     def refuse(self, unit: Unit, problem: str) -> None:

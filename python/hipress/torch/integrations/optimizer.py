@@ -190,8 +190,7 @@ class _Bucket:
         self._flat: torch.Tensor | None = None
 
     def pack(self) -> torch.Tensor:
-        """Packs the gradients into one flat tensor; a contiguous one that is alone stays as it is.
-        """
+        """Packs the gradients into one flat tensor; a contiguous one alone stays as it is."""
         for _, parameter in self.named:
             if parameter.grad is None:  # unused in this rank's forward pass
                 parameter.grad = torch.zeros_like(parameter)

@@ -104,8 +104,7 @@ class GlobalState:
         compressor.load_state_dict({**state, "step": self.step})
 
     def copy_step_to(self, compressor: Compressor) -> None:
-        """Sets only the step of a fresh compressor, so that its warm-up is as far as the others'.
-        """
+        """Sets only a fresh compressor's step, so that its warm-up is as far as the others'."""
         compressor.load_state_dict({**compressor.state_dict(), "step": self.step})
 
 
@@ -154,9 +153,7 @@ class _Saved:
     :param read: the values of some
     """
 
-    def __init__(
-        self, keys: Iterable[str], read: Callable[[list[str]], Mapping[str, Any]]
-    ) -> None:
+    def __init__(self, keys: Iterable[str], read: Callable[[list[str]], Mapping[str, Any]]) -> None:
         self._read = read
         self._keys: dict[int, list[str]] = {}
         for key in keys:

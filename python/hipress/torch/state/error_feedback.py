@@ -215,8 +215,7 @@ class ErrorFeedback:
         self.loaded, self.to_reshard = {}, states
 
     def finish_reshard(self, names: Iterable[str]) -> None:
-        """Forgets what was to be resharded to these gradients, whose tasks all ranks have set up.
-        """
+        """Forgets what was resharded to these gradients, whose tasks all ranks have set up."""
         for name in names:
             self.to_reshard.pop(name, None)
 

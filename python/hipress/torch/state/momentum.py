@@ -87,8 +87,7 @@ class SharedMomentum:
             yield pieces, list(last.split([len(piece) for piece in pieces]))
 
     def move_to_key(self, name: str, count: int, access: MomentumAccess) -> None:
-        """Leaves a gradient's last result to the engine from now on, beginning with what is here.
-        """
+        """Leaves a gradient's last result to the engine from now on, with its present value."""
         if name in self.sums or name in self.loaded or name in self._in_keys:
             access.set(self._last_result(name, torch.device("cpu"), count))
         self.sums.pop(name, None)
@@ -110,17 +109,17 @@ class SharedMomentum:
         for access in self._in_keys.values():
             access.set(torch.zeros_like(access.get()))
 
-    def load(self, name: str, begin: int, values: torch.Tensor) -> None:
+    def load(self, name: str, offset: int, values: torch.Tensor) -> None:
         """Goes on from these elements of a parameter, and from those loaded before. Ranks that had
         the same ones may give them again."""
-        first, known = self.loaded.get(name, (begin, values[:0]))
-        end = begin + values.numel()
-        if known.numel() and first <= begin and end <= first + known.numel():
+        first, known = self.loaded.get(name, (offset, values[:0]))
+        end = offset + values.numel()
+        if known.numel() and first <= offset and end <= first + known.numel():
             return
-        low, high = min(first, begin), max(first + known.numel(), end)
+        low, high = min(first, offset), max(first + known.numel(), end)
         both = torch.zeros(high - low, dtype=torch.float32)
         both[first - low : first - low + known.numel()] = known
-        both[begin - low : end - low] = values
+        both[offset - low : end - low] = values
         self.loaded[name] = (low, both)
 
     def load_keys(self) -> None:

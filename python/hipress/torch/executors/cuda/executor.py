@@ -45,7 +45,7 @@ class CudaExecutor:
         if problem:
             self.engine.fail(HipressError(problem), "")
         if not self.engine.error and (failure := self.engine.failure()):
-            self.engine.fail(failure, "")  # NCCL may hear of it much later
+            self.engine.fail(failure, "")  # NCCL may find out much later
         if self.engine.error:
             raise self.engine.error
 
@@ -54,12 +54,9 @@ class CudaExecutor:
         self.device.join()
 
     def bucket(
-        self,
-        flat: torch.Tensor,
-        compressed: Sequence[Gradient],
-        uncompressed: Sequence[Gradient],
+        self, flat: torch.Tensor, compressed: Sequence[Gradient], uncompressed: Sequence[Gradient],
         codecs_warm_up: bool,
-    ) -> CudaSteps:
+    ) -> CudaSteps:  # fmt: skip
         """Prepares the steps of a bucket.
 
         :param flat: a tensor like those of the steps
