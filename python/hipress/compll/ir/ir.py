@@ -36,7 +36,6 @@ BINARY = {
     "lt", "le", "gt", "ge", "eq", "ne",
 }  # fmt: skip
 COMPARE = {"lt", "le", "gt", "ge", "eq", "ne"}
-UNARY = {"neg", "not", "floor", "ceil", "abs", "sqrt", "isfinite", "isnan"}
 RANK = {"bool": 0, "i32": 1, "u32": 2, "i64": 3, "f32": 4, "f64": 5}
 RUN = 4
 """Neighbours that `sample` takes together: they are in one cache line, 16 bytes for one load."""
