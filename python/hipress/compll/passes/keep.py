@@ -5,7 +5,7 @@ again. Where a later loop overwrites the residual, and all that the loops after 
 the old one is x, the first loop stores x in its place: the others read one vector. A store that
 depends on nothing that the loops in between find out then moves up to the first, which has read
 what it needs. What the last loop does is then often of the residual alone, and a backend can leave
-it to the next encode (backends/cpp/lazy.py).
+it to the next encode (passes/lazy.py).
 """
 
 from __future__ import annotations
