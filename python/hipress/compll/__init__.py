@@ -4,7 +4,7 @@
 >>> name = compll.load("my_algorithm.cll")     # from now on a type like any other
 >>> compressor = hipress.Compressor(name)
 
-The pipeline is the folders: frontend (text to typed IR), ir, passes, backends (C++, CUDA, NumPy) and
+The pipeline is the folders: frontend (text to typed IR), ir, passes, backends (C++, CUDA, NumPy),
 runtime (compiles what they print, and calls it).
 """
 

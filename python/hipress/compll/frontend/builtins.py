@@ -88,7 +88,7 @@ def _pointwise(x: Expressions, node: ast.Call, args: tuple[Instr, ...]) -> Instr
 
 
 def _in_memory(x: Expressions, node: ast.Node) -> Vec:
-    """A vector of float that is looked at as a whole: of a gradient of any type, a copy."""
+    """A vector of float that is used as a whole: of a gradient of any type, a copy."""
     value = x.floats(x.vector(node), node)
     if x.vectors[value.name].kind != "input":
         return value
