@@ -13,7 +13,7 @@ class TypeName:
 
     base: str
     bits: int | str | None
-    pos: Pos
+    pos: Pos | None
 
 
 @dataclass(frozen=True)

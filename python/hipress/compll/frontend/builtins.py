@@ -5,7 +5,7 @@ from __future__ import annotations
 from hipress.compll.errors import CompileError
 from hipress.compll.frontend import ast
 from hipress.compll.frontend.expressions import Expressions
-from hipress.compll.frontend.scope import Closure, Range, Scalar, Vec
+from hipress.compll.frontend.scope import FLOAT, INT, Closure, Range, Scalar, Vec
 from hipress.compll.ir.ir import RUN, Block, Instr
 
 _ELEMENTWISE = {"floor": 1, "ceil": 1, "abs": 1, "sqrt": 1, "isfinite": 1, "isnan": 1,
@@ -33,7 +33,7 @@ def call(x: Expressions, node: ast.Call, hint: str, elem_type: ast.TypeName | No
     if name in ("max", "min") and count == 1:
         return _extreme(x, node)
     if name in _ELEMENTWISE:
-        expect_args(x, node, _ELEMENTWISE[name])
+        expect_args(node, _ELEMENTWISE[name])
         values = [x.expr(arg) for arg in node.args]
         return x.apply(
             values, lambda *args: _pointwise(x, node, args), node.pos, hint, elem_type
@@ -41,7 +41,10 @@ def call(x: Expressions, node: ast.Call, hint: str, elem_type: ast.TypeName | No
     if name in _SPECIAL:
         if x.lanes is not None:
             raise CompileError(f"{name} cannot be used inside a lambda", node.pos)
-        return _SPECIAL[name](x, node, hint, elem_type)
+        special, count = _SPECIAL[name]
+        if count:
+            expect_args(node, count)
+        return special(x, node, hint, elem_type)
     function = x.env.get(name)
     if isinstance(function, Closure):
         values = [x.expr(arg) for arg in node.args]
@@ -58,7 +61,7 @@ def call(x: Expressions, node: ast.Call, hint: str, elem_type: ast.TypeName | No
     raise CompileError(f"there is no function {name}; known: {known}", node.pos)
 
 
-def expect_args(x: Expressions, node: ast.Call, count: int) -> None:
+def expect_args(node: ast.Call, count: int) -> None:
     if len(node.args) != count:
         usage = _USAGE.get(node.name, f"{count} argument{'s' if count > 1 else ''}")
         raise CompileError(f"{node.name} takes {usage}, not {len(node.args)}", node.pos)
@@ -85,16 +88,15 @@ def _pointwise(x: Expressions, node: ast.Call, args: tuple[Instr, ...]) -> Instr
 
 
 def _in_memory(x: Expressions, node: ast.Node) -> Vec:
-    """A vector of float that is looked at as a whole: of a gradient of any type, a copy."""
+    """A vector of float that is used as a whole: of a gradient of any type, a copy."""
     value = x.floats(x.vector(node), node)
     if x.vectors[value.name].kind != "input":
         return value
-    type_ = ast.TypeName("float", None, node.pos)
+    type_ = FLOAT
     return x.elementwise([value], lambda element: element, type_, "copy", node.pos)
 
 
 def _range(x: Expressions, node: ast.Call, hint: str, elem_type: object) -> Range:
-    expect_args(x, node, 1)
     return Range(x.whole(node.args[0]))
 
 
@@ -113,7 +115,6 @@ def _map(x: Expressions, node: ast.Call, hint: str, elem_type: ast.TypeName | No
 
 
 def _filter(x: Expressions, node: ast.Call, hint: str, elem_type: object) -> Vec:
-    expect_args(x, node, 2)
     source = x.vector(node.args[0], ranges=True)
     function = x.function(node.args[1])
     mask = x.elementwise(
@@ -126,12 +127,11 @@ def _filter(x: Expressions, node: ast.Call, hint: str, elem_type: object) -> Vec
     found = x.emit("compact", [], "i64", ["", mask.name])
     index = x.new_vector(hint if isinstance(source, Range) else f"{hint}_at", "i32", found)
     found.vec[0] = index
-    indices = Vec(index, ast.TypeName("int", None, node.pos))
+    indices = Vec(index, INT)
     return indices if isinstance(source, Range) else _gathered(x, source, indices, hint)
 
 
 def _reduce(x: Expressions, node: ast.Call, hint: str, elem_type: object) -> Scalar:
-    expect_args(x, node, 3)
     source = x.vector(node.args[0])
     start = x.scalar(node.args[1])
     function = x.function(node.args[2])
@@ -140,11 +140,13 @@ def _reduce(x: Expressions, node: ast.Call, hint: str, elem_type: object) -> Sca
         raise CompileError("reduce needs a function of two values", node.args[2].pos)
     type_ = x.vectors[source.name].value_type
     start = x.cast(start, type_)
-    loop = x.loop(x.size_of(source))
-    element = x.element(source)
-    combiner = _combiner(x, function, type_, node)
-    result = x.emit("reduce", [element, start], type_, fn=combiner)
-    x.close(loop)
+
+    def body() -> Instr:
+        element = x.element(source)
+        combiner = _combiner(x, function, type_, node)
+        return x.emit("reduce", [element, start], type_, fn=combiner)
+
+    result = x.loop(x.size_of(source), body)
     return Scalar(x.cast(result, "i64") if type_ == "i32" else result)
 
 
@@ -160,27 +162,25 @@ def _combiner(x: Expressions, function: Closure, type_: str, node: ast.Call) -> 
 
 
 def _sum(x: Expressions, node: ast.Call, hint: str, elem_type: object) -> Scalar:
-    expect_args(x, node, 1)
     source = x.vector(node.args[0])
-    loop = x.loop(x.size_of(source))
-    element = x.element(source)
-    if element.type != "f32":
-        element = x.cast(element, "i32")
-    result = x.emit("reduce", [element], "f64" if element.type == "f32" else "i64", fn="sum")
-    x.close(loop)
-    return Scalar(result)
+
+    def body() -> Instr:
+        element = x.element(source)
+        if element.type == "f32":
+            return x.emit("reduce", [element], "f64", fn="sum")
+        return x.emit("reduce", [x.cast(element, "i32")], "i64", fn="sum")
+
+    return Scalar(x.loop(x.size_of(source), body))
 
 
 def _extreme(x: Expressions, node: ast.Call) -> Scalar:
     source = x.floats(x.vector(node.args[0]), node.args[0])
-    loop = x.loop(x.size_of(source))
-    result = x.emit("reduce", [x.element(source)], "f32", fn=node.name)
-    x.close(loop)
-    return Scalar(result)
+    return Scalar(x.loop(
+        x.size_of(source), lambda: x.emit("reduce", [x.element(source)], "f32", fn=node.name)
+    ))  # fmt: skip
 
 
 def _bucket_extreme(x: Expressions, node: ast.Call, hint: str, elem_type: object) -> Vec:
-    expect_args(x, node, 2)
     source = x.floats(x.vector(node.args[0]), node.args[0])
     bucket = x.whole(node.args[1])
     if bucket.op != "param" or bucket.attrs["name"] not in x.signature.bucketable:
@@ -188,28 +188,24 @@ def _bucket_extreme(x: Expressions, node: ast.Call, hint: str, elem_type: object
             "a bucket must be an int parameter that is a multiple of 64", node.args[1].pos
         )
     domain = x.size_of(source)
-    more = x.emit("add", [domain, x.emit("sub", [bucket, x.const(1, "i64")], "i64")],
-                     "i64")  # fmt: skip
-    size = x.emit("div", [more, bucket], "i64")
+    less = x.emit("sub", [bucket, x.const(1, "i64")], "i64")
+    size = x.emit("div", [x.emit("add", [domain, less], "i64"), bucket], "i64")
     name = x.new_vector(hint, "f32", size)
-    loop = x.loop(domain)
-    element = x.element(source)
-    x.emit("bucket_reduce", [bucket, element], "none", [name], fn=node.name[-3:])
-    x.close(loop)
-    return Vec(name, ast.TypeName("float", None, node.pos))
+    x.loop(domain, lambda: x.emit(
+        "bucket_reduce", [bucket, x.element(source)], "none", [name], fn=node.name[-3:]
+    ))  # fmt: skip
+    return Vec(name, FLOAT)
 
 
 def _sort(x: Expressions, node: ast.Call, hint: str, elem_type: object) -> Vec:
-    expect_args(x, node, 1)
     source = _in_memory(x, node.args[0])
     name = x.new_vector(hint, "f32", x.size_of(source))
     x.emit("sort", [], "none", [name, source.name])
-    return Vec(name, ast.TypeName("float", None, node.pos))
+    return Vec(name, FLOAT)
 
 
 def _quantile(x: Expressions, node: ast.Call, hint: str, elem_type: object) -> Scalar:
     """sort(v)[int(q * v.size)], the last element at most, 0 of an empty vector."""
-    expect_args(x, node, 2)
     ordered = _sort(x, ast.Call(node.pos, "sort", node.args[:1]), hint, elem_type)
     size = x.vectors[ordered.name].size
     share = x.cast(x.scalar(node.args[1]), "f32")
@@ -218,22 +214,19 @@ def _quantile(x: Expressions, node: ast.Call, hint: str, elem_type: object) -> S
 
 
 def _topk(x: Expressions, node: ast.Call, hint: str, elem_type: object) -> Vec:
-    expect_args(x, node, 2)
     source = _in_memory(x, node.args[0])
     found = x.emit("topk", [x.whole(node.args[1])], "i64", ["", source.name])
     found.vec[0] = x.new_vector(hint, "i32", found)
-    return Vec(found.vec[0], ast.TypeName("int", None, node.pos))
+    return Vec(found.vec[0], INT)
 
 
 def _sample(x: Expressions, node: ast.Call, hint: str, elem_type: object) -> Vec:
-    expect_args(x, node, 2)
     source = x.floats(x.vector(node.args[0]), node.args[0])
     size, count = x.size_of(source), x.whole(node.args[1])
     return _gathered(x, source, _draw_indices(x, size, count, hint, RUN), hint)
 
 
 def _random_indices(x: Expressions, node: ast.Call, hint: str, elem_type: object) -> Vec:
-    expect_args(x, node, 2)
     size, k = x.whole(node.args[0]), x.whole(node.args[1])
     return _draw_indices(x, size, k, hint, run=1)
 
@@ -242,11 +235,10 @@ def _draw_indices(x: Expressions, size: Instr, k: Instr, hint: str, run: int) ->
     found = x.emit("random_indices", [size, k], "i64", [""], site=x.sites, run=run)
     x.sites += 1
     found.vec[0] = x.new_vector(hint, "i32", found)
-    return Vec(found.vec[0], ast.TypeName("int", None, None))
+    return Vec(found.vec[0], INT)
 
 
 def _gather(x: Expressions, node: ast.Call, hint: str, elem_type: object) -> Vec:
-    expect_args(x, node, 2)
     source = x.vector(node.args[0])
     x.anywhere(x.vectors[source.name], node)
     return _gathered(x, source, x.vector(node.args[1]), hint)
@@ -270,7 +262,7 @@ def _scatter(x: Expressions, node: ast.Call, hint: str, elem_type: object) -> Ve
 
 def scatter(x: Expressions, node: ast.Call, target: str) -> None:
     """target = scatter(target, indices, values), or scatter(size, indices, values)."""
-    expect_args(x, node, 3)
+    expect_args(node, 3)
     base = node.args[0]
     in_place = isinstance(base, ast.Name) and base.name == target and target in x.signature.states
     if not in_place:
@@ -280,11 +272,9 @@ def scatter(x: Expressions, node: ast.Call, target: str) -> None:
         if isinstance(source, Scalar):
             if x.cast(source.value, "i64") is not x.n:
                 raise CompileError(f"{target} has the size of the gradient", base.pos)
-            loop = x.loop(x.n)
-            x.emit("store", [x.const(0.0, "f32")], vec=[target])
-            x.close(loop)
+            x.store_each(target, lambda: x.const(0.0, "f32"))
         else:
-            x.copy_into(target, source)
+            x.store_each(target, lambda: x.element(source))
     indices = x.vector(node.args[1])
     if x.vectors[indices.name].value_type not in ("i32", "u32"):
         raise CompileError("indices must be int or uint32", node.args[1].pos)
@@ -299,9 +289,11 @@ def scatter(x: Expressions, node: ast.Call, target: str) -> None:
     x.emit("scatter", [], "none", [target, indices.name, values.name])
 
 
+# The functions, and how many arguments they take; 0: they say it themselves.
 _SPECIAL = {
-    "map": _map, "reduce": _reduce, "filter": _filter, "range": _range, "sum": _sum, "sort": _sort,
-    "quantile": _quantile, "topk": _topk, "sample": _sample, "random_indices": _random_indices,
-    "gather": _gather, "scatter": _scatter, "bucket_max": _bucket_extreme,
-    "bucket_min": _bucket_extreme,
+    "map": (_map, 0), "reduce": (_reduce, 3), "filter": (_filter, 2), "range": (_range, 1),
+    "sum": (_sum, 1), "sort": (_sort, 1), "quantile": (_quantile, 2), "topk": (_topk, 2),
+    "sample": (_sample, 2), "random_indices": (_random_indices, 2), "gather": (_gather, 2),
+    "scatter": (_scatter, 0), "bucket_max": (_bucket_extreme, 2),
+    "bucket_min": (_bucket_extreme, 2),
 }  # fmt: skip

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from hipress.compll.errors import CompileError, Pos
 from hipress.compll.frontend import ast, scope
 from hipress.compll.ir.ir import Instr, Loop, Vector
@@ -91,16 +93,16 @@ class Emitter:
             return self.cast(value, whole)
         return self.emit("wrap", [self.cast(value, whole)], whole, bits=bits)
 
-    def loop(self, domain: Instr) -> Loop:
-        """Opens a loop: what is emitted from now on, up to close(), goes into it."""
+    def loop(self, domain: Instr, emit: Callable[[], Instr]) -> Instr:
+        """A loop over a domain; what `emit` emits goes into it, and what it returns is returned."""
         if self.lanes is not None:
             raise CompileError("map, reduce and filter cannot be used inside a lambda", None)
         self.lanes = []
-        return Loop(domain, self.lanes)
-
-    def close(self, loop: Loop) -> None:
+        loop = Loop(domain, self.lanes)
+        result = emit()
         self.lanes = None
         self.body.append(loop)
+        return result
 
     def new_vector(self, hint: str, elem: str, size: Instr, kind: str = "temp") -> str:
         name, number = hint, 1

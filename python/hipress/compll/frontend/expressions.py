@@ -229,23 +229,22 @@ class Expressions(Emitter):
         domain = self.size_of(sources[0])
         for source in sources[1:]:
             self.check_size(source, domain, pos)
-        loop = self.loop(domain)
-        args = [
-            self.uniform(value.value) if isinstance(value, Scalar) else self.element(value)
-            for value in values
-        ]
-        result = function(*args)
-        if type_ is None:
+
+        def body() -> tuple[str, ast.TypeName]:
+            result = function(*(
+                self.uniform(value.value) if isinstance(value, Scalar) else self.element(value)
+                for value in values
+            ))  # fmt: skip
             base = {"f32": "float", "i32": "int", "u32": "uint32", "bool": "bool"}[result.type]
-            type_ = ast.TypeName(base, None, pos)
-        result = self.convert(result, type_, pos)
-        elem = scope.storage(type_)
-        name = self.new_vector(hint, elem, domain)
-        if result.type == "bool":
-            result = self.cast(result, "i32")
-        self.emit("store", [result], vec=[name])
-        self.close(loop)
-        return Vec(name, type_)
+            written = type_ or ast.TypeName(base, None, pos)
+            result = self.convert(result, written, pos)
+            name = self.new_vector(hint, scope.storage(written), domain)
+            if result.type == "bool":
+                result = self.cast(result, "i32")
+            self.emit("store", [result], vec=[name])
+            return name, written
+
+        return Vec(*self.loop(domain, body))
 
     def size_of(self, value: Vec | Range) -> Instr:
         return value.size if isinstance(value, Range) else self.vectors[value.name].size
@@ -309,6 +308,12 @@ class Expressions(Emitter):
         if isinstance(node, ast.If):
             return any(self.returns(part) for part in node.yes + node.no)
         return isinstance(node, ast.Return)
+
+    def store_each(self, name: str, element: Callable[[], Instr]) -> None:
+        """Assigns every element of a vector of the gradient's size."""
+        self.loop(
+            self.n, lambda: self.emit("store", [self.cast(element(), "f32")], vec=[name])
+        )
 
     # Arguments of calls ----------------------------------------------------------------------
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from hipress.compll.errors import CompileError, Pos
 from hipress.compll.frontend import ast, builtins, payloads, scope
 from hipress.compll.frontend.expressions import Expressions
@@ -153,7 +155,7 @@ class Lowerer:
         if node.name in self.signature.states and not self.depth:
             self.store_into(node.name, node.value)
             return
-        type_ = old.type or ast.TypeName("float", None, node.pos)
+        type_ = old.type or scope.FLOAT
         self.x.env[node.name] = self.to_vector(node.value, type_, node.name)
 
     def store_into(self, name: str, value: ast.Node) -> None:
@@ -165,13 +167,7 @@ class Lowerer:
         if not isinstance(result, (Vec, Range)):
             raise CompileError(f"{name} needs a vector, but this is a number", value.pos)
         self.x.check_size(result, self.x.n, value.pos)
-        self.copy_into(name, result)
-
-    def copy_into(self, name: str, source: Vec | Range) -> None:
-        loop = self.x.loop(self.x.n)
-        element = self.x.cast(self.x.element(source), "f32")
-        self.x.emit("store", [element], vec=[name])
-        self.x.close(loop)
+        self.x.store_each(name, lambda: self.x.element(result))
 
     def if_(self, node: ast.If) -> None:
         condition = self.x.boolean(node.condition)
@@ -187,11 +183,11 @@ class Lowerer:
         for name, old in list(before.items()):
             if yes[name] is old and no[name] is old:
                 continue
+            merged = self.merge(condition, yes[name], no[name], node.pos, name)
             if name in self.signature.states:
-                merged = self.merge(condition, yes[name], no[name], node.pos, name)
-                self.copy_into(name, merged)
+                self.x.store_each(name, partial(self.x.element, merged))
             else:
-                self.x.env[name] = self.merge(condition, yes[name], no[name], node.pos, name)
+                self.x.env[name] = merged
 
     def merge(
         self, condition: Instr, yes: object, no: object, pos: Pos, name: str
@@ -201,7 +197,7 @@ class Lowerer:
             value = self.x.select(condition, yes.value, no.value)
             return Scalar(value, yes.type)
         if isinstance(yes, Vec) and isinstance(no, Vec):
-            type_ = yes.type or no.type or ast.TypeName("float", None, pos)
+            type_ = yes.type or no.type or scope.FLOAT
             return self.x.elementwise(
                 [yes, no], lambda a, b: self.x.select(condition, a, b), type_, name, pos
             )

@@ -91,17 +91,17 @@ def concat(x: Expressions, node: ast.Call) -> None:
     for arg in node.args:
         inner, order, multiple = _pack_of(x, arg)
         if isinstance(arg, ast.Call) and arg.name == "pack_ascending":
-            expect_args(x, arg, 1)
+            expect_args(arg, 1)
             value = _pack_ascending(x, arg)
         elif isinstance(arg, ast.Call) and arg.name == "pack_where":
-            expect_args(x, arg, 2)
+            expect_args(arg, 2)
             value = _pack_where(x, arg, vectors, plain)
         else:
             value = x.expr(inner)
         if isinstance(value, Vec):
             vector = x.vectors[value.name]
             if vector.kind != "temp" or value.name in vectors or value.name in plain:
-                copy_type = value.type or ast.TypeName("float", None, arg.pos)
+                copy_type = value.type or scope.FLOAT
                 value = x.elementwise([value], lambda x: x, copy_type, "field", arg.pos)
                 vector = x.vectors[value.name]
             vector.order, vector.multiple = order, multiple
@@ -160,7 +160,7 @@ def _extract(x: Expressions, node: ast.Call) -> None:
         inner, order, multiple = _pack_of(x, arg)
         form = arg.name if isinstance(arg, ast.Call) else ""
         if form in ("pack_ascending", "pack_where"):
-            expect_args(x, arg, 1 if form == "pack_ascending" else 2)
+            expect_args(arg, 1 if form == "pack_ascending" else 2)
             inner = arg.args[0]
         if not isinstance(inner, ast.Name):
             raise CompileError("extract fills variables; expected a name", arg.pos)

@@ -73,6 +73,8 @@ class Output:
 
 WORDS = {Vec: "a vector", Range: "a range", Closure: "a function", Scalar: "a number"}
 FLOATS = ("float", "double", "float16", "bfloat16")
+FLOAT, INT = ast.TypeName("float", None, None), ast.TypeName("int", None, None)
+"""Types of vectors that no text declares."""
 
 
 def storage(type_: ast.TypeName) -> str:

@@ -36,10 +36,9 @@ BINARY = {
     "lt", "le", "gt", "ge", "eq", "ne",
 }  # fmt: skip
 COMPARE = {"lt", "le", "gt", "ge", "eq", "ne"}
-UNARY = {"neg", "not", "floor", "ceil", "abs", "sqrt", "isfinite", "isnan"}
 RANK = {"bool": 0, "i32": 1, "u32": 2, "i64": 3, "f32": 4, "f64": 5}
 RUN = 4
-"""Neighbours that `sample` takes together: they are in one cache line, 16 bytes for one load."""
+"""Consecutive elements in a run of `sample`: they are in one cache line, 16 bytes for one load."""
 FIELD_BYTES = {"u8": 1, "u16": 2, "u32": 4, "f32": 4}
 """Sizes of the numbers that a payload can have as fields."""
 STORAGE_BITS = {"f32": 32, "i32": 32, "u32": 32, "f16": 16, "bf16": 16, "u16": 16}
@@ -80,7 +79,7 @@ class Block:
 class Loop:
     """For every i in [0, domain): body.
 
-    :param guard: a bool made before the loop: where it is false, nothing looks at the loop's
+    :param guard: a bool made before the loop: where it is false, nothing uses the loop's
         results, and a backend may skip it
     """
 

@@ -41,17 +41,17 @@ def rankings(function: Function, lazy: LazyState | None) -> dict[str, Ranking]:
         if num_readers(function, source) != 1 or (vector.elem, vector.kind) != ("f32", "temp"):
             continue
         writers = [
-            (place, loop) for place, loop in enumerate(function.body)
+            (at, loop) for at, loop in enumerate(function.body)
             if isinstance(loop, Loop) and any(source in i.vec for i in loop.body)
         ]  # fmt: skip
         if len(writers) != 1 or writers[0][0] > position:
             continue
-        place, loop = writers[0]
+        at, loop = writers[0]
         if loop.guard is not None or any(i.op.startswith("bucket_") for i in loop.body):
             continue
         if lazy is not None and loop in (lazy.first, lazy.last):
             continue
-        first = _scalars(topk.args[0], function.body[place + 1 : position])
+        first = _scalars(topk.args[0], function.body[at + 1 : position])
         again = _again(function, loop, source)
         if first is not None and again is not None:
             store = next(i for i in loop.body if i.op == "store" and i.vec[0] == source)

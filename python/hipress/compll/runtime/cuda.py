@@ -128,7 +128,7 @@ class Library:
         self.check(self.handle.hipress_cuda_free(at), "giving memory back")
 
     def copy(self, to: int, source: int, size: int) -> None:
-        """Copies between any two places, and waits."""
+        """Copies within and between host and device memory, and waits."""
         self.check(self.handle.hipress_cuda_copy(to, source, size, None), f"copying {size} bytes")
         self.check(self.handle.hipress_cuda_wait(None), f"copying {size} bytes")
 
@@ -185,7 +185,7 @@ class Algorithm:
         :param payload: device pointer of `capacity` bytes, at least max_bytes(n)
         :param size: device pointer of an int64, where the payload's size goes
         :param step: encodes of these states so far
-        :param place: tells apart the places of a job that share a seed
+        :param place: distinguishes encoders of a job that share a seed
         :param skip: device pointer of an int64: if that is not 0 when the device comes to the call,
             nothing is written, states included
         """

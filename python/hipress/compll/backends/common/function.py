@@ -93,7 +93,7 @@ class FunctionNames:
     def is_output(self, name: str) -> bool:
         return self.function.kind == "decode" and name == self.function.output
 
-    def place(self, name: str, zero: str) -> str | None:
+    def field_offset(self, name: str, zero: str) -> str | None:
         """Offset of a field in the payload, if all before it have sizes that are known by now."""
         parts = [zero]
         for kind, what in self.fields:

@@ -79,10 +79,10 @@ class FunctionContext(FunctionNames):
         self.allocate(instr.vec[0])
 
     def allocate(self, name: str) -> None:
-        """Memory of a temp: its place in the payload if that is known, else scratch."""
+        """Memory of a temp: its offset in the payload if that is known, else scratch."""
         pointer, c_type = f"m_{self.plain(name)}", self.c_type(name)
         self.pointers[name] = pointer
-        offset = self.place(name, "int64_t(0)")
+        offset = self.field_offset(name, "int64_t(0)")
         vector = self.function.vectors[name]
         if offset is not None and (vector.packed or vector.elem in _PLACED):
             self.placed.add(name)

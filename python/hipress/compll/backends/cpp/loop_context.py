@@ -16,7 +16,7 @@ class LoopContext:
     """A loop while it is written.
 
     :param owner: the function around it
-    :param number: tells apart the names of the function's loops
+    :param number: distinguishes the names of the function's loops
     :param next_block: if given, C++ of how many elements away lie those of which an earlier loop
         reads the same vectors next: they are fetched into the cache while this one computes
     :ivar setup: lines before all blocks; then, in each block, `shared`, for it or each bucket in it

@@ -143,7 +143,7 @@ class FunctionContext(FunctionNames):
         if self.is_field(name):
             return self.as_elements(name, f"f_{self.plain(name)}", "const ")
         if name in self.placed:
-            return self.as_elements(name, f"(call.payload + {self.place(name, '0')})", "")
+            return self.as_elements(name, f"(call.payload + {self.field_offset(name, '0')})", "")
         return f"memory.m_{self.plain(name)}"
 
     def as_elements(self, name: str, pointer: str, const: str) -> str:
@@ -193,9 +193,9 @@ class FunctionContext(FunctionNames):
         return f"{access}::Put({self.memory(name)}, {at}, {value})"
 
     def allocate(self, name: str) -> None:
-        """Memory of a temp: its place in the payload if that is known, else in the workspace."""
+        """Memory of a temp: its offset in the payload if that is known, else in the workspace."""
         vector = self.function.vectors[name]
-        in_payload = self.place(name, "0") is not None
+        in_payload = self.field_offset(name, "0") is not None
         if vector.kind != "temp" or name in self.placed or name in self.allocated:
             return
         if in_payload and name not in self.aligned_temps:

@@ -169,8 +169,8 @@ class FunctionWriter:
         step = self.context.current = Step()
         lines = SumWriter(self.context, loop, levels).sum_lines("%prologue%")
         prologue, _ = self.prologue(step)
-        place = next(k for k, line in enumerate(lines) if "%prologue%" in line)
-        lines[place : place + 1] = indent(prologue, 3)
+        at = next(k for k, line in enumerate(lines) if "%prologue%" in line)
+        lines[at : at + 1] = indent(prologue, 3)
         return ("kLevels" if levels else "kFloats"), [
             "template <class Team>",
             *block(

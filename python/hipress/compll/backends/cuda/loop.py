@@ -12,10 +12,10 @@ from hipress.compll.ir.merge import Levels
 _UNROLL = "COMPLL_UNROLL"
 _MARGIN = f"#{_UNROLL}"  # the same at the margin of the loop's lines, as directives stand
 _ROWS = "for (int r = 0; r < kRows; ++r)"
-# Places are relative to the tile, in 32 bits: a GPU computes with 64 at half the speed.
-_PLACE = "const int at = 32 * r + lane;"
-# Loads have no branches, so that they are issued together: beyond the end they see the last one.
-_FROM = f"{_PLACE} const int from = at < left ? at : left - 1; (void)from;"
+# Indices are relative to the tile, in 32 bits: a GPU computes with 64 at half the speed.
+_AT = "const int at = 32 * r + lane;"
+# Loads have no branches, so that they are issued at once: beyond the end they see the last one.
+_FROM = f"{_AT} const int from = at < left ? at : left - 1; (void)from;"
 _LEFT = "const int left = static_cast<int>(Least(end - first, kTile));"
 
 
@@ -69,7 +69,7 @@ class LoopWriter:
 
     def compute_rows(self) -> list[str]:
         rows = [self.row, self.row_end, "(void)in;"]
-        return [_MARGIN, *block(_ROWS, _PLACE, "const bool in = at < left;", rows)]
+        return [_MARGIN, *block(_ROWS, _AT, "const bool in = at < left;", rows)]
 
     def value(self, instr: Instr) -> str:
         if instr.id in self.inside:
@@ -227,7 +227,7 @@ class LoopWriter:
 class SumWriter(LoopWriter):
     """The loop of a decoder over many payloads, which stores their sum.
 
-    :param levels: what is summed in the stored values' place, if integers are
+    :param levels: what is summed instead of the stored values, if integers are
     """
 
     def __init__(self, owner: FunctionContext, loop: Loop, levels: Levels | None) -> None:
@@ -277,7 +277,7 @@ class SumWriter(LoopWriter):
                     prologue, self.tile, self.load_rows(), self.compute_rows(),
                 ),
                 _MARGIN,
-                block(_ROWS, _PLACE, f"if (at < left) sums[at] = {result};"),
+                block(_ROWS, _AT, f"if (at < left) sums[at] = {result};"),
             ),
             end="});",
         )  # fmt: skip

@@ -74,7 +74,7 @@ def _read_by_every_step(context: FunctionContext, instr: Instr) -> None:
 
 
 def _end_of_payload(context: FunctionContext, instr: Instr) -> None:
-    """A decoder that scatters looks at the whole payload's indices before it writes."""
+    """A decoder that scatters checks all indices of the payload before it writes."""
     if context.index_fields:
         _check_order(context, context.index_fields)
 
@@ -85,7 +85,7 @@ def _require(context: FunctionContext, instr: Instr) -> None:
 
 
 def _check_order(context: FunctionContext, names: list[str]) -> None:
-    """A step that looks whether indices ascend and are below n."""
+    """A step that checks that indices ascend and are below n."""
     step = context.new_step(_size(context, names[0]))
     for name in names:
         c_type = "uint32_t" if context.function.vectors[name].elem == "u32" else "int32_t"
@@ -309,7 +309,7 @@ def _copy(context: FunctionContext, name: str) -> None:
     """A step that copies a vector from the workspace, or from a state, into the payload."""
     vector = context.function.vectors[name]
     step = context.new_step(vector.size)
-    to = f"call.payload + {context.place(name, '0')}"
+    to = f"call.payload + {context.field_offset(name, '0')}"
     if vector.packed or vector.bits != 32:
         source = f"reinterpret_cast<const uint8_t*>({context.memory(name)})[j]"
         count, write = context.bytes_of(name), f"({to})[j] = {source};"
