@@ -13,7 +13,7 @@ from typing import NamedTuple
 from hipress.casync import Graph, Node, Op
 from hipress.casync.graph import GRADIENT, PLAIN, Role, Task
 from hipress.secopa.cluster import Codec
-from hipress.simulator.engine import Tasks
+from hipress.simulator.tasks import Tasks
 
 
 @dataclass(frozen=True)

@@ -15,8 +15,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from hipress.secopa.cluster import Cluster, Codec
-from hipress.simulator.engine import Tasks
 from hipress.simulator.lower import Label, Lowered
+from hipress.simulator.tasks import Tasks
 
 MAX_TASKS = 1_500_000
 """Coarsen until a step has about this many tasks: some 10 seconds of simulation."""
