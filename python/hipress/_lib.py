@@ -141,7 +141,7 @@ _RESULTS = {
 
 
 def _candidates() -> list[Path]:
-    """Where libhipress.so may lie, in the order in which the places are tried."""
+    """Paths where libhipress.so may lie, in the order in which they are tried."""
     chosen = os.environ.get("HIPRESS_LIBRARY")
     if chosen:
         return [Path(chosen)]

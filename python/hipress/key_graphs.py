@@ -63,7 +63,7 @@ class KeyGraphs:
         self.sync = sync
 
     def configured(self, config: CompressionConfig) -> KeyGraphs:
-        """These, with topology, devices_per_host and plan of a compression.
+        """A copy with the topology, devices_per_host and plan of a compression.
 
         They hold for keys that are initialised later; a topology that differs from that of keys
         there are is an error.
@@ -81,7 +81,7 @@ class KeyGraphs:
         return new
 
     def decision(self, name: str) -> plans.Decision | None:
-        """What the plan says of a key, None if nothing.
+        """The plan's decision about a key, None if there is none.
 
         A key that is a number and not in the plan (Gluon's Trainer numbers parameters) is looked up
         by its position.

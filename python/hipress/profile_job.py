@@ -1,4 +1,4 @@
-"""What the workers of a profiling job do: push gradients of many sizes, one after the other.
+"""Workers of a profiling job, which push gradients of many sizes, one after the other.
 
 The job's timeline (HIPRESS_TIMELINE) records every task; :mod:`hipress.secopa.fitting` makes a
 profile of it. Each key's name says what it is for: ``ring/tbq/65536``. A gradient in one partition
@@ -97,7 +97,7 @@ class _Worker:
             self._node.pushpull(key, self._gradient[:size], self._out[:size]).wait()
 
     def from_worker_0(self, answer: bool) -> bool:
-        """What worker 0 says, on all."""
+        """The answer of worker 0, on all."""
         votes = np.zeros(64, np.float32)
         votes[0] = answer and self._node.rank == 0
         self._node.pushpull(self._talk, votes).wait()

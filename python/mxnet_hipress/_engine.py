@@ -171,7 +171,7 @@ def schedule(
 
 
 def flush(node) -> None:  # noqa: ANN001
-    """What is ready enters the store now; see HipressMXFlush."""
+    """Lets what is ready enter the store now; see HipressMXFlush."""
     check_call(lib.HipressMXFlush(node), MXNetError)
 
 

@@ -31,7 +31,7 @@ _START, _COMPUTED, _SENT, _ARRIVED = range(4)
 
 @dataclass
 class Result:
-    """What a run took."""
+    """The outcome of a run."""
 
     end: list[float]
     """Seconds at which each task was over."""
@@ -70,7 +70,7 @@ class Deadlock(RuntimeError):
 
 
 class _Message(NamedTuple):
-    """What a link carries at a time: one send, or the parts of a shared message."""
+    """A message on a link: one send, or the parts of a shared message."""
 
     sends: tuple[int, ...]
     copies: int
@@ -146,9 +146,9 @@ class _Run:
         self.free = [list(range(cluster.threads - 1, -1, -1)) for _ in range(pools)]
         """Threads without a job, by pool."""
         self.waiting: list[list[tuple]] = [[] for _ in range(hosts)]
-        """What waits for a thread, by host: (priority, order, elements, seconds, tasks)."""
+        """Jobs that wait for a thread, by host: (priority, order, elements, seconds, tasks)."""
         self.line: list[list[tuple]] = [[] for _ in range(pools)]
-        """In which order those of hosts go that share a pool: (priority, order, host)."""
+        """The order in which hosts that share a pool have their turn: (priority, order, host)."""
         self.idle: set[int] = set()
         """Pools that may begin a job now."""
         self.compute_busy = [0.0] * hosts

@@ -24,7 +24,7 @@ class Key:
     graph: Graph
     codec: Codec
     plain: Codec
-    """Of values that the graph wants uncompressed in any case."""
+    """The codec of values that the graph wants uncompressed in any case."""
     ready: float
     """Seconds after the start at which every worker has computed the gradient."""
     priority: int = 0
@@ -32,7 +32,7 @@ class Key:
 
 
 class Label(NamedTuple):
-    """What a timeline says of a task."""
+    """A task's label in a timeline."""
 
     op: str
     key: str
