@@ -15,10 +15,10 @@ from pathlib import Path
 from hipress import files
 
 FORMAT, VERSION = "hipress debug", 1
-OLD = 600.0
+MAX_AGE_SECONDS = 600.0
 """Seconds by which a dump may be older than the newest of its job: what is older is of another run
 on the same port."""
-TOGETHER = 60.0
+MAX_APART_SECONDS = 60.0
 """Seconds between dumps of several jobs that are looked at together: a process may be in some."""
 
 
@@ -316,7 +316,7 @@ def latest_jobs(dumps: Iterable[Dump]) -> list[dict[str, Dump]]:
     last = {job: max(dump.time for dump in nodes.values()) for job, nodes in jobs.items()}
     newest = max(last.values())
     return [
-        {node: dump for node, dump in nodes.items() if dump.time > last[job] - OLD}
+        {node: dump for node, dump in nodes.items() if dump.time > last[job] - MAX_AGE_SECONDS}
         for job, nodes in jobs.items()
-        if last[job] > newest - TOGETHER
+        if last[job] > newest - MAX_APART_SECONDS
     ]

@@ -29,7 +29,7 @@ GROUP_REPEATS = 5 * REPEATS
 """Times that each group is pushed: small differences count."""
 CHECK_SIZE = 1 << 22
 """Elements of the gradient that tells how good predictions are."""
-PATIENCE = 8.0
+MAX_SIZE_SECONDS = 8.0
 """Seconds that one size may take uncompressed; where it takes longer, no larger ones are pushed."""
 
 
@@ -65,7 +65,7 @@ def run(types: Mapping[str, Mapping[str, object]], sizes: Sequence[int] = SIZES)
             for topology in ("ring", "colocated"):
                 worker.measure(f"{topology}/{name}/{size}", size)
             took = time.perf_counter() - start
-            if name == "none" and worker.from_worker_0(took > PATIENCE):
+            if name == "none" and worker.from_worker_0(took > MAX_SIZE_SECONDS):
                 sizes = sizes[: i + 1]
                 break
         worker.measure(f"colocated/check/{name}", min(CHECK_SIZE, 2 * sizes[-1]))

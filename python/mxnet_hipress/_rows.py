@@ -71,14 +71,14 @@ class TableShape:
 
 @dataclass(frozen=True)
 class Rows:
-    """Rows of a table, or a wish for them."""
+    """Rows of a table, or a request for them."""
 
     index: int
     """The number by which the store's optimizer knows the key."""
     ids: np.ndarray
     """int64[n], ascending."""
     values: np.ndarray | None = None
-    """float32 or float16 [n, columns]; None: a wish."""
+    """float32 or float16 [n, columns]; None: a request."""
     pushes: int = 0
     """Pushes of the key by this worker before, of a request."""
     last: bool = True

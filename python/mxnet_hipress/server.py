@@ -117,8 +117,8 @@ class Server:
 
 
 def _test_update(self, index, weight, grad, state) -> None:  # noqa: ANN001
-    """Updates as MXNet's optimizer for tests does, row_sparse weights, too: its own method then raises
-    once it has changed the weight, which its servers do not notice."""
+    """Updates as MXNet's optimizer for tests does, row_sparse weights, too: its own method
+    then raises once it has changed the weight, which its servers do not notice."""
     weight[:] += grad * self.rescale_grad
     weight.copyto(state)
 

@@ -47,7 +47,7 @@ class Needs:
 
     @property
     def seconds(self) -> float:
-        """Seconds from a gradient's being there to its being synchronised, if nothing else goes on."""
+        """Seconds from a gradient's being there to its being synchronised, on idle nodes."""
         waiting = max(self.threads - self.threads_in_path, self.link - self.link_in_path, 0.0)
         return self.path + waiting
 

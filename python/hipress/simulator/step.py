@@ -36,8 +36,8 @@ class Options:
     topology: str
     nodes: int
     servers: int = 0
-    """Servers of a topology that needs some: 0 puts one beside each worker; else so many on hosts of
-    their own."""
+    """Servers of a topology that needs some: 0 puts one beside each worker, else so many on
+    hosts of their own."""
     overlap: bool = True
     """Synchronise during the backward pass."""
     priority: bool = True
