@@ -50,147 +50,98 @@ class CodecDescription(Structure):
 _STRINGS = POINTER(c_char_p)
 _HANDLE = c_void_p
 
-# name: (result type, argument types), in the order of c_api.h.
-_SIGNATURES: dict[str, tuple] = {
-    "HipressGetLastError": (c_char_p, []),
-    "HipressVersion": (c_char_p, []),
-    "HipressListCodecs": (c_int, [POINTER(c_char_p)]),
-    "HipressCodecNames": (c_int, [POINTER(c_char_p)]),
-    "HipressLoadCodec": (c_int, [c_char_p, POINTER(c_char_p)]),
-    "HipressCodecCreate": (c_int, [c_int, _STRINGS, _STRINGS, POINTER(_HANDLE)]),
-    "HipressCodecForSumOf": (c_int, [_HANDLE, c_int, POINTER(_HANDLE)]),
-    "HipressCodecFree": (c_int, [_HANDLE]),
-    "HipressCodecSetThreads": (c_int, [_HANDLE, c_int]),
-    "HipressCodecMaxBytes": (c_int, [_HANDLE, c_int64, c_int, POINTER(c_int64)]),
-    "HipressCodecEncode": (
-        c_int,
-        [_HANDLE, c_void_p, c_int64, c_int, c_void_p, POINTER(c_int64)],
-    ),
-    "HipressCodecDecode": (c_int, [_HANDLE, c_void_p, c_int64, c_int64, c_int, c_void_p]),
-    "HipressCodecDecodeSum": (
-        c_int,
-        [_HANDLE, c_int, POINTER(c_void_p), POINTER(c_int64), c_int64, c_int, c_void_p],
-    ),
-    "HipressCodecEncodeWith": (
-        c_int,
-        [
-            _HANDLE,
-            c_void_p,
-            c_int64,
-            c_int,
-            c_int,
-            POINTER(c_void_p),
-            c_uint64,
-            c_uint32,
-            c_void_p,
-            POINTER(c_int64),
-        ],
-    ),
-    "HipressCodecDescribe": (c_int, [_HANDLE, POINTER(CodecDescription)]),
-    "HipressCodecGetState": (c_int, [_HANDLE, c_char_p, c_int64, c_void_p]),
-    "HipressCodecSetState": (c_int, [_HANDLE, c_char_p, c_int64, c_void_p]),
-    "HipressCodecGetStep": (c_int, [_HANDLE, POINTER(c_uint64), POINTER(c_uint32)]),
-    "HipressCodecSetStep": (c_int, [_HANDLE, c_uint64, c_uint32]),
-    "HipressLowRankStart": (c_int, [c_void_p]),
-    "HipressLowRankResidual": (c_int, [c_void_p, c_void_p]),
-    "HipressStart": (c_int, [POINTER(_HANDLE)]),
-    "HipressStartWith": (c_int, [c_int, _STRINGS, _STRINGS, POINTER(_HANDLE)]),
-    "HipressStartScheduler": (
-        c_int, [c_int, _STRINGS, _STRINGS, POINTER(_HANDLE), POINTER(c_char_p)],
-    ),
-    "HipressAwaitEnd": (c_int, [_HANDLE, c_int, POINTER(c_int)]),
-    "HipressStop": (c_int, [_HANDLE]),
-    "HipressAbort": (c_int, [_HANDLE]),
-    "HipressFree": (c_int, [_HANDLE]),
-    "HipressRole": (c_int, [_HANDLE, POINTER(c_char_p)]),
-    "HipressRank": (c_int, [_HANDLE, POINTER(c_int)]),
-    "HipressGroupSize": (c_int, [_HANDLE, POINTER(c_int), POINTER(c_int)]),
-    "HipressTimeout": (c_int, [_HANDLE, POINTER(c_int)]),
-    "HipressBarrier": (c_int, [_HANDLE]),
-    "HipressNumDeadNode": (c_int, [_HANDLE, c_int, POINTER(c_int)]),
-    "HipressLeft": (c_int, [_HANDLE, POINTER(c_char_p)]),
-    "HipressFailure": (c_int, [_HANDLE, POINTER(c_char_p)]),
-    "HipressFailJob": (c_int, [_HANDLE, c_char_p]),
-    "HipressStats": (c_int, [_HANDLE, POINTER(c_char_p)]),
-    "HipressDebugDump": (c_int, [_HANDLE, POINTER(c_char_p)]),
-    "HipressInit": (
-        c_int,
-        [
-            _HANDLE,
-            c_uint64,
-            c_char_p,
-            c_void_p,
-            c_int64,
-            c_int,
-            c_char_p,
-            c_int,
-            POINTER(c_uint32),
-            POINTER(POINTER(c_int64)),
-            POINTER(c_int64),
-        ],
-    ),
-    "HipressPush": (
-        c_int,
-        [_HANDLE, c_uint64, c_void_p, c_int64, c_int, c_int, Done, c_void_p],
-    ),
-    "HipressPull": (
-        c_int,
-        [_HANDLE, c_uint64, c_void_p, c_int64, c_int, c_int, Done, c_void_p],
-    ),
-    "HipressPushPull": (
-        c_int,
-        [_HANDLE, c_uint64, c_void_p, c_void_p, c_int64, c_int, c_int, Done, c_void_p],
-    ),
-    "HipressPushPullAll": (
-        c_int,
-        [_HANDLE, c_int64, *[c_void_p] * 6, Done, c_void_p],
-    ),
-    "HipressReportTogether": (c_int, [_HANDLE, Done, DoneTogether]),
-    "HipressSetGradientCompression": (c_int, [_HANDLE, c_int, _STRINGS, _STRINGS]),
-    "HipressCheckGradientCompression": (c_int, [c_int, _STRINGS, _STRINGS]),
-    "HipressSetSync": (c_int, [_HANDLE, c_int]),
-    "HipressCommand": (
-        c_int,
-        [_HANDLE, c_int, c_int, c_void_p, c_int64, POINTER(c_void_p), POINTER(c_int64)],
-    ),
-    "HipressSaveStates": (
-        c_int,
-        [_HANDLE, c_int, c_uint64, c_uint64, POINTER(c_void_p), POINTER(c_int64)],
-    ),
-    "HipressLoadStates": (c_int, [_HANDLE, c_int, c_uint64, c_uint64, c_void_p, c_int64]),
-    "HipressWaitAll": (c_int, [_HANDLE]),
-    "HipressAddKey": (
-        c_int,
-        [
-            _HANDLE, c_uint64, c_char_p, c_int64, c_int, c_char_p, c_void_p, c_int64, c_void_p,
-            c_int64, c_double, c_double,
-        ],
-    ),
-    "HipressAwaitKeys": (c_int, [_HANDLE]),
-    "HipressDropKey": (c_int, [_HANDLE, c_uint64]),
-    "HipressGetMomentum": (c_int, [_HANDLE, c_uint64, c_void_p]),
-    "HipressSetMomentum": (c_int, [_HANDLE, c_uint64, c_void_p]),
-    "HipressBucketCreate": (
-        c_int,
-        [
-            _HANDLE, c_int, c_void_p, c_int64, c_void_p, c_void_p, c_int64, c_uint64, c_void_p,
-            c_int64, c_int, POINTER(_HANDLE),
-        ],
-    ),
-    "HipressBucketSetLowRank": (
-        c_int, [_HANDLE, _HANDLE, c_uint64, c_uint64, c_void_p, c_void_p, c_int64],
-    ),
-    "HipressBucketRun": (c_int, [_HANDLE, c_void_p, POINTER(c_int), Done, c_void_p]),
-    "HipressBucketFree": (c_int, [_HANDLE]),
-    "HipressSetError": (None, [c_char_p]),
-    "HipressSetReply": (None, [c_void_p, c_int64]),
-    "HipressSetUpdater": (c_int, [_HANDLE, Updater, c_void_p]),
-    "HipressServe": (c_int, [_HANDLE, Controller, c_void_p]),
+# Argument types of each function, in the order of c_api.h. What is not in _RESULTS returns int.
+_SIGNATURES: dict[str, list] = {
+    "HipressGetLastError": [],
+    "HipressVersion": [],
+    "HipressListCodecs": [POINTER(c_char_p)],
+    "HipressLoadCodec": [c_char_p, POINTER(c_char_p)],
+    "HipressCodecCreate": [c_int, _STRINGS, _STRINGS, POINTER(_HANDLE)],
+    "HipressCodecForSumOf": [_HANDLE, c_int, POINTER(_HANDLE)],
+    "HipressCodecFree": [_HANDLE],
+    "HipressCodecSetThreads": [_HANDLE, c_int],
+    "HipressCodecMaxBytes": [_HANDLE, c_int64, c_int, POINTER(c_int64)],
+    "HipressCodecEncode": [_HANDLE, c_void_p, c_int64, c_int, c_void_p, POINTER(c_int64)],
+    "HipressCodecDecode": [_HANDLE, c_void_p, c_int64, c_int64, c_int, c_void_p],
+    "HipressCodecDecodeSum": [
+        _HANDLE, c_int, POINTER(c_void_p), POINTER(c_int64), c_int64, c_int, c_void_p,
+    ],
+    "HipressCodecEncodeWith": [
+        _HANDLE, c_void_p, c_int64, c_int, c_int, POINTER(c_void_p), c_uint64, c_uint32, c_void_p,
+        POINTER(c_int64),
+    ],
+    "HipressCodecDescribe": [_HANDLE, POINTER(CodecDescription)],
+    "HipressCodecGetState": [_HANDLE, c_char_p, c_int64, c_void_p],
+    "HipressCodecSetState": [_HANDLE, c_char_p, c_int64, c_void_p],
+    "HipressCodecGetStep": [_HANDLE, POINTER(c_uint64), POINTER(c_uint32)],
+    "HipressCodecSetStep": [_HANDLE, c_uint64, c_uint32],
+    "HipressLowRankStart": [c_void_p],
+    "HipressLowRankResidual": [c_void_p, c_void_p],
+    "HipressStartWith": [c_int, _STRINGS, _STRINGS, POINTER(_HANDLE)],
+    "HipressStartScheduler": [c_int, _STRINGS, _STRINGS, POINTER(_HANDLE), POINTER(c_char_p)],
+    "HipressAwaitEnd": [_HANDLE, c_int, POINTER(c_int)],
+    "HipressStop": [_HANDLE],
+    "HipressAbort": [_HANDLE],
+    "HipressRole": [_HANDLE, POINTER(c_char_p)],
+    "HipressRank": [_HANDLE, POINTER(c_int)],
+    "HipressGroupSize": [_HANDLE, POINTER(c_int), POINTER(c_int)],
+    "HipressTimeout": [_HANDLE, POINTER(c_int)],
+    "HipressBarrier": [_HANDLE],
+    "HipressNumDeadNode": [_HANDLE, c_int, POINTER(c_int)],
+    "HipressLeft": [_HANDLE, POINTER(c_char_p)],
+    "HipressFailure": [_HANDLE, POINTER(c_char_p)],
+    "HipressFailJob": [_HANDLE, c_char_p],
+    "HipressStats": [_HANDLE, POINTER(c_char_p)],
+    "HipressDebugDump": [_HANDLE, POINTER(c_char_p)],
+    "HipressInit": [
+        _HANDLE, c_uint64, c_char_p, c_void_p, c_int64, c_int, c_char_p, c_int, POINTER(c_uint32),
+        POINTER(POINTER(c_int64)), POINTER(c_int64),
+    ],
+    "HipressPush": [_HANDLE, c_uint64, c_void_p, c_int64, c_int, c_int, Done, c_void_p],
+    "HipressPull": [_HANDLE, c_uint64, c_void_p, c_int64, c_int, c_int, Done, c_void_p],
+    "HipressPushPull": [
+        _HANDLE, c_uint64, c_void_p, c_void_p, c_int64, c_int, c_int, Done, c_void_p,
+    ],
+    "HipressPushPullAll": [_HANDLE, c_int64, *[c_void_p] * 6, Done, c_void_p],
+    "HipressReportTogether": [_HANDLE, Done, DoneTogether],
+    "HipressSetGradientCompression": [_HANDLE, c_int, _STRINGS, _STRINGS],
+    "HipressSetSync": [_HANDLE, c_int],
+    "HipressCommand": [
+        _HANDLE, c_int, c_int, c_void_p, c_int64, POINTER(c_void_p), POINTER(c_int64),
+    ],
+    "HipressSaveStates": [_HANDLE, c_int, c_uint64, c_uint64, POINTER(c_void_p), POINTER(c_int64)],
+    "HipressLoadStates": [_HANDLE, c_int, c_uint64, c_uint64, c_void_p, c_int64],
+    "HipressWaitAll": [_HANDLE],
+    "HipressAddKey": [
+        _HANDLE, c_uint64, c_char_p, c_int64, c_int, c_char_p, c_void_p, c_int64, c_void_p, c_int64,
+        c_double, c_double,
+    ],
+    "HipressAwaitKeys": [_HANDLE],
+    "HipressDropKey": [_HANDLE, c_uint64],
+    "HipressGetMomentum": [_HANDLE, c_uint64, c_void_p],
+    "HipressSetMomentum": [_HANDLE, c_uint64, c_void_p],
+    "HipressBucketCreate": [
+        _HANDLE, c_int, c_void_p, c_int64, c_void_p, c_void_p, c_int64, c_uint64, c_void_p, c_int64,
+        c_int, POINTER(_HANDLE),
+    ],
+    "HipressBucketSetLowRank": [_HANDLE, _HANDLE, c_uint64, c_uint64, c_void_p, c_void_p, c_int64],
+    "HipressBucketRun": [_HANDLE, c_void_p, POINTER(c_int), Done, c_void_p],
+    "HipressBucketFree": [_HANDLE],
+    "HipressSetError": [c_char_p],
+    "HipressSetReply": [c_void_p, c_int64],
+    "HipressSetUpdater": [_HANDLE, Updater, c_void_p],
+    "HipressServe": [_HANDLE, Controller, c_void_p],
+}  # fmt: skip
+_RESULTS = {
+    "HipressGetLastError": c_char_p,
+    "HipressVersion": c_char_p,
+    "HipressSetError": None,
+    "HipressSetReply": None,
 }
 
 
 def _candidates() -> list[Path]:
-    """Where libhipress.so may lie, in the order in which the places are tried."""
+    """Paths where libhipress.so may lie, in the order in which they are tried."""
     chosen = os.environ.get("HIPRESS_LIBRARY")
     if chosen:
         return [Path(chosen)]
@@ -215,11 +166,11 @@ def _load() -> ctypes.CDLL:
         library = ctypes.CDLL(str(path))
     except OSError as error:
         raise ImportError(f"cannot load {path}: {error}") from error
-    for name, (result, arguments) in _SIGNATURES.items():
+    for name, arguments in _SIGNATURES.items():
         function = getattr(library, name, None)
         if function is None:
             raise ImportError(f"{path} lacks {name}: it is of another version; build it again")
-        function.restype = result
+        function.restype = _RESULTS.get(name, c_int)
         function.argtypes = arguments
     return library
 

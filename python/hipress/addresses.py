@@ -1,4 +1,4 @@
-"""This machine's own addresses."""
+"""Addresses of this machine."""
 
 from __future__ import annotations
 

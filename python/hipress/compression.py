@@ -23,13 +23,13 @@ class Param(NamedTuple):
 
     name: str
     type: str
-    """As written: float, int, uint8, ..."""
+    """Its type as a spec has it: float, int, uint8, ..."""
     default: float | int | None
     """None: it must be given."""
 
 
 class CodecInfo(NamedTuple):
-    """What the registry knows about a codec."""
+    """A codec as the registry describes it."""
 
     name: str
     summary: str
@@ -98,7 +98,7 @@ class Compressor:
         self.granularity: int = about.granularity
         """Cut a gradient into partitions at multiples of this many elements."""
         self.state_names = tuple(about.states[i].decode() for i in range(about.num_states))
-        """What it remembers of a gradient, float32[n] each: "residual" and others."""
+        """States that it keeps of a gradient, float32[n] each: "residual" and others."""
         self.uses_step = bool(about.uses_step)
         """False if payloads depend on nothing but the gradient."""
 
@@ -218,7 +218,7 @@ class Compressor:
 
     @property
     def residual(self) -> np.ndarray | None:
-        """What earlier payloads left out, float32[n]; None before the first encode."""
+        """The residual of earlier payloads, float32[n]; None before the first encode."""
         return None if self._size is None else self._state("residual")
 
     @residual.setter

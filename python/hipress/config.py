@@ -1,4 +1,4 @@
-"""What compression is asked for: the one description behind every front end."""
+"""The description of a compression behind every front end."""
 
 from __future__ import annotations
 
@@ -154,7 +154,7 @@ class CompressionConfig:
         return cls(**{"params": params, **said, **given})
 
     def store_params(self) -> dict[str, object]:
-        """What a key-value store's native part is told, by name.
+        """Parameters of a key-value store's native part, by name.
 
         :raises ValueError: in one sentence, for what a store does not have
         """

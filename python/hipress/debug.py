@@ -1,4 +1,4 @@
-"""What the nodes of a job say of themselves when it hangs: reading their dumps.
+"""Reading of the dumps in which nodes of a hanging job describe themselves.
 
 The native library writes a dump per node, a JSON file: on SIGUSR1, or when a wait for other nodes
 takes too long. :mod:`hipress.wait_graph` finds in them who waits for whom.
@@ -15,10 +15,10 @@ from pathlib import Path
 from hipress import files
 
 FORMAT, VERSION = "hipress debug", 1
-OLD = 600.0
+MAX_AGE_SECONDS = 600.0
 """Seconds by which a dump may be older than the newest of its job: what is older is of another run
 on the same port."""
-TOGETHER = 60.0
+MAX_APART_SECONDS = 60.0
 """Seconds between dumps of several jobs that are looked at together: a process may be in some."""
 
 
@@ -38,13 +38,13 @@ class Iteration:
     queued: bool
     """Whether it waits for older iterations of its key."""
     waits_for: dict[str, int]
-    """By node: messages that are still to come."""
+    """Messages that are still to come, by node."""
     arriving_from: dict[str, int]
-    """By node: messages whose payload is being received."""
+    """Messages whose payload is being received, by node."""
     sending_to: dict[str, int]
-    """By node: messages that the transport has."""
+    """Messages that the transport has, by node."""
     running: list[str]
-    """What compute threads have, or are to have: "encode of partition 3"."""
+    """Tasks that compute threads have, or are to have: "encode of partition 3"."""
 
 
 @dataclass(frozen=True)
@@ -98,7 +98,7 @@ class Event:
 
 @dataclass(frozen=True)
 class Dump:
-    """What one node said of itself."""
+    """A node's description of itself."""
 
     path: str
     job: str
@@ -113,25 +113,25 @@ class Dump:
     workers: int
     servers: int
     ranks: list[str]
-    """What users call workers 0, 1, ...; empty if they call them that."""
+    """Users' names of workers 0, 1, ...; empty if they are just that."""
     started: bool
     failure: str
     missing: str
-    """Of a scheduler: who has not come to the job's start."""
+    """Nodes that have not come to the job's start, of a scheduler."""
     dead: dict[str, str]
-    """Of nodes that have died: why."""
+    """Reasons of nodes' deaths."""
     left: list[str]
     silent: dict[str, float]
-    """By connected node: seconds since its last sign of life."""
+    """Seconds since the last sign of life, by connected node."""
     calls: list[Call]
     barriers: dict[str, list[str]]
-    """Of a scheduler: by barrier that some nodes have come to, who has not."""
+    """Nodes that have not come to a barrier that others are in, by barrier; of a scheduler."""
     keys: list[Key]
     fetches: list[Fetch]
     events: list[Event]
 
     def label(self, node: str) -> str:
-        """What users call a node of this job: "rank 3" for a worker of PyTorch's."""
+        """The name that users know of a node: "rank 3" for a worker of PyTorch's."""
         role, _, number = node.partition(" ")
         if role == "worker" and number.isdigit() and int(number) < len(self.ranks):
             return f"rank {self.ranks[int(number)]}"
@@ -144,7 +144,7 @@ class Dump:
 
 
 def default_folder() -> Path:
-    """Where dumps of this user's processes are: HIPRESS_DEBUG_DIR, or a folder of its own."""
+    """The folder of this user's dumps: HIPRESS_DEBUG_DIR, or a folder of its own."""
     chosen = os.environ.get("HIPRESS_DEBUG_DIR")
     if chosen:
         return Path(chosen)
@@ -316,7 +316,7 @@ def latest_jobs(dumps: Iterable[Dump]) -> list[dict[str, Dump]]:
     last = {job: max(dump.time for dump in nodes.values()) for job, nodes in jobs.items()}
     newest = max(last.values())
     return [
-        {node: dump for node, dump in nodes.items() if dump.time > last[job] - OLD}
+        {node: dump for node, dump in nodes.items() if dump.time > last[job] - MAX_AGE_SECONDS}
         for job, nodes in jobs.items()
-        if last[job] > newest - TOGETHER
+        if last[job] > newest - MAX_APART_SECONDS
     ]

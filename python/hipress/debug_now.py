@@ -25,15 +25,15 @@ class Process:
 
     pid: int
     signal: int
-    """That asks it for dumps; 0 if it handles none."""
+    """The signal that asks it for dumps; 0 if it handles none."""
     folder: Path
-    """Where it writes them."""
+    """The folder where it writes them."""
     stopped: bool
     """Whether it is stopped, by SIGSTOP or a debugger, and so cannot answer."""
 
 
 def processes() -> list[Process]:
-    """Of this user, with nodes of jobs."""
+    """Processes of this user with nodes of jobs."""
     found = []
     for entry in _PROC.iterdir():
         if not entry.name.isdigit():
@@ -116,7 +116,7 @@ def ask(timeout: float = 10.0) -> tuple[list[Dump], list[str]]:
 
 
 def _answer(process: Process, began: float) -> list[Dump]:
-    """Its dumps, when all are there."""
+    """Dumps of a process, when all are there."""
     dumps = []
     with contextlib.suppress(OSError):
         for path in process.folder.glob(f"*.{process.pid}.*.json"):

@@ -1,4 +1,4 @@
-"""What front ends raise when a job fails."""
+"""The error that front ends raise when a job fails."""
 
 
 class HipressError(RuntimeError):

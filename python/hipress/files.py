@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 _numbers = itertools.count()
-"""Of this process's partial files: two threads may write the same file."""
+"""Numbers of this process's partial files: two threads may write the same file."""
 
 
 class FileError(ValueError):

@@ -19,7 +19,7 @@ from hipress.operations import Pending, memory_of
 
 
 class Store(Protocol):
-    """What a group needs of the node whose keys it has."""
+    """The node whose keys a group has."""
 
     Error: type[Exception]
 

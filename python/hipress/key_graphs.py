@@ -25,7 +25,7 @@ class KeyGraphs:
     def __init__(self, num_workers: int, num_servers: int) -> None:
         self._num_workers = num_workers
         self._num_servers = num_servers
-        self._wish = os.environ.get("HIPRESS_TOPOLOGY") or AUTO
+        self._requested = os.environ.get("HIPRESS_TOPOLOGY") or AUTO
         self._devices_per_host = _number("HIPRESS_DEVICES_PER_HOST", 0)
         self._plan: dict[str, plans.Decision] = {}
         self.partition_elements = _number("HIPRESS_PARTITION_ELEMENTS", PARTITION_ELEMENTS)
@@ -42,11 +42,11 @@ class KeyGraphs:
     def topology(self) -> str:
         """The name of the topology in use, for all keys alike.
 
-        :raises ValueError: if this job cannot have the one that was wished for
+        :raises ValueError: if this job cannot have the one that was asked for
         """
-        if self._wish.lower() == AUTO:
+        if self._requested.lower() == AUTO:
             return topologies.default(self._num_servers)
-        name = topologies.named(self._wish)
+        name = topologies.named(self._requested)
         if topologies.TOPOLOGIES[name].needs_servers and self._num_servers == 0:
             topologies.build(name, 1, self._num_workers)  # raises
         return name
@@ -63,25 +63,25 @@ class KeyGraphs:
         self.sync = sync
 
     def configured(self, config: CompressionConfig) -> KeyGraphs:
-        """These, with topology, devices_per_host and plan of a compression.
+        """A copy with the topology, devices_per_host and plan of a compression.
 
         They hold for keys that are initialised later; a topology that differs from that of keys
         there are is an error.
         """
         new = copy.copy(self)
-        new._wish = config.topology or self._wish
+        new._requested = config.topology or self._requested
         new._devices_per_host = config.devices_per_host or self._devices_per_host
         new._plan = config.decisions or self._plan
         new._build(1, home=0, sync=self.sync)  # raises, if they do not go together
         if self.in_use and new.topology != self.topology:
             raise ValueError(
-                f"topology {new._wish} must be chosen before the first key is initialised; "
+                f"topology {new._requested} must be chosen before the first key is initialised; "
                 f"this job's keys use {self.topology}"
             )
         return new
 
     def decision(self, name: str) -> plans.Decision | None:
-        """What the plan says of a key, None if nothing.
+        """The plan's decision about a key, None if there is none.
 
         A key that is a number and not in the plan (Gluon's Trainer numbers parameters) is looked up
         by its position.

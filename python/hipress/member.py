@@ -1,4 +1,4 @@
-"""This process as a member of a job: joining, who is in it, leaving.
+"""Membership of this process in a job: joining, who is in it, leaving.
 
 A job is described by the environment (names of MXNet and ps-lite), or in code by the same names: a
 process may be a member of any number of jobs.
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class Member:
-    """This process as a member of a job.
+    """Membership of this process in a job.
 
     Creating it joins the job and blocks until everybody is there. In a ``with`` statement it leaves
     at the end of the block, in peace or, after an exception, as a failure; otherwise when the
@@ -39,7 +39,7 @@ class Member:
         self._end = ProcessEnd(self, self.exits_at_once)
 
     Error: type[Exception] = HipressError
-    """What this node raises."""
+    """The type of error that this node raises."""
     exits_at_once = False
     """Whether a process whose node has failed skips what it would still do at its exit."""
 
@@ -106,7 +106,7 @@ class Member:
 
     @property
     def timeout(self) -> int:
-        """For how many seconds a wait for other nodes may last (``HIPRESS_TIMEOUT``)."""
+        """Seconds that a wait for other nodes may last (``HIPRESS_TIMEOUT``)."""
         seconds = c_int()
         self._check(lib.HipressTimeout(self._handle, byref(seconds)))
         return seconds.value
@@ -121,7 +121,7 @@ class Member:
         return number.value
 
     def left(self) -> str:
-        """Who has left in peace: "worker 0 and worker 2"; empty if nobody has.
+        """Names of nodes that have left in peace: "worker 0 and worker 2"; empty if none has.
 
         Servers and the scheduler know of all workers, a worker of those it was linked with.
         """
@@ -146,7 +146,7 @@ class Member:
         return json.loads(text.value)
 
     def debug(self) -> dict[str, object]:
-        """What this node does and waits for just now, and its last events: what ``hipress debug``
+        """Describes what this node does and waits for, and its last events, as ``hipress debug``
         reads of files (``docs/guides/debug-a-hang.md``)."""
         text = c_char_p()
         self._check(lib.HipressDebugDump(self._handle, byref(text)))

@@ -35,7 +35,7 @@ class Later(enum.Enum):
 
 
 LATER = Later.LATER
-"""What the controller of :meth:`Node.serve` returns for a command that it cannot answer yet."""
+"""The answer of a controller (:meth:`Node.serve`) to a command that it cannot answer yet."""
 
 LAST_KEY = (1 << 64) - 1
 """The highest number a key can have."""
@@ -46,7 +46,7 @@ _AUTO_IS_SYNC = (
 
 
 class Node(Member):
-    """This process as a member of the job that the DMLC_* environment describes: a worker with its
+    """A member of the job that the DMLC_* environment describes: a worker with its
     store, a server or a scheduler.
 
     :raises HipressError: in one sentence, if the environment is wrong or somebody is missing
@@ -83,7 +83,7 @@ class Node(Member):
 
     @property
     def topology(self) -> str:
-        """How gradients travel in this job: a name in :data:`hipress.casync.TOPOLOGIES`."""
+        """The job's topology: a name in :data:`hipress.casync.TOPOLOGIES`."""
         with self._sentences():
             return self._graphs.topology
 
@@ -130,7 +130,7 @@ class Node(Member):
         return graph
 
     def init_array(self, key: int, value: np.ndarray, name: str | None = None) -> Graph:
-        """As :meth:`init`, of a C-contiguous float32 or float16 array."""
+        """Initialises ``key`` with a C-contiguous float32 or float16 array, see :meth:`init`."""
         address, n, flag = memory_of(value)
         return self.init(key, name or str(key), address, n, flag)
 
@@ -250,7 +250,7 @@ class Node(Member):
         return ctypes.string_at(reply, size.value)
 
     def save_states(self, server: int | None = None, first: int = 0, last: int = LAST_KEY) -> bytes:
-        """What encodes of keys remember: residuals, momentum, counts of random codecs.
+        """States of the encodes of keys: residuals, momentum, counts of random codecs.
 
         Blocks until all that this worker has pushed is encoded.
 
@@ -347,6 +347,6 @@ class Node(Member):
 
 
 def _sentence(error: BaseException) -> bytes:
-    """What the user reads of an exception: our own are sentences, others need their type."""
+    """The user's text of an exception: our own are sentences, others need their type."""
     own = isinstance(error, HipressError)
     return (str(error) if own else f"{type(error).__name__}: {error}").encode()

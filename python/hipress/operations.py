@@ -70,7 +70,7 @@ class Pending:
 
 
 class Operations:
-    """Those of one node."""
+    """Operations of one node."""
 
     def __init__(self) -> None:
         self._under_way: dict[int, Pending] = {}

@@ -1,4 +1,4 @@
-"""How a process that is a node of a job leaves it when it ends.
+"""The end of a process that is a node of a job.
 
 A script that ends normally says goodbye. One that ends with an exception leaves without, so that
 all others fail at once with this node's name instead of waiting for it. Nothing is registered that
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class Leaver(Protocol):
-    """What can leave a job in peace, or as a failure."""
+    """A node that can leave a job in peace, or as a failure."""
 
     def leave(self) -> None: ...
 

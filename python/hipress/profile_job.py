@@ -1,4 +1,4 @@
-"""What the workers of a profiling job do: push gradients of many sizes, one after the other.
+"""Workers of a profiling job, which push gradients of many sizes, one after the other.
 
 The job's timeline (HIPRESS_TIMELINE) records every task; :mod:`hipress.secopa.fitting` makes a
 profile of it. Each key's name says what it is for: ``ring/tbq/65536``. A gradient in one partition
@@ -29,7 +29,7 @@ GROUP_REPEATS = 5 * REPEATS
 """Times that each group is pushed: small differences count."""
 CHECK_SIZE = 1 << 22
 """Elements of the gradient that tells how good predictions are."""
-PATIENCE = 8.0
+MAX_SIZE_SECONDS = 8.0
 """Seconds that one size may take uncompressed; where it takes longer, no larger ones are pushed."""
 
 
@@ -65,7 +65,7 @@ def run(types: Mapping[str, Mapping[str, object]], sizes: Sequence[int] = SIZES)
             for topology in ("ring", "colocated"):
                 worker.measure(f"{topology}/{name}/{size}", size)
             took = time.perf_counter() - start
-            if name == "none" and worker.from_worker_0(took > PATIENCE):
+            if name == "none" and worker.from_worker_0(took > MAX_SIZE_SECONDS):
                 sizes = sizes[: i + 1]
                 break
         worker.measure(f"colocated/check/{name}", min(CHECK_SIZE, 2 * sizes[-1]))
@@ -97,7 +97,7 @@ class _Worker:
             self._node.pushpull(key, self._gradient[:size], self._out[:size]).wait()
 
     def from_worker_0(self, answer: bool) -> bool:
-        """What worker 0 says, on all."""
+        """The answer of worker 0, on all."""
         votes = np.zeros(64, np.float32)
         votes[0] = answer and self._node.rank == 0
         self._node.pushpull(self._talk, votes).wait()

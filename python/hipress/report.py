@@ -1,4 +1,4 @@
-"""Where the time of a recorded (or simulated) job went: numbers and a picture.
+"""Report of where the time of a recorded (or simulated) job went: numbers and a picture.
 
 Reads the traces that HIPRESS_TIMELINE and `hipress simulate --timeline` write.
 """
@@ -52,7 +52,7 @@ class Timeline:
     path: str
     spans: list[Span]
     recorded: bool
-    """Of a real job, not of a simulation."""
+    """Whether it is of a real job, not of a simulation."""
     clock_error: float
     """Seconds; half of the slowest clock exchange's round trip."""
 
@@ -123,7 +123,7 @@ def _length(intervals: Sequence[tuple[float, float]]) -> float:
 
 @dataclass(frozen=True)
 class Shares:
-    """What a node did during a step, in seconds that add up to the step's."""
+    """Seconds of a node's activities during a step, which add up to the step's."""
 
     compute: float
     """Some codec task ran."""

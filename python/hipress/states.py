@@ -53,7 +53,7 @@ def save(node: Node, path: str | os.PathLike[str], first: int = 0, last: int = L
 
 
 def read(node: Node, path: str | os.PathLike[str]) -> list[bytes] | None:
-    """This worker's states, then those of the servers that it is to load; None without a file.
+    """Reads this worker's states, then those of servers that it is to load; None without a file.
 
     :raises HipressError: if it cannot be read, is not whole, or is that of another worker or of a
         job with other numbers of workers or servers

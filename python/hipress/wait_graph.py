@@ -1,4 +1,4 @@
-"""Who waits for whom in a job whose nodes have been dumped (:mod:`hipress.debug`), and why.
+"""The graph of who waits for whom, and why, made of a job's dumps (:mod:`hipress.debug`).
 
 A node waits in an iteration of a key (for messages), or in a call (for others to make it, too).
 Following what each waits for, key by key, ends at a node that has not done its own part: it has not
@@ -25,13 +25,13 @@ _CALLS = {
 
 @dataclass(frozen=True)
 class Cause:
-    """What a node has not done, for which others wait."""
+    """A thing that a node has not done, for which others wait."""
 
     node: str
     what: str
     """The rest of a sentence that begins with the node: "has not pushed iteration 7 of"."""
     key: str = ""
-    """Of which key; empty: of none."""
+    """The key that it is of; empty: of none."""
 
 
 @dataclass(frozen=True)
@@ -76,7 +76,7 @@ class WaitGraph:
     # Names.
 
     def label(self, node: str) -> str:
-        """What users call a node."""
+        """The name that users know of a node."""
         return self._any.label(node)
 
     def named(self, sentence: str) -> str:
@@ -109,7 +109,7 @@ class WaitGraph:
         self.waits.append(Wait(node, key.name, iteration.number, iteration.seconds, peers, causes))
 
     def _causes(self, node: str, key: Key, iteration: Iteration, seen: set[str]) -> set[Cause]:
-        """What ends the chains of waits that begin at a node; nothing of those that end in a
+        """Ends of the chains of waits that begin at a node; nothing of those that end in a
         circle."""
         if node in seen:
             return set()
@@ -192,7 +192,7 @@ class WaitGraph:
         self.waits.append(Wait(node, about, 0, call.seconds, peers, frozenset(causes)))
 
     def _not_there(self, call: Call) -> list[str]:
-        """Who has not made a call that others are in."""
+        """Finds who has not made a call that others are in."""
         scheduler = self.nodes.get("the scheduler")
         if scheduler and call.about in scheduler.barriers and call.kind == "barrier":
             return scheduler.barriers[call.about]
@@ -248,7 +248,7 @@ class WaitGraph:
         return [(*about, nodes) for about, nodes in found.items()]
 
     def sentences(self) -> list[str]:
-        """Who is to blame, in a sentence each; empty if nobody waits for anybody."""
+        """Names who is to blame, in a sentence each; empty if nobody waits for anybody."""
         found = []
         scheduler = self.nodes.get("the scheduler")
         if scheduler and scheduler.missing:
@@ -269,7 +269,7 @@ class WaitGraph:
         return found
 
     def _blame(self, node: str, among: Iterable[str] | None = None) -> str:
-        """What a node has not done, and who waits for it."""
+        """A sentence of what a node has not done, and who waits for it."""
         waiting: dict[Cause, set[str]] = defaultdict(set)
         for wait in self.waits:
             if among is not None and wait.node not in among:

@@ -1,4 +1,4 @@
-"""What workers can ask servers for, besides pushes and pulls."""
+"""Commands by which workers ask servers for more than pushes and pulls."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ class Head(enum.IntEnum):
     SET_STATES = 0x48690003
     """Body: what GET_STATES gave."""
     VALUE_OF_ROWS = 0x48690004
-    """From worker 0, before its INIT_ROWS. Body: _rows.Rows with values."""
+    """Command of worker 0, before its INIT_ROWS. Body: _rows.Rows with values."""
     INIT_ROWS = 0x48690005
-    """From every worker; answered when all have asked. Body: _rows.TableShape."""
+    """Command of every worker; answered when all have asked. Body: _rows.TableShape."""
     PUSH_ROWS = 0x48690006
     """Body: _rows.Rows with values."""
     PULL_ROWS = 0x48690007

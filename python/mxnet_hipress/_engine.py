@@ -15,7 +15,7 @@ from mxnet.base import check_call as check_mxnet
 from hipress._lib import check_call, lib
 
 _NOT_COMPUTED = "was not pushed because computing it failed"
-_PATIENCE = 5.0
+_ERROR_SECONDS = 5.0
 """Seconds in which MXNet is to tell why."""
 _HANDLE = ctypes.c_void_p
 _OTHER_ARRAY = 1
@@ -102,7 +102,7 @@ def _first_error() -> MXNetError | None:
 
     thread = threading.Thread(target=wait, daemon=True)
     thread.start()
-    thread.join(_PATIENCE)
+    thread.join(_ERROR_SECONDS)
     return errors[0] if errors else None
 
 
@@ -171,7 +171,7 @@ def schedule(
 
 
 def flush(node) -> None:  # noqa: ANN001
-    """What is ready enters the store now; see HipressMXFlush."""
+    """Lets what is ready enter the store now; see HipressMXFlush."""
     check_call(lib.HipressMXFlush(node), MXNetError)
 
 

@@ -1,4 +1,4 @@
-"""This worker's place in the job: joined when the first store is created, left at exit."""
+"""Membership of this worker in the job: joined when the first store is created, left at exit."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ class Key:
     store: int
     """Number of the store it is in."""
     index: int
-    """What the store's optimizer knows it by."""
+    """The number by which the store's optimizer knows it."""
     user_key: UserKey
     shape: tuple[int, ...]
     dtype: int
@@ -36,7 +36,7 @@ class Key:
     size: int = field(init=False)
     name: bytes = field(init=False)
     handle: c_void_p | None = field(init=False, default=None)
-    """For :mod:`mxnet_hipress._engine`, once the key is initialised."""
+    """The handle for :mod:`mxnet_hipress._engine`, once the key is initialised."""
     _buffer: mx.nd.NDArray | None = field(init=False, default=None)
 
     def __post_init__(self) -> None:
@@ -45,7 +45,7 @@ class Key:
 
     @property
     def number(self) -> int:
-        """What the servers know it by."""
+        """The name by which the servers know it."""
         return self.store << STORE_SHIFT | self.index
 
     @property

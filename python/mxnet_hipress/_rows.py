@@ -26,7 +26,7 @@ MESSAGE_BYTES = 4 << 20
 
 @dataclass(frozen=True)
 class TableShape:
-    """What all workers must agree on about a server's share of a table."""
+    """Properties of a server's share of a table, on which all workers must agree."""
 
     name: str
     """The key as users know it."""
@@ -71,16 +71,16 @@ class TableShape:
 
 @dataclass(frozen=True)
 class Rows:
-    """Rows of a table, or a wish for them."""
+    """Rows of a table, or a request for them."""
 
     index: int
-    """What the store's optimizer knows the key by."""
+    """The number by which the store's optimizer knows the key."""
     ids: np.ndarray
     """int64[n], ascending."""
     values: np.ndarray | None = None
-    """float32 or float16 [n, columns]; None: a wish."""
+    """float32 or float16 [n, columns]; None: a request."""
     pushes: int = 0
-    """Of a wish: how often this worker has pushed the key before."""
+    """Pushes of the key by this worker before, of a request."""
     last: bool = True
     """Whether no more messages of the same push follow."""
 
@@ -111,7 +111,7 @@ def index_of(body: bytes) -> int:
 
 
 def unpack(body: bytes, shape: TableShape, with_values: bool) -> Rows:
-    """What :meth:`Rows.pack` was called on, checked against the table.
+    """Reads what :meth:`Rows.pack` wrote, and checks it against the table.
 
     :raises ValueError: a sentence, for sizes that do not fit each other, and for indices that are
         not in the table or do not ascend

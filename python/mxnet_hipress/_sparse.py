@@ -42,7 +42,7 @@ class _Share:
     end: int
 
     def of(self, ids: np.ndarray) -> slice:
-        """Where in ascending indices this server's are."""
+        """The slice of ascending indices that is this server's."""
         return slice(*np.searchsorted(ids, (self.begin, self.end)))
 
 
@@ -183,7 +183,7 @@ class SparseStore:
         return self._node.command(share.server, head, pack(key.store, body))
 
     def _shares(self, key: Key) -> list[_Share]:
-        """As MXNet cuts keys."""
+        """Cuts keys as MXNet does."""
         rows, servers = key.shape[0], self._node.num_servers
         if key.size < int(os.environ.get("MXNET_KVSTORE_BIGARRAY_BOUND", _LARGE)):
             return [_Share(key.index % servers, 0, rows)]

@@ -29,13 +29,13 @@ class _Table:
     def __init__(self, mx: ModuleType, shape: TableShape, values: np.ndarray) -> None:
         self.shape = shape
         self.completed = 0
-        """How often the optimizer has run, of a synchronous table."""
+        """Runs of the optimizer so far, of a synchronous table."""
         self.pushed: defaultdict[int, int] = defaultdict(int)
-        """How often each worker has pushed."""
+        """Pushes of each worker so far."""
         self.pieces: defaultdict[int, list[Rows]] = defaultdict(list)
-        """By worker: what has come of a push in several messages."""
+        """Parts of a push in several messages that have come, by worker."""
         self.waiting: defaultdict[int, deque[Rows]] = defaultdict(deque)
-        """By worker: pushes that wait for those of others."""
+        """Pushes that wait for those of others, by worker."""
         self.late_since: float | None = None
         """Since when somebody has waited for the next update."""
         self._mx = mx

@@ -14,7 +14,7 @@ _FORMAT = "hipress optimizer states 1"
 
 
 def portable(optimizer: opt.Optimizer) -> opt.Optimizer:
-    """What the servers need of an optimizer: pickling drops the Gluon parameters' multipliers."""
+    """An optimizer as the servers need it: pickling drops the Gluon parameters' multipliers."""
     copy = pickle.loads(pickle.dumps(optimizer))
     for index, param in (optimizer.param_dict or {}).items():
         copy.lr_mult[index] = param.lr_mult
@@ -37,7 +37,7 @@ def write(path: str, states: list[bytes], with_optimizer: bool) -> None:
 
 
 def read(path: str) -> tuple[list[bytes], bool]:
-    """What :func:`write` was given.
+    """Reads what :func:`write` was given.
 
     :raises MXNetError: if there is no such file, it cannot be read, or holds something else
     """

@@ -1,4 +1,4 @@
-"""What MXNet's own names promise: a script written for MXNet gets MXNet's results, bit for bit."""
+"""Behaviour of MXNet's own names: a script written for MXNet gets MXNet's results, bit for bit."""
 
 from __future__ import annotations
 

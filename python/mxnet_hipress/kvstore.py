@@ -59,7 +59,7 @@ class KVStore(MXNetKVStore):
 
     @property
     def rank(self) -> int:
-        """This worker's rank, from 0."""
+        """The rank of this worker, from 0."""
         return self._node.rank
 
     @property

@@ -62,7 +62,7 @@ def register() -> None:
 
 
 def new_states(type_: str, gradient: mx.nd.NDArray) -> list[mx.nd.NDArray]:
-    """What encode_<type> remembers between gradients of this shape: states and step, all zero."""
+    """States and step of encode_<type> for gradients of this shape, all zero."""
     codec = Compressor(type_)
     if not codec.uses_step:
         return []

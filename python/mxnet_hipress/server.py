@@ -1,4 +1,4 @@
-"""What a server does beyond summing: runs the optimizer, keeps its states, answers commands."""
+"""A server's work beyond summing: runs the optimizer, keeps its states, answers commands."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ class _Store:
     body: bytes = b""
     """The pickled optimizer that the updater was made of."""
     calls: dict[int, int] = field(default_factory=dict)
-    """How often each worker has set the optimizer."""
+    """Times that each worker has set the optimizer."""
     applied: int = 0
-    """How often it has taken effect."""
+    """Times that it has taken effect."""
 
 
 class Server:
@@ -117,8 +117,8 @@ class Server:
 
 
 def _test_update(self, index, weight, grad, state) -> None:  # noqa: ANN001
-    """What MXNet's optimizer for tests does, of row_sparse weights, too: its own method then raises
-    once it has changed the weight, which its servers do not notice."""
+    """Updates as MXNet's optimizer for tests does, row_sparse weights, too: its own method
+    then raises once it has changed the weight, which its servers do not notice."""
     weight[:] += grad * self.rescale_grad
     weight.copyto(state)
 

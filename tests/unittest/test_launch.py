@@ -81,7 +81,7 @@ def test_unknown_command_and_directory_without_permission():
 def test_servers_that_outlive_the_workers_are_stopped(monkeypatch):
     code = ("import sys; sys.path.insert(0, sys.argv[1])\n"
             "from hipress.launcher import cli, runner\n"
-            "runner.DRAIN = 0.5\n"
+            "runner.DRAIN_SECONDS = 0.5\n"
             "sys.exit(cli.main(sys.argv[2:]))")
     done = subprocess.run(
         [sys.executable, "-c", code, str(ROOT / "python"), "-n", "1",

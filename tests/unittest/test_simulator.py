@@ -19,9 +19,9 @@ from hipress.secopa.cluster import Cluster, Codec, Costs
 from hipress.secopa.curve import Curve
 from hipress.secopa.plan import Decision
 from hipress.simulator import engine, models
-from hipress.simulator.engine import Tasks
 from hipress.simulator.models import Layer, Model
 from hipress.simulator.step import Options, simulate
+from hipress.simulator.tasks import Tasks
 
 ROOT = Path(__file__).resolve().parents[2]
 NONE = Codec("none", 4.0)

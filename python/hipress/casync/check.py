@@ -14,7 +14,7 @@ from hipress.casync.graph import GRADIENT, PLAIN, Graph, Node, Op, Role
 
 
 class GraphError(AssertionError):
-    """What is wrong with a graph, in one sentence."""
+    """A defect of a graph, in one sentence."""
 
 
 class _Value:

@@ -69,7 +69,7 @@ def cost(nodes: int, partitions: int, prices: Prices) -> Cost:
 
 
 def published(nodes: int, partitions: int) -> Terms:
-    """As published for parameter servers."""
+    """The published terms, which are those of parameter servers."""
     return Terms(
         encode=min(partitions + 1, nodes),
         decode=min(nodes - 1 + partitions, 2 * (nodes - 1)),

@@ -17,7 +17,7 @@ GRADIENT = -1
 """Stands among a task's inputs for the node's own gradient."""
 
 PLAIN = 0
-"""As ``num_summands`` of an ENCODE: never compressed, for links that are faster than codecs."""
+"""The ``num_summands`` of an ENCODE that never compresses, for links faster than codecs."""
 
 PARTITION_ELEMENTS = 256 * 1024
 """Default partition: 1 MiB of float32, which codecs find in the cache where the network left it."""

@@ -1,4 +1,4 @@
-"""Which encode each payload of a graph came out of, and which of them are results."""
+"""Origins of a graph's payloads: the encode of each, and which of them are results."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ from hipress.compression import Compressor
 
 
 def compression(type: str, **params: object) -> Callable[[Node, Task], Compressor | None]:
-    """What a store makes of compression parameters: a compressor for each task that encodes.
+    """Makes compressors of compression parameters as a store does, one for each ENCODE.
 
     >>> run = Reference(graph, compression("2bit", threshold=0.5))
     """

@@ -43,8 +43,7 @@ def around(graph: Graph, p: int, ranks: list[int]) -> None:
 
 
 def cost(nodes: int, partitions: int, prices: Prices) -> Cost:
-    """Of the sum, a partition's every hop adds and encodes; of the result, none waits for a codec.
-    """
+    """The cost: every hop of a sum adds and encodes, none of a result waits for a codec."""
     hop = prices.add(1) + prices.encode
     return Cost(
         codec=prices.encode + (nodes - 1) * hop + prices.decode,
@@ -56,7 +55,7 @@ def cost(nodes: int, partitions: int, prices: Prices) -> Cost:
 
 
 def published(nodes: int, partitions: int) -> Terms:
-    """As published, however many partitions there are."""
+    """The published terms, however many partitions there are."""
     del partitions
     return Terms(encode=nodes, decode=nodes, merge=nodes - 1, step=2 * (nodes - 1))
 

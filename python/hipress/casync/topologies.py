@@ -82,7 +82,7 @@ def default(num_servers: int) -> str:
 
 
 def among_workers(topology: str) -> str:
-    """What ``topology`` is called in a job that never has servers: "ps" is "colocated" there, whose
+    """The name of ``topology`` in a job that never has servers: "ps" is "colocated" there, whose
     workers are the servers.
 
     :raises ValueError: listing the names there are

@@ -1,4 +1,4 @@
-"""What a topology is, told once: for whoever builds its graphs, plans for it or simulates it.
+"""A topology's description, told once: for building its graphs, for plans and for simulations.
 
 A file of a topology ends by defining one :class:`Topology`; :mod:`hipress.casync.topologies` knows
 them all by name.
@@ -44,7 +44,7 @@ class GraphRequest:
 
 
 class Symmetry(enum.Enum):
-    """How all hosts do the same at the same time, so that one can be simulated for all."""
+    """Patterns in which all hosts do the same at the same time: one is simulated for all."""
 
     RING = enum.auto()
     """Each part goes around, from every host to the next."""
@@ -59,9 +59,9 @@ class Prices:
     encode: float
     decode: float
     merge: Callable[[int], float]
-    """Of so many payloads."""
+    """Seconds of a merge of so many payloads."""
     add: Callable[[int], float]
-    """Of so many payloads to the node's own gradient."""
+    """Seconds of adding so many payloads to the node's own gradient."""
     together: bool = False
     """Many small gradients are pushed at a time."""
 
@@ -73,7 +73,7 @@ class Prices:
 
 @dataclass(frozen=True)
 class Cost:
-    """What a gradient's synchronisation takes, in codec time and messages of a partition each."""
+    """The cost of synchronising a gradient, in codec time and messages of a partition each."""
 
     codec: float
     """Seconds of codecs on one partition's way, over all nodes that it leads through."""
@@ -85,12 +85,12 @@ class Cost:
     busy: float
     """Seconds of codecs on the busiest node, for all partitions."""
     messages: float
-    """Of the busiest node, in each direction, for all partitions."""
+    """Messages of the busiest node, in each direction, for all partitions."""
 
 
 @dataclass(frozen=True)
 class Terms:
-    """How often each curve of the published model (:mod:`hipress.secopa.sosp21`) counts."""
+    """Counts of each curve of the published model (:mod:`hipress.secopa.sosp21`)."""
 
     encode: int
     decode: int
@@ -106,8 +106,8 @@ def cuts_for(
     partition_elements: int = PARTITION_ELEMENTS,
     partitions: int | None = None,
 ) -> list[Partition]:
-    """How a serverless topology cuts ``n`` elements: into ``partitions``, or, if that is None, into
-    equal parts for all workers of at most about ``partition_elements``."""
+    """Cuts ``n`` elements as a serverless topology does: into ``partitions``, or, if that is None,
+    into equal parts for all workers of at most about ``partition_elements``."""
     if partitions is None:
         partitions = -(-n // max(partition_elements, 1))
         if partitions < num_workers:
@@ -126,7 +126,7 @@ class Topology:
     """A way for gradients to travel: its name, what it can and needs, how its graphs are built."""
 
     name: str
-    """In ``compression_params={'topology': ...}``, ``--topo`` and ``--topology``; small letters."""
+    """The name in ``compression_params={'topology': ...}`` and ``--topo``; small letters."""
     summary: str
     """One line: what it is, and its steps."""
     fill: Callable[[Graph, GraphRequest], None]
@@ -136,7 +136,7 @@ class Topology:
     needs_servers: bool = False
     """Whether it needs server processes; the others use workers only."""
     among_workers: str = ""
-    """If it needs servers: the topology that does the same with servers inside the workers."""
+    """The topology that does the same with servers inside the workers, if this one needs some."""
     asynchronous: bool = False
     """Whether ``sync=False`` is possible."""
     needs_devices_per_host: bool = False
@@ -146,9 +146,9 @@ class Topology:
     momentum: what is encoded in a sum gets none. Said of one device on each host where it matters
     how many there are: several are summed before."""
     symmetry: Symmetry | None = None
-    """How one host can stand for all in a simulation; None: it cannot."""
+    """The pattern by which one host stands for all in a simulation; None: it cannot."""
     cost: Callable[[int, int, Prices], Cost] | None = None
-    """What N >= 2 nodes and K partitions cost by measured profiles; None: no plan can be made."""
+    """The cost of N >= 2 nodes and K partitions by measured profiles; None: no plan can be made."""
     published: Callable[[int, int], Terms] | None = None
     """The same by the published profile."""
 

@@ -67,7 +67,7 @@ def _down(graph: Graph, p: int, ranks: list[int], root: int, payload: int) -> No
 
 
 def cost(nodes: int, partitions: int, prices: Prices) -> Cost:
-    """Up and down floor(log2 N) levels; on the way down an inner node's other child may be first.
+    """The cost of floor(log2 N) levels up and down; an inner node's other child may be first.
     """
     height = nodes.bit_length() - 1
     other = 1 if nodes > 2 else 0
@@ -81,8 +81,8 @@ def cost(nodes: int, partitions: int, prices: Prices) -> Cost:
 
 
 def published(nodes: int, partitions: int) -> Terms:
-    """Not in the publication: a pipelined reduction and broadcast, of L = ceil(log2 N) levels each,
-    made of a ring's steps."""
+    """Terms that are not published: a pipelined reduction and broadcast, of L = ceil(log2 N) levels
+    each, made of a ring's steps."""
     levels = (nodes - 1).bit_length()
     return Terms(
         encode=levels + partitions,

@@ -112,7 +112,7 @@ def _seconds(text: str) -> float:
 
 
 def make_tasks(args: argparse.Namespace) -> list[Task]:
-    """What to run, from the parsed command line.
+    """Makes the processes' descriptions from the parsed command line.
 
     Raises:
         LaunchError: options that contradict each other, bad host files, busy ports and so on.
@@ -189,7 +189,7 @@ def choose_topology(args: argparse.Namespace) -> tuple[str | None, int]:
 def travel_environment(
     args: argparse.Namespace, topology: str | None, hosts: list[Host]
 ) -> dict[str, str]:
-    """What tells the processes how gradients travel.
+    """Variables that tell the processes how gradients travel.
 
     Raises:
         LaunchError: if there is no such plan, or it is not known which workers share a host.

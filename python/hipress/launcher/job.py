@@ -1,4 +1,4 @@
-"""What a job is: its roles, the environment and the command of each process."""
+"""A job's description: its roles, the environment and the command of each process."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ class Job:
         return servers + [Rank(WORKER, index) for index in range(self.num_workers)]
 
     def environment(self, rank: Rank, node_host: str | None = None) -> dict[str, str]:
-        """What is set for a process on top of what it inherits."""
+        """Variables of a process on top of those that it inherits."""
         env = {"PYTHONUNBUFFERED": os.environ.get("PYTHONUNBUFFERED", "1"), **self.env}
         env.update({WORKER: self.env_worker, SERVER: self.env_server}.get(rank.role, {}))
         env.update(

@@ -45,13 +45,13 @@ class LineSplitter:
         return done
 
     def finish(self) -> list[bytes]:
-        """What is left at the end of the stream."""
+        """Lines that are left at the end of the stream."""
         rest, self._rest = self._rest, b""
         return [self._last_state(rest)] if rest.strip() else []
 
     @staticmethod
     def _last_state(line: bytes) -> bytes:
-        """What a terminal would show of a line that was rewritten."""
+        """The part of a rewritten line that a terminal would show."""
         if b"\r" not in line:
             return line
         states = [state for state in line.split(b"\r") if state]

@@ -19,9 +19,9 @@ from .output import STDERR, STDOUT, LineSplitter, Printer
 
 SUPERVISOR = Path(supervisor.__file__)
 RANKS = "ranks"  # the role of mpirun and srun: servers and workers behind one process
-ROOT_CAUSE_WINDOW = 0.25  # seconds to wait for the cause behind the first visible failure
-SURVIVORS_GRACE = 3.0  # seconds in which survivors may report the failure and end by themselves
-DRAIN = 15.0  # seconds in which servers and the scheduler should end after the workers
+ROOT_CAUSE_SECONDS = 0.25  # seconds to wait for the cause behind the first visible failure
+SURVIVORS_SECONDS = 3.0  # seconds in which survivors may report the failure and end by themselves
+DRAIN_SECONDS = 15.0  # seconds in which servers and the scheduler should end after the workers
 _RANK_EXIT = re.compile(rb"hipress-rank-exit (\w+(?: \d+)?) (-?\d+)")
 _RANK_LINE = re.compile(rb"\[(scheduler|(?:server|worker) \d+)\] (.*)", re.DOTALL)
 
@@ -209,9 +209,9 @@ class Runner:
             if self._failures and first_failure is None:
                 first_failure = now
             if self._verdict is None:
-                if first_failure is not None and now >= first_failure + ROOT_CAUSE_WINDOW:
+                if first_failure is not None and now >= first_failure + ROOT_CAUSE_SECONDS:
                     self._report(self._root_cause(), len(alive))
-                    self._stop(shell_status(self._root_cause().status), now, SURVIVORS_GRACE)
+                    self._stop(shell_status(self._root_cause().status), now, SURVIVORS_SECONDS)
                 elif deadline is not None and now >= deadline:
                     self._say(f"the job has not ended within {self._timeout:g} s; stopping it")
                     self._stop(124, now)
@@ -221,10 +221,10 @@ class Runner:
                 break
             workers = [one for one in alive if one.task.role in (WORKER, RANKS)]
             if not workers and not self._failures and drain_until is None:
-                drain_until = now + DRAIN
+                drain_until = now + DRAIN_SECONDS
             if drain_until is not None and now >= drain_until and self._term_at is None:
                 names = ", ".join(running.task.name for running in alive)
-                self._say(f"{names} still ran {DRAIN:g} s after the last worker; stopping")
+                self._say(f"{names} still ran {DRAIN_SECONDS:g} s after the last worker; stopping")
                 self._stop(0, now)
             self._enforce(now)
             self._pump(0.05 if self._term_at or first_failure else 0.5)
@@ -272,7 +272,7 @@ class Runner:
         """The failure behind the others: the first process killed by a signal within the window
         of the first failure, or else the first failure. A SIGTERM is no sign: mpirun sends it to
         the survivors. mpirun and srun themselves only pass a failure on."""
-        window = self._failures[0].ended + ROOT_CAUSE_WINDOW
+        window = self._failures[0].ended + ROOT_CAUSE_SECONDS
         near = [failure for failure in self._failures if failure.ended <= window]
         near = [one for one in near if one.name not in ("mpirun", "srun")] or near
         crashes = [one for one in near if one.status < 0 and one.status != -signal.SIGTERM]

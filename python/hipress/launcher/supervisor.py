@@ -24,8 +24,8 @@ import sys
 import time
 
 PR_SET_PDEATHSIG, PR_SET_CHILD_SUBREAPER = 1, 36
-LEFTOVER_GRACE = 1.0  # seconds from SIGTERM to SIGKILL for what the command left behind
-STOP_GRACE = 5.0  # the same for the command itself, where no launcher sends KILL
+LEFTOVER_SECONDS = 1.0  # seconds from SIGTERM to SIGKILL for what the command left behind
+STOP_SECONDS = 5.0  # the same for the command itself, where no launcher sends KILL
 
 
 def prctl(option, value):
@@ -134,7 +134,7 @@ class Supervisor:
                 except OSError:
                     pass
         if self.control is None and self.kill_at is None:
-            self.kill_at = time.monotonic() + STOP_GRACE
+            self.kill_at = time.monotonic() + STOP_SECONDS
 
     def kill(self):
         kill_all(descendants(), signal.SIGKILL)
@@ -199,7 +199,7 @@ class Supervisor:
 
     def clear(self):
         """Ends what the command left behind."""
-        kill_at, number = time.monotonic() + LEFTOVER_GRACE, signal.SIGTERM
+        kill_at, number = time.monotonic() + LEFTOVER_SECONDS, signal.SIGTERM
         give_up = kill_at + 5.0
         while time.monotonic() < give_up:
             left = descendants()

@@ -42,7 +42,7 @@ MAX_CUT_ELEMENTS = 1 << 22
 """Elements, at most, of the gradients that are cut up: enough for two partitions for each worker or
 server, or several choices would come to the same cut."""
 CUT_ROUNDS = 6
-"""As ROUNDS, for cuts, which differ by less."""
+"""Times that each cut is timed, as ROUNDS for sizes: cuts differ by less."""
 CUT_GAIN_RATIO = 0.95
 """The part of the own cut's time that another one may take in most rounds, to replace it; and it
 must gain something in three out of four: chance must not decide."""

@@ -1,4 +1,4 @@
-"""What the simulated hosts and links can do, and what codecs cost on them."""
+"""Speeds of hosts and links, and costs of codecs on them."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class Cluster:
     """Bytes a second of a link between the devices of a host."""
 
     def device_seconds(self, elements: int) -> float:
-        """Of a reduction over one host's devices, and, as long again, of the copy back.
+        """Seconds of a reduction over one host's devices; the copy back takes as long again.
 
         A ring over d devices moves (d-1)/d of the gradient each way.
         """
@@ -78,7 +78,7 @@ class Codec:
         return sharing.HEADER + self.fixed_bytes + self.bytes_per_element * elements
 
     def merge_seconds(self, elements: int, payloads: int, own: bool = False) -> float:
-        """Of the sum of that many payloads of ``elements`` each, and of the own gradient."""
+        """Seconds of summing that many payloads of ``elements`` each, and the own gradient."""
         if own and self.add is not None:
             return self.add(elements * payloads)
         payloads += own and not self.merge_separately

@@ -1,4 +1,4 @@
-"""How long an operation takes, by size; and how such a curve is fitted to measurements."""
+"""Curves of seconds by size, and their fits to measurements."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class Fit:
         return self.spread > GOOD_SPREAD
 
     def to_json(self) -> dict[str, float]:
-        """As the profile's file holds it."""
+        """The fit's form in a profile's file."""
         return {**asdict(self.curve), "r2": self.r2, "spread": self.spread}
 
 

@@ -33,7 +33,7 @@ from hipress.secopa.cluster import Cluster, Codec
 
 @dataclass(frozen=True)
 class Needs:
-    """What a gradient's synchronisation takes; seconds."""
+    """Seconds of a gradient's synchronisation."""
 
     path: float
     """One partition's way."""
@@ -47,7 +47,7 @@ class Needs:
 
     @property
     def seconds(self) -> float:
-        """From the gradient's being there to its being synchronised, with nothing else going on."""
+        """Seconds from a gradient's being there to its being synchronised, on idle nodes."""
         waiting = max(self.threads - self.threads_in_path, self.link - self.link_in_path, 0.0)
         return self.path + waiting
 

@@ -22,7 +22,7 @@ class PlanError(ValueError):
 
 @dataclass(frozen=True)
 class Decision:
-    """What to do with one gradient."""
+    """A decision about one gradient."""
 
     compress: bool
     partitions: int

@@ -38,7 +38,7 @@ class Plan:
 
     @property
     def compressed(self) -> int:
-        """How many gradients the plan compresses."""
+        """The number of gradients that the plan compresses."""
         return sum(choice.decision.compress for choice in self.choices)
 
 
@@ -159,7 +159,7 @@ def _bottleneck(needs: Sequence[model.Needs]) -> float:
 
 
 def _balance(rows: Sequence[tuple]) -> list[bool]:
-    """Which gradients to compress, so that neither links nor threads take longer than they must.
+    """Chooses gradients to compress, so that neither links nor threads take longer than they must.
 
     Gradients that alone would be slower compressed stay as they are. The others follow in the order
     of link time saved per thread time spent, as long as the busier of the two gets less busy.

@@ -1,4 +1,4 @@
-"""How the executor puts small things together: the limits of src/kvstore/fused.h and executor.h.
+"""Limits of what the executor puts together, those of src/kvstore/fused.h and executor.h.
 
 Small payloads for one peer that are ready together travel as one message, and small tasks that are
 ready together are one job of a compute thread. A test holds these numbers to the C++ headers.

@@ -102,7 +102,7 @@ def costs(profile: PublishedProfile, topology: Topology, nodes: int, x: int, rat
     gather, broadcast = at_nodes(profile.gather, n), at_nodes(profile.broadcast, n)
 
     def milliseconds(k: int, part: float, compressed: bool) -> float:
-        """Of ``k`` partitions, of which each travels as if it had ``part`` elements."""
+        """Time of ``k`` partitions, of which each travels as if it had ``part`` elements."""
         terms = topology.published(n, k)
         found = terms.gather * gather(part) + terms.broadcast * broadcast(part)
         found += terms.step * profile.ring_step(part)

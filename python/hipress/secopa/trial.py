@@ -65,7 +65,7 @@ def preview(first: Callable[[], float], second: Callable[[], float]) -> float:
 
 
 class Trial:
-    """Says whose turn it is, takes the blocks' seconds, and chooses.
+    """A trial of several choices in turns: takes the seconds of their blocks, and chooses.
 
     The first choice is kept unless another is faster in three rounds out of four, and by 3% in the
     median round. One that can no longer be that is not run any more. Whoever is given the same

@@ -1,4 +1,4 @@
-"""From which size on compressing a gradient pays: the measurement behind every ``plan="auto"``.
+"""The size from which on compressing a gradient pays: what every ``plan="auto"`` measures.
 
 All workers together time gradients of a few sizes, uncompressed and compressed. The geometric means
 over the workers give two curves. Worker 0 compares them, and all take its answer. How a gradient is

@@ -16,113 +16,22 @@ a thread, which starts once and whose results are all there at its end, as in jo
 from __future__ import annotations
 
 import heapq
+import itertools
 from collections import deque
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import NamedTuple
 
 from hipress.secopa import sharing
 from hipress.secopa.cluster import Cluster
+from hipress.simulator.tasks import COMPUTE, LOCAL, RECV, SEND, WAIT, Tasks
 
-COMPUTE, SEND, RECV, LOCAL, WAIT = range(5)
 _START, _COMPUTED, _SENT, _ARRIVED = range(4)
 
 
 @dataclass
-class Tasks:
-    """Task lists in columns, filled by :meth:`compute`, :meth:`send` and :meth:`recv`."""
-
-    kind: list[int] = field(default_factory=list)
-    host: list[int] = field(default_factory=list)
-    cost: list[float] = field(default_factory=list)
-    """Seconds of a computation, bytes of a message."""
-    priority: list[int] = field(default_factory=list)
-    """The least goes first; none is negative."""
-    missing: list[int] = field(default_factory=list)
-    consumers: list[list[int]] = field(default_factory=list)
-    target: list[int] = field(default_factory=list)
-    """The receive that a send ends in."""
-    copies: list[int] = field(default_factory=list)
-    """Messages that a send or computation stands for."""
-    elements: list[int] = field(default_factory=list)
-    """What a computation goes through."""
-    peer: list[Hashable] = field(default_factory=list)
-    """From which node to which a send goes; None: it never shares a message."""
-    label: list[object] = field(default_factory=list)
-    """What a timeline calls the task."""
-    starts: list[tuple[float, int]] = field(default_factory=list)
-    """(seconds, task): what lets a task start beside its inputs."""
-
-    def _add(self, kind, host, cost, priority, inputs, label, copies=1, elements=0, peer=None):
-        index = len(self.kind)
-        self.kind.append(kind)
-        self.host.append(host)
-        self.cost.append(cost)
-        self.priority.append(priority)
-        self.missing.append(len(inputs))
-        self.consumers.append([])
-        self.target.append(-1)
-        self.copies.append(copies)
-        self.elements.append(elements)
-        self.peer.append(peer)
-        self.label.append(label)
-        for i in inputs:
-            self.consumers[i].append(index)
-        return index
-
-    def compute(
-        self,
-        host: int,
-        seconds: float,
-        priority: int,
-        inputs: Sequence[int] = (),
-        label: object = None,
-        elements: int = sharing.JOB_ELEMENTS,
-    ) -> int:
-        """A computation; 0 seconds take no thread. Few ``elements`` share a job with others."""
-        return self._add(COMPUTE, host, seconds, priority, inputs, label, elements=elements)
-
-    def send(
-        self,
-        host: int,
-        size: float,
-        priority: int,
-        inputs: Sequence[int] = (),
-        label: object = None,
-        copies: int = 1,
-        peer: Hashable = None,
-    ) -> int:
-        """``copies`` messages of ``size`` bytes each; :meth:`join` says to which receive.
-
-        :param peer: what sends of a host that may share a message have in common
-        """
-        return self._add(SEND, host, size, priority, inputs, label, copies, peer=peer)
-
-    def wait(self, host: int, seconds: float, inputs=()) -> int:
-        """Time that takes nobody's processor or link."""
-        return self._add(WAIT, host, seconds, 0, inputs, None)
-
-    def make_local(self, send: int) -> None:
-        """The message of ``send`` stays on its host, between two nodes there."""
-        self.kind[send] = LOCAL
-
-    def recv(self, host: int, priority: int, label=None) -> int:
-        """The arrival of a message."""
-        return self._add(RECV, host, 0.0, priority, (), label)
-
-    def join(self, send: int, recv: int) -> None:
-        """The message of ``send`` arrives at ``recv``."""
-        self.target[send] = recv
-
-    def start(self, seconds: float, task: int) -> None:
-        """``task`` starts at this time at the earliest."""
-        self.missing[task] += 1
-        self.starts.append((seconds, task))
-
-
-@dataclass
 class Result:
-    """What a run took."""
+    """The outcome of a run."""
 
     end: list[float]
     """Seconds at which each task was over."""
@@ -161,7 +70,7 @@ class Deadlock(RuntimeError):
 
 
 class _Message(NamedTuple):
-    """What a link carries at a time: one send, or the parts of a shared message."""
+    """A message on a link: one send, or the parts of a shared message."""
 
     sends: tuple[int, ...]
     copies: int
@@ -173,9 +82,9 @@ class _Message(NamedTuple):
         return self.copies * self.size
 
 
-def _together(sends: Sequence[int], tasks: Tasks) -> list[_Message]:
+def _shared(sends: Sequence[int], tasks: Tasks) -> list[_Message]:
     """Messages for small sends to one peer, filled in their order as the executor fills them."""
-    messages = []
+    messages: list[_Message] = []
     held: list[int] = []
     size = 0.0
 
@@ -205,180 +114,220 @@ def run(
     :param dilation: how many times as long as alone each job of a thread takes
     :raises Deadlock: if some task can never start
     """
-    kind, host, cost, priority = tasks.kind, tasks.host, tasks.cost, tasks.priority
-    consumers, target, copies = tasks.consumers, tasks.target, tasks.copies
-    missing = list(tasks.missing)
-    latency, per_message = cluster.latency, cluster.message
-    handling = cluster.handling if cluster.shared_hosts else 0.0
-    together, per_part = cluster.part is not None, cluster.part or 0.0
-    count = len(kind)
-    end = [-1.0] * count
-    pools = 1 if cluster.shared_hosts else hosts
-    free = [list(range(cluster.threads - 1, -1, -1)) for _ in range(pools)]
-    # What waits for a thread: (priority, order, elements, seconds, tasks), by host. And in which
-    # order those of different hosts go that share their threads: (priority, order, host).
-    waiting: list[list] = [[] for _ in range(hosts)]
-    line: list[list] = [[] for _ in range(pools)]
-    sending = [False] * hosts
-    outbox: list[list] = [[] for _ in range(hosts)]
-    handed: list[deque[_Message]] = [deque() for _ in range(hosts)]
-    buffered, buffer = [0.0] * hosts, cluster.buffer
-    link_free = [0.0] * hosts
-    out_links = [_Link(cluster) for _ in range(hosts)]
-    in_links = [_Link(cluster) for _ in range(hosts)]
-    compute_busy, send_busy, receive_busy = [0.0] * hosts, [0.0] * hosts, [0.0] * hosts
-    spans: list[tuple[int, str, float, float, int]] = []
-    moved, messages = 0.0, 0
-    # (seconds, sequence, what happens, to what)
-    heap: list[tuple] = [(at, i, _START, task) for i, (at, task) in enumerate(tasks.starts)]
-    sequence = len(heap)
-    order = 0
-    heapq.heapify(heap)
-    push, pop = heapq.heappush, heapq.heappop
+    return _Run(tasks, cluster, hosts, record, dilation).result()
 
-    def post(h: int, message: _Message) -> None:
-        nonlocal order
-        push(outbox[h], (min(priority[t] for t in message.sends), order, message))
-        order += 1
 
-    def begin_send(h: int, now: float) -> None:
-        nonlocal sequence, moved, messages
-        while outbox[h] and buffered[h] <= buffer:
-            message = pop(outbox[h])[2]
-            buffered[h] += message.bytes
-            handed[h].append(message)
-        if sending[h] or not handed[h]:
-            return
-        sending[h] = True
-        message = handed[h].popleft()
-        n, size = message.copies, message.bytes
-        wire = out_links[h].take(size, now)
-        done = now + wire + n * per_message
-        push(heap, (done, sequence, _SENT, message))
-        arriving = tuple(target[t] for t in message.sends)
-        to = host[arriving[0]]
-        begin = max(link_free[to], now + latency)
-        wire = in_links[to].take(size, begin)
-        arrived = max(begin + wire, done + latency)
-        link_free[to] = begin + wire
-        taken = message.copies * (handling + (len(arriving) - 1) * per_part)
-        push(heap, (arrived, sequence + 1, _ARRIVED, (arriving, taken)))
-        sequence += 2
-        send_busy[h] += done - now
-        receive_busy[to] += wire
-        moved += size
-        messages += n
-        if record:
-            spans.extend((h, "send", now, done, t) for t in message.sends)
-            spans.extend((to, "receive", begin, arrived, t) for t in arriving)
+class _Run:
+    """A run's state, between events."""
 
-    def wait(urgency: int, elements: int, seconds: float, job: tuple[int, ...]) -> int:
-        """For a thread of the pool returned."""
-        nonlocal order
-        h = host[job[0]]
-        pool = 0 if cluster.shared_hosts else h
-        push(waiting[h], (urgency, order, elements, seconds, job))
-        push(line[pool], (urgency, order, h))
-        order += 1
-        return pool
+    def __init__(
+        self, tasks: Tasks, cluster: Cluster, hosts: int, record: bool, dilation: float
+    ) -> None:
+        self.tasks, self.cluster, self.record, self.dilation = tasks, cluster, record, dilation
+        self.kind, self.host, self.cost = tasks.kind, tasks.host, tasks.cost
+        self.missing = list(tasks.missing)
+        self.end = [-1.0] * len(tasks.kind)
+        self.now = 0.0
+        self.shares = cluster.part is not None
+        """Whether small messages and small tasks go together."""
+        self.handling = cluster.handling if cluster.shared_hosts else 0.0
 
-    def begin_compute(pool: int, now: float) -> None:
-        nonlocal sequence
-        while free[pool] and line[pool]:
-            _, turn, h = pop(line[pool])
-            queue = waiting[h]
+        self.heap: list[tuple] = [
+            (at, i, _START, task) for i, (at, task) in enumerate(tasks.starts)
+        ]
+        """Events: (seconds, number, what happens, to what)."""
+        heapq.heapify(self.heap)
+        self.numbers = itertools.count(len(self.heap))
+        self.ready = [t for t, left in enumerate(self.missing) if not left and self.kind[t] != RECV]
+        self.order = itertools.count()
+        """Tells apart what waits with the same priority."""
+
+        pools = 1 if cluster.shared_hosts else hosts
+        self.free = [list(range(cluster.threads - 1, -1, -1)) for _ in range(pools)]
+        """Threads without a job, by pool."""
+        self.waiting: list[list[tuple]] = [[] for _ in range(hosts)]
+        """Jobs that wait for a thread, by host: (priority, order, elements, seconds, tasks)."""
+        self.line: list[list[tuple]] = [[] for _ in range(pools)]
+        """The order in which hosts that share a pool have their turn: (priority, order, host)."""
+        self.idle: set[int] = set()
+        """Pools that may begin a job now."""
+        self.compute_busy = [0.0] * hosts
+
+        self.outbox: list[list[tuple]] = [[] for _ in range(hosts)]
+        """Messages that their host's link has not taken: (priority, order, message)."""
+        self.handed: list[deque[_Message]] = [deque() for _ in range(hosts)]
+        self.buffered = [0.0] * hosts
+        self.sending = [False] * hosts
+        self.links: set[int] = set()
+        """Hosts that may send now."""
+        self.out_links = [_Link(cluster) for _ in range(hosts)]
+        self.in_links = [_Link(cluster) for _ in range(hosts)]
+        self.link_free = [0.0] * hosts
+        self.send_busy, self.receive_busy = [0.0] * hosts, [0.0] * hosts
+        self.bytes, self.messages = 0.0, 0
+        self.spans: list[tuple[int, str, float, float, int]] = []
+
+    def result(self) -> Result:
+        """Runs event after event, all of one time together."""
+        heap, pop = self.heap, heapq.heappop
+        events = 0
+        while True:
+            self._start_ready()
+            # All that is ready now is known before any of it begins.
+            for host in self.links:
+                self._begin_send(host)
+            for pool in self.idle:
+                self._begin_compute(pool)
+            self.links.clear()
+            self.idle.clear()
+            if not heap:
+                break
+            self.now = heap[0][0]
+            while heap and heap[0][0] == self.now:
+                _, _, code, what = pop(heap)
+                events += 1
+                self._happen(code, what)
+        stuck = sum(1 for t in self.end if t < 0)
+        if stuck:
+            raise Deadlock(f"{stuck} of {len(self.end)} tasks can never start")
+        return Result(
+            self.end, self.compute_busy, self.send_busy, self.receive_busy, self.bytes,
+            self.messages, events, self.spans,
+        )  # fmt: skip
+
+    def _at(self, seconds: float, code: int, what: object) -> None:
+        heapq.heappush(self.heap, (seconds, next(self.numbers), code, what))
+
+    def _happen(self, code: int, what) -> None:
+        """An event of now."""
+        if code == _START:
+            self.missing[what] -= 1
+            if self.missing[what] == 0:
+                self.ready.append(what)
+        elif code == _COMPUTED:
+            thread, job = what
+            pool = 0 if self.cluster.shared_hosts else self.host[job[0]]
+            self.free[pool].append(thread)
+            self.idle.add(pool)
+            self._finish(job)
+        elif code == _SENT:
+            host = self.host[what.sends[0]]
+            self.sending[host] = False
+            self.buffered[host] -= what.bytes
+            self.links.add(host)
+            self._finish(what.sends)
+        elif what[1] > 0:
+            # Before what waits for the codecs' threads, and in a job of its own.
+            self._wait(-1, sharing.JOB_ELEMENTS, what[1], what[0])
+        else:
+            self._finish(what[0])
+
+    def _finish(self, done: Sequence[int]) -> None:
+        """Ends tasks; those whose last input they are become ready."""
+        missing, ready, consumers = self.missing, self.ready, self.tasks.consumers
+        for task in done:
+            self.end[task] = self.now
+            for consumer in consumers[task]:
+                missing[consumer] -= 1
+                if missing[consumer] == 0:
+                    ready.append(consumer)
+
+    def _start_ready(self) -> None:
+        """Hands what is ready to threads and links; what takes neither ends at once."""
+        tasks, kind, cost, host = self.tasks, self.kind, self.cost, self.host
+        parts: dict[Hashable, list[int]] = {}
+        for task in self.ready:  # which grows meanwhile
+            if kind[task] == COMPUTE and cost[task] > 0:
+                self._wait(tasks.priority[task], tasks.elements[task], cost[task], (task,))
+            elif kind[task] == SEND:
+                self.links.add(host[task])
+                peer, copies = tasks.peer[task], tasks.copies[task]
+                if self.shares and peer is not None and sharing.is_small(cost[task]):
+                    parts.setdefault((host[task], peer, copies), []).append(task)
+                else:
+                    self._post(_Message((task,), copies, cost[task]))
+            elif kind[task] == WAIT:
+                self._at(self.now + cost[task], _ARRIVED, ((task,), 0.0))
+            else:
+                if kind[task] == LOCAL:
+                    arrived = self.now + self.cluster.local(cost[task])
+                    self._at(arrived, _ARRIVED, ((tasks.target[task],), 0.0))
+                self._finish((task,))
+        self.ready.clear()
+        for sends in parts.values():
+            for message in _shared(sends, tasks):
+                self._post(message)
+
+    # Threads
+
+    def _wait(self, urgency: int, elements: int, seconds: float, job: tuple[int, ...]) -> None:
+        """Lets a job wait for a thread of its host's pool."""
+        host, turn = self.host[job[0]], next(self.order)
+        pool = 0 if self.cluster.shared_hosts else host
+        heapq.heappush(self.waiting[host], (urgency, turn, elements, seconds, job))
+        heapq.heappush(self.line[pool], (urgency, turn, host))
+        self.idle.add(pool)
+
+    def _begin_compute(self, pool: int) -> None:
+        """Gives free threads what waits for them."""
+        pop = heapq.heappop
+        while self.free[pool] and self.line[pool]:
+            _, turn, host = pop(self.line[pool])
+            queue = self.waiting[host]
             if not queue or queue[0][1] != turn:
                 continue  # it went in the job of another
             _, _, elements, seconds, job = pop(queue)
-            while together and queue and elements + queue[0][2] <= sharing.JOB_ELEMENTS:
+            while self.shares and queue and elements + queue[0][2] <= sharing.JOB_ELEMENTS:
                 more = pop(queue)
                 elements += more[2]
                 seconds += more[3]
                 job += more[4]
-            if kind[job[0]] != RECV:
-                seconds += cluster.task
-            seconds *= dilation
-            thread = free[pool].pop()
-            push(heap, (now + seconds, sequence, _COMPUTED, (thread, job)))
-            sequence += 1
-            compute_busy[h] += seconds
-            if record:
-                spans.extend((h, f"thread {thread}", now, now + seconds, task) for task in job)
+            if self.kind[job[0]] != RECV:
+                seconds += self.cluster.task
+            seconds *= self.dilation
+            thread = self.free[pool].pop()
+            over = self.now + seconds
+            self._at(over, _COMPUTED, (thread, job))
+            self.compute_busy[host] += seconds
+            if self.record:
+                lane = f"thread {thread}"
+                self.spans.extend((host, lane, self.now, over, task) for task in job)
 
-    def finish(done: Sequence[int]) -> None:
-        for task in done:
-            end[task] = now
-            for c in consumers[task]:
-                missing[c] -= 1
-                if missing[c] == 0:
-                    ready.append(c)
+    # Links
 
-    events = 0
-    ready = [t for t in range(count) if missing[t] == 0 and kind[t] != RECV]
-    now = 0.0
-    links: set[int] = set()  # hosts that may send
-    idle: set[int] = set()  # pools that may compute
-    while True:
-        parts: dict[Hashable, list[int]] = {}
-        for task in ready:  # which grows meanwhile
-            h = host[task]
-            if kind[task] == COMPUTE and cost[task] > 0:
-                idle.add(wait(priority[task], tasks.elements[task], cost[task], (task,)))
-            elif kind[task] == SEND:
-                links.add(h)
-                peer = tasks.peer[task]
-                if together and peer is not None and sharing.is_small(cost[task]):
-                    parts.setdefault((h, peer, copies[task]), []).append(task)
-                else:
-                    post(h, _Message((task,), copies[task], cost[task]))
-            elif kind[task] == WAIT:
-                push(heap, (now + cost[task], sequence, _ARRIVED, ((task,), 0.0)))
-                sequence += 1
-            else:
-                if kind[task] == LOCAL:
-                    arrived = now + cluster.local(cost[task])
-                    push(heap, (arrived, sequence, _ARRIVED, ((target[task],), 0.0)))
-                    sequence += 1
-                finish((task,))
-        ready.clear()
-        for sends in parts.values():
-            for message in _together(sends, tasks):
-                post(host[sends[0]], message)
-        # All that is ready now is known before any of it begins.
-        for h in links:
-            begin_send(h, now)
-        for pool in idle:
-            begin_compute(pool, now)
-        links.clear()
-        idle.clear()
-        if not heap:
-            break
-        now = heap[0][0]
-        while heap and heap[0][0] == now:
-            _, _, code, what = pop(heap)
-            events += 1
-            if code == _START:
-                missing[what] -= 1
-                if missing[what] == 0:
-                    ready.append(what)
-            elif code == _COMPUTED:
-                thread, job = what
-                pool = 0 if cluster.shared_hosts else host[job[0]]
-                free[pool].append(thread)
-                idle.add(pool)
-                finish(job)
-            elif code == _SENT:
-                h = host[what.sends[0]]
-                sending[h] = False
-                buffered[h] -= what.bytes
-                links.add(h)
-                finish(what.sends)
-            elif what[1] > 0:
-                # Before what waits for the codecs' threads, and in a job of its own.
-                idle.add(wait(-1, sharing.JOB_ELEMENTS, what[1], what[0]))
-            else:
-                finish(what[0])
-    stuck = sum(1 for t in end if t < 0)
-    if stuck:
-        raise Deadlock(f"{stuck} of {count} tasks can never start")
-    return Result(end, compute_busy, send_busy, receive_busy, moved, messages, events, spans)
+    def _post(self, message: _Message) -> None:
+        """Lets a message wait for its host's link."""
+        priority = min(self.tasks.priority[t] for t in message.sends)
+        outbox = self.outbox[self.host[message.sends[0]]]
+        heapq.heappush(outbox, (priority, next(self.order), message))
+
+    def _begin_send(self, host: int) -> None:
+        """Fills the link's buffer, and sends what is first in it unless the link is busy."""
+        cluster, now = self.cluster, self.now
+        outbox, handed = self.outbox[host], self.handed[host]
+        while outbox and self.buffered[host] <= cluster.buffer:
+            message = heapq.heappop(outbox)[2]
+            self.buffered[host] += message.bytes
+            handed.append(message)
+        if self.sending[host] or not handed:
+            return
+        self.sending[host] = True
+        message = handed.popleft()
+        size = message.bytes
+        done = now + self.out_links[host].take(size, now) + message.copies * cluster.message
+        self._at(done, _SENT, message)
+        arriving = tuple(self.tasks.target[t] for t in message.sends)
+        to = self.host[arriving[0]]
+        begin = max(self.link_free[to], now + cluster.latency)
+        wire = self.in_links[to].take(size, begin)
+        arrived = max(begin + wire, done + cluster.latency)
+        self.link_free[to] = begin + wire
+        parts = (len(arriving) - 1) * (cluster.part or 0.0)
+        self._at(arrived, _ARRIVED, (arriving, message.copies * (self.handling + parts)))
+        self.send_busy[host] += done - now
+        self.receive_busy[to] += wire
+        self.bytes += size
+        self.messages += message.copies
+        if self.record:
+            self.spans.extend((host, "send", now, done, t) for t in message.sends)
+            self.spans.extend((to, "receive", begin, arrived, t) for t in arriving)

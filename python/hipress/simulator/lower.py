@@ -13,7 +13,7 @@ from typing import NamedTuple
 from hipress.casync import Graph, Node, Op
 from hipress.casync.graph import GRADIENT, PLAIN, Role, Task
 from hipress.secopa.cluster import Codec
-from hipress.simulator.engine import Tasks
+from hipress.simulator.tasks import Tasks
 
 
 @dataclass(frozen=True)
@@ -24,7 +24,7 @@ class Key:
     graph: Graph
     codec: Codec
     plain: Codec
-    """Of values that the graph wants uncompressed in any case."""
+    """The codec of values that the graph wants uncompressed in any case."""
     ready: float
     """Seconds after the start at which every worker has computed the gradient."""
     priority: int = 0
@@ -32,7 +32,7 @@ class Key:
 
 
 class Label(NamedTuple):
-    """What a timeline says of a task."""
+    """A task's label in a timeline."""
 
     op: str
     key: str

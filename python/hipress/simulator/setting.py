@@ -1,4 +1,4 @@
-"""What a simulation needs of a profile: hosts, links, codecs, and the plan."""
+"""The setting of a simulation, made of a profile: hosts, links, codecs, and the plan."""
 
 from __future__ import annotations
 

@@ -31,13 +31,13 @@ FUSE_ELEMENTS = 1_000_000
 
 @dataclass(frozen=True)
 class Options:
-    """How a step is run."""
+    """Options of a step."""
 
     topology: str
     nodes: int
     servers: int = 0
-    """Of a topology that needs some: 0 puts one beside each worker; else so many on hosts of their
-    own."""
+    """Servers of a topology that needs some: 0 puts one beside each worker, else so many on
+    hosts of their own."""
     overlap: bool = True
     """Synchronise during the backward pass."""
     priority: bool = True
@@ -50,7 +50,7 @@ class Options:
 
 @dataclass(frozen=True)
 class Step:
-    """What a step takes."""
+    """The outcome of a step."""
 
     seconds: float
     compute: float
@@ -110,7 +110,7 @@ def simulate(
 
 
 def _ready(model: Model, cluster: Cluster, options: Options) -> list[float]:
-    """When each gradient is there, summed over its host's devices."""
+    """Seconds at which each gradient is there, summed over its host's devices."""
     total = sum(model.backward)
     if not options.overlap:
         return [total + cluster.device_seconds(layer.size) for layer in model.layers]
@@ -189,7 +189,7 @@ _SYMMETRIC = {Symmetry.RING: symmetric.ring, Symmetry.EXCHANGE: symmetric.exchan
 
 
 def _one_for_all(options: Options) -> Callable[..., Lowered]:
-    """What makes one host's tasks for all.
+    """The function that makes one host's tasks for all.
 
     :raises ValueError: if there is no such form of the topology
     """

@@ -15,8 +15,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from hipress.secopa.cluster import Cluster, Codec
-from hipress.simulator.engine import Tasks
 from hipress.simulator.lower import Label, Lowered
+from hipress.simulator.tasks import Tasks
 
 MAX_TASKS = 1_500_000
 """Coarsen until a step has about this many tasks: some 10 seconds of simulation."""
@@ -35,7 +35,7 @@ class SymmetricKey:
 
 
 def group_size(keys: Sequence[SymmetricKey], tasks_of_one: int, limit: int = MAX_TASKS) -> int:
-    """How many steps to run as one, so that all of them are at most about ``limit`` tasks."""
+    """The number of steps to run as one, so that all of them are at most about ``limit`` tasks."""
     total = sum(key.partitions for key in keys) * tasks_of_one
     return max(1, -(-total // limit))
 
@@ -232,4 +232,4 @@ def _labels(key: SymmetricKey, p: int, size: float):
 
 
 BASELINES = {"allgather": allgather}
-"""What other systems do, by name; jobs cannot run these."""
+"""Baselines of other systems, by name; jobs cannot run these."""

@@ -115,7 +115,7 @@ class _Group:
         self, job: Job, where: list[int], keys: list[int], arrays: list[np.ndarray]
     ) -> None:
         self.where = where
-        """Which of a step's gradients are sent."""
+        """Indices of a step's gradients that are sent."""
         self._arrays = arrays
         self._group = job.node.group(keys, arrays)
 
@@ -136,7 +136,7 @@ class _Groups:
     def __init__(self, job: Job) -> None:
         self._job = job
         self._keys: dict[int, tuple[object, int]] = {}
-        """By id; the variable with it, whose id is then nobody else's."""
+        """Variables and their keys, by id; while the variable is kept, its id is nobody else's."""
         self._initialised: set[int] = set()
         self._made: dict[tuple, _Group] = {}
 
@@ -175,7 +175,7 @@ class _Groups:
 
 
 def _name_of_all(gradients: list, variables: Sequence) -> str:
-    """What must be the same on all workers: how many gradients there are, and which are None."""
+    """A text that must be the same on all workers: the number of gradients, and which are None."""
     without = [
         f"{i} {_name(variable) if hasattr(variable, 'assign') else 'a tensor'}"
         for i, (gradient, variable) in enumerate(zip(gradients, variables))

@@ -1,4 +1,4 @@
-"""This worker's place in the job: joined at the first call, left when the process ends."""
+"""Membership of this worker in the job: joined at the first call, left when the process ends."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ class Job:
             )
 
     def leave(self) -> None:
-        """Says goodbye, when all that was pushed is over."""
+        """Leaves in peace, when all that was pushed is over."""
         if self.node is not None:
             self.node.leave()
 
@@ -96,13 +96,13 @@ def init() -> None:
 
 
 def rank() -> int:
-    """This worker's number, from 0."""
+    """The number of this worker, from 0."""
     node = join().node
     return 0 if node is None else node.rank
 
 
 def size() -> int:
-    """How many workers the job has."""
+    """The number of workers in the job."""
     node = join().node
     return 1 if node is None else node.num_workers
 

@@ -11,7 +11,7 @@ from hipress.tensorflow.gradients import Average
 
 
 class _Distributed:
-    """What is put before an optimizer's own class."""
+    """A class that is put before an optimizer's own."""
 
     def apply(self, grads, trainable_variables=None):
         known = self._trainable_variables if trainable_variables is None else trainable_variables

@@ -1,4 +1,4 @@
-"""What a server or scheduler does: it sums and links, and needs no TensorFlow."""
+"""The program of a server or scheduler: it sums and links, and needs no TensorFlow."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What compression is asked for, checked on all ranks before the first step."""
+"""A process group's compression settings, compared between all ranks before the first step."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ class Settings(CompressionConfig):
 
     @property
     def any_momentum(self) -> float:
-        """What gradients that are compressed arrive with: shared, or the codec's own."""
+        """The momentum with which compressed gradients arrive: shared, or the codec's own."""
         return self.shared_momentum or self.momentum
 
     @property
@@ -133,7 +133,7 @@ class Settings(CompressionConfig):
         )  # fmt: skip
 
     def describe(self) -> dict[str, str]:
-        """What must be the same on all ranks, by name."""
+        """Texts that must be the same on all ranks, by name."""
         return {
             "compression": self.config,
             "topology": self.topology,

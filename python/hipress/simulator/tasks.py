@@ -1,0 +1,103 @@
+"""Task lists of a simulation, in columns."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass, field
+
+from hipress.secopa import sharing
+
+COMPUTE, SEND, RECV, LOCAL, WAIT = range(5)
+"""Kinds of tasks; LOCAL is a message that stays on its host, WAIT time that takes nothing."""
+
+
+@dataclass
+class Tasks:
+    """Task lists in columns, filled by :meth:`compute`, :meth:`send` and :meth:`recv`."""
+
+    kind: list[int] = field(default_factory=list)
+    host: list[int] = field(default_factory=list)
+    cost: list[float] = field(default_factory=list)
+    """Seconds of a computation, bytes of a message."""
+    priority: list[int] = field(default_factory=list)
+    """The least goes first; none is negative."""
+    missing: list[int] = field(default_factory=list)
+    consumers: list[list[int]] = field(default_factory=list)
+    target: list[int] = field(default_factory=list)
+    """The receive that a send ends in."""
+    copies: list[int] = field(default_factory=list)
+    """Messages that a send or computation stands for."""
+    elements: list[int] = field(default_factory=list)
+    """What a computation goes through."""
+    peer: list[Hashable] = field(default_factory=list)
+    """From which node to which a send goes; None: it never shares a message."""
+    label: list[object] = field(default_factory=list)
+    """What a timeline calls the task."""
+    starts: list[tuple[float, int]] = field(default_factory=list)
+    """(seconds, task): what lets a task start beside its inputs."""
+
+    def _add(self, kind, host, cost, priority, inputs, label, copies=1, elements=0, peer=None):
+        index = len(self.kind)
+        self.kind.append(kind)
+        self.host.append(host)
+        self.cost.append(cost)
+        self.priority.append(priority)
+        self.missing.append(len(inputs))
+        self.consumers.append([])
+        self.target.append(-1)
+        self.copies.append(copies)
+        self.elements.append(elements)
+        self.peer.append(peer)
+        self.label.append(label)
+        for i in inputs:
+            self.consumers[i].append(index)
+        return index
+
+    def compute(
+        self,
+        host: int,
+        seconds: float,
+        priority: int,
+        inputs: Sequence[int] = (),
+        label: object = None,
+        elements: int = sharing.JOB_ELEMENTS,
+    ) -> int:
+        """A computation; 0 seconds take no thread. Few ``elements`` share a job with others."""
+        return self._add(COMPUTE, host, seconds, priority, inputs, label, elements=elements)
+
+    def send(
+        self,
+        host: int,
+        size: float,
+        priority: int,
+        inputs: Sequence[int] = (),
+        label: object = None,
+        copies: int = 1,
+        peer: Hashable = None,
+    ) -> int:
+        """``copies`` messages of ``size`` bytes each; :meth:`join` says to which receive.
+
+        :param peer: what sends of a host that may share a message have in common
+        """
+        return self._add(SEND, host, size, priority, inputs, label, copies, peer=peer)
+
+    def wait(self, host: int, seconds: float, inputs=()) -> int:
+        """Time that takes nobody's processor or link."""
+        return self._add(WAIT, host, seconds, 0, inputs, None)
+
+    def make_local(self, send: int) -> None:
+        """The message of ``send`` stays on its host, between two nodes there."""
+        self.kind[send] = LOCAL
+
+    def recv(self, host: int, priority: int, label=None) -> int:
+        """The arrival of a message."""
+        return self._add(RECV, host, 0.0, priority, (), label)
+
+    def join(self, send: int, recv: int) -> None:
+        """The message of ``send`` arrives at ``recv``."""
+        self.target[send] = recv
+
+    def start(self, seconds: float, task: int) -> None:
+        """``task`` starts at this time at the earliest."""
+        self.missing[task] += 1
+        self.starts.append((seconds, task))
