@@ -24,7 +24,7 @@ from rich.console import Console
 from rich.table import Table
 
 import jobs
-import netns
+from jobs import netns
 
 sys.path.insert(0, str(jobs.ROOT / "python"))
 

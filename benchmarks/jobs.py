@@ -1,10 +1,4 @@
-"""Starts the processes of one measured job, bounds them in time and always cleans up after them.
-
-A job is a scheduler, servers and workers that all run one Python script and find each other by the
-DMLC_* variables, as MXNet's ``tools/launch.py`` would start them; or, for torch, workers only. The
-processes run on this machine's loopback or on the nodes of a ``netns.ShapedNetwork``. Whatever the
-peer, it is started, stopped and timed by this same code.
-"""
+"""The jobs that benchmarks measure: what starts and times them is the same, whatever the peer."""
 
 from __future__ import annotations
 
@@ -12,142 +6,30 @@ import json
 import os
 import platform
 import re
-import secrets
 import signal
-import socket
 import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
-import netns
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-ROOT = Path(__file__).resolve().parents[1]
+from harness import ROOT, netns  # noqa: E402
+from harness.cluster import BOOT, Cluster  # noqa: E402
+from harness.processes import JobError, Processes, Result, clean_environment  # noqa: E402
+from harness.torch_job import TorchJob  # noqa: E402
+
+__all__ = ["JobError"]
 RESULT = "@result "  # a process hands a JSON object over by printing a line that starts so
 RESULTS = ROOT / "output" / "benchmarks"
 
 
-class JobError(RuntimeError):
-    """A process of the job failed or the job did not end in time."""
-
-
-@dataclass
-class Process:
-    """One process of a job: its name in messages, how it was started, what it prints."""
-
-    name: str
-    popen: subprocess.Popen
-    log: IO[str]
-
-    def text(self) -> str:
-        """Everything printed so far."""
-        self.log.flush()
-        return Path(self.log.name).read_text(errors="replace")
-
-
-@dataclass
-class Job:
-    """Context manager of processes that end together.
-
-    Args:
-        network: the nodes to run on; None for this machine's loopback.
-        timeout: seconds, of the network's dilated time, until the whole job is killed and
-            JobError raised.
-        priority: the processes go before all others of this machine (Linux, root): on a machine
-            with other work, as near as one gets to a machine without.
-    """
-
-    network: netns.ShapedNetwork | None = None
-    timeout: float = 120.0
-    priority: bool = False
-    processes: list[Process] = field(default_factory=list)
-
-    def __enter__(self) -> Job:
-        self._folder = tempfile.TemporaryDirectory(prefix="hipress-job-")
-        slower = self.network.dilation if self.network else 1.0
-        self._deadline = time.monotonic() + self.timeout * slower
-        return self
-
-    def __exit__(self, *unused: object) -> None:
-        self.stop()
-        for process in self.processes:
-            process.log.close()
-        self._folder.cleanup()
-
-    def start(self, name: str, node: int, command: Sequence[str], env: Mapping[str, str]) -> None:
-        """Starts a process in a process group of its own; output goes to a file."""
-        log = open(Path(self._folder.name) / name.replace(" ", "-"), "w+")
-        keywords: dict[str, Any] = {
-            "env": {**_base_environment(), **env},
-            "stdout": log,
-            "stderr": subprocess.STDOUT,
-            "stdin": subprocess.DEVNULL,
-            "start_new_session": True,
-        }
-        if self.network:
-            popen = self.network.popen(node, command, **keywords)
-        else:
-            popen = subprocess.Popen(command, **keywords)
-        if self.priority:
-            # The kernel shares the processors between sessions (autogroups), then inside each.
-            group = Path(f"/proc/{popen.pid}/autogroup")
-            if group.exists():
-                group.write_text("-20")
-            else:
-                os.setpriority(os.PRIO_PROCESS, popen.pid, -20)
-        self.processes.append(Process(name, popen, log))
-
-    def results(self) -> list[dict[str, Any]]:
-        """Waits for all processes; returns what they reported, in the order they were started.
-
-        Raises:
-            JobError: a process failed (its last lines are in the message), or time ran out.
-        """
-        waiting = list(self.processes)
-        while waiting:
-            for process in list(waiting):
-                code = process.popen.poll()
-                if code is None:
-                    continue
-                waiting.remove(process)
-                if code != 0:
-                    raise JobError(f"{process.name} ended with status {code}:\n{_tail(process)}")
-            if waiting and time.monotonic() > self._deadline:
-                names = ", ".join(process.name for process in waiting)
-                raise JobError(
-                    f"no end after {self.timeout:.0f} s; still running: {names}; the first one "
-                    f"printed last:\n{_tail(waiting[0])}"
-                )
-            time.sleep(0.02)
-        found = []
-        for process in self.processes:
-            for line in process.text().splitlines():
-                if line.startswith(RESULT):
-                    found.append(json.loads(line[len(RESULT) :]))
-        return found
-
-    def stop(self) -> None:
-        """Kills every process group that still has a member."""
-        for process in self.processes:
-            try:
-                os.killpg(process.popen.pid, signal.SIGKILL)
-            except ProcessLookupError:
-                pass
-            process.popen.wait()
-
-
-def _base_environment() -> dict[str, str]:
-    env = {k: v for k, v in os.environ.items() if not k.startswith(("DMLC_", "PS_", "HIPRESS_"))}
-    paths = [str(ROOT / "python"), *filter(None, [env.get("PYTHONPATH")])]
-    return {**env, "PYTHONPATH": os.pathsep.join(paths), "PYTHONUNBUFFERED": "1"}
-
-
-def _tail(process: Process, lines: int = 15) -> str:
-    return "\n".join(process.text().splitlines()[-lines:])
+def reports(results: Sequence[Result]) -> list[dict[str, Any]]:
+    """What processes handed over by :func:`report`, in the order they were started."""
+    lines = [line for result in results for line in result.output.splitlines()]
+    return [json.loads(line[len(RESULT) :]) for line in lines if line.startswith(RESULT)]
 
 
 def machine() -> dict[str, Any]:
@@ -236,10 +118,9 @@ def clean_up_when_terminated() -> None:
     signal.signal(signal.SIGINT, end)
 
 
-def free_port() -> int:
-    """A TCP port that was free on loopback a moment ago."""
-    with socket.create_server(("127.0.0.1", 0)) as probe:
-        return probe.getsockname()[1]
+def environment() -> dict[str, str]:
+    """That of measured processes: no variable of the caller's changes what is measured."""
+    return clean_environment(["HIPRESS_"], [ROOT])
 
 
 def run_kvstore_job(
@@ -264,29 +145,29 @@ def run_kvstore_job(
         ours: the servers are to be HiPress's, not MXNet's.
         all_roles: the script serves by itself; it needs no boot module.
     """
-    host = network.address(0) if network else "127.0.0.1"
-    common = {
-        "DMLC_PS_ROOT_URI": host,
-        "DMLC_PS_ROOT_PORT": str(9091 if network else free_port()),
-        "DMLC_NUM_WORKER": str(num_workers),
-        "DMLC_NUM_SERVER": str(num_servers),
-        "DMLC_INTERFACE": "eth0" if network else "lo",
-        **({"HIPRESS_SECRET": secrets.token_hex(32), "HIPRESS_LAUNCHED": "1"} if ours else {}),
-        **(env or {}),
-    }
-    boot = [command[0], "-m", "mxnet_hipress.boot"] if ours else command
-    roles = [("scheduler", 0)]
-    roles += [("server", rank) for rank in range(num_servers)]
-    roles += [("worker", rank) for rank in range(num_workers)]
-    with Job(network, timeout, priority) as job:
-        for role, rank in roles:
-            node = rank % network.nodes if network else 0
-            own = {"DMLC_ROLE": role, "DMLC_NODE_HOST": network.address(node) if network else host}
-            if role != "scheduler":
-                own[f"DMLC_{role.upper()}_ID"] = str(rank)
-            what = command if role == "worker" or all_roles else boot
-            job.start(f"{role} {rank}", node, what, {**common, **own})
-        return job.results()
+    nodes = network.nodes if network else 1
+    with Cluster(
+        list(command),
+        num_workers,
+        num_servers,
+        {"DMLC_INTERFACE": "eth0" if network else "lo", **(env or {})},
+        server_command=BOOT if ours and not all_roles else command,
+        network=network,
+        priority=priority,
+        base=environment(),
+        node_of=lambda role, rank: rank % nodes,
+    ) as job:
+        return reports(job.wait(timeout, succeed=True))
+
+
+def run_alone(
+    command: Sequence[str], count: int, env: Mapping[str, str], timeout: float, priority: bool
+) -> list[dict[str, Any]]:
+    """Runs processes that do not know of each other; returns their reports."""
+    with Processes(priority=priority) as job:
+        for rank in range(count):
+            job.start(f"worker {rank}", command, {**environment(), **env})
+        return reports(job.wait(timeout, succeed=True))
 
 
 def run_torch_job(
@@ -295,41 +176,13 @@ def run_torch_job(
     network: netns.ShapedNetwork | None = None,
     timeout: float = 120.0,
     priority: bool = False,
-) -> list[dict[str, Any]]:
-    """Runs `command` as the ranks of a torch.distributed job on Gloo; returns their reports."""
-    with Job(network, timeout, priority) as job:
-        start_torch(job, command, num_workers, network)
-        return job.results()
-
-
-def torch_output(
-    command: Sequence[str],
-    num_workers: int,
-    network: netns.ShapedNetwork | None = None,
-    timeout: float = 120.0,
-    priority: bool = False,
-) -> str:
-    """The same, but returns what rank 0 printed."""
-    with Job(network, timeout, priority) as job:
-        start_torch(job, command, num_workers, network)
-        job.results()
-        return job.processes[0].text()
-
-
-def start_torch(
-    job: Job, command: Sequence[str], num_workers: int, network: netns.ShapedNetwork | None
-) -> None:
-    """Starts the ranks of a torch.distributed job, one after the other on the network's nodes."""
-    common = {
-        "MASTER_ADDR": network.address(0) if network else "127.0.0.1",
-        "MASTER_PORT": str(29500 if network else free_port()),
-        "WORLD_SIZE": str(num_workers),
-        "GLOO_SOCKET_IFNAME": "eth0" if network else "lo",
-        "TP_SOCKET_IFNAME": "eth0" if network else "lo",
+) -> list[Result]:
+    """Runs `command` as the ranks of a torch.distributed job on Gloo; returns how they ended."""
+    env = {
+        **environment(),
         # Else glibc gives large tensors back to the kernel and gets them again, empty, every step.
         "MALLOC_MMAP_THRESHOLD_": str(1 << 32),
         "MALLOC_TRIM_THRESHOLD_": str(1 << 32),
     }
-    for rank in range(num_workers):
-        node = rank % network.nodes if network else 0
-        job.start(f"torch rank {rank}", node, command, {**common, "RANK": str(rank)})
+    with TorchJob(command, num_workers, env, network=network, priority=priority) as job:
+        return job.wait(timeout, succeed=True)

@@ -24,7 +24,7 @@ from rich.console import Console
 from rich.table import Table
 
 import jobs
-import netns
+from jobs import netns
 
 HERE = Path(__file__).resolve().parent
 ELEMENTS = 16 * 1024 * 1024  # 64 MiB of float32
@@ -122,7 +122,7 @@ def measure(
                 console.print(f"[dim]{setup}, round {round_ + 1}/{args.rounds}: {row.name}[/]")
                 try:
                     if row.system == "gloo":
-                        found = jobs.run_torch_job(row.command(args), nodes, network)
+                        found = jobs.reports(jobs.run_torch_job(row.command(args), nodes, network))
                     else:
                         found = jobs.run_kvstore_job(
                             row.command(args), nodes, nodes, row.system == "hipress", network,

@@ -11,7 +11,7 @@ import sys
 from pathlib import Path
 
 import jobs
-import netns
+from jobs import netns
 
 HERE = Path(__file__).resolve().parent
 BANDWIDTH = jobs.ROOT / "tools" / "bandwidth" / "measure.py"

@@ -65,10 +65,7 @@ def run_trainer(kvstore: str, where: str, codec: str, sizes: list[int], args) ->
     command += ["--iterations", "3", "--in-a-row", str(max(1, args.iterations // 3))]
     env = dict(pair.split("=", 1) for pair in args.env)
     if kvstore == "none":
-        with jobs.Job(timeout=180, priority=args.priority) as job:
-            for rank in range(args.nodes):
-                job.start(f"worker {rank}", 0, command, env)
-            workers = job.results()
+        workers = jobs.run_alone(command, args.nodes, env, 180, args.priority)
     else:
         workers = jobs.run_kvstore_job(
             command, args.nodes, args.nodes, "hipress" in kvstore, None, env, timeout=180,

@@ -20,7 +20,7 @@ from rich.console import Console
 from rich.table import Table
 
 import jobs
-import netns
+from jobs import netns
 
 DIGITS = jobs.ROOT / "examples" / "digits"
 sys.path[:0] = [str(DIGITS), str(jobs.ROOT / "python")]

@@ -35,8 +35,8 @@ from rich.console import Console
 from rich.table import Table
 
 import jobs
-import netns
 from bounds import Speeds, bounds
+from jobs import netns
 
 sys.path.insert(0, str(jobs.ROOT / "python"))
 
@@ -95,7 +95,9 @@ class Variant:
             if not self.topology:
                 command = [sys.executable, str(HERE / "gloonode.py"), *count]
                 command += ["--elements", str(sum(sizes)), *self.flags]
-                found = jobs.run_torch_job(command, NODES, network, priority=args.priority)
+                found = jobs.reports(
+                    jobs.run_torch_job(command, NODES, network, priority=args.priority)
+                )
             else:
                 command = [sys.executable, str(HERE / "graphnode.py"), *count]
                 command += ["--sizes", json.dumps(sizes), *self.flags]

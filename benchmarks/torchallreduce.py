@@ -12,7 +12,7 @@ import argparse
 import sys
 
 import jobs
-from netns import ShapedNetwork
+from harness.netns import ShapedNetwork
 
 
 def main() -> None:
@@ -35,7 +35,8 @@ def main() -> None:
                 command += ["-e", args.largest, "-f", "4", "-n", str(args.iterations), "-w", "2"]
                 command += ["-c", type]
                 print(f"\n{rate}")
-                found = jobs.torch_output(command, args.nodes, network, 300, args.priority)
+                results = jobs.run_torch_job(command, args.nodes, network, 300, args.priority)
+                found = results[0].output
                 print(found, flush=True)
                 tables.setdefault(rate, []).append(found)
     jobs.save("torchallreduce", result)

@@ -105,7 +105,7 @@ def main() -> None:
         command += ["--methods", *methods]
         for name in ("seeds", "first_seed", *PASSED):
             command += [f"--{name.replace('_', '-')}", str(getattr(args, name))]
-        lines = jobs.run_torch_job(command, args.ranks, None, 7200, args.priority)
+        lines = jobs.reports(jobs.run_torch_job(command, args.ranks, None, 7200, args.priority))
         curves: dict[str, list] = {name: [] for name in methods}
         for line in lines:
             curves[line["method"]].append(line["curve"])

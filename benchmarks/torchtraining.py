@@ -29,7 +29,7 @@ from pathlib import Path
 from typing import Any
 
 import jobs
-from netns import ShapedNetwork, add_dilation
+from harness.netns import ShapedNetwork, add_dilation
 from torchnode import ALONE, LATE, PEERS
 
 METHODS = f"{ALONE} float32 fp16 powersgd:1 powersgd:4 onebit tbq:threshold=0.001 "
@@ -155,7 +155,9 @@ def measure(
     command += ["--model", args.model, "--methods", " ".join(methods), "--steps", str(steps)]
     command += ["--late", str(late), "--warmup", str(warmup), "--seed", str(seed)]
     command += ["--batch-size", str(args.batch_size), "--context", str(args.context)]
-    reports = jobs.run_torch_job(command, args.nodes, network, args.timeout, args.priority)
+    reports = jobs.reports(
+        jobs.run_torch_job(command, args.nodes, network, args.timeout, args.priority)
+    )
     rows: dict[str, Any] = {}
     for method in methods:
         of = [report for report in reports if report["method"] == method]

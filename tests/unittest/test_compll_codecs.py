@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 import hipress
-from cluster import run_cluster, worker_outputs
 from compll_helpers import ISAS, SPECS, gradient, program, same_bits
+from harness.cluster import run_cluster, worker_outputs
 from hipress import compll
 from hipress.compll.backends import packing
 

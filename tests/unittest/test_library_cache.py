@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from cluster import base_environment
+from harness.processes import base_environment
 from hipress.compll.backends import library_cache
 from hipress.compll.backends.native import compile_cached
 

@@ -14,10 +14,11 @@ from pathlib import Path
 
 import pytest
 
-from cluster import base_environment
+from harness import ROOT
+from harness.launch import run
+from harness.processes import base_environment
 from hipress.casync import topologies
 from hipress.casync.graph import GRADIENT, PLAIN, Op, Role
-from launch_helpers import ROOT, run
 
 NEW = """
 from hipress.casync import topologies

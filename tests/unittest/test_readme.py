@@ -9,8 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from launch_helpers import ROOT, run
-from tensorflow_helpers import needs_tensorflow
+from harness import ROOT
+from harness.launch import run
+from harness.marks import needs_tensorflow
 
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 PAGES = {

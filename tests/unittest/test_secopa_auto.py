@@ -9,7 +9,7 @@ import sys
 import numpy as np
 import pytest
 
-from cluster import run_cluster, worker_outputs
+from harness.cluster import run_cluster, worker_outputs
 from hipress import codecs
 from hipress.secopa import auto, trial
 from hipress.secopa.curve import Curve

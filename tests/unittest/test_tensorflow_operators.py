@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from compll_helpers import DATA
+from harness.marks import needs_tensorflow
 from hipress import compll
-from tensorflow_helpers import needs_tensorflow
 
 ROOT = Path(__file__).resolve().parents[2]
 

@@ -4,8 +4,8 @@ import copy
 
 import pytest
 
+from harness.torch_ranks import run_ranks, torch
 from hipress.casync import topologies
-from torch_cluster import run_ranks, torch
 
 WARM_UP = 5
 TOPOLOGIES = [name for name in topologies.names() if name != topologies.among_workers("ps")]

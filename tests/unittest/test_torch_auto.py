@@ -6,8 +6,8 @@ import math
 
 import pytest
 
+from harness.torch_ranks import run_ranks, torch
 from test_torch_ddp import batch, network, wrap
-from torch_cluster import run_ranks, torch
 
 
 def half(compressed, rank, number):

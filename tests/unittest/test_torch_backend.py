@@ -4,9 +4,9 @@ import os
 
 import pytest
 
+from harness.torch_ranks import run_ranks, torch
 from test_torch_ddp import loss_of, network, succeed
 from test_torch_device import play_the_gpu
-from torch_cluster import run_ranks, torch
 
 
 def values(rank, count):

@@ -13,8 +13,8 @@ from types import SimpleNamespace
 
 import pytest
 
+from harness.torch_ranks import run_ranks, torch
 from hipress.compll.backends import cuda_native
-from torch_cluster import run_ranks, torch
 
 gpu = pytest.mark.skipif(not torch.cuda.is_available(), reason="there is no GPU")
 

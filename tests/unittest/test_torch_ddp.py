@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from torch_cluster import run_ranks, torch
+from harness.torch_ranks import run_ranks, torch
 
 MIN_SIZE = 1000
 

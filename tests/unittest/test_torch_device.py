@@ -9,8 +9,8 @@ from types import SimpleNamespace
 
 import pytest
 
+from harness.torch_ranks import run_ranks, torch
 from test_torch_cuda import Given, LateDevice, bits, given
-from torch_cluster import run_ranks, torch
 
 MIN_SIZE = 1000
 

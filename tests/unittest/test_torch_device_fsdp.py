@@ -4,11 +4,11 @@ import re
 
 import pytest
 
+from harness.torch_ranks import run_ranks, torch
 from hipress.compll.backends import cuda_native
 from test_torch_cuda import bits, gpu, run
 from test_torch_device import kernels, play_the_gpu, succeed  # noqa: F401, compiles them
 from test_torch_fsdp import MIN_SIZE, backward, sharded
-from torch_cluster import run_ranks, torch
 
 CASES = [  # codec, dtype of the reductions, hybrid, options
     ("onebit", torch.float32, False, {}),

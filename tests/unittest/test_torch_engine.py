@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from torch_cluster import returned, run_ranks, torch
+from harness.torch_ranks import returned, run_ranks, torch
 
 COUNT = 5000
 
@@ -151,7 +151,7 @@ def test_a_stopped_rank_is_named_within_the_limit_of_silence():
 
 def run_ranks_without(function, world_size, stopped, *args):
     """What the others returned; the stopped one never does."""
-    import torch_cluster
+    from harness import torch_ranks
 
     found = {}
 
@@ -159,7 +159,7 @@ def run_ranks_without(function, world_size, stopped, *args):
         found[rank] = value
 
     with pytest.raises(AssertionError, match=rf"ranks \[{stopped}\] are not done"):
-        torch_cluster.run_ranks(function, world_size, *args, timeout=15, when_done=keep)
+        torch_ranks.run_ranks(function, world_size, *args, timeout=15, when_done=keep)
     return [found[rank] for rank in sorted(found)]
 
 

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import numpy as np
 
+from harness.torch_ranks import run_ranks, torch
 from hipress import compll
 from hipress.casync import topologies
-from torch_cluster import run_ranks, torch
 
 SIZES = [40_001, 5]
 STEPS = 2

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
+from harness.torch_ranks import returned, run_ranks, torch
 from test_torch_ddp import loss_of, network, succeed
 from test_torch_equality import reference
-from torch_cluster import returned, run_ranks, torch
 
 fsdp = pytest.importorskip("torch.distributed.fsdp", reason="needs torch")
 if not hasattr(fsdp.FSDPModule, "set_custom_reduce_scatter"):

@@ -1,9 +1,9 @@
 """Shared momentum in FSDP2: all ranks get all results, for their next gradients."""
 
+from harness.torch_ranks import run_ranks, torch
 from test_torch_equality import reference
 from test_torch_fsdp import MIN_SIZE, backward, gradient_of, returned, sharded, whole_shapes
 from test_torch_fsdp_state import job, result
-from torch_cluster import run_ranks, torch
 
 FACTOR, WARM_UP = 0.9, 1
 

@@ -2,9 +2,9 @@
 
 import pytest
 
+from harness.torch_ranks import run_ranks, torch
 from test_torch_ddp import succeed
 from test_torch_fsdp import gradient_of, returned
-from torch_cluster import run_ranks, torch
 
 SHAPES = {"uneven": (37, 65), "few_rows": (3, 700), "bias": (1500,)}
 RANKS = {"fsdp2": 2, "fsdp3": 3, "fsdp4": 4, "hsdp": 4, "ddp": 2}

@@ -2,8 +2,8 @@
 
 import pytest
 
+from harness.torch_ranks import run_ranks, torch
 from test_torch_low_rank import Job
-from torch_cluster import run_ranks, torch
 
 SHAPES = {"one": (1,), "large": (300, 70), "bias": (4500,), "none": (0,), "larger": (5000,),
           "few": (2, 3)}  # fmt: skip

@@ -5,8 +5,8 @@ import re
 
 import pytest
 
+from harness.torch_ranks import run_ranks, torch
 from test_torch_ddp import loss_of, network, wrap
-from torch_cluster import run_ranks, torch
 
 np = pytest.importorskip("numpy")
 

@@ -4,8 +4,8 @@ import copy
 
 import pytest
 
+from harness.torch_ranks import run_ranks, torch
 from test_torch_ddp import MIN_SIZE, expect, loss_of, network, wrap
-from torch_cluster import run_ranks, torch
 
 FACTOR, WARM_UP = 0.9, 2
 

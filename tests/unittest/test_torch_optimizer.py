@@ -2,8 +2,8 @@
 
 import copy
 
+from harness.torch_ranks import run_ranks, torch
 from test_torch_ddp import MIN_SIZE, Branches, expect, loss_of, mean_gradients, network, succeed
-from torch_cluster import run_ranks, torch
 
 
 def horovod_script(rank, world_size, passes, bucket_bytes):

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from harness.torch_ranks import run_ranks, torch
 from test_torch_ddp import loss_of, network, succeed, wrap
-from torch_cluster import run_ranks, torch
 
 ROOT = Path(__file__).resolve().parents[2]
 

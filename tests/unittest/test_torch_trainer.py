@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
+from harness.torch_ranks import run_ranks, torch
 from hipress.torch.state import load_checkpoint
 from test_torch_ddp import succeed
 from test_torch_examples import ROOT, script
-from torch_cluster import run_ranks, torch
 
 pytest.importorskip("transformers", reason="needs Hugging Face's transformers")
 pytest.importorskip("accelerate", reason="needs Hugging Face's accelerate")

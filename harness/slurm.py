@@ -13,7 +13,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from cluster import free_port
+from harness.processes import free_port
 
 PROGRAMS = ("munged", "slurmctld", "slurmd", "srun", "sinfo")
 

@@ -1,4 +1,4 @@
-"""Runs a function as the ranks of a torch.distributed job on this machine, bounded in time."""
+"""Runs a function as the ranks of a torch.distributed job, bounded in time."""
 
 from __future__ import annotations
 
@@ -7,21 +7,20 @@ import faulthandler
 import multiprocessing
 import os
 import signal
-import socket
-import sys
 import time
 import traceback
 from collections.abc import Callable
-from pathlib import Path
 
 import pytest
+
+from harness.processes import free_port
+from harness.torch_job import environment_of
 
 torch = pytest.importorskip("torch", reason="needs torch")
 
 TIMEOUT = 60  # seconds; for a whole job
-PRELOAD = ["torch", "torch._dynamo", "torch.distributed.checkpoint", "torch_cluster"]
+PRELOAD = ["torch", "torch._dynamo", "torch.distributed.checkpoint", "harness.torch_ranks"]
 """DDP imports torch._dynamo when the first model is made, which takes seconds."""
-_HERE = Path(__file__).parent
 
 
 def run_ranks(
@@ -44,7 +43,7 @@ def run_ranks(
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload(PRELOAD)
     queue = context.SimpleQueue()
-    port = _free_port()
+    port = free_port()
     ranks = [
         context.Process(
             target=_run, args=(function, rank, world_size, port, queue, args, join), daemon=True
@@ -85,22 +84,8 @@ def returned(results):
     return results
 
 
-def _free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as probe:
-        return probe.getsockname()[1]
-
-
 def _run(function, rank, world_size, port, queue, args, join) -> None:
-    sys.path.insert(0, str(_HERE))
-    os.environ.update(
-        MASTER_ADDR="127.0.0.1",
-        MASTER_PORT=str(port),
-        RANK=str(rank),
-        LOCAL_RANK=str(rank),
-        WORLD_SIZE=str(world_size),
-        GLOO_SOCKET_IFNAME="lo",
-        OMP_NUM_THREADS="1",
-    )
+    os.environ.update(environment_of(rank, world_size, port), OMP_NUM_THREADS="1")
     faulthandler.register(signal.SIGUSR1)
     torch.set_num_threads(1)
     torch.manual_seed(0)

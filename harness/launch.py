@@ -1,4 +1,4 @@
-"""What the launcher's tests share: running it, and looking for what it left behind."""
+"""Runs the launcher, and looks for what it left behind."""
 
 from __future__ import annotations
 
@@ -9,13 +9,14 @@ import shutil
 import signal
 import subprocess
 import sys
-import time
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[2]
+from harness import ROOT
+from harness.processes import wait_until
+
 LAUNCH = ROOT / "tools" / "launch.py"
 MARK = "HIPRESS_TEST_MARK"
 
@@ -56,30 +57,26 @@ def marked(mark: str) -> list[int]:
     return found
 
 
-def wait_until(condition, seconds: float, what: str):
-    """Polls until the condition's value is true; returns it."""
-    deadline = time.monotonic() + seconds
-    while time.monotonic() < deadline:
-        value = condition()
-        if value:
-            return value
-        time.sleep(0.02)
-    raise AssertionError(f"waited {seconds:g} s for {what}")
-
-
 class Launch:
     """A running launcher."""
 
     def __init__(self, arguments: list[str], env: dict[str, str] | None = None, **options) -> None:
         self.mark = uuid.uuid4().hex
-        environ = {key: value for key, value in os.environ.items()
-                   if not key.startswith(("DMLC_", "OMP_", "HIPRESS_"))}
+        environ = {
+            key: value
+            for key, value in os.environ.items()
+            if not key.startswith(("DMLC_", "OMP_", "HIPRESS_"))
+        }
         environ.update({MARK: self.mark, **(env or {})})
         options.setdefault("stdout", subprocess.PIPE)
         options.setdefault("stderr", subprocess.PIPE)
         self.process = subprocess.Popen(
-            [sys.executable, str(LAUNCH), *arguments], env=environ, stdin=subprocess.DEVNULL,
-            start_new_session=True, **options)
+            [sys.executable, str(LAUNCH), *arguments],
+            env=environ,
+            stdin=subprocess.DEVNULL,
+            start_new_session=True,
+            **options,
+        )
         self.out = self.err = ""
 
     def finish(self, timeout: float = 60.0) -> int:
@@ -146,24 +143,31 @@ class Sshd:
         from hipress.launcher.job import free_port
 
         for name in ("host_key", "id"):
-            subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f",
-                            str(self.directory / name)], check=True)
+            subprocess.run(
+                ["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(self.directory / name)],
+                check=True,
+            )
         self.port = free_port("127.0.0.1")
         host_key = " ".join((self.directory / "host_key.pub").read_text().split()[:2])
         (self.directory / "known_hosts").write_text(f"[127.0.0.1]:{self.port} {host_key}\n")
         (self.directory / "ssh_config").write_text(
             f"IdentityFile {self.directory}/id\nIdentitiesOnly yes\nIdentityAgent none\n"
-            f"UserKnownHostsFile {self.directory}/known_hosts\nStrictHostKeyChecking yes\n")
+            f"UserKnownHostsFile {self.directory}/known_hosts\nStrictHostKeyChecking yes\n"
+        )
         (self.directory / "sshd_config").write_text(
             f"Port {self.port}\nListenAddress 127.0.0.1\nHostKey {self.directory}/host_key\n"
             f"AuthorizedKeysFile {self.directory}/id.pub\nStrictModes no\nUsePAM no\n"
-            f"PasswordAuthentication no\nPidFile none\nMaxStartups 100\nPermitRootLogin yes\n")
+            f"PasswordAuthentication no\nPidFile none\nMaxStartups 100\nPermitRootLogin yes\n"
+        )
         if os.getuid() == 0:
             Path("/run/sshd").mkdir(mode=0o755, exist_ok=True)
         with open(self.directory / "log", "wb") as log:
             self.process = subprocess.Popen(
                 [self.path, "-D", "-e", "-f", str(self.directory / "sshd_config")],
-                stdin=subprocess.DEVNULL, stdout=log, stderr=log)
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+            )
         wait_until(self._answers, 10.0, "sshd to listen")
 
     def _answers(self) -> bool:
@@ -202,8 +206,11 @@ def reports(launch: Launch) -> dict[str, dict[str, str]]:
 
 def check_roles(seen: dict[str, dict[str, str]], workers: int, servers: int) -> None:
     """Every role is there once, with what it needs to find the others."""
-    names = ["scheduler", *(f"server {i}" for i in range(servers)),
-             *(f"worker {i}" for i in range(workers))]
+    names = [
+        "scheduler",
+        *(f"server {i}" for i in range(servers)),
+        *(f"worker {i}" for i in range(workers)),
+    ]
     assert sorted(seen) == sorted(names)
     for name, env in seen.items():
         role, _, index = name.partition(" ")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 import time
 
-from cluster import Cluster
+from harness.cluster import Cluster
 
 TRAIN_UNTIL_FAILURE = """
 import time
