@@ -50,7 +50,7 @@ wheel: build  ## dist/hipress-*.whl: pip installs it in seconds, on machines wit
 native-tests: setup
 	@$(SETUP) native all
 
-demo: build  ## train a network on several processes, with and without compression (minutes)
+demo: build  ## train over slow links, with and without compression, and draw the difference (minutes)
 	@$(PY) examples/digits/demo.py $(DEMO_ARGS)
 
 # Needs no network; a warning is an error, and a link that leads nowhere is a warning.
