@@ -14,7 +14,7 @@ export PYTHONPATH := $(CURDIR)/python$(if $(PYTHONPATH),:$(PYTHONPATH))
 
 FUZZ_ISAS ?= baseline avx2 avx512
 
-.PHONY: help setup build cuda wheel native-tests demo test test-cpp test-python test-torch-latest test-image nightly tsan fuzz fuzz-parsers bench lint clean distclean
+.PHONY: help setup build cuda wheel native-tests demo docs test test-cpp test-python test-torch-latest test-image nightly tsan fuzz fuzz-parsers bench lint clean distclean
 
 help:  ## this list
 	@grep -hE '^[a-z][a-z-]*:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## */\t/' | expand -t 14
@@ -50,8 +50,13 @@ wheel: build  ## dist/hipress-*.whl: pip installs it in seconds, on machines wit
 native-tests: setup
 	@$(SETUP) native all
 
-demo: build  ## train a network on several processes, with and without compression (minutes)
+demo: build  ## train over slow links, with and without compression, and draw the difference (minutes)
 	@$(PY) examples/digits/demo.py $(DEMO_ARGS)
+
+# Needs no network; a warning is an error, and a link that leads nowhere is a warning.
+docs: build  ## the documentation as a site, build/site/index.html
+	@$(PY) -m sphinx -q -E -W --keep-going -b html docs build/site
+	@echo "hipress: the documentation is in build/site/index.html"
 
 # The package runs on Python 3.9, on which the tests cannot (no torch 2.13 there).
 lint: setup  ## ruff, the layers of docs/architecture.md, and no newer Python than the package says
@@ -59,7 +64,7 @@ lint: setup  ## ruff, the layers of docs/architecture.md, and no newer Python th
 	@$(VENV)/bin/lint-imports --no-cache
 	@$(VENV)/bin/vermin -q -t=3.9- --violations --no-tips --eval-annotations python examples tools
 
-test: lint test-cpp test-python  ## set up, then lint and run all tests
+test: lint docs test-cpp test-python  ## set up, then lint, build the documentation and run all tests
 
 test-cpp: native-tests
 	@ctest --test-dir build --output-on-failure --no-tests=error -j $(JOBS)

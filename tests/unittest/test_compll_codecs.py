@@ -395,7 +395,7 @@ def test_load_makes_a_type(tmp_path):
 
 
 def test_the_tutorials_algorithm_works(tmp_path):
-    text = (Path(__file__).resolve().parents[2] / "docs/concepts/compll.md").read_text()
+    text = (Path(__file__).resolve().parents[2] / "docs/guides/write-a-codec.md").read_text()
     path = tmp_path / "mean.cll"
     path.write_text(text.split("```c\n")[1].split("```")[0])
     codec = hipress.Compressor(compll.load(path))

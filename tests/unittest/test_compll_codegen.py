@@ -235,7 +235,7 @@ def test_philox_known_answers():
 
 
 def test_sixteen_random_bits_are_uniform_and_hardly_related():
-    """Elements that are 16 apart share a byte: docs/concepts/compll.md says no more than that."""
+    """Elements that are 16 apart share a byte: docs/reference/compll-language.md says no more."""
     count = 1 << 20
     drawn = philox.halves(count, site=0, seed=3, step=5)
     assert abs(drawn.mean() - 32767.5) < 5 * 65536 / np.sqrt(12 * count)

@@ -223,7 +223,7 @@ def test_graphs_import_nothing_that_is_built_on_them():
 
 
 @pytest.mark.parametrize(
-    "page", ["README.md", "docs/concepts/casync.md", "docs/reference/torch.md"]
+    "page", ["docs/guides/many-machines.md", "docs/concepts/casync.md", "docs/reference/torch.md"]
 )
 def test_the_pages_that_list_topologies_list_all(page):
     text = Path(ROOT / page).read_text(encoding="utf-8")

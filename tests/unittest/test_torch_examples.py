@@ -70,12 +70,12 @@ def documented(rank, text):
     found = {}
     # Gloo's destructor may wait for ever for a thread that waits for Python's lock (torch 2.13).
     KEPT.append(found)
-    exec(compile(text, "docs/reference/torch.md", "exec"), found)  # noqa: S102
+    exec(compile(text, "docs/start/pytorch.md", "exec"), found)  # noqa: S102
     return [p.detach().numpy().tobytes() for p in found["model"].parameters()]
 
 
 def test_the_one_line_of_the_documentation():
-    page = (ROOT / "docs/reference/torch.md").read_text()
+    page = (ROOT / "docs/start/pytorch.md").read_text()
     text = re.search(r"```python\n(.*?)```", page, re.DOTALL)[1]
     line = next(line for line in text.splitlines() if "# the one line" in line)
     compressed = succeed(run_ranks(documented, 2, text, join=False))
