@@ -59,7 +59,7 @@ docs: build  ## the documentation as a site, build/site/index.html
 	@echo "hipress: the documentation is in build/site/index.html"
 
 # The package runs on Python 3.9, on which the tests cannot (no torch 2.13 there).
-lint: setup  ## ruff, the layers of docs/architecture.md, and no newer Python than the package says
+lint: setup  ## ruff, the layers of docs/contributing/architecture.md, and no newer Python than the package says
 	@$(PY) -m ruff check .
 	@$(VENV)/bin/lint-imports --no-cache
 	@$(VENV)/bin/vermin -q -t=3.9- --violations --no-tips --eval-annotations python examples tools
