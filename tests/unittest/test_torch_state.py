@@ -301,7 +301,7 @@ def test_an_elastic_restart_goes_on(tmp_path):
     command = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2"]
     command += ["--max-restarts=1", "--monitor-interval=0.1"]
     command += [str(script), str(tmp_path), str(ROOT / "tests" / "unittest"), "bits"]
-    path = os.pathsep.join([str(ROOT / "python"), os.environ.get("PYTHONPATH", "")])
+    path = os.pathsep.join([str(ROOT / "python"), str(ROOT), os.environ.get("PYTHONPATH", "")])
     env = {**os.environ, "PYTHONPATH": path, "GLOO_SOCKET_IFNAME": "lo", "OMP_NUM_THREADS": "1"}
     # Else Gloo finds the dead ranks' addresses in the store that torchrun keeps over restarts.
     env["TORCH_DISABLE_SHARE_RDZV_TCP_STORE"] = "1"
