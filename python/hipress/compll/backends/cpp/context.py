@@ -32,7 +32,7 @@ class FunctionContext(FunctionNames):
     :cvar statements: functions for operations that are not written as statements.py does
     """
 
-    statements: dict = {}  # noqa: RUF012
+    statements: dict = {}
 
     def __init__(
         self, program: Program, function: Function, lazy: LazyState | None = None
