@@ -34,9 +34,7 @@ class FunctionContext(FunctionNames):
 
     statements: dict = {}
 
-    def __init__(
-        self, program: Program, function: Function, lazy: LazyState | None = None
-    ) -> None:
+    def __init__(self, program: Program, function: Function, lazy: LazyState | None = None) -> None:
         super().__init__(program, function, scalars)
         self.lazy = lazy
         self.params = {param.name: param for param in program.params}
