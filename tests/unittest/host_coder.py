@@ -139,4 +139,3 @@ class HostCoder:
             self._take(call.out, out)
         finally:
             self._done()
-

@@ -68,9 +68,7 @@ def write_cpp(folder: Path, isas: list[str], specs: list[Path]) -> None:
             entries.append(entry if isa in isas else "nullptr")
         listed = ", ".join(entries)
         registrations.append(f"const bool registered_{tag} = RegisterBuiltin({{{listed}}});")
-    text = _CPP.format(
-        declarations="\n".join(declarations), registrations="\n".join(registrations)
-    )
+    text = _CPP.format(declarations="\n".join(declarations), registrations="\n".join(registrations))
     _write(folder / "builtins.cc", text)
 
 

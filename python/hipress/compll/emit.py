@@ -65,7 +65,7 @@ def _build_script(program: Program, framework: str) -> str:
         python=sys.executable,
         probe=_PROBES[framework],
         library=f"lib{tag}_{framework}.so",
-        sources=f'{tag}.cc {tag}_{framework}.cc{" $EXTRA" if framework == "mxnet" else ""}',
+        sources=f"{tag}.cc {tag}_{framework}.cc{' $EXTRA' if framework == 'mxnet' else ''}",
         flags=" ".join(COMMON_FLAGS),
         includes=" ".join(f'-I"{path}"' for path in dict.fromkeys((include, api))),
         native=_lib.library_path().resolve().parent,

@@ -133,7 +133,9 @@ $signature
 """
 
 _WRAPPERS = {
-    "mxnet": Template(_HEAD + """#include "operator/frameworks/mxnet_operators.h"
+    "mxnet": Template(
+        _HEAD
+        + """#include "operator/frameworks/mxnet_operators.h"
 
 namespace $space {
 
@@ -146,8 +148,11 @@ using Decode = hipress::mxnet_ops::Thunks<Name, hipress::mxnet_ops::Decode<false
 using DecodeSum = hipress::mxnet_ops::Thunks<Name, hipress::mxnet_ops::Decode<true>>;
 
 }  // namespace $space
-"""),
-    "torch": Template(_HEAD + """#include "operator/frameworks/torch_operators.h"
+"""
+    ),
+    "torch": Template(
+        _HEAD
+        + """#include "operator/frameworks/torch_operators.h"
 
 namespace $space {
 
@@ -160,8 +165,11 @@ constexpr char kDecodeSum[] =
     "$sum_schema";
 
 }  // namespace $space
-"""),
-    "tensorflow": Template(_HEAD + """#include "operator/frameworks/tensorflow_operators.h"
+"""
+    ),
+    "tensorflow": Template(
+        _HEAD
+        + """#include "operator/frameworks/tensorflow_operators.h"
 
 namespace $space {
 
@@ -175,7 +183,8 @@ using Decode = hipress::tensorflow_ops::Decode<Name, false>;
 using DecodeSum = hipress::tensorflow_ops::Decode<Name, true>;
 
 }  // namespace $space
-"""),
+"""
+    ),
 }
 
 _REGISTRATIONS = {

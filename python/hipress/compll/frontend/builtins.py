@@ -35,9 +35,7 @@ def call(x: Expressions, node: ast.Call, hint: str, elem_type: ast.TypeName | No
     if name in _ELEMENTWISE:
         expect_args(node, _ELEMENTWISE[name])
         values = [x.expr(arg) for arg in node.args]
-        return x.apply(
-            values, lambda *args: _pointwise(x, node, args), node.pos, hint, elem_type
-        )
+        return x.apply(values, lambda *args: _pointwise(x, node, args), node.pos, hint, elem_type)
     if name in _SPECIAL:
         if x.lanes is not None:
             raise CompileError(f"{name} cannot be used inside a lambda", node.pos)

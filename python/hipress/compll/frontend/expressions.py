@@ -81,8 +81,9 @@ class Expressions(Emitter):
             elem_type = node.type
         else:
             raise CompileError("a text is not a value here", node.pos)
-        return self.apply([self.expr(operand) for operand in operands], function, node.pos, hint,
-                          elem_type)
+        return self.apply(
+            [self.expr(operand) for operand in operands], function, node.pos, hint, elem_type
+        )
 
     def truth(self, value: Instr) -> Instr:
         if value.type == "bool":
@@ -206,9 +207,7 @@ class Expressions(Emitter):
     def select(self, condition: Instr, yes: Instr, no: Instr) -> Instr:
         yes, no = self.uniform(yes), self.uniform(no)
         type_ = max(yes.type, no.type, key=_ORDER.index)
-        return self.emit(
-            "select", [condition, self.cast(yes, type_), self.cast(no, type_)], type_
-        )
+        return self.emit("select", [condition, self.cast(yes, type_), self.cast(no, type_)], type_)
 
     def apply(
         self, values: list, function, pos: Pos, hint: str, elem_type: ast.TypeName | None
@@ -311,9 +310,7 @@ class Expressions(Emitter):
 
     def store_each(self, name: str, element: Callable[[], Instr]) -> None:
         """Assigns every element of a vector of the gradient's size."""
-        self.loop(
-            self.n, lambda: self.emit("store", [self.cast(element(), "f32")], vec=[name])
-        )
+        self.loop(self.n, lambda: self.emit("store", [self.cast(element(), "f32")], vec=[name]))
 
     # Arguments of calls ----------------------------------------------------------------------
 

@@ -61,9 +61,7 @@ class Lowerer:
             how = " = concat(...)" if signature.kind == "encode" else ""
             raise CompileError(f"{name} must assign {signature.output}{how}", self.syntax.pos)
         x = self.x
-        return Function(
-            name, signature.kind, x.body, x.vectors, signature.input, signature.output
-        )
+        return Function(name, signature.kind, x.body, x.vectors, signature.input, signature.output)
 
     # Statements ----------------------------------------------------------------------
 
@@ -114,8 +112,7 @@ class Lowerer:
         old = self.x.env.get(node.name, self)
         if old is self:
             raise CompileError(
-                f"{node.name} is not declared; write its type first, "
-                f"as in float {node.name} = ...",
+                f"{node.name} is not declared; write its type first, as in float {node.name} = ...",
                 node.pos,
             )
         if node.name in self.signature.params:
@@ -189,9 +186,7 @@ class Lowerer:
             else:
                 self.x.env[name] = merged
 
-    def merge(
-        self, condition: Instr, yes: object, no: object, pos: Pos, name: str
-    ) -> Scalar | Vec:
+    def merge(self, condition: Instr, yes: object, no: object, pos: Pos, name: str) -> Scalar | Vec:
         """What a variable is after an if whose branches leave `yes` and `no` in it."""
         if isinstance(yes, Scalar) and isinstance(no, Scalar):
             value = self.x.select(condition, yes.value, no.value)

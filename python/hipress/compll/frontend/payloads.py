@@ -205,9 +205,7 @@ def _extract_field(x: Expressions, node: ast.Name, declaration: ast.Declare, ord
         x.env[node.name] = Scalar(value, type_)
         return
     size = _field_size(x, node, declaration)
-    x.vectors[node.name] = Vector(
-        node.name, scope.storage(type_), size, "field", order, multiple
-    )
+    x.vectors[node.name] = Vector(node.name, scope.storage(type_), size, "field", order, multiple)
     x.emit("field_vector", [size], "none", [node.name])
     x.env[node.name] = Vec(node.name, type_)
 

@@ -8,6 +8,15 @@ _SYMBOLS = {
     "add": "+", "sub": "-", "mul": "*", "div": "/", "mod": "%", "and": "&", "or": "|", "xor": "^",
     "shl": "<<", "shr": ">>", "lt": "<", "le": "<=", "gt": ">", "ge": ">=", "eq": "==", "ne": "!=",
 }  # fmt: skip
+_STATEMENTS = {
+    "store": "{v[0]}[i] = {a[0]}", "require": 'require {a[0]} else "{message}"',
+    "end_of_payload": "end of payload", "bucket_reduce": "{v[0]}[i / {a[0]}] = {fn} {a[1]}",
+}  # fmt: skip
+_VALUES = {
+    "select": "{a[0]} ? {a[1]} : {a[2]}", "load": "{v[0]}[i]", "load_at": "{v[0]}[{a[0]}]",
+    "bucket_load": "{v[0]}[i / {a[0]}]", "saturate": "saturate<{bits}> {a[0]}",
+    "random": "random site {site}", "random16": "random16 site {site}", "field": "field {elem}",
+}  # fmt: skip
 
 
 class _Names:
@@ -73,51 +82,28 @@ def _body(body: list[Instr], names: _Names) -> list[str]:
 
 def _line(instr: Instr, names: _Names) -> str:
     args = [names(arg) for arg in instr.args]
-    vec = instr.vec
-    op = instr.op
-    if op == "store":
-        return f"{vec[0]}[i] = {args[0]}"
+    vec, op = instr.vec, instr.op
+    if op in _STATEMENTS:
+        return _STATEMENTS[op].format(a=args, v=vec, **instr.attrs)
     if op == "scatter":
         return f"{vec[0]}[{vec[1]}] = {vec[2] if len(vec) > 2 else args[0]}"
-    if op == "require":
-        return f'require {args[0]} else "{instr.attrs["message"]}"'
+    if op == "field_vector":
+        return f"field {vec[0]}{', then zeros' if instr.attrs.get('zeros') else ''}"
     if op == "emit":
-        parts = []
-        for kind, what in instr.attrs["fields"]:
-            parts.append(what if kind == "vector" else f"{kind} {args[what]}")
+        fields = instr.attrs["fields"]
+        parts = [what if kind == "vector" else f"{kind} {args[what]}" for kind, what in fields]
         return "emit " + ", ".join(parts)
-    if op == "end_of_payload":
-        return "end of payload"
-    if op == "bucket_reduce":
-        bucket, value = args
-        return f"{vec[0]}[i / {bucket}] = {instr.attrs['fn']} {value}"
     if op in _SYMBOLS:
         right = f"{args[0]} {_SYMBOLS[op]} {args[1]}"
-    elif op == "select":
-        right = f"{args[0]} ? {args[1]} : {args[2]}"
-    elif op == "load":
-        right = f"{vec[0]}[i]"
-    elif op == "load_at":
-        right = f"{vec[0]}[{args[0]}]"
-    elif op == "bucket_load":
-        right = f"{vec[0]}[i / {args[0]}]"
+    elif op in _VALUES:
+        right = _VALUES[op].format(a=args, v=vec, **instr.attrs)
     elif op == "reduce":
         function = instr.attrs["fn"]
         named = function if isinstance(function, str) else _inline(function)
-        start = f" from {args[1]}" if len(args) > 1 else ""
-        right = f"reduce {named} {args[0]}{start}"
-    elif op == "saturate":
-        right = f"saturate<{instr.attrs['bits']}> {args[0]}"
-    elif op in ("random", "random16"):
-        right = f"{op} site {instr.attrs['site']}"
-    elif op == "random_indices" and instr.attrs["run"] > 1:
-        right = " ".join([op, *vec, *args, f"runs of {instr.attrs['run']}"])
-    elif op == "field":
-        right = f"field {instr.attrs['elem']}"
-    elif op == "field_vector":
-        return f"field {vec[0]}{', then zeros' if instr.attrs.get('zeros') else ''}"
+        right = f"reduce {named} {' from '.join(args)}"
     else:
-        right = " ".join([op, *vec, *args])
+        runs = [f"runs of {instr.attrs['run']}"] if instr.attrs.get("run", 1) > 1 else []
+        right = " ".join([op, *vec, *args, *runs])
     return f"{names(instr)}: {instr.type} = {right}"
 
 

@@ -169,9 +169,7 @@ def _cse_loop(function: Function, loop: Loop, mapping: dict[int, Instr]) -> None
                 content[instr.vec[0]] = instr.args[0]
             else:  # what is read from it later need not be what is written, nor what was there
                 content.pop(instr.vec[0], None)
-            known = {
-                key: value for key, value in known.items() if instr.vec[0] not in value.vec
-            }
+            known = {key: value for key, value in known.items() if instr.vec[0] not in value.vec}
         elif instr.op not in _SIDE:
             same = known.setdefault(instr.key(), instr)
             if same is not instr:

@@ -221,9 +221,7 @@ class Algorithm:
         error = self.table.decode_batch(calls, count, self.values, int(add), stream or None)
         self.library.check(error, f"decoding a batch with {self.program.name}")
 
-    def decode_sum(
-        self, calls: Sequence[DecodeCall], stream: int = 0, shape: str = "auto"
-    ) -> None:
+    def decode_sum(self, calls: Sequence[DecodeCall], stream: int = 0, shape: str = "auto") -> None:
         """Enqueues out = the sum of several payloads: calls that share n and out."""
         listed = (DecodeCall * len(calls))(*calls)
         error = self.table.decode_sum(

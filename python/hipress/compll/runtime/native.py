@@ -211,4 +211,3 @@ class Compiled:
         )  # fmt: skip
         if self.algorithm.decode(ctypes.byref(call)) != 0:
             raise PayloadError(f"the payload {error.value.decode()}")
-

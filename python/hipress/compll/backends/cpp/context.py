@@ -32,11 +32,9 @@ class FunctionContext(FunctionNames):
     :cvar statements: functions for operations that are not written as statements.py does
     """
 
-    statements: dict = {}  # noqa: RUF012
+    statements: dict = {}
 
-    def __init__(
-        self, program: Program, function: Function, lazy: LazyState | None = None
-    ) -> None:
+    def __init__(self, program: Program, function: Function, lazy: LazyState | None = None) -> None:
         super().__init__(program, function, scalars)
         self.lazy = lazy
         self.params = {param.name: param for param in program.params}

@@ -45,9 +45,7 @@ def _checked(program: Program, param: Param, given: dict) -> float | int:
     if value is None:
         raise ValueError(f"{program.name} needs the parameter {param.name}: {param.allowed()}")
     if not isinstance(value, (int, float)) or not param.allows(value):
-        raise ValueError(
-            f"{param.name} of {program.name} must be {param.allowed()}, not {value!r}"
-        )
+        raise ValueError(f"{param.name} of {program.name} must be {param.allowed()}, not {value!r}")
     return int(value) if param.integer else float(np.float32(value))
 
 
