@@ -14,7 +14,7 @@ export PYTHONPATH := $(CURDIR)/python$(if $(PYTHONPATH),:$(PYTHONPATH))
 
 FUZZ_ISAS ?= baseline avx2 avx512
 
-.PHONY: help setup build cuda wheel native-tests demo test test-cpp test-python test-torch-latest test-image nightly tsan fuzz fuzz-parsers bench lint clean distclean
+.PHONY: help setup build cuda wheel native-tests demo docs test test-cpp test-python test-torch-latest test-image nightly tsan fuzz fuzz-parsers bench lint clean distclean
 
 help:  ## this list
 	@grep -hE '^[a-z][a-z-]*:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## */\t/' | expand -t 14
@@ -50,8 +50,13 @@ wheel: build  ## dist/hipress-*.whl: pip installs it in seconds, on machines wit
 native-tests: setup
 	@$(SETUP) native all
 
-demo: build  ## train a network on several processes, with and without compression (minutes)
+demo: build  ## train over slow links, with and without compression, and draw the difference (minutes)
 	@$(PY) examples/digits/demo.py $(DEMO_ARGS)
+
+# Needs no network; a warning is an error, and a link that leads nowhere is a warning.
+docs: build  ## the documentation as a site, build/site/index.html
+	@$(PY) -m sphinx -q -E -W --keep-going -b html docs build/site
+	@echo "hipress: the documentation is in build/site/index.html"
 
 # The package runs on Python 3.9, on which the tests cannot (no torch 2.13 there).
 lint: setup  ## ruff, the layers of docs/architecture.md, and no newer Python than the package says
@@ -59,7 +64,7 @@ lint: setup  ## ruff, the layers of docs/architecture.md, and no newer Python th
 	@$(VENV)/bin/lint-imports --no-cache
 	@$(VENV)/bin/vermin -q -t=3.9- --violations --no-tips --eval-annotations python examples tools
 
-test: lint test-cpp test-python  ## set up, then lint and run all tests
+test: lint docs test-cpp test-python  ## set up, then lint, build the documentation and run all tests
 
 test-cpp: native-tests
 	@ctest --test-dir build --output-on-failure --no-tests=error -j $(JOBS)
@@ -93,8 +98,9 @@ nightly: build  ## codecs on 2^24 elements, bit for bit; jobs whose processes ar
 	@$(MAKE) --no-print-directory tsan
 
 # The wide instruction sets' codecs would only take time to compile.
-TSAN_TESTS := batch_test bucket_test failure_test flight_recorder_test flow_test fused_test handover_test \
-  handshake_test last_words_test lending_test postoffice_test server_key_test timeline_test van_test workers_test
+TSAN_TESTS := abort_delivery_test address_test batch_test bucket_test failure_test flight_recorder_test \
+  flow_test fused_test handover_test handshake_test postoffice_end_test postoffice_test server_key_test \
+  shared_payload_test timeline_test van_test workers_test
 tsan: setup  ## the transport's and the store's tests under ThreadSanitizer (minutes)
 	@cmake -S . -B build/tsan -G Ninja -DPython3_EXECUTABLE=$(PY) -DHIPRESS_BUILD_TESTS=ON \
 	  -DHIPRESS_SANITIZE=thread -DHIPRESS_WIDE_ISAS= >build/logs/tsan.log
@@ -129,8 +135,7 @@ fuzz-parsers: native-tests $(STAMPS)/clang  ## all other parsers of foreign byte
 	done
 
 bench: build  ## benchmarks against stock MXNet and torch in the same run
-	@$(SETUP) native codec_bench transport_bench
-	@$(PY) benchmarks/run.py $(BENCH_ARGS)
+	@$(PY) -m benchmarks all $(BENCH_ARGS)
 
 clean:  ## remove what was built
 	@rm -rf build output

@@ -8,18 +8,17 @@ if(compll_status)
     "pip install lark numpy, or name another Python with -DPython3_EXECUTABLE=...")
 endif()
 
-set(COMPLL_BUILTINS 1bit 2bit bf16 dgc fp16 graddrop maxmin maxminef natural onebit randomk stc tbq ternary terngrad topk)
 set(compll_isas baseline)
 if(CMAKE_SYSTEM_PROCESSOR MATCHES "^(x86_64|AMD64|amd64)$")
   set(HIPRESS_WIDE_ISAS avx2 avx512 CACHE STRING "Instruction sets to compile codecs for, too")
   list(APPEND compll_isas ${HIPRESS_WIDE_ISAS})
 endif()
 set(compll_python ${CMAKE_CURRENT_SOURCE_DIR}/python)
+file(GLOB compll_specs CONFIGURE_DEPENDS ${compll_python}/hipress/compll/specs/*.cll)
 set(compll_output ${CMAKE_CURRENT_BINARY_DIR}/compll)
 file(GLOB_RECURSE compll_compiler CONFIGURE_DEPENDS
   ${compll_python}/hipress/compll/*.py ${compll_python}/hipress/compll/*.lark)
 
-set(compll_specs)
 set(compll_sources ${compll_output}/builtins.cc)
 # Ints wrap around by definition. -O3 takes twice as long to compile
 # and gains nothing: the code is vectorised as it is generated.
@@ -28,8 +27,9 @@ set(compll_flags -O2 -fwrapv -fno-math-errno -fno-trapping-math -Wno-psabi
 set(compll_flags_baseline "")
 set(compll_flags_avx2 ${HIPRESS_AVX2_FLAGS})  # cmake/simd.cmake
 set(compll_flags_avx512 ${HIPRESS_AVX512_FLAGS})
-foreach(name ${COMPLL_BUILTINS})
-  list(APPEND compll_specs ${compll_python}/hipress/compll/specs/${name}.cll)
+foreach(spec ${compll_specs})
+  get_filename_component(name ${spec} NAME_WE)
+  list(APPEND COMPLL_BUILTINS ${name})
   foreach(isa ${compll_isas})
     set(source ${compll_output}/${name}_${isa}.cc)
     list(APPEND compll_sources ${source})
@@ -41,7 +41,7 @@ string(REPLACE ";" "," compll_isa_list "${compll_isas}")
 add_custom_command(
   OUTPUT ${compll_sources}
   COMMAND ${CMAKE_COMMAND} -E env PYTHONPATH=${compll_python} PYTHONDONTWRITEBYTECODE=1
-    ${Python3_EXECUTABLE} -m hipress.compll.build_specs ${compll_output} ${compll_isa_list}
+    ${Python3_EXECUTABLE} -m hipress.compll.build_builtins cpp ${compll_output} ${compll_isa_list}
     ${compll_specs}
   DEPENDS ${compll_specs} ${compll_compiler}
   COMMENT "CompLL: generating the built-in codecs"

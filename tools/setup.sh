@@ -133,7 +133,7 @@ PY
 make_venv() {
   [[ -x .venv/bin/python ]] || "$PYTHON" -m venv --clear .venv
   # Pinned, so that what the documentation says of torch's own hooks stays true.
-  { requirements mxnet demo dev torch; printf 'torch==2.13.0\n'; } >.venv/requirements.txt
+  { requirements mxnet demo dev docs torch; printf 'torch==2.13.0\n'; } >.venv/requirements.txt
   .venv/bin/python -m pip install --disable-pip-version-check -r .venv/requirements.txt
   # The source tree itself is on the path, so that editing Python needs no new installation.
   local site

@@ -1,7 +1,5 @@
 """What computing alone costs: parts of codecs, written in CompLL and timed in the cache.
 
-Usage: python benchmarks/codecs/bounds.py [--seconds 0.3] [--elements 65536] [--rounds 5]
-
 A codec that computes much for each element cannot reach what memcpy moves in the cache. Each row
 compares a codec with parts of it that are programs of their own: random numbers alone, the range
 of each bucket alone, the codec without random numbers. "reached" is the time of the parts, one
@@ -11,12 +9,15 @@ with the best instruction set (HIPRESS_SIMD chooses another).
 
 from __future__ import annotations
 
-import argparse
 import ctypes
 import time
+from typing import Annotated
 
 import numpy as np
+import typer
 
+from benchmarks.common.options import Quick, Rounds
+from benchmarks.common.results import Record, console
 from hipress import compll
 from hipress.compll.runtime.native import Compiled, _EncodeCall
 
@@ -93,19 +94,21 @@ class Timed:
             self.best = min(self.best, time.perf_counter() - begin)
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--seconds", type=float, default=0.3, help="for each program")
-    parser.add_argument("--rounds", type=int, default=5, help="turns that this time is cut into")
-    parser.add_argument("--elements", type=int, default=65536)
-    arguments = parser.parse_args()
-    n = arguments.elements
-    x = np.random.default_rng(1).normal(0, 0.5, n).astype(np.float32)
+def main(
+    seconds: Annotated[float, typer.Option(help="For each program.")] = 0.3,
+    rounds: Rounds = 5,
+    elements: int = 65536,
+    quick: Quick = False,
+) -> None:
+    if quick:
+        seconds, rounds = 0.01, 1
+    record = Record("codec_bounds", locals())
+    x = np.random.default_rng(1).normal(0, 0.5, elements).astype(np.float32)
     timed = {
         "16 random bits": Timed(DRAWS, x),
         "ranges of buckets": Timed(RANGES, x),
         "one range": Timed(RANGE, x),
-        "sample of n / 32": Timed(PICKS, x, tries=max(1, n // 32)),
+        "sample of n / 32": Timed(PICKS, x, tries=max(1, elements // 32)),
         "filter and residual": Timed(WITHIN, x),
         "maxmin, 8 bits": Timed("maxmin.cll", x, bits=8),
         "maxmin, 8 bits, nearest": Timed("maxmin.cll", x, bits=8, stochastic=0),
@@ -114,20 +117,19 @@ def main() -> None:
         "maxminef, 8 bits": Timed("maxminef.cll", x, bits=8),
         "graddrop, 1%": Timed("graddrop.cll", x, drop=0.99),
     }
-    for _ in range(arguments.rounds):
+    for _ in range(rounds):
         for each in timed.values():
-            each.run(arguments.seconds / arguments.rounds)
-    for name, each in timed.items():
-        print(f"{name:28} {4e-9 * n / each.best:6.1f} GB/s  {1e6 * each.best:7.2f} us")
+            each.run(seconds / rounds)
+    record["seconds"] = {name: each.best for name, each in timed.items()}
+    cells = [[name, f"{4e-9 * elements / each.best:.1f}", f"{1e6 * each.best:.2f}"]
+             for name, each in timed.items()]  # fmt: skip
+    record.table(["program", "GB/s", "us"], cells)
     for name, parts in (
         ("maxmin, 8 bits", ("maxmin, 8 bits, nearest", "16 random bits")),
         ("terngrad, 8 bits", ("terngrad, 8 bits, nearest", "16 random bits")),
         ("graddrop, 1%", ("sample of n / 32", "filter and residual")),
     ):
         bound = sum(timed[part].best for part in parts)
-        print(f"{name}: {' + '.join(parts)} = {1e6 * bound:.2f} us, "
-              f"reached {bound / timed[name].best:.0%}")  # fmt: skip
-
-
-if __name__ == "__main__":
-    main()
+        reached = f"{1e6 * bound:.2f} us, reached {bound / timed[name].best:.0%}"
+        console.print(f"{name}: {' + '.join(parts)} = {reached}", highlight=False)
+    record.save()

@@ -2,8 +2,7 @@
  * \file channel.h
  * \brief What the benchmark measures: a sender in this process, a receiver in a forked one.
  */
-#ifndef HIPRESS_BENCHMARKS_TRANSPORT_CHANNEL_H_
-#define HIPRESS_BENCHMARKS_TRANSPORT_CHANNEL_H_
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -44,10 +43,8 @@ class Channel {
 
 std::unique_ptr<Channel> MakeBareEpoll();
 /// Our van, three ways: everything through the socket, that with TLS, large payloads lent.
-enum class Lane { kPlain, kTls, kLent };
+enum class Lane { kPlain, kTls, kShared };
 std::unique_ptr<Channel> MakeVanChannel(Lane lane);
 
 }  // namespace bench
 }  // namespace hipress
-
-#endif  // HIPRESS_BENCHMARKS_TRANSPORT_CHANNEL_H_

@@ -20,7 +20,7 @@ VanOptions Options(Lane lane) {
   VanOptions options;
   options.secret = "benchmark";
   options.tls = lane == Lane::kTls ? "on" : "off";
-  options.shared_memory = lane == Lane::kLent;
+  options.shared_memory = lane == Lane::kShared;
   return options;
 }
 
@@ -145,8 +145,7 @@ class VanChannel final : public Channel {
 
  private:
   static Message Make(Ring* ring, size_t size, size_t count, uint16_t echo) {
-    Message message;
-    message.header.kind = static_cast<uint16_t>(MessageKind::kData);
+    Message message(MessageKind::kData);
     message.header.elements = count;
     message.header.step = echo;
     message.payload = Buffer::Unowned(ring->Next(), size);

@@ -4,15 +4,29 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rich.table import Table
 
-Record = Mapping[str, Any]  # one JSON line of train.py: an epoch
+if TYPE_CHECKING:
+    from demo import Result
 
-COLOURS = ("#4d4d4d", "#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9")
+Record = Mapping[str, Any]  # one JSON line of train.py: an epoch
+Runs = Mapping[str, Sequence[Record]]
+
+BASELINE = "fp16"
+"""What the others are compared with: 16-bit gradients are the usual cheap remedy."""
+COLOURS = ("#7f7f7f", "#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9")
 MARKERS = "osD^vPX<>hp*d8"
 LINES = ("-", "--", ":")  # one for each time that the colours have been used up
+LABELS = {"none": "32 bits (none)", "fp16": "16 bits (fp16)"}
+
+
+def rate_text(bits_per_second: float) -> str:
+    """``1e9`` -> ``"1 Gbit/s"``, ``2.5e8`` -> ``"250 Mbit/s"``."""
+    if bits_per_second >= 1e9:
+        return f"{bits_per_second / 1e9:g} Gbit/s"
+    return f"{bits_per_second / 1e6:g} Mbit/s"
 
 
 def wire_bytes(record: Record) -> int:
@@ -20,103 +34,120 @@ def wire_bytes(record: Record) -> int:
     return record["pushed_bytes"] + record["pulled_bytes"]
 
 
-def saved_bytes(record: Record) -> int:
-    """What the same pushes and pulls would have cost uncompressed, less what they cost."""
-    return record["pushed_raw_bytes"] + record["pulled_raw_bytes"] - wire_bytes(record)
+def seconds_to(records: Sequence[Record], target: float) -> float | None:
+    """Seconds of training until a test accuracy; None if it was not reached."""
+    return next((r["seconds"] for r in records if r["accuracy"] >= target), None)
 
 
-def megabytes(number: int) -> str:
-    """``12345678`` -> ``"12.3 MB"`` (decimal megabytes)."""
-    return f"{number / 1e6:,.1f} MB" if number >= 1e6 else f"{number / 1e6:.2f} MB"
+def times_as_fast(runs: Runs, name: str, target: float) -> float | None:
+    """How many times as soon as 16-bit gradients a type reached the accuracy."""
+    mine, theirs = (seconds_to(runs.get(kind, ()), target) for kind in (name, BASELINE))
+    return theirs / mine if mine and theirs else None
 
 
-def summary(runs: Mapping[str, Sequence[Record]], workers: int, servers: int) -> Table:
-    """The last epoch of every run, one row each; `runs` maps a type's name to its epochs."""
-    epochs = max(len(records) for records in runs.values())
+def summary(local: Runs, linked: Result, target: float) -> Table:
+    """One row for each type: bytes, steps and seconds to the accuracy, on loopback and on links."""
+    where = f"at {linked.links}"
     table = Table(
-        title=f"Digits after {epochs} epochs: {workers} workers, {servers} servers",
-        caption="bytes of one worker, as its transport counted them",
+        title=f"Handwritten digits until {100 * target:g}% of the test images are right",
+        caption="MB: of one worker, pushed and pulled in a step, as its transport counted them"
+        + (f"\n{where}: predicted by the simulator, not measured" if linked.predicted else ""),
         title_justify="left",
         caption_justify="left",
     )
     table.add_column("type", style="bold")
-    for head in ("test accuracy", "pushed", "pulled", "saved", "", "seconds"):
+    what = "s, predicted" if linked.predicted else "s"
+    for head in ("MB a step", "steps", "s on this host", f"{what} {where}", "against 16 bits"):
         table.add_column(head, justify="right")
-    for name, records in runs.items():
+    for name, records in linked.runs.items():
         last = records[-1]
-        raw = last["pushed_raw_bytes"] + last["pulled_raw_bytes"]
-        saved = saved_bytes(last)
-        # Headers make an uncompressed run cost a trifle more than its raw bytes.
-        small = saved <= 0.005 * raw
+        reached, here = seconds_to(records, target), seconds_to(local[name], target)
+        gain = times_as_fast(linked.runs, name, target)
         table.add_row(
             name,
-            f"{100 * last['accuracy']:.1f} %",
-            megabytes(last["pushed_bytes"]),
-            megabytes(last["pulled_bytes"]),
-            "-" if small else megabytes(saved),
-            "" if small else f"{100 * saved / raw:.1f} %",
-            f"{last['seconds']:.1f}",
+            f"{wire_bytes(last) / last['step'] / 1e6:.2f}",
+            f"{last['step']}" if reached else f"over {last['step']}",
+            f"{here:.1f}" if here else f"({100 * local[name][-1]['accuracy']:.1f} %)",
+            f"{reached:.1f}" if reached else f"({100 * last['accuracy']:.1f} %)",
+            f"{gain:.1f}x" if gain else "",
         )
     return table
 
 
-def plot(runs: Mapping[str, Sequence[Record]], path: Path) -> None:
-    """Saves a PNG: test accuracy against bytes on the wire and against time, side by side."""
+def plot(linked: Result, target: float, path: Path) -> None:
+    """Saves a PNG: seconds to the accuracy as bars, and accuracy against time, side by side."""
     import matplotlib
 
     matplotlib.use("Agg")
     import matplotlib.pyplot as plt
-    from matplotlib.ticker import FuncFormatter
 
     style = {
-        "font.size": 11,
+        "font.size": 12,
         "axes.spines.top": False,
         "axes.spines.right": False,
-        "axes.grid": True,
-        "grid.color": "#e5e5e5",
         "axes.axisbelow": True,
     }
+    runs = linked.runs
+    how = " (predicted)" if linked.predicted else ""
     with plt.rc_context(style):
-        figure, axes = plt.subplots(1, 2, figsize=(13, 5.2), sharey=True)
+        figure, (bars, curves) = plt.subplots(1, 2, figsize=(13, 0.35 * len(runs) + 3.6))
+        longest = max(records[-1]["seconds"] for records in runs.values())
         for index, (name, records) in enumerate(runs.items()):
-            accuracy = [100 * record["accuracy"] for record in records]
-            look = {
-                "color": COLOURS[index % len(COLOURS)],
-                "linestyle": LINES[index // len(COLOURS) % len(LINES)],
-                "marker": MARKERS[index % len(MARKERS)],
-                "markersize": 4.5,
-                "linewidth": 1.8,
-                "label": "uncompressed" if name == "none" else name,
-            }
-            axes[0].plot([wire_bytes(r) / 1e6 for r in records], accuracy, **look)
-            axes[1].plot([r["seconds"] for r in records], accuracy, **look)
-        lowest = min(100 * r["accuracy"] for records in runs.values() for r in records)
-        axes[0].set_ylim(max(0, min(90, 5 * int(lowest / 5)) - 1), 100.5)
-        axes[0].set_xscale("log")
-        axes[0].xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g} MB"))
-        axes[0].set_xlabel("bytes pushed and pulled by one worker (logarithmic)")
-        axes[1].set_xlabel("seconds of training")
-        axes[1].set_xlim(left=0)
-        axes[0].set_ylabel("test accuracy, %")
-        axes[0].set_title("Accuracy against bytes on the wire", loc="left", fontsize=12)
-        axes[1].set_title("Accuracy against time on this machine", loc="left", fontsize=12)
-        beside = {"loc": "center left", "bbox_to_anchor": (1.01, 0.5), "frameon": False}
-        axes[1].legend(title="compression", **beside)
-        figure.suptitle(_headline(runs), x=0.01, ha="left", fontsize=15, fontweight="bold")
+            colour = COLOURS[index % len(COLOURS)]
+            reached = seconds_to(records, target)
+            gain = times_as_fast(runs, name, target)
+            bars.barh(index, reached or 0, color=colour, height=0.65)
+            said = f"{reached:.1f} s" if reached else f"not after {records[-1]['seconds']:.0f} s"
+            if gain and name not in ("none", BASELINE):
+                said += f", {gain:.1f} times as fast as 16 bits"
+            inside = reached and reached > 0.45 * longest
+            bars.text(
+                (reached or 0) + (-0.01 if inside else 0.01) * longest, index, said, va="center",
+                ha="right" if inside else "left", color="white" if inside else "black",
+            )  # fmt: skip
+            curves.plot(
+                [0, *(record["seconds"] for record in records)],
+                [10, *(100 * record["accuracy"] for record in records)],
+                color=colour,
+                linestyle=LINES[index // len(COLOURS) % len(LINES)],
+                marker=MARKERS[index % len(MARKERS)],
+                markersize=4.5,
+                linewidth=2,
+                label=LABELS.get(name, name),
+            )
+        bars.set_yticks(range(len(runs)), [LABELS.get(name, name) for name in runs])
+        bars.invert_yaxis()
+        bars.set_xlim(0, 1.05 * longest)
+        bars.set_xlabel(f"seconds{how}")
+        bars.set_title(f"Seconds to {100 * target:g}% at {linked.links}{how}", loc="left")
+        curves.axhline(100 * target, color="#999999", linewidth=1, linestyle=":")
+        curves.set_ylim(50, 100.5)
+        curves.set_xlim(0, 1.05 * longest)
+        curves.grid(color="#e5e5e5")
+        curves.set_xlabel(f"seconds of training{how}")
+        curves.set_ylabel("test accuracy, %")
+        curves.set_title(f"Accuracy at {linked.links}{how}", loc="left")
+        curves.legend(loc="lower right", frameon=False)
+        figure.suptitle(headline(linked, target), x=0.01, ha="left", fontsize=15, weight="bold")
         figure.tight_layout()
         path.parent.mkdir(parents=True, exist_ok=True)
-        figure.savefig(path, dpi=130)
+        figure.savefig(path, dpi=110)
         plt.close(figure)
 
 
-def _headline(runs: Mapping[str, Sequence[Record]]) -> str:
-    compressed = {name: records[-1] for name, records in runs.items() if name != "none"}
-    if "none" not in runs or not compressed:
-        return "Handwritten digits over HiPress"
-    plain = runs["none"][-1]
-    least = min(wire_bytes(plain) / wire_bytes(last) for last in compressed.values())
-    gap = max(100 * abs(last["accuracy"] - plain["accuracy"]) for last in compressed.values())
+def headline(linked: Result, target: float) -> str:
+    """One sentence about the type that was soonest, beside 16-bit gradients."""
+    gains = {
+        name: gain
+        for name in linked.runs
+        if name not in ("none", BASELINE)
+        and (gain := times_as_fast(linked.runs, name, target)) is not None
+    }
+    if not gains:
+        return f"Handwritten digits over HiPress at {linked.links}"
+    best = max(gains, key=gains.__getitem__)
+    how = "predicted to be " if linked.predicted else ""
     return (
-        f"Handwritten digits: at least {least:.0f}x fewer bytes in each compressed run, "
-        f"accuracy within {max(gap, 0.1):.1f} points"
+        f"At {linked.links} {best} is {how}{gains[best]:.1f} times as soon at "
+        f"{100 * target:g}% as 16-bit gradients"
     )

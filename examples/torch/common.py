@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
 import os
 import time
@@ -34,6 +35,13 @@ def parser(description: str, **defaults: Any) -> argparse.ArgumentParser:
         help="frozen: Adam whose denominators stay after the warm-up steps")  # fmt: skip
     add("--momentum", type=float, default=0.9, help="of SGD")
     add("--seed", type=int, default=0)
+    add("--sync-every", type=int, default=0, metavar="STEPS",
+        help="synchronise weights every so many steps (DiLoCo), not gradients in each")  # fmt: skip
+    add("--outer-learning-rate", type=float, default=0.7)
+    add("--outer-momentum", type=float, default=0.9)
+    add("--fragments", type=int, default=1, help="parts of the model that take turns")
+    add("--sync-delay", type=int, default=0, help="steps that a part may travel")
+    add("--sync-alpha", type=float, default=0.0, help="of its own weights that a rank keeps")
     return parser
 
 
@@ -65,8 +73,10 @@ def start(args: argparse.Namespace) -> None:
 
 def distribute(
     model: torch.nn.Module, args: argparse.Namespace
-) -> tuple[DistributedDataParallel, hipress.torch.Compression | None]:
-    """The model under DDP, with the compression that was asked for."""
+) -> tuple[torch.nn.Module, hipress.torch.Compression | None]:
+    """The model under DDP, with the compression that was asked for; itself with --sync-every."""
+    if args.sync_every:
+        return model, None
     model, compression = DistributedDataParallel(model), None
     if args.compression:
         more = params(args)
@@ -81,6 +91,8 @@ def distribute(
 
 def may_clip(args: argparse.Namespace, step: int) -> bool:
     """Whether what arrives in this step are gradients, uncompressed and without momentum."""
+    if args.sync_every:  # they are this rank's own
+        return True
     if args.compression and args.shared_momentum and args.optimizer != "frozen":
         return False
     ramp = args.compression == "dgc" and "warmup" not in params(args)
@@ -106,6 +118,24 @@ def optimizer_of(
         compression.settings.check_momentum()
         momentum = 0.0  # the compression's takes its place
     return torch.optim.SGD(parameters, lr=rate, momentum=momentum)
+
+
+def synchronising(
+    model: torch.nn.Module, optimizer: torch.optim.Optimizer, args: argparse.Namespace
+) -> contextlib.AbstractContextManager:
+    """Synchronises the ranks' weights every --sync-every steps within it, if that is given."""
+    if not args.sync_every:
+        return contextlib.nullcontext()
+    momentum = args.outer_momentum
+    outer = torch.optim.SGD(
+        model.parameters(), lr=args.outer_learning_rate, momentum=momentum, nesterov=momentum > 0
+    )
+    return hipress.torch.DiLoCo(
+        model, optimizer, outer, args.sync_every, fragments=args.fragments,
+        fragment_sync_delay=args.sync_delay, fragment_update_alpha=args.sync_alpha,
+        compression={"type": args.compression or "none", **params(args)},
+        topology=args.topology, min_size=args.min_size,
+    )  # fmt: skip
 
 
 class Report:

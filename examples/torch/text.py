@@ -73,21 +73,23 @@ def train(args: argparse.Namespace, report: Callable[..., None]) -> None:
     model, compression = common.distribute(model, args)
     optimizer = common.optimizer_of(model, args, compression)
     generator = torch.Generator().manual_seed(1000 * args.seed + dist.get_rank())
-    for step in range(args.steps):
-        falling = 0.1 + 0.45 * (1 + math.cos(math.pi * step / args.steps))
-        for group in optimizer.param_groups:
-            group["lr"] = args.learning_rate * min(1.0, (step + 1) / 50) * falling
-        optimizer.zero_grad()
-        loss = loss_of(model, text.batch(args.batch_size, generator))
-        loss.backward()
-        if common.may_clip(args, step):
-            # What compression delays comes in larger lumps: to clip those would lose it for good.
-            torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
-        optimizer.step()
-        report(step, loss)
+    with common.synchronising(model, optimizer, args):
+        for step in range(args.steps):
+            falling = 0.1 + 0.45 * (1 + math.cos(math.pi * step / args.steps))
+            for group in optimizer.param_groups:
+                group["lr"] = args.learning_rate * min(1.0, (step + 1) / 50) * falling
+            optimizer.zero_grad()
+            loss = loss_of(model, text.batch(args.batch_size, generator))
+            loss.backward()
+            if common.may_clip(args, step):
+                # What compression delays comes in larger lumps: to clip those would lose it for
+                # good.
+                torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+            optimizer.step()
+            report(step, loss)
     with torch.no_grad():
         held_out = text.batch(256, torch.Generator().manual_seed(5), test=True)
-        report(args.steps, loss, test_loss=round(loss_of(model.module, held_out).item(), 4))
+        report(args.steps, loss, test_loss=round(loss_of(model, held_out).item(), 4))
 
 
 def main() -> None:

@@ -167,7 +167,7 @@ HIPRESS_API int HipressFailure(HipressNodeHandle node, const char** sentence);
 /*! \brief JSON of the transport's counters and the store's (bytes pushed, pulled, saved; see docs). */
 HIPRESS_API int HipressStats(HipressNodeHandle node, const char** json);
 /*! \brief JSON of what the node does and waits for just now, and of its last events: what a dump on
- *         SIGUSR1 or after a timeout has (docs/debugging.md). */
+ *         SIGUSR1 or after a timeout has (docs/guides/debug-a-hang.md). */
 HIPRESS_API int HipressDebugDump(HipressNodeHandle node, const char** json);
 
 /* ---- Worker --------------------------------------------------------------------------------------- */
@@ -249,12 +249,12 @@ HIPRESS_API int HipressWaitAll(HipressNodeHandle node);
 /* ---- Buckets of gradients, whose encodes the caller binds --------------------------------------------- */
 
 /*! \brief How one task of a program encodes. */
-typedef struct HipressPlace {
+typedef struct HipressEncodeBinding {
   int64_t task;             /* its index in the program */
   HipressCodecHandle codec; /* and what it remembers; it may be freed before the key is dropped */
   int64_t wire;             /* type of an uncompressed payload */
   double factor;            /* what a sum is multiplied by first, rounded to float32 */
-} HipressPlace;
+} HipressEncodeBinding;
 
 /*!
  * \brief Begins to make a key whose graph has no servers; HipressAwaitKeys ends it, for any number of keys.
@@ -262,13 +262,13 @@ typedef struct HipressPlace {
  * \param key a number that no other node of this process has, the same on all workers
  * \param graph a text that describes the key's graph and settings, the same on all workers
  * \param program of this worker; its partitions may lie apart in the gradient's memory
- * \param places one for each task that encodes
+ * \param encodes one for each task that encodes
  * \param output_factor what sums that nobody encodes are multiplied by, rounded to float32
  * \param momentum shared by all workers: gradients get so many times the last result; 0: none
  */
 HIPRESS_API int HipressAddKey(HipressNodeHandle node, uint64_t key, const char* name, int64_t n,
                               int dtype, const char* graph, const int64_t* program, int64_t length,
-                              const HipressPlace* places, int64_t num_places, double output_factor,
+                              const HipressEncodeBinding* encodes, int64_t num_encodes, double output_factor,
                               double momentum);
 /*!
  * \brief Blocks until all workers have added the keys that this one has. Fails on all of them, and then
@@ -316,9 +316,9 @@ HIPRESS_API int HipressBucketSetLowRank(HipressBucketHandle bucket, HipressNodeH
                                         const int64_t* offsets, int64_t num);
 /*!
  * \brief Replaces the gradients in `flat` by their sums, or means. Asynchronous.
- * \param spoilt 1 if all results are NaN because of a NaN or Inf, else 0; set before `done`
+ * \param non_finite 1 if all results are NaN because of a NaN or Inf, else 0; set before `done`
  */
-HIPRESS_API int HipressBucketRun(HipressBucketHandle bucket, void* flat, int* spoilt, HipressDone done,
+HIPRESS_API int HipressBucketRun(HipressBucketHandle bucket, void* flat, int* non_finite, HipressDone done,
                                  void* context);
 HIPRESS_API int HipressBucketFree(HipressBucketHandle bucket);
 

@@ -147,7 +147,7 @@ class Member:
 
     def debug(self) -> dict[str, object]:
         """Describes what this node does and waits for, and its last events, as ``hipress debug``
-        reads of files (``docs/debugging.md``)."""
+        reads of files (``docs/guides/debug-a-hang.md``)."""
         text = c_char_p()
         self._check(lib.HipressDebugDump(self._handle, byref(text)))
         return json.loads(text.value)

@@ -22,7 +22,7 @@ using hipress::Flow;
 using hipress::KVStoreDist;
 
 // python/hipress/torch/executors/engine.py has the same fields.
-static_assert(sizeof(HipressPlace) == 32 && offsetof(HipressPlace, factor) == 24, "packed");
+static_assert(sizeof(HipressEncodeBinding) == 32 && offsetof(HipressEncodeBinding, factor) == 24, "packed");
 static_assert(sizeof(HipressSpan) == 16, "packed");
 
 struct HipressBucket {
@@ -48,7 +48,7 @@ hipress::Momentum& MomentumOf(HipressNodeHandle node, uint64_t key) {
 
 int HipressAddKey(HipressNodeHandle node, uint64_t key, const char* name, int64_t n, int dtype,
                   const char* graph, const int64_t* program, int64_t length,
-                  const HipressPlace* places, int64_t num_places, double output_factor,
+                  const HipressEncodeBinding* encodes, int64_t num_encodes, double output_factor,
                   double momentum) {
   API_BEGIN();
   KVStoreDist& store = node->AsWorker();
@@ -56,20 +56,20 @@ int HipressAddKey(HipressNodeHandle node, uint64_t key, const char* name, int64_
   const std::vector<int64_t> flat(program, program + length);
   const auto parsed = hipress::Program::Parse(program, length, n);
   hipress::Binding binding;
-  binding.places.resize(parsed->tasks().size() + 1);  // so that one without tasks is bound, too
+  binding.encodes.resize(parsed->tasks().size() + 1);  // so that one without tasks is bound, too
   binding.output_factor = static_cast<float>(output_factor);
-  for (int64_t i = 0; i < num_places; ++i) {
-    const HipressPlace& place = places[i];
-    if (place.task < 0 || place.task >= int64_t(parsed->tasks().size())) {
-      throw Error("a place of key '" + std::string(name) + "' names a task that is not there");
+  for (int64_t i = 0; i < num_encodes; ++i) {
+    const HipressEncodeBinding& encode = encodes[i];
+    if (encode.task < 0 || encode.task >= int64_t(parsed->tasks().size())) {
+      throw Error("a binding of key '" + std::string(name) + "' names a task that is not there");
     }
-    binding.places[place.task] = {store.Intern(place.codec->codec), place.codec->state,
-                                  static_cast<float>(place.factor),
-                                  DTypeFromFlag(static_cast<int>(place.wire))};
+    binding.encodes[encode.task] = {store.Intern(encode.codec->codec), encode.codec->state,
+                                  static_cast<float>(encode.factor),
+                                  DTypeFromFlag(static_cast<int>(encode.wire))};
   }
   for (size_t t = 0; t < parsed->tasks().size(); ++t) {
-    if (parsed->tasks()[t].op == hipress::Op::kEncode && !binding.places[t].codec) {
-      throw Error("task " + std::to_string(t) + " of key '" + name + "' encodes, and has no place");
+    if (parsed->tasks()[t].op == hipress::Op::kEncode && !binding.encodes[t].codec) {
+      throw Error("task " + std::to_string(t) + " of key '" + name + "' encodes, and has no binding");
     }
   }
   store.AddKey(key, name, n, type, graph, flat, std::move(binding), static_cast<float>(momentum));
@@ -124,10 +124,10 @@ int HipressBucketSetLowRank(HipressBucketHandle bucket, HipressNodeHandle node, 
   API_END();
 }
 
-int HipressBucketRun(HipressBucketHandle bucket, void* flat, int* spoilt, HipressDone done,
+int HipressBucketRun(HipressBucketHandle bucket, void* flat, int* non_finite, HipressDone done,
                      void* context) {
   API_BEGIN();
-  bucket->bucket->Run(flat, spoilt, [done, context](const char* error) { done(context, error); });
+  bucket->bucket->Run(flat, non_finite, [done, context](const char* error) { done(context, error); });
   API_END();
 }
 

@@ -1,9 +1,8 @@
 /*!
  * \file codec.h
- * \brief What a HipressCodecHandle points to.
+ * \brief The object behind a HipressCodecHandle.
  */
-#ifndef HIPRESS_C_API_CODEC_H_
-#define HIPRESS_C_API_CODEC_H_
+#pragma once
 
 #include <memory>
 #include <string>
@@ -27,5 +26,3 @@ struct HipressCodec {
   const std::vector<std::string> state_names;
   std::vector<const char*> names;
 };
-
-#endif  // HIPRESS_C_API_CODEC_H_

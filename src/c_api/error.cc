@@ -3,19 +3,20 @@
 #include <new>
 #include <utility>
 
+#include "common/thread_object.h"
 #include "hipress/c_api.h"
 
 namespace hipress {
 namespace {
 
-std::string& LastError() {
-  static thread_local std::string error;
-  return error;
-}
+/// Of this thread.
+struct Texts {
+  std::string last_error, kept;
+};
 
 }  // namespace
 
-void SetLastError(const std::string& sentence) { LastError() = sentence; }
+void SetLastError(const std::string& sentence) { ThreadObject<Texts>().last_error = sentence; }
 
 int HandleException() noexcept {
   try {
@@ -31,13 +32,13 @@ int HandleException() noexcept {
 }
 
 const char* KeepString(std::string text) {
-  static thread_local std::string kept;
+  std::string& kept = ThreadObject<Texts>().kept;
   kept = std::move(text);
   return kept.c_str();
 }
 
 }  // namespace hipress
 
-const char* HipressGetLastError() { return hipress::LastError().c_str(); }
+const char* HipressGetLastError() { return hipress::ThreadObject<hipress::Texts>().last_error.c_str(); }
 
 const char* HipressVersion() { return HIPRESS_VERSION; }

@@ -1,6 +1,6 @@
 /*!
  * \file error.h
- * \brief How C functions report errors: -1, and a sentence kept per thread.
+ * \brief Reports errors of C functions: -1, and a sentence kept per thread.
  *
  * Every C function wraps its body so that no exception crosses the ABI:
  * \code
@@ -11,8 +11,7 @@
  *   }
  * \endcode
  */
-#ifndef HIPRESS_C_API_ERROR_H_
-#define HIPRESS_C_API_ERROR_H_
+#pragma once
 
 #include <exception>
 #include <string>
@@ -35,5 +34,3 @@ const char* KeepString(std::string text);
     return ::hipress::HandleException(); \
   }                                     \
   return 0
-
-#endif  // HIPRESS_C_API_ERROR_H_

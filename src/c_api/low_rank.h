@@ -2,8 +2,7 @@
  * \file low_rank.h
  * \brief The passes of low_rank.h over the matrices of a bucket, as jobs that may run at the same time.
  */
-#ifndef HIPRESS_C_API_LOW_RANK_H_
-#define HIPRESS_C_API_LOW_RANK_H_
+#pragma once
 
 #include <cstdint>
 
@@ -17,5 +16,3 @@ Bucket::LowRank LowRankOf(HipressLowRank* const* matrices, const int64_t* offset
                           DType dtype);
 
 }  // namespace hipress
-
-#endif  // HIPRESS_C_API_LOW_RANK_H_

@@ -12,7 +12,7 @@
 #include "hipress/c_api.h"
 #include "operator/contrib/kernels.h"
 
-// python/hipress/torch/state/low_rank.py has the same fields.
+// python/hipress/torch/low_rank.py has the same fields.
 static_assert(sizeof(HipressLowRank) == 104 && offsetof(HipressLowRank, q) == 96, "packed");
 
 namespace hipress {

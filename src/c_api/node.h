@@ -1,9 +1,8 @@
 /*!
  * \file node.h
- * \brief What a HipressNodeHandle points to; native front ends (src/mxnet) use it directly.
+ * \brief The object behind a HipressNodeHandle; native front ends (src/mxnet) use it directly.
  */
-#ifndef HIPRESS_C_API_NODE_H_
-#define HIPRESS_C_API_NODE_H_
+#pragma once
 
 #include <future>
 #include <memory>
@@ -39,5 +38,3 @@ struct HipressNode {
   HipressDone reported_together = nullptr;
   int dumped = 0;  ///< number among this process's nodes, of debug_dumps; 0: forgotten
 };
-
-#endif  // HIPRESS_C_API_NODE_H_

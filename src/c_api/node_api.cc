@@ -1,9 +1,8 @@
 /*!
  * \file node_api.cc
- * \brief The sections of c_api.h about nodes: joining a job, a worker's store, serving.
+ * \brief The sections of c_api.h about any node, and about servers and the scheduler.
  */
 #include <chrono>
-#include <cstring>
 #include <future>
 #include <memory>
 #include <optional>
@@ -13,56 +12,20 @@
 
 #include "c_api/error.h"
 #include "c_api/node.h"
-#include "common/batch.h"
 #include "common/debug_dumps.h"
 #include "common/log.h"
 #include "common/thread_name.h"
 #include "hipress/c_api.h"
 #include "van/roster.h"
 
-using hipress::Batch;
-using hipress::Done;
-using hipress::DTypeFromFlag;
 using hipress::Error;
 using hipress::NodeId;
-using hipress::ParamList;
 using hipress::Role;
 
 namespace {
 
 thread_local std::string handler_error;
 thread_local std::string handler_reply;
-thread_local std::string command_reply;
-
-/// Reports what ends in this thread's batch when that is over.
-void ReportLater(HipressDoneTogether together, void* context) {
-  thread_local std::vector<void*> ended;
-  thread_local HipressDoneTogether whose = nullptr;
-  if (!Batch::Open() || (!ended.empty() && whose != together)) return together(&context, 1);
-  if (ended.empty()) {
-    whose = together;
-    Batch::AtEnd([] {
-      const std::vector<void*> contexts = std::exchange(ended, {});
-      whose(contexts.data(), static_cast<int64_t>(contexts.size()));
-    });
-  }
-  ended.push_back(context);
-}
-
-hipress::GradientCompressionPtr MakeCompression(int num, const char** keys, const char** vals) {
-  ParamList params;
-  for (int i = 0; i < num; ++i) params.emplace_back(keys[i], vals[i]);
-  return hipress::GradientCompression::Make(params);
-}
-
-Done ToDone(const HipressNode& node, HipressDone done, void* context) {
-  if (done == nullptr) return nullptr;
-  const auto together = done == node.reported_together ? node.together : nullptr;
-  return [together, done, context](const char* error) {
-    if (together == nullptr || error != nullptr) return done(context, error);
-    ReportLater(together, context);
-  };
-}
 
 hipress::JobOptions OptionsFrom(int num, const char** names, const char** values) {
   hipress::JobOptions::Values given;
@@ -207,12 +170,6 @@ int HipressTimeout(HipressNodeHandle node, int* seconds) {
   API_END();
 }
 
-int HipressBarrier(HipressNodeHandle node) {
-  API_BEGIN();
-  node->AsWorker().Barrier();
-  API_END();
-}
-
 int HipressNumDeadNode(HipressNodeHandle node, int node_id, int* number) {
   API_BEGIN();
   *number = 0;
@@ -231,12 +188,6 @@ int HipressLeft(HipressNodeHandle node, const char** names) {
   API_END();
 }
 
-int HipressFailure(HipressNodeHandle node, const char** sentence) {
-  API_BEGIN();
-  *sentence = hipress::KeepString(node->AsWorker().Failure());
-  API_END();
-}
-
 int HipressStats(HipressNodeHandle node, const char** json) {
   API_BEGIN();
   const hipress::VanCounters& van = node->postoffice().counters();
@@ -251,7 +202,7 @@ int HipressStats(HipressNodeHandle node, const char** json) {
   add("messages_sent", van.messages_sent);
   add("messages_received", van.messages_received);
   add("writes", van.writes);
-  add("lent_bytes", van.lent_bytes);
+  add("lent_bytes", van.shared_memory_bytes);
   add("refused_connections", van.refused_connections);
   add("refused_messages", van.refused_messages);
   if (node->worker) {
@@ -272,115 +223,6 @@ int HipressDebugDump(HipressNodeHandle node, const char** json) {
   node->Describe(&writer);
   writer.EndObject();
   *json = hipress::KeepString(writer.text());
-  API_END();
-}
-
-// ---- Worker -------------------------------------------------------------------------------------
-
-int HipressInit(HipressNodeHandle node, uint64_t key, const char* name, const void* data, int64_t n,
-                int dtype, const char* graph, int num_programs, const uint32_t* nodes,
-                const int64_t* const* programs, const int64_t* lengths) {
-  API_BEGIN();
-  hipress::KVStoreDist::Programs all;
-  for (int i = 0; i < num_programs; ++i) {
-    all[NodeId::Unpack(nodes[i])].assign(programs[i], programs[i] + lengths[i]);
-  }
-  node->AsWorker().Init(key, name, data, n, DTypeFromFlag(dtype), graph, all);
-  API_END();
-}
-
-int HipressPush(HipressNodeHandle node, uint64_t key, const void* gradient, int64_t n, int dtype,
-                int priority, HipressDone done, void* context) {
-  API_BEGIN();
-  node->AsWorker().Push(key, gradient, n, DTypeFromFlag(dtype), priority,
-                        ToDone(*node, done, context));
-  API_END();
-}
-
-int HipressPull(HipressNodeHandle node, uint64_t key, void* out, int64_t n, int dtype, int priority,
-                HipressDone done, void* context) {
-  API_BEGIN();
-  node->AsWorker().Pull(key, out, n, DTypeFromFlag(dtype), priority, ToDone(*node, done, context));
-  API_END();
-}
-
-int HipressPushPull(HipressNodeHandle node, uint64_t key, const void* gradient, void* out,
-                    int64_t n, int dtype, int priority, HipressDone done, void* context) {
-  API_BEGIN();
-  node->AsWorker().PushPull(key, gradient, out, n, DTypeFromFlag(dtype), priority,
-                            ToDone(*node, done, context));
-  API_END();
-}
-
-int HipressPushPullAll(HipressNodeHandle node, int64_t count, const uint64_t* keys,
-                       const void* const* gradients, void* const* outs, const int64_t* ns,
-                       const int* dtypes, const int* priorities, HipressDone done, void* context) {
-  API_BEGIN();
-  std::vector<hipress::KVStoreDist::Wish> wishes;
-  wishes.reserve(size_t(count));
-  for (int64_t i = 0; i < count; ++i) {
-    wishes.push_back({keys[i], gradients[i], outs[i], ns[i], DTypeFromFlag(dtypes[i]),
-                      priorities[i]});
-  }
-  node->AsWorker().PushPull(wishes, ToDone(*node, done, context));
-  API_END();
-}
-
-int HipressReportTogether(HipressNodeHandle node, HipressDone done, HipressDoneTogether together) {
-  API_BEGIN();
-  node->reported_together = done;
-  node->together = together;
-  API_END();
-}
-
-int HipressSetGradientCompression(HipressNodeHandle node, int num, const char** keys,
-                                  const char** vals) {
-  API_BEGIN();
-  node->AsWorker().SetGradientCompression(MakeCompression(num, keys, vals));
-  API_END();
-}
-
-int HipressCheckGradientCompression(int num, const char** keys, const char** vals) {
-  API_BEGIN();
-  MakeCompression(num, keys, vals);
-  API_END();
-}
-
-int HipressSetSync(HipressNodeHandle node, int sync) {
-  API_BEGIN();
-  node->AsWorker().SetSync(sync != 0);
-  API_END();
-}
-
-int HipressCommand(HipressNodeHandle node, int server, int head, const void* body,
-                   int64_t body_bytes, const void** reply, int64_t* reply_bytes) {
-  API_BEGIN();
-  command_reply = node->AsWorker().Command(server, head, body, size_t(body_bytes));
-  *reply = command_reply.data();
-  *reply_bytes = int64_t(command_reply.size());
-  API_END();
-}
-
-int HipressSaveStates(HipressNodeHandle node, int server, uint64_t first, uint64_t last,
-                      const void** states, int64_t* bytes) {
-  API_BEGIN();
-  command_reply = node->AsWorker().SaveStates(server, {first, last});
-  *states = command_reply.data();
-  *bytes = int64_t(command_reply.size());
-  API_END();
-}
-
-int HipressLoadStates(HipressNodeHandle node, int server, uint64_t first, uint64_t last,
-                      const void* states, int64_t bytes) {
-  API_BEGIN();
-  node->AsWorker().LoadStates(server, {first, last},
-                              std::string(static_cast<const char*>(states), size_t(bytes)));
-  API_END();
-}
-
-int HipressWaitAll(HipressNodeHandle node) {
-  API_BEGIN();
-  node->AsWorker().WaitAll();
   API_END();
 }
 

@@ -5,6 +5,7 @@
 
 #include "common/batch.h"
 #include "common/thread_name.h"
+#include "common/thread_object.h"
 
 namespace hipress {
 namespace {
@@ -47,13 +48,8 @@ void Executor::Stop() {
 
 bool Executor::OnMyThread() const { return my_executor == this; }
 
-Executor::Held& Executor::MyHeld() {
-  thread_local Held held;
-  return held;
-}
-
 void Executor::Submit(int priority, std::function<void()> work, int64_t elements, bool next) {
-  Held& held = MyHeld();
+  Held& held = ThreadObject<Held>();
   if (Batch::Open() && (held.owner == this || held.owner == nullptr)) {
     if (held.owner == nullptr) {
       held.owner = this;
@@ -69,7 +65,7 @@ void Executor::Submit(int priority, std::function<void()> work, int64_t elements
 }
 
 void Executor::Release() {
-  Held& held = MyHeld();
+  Held& held = ThreadObject<Held>();
   {
     std::lock_guard<std::mutex> lock(mutex_);
     for (Item& item : held.items) Add(&item);
@@ -81,6 +77,7 @@ void Executor::Release() {
 
 void Executor::Add(Item* item) {
   if (stop_) return;
+  item->elements = std::max<int64_t>(item->elements, 1);  // Wake counts by them
   item->sequence = sequence_++;
   queued_elements_ += item->elements;
   queue_.push(std::move(*item));

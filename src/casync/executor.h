@@ -5,8 +5,7 @@
  * Small tasks that are ready together are one job of a thread: it takes several from the queue at
  * once, runs them in their order and then sets off in one go what they lead to (common/batch.h).
  */
-#ifndef HIPRESS_CASYNC_EXECUTOR_H_
-#define HIPRESS_CASYNC_EXECUTOR_H_
+#pragma once
 
 #include <condition_variable>
 #include <cstdint>
@@ -59,7 +58,6 @@ class Executor {
     Executor* owner = nullptr;
     std::vector<Item> items;
   };
-  static Held& MyHeld();
   void Release();
   void Loop();
   // Under the lock.
@@ -83,5 +81,3 @@ class Executor {
 };
 
 }  // namespace hipress
-
-#endif  // HIPRESS_CASYNC_EXECUTOR_H_

@@ -1,10 +1,9 @@
 /*!
  * \file flow-inl.h
- * \brief What a flow keeps of each iteration; shared by flow.cc (when a task may run) and
- *        flow_tasks.cc (what it does).
+ * \brief State of a flow's iterations; shared by flow.cc (when a task may run), flow_tasks.cc (what it
+ *        does) and flow_messages.cc (what it receives).
  */
-#ifndef HIPRESS_CASYNC_FLOW_INL_H_
-#define HIPRESS_CASYNC_FLOW_INL_H_
+#pragma once
 
 #include <functional>
 #include <memory>
@@ -13,6 +12,7 @@
 #include <vector>
 
 #include "casync/flow.h"
+#include "common/thread_object.h"
 
 namespace hipress {
 
@@ -22,7 +22,7 @@ constexpr size_t kFlowWindow = 4;
 constexpr int64_t kTrivialElements = 4096;
 
 /// The user's memory while we use it. Whoever may touch it holds a reference; when the last one lets
-/// go, the user is told.
+/// go, the user is notified.
 class Flow::External {
  public:
   External(uint8_t* memory, DType dtype, Done done)
@@ -101,10 +101,7 @@ class Flow::Effects {
   using ListsPtr = std::unique_ptr<Lists>;
 
   /// This thread's, for the next one; what one lets go of may lead to another.
-  static std::vector<ListsPtr>& Spare() {
-    thread_local std::vector<ListsPtr> spare;
-    return spare;
-  }
+  static std::vector<ListsPtr>& Spare() { return ThreadObject<std::vector<ListsPtr>>(); }
   static ListsPtr TakeLists() {
     std::vector<ListsPtr>& spare = Spare();
     if (spare.empty()) return std::make_unique<Lists>();
@@ -118,5 +115,3 @@ class Flow::Effects {
 };
 
 }  // namespace hipress
-
-#endif  // HIPRESS_CASYNC_FLOW_INL_H_

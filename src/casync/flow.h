@@ -11,8 +11,7 @@
  * place and receives write the output in place. An External guards it: the user's callback runs when
  * the last reader or writer, wherever it is, has let go.
  */
-#ifndef HIPRESS_CASYNC_FLOW_H_
-#define HIPRESS_CASYNC_FLOW_H_
+#pragma once
 
 #include <atomic>
 #include <chrono>
@@ -26,7 +25,7 @@
 
 #include "casync/executor.h"
 #include "casync/momentum.h"
-#include "casync/place.h"
+#include "casync/binding.h"
 #include "casync/program.h"
 #include "common/flight_recorder.h"
 #include "common/timeline.h"
@@ -42,7 +41,7 @@ using Done = std::function<void(const char* error)>;
 struct Value {
   CodecPtr codec;
   DType wire = DType::kFloat32;  ///< what an uncompressed payload consists of
-  bool spoilt = false;           ///< somebody's gradient has a NaN or Inf: there are no data
+  bool non_finite = false;       ///< somebody's gradient has a NaN or Inf: there are no data
   Buffer data;
   /// The codec of the contributions that went into a sum, and their reply policy: how a server
   /// decides what to encode the reply with.
@@ -58,13 +57,13 @@ struct PushMode {
   bool plain = false;  ///< nothing is compressed
   bool keep = true;    ///< the result is kept for a later pull, not just for this iteration's
   // What follows is for flows with a Binding.
-  /// The gradient has a NaN or Inf: instead of it a mark travels, all get a result of NaN, and nothing
-  /// of it stays in a residual.
-  bool spoil = false;
-  /// Each partition of the gradient is looked through before it is used, and spoilt if it has one.
-  bool check = false;
-  /// Set when a partition of this iteration is spoilt.
-  std::shared_ptr<std::atomic<bool>> spoilt;
+  /// The gradient has a NaN or Inf: messages without a payload say so (kNonFiniteFlag), all workers get
+  /// a result of NaN, and no residual changes.
+  bool non_finite = false;
+  /// The same is found out for each partition of the gradient before it is used.
+  bool check_finite = false;
+  /// Set when a partition of this iteration turns out to have a NaN or Inf.
+  std::shared_ptr<std::atomic<bool>> found_non_finite;
 };
 
 class Flow;
@@ -219,11 +218,11 @@ class Flow : public std::enable_shared_from_this<Flow> {
   /// True if handing it to a compute thread would take longer than the task, and it may run here.
   bool IsTrivial(const Instance& instance, const Task& task) const;
   CodecPtr CodecToEncode(const Instance& instance, int task) const;
-  /// Whether a task's result is a mark only, as that of some input. Makes the gradient ready for it, if it
-  /// reads that: a partition of it is read by one task.
-  bool IsSpoilt(const Instance& instance, const Task& task) const;
-  bool GradientIsSpoilt(const Instance& instance, const Task& task) const;
-  bool bound() const { return !binding_.places.empty(); }
+  /// Whether some input of a task has a NaN or Inf, so that its result has one, too. Makes the gradient
+  /// ready for it, if it reads that: a partition of it is read by one task.
+  bool IsNonFinite(const Instance& instance, const Task& task) const;
+  bool GradientIsNonFinite(const Instance& instance, const Task& task) const;
+  bool bound() const { return !binding_.encodes.empty(); }
 
   const uint64_t key_;
   const std::string name_;
@@ -243,8 +242,8 @@ class Flow : public std::enable_shared_from_this<Flow> {
   std::vector<InstancePtr> spare_;      // to be used again
   uint32_t next_iteration_ = 1;         // to be created
   uint32_t pushed_ = 0;
-  std::vector<uint32_t> lane_;          // per task: the last iteration in which it is done
-  std::vector<CodecState> states_;      // per task; used by encodes, one at a time thanks to lane_
+  std::vector<uint32_t> last_done_;     // per task: the last iteration in which it is done
+  std::vector<CodecState> states_;      // per task; used by encodes, one at a time thanks to last_done_
   std::vector<CodecPtr> state_owners_;  // the codec that wrote states_[task]
   std::string failure_;
 };
@@ -257,5 +256,3 @@ struct Flow::Memory {
 };
 
 }  // namespace hipress
-
-#endif  // HIPRESS_CASYNC_FLOW_H_

@@ -13,7 +13,7 @@ namespace hipress {
 namespace {
 
 /// Of one kind, in one iteration: whoever debugs a hang needs the first ones, not thousands.
-constexpr int kMostListed = 16;
+constexpr int kMaxListedTasks = 16;
 
 // A task's kind is noted by its number.
 static_assert(int(Op::kEncode) == int(TimelineOp::kEncode) &&
@@ -27,7 +27,7 @@ static_assert(int(Op::kEncode) == int(TimelineOp::kEncode) &&
 /// Messages to or from a peer.
 struct Messages {
   int count = 0;
-  bool first_hand = false;  ///< the peer needs nobody else to send them
+  bool no_upstream = false;  ///< the peer needs nobody else to send them
 };
 using ByPeer = std::map<NodeId, Messages>;
 
@@ -36,7 +36,7 @@ void Describe(const char* name, const ByPeer& peers, JsonWriter* json) {
   json->Name(name).Array();
   for (const auto& [peer, messages] : peers) {
     json->Object().Name("node").Text(peer.ToString()).Name("messages").Number(messages.count);
-    json->Name("first_hand").Bool(messages.first_hand).EndObject();
+    json->Name("first_hand").Bool(messages.no_upstream).EndObject();
   }
   json->EndArray();
 }
@@ -72,7 +72,7 @@ Flow::Wait Flow::WaitingFor() const {
         continue;
       }
       peers.insert(task.peer);
-      if (task.terms == Program::kFirstHand) culprits.insert(task.peer);
+      if (task.num_summands == Program::kNoUpstream) culprits.insert(task.peer);
     }
     wait.unpushed = pushes && !instance->pushed;
     if (peers.empty() && !wait.unpushed) continue;  // it only waits for replies to be read
@@ -112,7 +112,7 @@ void Flow::DescribeInstance(const Instance& instance, bool pushes, JsonWriter* j
     if (task.op == Op::kRecv) {
       Messages& messages = (state == Instance::kReceiving ? arriving_from : waits_for)[task.peer];
       ++messages.count;
-      messages.first_hand |= task.terms == Program::kFirstHand;
+      messages.no_upstream |= task.num_summands == Program::kNoUpstream;
     } else if (state == Instance::kRunning && task.op == Op::kSend) {
       ++sending_to[task.peer].count;
     } else if (state == Instance::kRunning) {
@@ -133,7 +133,7 @@ void Flow::DescribeInstance(const Instance& instance, bool pushes, JsonWriter* j
   hipress::Describe("sending_to", sending_to, json);
   if (!running.empty()) {
     json->Name("running_tasks").Unsigned(running.size()).Name("running").Array();
-    for (size_t i = 0; i < std::min<size_t>(running.size(), kMostListed); ++i) {
+    for (size_t i = 0; i < std::min<size_t>(running.size(), kMaxListedTasks); ++i) {
       json->Object().Name("op").Text(NameOf(TimelineOp(running[i]->op)));
       json->Name("partition").Number(running[i]->partition).EndObject();
     }

@@ -52,8 +52,8 @@ std::unique_lock<std::mutex> Flow::LockWhenQuiet(std::chrono::steady_clock::time
 bool Flow::HasEncoded(uint32_t iteration) const {
   std::lock_guard<std::mutex> lock(mutex_);
   if (!failure_.empty()) throw Error(failure_);
-  for (size_t t = 0; t < lane_.size(); ++t) {
-    if (program_->tasks()[t].op == Op::kEncode && lane_[t] < iteration) return false;
+  for (size_t t = 0; t < last_done_.size(); ++t) {
+    if (program_->tasks()[t].op == Op::kEncode && last_done_[t] < iteration) return false;
   }
   return true;
 }

@@ -62,14 +62,14 @@ void Flow::Trace(TimelineOp op, int t, uint32_t iteration, size_t bytes, int64_t
 
 MessageHeader Flow::HeaderOf(const Task& task, const Value& value, uint32_t iteration) const {
   MessageHeader header;
-  header.kind = uint16_t(MessageKind::kData);
+  header.kind = MessageKind::kData;
   header.key = key_;
   header.elements = uint64_t(program_->partitions()[task.partition].count);
   header.iteration = iteration;
   header.partition = uint32_t(task.partition);
   header.step = uint16_t(task.step);
   header.dtype = uint8_t(value.wire);
-  header.flags = value.spoilt ? kSpoiltFlag : 0;
+  header.flags = value.non_finite ? kNonFiniteFlag : 0;
   return header;
 }
 
@@ -87,7 +87,7 @@ void Flow::SendTask(const InstancePtr& instance, int t) {
                    [self, weak = std::weak_ptr<Instance>(instance), t, began,
                     bytes = value.data.size](bool sent) {
                      // A peer that went down fails the whole flow elsewhere, with its name; the
-                     // instance is let go of then, though a lent payload may still be out.
+                     // instance is let go of then, though a shared payload may still be read.
                      const InstancePtr instance = weak.lock();
                      if (timeline::kOn && sent && instance) {
                        self->Trace(TimelineOp::kSend, t, instance->iteration, bytes, began);
@@ -132,9 +132,9 @@ void Flow::Run(const InstancePtr& instance, int t) {
 }
 
 CodecPtr Flow::CodecToEncode(const Instance& instance, int t) const {
-  if (bound()) return binding_.places[t].codec;
+  if (bound()) return binding_.encodes[t].codec;
   const Task& task = program_->tasks()[t];
-  if (instance.mode.plain || task.terms == Program::kPlain) return IdentityCodec();
+  if (instance.mode.plain || task.num_summands == Program::kPlain) return IdentityCodec();
   static const Value gradient;
   const int32_t input = task.inputs[0];
   return host_->CodecToEncode(*this, task,
@@ -142,25 +142,25 @@ CodecPtr Flow::CodecToEncode(const Instance& instance, int t) const {
                               instance.updates);
 }
 
-bool Flow::IsSpoilt(const Instance& instance, const Task& task) const {
-  bool spoilt = false;
+bool Flow::IsNonFinite(const Instance& instance, const Task& task) const {
+  bool non_finite = false;
   for (int32_t input : task.inputs) {
-    const bool bad = input == Program::kGradient ? GradientIsSpoilt(instance, task)
-                                                 : instance.values[input].spoilt;
-    spoilt = spoilt || bad;
+    const bool bad = input == Program::kGradient ? GradientIsNonFinite(instance, task)
+                                                 : instance.values[input].non_finite;
+    non_finite = non_finite || bad;
   }
-  return spoilt;
+  return non_finite;
 }
 
-bool Flow::GradientIsSpoilt(const Instance& instance, const Task& task) const {
-  if (instance.mode.spoil || !(instance.mode.check || momentum_)) return instance.mode.spoil;
+bool Flow::GradientIsNonFinite(const Instance& instance, const Task& task) const {
+  if (instance.mode.non_finite || !(instance.mode.check_finite || momentum_)) return instance.mode.non_finite;
   const Partition& partition = program_->partitions()[task.partition];
   const DType dtype = instance.input->dtype;
   uint8_t* gradient = instance.input->memory + partition.offset * SizeOf(dtype);
   // With its momentum a gradient may be too large, too.
   const bool finite = momentum_ ? momentum_->AddTo(task.partition, gradient)
                                 : ActiveKernels().finite(gradient, dtype, size_t(partition.count));
-  if (!finite && instance.mode.spoilt) *instance.mode.spoilt = true;
+  if (!finite && instance.mode.found_non_finite) *instance.mode.found_non_finite = true;
   return !finite;
 }
 
@@ -175,15 +175,15 @@ Value Flow::Encode(const Instance& instance, int t) {
 
   Value value;
   value.codec = CodecToEncode(instance, t);
-  value.wire = bound() ? binding_.places[t].wire : wire_;
-  CodecState& state = bound() ? *binding_.places[t].state : states_[t];
-  if (IsSpoilt(instance, task)) {
-    value.spoilt = true;
+  value.wire = bound() ? binding_.encodes[t].wire : wire_;
+  CodecState& state = bound() ? *binding_.encodes[t].state : states_[t];
+  if (IsNonFinite(instance, task)) {
+    value.non_finite = true;
     ++state.step;  // the next one's random numbers are another step's
     return value;
   }
   if (bound()) {
-    const float factor = binding_.places[t].factor;
+    const float factor = binding_.encodes[t].factor;
     if (!from_user && factor != 1.0f) {
       ActiveKernels().scale(source, dtype, factor, partition.count, sum.data.data, dtype);
     }
@@ -215,8 +215,8 @@ Value Flow::Merge(Instance& instance, int t) {
   const Partition& partition = program_->partitions()[task.partition];
   const size_t n = partition.count;
   Value out;
-  if (IsSpoilt(instance, task)) {
-    out.spoilt = true;
+  if (IsNonFinite(instance, task)) {
+    out.non_finite = true;
     return out;
   }
   if (instance.updates) {
@@ -313,8 +313,8 @@ void Flow::Decode(const Instance& instance, int t) {
   const DType dtype = instance.output->dtype;
   const size_t n = size_t(partition.count);
   uint8_t* out = instance.output->memory + partition.offset * SizeOf(dtype);
-  if (value.spoilt) {
-    if (instance.mode.spoilt) *instance.mode.spoilt = true;
+  if (value.non_finite) {
+    if (instance.mode.found_non_finite) *instance.mode.found_non_finite = true;
     FillWithNaN(out, dtype, n);
   } else if (!value.codec && binding_.output_factor != 1.0f) {
     ActiveKernels().scale(value.data.data, DType::kFloat32, binding_.output_factor, n, out, dtype);

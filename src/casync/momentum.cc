@@ -32,7 +32,7 @@ bool Momentum::AddTo(int32_t partition, uint8_t* gradient) const {
 void Momentum::Keep(int32_t partition, const Value& payload, const uint8_t* result) {
   Part part;
   const size_t n = size_t(program_->partitions()[partition].count);
-  if (!payload.spoilt && ActiveKernels().finite(result, dtype_, n)) {
+  if (!payload.non_finite && ActiveKernels().finite(result, dtype_, n)) {
     part.codec = payload.codec;
     part.wire = payload.wire;
     part.data = payload.data;

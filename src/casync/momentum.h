@@ -6,8 +6,7 @@
  * A result is kept as the payloads that it was decoded from, which costs less memory traffic than the
  * decoded values. A result with a NaN or Inf, whose step a loss scaler skips, is not kept.
  */
-#ifndef HIPRESS_CASYNC_MOMENTUM_H_
-#define HIPRESS_CASYNC_MOMENTUM_H_
+#pragma once
 
 #include <cstdint>
 #include <memory>
@@ -53,5 +52,3 @@ class Momentum {
 };
 
 }  // namespace hipress
-
-#endif  // HIPRESS_CASYNC_MOMENTUM_H_

@@ -73,8 +73,8 @@ std::shared_ptr<const Program> Program::Parse(const int64_t* flat, int64_t lengt
     if (at[2] < 0 || at[2] > 0xffff) Malformed("a step is out of range");
     task.step = static_cast<int32_t>(at[2]);
     if (at[3] >= 0) task.peer = NodeId::Unpack(static_cast<uint32_t>(at[3]));
-    if (at[4] < 0 || at[4] > 0xffff) Malformed("a number of terms is out of range");
-    task.terms = static_cast<int32_t>(at[4]);
+    if (at[4] < 0 || at[4] > 0xffff) Malformed("a number of summands is out of range");
+    task.num_summands = static_cast<int32_t>(at[4]);
     if (at[5] < 0 || at[6] < 0 || at[5] > num_inputs || at[6] > num_inputs - at[5]) {
       Malformed("inputs are out of range");
     }
@@ -104,7 +104,7 @@ void Program::Derive() {
   std::set<int32_t> local;
   recv_.clear();
   num_updates_ = 0;
-  hears_workers_ = false;
+  receives_from_workers_ = false;
   missing_inputs_.assign(tasks_.size(), 0);
   readers_.assign(tasks_.size(), 0);
   gradient_reads_ = output_writes_ = 0;
@@ -112,7 +112,7 @@ void Program::Derive() {
     const Task& task = tasks_[i];
     local.insert(task.partition);
     if (task.op == Op::kUpdate) ++num_updates_;
-    if (task.op == Op::kRecv && task.peer.role == Role::kWorker) hears_workers_ = true;
+    if (task.op == Op::kRecv && task.peer.role == Role::kWorker) receives_from_workers_ = true;
     if (task.op == Op::kRecv &&
         !recv_.emplace(RecvKey(task.peer, task.partition, task.step), int(i)).second) {
       Malformed("two receives expect the same message");

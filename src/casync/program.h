@@ -6,8 +6,7 @@
  * result is known by the task's index, so `inputs` name tasks; kGradient names what the user pushed.
  * python/hipress/casync/program.py writes the flat form that Parse reads and documents its layout.
  */
-#ifndef HIPRESS_CASYNC_PROGRAM_H_
-#define HIPRESS_CASYNC_PROGRAM_H_
+#pragma once
 
 #include <cstdint>
 #include <memory>
@@ -33,8 +32,9 @@ struct Task {
   int32_t partition;
   int32_t step;              ///< tells apart sends of one partition between the same two nodes
   NodeId peer;               ///< of kSend and kRecv
-  int32_t terms = 1;         ///< of kEncode: gradients summed in its input; kPlain: never compressed.
-                             ///< of kRecv: kFirstHand if the peer needs no other node to send it
+  /// Of kEncode: gradients summed in its input; kPlain: never compressed. Of kRecv: kNoUpstream if the
+  /// peer needs no other node to send it.
+  int32_t num_summands = 1;
   std::vector<int32_t> inputs;     ///< task indices, or kGradient
   std::vector<int32_t> consumers;  ///< tasks that have this one as input (derived)
 };
@@ -49,7 +49,7 @@ class Program {
  public:
   static constexpr int32_t kGradient = -1;
   static constexpr int32_t kPlain = 0;
-  static constexpr int32_t kFirstHand = 0;
+  static constexpr int32_t kNoUpstream = 0;
 
   /// Reads and checks the flat form for a gradient of n elements.
   /// \throw Error naming the first thing that cannot be right
@@ -75,7 +75,7 @@ class Program {
   int gradient_reads() const { return gradient_reads_; }
   int output_writes() const { return output_writes_; }
   /// True if workers send to this node, so that an iteration may begin here with their message.
-  bool hears_workers() const { return hears_workers_; }
+  bool receives_from_workers() const { return receives_from_workers_; }
   /// The receive task for a message, or -1.
   int FindRecv(NodeId from, int32_t partition, int32_t step) const;
 
@@ -91,10 +91,8 @@ class Program {
   int num_updates_ = 0;
   std::vector<int32_t> missing_inputs_, readers_;
   int gradient_reads_ = 0, output_writes_ = 0;
-  bool hears_workers_ = false;
+  bool receives_from_workers_ = false;
   std::unordered_map<uint64_t, int> recv_;
 };
 
 }  // namespace hipress
-
-#endif  // HIPRESS_CASYNC_PROGRAM_H_

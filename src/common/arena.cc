@@ -15,7 +15,7 @@ namespace {
 
 /// Of address space; memory is what is in use.
 constexpr size_t kArenaBytes = size_t(64) << 30;
-constexpr size_t kPage = 4096;
+constexpr size_t kPageBytes = 4096;
 
 std::atomic<uint8_t*> mapped{nullptr};
 
@@ -24,7 +24,7 @@ std::atomic<uint8_t*> mapped{nullptr};
 std::atomic<Arena*> Arena::arena_{nullptr};
 
 Arena::Arena(int fd, uint8_t* base, size_t size, const Nonce& nonce)
-    : fd_(fd), base_(base), size_(size), nonce_(nonce), used_(kPage) {
+    : fd_(fd), base_(base), size_(size), nonce_(nonce), used_(kPageBytes) {
   std::memcpy(base, nonce.data(), nonce.size());
 }
 
@@ -63,7 +63,7 @@ bool Arena::Owns(const void* p) {
 }
 
 void* Arena::Allocate(size_t bytes) {
-  bytes = (bytes + kPage - 1) / kPage * kPage;
+  bytes = (bytes + kPageBytes - 1) / kPageBytes * kPageBytes;
   const size_t offset = used_.fetch_add(bytes);
   if (offset > size_ || bytes > size_ - offset) {
     used_.fetch_sub(bytes);

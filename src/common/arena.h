@@ -5,8 +5,7 @@
  * One anonymous memory file (memfd) per process, mapped once; it vanishes with its last user, so
  * nothing is left behind whatever happens. Pages are taken as they are first touched.
  */
-#ifndef HIPRESS_COMMON_ARENA_H_
-#define HIPRESS_COMMON_ARENA_H_
+#pragma once
 
 #include <array>
 #include <atomic>
@@ -56,5 +55,3 @@ class Arena {
 };
 
 }  // namespace hipress
-
-#endif  // HIPRESS_COMMON_ARENA_H_

@@ -3,6 +3,8 @@
 #include <utility>
 #include <vector>
 
+#include "common/thread_object.h"
+
 namespace hipress {
 namespace {
 
@@ -11,10 +13,7 @@ struct State {
   std::vector<std::function<void()>> actions;
 };
 
-State& Mine() {
-  thread_local State state;
-  return state;
-}
+State& Mine() { return ThreadObject<State>(); }
 
 }  // namespace
 

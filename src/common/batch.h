@@ -1,6 +1,6 @@
 /*!
  * \file batch.h
- * \brief What becomes ready together wakes other threads once.
+ * \brief Groups small things that become ready together, so that other threads are woken once.
  *
  * A thread that goes through many small things in a row (the messages of one read, encodes of small
  * gradients) opens a Batch around them. Whoever would wake another thread for each of them leaves
@@ -8,8 +8,7 @@
  * write, tasks enter the ready queue in one go. A batch ends within the time that one partition of a
  * large gradient takes, so nothing urgent waits longer for it than it would for that.
  */
-#ifndef HIPRESS_COMMON_BATCH_H_
-#define HIPRESS_COMMON_BATCH_H_
+#pragma once
 
 #include <functional>
 
@@ -31,5 +30,3 @@ class Batch {
 };
 
 }  // namespace hipress
-
-#endif  // HIPRESS_COMMON_BATCH_H_

@@ -1,10 +1,9 @@
 /*!
  * \file blocking_calls.h
- * \brief Calls that wait for other nodes, for as long as they do: what a node does if it hangs outside of
- *        its gradients.
+ * \brief Lists the calls that wait for other nodes just now, for debug dumps: where a node hangs that
+ *        waits for no gradient.
  */
-#ifndef HIPRESS_COMMON_BLOCKING_CALLS_H_
-#define HIPRESS_COMMON_BLOCKING_CALLS_H_
+#pragma once
 
 #include <chrono>
 #include <list>
@@ -26,19 +25,19 @@ class BlockingCalls {
 
  public:
   /// Lasts as long as the call. All calls of one kind that are about the same belong together.
-  class Here {
+  class Scope {
    public:
-    Here(BlockingCalls* calls, const char* kind, std::string about) : calls_(calls) {
+    Scope(BlockingCalls* calls, const char* kind, std::string about) : calls_(calls) {
       std::lock_guard<std::mutex> lock(calls_->mutex_);
       calls_->calls_.push_front({kind, std::move(about), std::chrono::steady_clock::now()});
       call_ = calls_->calls_.begin();
     }
-    ~Here() {
+    ~Scope() {
       std::lock_guard<std::mutex> lock(calls_->mutex_);
       calls_->calls_.erase(call_);
     }
-    Here(const Here&) = delete;
-    Here& operator=(const Here&) = delete;
+    Scope(const Scope&) = delete;
+    Scope& operator=(const Scope&) = delete;
 
    private:
     BlockingCalls* const calls_;
@@ -63,5 +62,3 @@ class BlockingCalls {
 };
 
 }  // namespace hipress
-
-#endif  // HIPRESS_COMMON_BLOCKING_CALLS_H_

@@ -15,12 +15,12 @@
 namespace hipress {
 namespace {
 
-constexpr size_t kHugePage = size_t(2) << 20;
+constexpr size_t kHugePageBytes = size_t(2) << 20;
 
 /// From the system; `bytes` is a multiple of the alignment, which for large blocks is a huge page.
 void* Allocate(size_t bytes) {
-  const bool large = bytes >= kHugePage;
-  void* block = std::aligned_alloc(large ? kHugePage : kAlignment, bytes);
+  const bool large = bytes >= kHugePageBytes;
+  void* block = std::aligned_alloc(large ? kHugePageBytes : kAlignment, bytes);
   if (block == nullptr) throw std::bad_alloc();
   if (large) madvise(block, bytes, MADV_HUGEPAGE);  // a hint: 15-20% on memory-bound kernels
   return block;
@@ -37,7 +37,7 @@ class Pool {
   }
 
   void* Take(size_t capacity) {
-    Arena* const arena = capacity >= kSharedFrom ? Arena::Get() : nullptr;
+    Arena* const arena = capacity >= kMinSharedBytes ? Arena::Get() : nullptr;
     {
       std::lock_guard<std::mutex> lock(mutex_);
       auto& blocks = free_[capacity];
@@ -86,7 +86,7 @@ class Pool {
     const size_t three_quarters = power / 4 * 3;
     const bool fits = bytes <= three_quarters && three_quarters % kAlignment == 0;
     // aligned_alloc wants a multiple of the alignment; large blocks are aligned to a huge page.
-    if (!fits || (power >= kHugePage && three_quarters % kHugePage != 0)) return power;
+    if (!fits || (power >= kHugePageBytes && three_quarters % kHugePageBytes != 0)) return power;
     return three_quarters;
   }
 
@@ -115,7 +115,7 @@ class StatePool {
       return block;
     }
     if (capacity > size_t(end_ - next_)) {
-      const size_t bytes = (std::max(capacity, kChunk) + kHugePage - 1) / kHugePage * kHugePage;
+      const size_t bytes = (std::max(capacity, kChunkBytes) + kHugePageBytes - 1) / kHugePageBytes * kHugePageBytes;
       next_ = static_cast<uint8_t*>(Allocate(bytes));
       end_ = next_ + bytes;
     }
@@ -128,7 +128,7 @@ class StatePool {
   }
 
  private:
-  static constexpr size_t kChunk = size_t(16) << 20;
+  static constexpr size_t kChunkBytes = size_t(16) << 20;
   std::mutex mutex_;
   std::unordered_map<size_t, std::vector<void*>> free_;
   uint8_t* next_ = nullptr;

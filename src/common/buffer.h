@@ -6,8 +6,7 @@
  * shared_ptr and goes back to the pool when the last reader lets go. The pool keeps freed blocks:
  * fresh pages cost a fault per 4 KiB, which is slower than the codecs.
  */
-#ifndef HIPRESS_COMMON_BUFFER_H_
-#define HIPRESS_COMMON_BUFFER_H_
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -18,9 +17,9 @@ namespace hipress {
 /// Alignment of every pooled block, in bytes: a cache line, and the widest vector register.
 constexpr size_t kAlignment = 64;
 
-/// From this size on a payload for a process on the same host is read where it lies (common/arena.h)
+/// From this size on a payload for a process on the same host is read in shared memory (common/arena.h)
 /// instead of being sent through a socket: below, a copy is cheaper than the bookkeeping.
-constexpr size_t kSharedFrom = size_t(64) << 10;
+constexpr size_t kMinSharedBytes = size_t(64) << 10;
 
 /// A piece of memory and whoever keeps it alive; `owner` may be null for memory the caller guards.
 struct Buffer {
@@ -47,5 +46,3 @@ Buffer AllocateBuffer(size_t bytes);
 Buffer AllocateState(size_t bytes);
 
 }  // namespace hipress
-
-#endif  // HIPRESS_COMMON_BUFFER_H_

@@ -1,9 +1,8 @@
 /*!
  * \file bytes.h
- * \brief Numbers and texts in a string of bytes, for what outlives a process.
+ * \brief Serialises numbers and texts into a string of bytes, for saved states.
  */
-#ifndef HIPRESS_COMMON_BYTES_H_
-#define HIPRESS_COMMON_BYTES_H_
+#pragma once
 
 #include <cstdint>
 #include <cstring>
@@ -64,5 +63,3 @@ class ByteReader {
 };
 
 }  // namespace hipress
-
-#endif  // HIPRESS_COMMON_BYTES_H_

@@ -26,8 +26,7 @@
 #include "common/thread_name.h"
 #include "common/types.h"
 
-namespace hipress {
-namespace debug_dumps {
+namespace hipress::debug_dumps {
 namespace {
 
 // What the handler reads: it may run in any thread, at any time, and in a forked child.
@@ -292,5 +291,4 @@ void Begin(JsonWriter* json, const std::string& reason) {
   }
 }
 
-}  // namespace debug_dumps
-}  // namespace hipress
+}  // namespace hipress::debug_dumps

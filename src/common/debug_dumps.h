@@ -1,23 +1,21 @@
 /*!
  * \file debug_dumps.h
- * \brief Files that tell what the nodes of this process are doing, for `hipress debug`.
+ * \brief Writes files about what the nodes of this process are doing, for `hipress debug`.
  *
  * They are written when a wait for other nodes takes too long, and on a signal (SIGUSR1). One thread of
  * the process, hipress-debug, writes them. A program's own handler of the signal is called as before; a
  * forked child writes nothing.
  *
- * A file is a JSON object of what Begin writes and what the node itself adds (docs/debugging.md).
+ * A file is a JSON object of what Begin writes and what the node itself adds (docs/guides/debug-a-hang.md).
  */
-#ifndef HIPRESS_COMMON_DEBUG_DUMPS_H_
-#define HIPRESS_COMMON_DEBUG_DUMPS_H_
+#pragma once
 
 #include <functional>
 #include <string>
 
 #include "common/json.h"
 
-namespace hipress {
-namespace debug_dumps {
+namespace hipress::debug_dumps {
 
 /// A node, while it can be asked.
 struct Node {
@@ -44,7 +42,4 @@ void Request(const std::string& reason);
 /// Begins an object with what is the same for all nodes of this process.
 void Begin(JsonWriter* json, const std::string& reason);
 
-}  // namespace debug_dumps
-}  // namespace hipress
-
-#endif  // HIPRESS_COMMON_DEBUG_DUMPS_H_
+}  // namespace hipress::debug_dumps

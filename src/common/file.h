@@ -1,9 +1,8 @@
 /*!
  * \file file.h
- * \brief Files that are never seen half written.
+ * \brief Writes files that are never seen half written.
  */
-#ifndef HIPRESS_COMMON_FILE_H_
-#define HIPRESS_COMMON_FILE_H_
+#pragma once
 
 #include <string>
 
@@ -16,5 +15,3 @@ namespace hipress {
 std::string ReplaceFile(const std::string& path, const std::string& content);
 
 }  // namespace hipress
-
-#endif  // HIPRESS_COMMON_FILE_H_

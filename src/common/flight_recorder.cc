@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <chrono>
 
+#include "common/thread_object.h"
+
 namespace hipress {
 namespace {
 
@@ -42,7 +44,6 @@ struct FlightRecorder::MyRings {
   ~MyRings() {
     for (auto& [number, ring] : all) ring->taken = false;
     last_ = {0, nullptr};
-    ended_ = true;
   }
   std::vector<std::pair<uint64_t, std::shared_ptr<Ring>>> all;
 };
@@ -54,10 +55,9 @@ FlightRecorder::FlightRecorder(size_t entries)
       start_(SecondsOf<std::chrono::steady_clock>()) {}
 
 __thread FlightRecorder::Last FlightRecorder::last_ = {0, nullptr};
-__thread bool FlightRecorder::ended_ = false;
 
 FlightRecorder::Ring& FlightRecorder::OtherRing() {
-  thread_local MyRings mine;
+  MyRings& mine = ThreadObject<MyRings>();
   auto found = std::find_if(mine.all.begin(), mine.all.end(),
                             [this](const auto& each) { return each.first == number_; });
   if (found == mine.all.end()) {

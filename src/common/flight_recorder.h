@@ -1,13 +1,12 @@
 /*!
  * \file flight_recorder.h
- * \brief The last things that happened to a node's gradients, kept in a ring for whoever debugs a hang.
+ * \brief Keeps the last events of a node's gradients in a ring, for debug dumps.
  *
  * Always on, so an event must cost next to nothing. Each thread has a ring of its own, for memory that
  * several cores write to would be the dearest part; an event is then a reading of the processor's clock
  * and five stores. A reader may come at any time, and leaves out what is being written just then.
  */
-#ifndef HIPRESS_COMMON_FLIGHT_RECORDER_H_
-#define HIPRESS_COMMON_FLIGHT_RECORDER_H_
+#pragma once
 
 #include <atomic>
 #include <cstddef>
@@ -55,7 +54,7 @@ class FlightRecorder {
   bool on() const { return mask_ != 0; }
   void Record(FlightState state, TimelineOp op, uint64_t key, uint32_t iteration,
               uint32_t partition, uint32_t peer = timeline::kNoPeer) {
-    if (mask_ == 0 || ended_) return;
+    if (mask_ == 0) return;
     MyRing().Put({Ticks(), key, uint64_t(iteration) << 32 | partition,
                   uint64_t(peer) << 32 | uint64_t(op) << 8 | uint64_t(state)}, mask_);
   }
@@ -117,8 +116,6 @@ class FlightRecorder {
     Ring* ring;
   };
   static __thread Last last_;
-  /// Its rings have gone, as the thread ends: what its last objects do is not recorded.
-  static __thread bool ended_;
 
   const uint64_t mask_;    ///< 0: off
   const uint64_t number_;  ///< no other recorder of this process ever has it
@@ -141,5 +138,3 @@ inline uint64_t FlightRecorder::Ticks() {
 }
 
 }  // namespace hipress
-
-#endif  // HIPRESS_COMMON_FLIGHT_RECORDER_H_

@@ -1,9 +1,8 @@
 /*!
  * \file json.h
- * \brief Writes JSON.
+ * \brief Writes JSON texts.
  */
-#ifndef HIPRESS_COMMON_JSON_H_
-#define HIPRESS_COMMON_JSON_H_
+#pragma once
 
 #include <cstdint>
 #include <string>
@@ -42,5 +41,3 @@ class JsonWriter {
 };
 
 }  // namespace hipress
-
-#endif  // HIPRESS_COMMON_JSON_H_

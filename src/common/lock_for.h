@@ -1,9 +1,8 @@
 /*!
  * \file lock_for.h
- * \brief Locks for those who must not wait for ever, as they look for who does.
+ * \brief Locks a mutex within a time limit, for debug dumps: they must not hang with what they describe.
  */
-#ifndef HIPRESS_COMMON_LOCK_FOR_H_
-#define HIPRESS_COMMON_LOCK_FOR_H_
+#pragma once
 
 #include <chrono>
 #include <mutex>
@@ -24,5 +23,3 @@ inline std::unique_lock<std::mutex> LockFor(
 }
 
 }  // namespace hipress
-
-#endif  // HIPRESS_COMMON_LOCK_FOR_H_

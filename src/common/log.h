@@ -2,8 +2,7 @@
  * \file log.h
  * \brief One line to stderr, prefixed with who is speaking ("hipress worker 2: ...").
  */
-#ifndef HIPRESS_COMMON_LOG_H_
-#define HIPRESS_COMMON_LOG_H_
+#pragma once
 
 #include <string>
 
@@ -17,5 +16,3 @@ void LogWarning(const std::string& line);
 void LogInfo(const std::string& line);
 
 }  // namespace hipress
-
-#endif  // HIPRESS_COMMON_LOG_H_

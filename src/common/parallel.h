@@ -2,8 +2,7 @@
  * \file parallel.h
  * \brief Short tasks on several cores: one pool for the process.
  */
-#ifndef HIPRESS_COMMON_PARALLEL_H_
-#define HIPRESS_COMMON_PARALLEL_H_
+#pragma once
 
 #include <cstdint>
 
@@ -20,5 +19,3 @@ namespace hipress {
 void ParallelRun(int64_t count, void (*task)(void* context, int64_t i), void* context);
 
 }  // namespace hipress
-
-#endif  // HIPRESS_COMMON_PARALLEL_H_

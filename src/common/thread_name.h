@@ -2,8 +2,7 @@
  * \file thread_name.h
  * \brief Names of threads, as `top -H`, debuggers and /proc/PID/task/TID/comm show them.
  */
-#ifndef HIPRESS_COMMON_THREAD_NAME_H_
-#define HIPRESS_COMMON_THREAD_NAME_H_
+#pragma once
 
 #include <pthread.h>
 
@@ -17,5 +16,3 @@ inline void NameThisThread(const std::string& name) {
 }
 
 }  // namespace hipress
-
-#endif  // HIPRESS_COMMON_THREAD_NAME_H_

@@ -9,6 +9,7 @@
 #include <mutex>
 #include <vector>
 
+#include "common/thread_object.h"
 #include "common/timeline_file.h"
 
 namespace hipress {
@@ -83,7 +84,7 @@ void Record(TimelineOp op, uint64_t key, uint32_t partition, uint32_t iteration,
     recorder.dropped.fetch_add(1, std::memory_order_relaxed);
     return;
   }
-  thread_local ThreadState state;
+  ThreadState& state = ThreadObject<ThreadState>();
   size_t at = state.block ? state.block->count.load(std::memory_order_relaxed) : kBlockEvents;
   if (at == kBlockEvents) {
     state.block = std::make_shared<Block>();
@@ -110,8 +111,8 @@ uint8_t NewNode() {
 std::string Take(uint8_t node) {
   Recorder& recorder = TheRecorder();
   std::lock_guard<std::mutex> lock(recorder.mutex);
-  TimelineParcel parcel;
-  parcel.dropped = uint64_t(recorder.dropped.exchange(0));
+  TimelineHeader header;
+  header.dropped = uint64_t(recorder.dropped.exchange(0));
   std::string names, events;
   for (const auto& [key, name] : recorder.names) {
     const uint32_t size = uint32_t(name.size());
@@ -129,10 +130,10 @@ std::string Take(uint8_t node) {
       event->node = kTaken;
     }
   }
-  parcel.names = uint32_t(recorder.names.size());
-  parcel.events = events.size() / sizeof(TimelineEvent);
+  header.names = uint32_t(recorder.names.size());
+  header.events = events.size() / sizeof(TimelineEvent);
   std::string out;
-  Append(&out, &parcel, sizeof(parcel));
+  Append(&out, &header, sizeof(header));
   return out + names + events;
 }
 

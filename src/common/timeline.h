@@ -6,8 +6,7 @@
  * to the scheduler (van/timeline_exchange.h), which writes those of all nodes to the file. Off, it
  * costs one test of a constant per task.
  */
-#ifndef HIPRESS_COMMON_TIMELINE_H_
-#define HIPRESS_COMMON_TIMELINE_H_
+#pragma once
 
 #include <cstdint>
 #include <string>
@@ -69,5 +68,3 @@ std::string Take(uint8_t node = 0);
 
 }  // namespace timeline
 }  // namespace hipress
-
-#endif  // HIPRESS_COMMON_TIMELINE_H_

@@ -74,23 +74,23 @@ void TimelineFile::Add(NodeId node, const std::string& taken, ClockOffset clock)
     throw ProtocolError("a timeline of a clock that cannot be");
   }
   Bytes in(taken);
-  TimelineParcel parcel;
-  in.Read(&parcel, sizeof(parcel));
-  for (uint32_t i = 0; i < parcel.names; ++i) {
+  TimelineHeader header;
+  in.Read(&header, sizeof(header));
+  for (uint32_t i = 0; i < header.names; ++i) {
     uint64_t key = 0;
     uint32_t size = 0;
     in.Read(&key, sizeof(key));
     in.Read(&size, sizeof(size));
     names_[key] = in.Text(size);
   }
-  if (in.left() / sizeof(TimelineEvent) != parcel.events ||
+  if (in.left() / sizeof(TimelineEvent) != header.events ||
       in.left() % sizeof(TimelineEvent) != 0) {
     throw ProtocolError("a timeline whose number of events is wrong");
   }
   Part& part = parts_[node];
-  part.dropped += parcel.dropped;
+  part.dropped += header.dropped;
   part.clock = clock;
-  for (uint64_t i = 0; i < parcel.events; ++i) {
+  for (uint64_t i = 0; i < header.events; ++i) {
     TimelineEvent event;
     in.Read(&event, sizeof(event));
     if (event.op >= kTimelineOps || event.begin < 0 || event.end < event.begin ||

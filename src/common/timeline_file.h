@@ -2,8 +2,7 @@
  * \file timeline_file.h
  * \brief Puts the timelines of all nodes together and writes them for Perfetto and Chrome.
  */
-#ifndef HIPRESS_COMMON_TIMELINE_FILE_H_
-#define HIPRESS_COMMON_TIMELINE_FILE_H_
+#pragma once
 
 #include <cstdint>
 #include <map>
@@ -21,7 +20,7 @@ struct ClockOffset {
 };
 
 /// Begins what timeline::Take returns: then come names (key, uint32 length, text) and events.
-struct TimelineParcel {
+struct TimelineHeader {
   uint64_t events = 0;
   uint64_t dropped = 0;
   uint32_t names = 0;
@@ -50,5 +49,3 @@ class TimelineFile {
 };
 
 }  // namespace hipress
-
-#endif  // HIPRESS_COMMON_TIMELINE_FILE_H_

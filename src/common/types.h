@@ -2,8 +2,7 @@
  * \file types.h
  * \brief The few types that every layer shares: element types, node names, errors.
  */
-#ifndef HIPRESS_COMMON_TYPES_H_
-#define HIPRESS_COMMON_TYPES_H_
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -61,5 +60,3 @@ struct std::hash<hipress::NodeId> {
     return std::hash<uint32_t>()(id.Packed());
   }
 };
-
-#endif  // HIPRESS_COMMON_TYPES_H_

@@ -9,12 +9,12 @@
 namespace hipress {
 namespace {
 
-/// Small gradients go first: their way is short, and the optimizer waits for all.
+/// The fusion buffer goes first: it takes little time, and the optimizer waits for all.
 constexpr int kFusionPriority = 1;
 
-/// Elements of a bucket that is looked through as a whole: 4 MiB of float32, which takes a fraction of a
+/// Elements of a bucket that is checked as a whole, at most: 4 MiB of float32, which takes a fraction of a
 /// millisecond.
-constexpr int64_t kShort = 1 << 20;
+constexpr int64_t kWholeCheckElements = 1 << 20;
 
 }  // namespace
 
@@ -54,32 +54,33 @@ bool Bucket::ChecksFirst() const {
     const Program& program = key.flow->program();
     return program.output_writes() == int(program.partitions().size());
   });
-  return checked_ && (elements <= kShort || !all_comes_back);
+  return checked_ && (elements <= kWholeCheckElements || !all_comes_back);
 }
 
-bool Bucket::Remembers() const {
+bool Bucket::NeedsPrevious() const {
   return low_rank_.p || std::any_of(keys_.begin(), keys_.end(), [](const Key& key) {
            return key.flow->momentum() != nullptr;
          });
 }
 
-/// One step of a bucket. Whoever lets go of it last tells the user, also where work is dropped.
+/// One step of a bucket. Its destructor notifies the user, also where work is dropped.
 class Bucket::Step : public std::enable_shared_from_this<Step> {
  public:
-  Step(std::shared_ptr<Bucket> bucket, uint8_t* flat, int* spoilt, Done done)
-      : bucket_(std::move(bucket)), flat_(flat), result_(spoilt), done_(std::move(done)) {}
+  Step(std::shared_ptr<Bucket> bucket, uint8_t* flat, int* non_finite, Done done)
+      : bucket_(std::move(bucket)), flat_(flat), result_(non_finite), done_(std::move(done)) {}
 
   ~Step() {
-    *result_ = spoilt_->load() ? 1 : 0;
+    *result_ = non_finite_->load() ? 1 : 0;
     if (!ended_ && error_.empty()) error_ = bucket_->store_->Failure();
     if (!ended_ && error_.empty()) error_ = "the key-value store has been closed";
     done_(error_.empty() ? nullptr : error_.c_str());
-    LetNext();
+    StartNext();
   }
 
   void Begin() {
     if (bucket_->low_rank_.p) return Submit(&Step::BeginLowRank);
-    if (!bucket_->ChecksFirst()) return Submit(&Step::Exchange);
+    checks_first_ = bucket_->ChecksFirst();
+    if (!checks_first_) return Submit(&Step::Exchange);
     Jobs jobs;
     for (const Span& span : bucket_->all_) {
       for (int64_t begin = 0; begin < span.count; begin += Executor::kJobElements) {
@@ -125,15 +126,15 @@ class Bucket::Step : public std::enable_shared_from_this<Step> {
   }
 
   void Check(int64_t at, int64_t count) {
-    if (!ActiveKernels().finite(At(at), bucket_->dtype_, size_t(count))) *spoilt_ = true;
+    if (!ActiveKernels().finite(At(at), bucket_->dtype_, size_t(count))) *non_finite_ = true;
   }
 
   void Exchange() {
     PushMode mode;
     mode.keep = false;
-    mode.check = bucket_->checked_ && !bucket_->ChecksFirst();
-    mode.spoil = *spoilt_;
-    mode.spoilt = spoilt_;
+    mode.check_finite = bucket_->checked_ && !checks_first_;
+    mode.non_finite = *non_finite_;
+    mode.found_non_finite = non_finite_;
     std::vector<KVStoreDist::Transfer> transfers;
     const Fusion& fusion = bucket_->fusion_;
     if (fusion.flow) {
@@ -143,11 +144,11 @@ class Bucket::Step : public std::enable_shared_from_this<Step> {
     }
     AddKeys(&transfers);
     Transfer(transfers, mode, &Step::Finish);
-    if (!bucket_->Remembers()) LetNext();
+    if (!bucket_->NeedsPrevious()) StartNext();
   }
 
-  void LetNext() {
-    if (!std::exchange(let_next_, true)) bucket_->Next();
+  void StartNext() {
+    if (!std::exchange(next_started_, true)) bucket_->Next();
   }
 
   void AddKeys(std::vector<KVStoreDist::Transfer>* transfers) const {
@@ -170,15 +171,15 @@ class Bucket::Step : public std::enable_shared_from_this<Step> {
 
   void Finish() {
     for (const Key& key : bucket_->keys_) {
-      if (key.flow->momentum() != nullptr) key.flow->momentum()->Commit(*spoilt_);
+      if (key.flow->momentum() != nullptr) key.flow->momentum()->Commit(*non_finite_);
     }
-    if (*spoilt_) return Spoil();
+    if (*non_finite_) return EndNonFinite();
     if (bucket_->fusion_.flow) bucket_->Unpack(packed_.data, flat_);
     ended_ = true;
   }
 
-  void Spoil() {
-    *spoilt_ = true;
+  void EndNonFinite() {
+    *non_finite_ = true;
     ended_ = true;
     for (const Span& span : bucket_->all_) {
       FillWithNaN(At(span.offset), bucket_->dtype_, size_t(span.count));
@@ -190,7 +191,7 @@ class Bucket::Step : public std::enable_shared_from_this<Step> {
   void BeginLowRank() {
     const LowRank& low_rank = bucket_->low_rank_;
     low_rank.bind(flat_, bucket_->p_.as<float>(), bucket_->q_.as<float>());
-    if (bucket_->fusion_.flow) bucket_->Pack(flat_, SmallOnes());
+    if (bucket_->fusion_.flow) bucket_->Pack(flat_, FusedGradients());
     InParallel(low_rank.project, &Step::SendP);
   }
 
@@ -203,9 +204,9 @@ class Bucket::Step : public std::enable_shared_from_this<Step> {
 
   void AfterP() {
     // What is looked at has the same bits on all workers.
-    if (!IsFinite(bucket_->low_rank_.p, bucket_->p_)) return Spoil();
+    if (!IsFinite(bucket_->low_rank_.p, bucket_->p_)) return EndNonFinite();
     for (const Key& key : bucket_->keys_) Check(key.offset, key.flow->elements());
-    if (*spoilt_) return Spoil();
+    if (*non_finite_) return EndNonFinite();
     InParallel(bucket_->low_rank_.orthonormalize, &Step::MakeQ);
   }
 
@@ -216,8 +217,8 @@ class Bucket::Step : public std::enable_shared_from_this<Step> {
   }
 
   void AfterQ() {
-    if (!IsFinite(bucket_->low_rank_.q, bucket_->q_)) return Spoil();
-    if (bucket_->fusion_.flow) bucket_->Unpack(SmallOnes(), flat_);
+    if (!IsFinite(bucket_->low_rank_.q, bucket_->q_)) return EndNonFinite();
+    if (bucket_->fusion_.flow) bucket_->Unpack(FusedGradients(), flat_);
     InParallel(bucket_->low_rank_.expand, &Step::Keep);
   }
 
@@ -225,7 +226,7 @@ class Bucket::Step : public std::enable_shared_from_this<Step> {
     // A gradient and a residual that fit can make a result that does not.
     if (bucket_->dtype_ == DType::kFloat16) {
       for (const Span& span : bucket_->all_) Check(span.offset, span.count);
-      if (*spoilt_) return Spoil();
+      if (*non_finite_) return EndNonFinite();
     }
     InParallel(bucket_->low_rank_.keep, &Step::End);
   }
@@ -246,8 +247,8 @@ class Bucket::Step : public std::enable_shared_from_this<Step> {
     return ActiveKernels().finite(factor.data, DType::kFloat32, size_t(flow->elements()));
   }
 
-  /// Where small gradients lie behind P.
-  uint8_t* SmallOnes() const {
+  /// Where fused gradients lie behind P.
+  uint8_t* FusedGradients() const {
     int64_t count = 0;
     for (const Span& span : bucket_->fusion_.spans) count += span.count;
     return bucket_->p_.data + (bucket_->low_rank_.p->elements() - count) * int64_t(sizeof(float));
@@ -260,16 +261,17 @@ class Bucket::Step : public std::enable_shared_from_this<Step> {
   int* const result_;
   const Done done_;
   std::atomic<int64_t> left_{0};
-  const std::shared_ptr<std::atomic<bool>> spoilt_ = std::make_shared<std::atomic<bool>>(false);
+  const std::shared_ptr<std::atomic<bool>> non_finite_ = std::make_shared<std::atomic<bool>>(false);
   Buffer packed_;
   std::string error_;
   bool ended_ = false;     ///< all has been done
-  bool let_next_ = false;  ///< the next step may begin
+  bool checks_first_ = false;
+  bool next_started_ = false;  ///< the next step has been let in
 };
 
-void Bucket::Run(void* flat, int* spoilt, Done done) {
-  auto step = std::make_shared<Step>(shared_from_this(), static_cast<uint8_t*>(flat), spoilt,
-                                     store_->Counted(std::move(done)));
+void Bucket::Run(void* flat, int* non_finite, Done done) {
+  auto step = std::make_shared<Step>(shared_from_this(), static_cast<uint8_t*>(flat), non_finite,
+                                     store_->pending().Count(std::move(done)));
   {
     std::lock_guard<std::mutex> lock(mutex_);
     if (busy_) {

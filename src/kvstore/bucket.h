@@ -1,15 +1,14 @@
 /*!
  * \file bucket.h
- * \brief Gradients that become ready together, as one flat tensor: synchronised in one call.
+ * \brief Synchronises the gradients of one flat tensor in one call.
  *
  * Large gradients travel in place, each by its own key. Small ones are packed into a fusion buffer, which
  * is one key. Matrices may travel as their two factors (PowerSGD), one after the other. A step ends for
  * the whole bucket at once: if any worker's gradient has a NaN or Inf, all results of the bucket are NaN
- * on every worker, and no shared momentum is kept of it. The NaN enters no residual. What was encoded
- * before its mark came, by other workers say, has had its step.
+ * on every worker, and no shared momentum is kept of it. The NaN enters no residual. Partitions that were
+ * encoded before the NaN was known, by other workers say, keep their new residuals.
  */
-#ifndef HIPRESS_KVSTORE_BUCKET_H_
-#define HIPRESS_KVSTORE_BUCKET_H_
+#pragma once
 
 #include <deque>
 #include <functional>
@@ -53,7 +52,7 @@ class Bucket : public std::enable_shared_from_this<Bucket> {
 
   /// \param dtype of the flat tensor
   /// \param all spans of all its gradients
-  /// \param checked whether it is looked through for a NaN or Inf before anything is encoded
+  /// \param checked whether it is checked for a NaN or Inf
   Bucket(KVStoreDist* store, DType dtype, std::vector<Span> all, bool checked);
 
   // What travels; before the first Run.
@@ -66,19 +65,19 @@ class Bucket : public std::enable_shared_from_this<Bucket> {
    *
    * Steps of one bucket are its keys' iterations in the order of the calls, which is the same on all workers.
    * Several may be under way, but for those of low rank or with momentum, which wait for the one before.
-   * \param spoilt set to 1 if results are NaN because of a NaN or Inf; valid until `done`
+   * \param non_finite set to 1 if results are NaN because of a NaN or Inf; valid until `done`
    * \param done when all is over, with the first error
    */
-  void Run(void* flat, int* spoilt, Done done);
+  void Run(void* flat, int* non_finite, Done done);
 
  private:
   class Step;
-  /// Whether a NaN or Inf is found before anything is encoded: in a short bucket, so that nothing of that
-  /// step stays behind here, and if not all that comes of it comes to every worker. Else partition by
-  /// partition, as these are in the cache for the codec then: one pass over memory fewer.
+  /// Whether a NaN or Inf is looked for before anything is encoded: in a short bucket, so that nothing of
+  /// that step stays behind here, and if some worker does not get all results. Else partition by partition,
+  /// which are in the cache for the codec then: one pass over memory fewer.
   bool ChecksFirst() const;
   /// Whether a step begins with what the one before leaves.
-  bool Remembers() const;
+  bool NeedsPrevious() const;
   /// Lets the next step begin, if there is one.
   void Next();
   void Pack(const uint8_t* flat, uint8_t* buffer) const;
@@ -99,5 +98,3 @@ class Bucket : public std::enable_shared_from_this<Bucket> {
 };
 
 }  // namespace hipress
-
-#endif  // HIPRESS_KVSTORE_BUCKET_H_

@@ -52,8 +52,7 @@ uint64_t ConfigTable::Announce(NodeId to, const CodecPtr& codec, const SendFn& s
   const uint64_t digest = digests_.at(InternLocked(codec).get());
   if (!announced_.insert({to, digest}).second) return digest;
   const std::string text = codec->Config();
-  Message message;
-  message.header.kind = uint16_t(MessageKind::kCodecConfig);
+  Message message(MessageKind::kCodecConfig);
   message.header.config = digest;
   message.payload = AllocateBuffer(text.size());
   std::memcpy(message.payload.data, text.data(), text.size());

@@ -1,13 +1,12 @@
 /*!
  * \file config_table.h
- * \brief Which codec configuration a digest on the wire stands for, on both ends.
+ * \brief Maps digests on the wire to codec configurations, on both ends.
  *
  * A sender announces a configuration's text to a peer before its first payload with it; connections
  * keep order, so a receiver always knows the parameters of what it decodes, whoever changed what
  * when. That is what makes changing compression in mid-training safe.
  */
-#ifndef HIPRESS_KVSTORE_CONFIG_TABLE_H_
-#define HIPRESS_KVSTORE_CONFIG_TABLE_H_
+#pragma once
 
 #include <functional>
 #include <map>
@@ -57,5 +56,3 @@ class ConfigTable {
 };
 
 }  // namespace hipress
-
-#endif  // HIPRESS_KVSTORE_CONFIG_TABLE_H_

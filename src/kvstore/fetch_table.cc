@@ -18,7 +18,7 @@ struct FetchTable::Fetch {
         arrived(this->flow->program().partitions().size(), false),
         left(int64_t(arrived.size())),
         done_(std::move(done)) {}
-  /// Whoever may still write the output holds the fetch, so this is the moment to tell the user.
+  /// Whoever may still write the output holds the fetch, so this is the moment to notify the user.
   ~Fetch() { done_(error.empty() ? nullptr : error.c_str()); }
 
   const std::shared_ptr<Flow> flow;
@@ -47,13 +47,12 @@ void FetchTable::Start(const std::shared_ptr<Flow>& flow, const std::vector<Node
   {
     std::lock_guard<std::mutex> lock(mutex_);
     fetch->error = failure_;
-    if (!failure_.empty()) return;  // the fetch's end tells the caller, once the lock is released
+    if (!failure_.empty()) return;  // the fetch's destructor notifies the caller, once the lock is released
     request = next_request_++;
     fetches_[request] = fetch;
   }
   for (NodeId owner : owners) {
-    Message message;
-    message.header.kind = uint16_t(MessageKind::kFetch);
+    Message message(MessageKind::kFetch);
     message.header.key = flow->key();
     message.header.elements = fetch->version;
     message.header.iteration = request;

@@ -3,8 +3,7 @@
  * \brief Pulls that no iteration of this worker answers: before the first push, repeated, or
  *        asynchronous. Each asks the key's servers for the value they hold.
  */
-#ifndef HIPRESS_KVSTORE_FETCH_TABLE_H_
-#define HIPRESS_KVSTORE_FETCH_TABLE_H_
+#pragma once
 
 #include <functional>
 #include <memory>
@@ -54,5 +53,3 @@ class FetchTable {
 };
 
 }  // namespace hipress
-
-#endif  // HIPRESS_KVSTORE_FETCH_TABLE_H_

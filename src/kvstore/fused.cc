@@ -5,27 +5,13 @@
 #include <utility>
 
 #include "common/batch.h"
+#include "common/thread_object.h"
 #include "kvstore/protocol.h"
 
 namespace hipress {
 namespace {
 
 constexpr size_t Padded(size_t bytes) { return (bytes + 7) / 8 * 8; }
-
-MessageHeader HeaderOf(const FusedPart& part) {
-  MessageHeader header;
-  header.kind = uint16_t(MessageKind::kData);
-  header.key = part.key;
-  header.config = part.config;
-  header.elements = part.elements;
-  header.payload_bytes = part.payload_bytes;
-  header.iteration = part.iteration;
-  header.partition = part.partition;
-  header.step = part.step;
-  header.dtype = part.dtype;
-  header.flags = part.flags;
-  return header;
-}
 
 /// A part on its way to its flow.
 struct Arrival {
@@ -38,18 +24,13 @@ struct Arrival {
 
 // ---- Sending ------------------------------------------------------------------------------------
 
-Outbox::Held& Outbox::MyHeld() {
-  thread_local Held held;
-  return held;
-}
-
 bool Outbox::MayTake(const Buffer& payload) {
-  return payload.size <= kFusedPayload && Batch::Open();
+  return payload.size <= kMaxFusedPayloadBytes && Batch::Open();
 }
 
 bool Outbox::Take(NodeId to, const MessageHeader& header, const Buffer& payload, int priority) {
   if (!MayTake(payload) || header.elements > UINT32_MAX) return false;
-  Held& held = MyHeld();
+  Held& held = ThreadObject<Held>();
   if (held.owner == nullptr) {
     held.owner = this;
     ++held_;
@@ -58,58 +39,56 @@ bool Outbox::Take(NodeId to, const MessageHeader& header, const Buffer& payload,
     return false;  // another store of this process has the batch
   }
   const size_t size = sizeof(FusedPart) + Padded(payload.size);
-  auto parcel = std::find_if(held.parcels.begin(), held.parcels.end(),
-                             [to](const Parcel& other) { return other.to == to; });
-  if (parcel == held.parcels.end()) {
-    parcel = held.parcels.insert(parcel, {to, priority, 0, Buffer(), 0});
-  } else if (parcel->size + size > kFusedBytes) {
-    Send(std::move(*parcel));
-    *parcel = {to, priority, 0, Buffer(), 0};
+  auto fused = std::find_if(held.messages.begin(), held.messages.end(),
+                             [to](const FusedMessage& other) { return other.to == to; });
+  if (fused == held.messages.end()) {
+    fused = held.messages.insert(fused, {to, priority, 0, Buffer(), 0});
+  } else if (fused->size + size > kMaxFusedMessageBytes) {
+    Send(std::move(*fused));
+    *fused = {to, priority, 0, Buffer(), 0};
   }
-  if (!parcel->data) parcel->data = AllocateBuffer(kFusedBytes);
-  const FusedPart part = {header.key,       header.config, uint32_t(header.elements),
-                          uint32_t(payload.size), header.iteration, header.partition,
-                          header.step,      header.dtype,  header.flags, 0};
-  uint8_t* at = parcel->data.data + parcel->size;
+  if (!fused->data) fused->data = AllocateBuffer(kMaxFusedMessageBytes);
+  const FusedPart part = FusedPart::From(header, payload.size);
+  uint8_t* at = fused->data.data + fused->size;
   std::memcpy(at, &part, sizeof(part));
   at += sizeof(part);
   if (payload.size % 8 != 0) std::memset(at + payload.size / 8 * 8, 0, 8);
   if (payload.size > 0) std::memcpy(at, payload.data, payload.size);
-  parcel->size += size;
-  parcel->priority = std::max(parcel->priority, priority);
-  ++parcel->parts;
+  fused->size += size;
+  fused->priority = std::max(fused->priority, priority);
+  ++fused->parts;
   return true;
 }
 
 void Outbox::Release() {
-  Held& held = MyHeld();
+  Held& held = ThreadObject<Held>();
   // The connection's own work for a batch has been put off, too: it goes in one more.
   Batch batch;
-  for (Parcel& parcel : held.parcels) Send(std::move(parcel));
-  held.parcels.clear();
+  for (FusedMessage& fused : held.messages) Send(std::move(fused));
+  held.messages.clear();
   held.owner = nullptr;
   --held_;
 }
 
-void Outbox::Send(Parcel parcel) {
+void Outbox::Send(FusedMessage fused) {
   Message message;
-  if (parcel.parts == 1) {  // nothing to share with: as it would go without a batch
+  if (fused.parts == 1) {  // nothing to share with: as it would go without a batch
     FusedPart part;
-    std::memcpy(&part, parcel.data.data, sizeof(part));
-    message.header = HeaderOf(part);
-    message.payload = parcel.data.Slice(sizeof(part), part.payload_bytes);
+    std::memcpy(&part, fused.data.data, sizeof(part));
+    message.header = part.Header();
+    message.payload = fused.data.Slice(sizeof(part), part.payload_bytes);
   } else {
-    message.header.kind = uint16_t(MessageKind::kFused);
-    message.header.elements = parcel.parts;
-    message.payload = parcel.data.Slice(0, parcel.size);
+    message.header.kind = MessageKind::kFused;
+    message.header.elements = fused.parts;
+    message.payload = fused.data.Slice(0, fused.size);
   }
-  send_(parcel.to, std::move(message), parcel.priority);
+  send_(fused.to, std::move(message), fused.priority);
 }
 
 // ---- Receiving ----------------------------------------------------------------------------------
 
-Buffer PlaceForFused(const MessageHeader& header) {
-  if (header.payload_bytes > kFusedBytes) {
+Buffer BufferForFused(const MessageHeader& header) {
+  if (header.payload_bytes > kMaxFusedMessageBytes) {
     throw ProtocolError("a fused message of " + std::to_string(header.payload_bytes) + " bytes");
   }
   return AllocateBuffer(header.payload_bytes);
@@ -125,13 +104,13 @@ void Unfuse(NodeId from, const Message& fused, const FlowOfPart& flow_of, Execut
     FusedPart part;
     const size_t left = payload.size - at;
     if (left >= sizeof(part)) std::memcpy(&part, payload.data + at, sizeof(part));
-    if (left < sizeof(part) || part.payload_bytes > kFusedPayload ||
+    if (left < sizeof(part) || part.payload_bytes > kMaxFusedPayloadBytes ||
         left - sizeof(part) < Padded(part.payload_bytes) || part.reserved != 0) {
       throw ProtocolError("a fused message whose part " + std::to_string(arrivals.size()) +
                           " is malformed");
     }
     at += sizeof(part);
-    arrivals.push_back({nullptr, HeaderOf(part), Value()});
+    arrivals.push_back({nullptr, part.Header(), Value()});
     arrivals.back().value.data = payload.Slice(at, part.payload_bytes);
     at += Padded(part.payload_bytes);
     elements += part.elements;

@@ -1,6 +1,6 @@
 /*!
  * \file fused.h
- * \brief Small partitions for one peer that are ready together travel as one message.
+ * \brief Sends small partitions for one peer that are ready together as one message.
  *
  * Keys stay what they are: which ones share a message is decided anew each time, by what one batch
  * of tasks (common/batch.h) has to send, so none ever waits for another, and a receiver treats each
@@ -10,8 +10,7 @@
  * The payload of a kFused message is a FusedPart and its payload, padded to 8 bytes, for each of the
  * header's `elements` parts.
  */
-#ifndef HIPRESS_KVSTORE_FUSED_H_
-#define HIPRESS_KVSTORE_FUSED_H_
+#pragma once
 
 #include <atomic>
 #include <cstddef>
@@ -29,26 +28,10 @@ namespace hipress {
 
 // The planner and the simulator have the same limits (python/hipress/secopa/sharing.py).
 /// Payloads of up to so many bytes are fused: they are copied, which costs less than a message.
-constexpr size_t kFusedPayload = 4 << 10;
-/// A fused message's payload has at most so many: less than what is lent to processes of this host
-/// (kSharedFrom), and 0.3 ms of a link of 1 Gbit/s for whatever more urgent comes behind it.
-constexpr size_t kFusedBytes = 32 << 10;
-
-/// What a header says of a kData message, for one that travels in another.
-struct FusedPart {
-  uint64_t key;
-  uint64_t config;
-  uint32_t elements;
-  uint32_t payload_bytes;
-  uint32_t iteration;
-  uint32_t partition;
-  uint16_t step;
-  uint8_t dtype;
-  uint8_t flags;
-  uint32_t reserved;  ///< 0
-};
-static_assert(sizeof(FusedPart) == 40, "parts are 40 bytes on the wire");
-static_assert(std::is_trivially_copyable<FusedPart>::value, "sent as it lies in memory");
+constexpr size_t kMaxFusedPayloadBytes = 4 << 10;
+/// A fused message's payload has at most so many: less than what goes by shared memory
+/// (kMinSharedBytes), and 0.3 ms of a link of 1 Gbit/s for whatever more urgent comes behind it.
+constexpr size_t kMaxFusedMessageBytes = 32 << 10;
 
 /// What a node has to send to each peer when the current batch ends. Thread-safe; each thread's
 /// batches have messages of their own.
@@ -67,21 +50,20 @@ class Outbox {
   bool empty() const { return held_ == 0; }
 
  private:
-  /// A message in the making.
-  struct Parcel {
+  /// A message that is being filled.
+  struct FusedMessage {
     NodeId to;
     int priority;
     uint32_t parts;
-    Buffer data;  ///< of kFusedBytes
+    Buffer data;  ///< of kMaxFusedMessageBytes
     size_t size;
   };
   struct Held {
     Outbox* owner = nullptr;
-    std::vector<Parcel> parcels;
+    std::vector<FusedMessage> messages;
   };
-  static Held& MyHeld();
   void Release();
-  void Send(Parcel parcel);
+  void Send(FusedMessage fused);
 
   const SendFn send_;
   std::atomic<int> held_{0};  ///< threads that have something
@@ -92,7 +74,7 @@ using FlowOfPart = std::function<std::shared_ptr<Flow>(const MessageHeader& part
 
 /// Where a fused message's payload shall go: to memory of this process, where no peer can change it
 /// between its check and its use. \throw ProtocolError if it is larger than any can be
-Buffer PlaceForFused(const MessageHeader& header);
+Buffer BufferForFused(const MessageHeader& header);
 
 /// Checks a fused message, every part of it, and gives the parts to their flows: in one job of a
 /// compute thread, before all else, because they take less time than they would wait.
@@ -100,5 +82,3 @@ Buffer PlaceForFused(const MessageHeader& header);
 void Unfuse(NodeId from, const Message& fused, const FlowOfPart& flow_of, Executor* executor);
 
 }  // namespace hipress
-
-#endif  // HIPRESS_KVSTORE_FUSED_H_

@@ -77,8 +77,8 @@ GradientCompressionPtr GradientCompression::Parse(const std::string& text) {
 }
 
 GradientCompressionPtr GradientCompression::None() {
-  static const GradientCompressionPtr none = Make({});
-  return none;
+  static const auto* none = new GradientCompressionPtr(Make({}));  // as IdentityCodec
+  return *none;
 }
 
 CodecPtr GradientCompression::ForKey(size_t n) const {

@@ -1,12 +1,11 @@
 /*!
  * \file gradient_compression.h
- * \brief What `kv.set_gradient_compression({...})` means: which codec, for which keys, which ways.
+ * \brief The settings of `kv.set_gradient_compression({...})`: which codec, for which keys, which ways.
  *
  * An immutable value, shared by pointer. Whoever changes compression in mid-training swaps the
  * pointer; what is under way keeps the object, and so the parameters, that it began with.
  */
-#ifndef HIPRESS_KVSTORE_GRADIENT_COMPRESSION_H_
-#define HIPRESS_KVSTORE_GRADIENT_COMPRESSION_H_
+#pragma once
 
 #include <cstddef>
 #include <memory>
@@ -60,5 +59,3 @@ class GradientCompression {
 };
 
 }  // namespace hipress
-
-#endif  // HIPRESS_KVSTORE_GRADIENT_COMPRESSION_H_

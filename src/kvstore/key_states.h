@@ -1,9 +1,8 @@
 /*!
  * \file key_states.h
- * \brief What the encodes of a node's keys remember, as one string of bytes.
+ * \brief Saves and loads the error-feedback states of a node's keys, as one string of bytes.
  */
-#ifndef HIPRESS_KVSTORE_KEY_STATES_H_
-#define HIPRESS_KVSTORE_KEY_STATES_H_
+#pragma once
 
 #include <chrono>
 #include <map>
@@ -41,5 +40,3 @@ void LoadStates(const FlowsByKey& flows, KeyRange range, const std::string& byte
                 std::chrono::seconds timeout);
 
 }  // namespace hipress
-
-#endif  // HIPRESS_KVSTORE_KEY_STATES_H_

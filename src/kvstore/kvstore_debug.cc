@@ -1,6 +1,6 @@
 /*!
  * \file kvstore_debug.cc
- * \brief What a worker or server tells of itself to whoever debugs a hang.
+ * \brief Describes a worker or server for debug dumps.
  */
 #include <algorithm>
 

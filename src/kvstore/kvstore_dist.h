@@ -1,6 +1,6 @@
 /*!
  * \file kvstore_dist.h
- * \brief The key-value store as a worker has it: keys, pushes, pulls, commands to servers.
+ * \brief A worker's key-value store: keys, pushes, pulls, commands to servers.
  *
  * Pushes and pulls are asynchronous and take the user's memory as it is; the task graph of each key
  * (casync/flow.h) does the rest. After any node's death every operation, running or later, ends with
@@ -9,8 +9,7 @@
  * A key whose graph has no servers lives in the workers alone: they agree on it at worker 0, sum up
  * its initial value (all but worker 0 contribute zeros), and each holds the result (LocalValues).
  */
-#ifndef HIPRESS_KVSTORE_KVSTORE_DIST_H_
-#define HIPRESS_KVSTORE_KVSTORE_DIST_H_
+#pragma once
 
 #include <atomic>
 #include <chrono>
@@ -33,8 +32,10 @@
 #include "kvstore/gradient_compression.h"
 #include "kvstore/key_states.h"
 #include "kvstore/local_values.h"
+#include "kvstore/pending_operations.h"
 #include "kvstore/progress_watch.h"
 #include "kvstore/protocol.h"
+#include "kvstore/request_table.h"
 #include "van/postoffice.h"
 
 namespace hipress {
@@ -87,8 +88,8 @@ class KVStoreDist : public PostofficeReceiver, public FlowHost {
   void Pull(uint64_t key, void* out, int64_t n, DType dtype, int priority, Done done);
   void PushPull(uint64_t key, const void* gradient, void* out, int64_t n, DType dtype,
                 int priority, Done done);
-  /// One of several.
-  struct Wish {
+  /// One key's push and pull.
+  struct PushPullRequest {
     uint64_t key;
     const void* gradient;
     void* out;
@@ -97,8 +98,8 @@ class KVStoreDist : public PostofficeReceiver, public FlowHost {
     int priority;
   };
   /// Pushes and pulls several keys in one go; `done` when all are over, with the first error.
-  void PushPull(const std::vector<Wish>& wishes, Done done);
-  /// One of several, of a key that is known.
+  void PushPull(const std::vector<PushPullRequest>& requests, Done done);
+  /// The same, of a key that has been looked up.
   struct Transfer {
     std::shared_ptr<Flow> flow;
     const void* gradient;
@@ -115,9 +116,9 @@ class KVStoreDist : public PostofficeReceiver, public FlowHost {
   void LoadStates(int server, KeyRange range, const std::string& states);
   void Barrier();
   /// Blocks until every push and pull so far has called back.
-  void WaitAll();
-  /// Makes WaitAll wait for this, too, until it has been called.
-  Done Counted(Done done);
+  void WaitAll() { pending_.Wait(); }
+  /// What WaitAll waits for.
+  PendingOperations& pending() { return pending_; }
   /// Why every operation fails from now on; empty while none does.
   std::string Failure() const;
   /// Ends every operation, running or later, with this sentence, here and on the workers that this
@@ -132,11 +133,6 @@ class KVStoreDist : public PostofficeReceiver, public FlowHost {
   void Describe(JsonWriter* json);
 
  private:
-  struct Reply {
-    bool ok;
-    std::string text;
-  };
-
   // PostofficeReceiver
   Buffer OnHeader(NodeId from, const MessageHeader& header) override;
   void OnMessage(NodeId from, Message message) override;
@@ -162,11 +158,6 @@ class KVStoreDist : public PostofficeReceiver, public FlowHost {
                            uint32_t iteration);
   std::shared_ptr<Flow> FindFlow(uint64_t key) const;
   FlowsByKey Flows(KeyRange range) const;
-  void Over();
-  uint32_t NewRequest(std::future<Reply>* reply);
-  /// \param call what the caller is in (BlockingCalls), \param about what, \param what it waits for
-  std::string Await(std::future<Reply>* reply, const char* call, const std::string& about,
-                    const std::string& what);
   std::string Request(NodeId to, int head, const std::string& body);
   Message InitMessage(const Flow& flow, uint64_t digest, uint32_t request,
                       const std::vector<int64_t>& program) const;
@@ -182,7 +173,7 @@ class KVStoreDist : public PostofficeReceiver, public FlowHost {
   void OnInitRequest(InitRequest request, uint64_t key);
   void Push(const std::shared_ptr<Flow>& flow, const void* gradient, int priority, Done done,
             PushMode mode);
-  /// Both leave it to their callers that WaitAll counts them.
+  /// Both leave it to their callers to count them as pending.
   void Pull(const std::shared_ptr<Flow>& flow, void* out, int priority, Done done);
   /// \return whether this was the first failure
   bool FailAll(const std::string& sentence);
@@ -196,6 +187,8 @@ class KVStoreDist : public PostofficeReceiver, public FlowHost {
   FlightRecorder recorder_;
   ConfigTable configs_;
   StoreCounters counters_;
+  PendingOperations pending_;
+  RequestTable requests_;
   FetchTable fetches_;
   Outbox outbox_;
   LocalValues locals_;
@@ -206,29 +199,21 @@ class KVStoreDist : public PostofficeReceiver, public FlowHost {
   GradientCompressionPtr compression_;
   std::unordered_map<uint64_t, std::shared_ptr<Flow>> flows_;
   std::unordered_map<uint64_t, std::vector<NodeId>> owners_;  // servers that hold parts of a key
-  std::unordered_map<uint32_t, std::promise<Reply>> requests_;
-  uint32_t next_request_ = 1;
   std::vector<std::pair<std::shared_ptr<Flow>, std::future<Reply>>> added_;  // not waited for yet
   std::string failure_;
   std::string keys_at_failure_;  ///< what they waited for then, as JSON
   std::unordered_map<uint64_t, std::vector<InitRequest>> init_requests_;  // on worker 0
   std::set<NodeId> linked_;  // workers that this one talks to: gradients, or worker 0 about keys
   std::set<NodeId> left_;    // workers that have left in peace
-  int untold_ = 0;           // news of a failure still on their way out
-  std::condition_variable told_;
+  int unsent_reports_ = 0;   // of a failure
+  std::condition_variable reports_sent_;
   std::chrono::steady_clock::time_point failed_job_at_;
 
   std::thread watch_;  // runs once there are keys without servers
   std::condition_variable watch_stops_;
   bool watch_stopped_ = false;
 
-  std::mutex pending_mutex_;
-  std::condition_variable pending_zero_;
-  int64_t pending_ = 0;
-
   Executor executor_;  // last: its threads end before what they use
 };
 
 }  // namespace hipress
-
-#endif  // HIPRESS_KVSTORE_KVSTORE_DIST_H_

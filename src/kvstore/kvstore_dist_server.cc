@@ -66,11 +66,11 @@ std::vector<std::shared_ptr<ServerKey>> KVStoreDistServer::Keys() {
 
 Buffer KVStoreDistServer::OnHeader(NodeId from, const MessageHeader& header) {
   if (from.role != Role::kWorker) throw ProtocolError("a server takes such messages from workers only");
-  switch (static_cast<MessageKind>(header.kind)) {
+  switch (header.kind) {
     case MessageKind::kData: return Find(header.key)->OnDataHeader(from, header);
-    // Kept for as long as nobody pushes the key: not to be borrowed.
+    // Kept for as long as nobody pushes the key: not to stay in its sender's memory.
     case MessageKind::kInitData: return AllocateBuffer(header.payload_bytes);
-    case MessageKind::kFused: return PlaceForFused(header);
+    case MessageKind::kFused: return BufferForFused(header);
     case MessageKind::kInitKey:
     case MessageKind::kCodecConfig:
     case MessageKind::kFetch:
@@ -81,7 +81,7 @@ Buffer KVStoreDistServer::OnHeader(NodeId from, const MessageHeader& header) {
 
 void KVStoreDistServer::OnMessage(NodeId from, Message message) {
   const MessageHeader& header = message.header;
-  switch (static_cast<MessageKind>(header.kind)) {
+  switch (header.kind) {
     case MessageKind::kData: Find(header.key)->OnData(from, std::move(message)); break;
     case MessageKind::kFused:
       Unfuse(
@@ -109,7 +109,7 @@ void KVStoreDistServer::OnMessage(NodeId from, Message message) {
     case MessageKind::kFetch: Find(header.key)->OnFetch(from, header); break;
     case MessageKind::kCommand: {
       std::lock_guard<std::mutex> lock(mutex_);
-      commands_.push_back({from, header.iteration, int(header.partition), UnpackText(message.payload)});
+      commands_.push_back({from, header.iteration, int(header.partition), TextIn(message)});
       wake_.notify_all();
       break;
     }
@@ -129,12 +129,7 @@ void KVStoreDistServer::AnswerInit(const std::shared_ptr<ServerKey>& key) {
 }
 
 void KVStoreDistServer::Reply(NodeId to, uint32_t request, bool ok, const std::string& text) {
-  Message message;
-  message.header.kind = uint16_t(MessageKind::kReply);
-  message.header.iteration = request;
-  message.header.flags = ok ? kReplyOk : kReplyError;
-  message.payload = PackText(text);
-  postoffice_.Send(to, std::move(message), kControlPriority);
+  postoffice_.Send(to, ReplyMessage(request, ok, text), kControlPriority);
 }
 
 void KVStoreDistServer::OnLeave(NodeId peer) {
@@ -153,15 +148,11 @@ void KVStoreDistServer::FailJob(const std::string& sentence, FailureCause cause)
     if (!failure_.empty()) return;
     failure_ = sentence;
   }
-  if (cause == kTooLate) debug_dumps::Request(sentence);
+  if (cause == kTimedOut) debug_dumps::Request(sentence);
   LogWarning(sentence);
   for (auto& key : Keys()) key->Fail(sentence);
   for (int rank = 0; rank < postoffice_.num_workers(); ++rank) {
-    Message message;
-    message.header.kind = uint16_t(MessageKind::kFailure);
-    message.header.flags = cause;
-    message.payload = PackText(sentence);
-    postoffice_.Send(Worker(rank), std::move(message), kControlPriority);
+    postoffice_.Send(Worker(rank), FailureMessage(sentence, cause), kControlPriority);
   }
 }
 
@@ -256,7 +247,7 @@ void KVStoreDistServer::CheckProgress() {
     for (auto& flow : key->flows()) flows.push_back(flow);
   }
   const std::string sentence = watch_.Check(flows, postoffice_.self(), left);
-  if (!sentence.empty()) FailJob(sentence, kTooLate);
+  if (!sentence.empty()) FailJob(sentence, kTimedOut);
 }
 
 }  // namespace hipress

@@ -1,9 +1,8 @@
 /*!
  * \file kvstore_dist_server.h
- * \brief The key-value store as a server has it.
+ * \brief A server's key-value store: keys and their optimizer, commands of workers.
  */
-#ifndef HIPRESS_KVSTORE_KVSTORE_DIST_SERVER_H_
-#define HIPRESS_KVSTORE_KVSTORE_DIST_SERVER_H_
+#pragma once
 
 #include <condition_variable>
 #include <deque>
@@ -40,7 +39,7 @@ class KVStoreDistServer : public PostofficeReceiver {
   /// Runs commands on the calling thread until the job ends.
   /// \throw Error if somebody died or the job failed
   void Serve(const Controller& controller);
-  /// Tells every worker that the job cannot go on, unless they have been told so already.
+  /// Reports to every worker that the job cannot go on; the first report counts.
   void FailJob(const std::string& sentence, FailureCause cause = kFailed);
   /// What the node does and waits for, as parts of an object (common/debug_dumps.h).
   void Describe(JsonWriter* json);
@@ -88,5 +87,3 @@ class KVStoreDistServer : public PostofficeReceiver {
 };
 
 }  // namespace hipress
-
-#endif  // HIPRESS_KVSTORE_KVSTORE_DIST_SERVER_H_

@@ -14,12 +14,12 @@ namespace hipress {
 namespace {
 
 /// Keys that one call pushes before their messages leave.
-constexpr size_t kKeysTogether = 128;
+constexpr size_t kMaxKeysPerBatch = 128;
 
 /// What several operations end with; the last end is its own.
-class Together {
+class JointCompletion {
  public:
-  Together(size_t operations, Done done) : left_(operations), done_(std::move(done)) {}
+  JointCompletion(size_t operations, Done done) : left_(operations), done_(std::move(done)) {}
   void End(const char* error) {
     if (error != nullptr) {
       std::lock_guard<std::mutex> lock(mutex_);
@@ -39,12 +39,12 @@ class Together {
 
 }  // namespace
 
-void KVStoreDist::PushPull(const std::vector<Wish>& wishes, Done done) {
+void KVStoreDist::PushPull(const std::vector<PushPullRequest>& requests, Done done) {
   std::vector<Transfer> transfers;
-  transfers.reserve(wishes.size());
-  for (const Wish& wish : wishes) {
-    transfers.push_back({Checked(wish.key, wish.n, wish.dtype, "push and pull"), wish.gradient,
-                         wish.out, wish.priority});
+  transfers.reserve(requests.size());
+  for (const PushPullRequest& request : requests) {
+    transfers.push_back({Checked(request.key, request.n, request.dtype, "push and pull"), request.gradient,
+                         request.out, request.priority});
   }
   PushMode mode;
   mode.keep = false;
@@ -54,11 +54,11 @@ void KVStoreDist::PushPull(const std::vector<Wish>& wishes, Done done) {
 void KVStoreDist::PushPull(const std::vector<Transfer>& transfers, PushMode mode, Done done) {
   if (transfers.empty()) return done(nullptr);
   // Neither allocates: a function of one pointer.
-  auto* const together = new Together(2 * transfers.size(), Counted(std::move(done)));
+  auto* const together = new JointCompletion(2 * transfers.size(), pending_.Count(std::move(done)));
   const auto end = [together](const char* error) { together->End(error); };
   for (size_t i = 0; i < transfers.size();) {
     Batch batch;  // as long as one large gradient takes
-    const size_t last = std::min(transfers.size(), i + kKeysTogether);
+    const size_t last = std::min(transfers.size(), i + kMaxKeysPerBatch);
     for (int64_t elements = 0; i < last && elements < Executor::kJobElements; ++i) {
       const Transfer& transfer = transfers[i];
       Push(transfer.flow, transfer.gradient, transfer.priority, end, mode);

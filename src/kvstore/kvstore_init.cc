@@ -1,11 +1,9 @@
 /*!
  * \file kvstore_init.cc
- * \brief How a worker's store begins a key, with servers or without, and ends without servers.
+ * \brief How a worker's store begins a key, on servers or among workers alone.
  */
-#include <algorithm>
 #include <cstring>
 
-#include "common/log.h"
 #include "common/thread_name.h"
 #include "kvstore/kvstore_dist.h"
 
@@ -60,8 +58,7 @@ void KVStoreDist::Init(uint64_t key, const std::string& name, const void* data, 
 
 Message KVStoreDist::InitMessage(const Flow& flow, uint64_t digest, uint32_t request,
                                  const std::vector<int64_t>& program) const {
-  Message message;
-  message.header.kind = uint16_t(MessageKind::kInitKey);
+  Message message(MessageKind::kInitKey);
   message.header.key = flow.key();
   message.header.config = digest;
   message.header.elements = uint64_t(flow.elements());
@@ -79,7 +76,7 @@ void KVStoreDist::InitOnServers(const Flow& flow, const std::vector<NodeId>& own
   std::vector<std::future<Reply>> replies(owners.size());
   for (size_t i = 0; i < owners.size(); ++i) {
     const std::vector<int64_t>& flat = programs.at(owners[i]);
-    const uint32_t request = NewRequest(&replies[i]);
+    const uint32_t request = requests_.Add(&replies[i]);
     postoffice_.Send(owners[i],
                      InitMessage(flow, digest, request, first ? flat : std::vector<int64_t>()),
                      kControlPriority);
@@ -88,7 +85,7 @@ void KVStoreDist::InitOnServers(const Flow& flow, const std::vector<NodeId>& own
                      *Program::Parse(flat.data(), int64_t(flat.size()), flow.elements()), data);
   }
   for (size_t i = 0; i < owners.size(); ++i) {
-    Await(&replies[i], "key", flow.name(),
+    requests_.Await(&replies[i], "key", flow.name(),
           "all workers to initialise key '" + flow.name() + "' on " + owners[i].ToString());
   }
 }
@@ -97,8 +94,7 @@ void KVStoreDist::SendInitialValue(NodeId to, const Flow& flow, const Program& p
                                    const void* data) {
   for (int32_t p : program.local_partitions()) {
     const Partition& partition = program.partitions()[p];
-    Message value;
-    value.header.kind = uint16_t(MessageKind::kInitData);
+    Message value(MessageKind::kInitData);
     value.header.key = flow.key();
     value.header.elements = uint64_t(partition.count);
     value.header.dtype = uint8_t(flow.wire());
@@ -138,15 +134,15 @@ void KVStoreDist::InitAmongWorkers(const std::shared_ptr<Flow>& flow, const void
   if (!flow->Pull(value.data, flow->wire(), kControlPriority, &done)) {
     throw Error("internal error: the initial value of key '" + flow->name() + "' has no pull");
   }
-  Await(&reply, "initial value", flow->name(), "the initial value of key '" + flow->name() + "'");
+  requests_.Await(&reply, "initial value", flow->name(), "the initial value of key '" + flow->name() + "'");
   locals_.Init(*flow, value);
 }
 
-std::future<KVStoreDist::Reply> KVStoreDist::AskWorkers(const Flow& flow, uint64_t digest) {
+std::future<Reply> KVStoreDist::AskWorkers(const Flow& flow, uint64_t digest) {
   const NodeId self = postoffice_.self();
   LinkPeers(PeersOf(flow.program()));
   std::future<Reply> reply;
-  Message request = InitMessage(flow, digest, NewRequest(&reply), {});
+  Message request = InitMessage(flow, digest, requests_.Add(&reply), {});
   if (self == Worker(0)) {
     OnInitRequest({self, request.header, flow.name()}, flow.key());
   } else {
@@ -156,7 +152,7 @@ std::future<KVStoreDist::Reply> KVStoreDist::AskWorkers(const Flow& flow, uint64
 }
 
 void KVStoreDist::AwaitWorkers(const Flow& flow, std::future<Reply>* reply) {
-  Await(reply, "key", flow.name(), "all workers to initialise key '" + flow.name() + "'");
+  requests_.Await(reply, "key", flow.name(), "all workers to initialise key '" + flow.name() + "'");
 }
 
 void KVStoreDist::AddKey(uint64_t key, const std::string& name, int64_t n, DType dtype,
@@ -252,67 +248,12 @@ void KVStoreDist::OnInitRequest(InitRequest request, uint64_t key) {
   }
   const std::string sentence = Disagreement(requests);
   for (const InitRequest& answered : requests) {
-    Message reply;
-    reply.header.kind = uint16_t(MessageKind::kReply);
-    reply.header.iteration = answered.request;
-    reply.header.flags = sentence.empty() ? kReplyOk : kReplyError;
-    reply.payload = PackText(sentence);
+    Message reply = ReplyMessage(answered.request, sentence.empty(), sentence);
     if (answered.from == postoffice_.self()) {
       OnMessage(answered.from, std::move(reply));
     } else {
       postoffice_.Send(answered.from, std::move(reply), kControlPriority);
     }
-  }
-}
-
-// ---- Watching, and leaving --------------------------------------------------------------------------
-
-void KVStoreDist::Watch() {
-  ProgressWatch watch(postoffice_.options().wait_timeout);
-  std::unique_lock<std::mutex> lock(mutex_);
-  while (!watch_stops_.wait_for(lock, std::chrono::seconds(1), [this] { return watch_stopped_; })) {
-    std::vector<std::shared_ptr<Flow>> flows;
-    for (auto& [key, flow] : flows_) {
-      if (owners_[key].empty()) flows.push_back(flow);
-    }
-    const std::set<NodeId> left = left_;
-    lock.unlock();
-    const std::string sentence = watch.Check(flows, postoffice_.self(), left);
-    if (!sentence.empty()) {
-      LogWarning(sentence);
-      FailJob(sentence, kTooLate);
-    }
-    lock.lock();
-  }
-}
-
-void KVStoreDist::StopWatch() {
-  {
-    std::lock_guard<std::mutex> lock(mutex_);
-    watch_stopped_ = true;
-    watch_stops_.notify_all();
-  }
-  if (watch_.joinable()) watch_.join();
-}
-
-/// Whoever leaves in peace has first done its part, for others, of all that it pushed.
-void KVStoreDist::Drain() {
-  const auto deadline = std::chrono::steady_clock::now() + postoffice_.options().wait_timeout;
-  std::unique_lock<std::mutex> lock(mutex_);
-  if (stopping_) return;
-  std::vector<std::shared_ptr<Flow>> flows;
-  for (auto& [key, flow] : flows_) {
-    if (owners_[key].empty()) flows.push_back(flow);
-  }
-  while (failure_.empty() && std::chrono::steady_clock::now() < deadline) {
-    lock.unlock();
-    // Small payloads of an iteration that is over may wait for their batch's end.
-    const bool drained = std::all_of(flows.begin(), flows.end(),
-                                     [](const auto& flow) { return flow->Drain(); }) &&
-                         outbox_.empty();
-    lock.lock();
-    if (drained) return;
-    watch_stops_.wait_for(lock, std::chrono::milliseconds(5));
   }
 }
 

@@ -82,7 +82,7 @@ void LocalValues::Fetch(const std::shared_ptr<Flow>& flow, void* out, DType dtyp
 }
 
 void LocalValues::Serve(Fetching fetch, std::vector<Value> values) {
-  /// Whoever lets go of it last tells the user, also where the work is dropped.
+  /// Its destructor notifies the user, also where the work is dropped.
   struct Serving {
     explicit Serving(Fetching f) : fetch(std::move(f)) {}
     ~Serving() { fetch.done(error.empty() ? nullptr : error.c_str()); }

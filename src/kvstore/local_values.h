@@ -1,13 +1,12 @@
 /*!
  * \file local_values.h
- * \brief Without servers each worker holds the values of keys itself: what it pulled last, or the
- *        initial value, for pulls that no iteration answers.
+ * \brief Values of keys without servers, on each worker: what it pulled last, or the initial value, for
+ *        pulls that no iteration answers.
  *
  * Compressed results are kept as the payloads that they came in. Uncompressed ones are copied, unless
  * whoever pushed said that the result is for that iteration's pull only.
  */
-#ifndef HIPRESS_KVSTORE_LOCAL_VALUES_H_
-#define HIPRESS_KVSTORE_LOCAL_VALUES_H_
+#pragma once
 
 #include <memory>
 #include <mutex>
@@ -59,5 +58,3 @@ class LocalValues {
 };
 
 }  // namespace hipress
-
-#endif  // HIPRESS_KVSTORE_LOCAL_VALUES_H_

@@ -3,8 +3,9 @@
 namespace hipress {
 namespace {
 
-/// Who hears from others only cannot tell which of them is late. Those who can get this long to say.
-constexpr std::chrono::seconds kHearsay{10};
+/// A node that waits for sums only cannot tell which summand is late. Nodes that can get this long to
+/// report it.
+constexpr std::chrono::seconds kReportTime{10};
 
 std::string NamesOf(const std::vector<NodeId>& nodes) {
   std::string names;
@@ -43,7 +44,7 @@ std::string ProgressWatch::Check(const std::vector<std::shared_ptr<Flow>>& flows
     if (wait.unpushed) {
       late = {self};
     } else if (late.empty()) {
-      if (now - progress.since <= timeout_ + kHearsay) continue;
+      if (now - progress.since <= timeout_ + kReportTime) continue;
       late = wait.peers;
     }
     return "waited " + std::to_string(timeout_.count()) + " s for " + NamesOf(late) +

@@ -1,9 +1,8 @@
 /*!
  * \file progress_watch.h
- * \brief Notices that iterations do not get on, and says through whose fault.
+ * \brief Detects iterations that make no progress, and names the node that they wait for.
  */
-#ifndef HIPRESS_KVSTORE_PROGRESS_WATCH_H_
-#define HIPRESS_KVSTORE_PROGRESS_WATCH_H_
+#pragma once
 
 #include <chrono>
 #include <map>
@@ -37,5 +36,3 @@ class ProgressWatch {
 };
 
 }  // namespace hipress
-
-#endif  // HIPRESS_KVSTORE_PROGRESS_WATCH_H_

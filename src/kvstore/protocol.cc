@@ -5,7 +5,7 @@
 namespace hipress {
 namespace {
 
-constexpr size_t kMaxName = 4096;
+constexpr size_t kMaxNameBytes = 4096;
 
 }  // namespace
 
@@ -23,7 +23,7 @@ Buffer InitKeyBody::Pack() const {
 InitKeyBody InitKeyBody::Unpack(const Buffer& payload) {
   uint64_t name_bytes = 0;
   if (payload.size >= 8) std::memcpy(&name_bytes, payload.data, 8);
-  const size_t padded = name_bytes <= kMaxName ? (name_bytes + 7) / 8 * 8 : payload.size;
+  const size_t padded = name_bytes <= kMaxNameBytes ? (name_bytes + 7) / 8 * 8 : payload.size;
   if (payload.size < 8 + padded || payload.size % 8 != 0) {
     throw ProtocolError("a malformed request to initialise a key");
   }
@@ -65,14 +65,17 @@ std::string Disagreement(const std::vector<InitRequest>& requests) {
   return "";
 }
 
-Buffer PackText(const std::string& text) {
-  Buffer out = AllocateBuffer(text.size());
-  std::memcpy(out.data, text.data(), text.size());
-  return out;
+Message ReplyMessage(uint32_t request, bool ok, const std::string& text) {
+  Message message(MessageKind::kReply, text);
+  message.header.iteration = request;
+  message.header.flags = ok ? kReplyOk : kReplyError;
+  return message;
 }
 
-std::string UnpackText(const Buffer& payload) {
-  return std::string(payload.as<char>(), payload.size);
+Message FailureMessage(const std::string& sentence, FailureCause cause) {
+  Message message(MessageKind::kFailure, sentence);
+  message.header.flags = cause;
+  return message;
 }
 
 }  // namespace hipress

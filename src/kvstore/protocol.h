@@ -1,9 +1,8 @@
 /*!
  * \file protocol.h
- * \brief What worker and server agree on beyond the message header.
+ * \brief Bodies and flags of the messages between worker and server.
  */
-#ifndef HIPRESS_KVSTORE_PROTOCOL_H_
-#define HIPRESS_KVSTORE_PROTOCOL_H_
+#pragma once
 
 #include <cstdint>
 #include <string>
@@ -36,7 +35,7 @@ enum ReplyStatus : uint8_t { kReplyOk = 0, kReplyError = 1 };
 /// MessageHeader::flags of kFailure: why the job fails.
 enum FailureCause : uint8_t {
   kFailed = 0,
-  kTooLate = 1,  ///< a wait for other nodes was too long: all say what they wait for (debug_dumps.h)
+  kTimedOut = 1,  ///< a wait for other nodes was too long: all say what they wait for (debug_dumps.h)
 };
 
 /// Payload of kInitKey. The header carries key, elements, dtype, the digest of all nodes' programs
@@ -64,9 +63,9 @@ struct InitRequest {
 /// "" if all agree with worker 0, else the sentence that all of them get.
 std::string Disagreement(const std::vector<InitRequest>& requests);
 
-Buffer PackText(const std::string& text);
-std::string UnpackText(const Buffer& payload);
+/// Answer to request `request`: what was asked for, or an error.
+Message ReplyMessage(uint32_t request, bool ok, const std::string& text);
+/// Failure report: why the job fails.
+Message FailureMessage(const std::string& sentence, FailureCause cause);
 
 }  // namespace hipress
-
-#endif  // HIPRESS_KVSTORE_PROTOCOL_H_

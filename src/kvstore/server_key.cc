@@ -99,7 +99,7 @@ CodecPtr ServerKey::CodecToEncode(const Flow& flow, const Task& task, const Valu
                        (sum.reply_policy == kReplySumsEncoded && !updated));
   if (!encode) return context_->configs.Intern(IdentityCodec());
   // A weight is no sum of N contributions, so it keeps the codec's own scale.
-  return updated ? sum.source : context_->configs.ForSumOf(sum.source, task.terms);
+  return updated ? sum.source : context_->configs.ForSumOf(sum.source, task.num_summands);
 }
 
 MessageHeader ServerKey::DataHeader(const Flow& flow, const Task& task, const Value& value,
@@ -254,8 +254,7 @@ void ServerKey::ServeWaiters() {
         waiter.answered[i] = true;
         const int32_t partition = program_->local_partitions()[i];
         const Value value = CurrentLocked(i);
-        Message answer;
-        answer.header.kind = uint16_t(MessageKind::kFetched);
+        Message answer(MessageKind::kFetched);
         answer.header.key = key_;
         answer.header.elements = uint64_t(program_->partitions()[partition].count);
         answer.header.iteration = waiter.request;

@@ -1,9 +1,8 @@
 /*!
  * \file server_key.h
- * \brief One key's shard on one server: its flow, its weight, its value for whoever fetches it.
+ * \brief One key's shard on one server: its flow, its weight, its value for workers that fetch it.
  */
-#ifndef HIPRESS_KVSTORE_SERVER_KEY_H_
-#define HIPRESS_KVSTORE_SERVER_KEY_H_
+#pragma once
 
 #include <atomic>
 #include <functional>
@@ -45,7 +44,7 @@ class ServerKey : public FlowHost, public std::enable_shared_from_this<ServerKey
  public:
   ServerKey(uint64_t key, ServerContext* context);
 
-  /// \return true when all workers' wishes, and all of the initial value, are here: the caller then
+  /// \return true when all workers' requests, and all of the initial value, are here: the caller then
   ///         answers init_requests() with FinishInit().
   bool OnInitKey(NodeId from, const Message& message);
   bool OnInitData(NodeId from, const Message& message);
@@ -124,5 +123,3 @@ class ServerKey : public FlowHost, public std::enable_shared_from_this<ServerKey
 };
 
 }  // namespace hipress
-
-#endif  // HIPRESS_KVSTORE_SERVER_KEY_H_

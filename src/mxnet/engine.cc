@@ -1,75 +1,12 @@
+#include "mxnet/engine.h"
+
 #include <condition_variable>
-#include <cstdint>
-#include <deque>
-#include <map>
-#include <memory>
-#include <mutex>
 #include <stdexcept>
-#include <string>
 #include <utility>
 
-#include "c_api/error.h"
 #include "common/types.h"
-#include "hipress/mxnet.h"
-#include "mxnet/handover.h"
-#include "mxnet/library.h"
 
-namespace hipress {
-namespace mxnet {
-namespace {
-
-/// The last two are carried out by the caller, see HipressMXSchedule.
-enum class Kind { kPush, kPull, kPushPull, kRead, kWrite };
-
-const char* OperationName(Kind kind) {
-  switch (kind) {
-    case Kind::kPush: return "HipressPush";
-    case Kind::kPull: return "HipressPull";
-    case Kind::kPushPull: return "HipressPushPull";
-    case Kind::kRead: return "HipressRead";
-    default: return "HipressWrite";
-  }
-}
-
-bool IsCallers(Kind kind) { return kind == Kind::kRead || kind == Kind::kWrite; }
-bool Writes(Kind kind) { return kind != Kind::kPush && kind != Kind::kRead; }
-/// Whether other workers wait for it.
-bool Pushes(Kind kind) { return kind != Kind::kPull && kind != Kind::kWrite; }
-
-/// What the operations of one node share.
-struct Session {
-  HipressNodeHandle node;
-  std::mutex mutex;
-  bool closed = false;
-  std::string failure;  // why no operation can succeed any more
-  Handover handover;
-};
-
-struct Operation;
-
-}  // namespace
-}  // namespace mxnet
-}  // namespace hipress
-
-/// One key of a node, its scheduled operations first come first. Never freed: they may still end
-/// while the process exits.
-struct HipressMXKey {
-  std::shared_ptr<hipress::mxnet::Session> session;
-  uint64_t key;
-  std::string name;
-  int64_t n;
-  int dtype;
-  bool followed[3] = {};  // by kind of our own operations, see Handover
-
-  std::mutex schedule;  // makes "enqueue here and in the engine" one step
-  std::mutex mutex;
-  std::deque<std::shared_ptr<hipress::mxnet::Operation>> waiting;
-  bool draining = false;
-};
-
-namespace hipress {
-namespace mxnet {
-namespace {
+namespace hipress::mxnet {
 
 /// One push or pull, from its scheduling until the engine is told that it is done.
 struct Operation {
@@ -96,24 +33,28 @@ struct Operation {
   ~Operation();
 };
 
-/// Never destroyed: operations may still end while the process exits.
-struct Bridge {
-  std::mutex mutex;
-  std::unique_ptr<Library> library;
-  bool wait_inside = false;
-  std::map<HipressNodeHandle, std::shared_ptr<Session>> sessions;
-
-  static Bridge& Get() {
-    static Bridge* bridge = new Bridge;
-    return *bridge;
-  }
-};
-
 Operation::~Operation() {
   const Library& library = *Bridge::Get().library;
   if (copy != nullptr) library.Free(copy);
   if (array != nullptr) library.Free(array);
 }
+
+namespace {
+
+const char* OperationName(Kind kind) {
+  switch (kind) {
+    case Kind::kPush: return "HipressPush";
+    case Kind::kPull: return "HipressPull";
+    case Kind::kPushPull: return "HipressPushPull";
+    case Kind::kRead: return "HipressRead";
+    default: return "HipressWrite";
+  }
+}
+
+bool IsCallers(Kind kind) { return kind == Kind::kRead || kind == Kind::kWrite; }
+bool Writes(Kind kind) { return kind != Kind::kPush && kind != Kind::kRead; }
+/// Whether other workers wait for it.
+bool Pushes(Kind kind) { return kind != Kind::kPull && kind != Kind::kWrite; }
 
 std::string FailureOf(Session* session) {
   std::lock_guard<std::mutex> lock(session->mutex);
@@ -141,11 +82,14 @@ void Complete(Operation* op, const std::string& error) {
   }
 }
 
-/// HipressDone; context is the operation's last owner.
+}  // namespace
+
 void OnDone(void* context, const char* error) {
   std::unique_ptr<std::shared_ptr<Operation>> op(static_cast<std::shared_ptr<Operation>*>(context));
   Complete(op->get(), error == nullptr ? "" : error);
 }
+
+namespace {
 
 void Enter(const std::shared_ptr<Operation>& op) {
   const HipressMXKey& key = *op->key;
@@ -267,8 +211,10 @@ void Release(void* param) {
   Drain(key);
 }
 
+}  // namespace
+
 void Schedule(Kind kind, HipressMXKeyHandle key, NDArrayHandle array, int priority,
-              HipressMXStart start = nullptr, void* context = nullptr) {
+              HipressMXStart start, void* context) {
   const Library& library = *Bridge::Get().library;
   const std::string failure = FailureOf(key->session.get());
   if (!failure.empty()) throw Error(failure);
@@ -288,119 +234,4 @@ void Schedule(Kind kind, HipressMXKeyHandle key, NDArrayHandle array, int priori
                     OperationName(kind));
 }
 
-/// The session of a node with keys, null without. \param forget another node may get its address
-std::shared_ptr<Session> SessionOf(HipressNodeHandle node, bool forget) {
-  Bridge& bridge = Bridge::Get();
-  std::lock_guard<std::mutex> lock(bridge.mutex);
-  const auto found = bridge.sessions.find(node);
-  if (found == bridge.sessions.end()) return nullptr;
-  const std::shared_ptr<Session> session = found->second;
-  if (forget) bridge.sessions.erase(found);
-  return session;
-}
-
-bool Fits(HipressMXKeyHandle key, NDArrayHandle array) {
-  return Bridge::Get().library->IsDenseOnCpu(array, key->n, key->dtype);
-}
-
-}  // namespace
-}  // namespace mxnet
-}  // namespace hipress
-
-using hipress::mxnet::Bridge;
-using hipress::mxnet::Fits;
-using hipress::mxnet::Kind;
-using hipress::mxnet::Schedule;
-using hipress::mxnet::SessionOf;
-
-int HipressMXBind(const char* libmxnet, int wait_inside) {
-  API_BEGIN();
-  Bridge& bridge = Bridge::Get();
-  std::lock_guard<std::mutex> lock(bridge.mutex);
-  if (bridge.library == nullptr) {
-    bridge.library = std::make_unique<hipress::mxnet::Library>(libmxnet);
-  }
-  bridge.wait_inside = wait_inside != 0;
-  API_END();
-}
-
-int HipressMXKeyCreate(HipressNodeHandle node, uint64_t key, const char* name, int64_t n, int dtype,
-                       HipressMXKeyHandle* out) {
-  API_BEGIN();
-  Bridge& bridge = Bridge::Get();
-  std::lock_guard<std::mutex> lock(bridge.mutex);
-  if (bridge.library == nullptr) throw hipress::Error("HipressMXBind must be called first");
-  auto& session = bridge.sessions[node];
-  if (session == nullptr) {
-    session = std::make_shared<hipress::mxnet::Session>();
-    session->node = node;
-  }
-  auto made = std::make_unique<HipressMXKey>();
-  made->session = session;
-  made->key = key;
-  made->name = name;
-  made->n = n;
-  made->dtype = dtype;
-  *out = made.release();
-  API_END();
-}
-
-int HipressMXPush(HipressMXKeyHandle key, void* array, int priority) {
-  API_BEGIN();
-  if (!Fits(key, array)) return HIPRESS_MX_OTHER_ARRAY;
-  Schedule(Kind::kPush, key, array, priority);
-  API_END();
-}
-
-int HipressMXPull(HipressMXKeyHandle key, void* array, int priority) {
-  API_BEGIN();
-  if (!Fits(key, array)) return HIPRESS_MX_OTHER_ARRAY;
-  Schedule(Kind::kPull, key, array, priority);
-  API_END();
-}
-
-int HipressMXPushPull(HipressMXKeyHandle key, void* gradient, void* out, int priority) {
-  API_BEGIN();
-  if (!Fits(key, gradient) || !Fits(key, out)) return HIPRESS_MX_OTHER_ARRAY;
-  if (gradient == out) {
-    Schedule(Kind::kPushPull, key, gradient, priority);
-  } else {
-    // Two operations: one would wait until nobody reads `out` before it pushes, and for ever if
-    // both share memory.
-    Schedule(Kind::kPush, key, gradient, priority);
-    Schedule(Kind::kPull, key, out, priority);
-  }
-  API_END();
-}
-
-int HipressMXSchedule(HipressMXKeyHandle key, void* array, int writes, int priority,
-                      HipressMXStart start, void* context) {
-  API_BEGIN();
-  Schedule(writes ? Kind::kWrite : Kind::kRead, key, array, priority, start, context);
-  API_END();
-}
-
-int HipressMXEnd(void* operation, const char* error) {
-  API_BEGIN();
-  hipress::mxnet::OnDone(operation, error);
-  API_END();
-}
-
-int HipressMXFlush(HipressNodeHandle node) {
-  API_BEGIN();
-  const auto session = SessionOf(node, false);
-  if (session != nullptr) session->handover.Flush();
-  API_END();
-}
-
-int HipressMXClose(HipressNodeHandle node) {
-  API_BEGIN();
-  const auto session = SessionOf(node, true);
-  if (session == nullptr) return 0;
-  {
-    std::lock_guard<std::mutex> lock(session->mutex);
-    session->closed = true;
-  }
-  session->handover.Stop();
-  API_END();
-}
+}  // namespace hipress::mxnet

@@ -6,12 +6,11 @@
 #include "common/batch.h"
 #include "common/thread_name.h"
 
-namespace hipress {
-namespace mxnet {
+namespace hipress::mxnet {
 namespace {
 
 /// Operations that are kept at most; also, elements as one large gradient has.
-constexpr size_t kMostKept = 128;
+constexpr size_t kMaxKeptOperations = 128;
 
 }  // namespace
 
@@ -28,7 +27,7 @@ void Handover::Add(std::function<void()> enter, int64_t elements, bool* followed
   kept_.push_back(std::move(enter));
   ++added_;
   elements_ += elements;
-  if (!*followed || stopped_ || kept_.size() >= kMostKept || elements_ >= Executor::kJobElements) {
+  if (!*followed || stopped_ || kept_.size() >= kMaxKeptOperations || elements_ >= Executor::kJobElements) {
     return Enter(&lock);
   }
   if (kept_.size() > 1) return;
@@ -100,5 +99,4 @@ void Handover::Watch() {
   }
 }
 
-}  // namespace mxnet
-}  // namespace hipress
+}  // namespace hipress::mxnet

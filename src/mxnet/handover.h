@@ -1,6 +1,6 @@
 /*!
  * \file handover.h
- * \brief Operations that become ready soon one after the other enter the store together.
+ * \brief Hands operations that become ready soon after one another to the store as one batch.
  *
  * A Trainer makes a call for each of its parameters. Handed over one by one, each small gradient
  * would be a message of its own and wake a thread for each of its tasks (common/batch.h). How many
@@ -8,8 +8,7 @@
  * another at once is taken to be so again, and kept until that one is there. What was taken wrongly
  * waits for a millisecond, once.
  */
-#ifndef HIPRESS_MXNET_HANDOVER_H_
-#define HIPRESS_MXNET_HANDOVER_H_
+#pragma once
 
 #include <chrono>
 #include <condition_variable>
@@ -19,8 +18,7 @@
 #include <thread>
 #include <vector>
 
-namespace hipress {
-namespace mxnet {
+namespace hipress::mxnet {
 
 class Handover {
  public:
@@ -68,7 +66,4 @@ class Handover {
   std::thread watch_;
 };
 
-}  // namespace mxnet
-}  // namespace hipress
-
-#endif  // HIPRESS_MXNET_HANDOVER_H_
+}  // namespace hipress::mxnet

@@ -10,8 +10,7 @@
 
 #include "common/types.h"
 
-namespace hipress {
-namespace mxnet {
+namespace hipress::mxnet {
 namespace {
 
 /// The start of DLManagedTensor: all of it that is read here.
@@ -130,5 +129,4 @@ void* Library::WritableData(NDArrayHandle array) const {
   return data;
 }
 
-}  // namespace mxnet
-}  // namespace hipress
+}  // namespace hipress::mxnet

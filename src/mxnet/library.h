@@ -2,14 +2,12 @@
  * \file library.h
  * \brief The functions of the loaded libmxnet.so that the engine bridge calls.
  */
-#ifndef HIPRESS_MXNET_LIBRARY_H_
-#define HIPRESS_MXNET_LIBRARY_H_
+#pragma once
 
 #include <cstdint>
 #include <string>
 
-namespace hipress {
-namespace mxnet {
+namespace hipress::mxnet {
 
 using NDArrayHandle = void*;
 
@@ -86,7 +84,4 @@ class Library {
   void (*invalidate_layout_)(void* array) = nullptr;
 };
 
-}  // namespace mxnet
-}  // namespace hipress
-
-#endif  // HIPRESS_MXNET_LIBRARY_H_
+}  // namespace hipress::mxnet

@@ -20,11 +20,11 @@ namespace {
 using std::chrono::steady_clock;
 
 /// For a caller to prove that it knows the secret.
-constexpr std::chrono::seconds kHandshakeTime{5};
+constexpr std::chrono::seconds kHandshakeTimeout{5};
 /// Strangers at a time; beyond it the one that has dawdled longest goes.
 constexpr size_t kMaxPending = 256;
 /// Of the descriptors that the process may have, those that strangers do not get.
-constexpr int kReserved = 64;
+constexpr int kReservedDescriptors = 64;
 
 /// The first descriptor that is kept for the job: the kernel gives the lowest one that is free, so
 /// its number tells how many are in use.
@@ -32,7 +32,7 @@ int FirstReserved() {
   rlimit limit;
   if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur > INT_MAX) return INT_MAX;
   const int all = static_cast<int>(limit.rlim_cur);
-  return all - std::min(kReserved, all / 4);
+  return all - std::min(kReservedDescriptors, all / 4);
 }
 
 }  // namespace
@@ -50,7 +50,7 @@ class PendingHandshake : public std::enable_shared_from_this<PendingHandshake> {
   }
 
   void Start() {
-    deadline_.expires_after(kHandshakeTime);
+    deadline_.expires_after(kHandshakeTimeout);
     deadline_.async_wait([self = shared_from_this()](const asio::error_code& error) {
       if (!error) self->Refuse("did not finish the handshake in time");
     });

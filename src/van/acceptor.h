@@ -1,9 +1,8 @@
 /*!
  * \file acceptor.h
- * \brief The listening side: takes connections in and lets in only those that know the secret.
+ * \brief Listens for connections, and admits those that know the secret.
  */
-#ifndef HIPRESS_VAN_ACCEPTOR_H_
-#define HIPRESS_VAN_ACCEPTOR_H_
+#pragma once
 
 #include <asio/io_context.hpp>
 #include <asio/posix/stream_descriptor.hpp>
@@ -59,5 +58,3 @@ class Acceptor {
 };
 
 }  // namespace hipress
-
-#endif  // HIPRESS_VAN_ACCEPTOR_H_

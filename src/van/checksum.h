@@ -2,8 +2,7 @@
  * \file checksum.h
  * \brief XXH3, compiled for several instruction sets and chosen when the process starts.
  */
-#ifndef HIPRESS_VAN_CHECKSUM_H_
-#define HIPRESS_VAN_CHECKSUM_H_
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -40,5 +39,3 @@ extern const ChecksumKernel kChecksumAvx512;
 #endif
 
 }  // namespace hipress
-
-#endif  // HIPRESS_VAN_CHECKSUM_H_

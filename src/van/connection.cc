@@ -15,13 +15,13 @@ namespace {
 
 using std::chrono::steady_clock;
 
-constexpr size_t kReadBuffer = 256 << 10;
-/// From this size on a payload is worth a read of its own, straight to its place: while such come,
+constexpr size_t kReadBufferBytes = 256 << 10;
+/// From this size on a payload is worth a read of its own, straight to its destination: while such come,
 /// no more than a header and a small message are read ahead of them.
-constexpr size_t kLargePayload = 16 << 10;
-constexpr size_t kReadAhead = 4 << 10;
+constexpr size_t kLargePayloadBytes = 16 << 10;
+constexpr size_t kReadAheadBytes = 4 << 10;
 /// One read of a large payload: small enough that its checksum finds the bytes in the cache.
-constexpr size_t kReadPiece = 256 << 10;
+constexpr size_t kReadPieceBytes = 256 << 10;
 /// Heartbeats overtake everything; goodbye waits for everything.
 constexpr int kHeartbeatPriority = INT_MAX;
 constexpr int kGoodbyePriority = INT_MIN;
@@ -39,13 +39,13 @@ std::string ReasonOf(ssize_t result, bool in_message) {
   }
 }
 
-bool IsOwn(MessageKind kind) {
+bool IsConnectionKind(MessageKind kind) {
   switch (kind) {
     case MessageKind::kHeartbeat:
     case MessageKind::kGoodbye:
     case MessageKind::kArenaOffer:
     case MessageKind::kArenaAccept:
-    case MessageKind::kLentReturn: return true;
+    case MessageKind::kArenaRelease: return true;
     default: return false;
   }
 }
@@ -62,7 +62,7 @@ Connection::Connection(asio::io_context& io, UniqueFd fd, std::unique_ptr<Stream
       options_(options),
       counters_(*counters),
       owner_(*owner),
-      buffer_(kReadBuffer),
+      buffer_(kReadBufferBytes),
       last_received_(steady_clock::now()),
       staging_(kStagingBytes),
       last_sent_(last_received_.load()),
@@ -100,16 +100,16 @@ void Connection::OnReadable() {
     size_t asked = 0;
     const size_t missing = in_message_ ? body_ - got_ : 0;
     if (missing > 0) {  // straight to where the receiver wants it
-      pieces[count++] = {payload_.data + got_, std::min(missing, kReadPiece)};
+      pieces[count++] = {payload_.data + got_, std::min(missing, kReadPieceBytes)};
     }
-    if (missing <= kReadPiece) {
+    if (missing <= kReadPieceBytes) {
       if (begin_ > 0) {
         std::memmove(buffer_.data(), buffer_.data() + begin_, end_ - begin_);
         end_ -= begin_;
         begin_ = 0;
       }
       const size_t room = buffer_.size() - end_;
-      pieces[count++] = {buffer_.data() + end_, large_ ? std::min(room, kReadAhead) : room};
+      pieces[count++] = {buffer_.data() + end_, large_ ? std::min(room, kReadAheadBytes) : room};
     }
     for (int i = 0; i < count; ++i) asked += pieces[i].iov_len;
     const ssize_t n = stream_->Read(pieces, count);
@@ -120,7 +120,7 @@ void Connection::OnReadable() {
     if (!open_) return;
     if (static_cast<size_t>(n) < asked && !stream_->ShortReadMeansNothing()) return WaitReadable();
     turn += static_cast<size_t>(n);
-    if (turn >= kTurn) {
+    if (turn >= kTurnBytes) {
       asio::post(socket_.get_executor(), [self = shared_from_this()] { self->OnReadable(); });
       return;
     }
@@ -131,7 +131,7 @@ void Connection::Accept(size_t n) {
   Batch batch;  // of all messages that one read has brought
   try {
     if (in_message_) {
-      const size_t direct = std::min(n, std::min(body_ - got_, kReadPiece));
+      const size_t direct = std::min(n, std::min(body_ - got_, kReadPieceBytes));
       checksum_.Update(payload_.data + got_, direct);
       got_ += direct;
       n -= direct;
@@ -172,18 +172,17 @@ void Connection::BeginMessage() {
   got_ = 0;
   payload_ = Buffer();
   CheckHeader(header_, options_.max_payload_bytes);
-  const bool lent = header_.placement == kLent;
-  body_ = lent ? sizeof(LentPlace) : header_.payload_bytes;
-  large_ = body_ >= kLargePayload;
-  const auto kind = static_cast<MessageKind>(header_.kind);
-  if (IsOwn(kind)) {
-    const size_t expected = kind == MessageKind::kArenaOffer ? sizeof(ArenaOffer) : 0;
-    if (header_.payload_bytes != expected || lent) {
-      throw ProtocolError("a " + NameOfKind(header_.kind) + " message carries a wrong payload");
+  const bool shared = header_.placement == kShared;
+  body_ = shared ? sizeof(SharedPayload) : header_.payload_bytes;
+  large_ = body_ >= kLargePayloadBytes;
+  if (IsConnectionKind(header_.kind)) {
+    const size_t expected = header_.kind == MessageKind::kArenaOffer ? sizeof(ArenaOffer) : 0;
+    if (header_.payload_bytes != expected || shared) {
+      throw ProtocolError("a " + NameOf(header_.kind) + " message carries a wrong payload");
     }
-  } else if (lent && (peer_arena_ == nullptr || header_.payload_bytes == 0)) {
-    throw ProtocolError("its payload is lent, but its sender shares no memory");
-  } else if (!lent) {
+  } else if (shared && (peer_arena_ == nullptr || header_.payload_bytes == 0)) {
+    throw ProtocolError("its payload is in memory that its sender has not offered");
+  } else if (!shared) {
     payload_ = Destination();
     if (body_ == 0) payload_ = Buffer();
   }
@@ -200,23 +199,23 @@ Buffer Connection::Destination() {
   return to;
 }
 
-Buffer Connection::Borrow(const LentPlace& place) {
-  uint8_t* const at = peer_arena_->At(place, header_.payload_bytes);
-  const auto give_back = [place](Connection* connection) {
-    Message message = ControlMessage(MessageKind::kLentReturn);
-    message.header.key = place.offset;
-    connection->Send(std::move(message), kReturnPriority, nullptr);
+Buffer Connection::ReceiveShared(const SharedPayload& shared) {
+  uint8_t* const at = peer_arena_->At(shared, header_.payload_bytes);
+  const auto release = [shared](Connection* connection) {
+    Message message(MessageKind::kArenaRelease);
+    message.header.key = shared.offset;
+    connection->Send(std::move(message), kConnectionPriority, nullptr);
   };
   Buffer payload = Destination();
   if (payload) {
     std::memcpy(payload.data, at, payload.size);
-    give_back(this);
+    release(this);
     return payload;
   }
   payload.data = at;
   payload.owner = std::shared_ptr<void>(
-      at, [arena = peer_arena_, weak = weak_from_this(), give_back](void*) {
-        if (const auto connection = weak.lock()) give_back(connection.get());
+      at, [arena = peer_arena_, weak = weak_from_this(), release](void*) {
+        if (const auto connection = weak.lock()) release(connection.get());
       });
   return payload;
 }
@@ -227,33 +226,33 @@ void Connection::FinishMessage(uint32_t checksum) {
   const size_t bytes = sizeof(header_) + header_.payload_bytes;
   counters_.messages_received.fetch_add(1, std::memory_order_relaxed);
   counters_.bytes_received.fetch_add(bytes, std::memory_order_relaxed);
-  if (TakeOwn()) return;
+  if (TakeConnectionMessage()) return;
   if (IsData(header_)) counters_.data_bytes_received.fetch_add(bytes, std::memory_order_relaxed);
-  if (header_.placement == kLent) {
-    LentPlace place;
-    std::memcpy(&place, payload_.data, sizeof(place));
-    payload_ = Borrow(place);
+  if (header_.placement == kShared) {
+    SharedPayload shared;
+    std::memcpy(&shared, payload_.data, sizeof(shared));
+    payload_ = ReceiveShared(shared);
   }
-  owner_.OnMessage(peer_, {header_, std::move(payload_), false});
+  owner_.OnMessage(peer_, {header_, std::move(payload_)});
 }
 
-bool Connection::TakeOwn() {
-  switch (static_cast<MessageKind>(header_.kind)) {
+bool Connection::TakeConnectionMessage() {
+  switch (header_.kind) {
     case MessageKind::kHeartbeat: return true;
     case MessageKind::kGoodbye: Close(true, "left"); return true;
     case MessageKind::kArenaOffer: {
       ArenaOffer offer;
       std::memcpy(&offer, payload_.data, sizeof(offer));
       if (options_.shared_memory) peer_arena_ = PeerArena::Open(offer);
-      if (peer_arena_) Send(ControlMessage(MessageKind::kArenaAccept), kReturnPriority, nullptr);
+      if (peer_arena_) Send(Message(MessageKind::kArenaAccept), kConnectionPriority, nullptr);
       return true;
     }
     case MessageKind::kArenaAccept:
       // The same as would make us offer: otherwise there is nothing that it could have accepted.
       if (Arena::Get() == nullptr) throw ProtocolError("it accepts memory that was not offered");
-      lending_ = true;
+      peer_maps_arena_ = true;
       return true;
-    case MessageKind::kLentReturn: lender_.Return({header_.key}); return true;
+    case MessageKind::kArenaRelease: shared_payloads_.Release({header_.key}); return true;
     default: return false;
   }
 }
@@ -298,7 +297,7 @@ void Connection::Tick(SteadyTime now, steady_clock::duration stalled) {
     std::lock_guard<std::mutex> lock(mutex_);
     if (flush_scheduled_) return;  // bytes are on their way; another heartbeat would only pile up
   }
-  Send(ControlMessage(MessageKind::kHeartbeat), kHeartbeatPriority, nullptr);
+  Send(Message(MessageKind::kHeartbeat), kHeartbeatPriority, nullptr);
 }
 
 bool Connection::Delivered(SteadyTime now) {
@@ -310,7 +309,7 @@ bool Connection::Delivered(SteadyTime now) {
 void Connection::Leave() {
   if (!open_ || leaving_) return;
   leaving_ = true;
-  Send(ControlMessage(MessageKind::kGoodbye), kGoodbyePriority, nullptr);
+  Send(Message(MessageKind::kGoodbye), kGoodbyePriority, nullptr);
 }
 
 void Connection::HangUp() {
@@ -342,7 +341,7 @@ void Connection::Close(bool graceful, const std::string& reason) {
     Complete(false, batch_[i]);
   }
   FailQueued();
-  lender_.Abandon(graceful);
+  shared_payloads_.Abandon(graceful);
   owner_.OnClosed(self, graceful, reason);
 }
 

@@ -1,9 +1,8 @@
 /*!
  * \file connection.h
- * \brief One authenticated connection: frames messages, queues sends, notices silence.
+ * \brief One authenticated connection: frames messages, queues sends, detects silence.
  */
-#ifndef HIPRESS_VAN_CONNECTION_H_
-#define HIPRESS_VAN_CONNECTION_H_
+#pragma once
 
 #include <asio/io_context.hpp>
 #include <asio/ip/tcp.hpp>
@@ -16,7 +15,7 @@
 #include <vector>
 
 #include "van/checksum.h"
-#include "van/lending.h"
+#include "van/shared_payload.h"
 #include "van/send_queue.h"
 #include "van/socket.h"
 #include "van/stream.h"
@@ -26,14 +25,14 @@ namespace hipress {
 
 class Connection;
 
-/// After this many bytes other connections get their turn.
-constexpr size_t kTurn = 4 << 20;
+/// Bytes moved before other connections get their turn.
+constexpr size_t kTurnBytes = 4 << 20;
 /// Headers and small payloads of one batch.
 constexpr size_t kStagingBytes = 64 << 10;
-/// What only the connection itself sends goes before everything but heartbeats.
-constexpr int kReturnPriority = INT_MAX - 1;
+/// Of messages of the connection itself: they go before everything but heartbeats.
+constexpr int kConnectionPriority = INT_MAX - 1;
 
-/// What a connection tells its van; on the van's thread.
+/// Upcalls of a connection to its van; on the van's thread.
 class ConnectionOwner {
  public:
   virtual ~ConnectionOwner() = default;
@@ -55,7 +54,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   void Start();
   /// From any thread; seals the message. Never blocks.
   void Send(Message message, int priority, Van::SendDone done);
-  /// Sends heartbeats, notices silence. `stalled`: how long this process itself was held up.
+  /// Sends heartbeats, detects silence. `stalled`: how long this process itself was held up.
   void Tick(SteadyTime now, std::chrono::steady_clock::duration stalled);
   /// Sends goodbye after everything that is queued, then closes the sending direction.
   void Leave();
@@ -90,10 +89,10 @@ class Connection : public std::enable_shared_from_this<Connection> {
   void Refuse(const std::string& why);
   /// Where the owner wants the payload; empty if it does not care.
   Buffer Destination();
-  /// The payload that the peer has lent, or a copy of it where the owner wants it.
-  Buffer Borrow(const LentPlace& place);
-  /// Takes a message of the connection itself. \return false if it is one of the owner's
-  bool TakeOwn();
+  /// The payload in the peer's arena, or a copy of it where the owner wants it.
+  Buffer ReceiveShared(const SharedPayload& shared);
+  /// Takes a message for the connection itself. \return false if it is one for the owner
+  bool TakeConnectionMessage();
 
   void Flush();
   void WaitWritable();
@@ -143,11 +142,9 @@ class Connection : public std::enable_shared_from_this<Connection> {
   std::vector<iovec> pieces_;
   size_t first_piece_ = 0;
   SteadyTime last_sent_;
-  Lender lender_;
+  SharedPayloads shared_payloads_;
   std::atomic<bool> may_offer_;        ///< the peer is on this host and has no offer yet
-  std::atomic<bool> lending_{false};   ///< the peer can read our arena
+  std::atomic<bool> peer_maps_arena_{false};   ///< the peer can read our arena
 };
 
 }  // namespace hipress
-
-#endif  // HIPRESS_VAN_CONNECTION_H_

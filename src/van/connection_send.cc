@@ -1,6 +1,6 @@
 /*!
  * \file connection_send.cc
- * \brief The sending half of a connection: priorities, batches, lending.
+ * \brief The sending half of a connection: priorities, batches, shared memory.
  */
 #include <asio/post.hpp>
 
@@ -22,16 +22,16 @@ using std::chrono::steady_clock;
 /// A batch is closed when it holds this much, so that an urgent message need not wait for more.
 constexpr size_t kBatchBytes = 256 << 10;
 /// Smaller payloads are copied behind their header: cheaper than another piece for the kernel.
-constexpr size_t kCopyLimit = 1024;
+constexpr size_t kMaxCopiedBytes = 1024;
 
 }  // namespace
 
 void Connection::Send(Message message, int priority, Van::SendDone done) {
-  const bool large = message.payload.size >= kSharedFrom;
-  const bool lend = large && lending_;
+  const bool large = message.payload.size >= kMinSharedBytes;
+  const bool share = large && peer_maps_arena_;
   if (large && may_offer_ && may_offer_.exchange(false)) OfferArena();
   const bool known = message.payload_checksum_known;
-  message.payload_checksum_known |= lend;  // if it must be sent after all, NextBatch computes it
+  message.payload_checksum_known |= share;  // if it must be sent after all, NextBatch computes it
   Seal(&message);
   message.payload_checksum_known = known;
   bool idle = false;
@@ -41,7 +41,7 @@ void Connection::Send(Message message, int priority, Van::SendDone done) {
       SendItem* item = queue_.Make();
       item->message = std::move(message);
       item->done = std::move(done);
-      item->lend = lend;
+      item->share = share;
       queue_.Push(item, priority);
       idle = !flush_scheduled_;
       flush_scheduled_ = true;
@@ -59,10 +59,10 @@ void Connection::OfferArena() {
   if (arena == nullptr) return;
   const ArenaOffer offer = {static_cast<uint32_t>(getpid()), arena->fd(), arena->size(),
                             arena->nonce()};
-  Message message = ControlMessage(MessageKind::kArenaOffer);
+  Message message(MessageKind::kArenaOffer);
   message.payload = AllocateBuffer(sizeof(offer));
   std::memcpy(message.payload.data, &offer, sizeof(offer));
-  Send(std::move(message), kReturnPriority, nullptr);
+  Send(std::move(message), kConnectionPriority, nullptr);
 }
 
 void Connection::ScheduleFlush() {
@@ -96,7 +96,7 @@ void Connection::Flush() {
     counters_.writes.fetch_add(1, std::memory_order_relaxed);
     Advance(static_cast<size_t>(n));
     turn += static_cast<size_t>(n);
-    if (turn >= kTurn) return ScheduleFlush();
+    if (turn >= kTurnBytes) return ScheduleFlush();
   }
 }
 
@@ -109,12 +109,12 @@ bool Connection::NextBatch() {
     batch_.clear();
     size_t work = 0;
     size_t staged = 0;
-    while (work < kBatchBytes && staged + sizeof(MessageHeader) + kCopyLimit <= kStagingBytes) {
+    while (work < kBatchBytes && staged + sizeof(MessageHeader) + kMaxCopiedBytes <= kStagingBytes) {
       SendItem* item = queue_.Pop();
       if (item == nullptr) break;
       const size_t size = item->message.payload.size;
       batch_.push_back(item);
-      staged += sizeof(MessageHeader) + std::min(size, kCopyLimit);
+      staged += sizeof(MessageHeader) + std::min(size, kMaxCopiedBytes);
       work += sizeof(MessageHeader) + size;
     }
     if (batch_.empty()) {
@@ -139,19 +139,19 @@ bool Connection::NextBatch() {
   size_t bytes = 0;
   for (SendItem* item : batch_) {
     Message& message = item->message;
-    if (item->lend) {
-      const Lender::Answer answer = lender_.Prepare(&message.payload, &item->place);
-      item->copied = answer == Lender::Answer::kCopied;
-      item->lend = answer != Lender::Answer::kNo;
-      if (!item->lend) Seal(&message);
+    if (item->share) {
+      const SharedPayloads::Answer answer = shared_payloads_.Prepare(&message.payload, &item->shared);
+      item->copied = answer == SharedPayloads::Answer::kCopied;
+      item->share = answer != SharedPayloads::Answer::kNotShared;
+      if (!item->share) Seal(&message);
     }
     const Buffer& payload = message.payload;
-    const size_t size = item->lend ? sizeof(item->place) : payload.size;
-    if (item->lend) SealLent(&message, item->place);
+    const size_t size = item->share ? sizeof(item->shared) : payload.size;
+    if (item->share) SealShared(&message, item->shared);
     stage(&message.header, sizeof(MessageHeader));
-    if (item->lend) {
-      stage(&item->place, size);
-    } else if (size > kCopyLimit) {
+    if (item->share) {
+      stage(&item->shared, size);
+    } else if (size > kMaxCopiedBytes) {
       pieces_.push_back({payload.data, size});
     } else if (size > 0) {
       stage(payload.data, size);
@@ -184,13 +184,13 @@ void Connection::Complete(bool sent, SendItem* item) {
     counters_.messages_sent.fetch_add(1, std::memory_order_relaxed);
     counters_.bytes_sent.fetch_add(bytes, std::memory_order_relaxed);
     if (IsData(header)) counters_.data_bytes_sent.fetch_add(bytes, std::memory_order_relaxed);
-    if (header.kind == static_cast<uint16_t>(MessageKind::kGoodbye)) goodbye_sent_ = true;
+    if (header.kind == MessageKind::kGoodbye) goodbye_sent_ = true;
   }
   Van::SendDone done = std::exchange(item->done, nullptr);
   Buffer payload = std::exchange(item->message.payload, Buffer());
-  if (sent && item->lend) {
-    counters_.lent_bytes.fetch_add(payload.size, std::memory_order_relaxed);
-    lender_.Lend(payload, item->copied ? nullptr : std::exchange(done, nullptr));
+  if (sent && item->share) {
+    counters_.shared_memory_bytes.fetch_add(payload.size, std::memory_order_relaxed);
+    shared_payloads_.Add(payload, item->copied ? nullptr : std::exchange(done, nullptr));
   }
   payload = Buffer();  // nobody who hears that it was sent finds it still held
   if (done) done(sent);

@@ -1,13 +1,12 @@
 /*!
  * \file framing.h
- * \brief Seals headers before they leave and checks them before anything else is done with them.
+ * \brief Seals message headers for the wire, and checks those that come from it.
  */
-#ifndef HIPRESS_VAN_FRAMING_H_
-#define HIPRESS_VAN_FRAMING_H_
+#pragma once
 
 #include <string>
 
-#include "van/lending.h"
+#include "van/shared_payload.h"
 #include "van/message.h"
 
 namespace hipress {
@@ -16,11 +15,8 @@ namespace hipress {
 /// \throw Error if header.payload_bytes contradicts the payload's size
 void Seal(Message* message);
 
-/// A message without payload.
-Message ControlMessage(MessageKind kind);
-
-/// Makes a sealed message one whose payload is lent.
-void SealLent(Message* message, const LentPlace& place);
+/// Makes a sealed message one whose payload is in shared memory.
+void SealShared(Message* message, const SharedPayload& shared);
 
 /// \throw ProtocolError that says which field is wrong
 void CheckHeader(const MessageHeader& header, uint64_t max_payload_bytes);
@@ -29,15 +25,12 @@ void CheckHeader(const MessageHeader& header, uint64_t max_payload_bytes);
 void CheckPayload(const MessageHeader& header, uint32_t actual);
 
 /// "kData", or "unknown kind 99".
-std::string NameOfKind(uint16_t kind);
+std::string NameOf(MessageKind kind);
 
 /// True for the kinds counted as gradient traffic.
 inline bool IsData(const MessageHeader& header) {
-  return header.kind == static_cast<uint16_t>(MessageKind::kData) ||
-         header.kind == static_cast<uint16_t>(MessageKind::kFused) ||
-         header.kind == static_cast<uint16_t>(MessageKind::kFetched);
+  return header.kind == MessageKind::kData || header.kind == MessageKind::kFused ||
+         header.kind == MessageKind::kFetched;
 }
 
 }  // namespace hipress
-
-#endif  // HIPRESS_VAN_FRAMING_H_

@@ -1,16 +1,15 @@
 /*!
  * \file handshake.h
- * \brief How two nodes prove to each other that they know the job secret.
+ * \brief Authenticates two nodes to each other by the job secret.
  *
- * Four messages of fixed size, before any other byte is interpreted (docs/transport.md):
+ * Four messages of fixed size, before any other byte is interpreted (docs/reference/transport.md):
  *   caller -> listener  Hello      who calls whom, TLS or not, a fresh nonce
  *   listener -> caller  Hello      the same from the other end
  *   caller -> listener  Proof      HMAC(secret, "caller", both hellos)
  *   listener -> caller  Verdict    accepted or why not, and HMAC(secret, "listener", both, verdict)
  * Then, if both hellos say so, TLS 1.3 keyed from the secret and both nonces.
  */
-#ifndef HIPRESS_VAN_HANDSHAKE_H_
-#define HIPRESS_VAN_HANDSHAKE_H_
+#pragma once
 
 #include <array>
 #include <cstdint>
@@ -82,5 +81,3 @@ Transcript CallerHandshake(int fd, const std::string& secret, NodeId self, NodeI
                            SteadyTime deadline);
 
 }  // namespace hipress
-
-#endif  // HIPRESS_VAN_HANDSHAKE_H_

@@ -85,8 +85,6 @@ std::string Secret(const Source& text) {
 
 }  // namespace
 
-JobOptions JobOptions::FromEnvironment() { return From({}); }
-
 JobOptions JobOptions::From(const Values& given) {
   const Source text(given);
   constexpr int kMaxNodes = kFirstProvisionalRank - 1;

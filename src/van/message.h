@@ -1,16 +1,18 @@
 /*!
  * \file message.h
- * \brief What travels between nodes: a fixed 64-byte little-endian header, then the payload.
+ * \brief The wire format: a fixed 64-byte little-endian header, then the payload.
  *
  * The header says everything a receiver needs to check the payload before it touches it. `config`
  * is the digest of Codec::Config(); the sender announces the text behind a digest (kCodecConfig)
  * on the same connection before its first use, so a payload always meets its own parameters.
  */
-#ifndef HIPRESS_VAN_MESSAGE_H_
-#define HIPRESS_VAN_MESSAGE_H_
+#pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <string>
 #include <type_traits>
+#include <utility>
 
 #include "common/buffer.h"
 #include "common/types.h"
@@ -30,10 +32,10 @@ enum class MessageKind : uint16_t {
   kGoodbye = 6,    ///< leaving in peace; what follows is no failure
   kNodeDown = 7,   ///< whoever knows -> its peers: a node is dead; payload: its name and why
   kTimeline = 11,  ///< node <-> scheduler: clock readings; what a node recorded (timeline_exchange.h)
-  // Memory shared on one host (handled in the van, see van/lending.h)
+  // Shared-memory transport (handled in the van, see shared_payload.h)
   kArenaOffer = 8,   ///< here is memory that you may read; payload: ArenaOffer
   kArenaAccept = 9,  ///< I can read it
-  kLentReturn = 10,  ///< what you lent at offset `key` is no longer needed here
+  kArenaRelease = 10,  ///< the payload at offset `key` is no longer read here
   // Key-value store (handled in src/kvstore)
   kCodecConfig = 16,  ///< payload: Codec::Config() text; `config` its digest
   kInitKey = 17,      ///< worker -> server: size, dtype, program of the key
@@ -50,17 +52,16 @@ enum class MessageKind : uint16_t {
 /// Where a payload is.
 enum Placement : uint32_t {
   kInline = 0,  ///< it follows the header
-  kLent = 1,    ///< in its sender's arena; a LentPlace follows, which payload_checksum then covers
+  kShared = 1,    ///< in its sender's arena; a SharedPayload follows the header, which payload_checksum then covers
 };
 
-/// In MessageHeader::flags of kData: instead of a payload there is the mark that a gradient which went
-/// into it has a NaN or Inf.
-constexpr uint8_t kSpoiltFlag = 0x80;
+/// In MessageHeader::flags of kData: a gradient that went into this has a NaN or Inf. There is no payload.
+constexpr uint8_t kNonFiniteFlag = 0x80;
 
 struct MessageHeader {
   uint32_t magic = kMessageMagic;
   uint16_t version = kMessageVersion;
-  uint16_t kind = 0;             ///< MessageKind
+  MessageKind kind{};
   uint64_t key = 0;              ///< key of the store, or request id of a command
   uint64_t config = 0;           ///< digest of the codec's configuration; 0 where there is none
   uint64_t elements = 0;         ///< elements in the partition
@@ -84,8 +85,38 @@ struct Message {
   /// Set by a sender who has computed header.payload_checksum with Checksum() (van/checksum.h), so
   /// that one payload for many peers is read once. False in received messages.
   bool payload_checksum_known = false;
+
+  Message() = default;
+  Message(const MessageHeader& header, Buffer payload) : header(header), payload(std::move(payload)) {}
+  /// Without payload.
+  explicit Message(MessageKind kind) { header.kind = kind; }
+  /// \param text the payload
+  Message(MessageKind kind, const std::string& text);
 };
 
-}  // namespace hipress
+/// The payload as text.
+std::string TextIn(const Message& message);
 
-#endif  // HIPRESS_VAN_MESSAGE_H_
+// ---- Several kData messages in one (kFused) ----
+
+/// What MessageHeader says of a kData message, for one that travels in another.
+struct FusedPart {
+  uint64_t key;
+  uint64_t config;
+  uint32_t elements;
+  uint32_t payload_bytes;
+  uint32_t iteration;
+  uint32_t partition;
+  uint16_t step;
+  uint8_t dtype;
+  uint8_t flags;
+  uint32_t reserved;  ///< 0
+
+  /// Of a kData message with up to 2^32 - 1 elements.
+  static FusedPart From(const MessageHeader& header, size_t payload_bytes);
+  MessageHeader Header() const;
+};
+static_assert(sizeof(FusedPart) == 40, "parts are 40 bytes on the wire");
+static_assert(std::is_trivially_copyable<FusedPart>::value, "sent as it lies in memory");
+
+}  // namespace hipress

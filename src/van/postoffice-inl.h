@@ -1,10 +1,9 @@
 /*!
  * \file postoffice-inl.h
- * \brief What a postoffice keeps; shared by postoffice.cc (barriers, links, messages),
+ * \brief State of a postoffice; shared by postoffice.cc (barriers, links, messages),
  *        postoffice_start.cc (how a job forms) and postoffice_end.cc (leaves and deaths).
  */
-#ifndef HIPRESS_VAN_POSTOFFICE_INL_H_
-#define HIPRESS_VAN_POSTOFFICE_INL_H_
+#pragma once
 
 #include <unistd.h>
 
@@ -36,7 +35,7 @@ class Postoffice::Impl final : public VanReceiver {
     self_ = Scheduler().Packed();
     state_ = std::make_unique<SchedulerState>(
         options_, SchedulerState::Hooks{
-                      [this](NodeId to, Message m) { SendNews(to, std::move(m), 0); },
+                      [this](NodeId to, Message m) { SendReport(to, std::move(m), 0); },
                       [this](NodeId from, NodeId to) { van_->RenamePeer(from, to); },
                       [this](NodeId node, const std::string& what) { Die(node, what); },
                       [this](NodeId node) { left_.insert(node); events_.push_back({node, ""}); }});
@@ -66,8 +65,8 @@ class Postoffice::Impl final : public VanReceiver {
   void OnTick() override;
 
  private:
-  /// A death that a peer tells of while this node still hears the one who is said to be dead.
-  struct Rumour {
+  /// A peer's failure report about a node that this node still hears.
+  struct Suspicion {
     NodeId node;
     NodeId from;
     std::string what;
@@ -75,7 +74,7 @@ class Postoffice::Impl final : public VanReceiver {
     std::string lost;  ///< why the connection with `from` is down meanwhile; empty while it is not
   };
 
-  /// A leave (empty text) or a death that the receiver is still to hear of.
+  /// A leave (empty text) or a death that the receiver has not been notified of yet.
   struct Event {
     NodeId node;
     std::string death;
@@ -103,36 +102,36 @@ class Postoffice::Impl final : public VanReceiver {
   // postoffice_end.cc
   std::string Describe(NodeId node) const;
   void LostPeer(NodeId peer, bool graceful, const std::string& reason);
-  /// News of a death from `from`. Believed at once, unless this node hears the dead one itself: then
-  /// its own connection decides. If it is still alive when a silent one would have been given up, it
-  /// is who brought the news that is cut off.
-  void OnNews(NodeId node, NodeId from, const std::string& what);
-  /// Whether a death that `from` tells of can be one more effect of a death that is still a rumour: of
-  /// the node that told it and went, or after one that `from` itself told before. The cause is judged
-  /// first; this node's own connection then tells of the rest.
+  /// A failure report of `from` about `node`. Believed at once, unless this node hears `node` itself: then
+  /// its own connection decides. If `node` is still alive when a silent one would have been given up, it
+  /// is `from` that is cut off.
+  void OnFailureReport(NodeId node, NodeId from, const std::string& what);
+  /// Whether a death that `from` reports can be one more effect of a death that is still a suspicion: of
+  /// the node that reported it and went, or after one that `from` itself reported before. The cause is
+  /// judged first; this node's own connection decides about the rest.
   bool IsConsequence(NodeId node, NodeId from) const;
-  /// A connection is down: what that says of the rumours. \return whether all is said by it
+  /// A connection is down: judges suspicions by that. \return whether nothing else is to be done about it
   bool Settle(NodeId peer, bool graceful, const std::string& reason);
-  /// Drops a rumour, as it was believed or not, and looks at the connection that was lost meanwhile.
-  void Drop(const Rumour& rumour);
-  void JudgeRumours();
+  /// Drops a suspicion, as it was believed or not, and looks at the connection that was lost meanwhile.
+  void Drop(const Suspicion& suspicion);
+  void JudgeSuspicions();
   /// Enters a death into the scheduler's books, or a node's own.
   void Lose(NodeId node, const std::string& what);
   void Die(NodeId node, const std::string& what);
   /// This process will probably end over the death. Its peers, the scheduler too, must hear of the
-  /// cause before they see that, or they would name this node. (The scheduler's news may come later,
-  /// and its own death nobody else announces.)
-  void TellPeers(NodeId node, const std::string& what);
-  /// What AwaitTold waits for.
-  void SendNews(NodeId to, Message message, int priority);
-  void AwaitTold(std::unique_lock<std::mutex>* lock);
+  /// cause before they see that, or they would name this node. (The scheduler's report may come later,
+  /// and nobody else reports the scheduler's own death.)
+  void NotifyPeers(NodeId node, const std::string& what);
+  /// Sends a failure report, for which AwaitReports then waits.
+  void SendReport(NodeId to, Message message, int priority);
+  void AwaitReports(std::unique_lock<std::mutex>* lock);
   bool IsDead(NodeId node) const;
   /// Whether a node is a member of the job, as far as this node knows, and has neither died nor left.
   bool Lives(NodeId node) const;
-  /// Tells the receiver what has happened, without the lock.
-  void Tell();
+  /// Passes events on to the receiver, without the lock.
+  void NotifyReceiver();
   bool AllWorkersLeft() const;
-  /// Servers leave, and tell what they recorded, after the workers.
+  /// Servers leave, and send what they recorded, after the workers.
   void WriteTimeline(std::unique_lock<std::mutex>* lock);
 
   const JobOptions options_;
@@ -142,7 +141,7 @@ class Postoffice::Impl final : public VanReceiver {
   std::string root_address_;
   std::atomic<bool> member_check_{false};  ///< roster_ is there, and no longer changes
   std::atomic<bool> any_dead_{false};
-  std::atomic<int> untold_{0};  ///< news still on their way out; at the scheduler, all that it says
+  std::atomic<int> unsent_reports_{0};  ///< at the scheduler: all its messages
   std::mutex barrier_mutex_;
   BlockingCalls calls_;
 
@@ -155,7 +154,7 @@ class Postoffice::Impl final : public VanReceiver {
   bool aborted_ = false;
   std::string start_failure_;
   std::vector<std::pair<NodeId, std::string>> deaths_;
-  std::vector<Rumour> rumours_;
+  std::vector<Suspicion> suspicions_;
   std::set<NodeId> up_;  ///< connected to this node
   std::set<NodeId> left_;
   std::vector<Event> events_;
@@ -169,5 +168,3 @@ class Postoffice::Impl final : public VanReceiver {
 };
 
 }  // namespace hipress
-
-#endif  // HIPRESS_VAN_POSTOFFICE_INL_H_

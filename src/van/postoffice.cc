@@ -13,7 +13,7 @@ void Postoffice::Impl::Barrier(uint64_t kind, seconds timeout) {
   std::unique_lock<std::mutex> lock(mutex_);
   const auto deadline = steady_clock::now() + timeout;
   const uint32_t number = released_[kind] + 1;
-  const BlockingCalls::Here here(&calls_, "barrier", NameOfBarrier(kind, number));
+  const BlockingCalls::Scope scope(&calls_, "barrier", NameOfBarrier(kind, number));
   barrier_failure_.clear();
   barrier_missing_.clear();
   ThrowIfBroken(kind);
@@ -48,7 +48,7 @@ void Postoffice::Impl::Link(NodeId peer) {
       if (it == roster_.addresses.end()) throw Error("there is no " + peer.ToString());
       address = it->second;
     }
-    // In short tries, so that news of a death ends it.
+    // In short tries, so that a failure report ends it.
     const auto until = std::min(deadline, steady_clock::now() + seconds(1));
     try {
       return van_->Connect(peer, address, until);
@@ -68,7 +68,7 @@ void Postoffice::Impl::Send(NodeId to, Message message, int priority, Van::SendD
 }
 
 Buffer Postoffice::Impl::OnHeader(NodeId from, const MessageHeader& header) {
-  if (header.kind >= static_cast<uint16_t>(MessageKind::kCodecConfig)) {
+  if (header.kind >= MessageKind::kCodecConfig) {
     CheckMember(from);
     return receiver_->OnHeader(from, header);
   }
@@ -80,7 +80,7 @@ Buffer Postoffice::Impl::OnHeader(NodeId from, const MessageHeader& header) {
 }
 
 void Postoffice::Impl::OnMessage(NodeId from, Message message) {
-  if (message.header.kind >= static_cast<uint16_t>(MessageKind::kCodecConfig)) {
+  if (message.header.kind >= MessageKind::kCodecConfig) {
     return receiver_->OnMessage(from, std::move(message));
   }
   {
@@ -92,7 +92,7 @@ void Postoffice::Impl::OnMessage(NodeId from, Message message) {
     }
     changed_.notify_all();
   }
-  Tell();
+  NotifyReceiver();
 }
 
 void Postoffice::Impl::OnUp(NodeId peer) {
@@ -102,7 +102,7 @@ void Postoffice::Impl::OnUp(NodeId peer) {
 
 void Postoffice::Impl::SendBarrier(uint64_t kind, uint32_t number, uint8_t flags) {
   timeline_.Again();
-  Message message = TextMessage(MessageKind::kBarrier, "");
+  Message message(MessageKind::kBarrier);
   message.header.key = kind;
   message.header.iteration = number;
   message.header.flags = flags;
@@ -117,13 +117,13 @@ void Postoffice::Impl::CheckMember(NodeId from) {
 }
 
 void Postoffice::Impl::AtScheduler(NodeId from, const Message& message) {
-  switch (static_cast<MessageKind>(message.header.kind)) {
+  switch (message.header.kind) {
     case MessageKind::kRegister: return state_->OnRegister(from, message);
     case MessageKind::kBarrier: return state_->OnBarrier(from, message);
     case MessageKind::kNodeDown:
-      if (!state_->IsNews(from, message)) return;
-      return OnNews(NodeId::Unpack(static_cast<uint32_t>(message.header.key)), from,
-                    TextOf(message).substr(0, 500) + " (" + from.ToString() + " says so)");
+      if (!state_->IsNewFailure(from, message)) return;
+      return OnFailureReport(NodeId::Unpack(static_cast<uint32_t>(message.header.key)), from,
+                    PrintableTextIn(message).substr(0, 500) + " (" + from.ToString() + " says so)");
     case MessageKind::kTimeline: CheckMember(from); return timeline_.AtScheduler(from, message);
     default: throw ProtocolError("a scheduler takes no such membership message");
   }
@@ -131,17 +131,17 @@ void Postoffice::Impl::AtScheduler(NodeId from, const Message& message) {
 
 void Postoffice::Impl::AtNode(NodeId from, const Message& message) {
   const MessageHeader& header = message.header;
-  if (header.kind == static_cast<uint16_t>(MessageKind::kNodeDown)) {
+  if (header.kind == MessageKind::kNodeDown) {
     if (!member_check_) return;  // of a peer that knew the roster first; the scheduler's follows
     CheckMember(from);
     const NodeId node = NodeId::Unpack(static_cast<uint32_t>(header.key));
     if (node != Scheduler() && roster_.addresses.count(node) == 0) {
-      throw ProtocolError("news of a node that does not exist");
+      throw ProtocolError("a failure report about a node that does not exist");
     }
-    return OnNews(node, from, TextOf(message));
+    return OnFailureReport(node, from, PrintableTextIn(message));
   }
   if (from != Scheduler()) throw ProtocolError("only the scheduler sends membership messages");
-  switch (static_cast<MessageKind>(header.kind)) {
+  switch (header.kind) {
     case MessageKind::kRoster: return OnRoster(message);
     case MessageKind::kRelease: return OnRelease(message);
     case MessageKind::kTimeline: return timeline_.AtNode(message);
@@ -154,8 +154,8 @@ void Postoffice::Impl::OnRelease(const Message& message) {
   if (kind >= kBarrierKinds) throw ProtocolError("a release from a barrier of unknown kind");
   switch (message.header.flags) {
     case kPlainFlag: ++released_[kind]; return;
-    case kQueryFlag: barrier_missing_ = TextOf(message); return;
-    case kFailureFlag: barrier_failure_ = TextOf(message); return;
+    case kQueryFlag: barrier_missing_ = PrintableTextIn(message); return;
+    case kFailureFlag: barrier_failure_ = PrintableTextIn(message); return;
     default: throw ProtocolError("a release with unknown flags");
   }
 }

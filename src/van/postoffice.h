@@ -6,8 +6,7 @@
  * there the scheduler sends everybody the roster; workers then connect to all servers. Workers that
  * talk to each other (rings and the like) connect when they need to: Link.
  */
-#ifndef HIPRESS_VAN_POSTOFFICE_H_
-#define HIPRESS_VAN_POSTOFFICE_H_
+#pragma once
 
 #include <chrono>
 #include <functional>
@@ -45,9 +44,8 @@ struct JobOptions {
   std::function<void(const std::string& address)> on_listen;
 
   using Values = std::map<std::string, std::string>;
-  /// Reads the environment. \throw Error that names the variable that is missing or wrong.
-  static JobOptions FromEnvironment();
-  /// The same; `given` goes before the environment. A scheduler's port may be 0: a free one.
+  /// Reads the environment; `given` goes before it. A scheduler's port may be 0: a free one.
+  /// \throw Error that names the variable that is missing or wrong
   static JobOptions From(const Values& given);
 };
 
@@ -59,8 +57,8 @@ class PostofficeReceiver {
   virtual void OnMessage(NodeId from, Message message) = 0;
   /// A node left in peace (workers do when training is over).
   virtual void OnLeave(NodeId peer) {}
-  /// A node is dead. Exactly once per node; told by our own connection or by the scheduler,
-  /// whichever knew first. `what` is a full sentence: "worker 1 (10.0.0.2:4711) died: it closed ...".
+  /// A node is dead. Exactly once per node; known by our own connection or a failure report,
+  /// whichever came first. `what` is a full sentence: "worker 1 (10.0.0.2:4711) died: it closed ...".
   virtual void OnDeath(NodeId peer, const std::string& what) = 0;
 };
 
@@ -117,5 +115,3 @@ class Postoffice {
 };
 
 }  // namespace hipress
-
-#endif  // HIPRESS_VAN_POSTOFFICE_H_

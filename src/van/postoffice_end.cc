@@ -1,6 +1,6 @@
 /*!
  * \file postoffice_end.cc
- * \brief How nodes go: in peace, or dead, and who is told.
+ * \brief How nodes leave and die, and who is notified.
  */
 #include <algorithm>
 #include <climits>
@@ -15,18 +15,18 @@ using std::chrono::steady_clock;
 
 namespace {
 
-/// News of a death overtakes gradients.
-constexpr int kNewsPriority = INT_MAX - 1;
-/// For as long at most a node that ends waits until its news are on their way; on a slow network they
+/// Failure reports overtake gradients.
+constexpr int kReportPriority = INT_MAX - 1;
+/// A node that ends waits for its failure reports to be sent, this long at most: on a slow network they
 /// wait behind what the kernel has.
-constexpr milliseconds kTelling{2000};
+constexpr milliseconds kMaxReportTime{2000};
 
 }  // namespace
 
 void Postoffice::Impl::Leave(bool goodbye) {
   {
     std::unique_lock<std::mutex> lock(mutex_);
-    if (!goodbye) AwaitTold(&lock);
+    if (!goodbye) AwaitReports(&lock);
     if (goodbye && started_ && !stopping_) timeline_.Ship();
     aborted_ = aborted_ || (!goodbye && !stopping_);
     stopping_ = true;
@@ -45,7 +45,7 @@ std::string Postoffice::Impl::WaitForEnd() {
   changed_.wait(lock, [&] { return stopping_ || !deaths_.empty() || AllWorkersLeft(); });
   if (state_) WriteTimeline(&lock);
   if (AllWorkersLeft() || deaths_.empty()) return "";
-  AwaitTold(&lock);
+  AwaitReports(&lock);
   return deaths_.front().second;
 }
 
@@ -78,51 +78,51 @@ void Postoffice::Impl::OnDown(NodeId peer, bool graceful, const std::string& rea
     }
     changed_.notify_all();
   }
-  Tell();
+  NotifyReceiver();
 }
 
 void Postoffice::Impl::OnTick() {
   {
     std::lock_guard<std::mutex> lock(mutex_);
-    if (rumours_.empty() || stopping_) return;
-    JudgeRumours();
+    if (suspicions_.empty() || stopping_) return;
+    JudgeSuspicions();
     changed_.notify_all();
   }
-  Tell();
+  NotifyReceiver();
 }
 
 void Postoffice::Impl::Lose(NodeId node, const std::string& what) {
   state_ ? state_->Die(node, what) : Die(node, what);
 }
 
-void Postoffice::Impl::OnNews(NodeId node, NodeId from, const std::string& what) {
+void Postoffice::Impl::OnFailureReport(NodeId node, NodeId from, const std::string& what) {
   const bool own = node == from || node == self();  // nobody knows better
   if (!own && IsConsequence(node, from)) return;
   if (own || IsDead(node) || !van_->Silence(node)) return Lose(node, what);
-  const bool known = std::any_of(rumours_.begin(), rumours_.end(), [&](const Rumour& rumour) {
-    return rumour.node == node && rumour.from == from;
+  const bool known = std::any_of(suspicions_.begin(), suspicions_.end(), [&](const Suspicion& suspicion) {
+    return suspicion.node == node && suspicion.from == from;
   });
-  if (!known) rumours_.push_back({node, from, what, steady_clock::now(), ""});
+  if (!known) suspicions_.push_back({node, from, what, steady_clock::now(), ""});
 }
 
 bool Postoffice::Impl::IsConsequence(NodeId node, NodeId from) const {
-  return std::any_of(rumours_.begin(), rumours_.end(), [&](const Rumour& rumour) {
-    const bool went = rumour.from == node && !rumour.lost.empty();
+  return std::any_of(suspicions_.begin(), suspicions_.end(), [&](const Suspicion& suspicion) {
+    const bool went = suspicion.from == node && !suspicion.lost.empty();
     // Only the one that it took for dead knows better.
-    return (went && rumour.node != from) || (rumour.from == from && rumour.node != node);
+    return (went && suspicion.node != from) || (suspicion.from == from && suspicion.node != node);
   });
 }
 
 bool Postoffice::Impl::Settle(NodeId peer, bool graceful, const std::string& reason) {
-  // The oldest one tells cause from effect: each of two that have parted says it of the other.
-  const auto it = std::find_if(rumours_.begin(), rumours_.end(), [peer](const Rumour& rumour) {
-    return rumour.node == peer || rumour.from == peer;
+  // The oldest one is the cause: of two nodes that have parted each reports the other.
+  const auto it = std::find_if(suspicions_.begin(), suspicions_.end(), [peer](const Suspicion& suspicion) {
+    return suspicion.node == peer || suspicion.from == peer;
   });
-  if (it == rumours_.end()) return false;
+  if (it == suspicions_.end()) return false;
   if (it->node == peer) {
-    const Rumour rumour = *it;
-    if (!graceful) Lose(peer, rumour.what);
-    Drop(rumour);
+    const Suspicion suspicion = *it;
+    if (!graceful) Lose(peer, suspicion.what);
+    Drop(suspicion);
     return !graceful;
   }
   if (graceful) return false;
@@ -130,29 +130,29 @@ bool Postoffice::Impl::Settle(NodeId peer, bool graceful, const std::string& rea
   return true;
 }
 
-void Postoffice::Impl::Drop(const Rumour& rumour) {
-  rumours_.erase(std::remove_if(rumours_.begin(), rumours_.end(),
-                                [&](const Rumour& other) {
-                                  return other.node == rumour.node && other.from == rumour.from;
+void Postoffice::Impl::Drop(const Suspicion& suspicion) {
+  suspicions_.erase(std::remove_if(suspicions_.begin(), suspicions_.end(),
+                                [&](const Suspicion& other) {
+                                  return other.node == suspicion.node && other.from == suspicion.from;
                                 }),
-                 rumours_.end());
-  if (rumour.lost.empty() || IsDead(rumour.from)) return;
-  if (Settle(rumour.from, false, rumour.lost)) return;
-  state_ ? state_->OnDown(rumour.from, false, rumour.lost)
-         : LostPeer(rumour.from, false, rumour.lost);
+                 suspicions_.end());
+  if (suspicion.lost.empty() || IsDead(suspicion.from)) return;
+  if (Settle(suspicion.from, false, suspicion.lost)) return;
+  state_ ? state_->OnDown(suspicion.from, false, suspicion.lost)
+         : LostPeer(suspicion.from, false, suspicion.lost);
 }
 
-void Postoffice::Impl::JudgeRumours() {
+void Postoffice::Impl::JudgeSuspicions() {
   const auto now = steady_clock::now();
-  for (const Rumour& rumour : std::vector<Rumour>(rumours_)) {
-    if (now - rumour.since < options_.van.heartbeat_timeout) continue;
-    const auto silence = van_->Silence(rumour.node);
+  for (const Suspicion& suspicion : std::vector<Suspicion>(suspicions_)) {
+    if (now - suspicion.since < options_.van.heartbeat_timeout) continue;
+    const auto silence = van_->Silence(suspicion.node);
     if (silence && *silence > 2 * options_.van.heartbeat_interval) continue;  // soon it is given up
     if (silence) {
-      Lose(rumour.from, Describe(rumour.from) + " died: it is cut off from " +
-                            rumour.node.ToString() + ", which is alive");
+      Lose(suspicion.from, Describe(suspicion.from) + " died: it is cut off from " +
+                            suspicion.node.ToString() + ", which is alive");
     }
-    Drop(rumour);
+    Drop(suspicion);
   }
 }
 
@@ -193,25 +193,25 @@ void Postoffice::Impl::Die(NodeId node, const std::string& what) {
   deaths_.emplace_back(node, what);
   any_dead_ = true;
   events_.push_back({node, what});
-  if (!state_) TellPeers(node, what);
+  if (!state_) NotifyPeers(node, what);
 }
 
-void Postoffice::Impl::TellPeers(NodeId node, const std::string& what) {
+void Postoffice::Impl::NotifyPeers(NodeId node, const std::string& what) {
   for (const NodeId peer : up_) {
-    if (Lives(peer)) SendNews(peer, NodeDown(node, what), kNewsPriority);
+    if (Lives(peer)) SendReport(peer, NodeDown(node, what), kReportPriority);
   }
 }
 
-void Postoffice::Impl::SendNews(NodeId to, Message message, int priority) {
-  ++untold_;
+void Postoffice::Impl::SendReport(NodeId to, Message message, int priority) {
+  ++unsent_reports_;
   van_->Send(to, std::move(message), priority, [this](bool) {
-    --untold_;
+    --unsent_reports_;
     changed_.notify_all();
   });
 }
 
-void Postoffice::Impl::AwaitTold(std::unique_lock<std::mutex>* lock) {
-  changed_.wait_for(*lock, kTelling, [this] { return untold_ == 0; });
+void Postoffice::Impl::AwaitReports(std::unique_lock<std::mutex>* lock) {
+  changed_.wait_for(*lock, kMaxReportTime, [this] { return unsent_reports_ == 0; });
 }
 
 bool Postoffice::Impl::IsDead(NodeId node) const {
@@ -219,7 +219,7 @@ bool Postoffice::Impl::IsDead(NodeId node) const {
                      [node](const auto& death) { return death.first == node; });
 }
 
-void Postoffice::Impl::Tell() {
+void Postoffice::Impl::NotifyReceiver() {
   std::vector<Event> events;
   {
     std::lock_guard<std::mutex> lock(mutex_);

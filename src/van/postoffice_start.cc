@@ -23,7 +23,7 @@ void Postoffice::Impl::ThrowIfStartFailed() {
 template <typename Predicate>
 void Postoffice::Impl::AwaitStart(std::unique_lock<std::mutex>* lock, SteadyTime deadline,
                                   Predicate done) {
-  const BlockingCalls::Here here(&calls_, "start", "");
+  const BlockingCalls::Scope scope(&calls_, "start", "");
   const auto over = [&] {
     return done() || !start_failure_.empty() || !deaths_.empty() || stopping_;
   };
@@ -94,7 +94,7 @@ void Postoffice::Impl::StartNode(SteadyTime deadline) {
   registration.wanted_rank = options_.wanted_rank;
   registration.num_workers = options_.num_workers;
   registration.num_servers = options_.num_servers;
-  van_->Send(Scheduler(), TextMessage(MessageKind::kRegister, registration.ToText()));
+  van_->Send(Scheduler(), Message(MessageKind::kRegister, registration.ToText()));
 
   std::unique_lock<std::mutex> lock(mutex_);
   // The scheduler, whose time runs out first, knows better who is missing.
@@ -116,11 +116,11 @@ void Postoffice::Impl::StartNode(SteadyTime deadline) {
 
 void Postoffice::Impl::OnRoster(const Message& message) {
   if (message.header.flags == kRefusalFlag) {
-    if (!started_) start_failure_ = TextOf(message);
+    if (!started_) start_failure_ = PrintableTextIn(message);
     return;
   }
   if (member_check_) throw ProtocolError("a second roster");
-  Roster roster = Roster::Parse(TextOf(message));
+  Roster roster = Roster::Parse(PrintableTextIn(message));
   if (roster.self.role != options_.role) throw ProtocolError("the roster names another role");
   // Layers above count on ranks below these numbers.
   const auto count = size_t(options_.num_workers) + size_t(options_.num_servers);

@@ -111,24 +111,14 @@ Roster Roster::Parse(const std::string& text) {
   return roster;
 }
 
-Message TextMessage(MessageKind kind, const std::string& text) {
-  Message message;
-  message.header.kind = static_cast<uint16_t>(kind);
-  if (!text.empty()) {
-    message.payload = AllocateBuffer(text.size());
-    std::memcpy(message.payload.data, text.data(), text.size());
-  }
-  return message;
-}
-
 Message NodeDown(NodeId node, const std::string& what) {
-  Message message = TextMessage(MessageKind::kNodeDown, what);
+  Message message(MessageKind::kNodeDown, what);
   message.header.key = node.Packed();
   return message;
 }
 
-std::string TextOf(const Message& message) {
-  std::string text(reinterpret_cast<const char*>(message.payload.data), message.payload.size);
+std::string PrintableTextIn(const Message& message) {
+  std::string text = TextIn(message);
   for (char& c : text) {
     if ((c >= 0 && c < 32 && c != '\n') || c == 127) c = '?';
   }

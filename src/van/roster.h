@@ -1,9 +1,8 @@
 /*!
  * \file roster.h
- * \brief What nodes and scheduler tell each other when a job forms, as text that is checked.
+ * \brief Messages between nodes and scheduler by which a job forms, as text that is checked.
  */
-#ifndef HIPRESS_VAN_ROSTER_H_
-#define HIPRESS_VAN_ROSTER_H_
+#pragma once
 
 #include <map>
 #include <string>
@@ -53,15 +52,12 @@ std::string NameOfBarrier(uint64_t kind, uint32_t number);
 /// The largest text of a membership message.
 constexpr uint64_t kMaxMembershipBytes = 8 << 20;
 
-Message TextMessage(MessageKind kind, const std::string& text);
-/// News, or a report to the scheduler, that a node is dead.
+/// Failure report: a node is dead.
 Message NodeDown(NodeId node, const std::string& what);
-/// The payload as printable text: control characters become '?'.
-std::string TextOf(const Message& message);
+/// The payload, with '?' for control characters.
+std::string PrintableTextIn(const Message& message);
 
 /// "a", "a and b", "a, b and c"
 std::string JoinWords(const std::vector<std::string>& words);
 
 }  // namespace hipress
-
-#endif  // HIPRESS_VAN_ROSTER_H_

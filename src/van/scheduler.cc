@@ -8,13 +8,13 @@ namespace hipress {
 namespace {
 
 Message Refusal(const std::string& why) {
-  Message message = TextMessage(MessageKind::kRoster, why);
+  Message message(MessageKind::kRoster, why);
   message.header.flags = kRefusalFlag;
   return message;
 }
 
 Message Release(uint64_t kind, uint8_t flags, const std::string& text) {
-  Message message = TextMessage(MessageKind::kRelease, text);
+  Message message(MessageKind::kRelease, text);
   message.header.key = kind;
   message.header.flags = flags;
   return message;
@@ -60,7 +60,7 @@ std::string SchedulerState::Objection(const Registration& r) const {
 }
 
 void SchedulerState::OnRegister(NodeId from, const Message& message) {
-  const Registration registration = Registration::Parse(TextOf(message));
+  const Registration registration = Registration::Parse(PrintableTextIn(message));
   if (registration.role != from.role) throw ProtocolError("it registers for another role than its own");
   for (const Applicant& a : applicants_) {
     if (a.provisional == from) throw ProtocolError("it registers twice");
@@ -101,7 +101,7 @@ void SchedulerState::Form() {
   roster.addresses = addresses_;
   for (const NodeId id : ids) {
     roster.self = id;
-    hooks_.send(id, TextMessage(MessageKind::kRoster, roster.ToText()));
+    hooks_.send(id, Message(MessageKind::kRoster, roster.ToText()));
   }
   if (ids.empty()) phase_ = Phase::kRunning;
 }
@@ -170,7 +170,7 @@ void SchedulerState::OnDown(NodeId peer, bool graceful, const std::string& reaso
   for (uint64_t kind = 0; kind < kBarrierKinds; ++kind) CheckBarrier(kind);
 }
 
-bool SchedulerState::IsNews(NodeId from, const Message& message) const {
+bool SchedulerState::IsNewFailure(NodeId from, const Message& message) const {
   const NodeId node = NodeId::Unpack(static_cast<uint32_t>(message.header.key));
   if (!Knows(from)) throw ProtocolError("it reports a death but is no member of the job");
   if (!Knows(node)) throw ProtocolError("it reports the death of a node that does not exist");

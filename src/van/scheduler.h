@@ -1,11 +1,10 @@
 /*!
  * \file scheduler.h
- * \brief What the scheduler knows: who has registered, which ranks they got, who waits at a barrier.
+ * \brief The scheduler's books: who has registered, which ranks they got, who waits at a barrier.
  *
  * Pure bookkeeping without threads or waits: its owner holds a lock around every call.
  */
-#ifndef HIPRESS_VAN_SCHEDULER_H_
-#define HIPRESS_VAN_SCHEDULER_H_
+#pragma once
 
 #include <functional>
 #include <map>
@@ -34,11 +33,11 @@ class SchedulerState {
   /// These throw ProtocolError when the message makes no sense.
   void OnRegister(NodeId from, const Message& message);
   void OnBarrier(NodeId from, const Message& message);
-  /// A node says that it has lost another. \return whether that other is not known to be gone
+  /// A failure report about another node. \return whether that other is not known to be gone
   /// \throw ProtocolError
-  bool IsNews(NodeId from, const Message& message) const;
+  bool IsNewFailure(NodeId from, const Message& message) const;
   void OnDown(NodeId peer, bool graceful, const std::string& reason);
-  /// Tells all that are left; `what` is a full sentence.
+  /// Reports the death to all nodes that are left; `what` is a full sentence.
   void Die(NodeId node, const std::string& what);
 
   /// Ends the start: everybody who waits learns `why`.
@@ -91,5 +90,3 @@ class SchedulerState {
 };
 
 }  // namespace hipress
-
-#endif  // HIPRESS_VAN_SCHEDULER_H_

@@ -2,15 +2,14 @@
  * \file send_queue.h
  * \brief Messages waiting for one peer: highest priority first, first come first served among equals.
  */
-#ifndef HIPRESS_VAN_SEND_QUEUE_H_
-#define HIPRESS_VAN_SEND_QUEUE_H_
+#pragma once
 
 #include <algorithm>
 #include <cstdint>
 #include <utility>
 #include <vector>
 
-#include "van/lending.h"
+#include "van/shared_payload.h"
 #include "van/van.h"
 
 namespace hipress {
@@ -21,9 +20,9 @@ struct SendItem {
   size_t end = 0;  ///< offset behind its last byte in the batch it travels in
   Message message;
   Van::SendDone done;
-  bool lend = false;  ///< to be lent if possible when it leaves
-  bool copied = false;  ///< what is lent is a copy: the sender is done as soon as it has left
-  LentPlace place{};  ///< of a payload that is
+  bool share = false;  ///< to go by shared memory, if possible when it leaves
+  bool copied = false;  ///< what is shared is a copy: the sender is done as soon as it has left
+  SharedPayload shared{};  ///< of a payload that does
 };
 
 /// Not thread-safe: its owner holds a lock. Owns what is in it, and items kept for reuse.
@@ -71,21 +70,19 @@ class SendQueue {
   bool empty() const { return heap_.empty(); }
 
  private:
-  struct Place {
+  struct Entry {
     int priority;
     uint64_t sequence;
     SendItem* item;
-    bool operator<(const Place& other) const {
+    bool operator<(const Entry& other) const {
       return priority != other.priority ? priority < other.priority : sequence > other.sequence;
     }
   };
   static constexpr int kMaxFree = 1024;
-  std::vector<Place> heap_;
+  std::vector<Entry> heap_;
   uint64_t sequence_ = 0;
   SendItem* free_ = nullptr;
   int free_count_ = 0;
 };
 
 }  // namespace hipress
-
-#endif  // HIPRESS_VAN_SEND_QUEUE_H_

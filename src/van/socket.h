@@ -1,9 +1,8 @@
 /*!
  * \file socket.h
- * \brief Addresses and sockets: what the van needs of them, with errors as sentences.
+ * \brief Addresses and sockets, with errors as sentences.
  */
-#ifndef HIPRESS_VAN_SOCKET_H_
-#define HIPRESS_VAN_SOCKET_H_
+#pragma once
 
 #include <netinet/in.h>
 
@@ -77,5 +76,3 @@ sockaddr_in LocalAddress(int fd);
 sockaddr_in RemoteAddress(int fd);
 
 }  // namespace hipress
-
-#endif  // HIPRESS_VAN_SOCKET_H_

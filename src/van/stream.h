@@ -2,8 +2,7 @@
  * \file stream.h
  * \brief A non-blocking byte stream over a connected socket: plain, or TLS (tls.h).
  */
-#ifndef HIPRESS_VAN_STREAM_H_
-#define HIPRESS_VAN_STREAM_H_
+#pragma once
 
 #include <sys/uio.h>
 
@@ -43,5 +42,3 @@ class PlainStream final : public Stream {
 };
 
 }  // namespace hipress
-
-#endif  // HIPRESS_VAN_STREAM_H_

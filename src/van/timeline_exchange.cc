@@ -10,8 +10,8 @@
 namespace hipress {
 namespace {
 
-constexpr int kQuestions = 16;
-constexpr int kMaxQuestions = 4096;
+constexpr int kClockQueries = 16;
+constexpr int kMaxClockQueries = 4096;
 /// Of one message, so that a timeline holds up nothing else for long.
 constexpr size_t kPieceBytes = 4 << 20;
 /// Of one node: what a recorder keeps at most, names and all.
@@ -21,8 +21,7 @@ constexpr size_t kMaxTimelineBytes = 128 << 20;
 enum Flag : uint8_t { kTime = 0, kPiece = 1, kLastPiece = 2 };
 
 Message Make(Flag flag, const void* data, size_t size) {
-  Message message;
-  message.header.kind = static_cast<uint16_t>(MessageKind::kTimeline);
+  Message message(MessageKind::kTimeline);
   message.header.flags = flag;
   if (size > 0) {
     message.payload = AllocateBuffer(size);
@@ -38,7 +37,7 @@ void TimelineExchange::Begin() {
 }
 
 void TimelineExchange::Again() {
-  if (timeline::kOn && asked_ >= kQuestions && asked_ < kMaxQuestions) Ask();
+  if (timeline::kOn && asked_ >= kClockQueries && asked_ < kMaxClockQueries) Ask();
 }
 
 void TimelineExchange::Ask() {
@@ -57,7 +56,7 @@ void TimelineExchange::AtNode(const Message& message) {
   if (now - asked < clock_.round_trip) {
     clock_ = {int64_t(message.header.elements) - (asked + (now - asked) / 2), now - asked};
   }
-  if (asked_ < kQuestions) Ask();
+  if (asked_ < kClockQueries) Ask();
 }
 
 void TimelineExchange::Ship() {

@@ -1,13 +1,12 @@
 /*!
  * \file timeline_exchange.h
- * \brief How nodes' timelines come to the scheduler, and whose clock they are on.
+ * \brief Collects the nodes' timelines at the scheduler, on its clock.
  *
  * A node that records asks the scheduler for the time, a few times; the fastest answer tells the
  * offset of the clocks to within half of its round trip (Cristian 1989). When the node leaves, it
  * sends what it has recorded; the scheduler writes the file that its own HIPRESS_TIMELINE names.
  */
-#ifndef HIPRESS_VAN_TIMELINE_EXCHANGE_H_
-#define HIPRESS_VAN_TIMELINE_EXCHANGE_H_
+#pragma once
 
 #include <functional>
 #include <map>
@@ -33,7 +32,7 @@ class TimelineExchange {
   /// Asks for the time, some times in a row; the answers come to AtNode. Does nothing if this
   /// process does not record.
   void Begin();
-  /// Asks once more: a busy moment at the start must not spoil the whole timeline.
+  /// Asks once more: a busy moment at the start must not distort the whole timeline.
   void Again();
   void AtNode(const Message& message);
   /// Sends everything recorded.
@@ -60,5 +59,3 @@ class TimelineExchange {
 };
 
 }  // namespace hipress
-
-#endif  // HIPRESS_VAN_TIMELINE_EXCHANGE_H_

@@ -5,8 +5,7 @@
  * No certificates: the pre-shared key is derived from the job secret and both nonces of the
  * handshake, and an ephemeral key exchange gives forward secrecy.
  */
-#ifndef HIPRESS_VAN_TLS_H_
-#define HIPRESS_VAN_TLS_H_
+#pragma once
 
 #include <openssl/ssl.h>
 
@@ -60,5 +59,3 @@ class TlsStream final : public Stream {
 std::unique_ptr<TlsStream> CallerTls(int fd, const Mac& key, SteadyTime deadline);
 
 }  // namespace hipress
-
-#endif  // HIPRESS_VAN_TLS_H_

@@ -1,13 +1,12 @@
 /*!
  * \file van.h
- * \brief The transport: moves messages between authenticated nodes, and says when one is gone.
+ * \brief The transport: moves messages between authenticated nodes, and reports when one is gone.
  *
  * A van owns one thread on which every callback runs, so callbacks need no locks among themselves
  * and must not block. Sends to one peer leave highest priority first, and in the order of the calls
  * among equals; messages of one priority arrive in that order.
  */
-#ifndef HIPRESS_VAN_VAN_H_
-#define HIPRESS_VAN_VAN_H_
+#pragma once
 
 #include <atomic>
 #include <chrono>
@@ -49,14 +48,14 @@ class VanReceiver {
 
 /// Monotonic counters, readable from any thread.
 struct VanCounters {
-  std::atomic<uint64_t> bytes_sent{0};      ///< headers and payloads, before encryption, lent ones included
+  std::atomic<uint64_t> bytes_sent{0};      ///< headers and payloads, before encryption, shared ones included
   std::atomic<uint64_t> bytes_received{0};
   std::atomic<uint64_t> data_bytes_sent{0};      ///< of these, kData, kFused, kFetched messages
   std::atomic<uint64_t> data_bytes_received{0};
   std::atomic<uint64_t> messages_sent{0};
   std::atomic<uint64_t> messages_received{0};
   std::atomic<uint64_t> writes{0};  ///< to the kernel; one carries all messages that are ready
-  std::atomic<uint64_t> lent_bytes{0};  ///< of bytes_sent: read by a peer where they lay, not sent
+  std::atomic<uint64_t> shared_memory_bytes{0};  ///< of bytes_sent: read by a peer in shared memory, not sent
   std::atomic<uint64_t> refused_connections{0};  ///< strangers, wrong secrets, garbage
   std::atomic<uint64_t> refused_messages{0};     ///< corrupt, malformed or out of place
 };
@@ -67,7 +66,7 @@ struct VanOptions {
   std::string interface;    ///< network interface to listen on (DMLC_INTERFACE); empty: choose by route
   /// TLS 1.3 keyed from the secret: "auto" (on unless both ends are on one host), "on", "off".
   std::string tls = "auto";
-  bool shared_memory = true;     ///< lend large payloads to peers on this host (van/lending.h)
+  bool shared_memory = true;     ///< for large payloads to peers on this host (shared_payload.h)
   std::chrono::milliseconds heartbeat_interval{1000};
   /// Silence after which a peer is down. TCP sends again at 0.2, 0.6, 1.4, 3.0, 6.2 s and so on: after a
   /// cut of t seconds it takes up to another t until the first byte is through.
@@ -111,14 +110,7 @@ class Van {
   virtual void Abort(std::chrono::milliseconds linger = std::chrono::milliseconds(500)) = 0;
 };
 
-/// The default van: TCP, TLS where it is wanted. See docs/transport.md for its handshake.
+/// The default van: TCP, TLS where it is wanted. See docs/reference/transport.md for its handshake.
 std::unique_ptr<Van> MakeTcpVan(VanOptions options);
 
-/// Vans of one process that talk through queues, for tests: same callbacks, same order.
-class InProcessNetwork;
-std::shared_ptr<InProcessNetwork> MakeInProcessNetwork();
-std::unique_ptr<Van> MakeInProcessVan(std::shared_ptr<InProcessNetwork> network, VanOptions options);
-
 }  // namespace hipress
-
-#endif  // HIPRESS_VAN_VAN_H_

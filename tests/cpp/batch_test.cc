@@ -32,6 +32,24 @@ TEST(Batch, PutsOffToItsEndInOrderAndDoesAtOnceWithoutOne) {
   EXPECT_EQ(done.size(), 4u);
 }
 
+TEST(Batch, WorksInDestructorsOfAThreadsLastObjects) {
+  struct Last {
+    ~Last() {
+      Batch batch;
+      for (int i = 0; i < 100; ++i) Batch::AtEnd([ran = ran] { ++*ran; });
+    }
+    int* ran = nullptr;
+  };
+  int ran = 0;
+  std::thread([&ran] {
+    thread_local Last last;  // made before the thread's batch, and destroyed after it
+    last.ran = &ran;
+    Batch batch;
+    for (int i = 0; i < 10; ++i) Batch::AtEnd([&ran] { ++ran; });
+  }).join();
+  EXPECT_EQ(ran, 110);
+}
+
 /// Jobs that tasks of these sizes and priorities are run in, of an executor with one thread.
 std::vector<std::vector<int>> JobsOf(const std::vector<std::pair<int, int64_t>>& tasks) {
   std::vector<std::vector<int>> jobs(1);
@@ -61,6 +79,17 @@ TEST(Executor, SmallTasksAreOneJobInTheirOrder) {
   const int64_t small = Executor::kJobElements / 8;
   EXPECT_EQ(JobsOf({{0, small}, {2, small}, {1, small}, {2, small}}),
             (std::vector<std::vector<int>>{{1, 3, 2, 0}}));
+}
+
+TEST(Executor, ATaskOfNoElementsWakesAThread) {
+  Executor executor(1);
+  Waitable waitable;
+  for (int ran = 0; ran < 3;) {
+    std::this_thread::sleep_for(milliseconds(20));  // until the thread waits
+    const int before = ran;
+    executor.Submit(0, [&] { waitable.Do([&] { ++ran; }); }, 0);
+    ASSERT_TRUE(waitable.Await([&] { return ran > before; }, seconds(5)));
+  }
 }
 
 TEST(Executor, AJobIsNoLongerThanALargeTask) {

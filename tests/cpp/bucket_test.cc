@@ -11,8 +11,7 @@
 #include "operator/contrib/kernels.h"
 #include "workers_fixture.h"
 
-namespace hipress {
-namespace testing {
+namespace hipress::testing {
 namespace {
 
 using Floats = std::vector<float>;
@@ -74,8 +73,8 @@ class BucketTest : public ::testing::Test {
     for (int w = 0; w < kWorkers; ++w) {
       memory[w].resize(size_t(kAll) * SizeOf(dtype_));
       ActiveKernels().convert(flats_[w].data(), DType::kFloat32, kAll, memory[w].data(), dtype_);
-      spoilt_[w] = -1;
-      buckets_[w]->Run(memory[w].data(), &spoilt_[w], calls.Expect());
+      non_finite_[w] = -1;
+      buckets_[w]->Run(memory[w].data(), &non_finite_[w], calls.Expect());
     }
     ASSERT_TRUE(calls.Wait());
     ASSERT_EQ(calls.error(), "");
@@ -105,7 +104,7 @@ class BucketTest : public ::testing::Test {
   /// All that is the bucket's is NaN everywhere, and nothing else has been touched.
   void ExpectSpoilt() {
     for (int w = 0; w < kWorkers; ++w) {
-      EXPECT_EQ(spoilt_[w], 1);
+      EXPECT_EQ(non_finite_[w], 1);
       for (int64_t i = 0; i < kAll; ++i) {
         if (IsOurs(i)) {
           ASSERT_TRUE(std::isnan(flats_[w][i])) << w << " " << i;
@@ -121,7 +120,7 @@ class BucketTest : public ::testing::Test {
   BoundKey first_[kWorkers], second_[kWorkers], fusion_[kWorkers];
   std::shared_ptr<Bucket> buckets_[kWorkers];
   Floats flats_[kWorkers];
-  int spoilt_[kWorkers];
+  int non_finite_[kWorkers];
 };
 
 // Steps that are begun without waiting are the keys' iterations in the order of the calls, on every worker.
@@ -130,13 +129,13 @@ TEST_F(BucketTest, ManyStepsUnderWayDoNotMixTheirGradients) {
   Make(Way::kColocated);
   Calls calls;
   std::vector<Floats> flats[kWorkers];
-  std::vector<int> spoilt(kWorkers * kSteps, -1);
+  std::vector<int> non_finite(kWorkers * kSteps, -1);
   for (int w = 0; w < kWorkers; ++w) {
     for (int step = 0; step < kSteps; ++step) flats[w].push_back(Gradients(w, step));
   }
   for (int step = 0; step < kSteps; ++step) {
     for (int w = 0; w < kWorkers; ++w) {
-      buckets_[w]->Run(flats[w][step].data(), &spoilt[w * kSteps + step], calls.Expect());
+      buckets_[w]->Run(flats[w][step].data(), &non_finite[w * kSteps + step], calls.Expect());
     }
   }
   ASSERT_TRUE(calls.Wait());
@@ -152,7 +151,7 @@ TEST_F(BucketTest, SumsKeysAndAFusionBufferInOneStep) {
     Step(step);
     for (int w = 0; w < kWorkers; ++w) {
       EXPECT_EQ(flats_[w], Expected(step)) << w;
-      EXPECT_EQ(spoilt_[w], 0);
+      EXPECT_EQ(non_finite_[w], 0);
     }
   }
 }
@@ -213,7 +212,7 @@ TEST_F(BucketTest, ANaNAnywhereSpoilsAllOfItAndTheCulpritsResidualStays) {
     EXPECT_EQ(residual(first_[culprit], 0, 334), before);
     Step(2);
     for (int w = 0; w < kWorkers; ++w) {
-      EXPECT_EQ(spoilt_[w], 0);
+      EXPECT_EQ(non_finite_[w], 0);
       EXPECT_EQ(flats_[w], flats_[0]);
       EXPECT_TRUE(std::isfinite(flats_[w][3]));
     }
@@ -222,13 +221,13 @@ TEST_F(BucketTest, ANaNAnywhereSpoilsAllOfItAndTheCulpritsResidualStays) {
 
 TEST_F(BucketTest, WhoGetsNoneOfTheSumsEndsToo) {
   Make(Way::kReduce);
-  for (const bool spoilt : {false, true, false}) {
+  for (const bool non_finite : {false, true, false}) {
     for (int w = 0; w < kWorkers; ++w) flats_[w] = Gradients(w, 4);
-    if (spoilt) flats_[2][kAll - 1] = kNaN;
+    if (non_finite) flats_[2][kAll - 1] = kNaN;
     Run();
-    EXPECT_EQ(spoilt_[0], spoilt);
-    EXPECT_EQ(spoilt_[1], 0);  // it has no result that could be NaN
-    if (spoilt) {
+    EXPECT_EQ(non_finite_[0], non_finite);
+    EXPECT_EQ(non_finite_[1], 0);  // it has no result that could be NaN
+    if (non_finite) {
       EXPECT_TRUE(std::isnan(flats_[0][3]));
       EXPECT_TRUE(std::isnan(flats_[2][3]));
     } else {
@@ -243,7 +242,7 @@ TEST_F(BucketTest, StepsUnderWayEndWithTheJobsFailure) {
   Calls calls;
   for (int w = 0; w < 2; ++w) {
     flats_[w] = Gradients(w, 0);
-    buckets_[w]->Run(flats_[w].data(), &spoilt_[w], calls.Expect());
+    buckets_[w]->Run(flats_[w].data(), &non_finite_[w], calls.Expect());
   }
   workers_.store(2).FailJob("worker 2 gave up: it is tired");
   ASSERT_TRUE(calls.Wait());
@@ -251,7 +250,7 @@ TEST_F(BucketTest, StepsUnderWayEndWithTheJobsFailure) {
   // And later ones at once.
   Calls late;
   for (int w = 0; w < kWorkers; ++w) {
-    buckets_[w]->Run(flats_[0].data(), &spoilt_[w], late.Expect());
+    buckets_[w]->Run(flats_[0].data(), &non_finite_[w], late.Expect());
     ASSERT_TRUE(late.Wait());
     EXPECT_EQ(late.error(), "worker 2 gave up: it is tired");
   }
@@ -316,7 +315,7 @@ TEST_F(BucketTest, AGradientThatOverflowsWithItsMomentumSpoilsTheStep) {
       continue;
     }
     for (int w = 0; w < kWorkers; ++w) {
-      EXPECT_EQ(spoilt_[w], 0);
+      EXPECT_EQ(non_finite_[w], 0);
       EXPECT_NEAR(flats_[w][3], expected[step], 32);
     }
   }
@@ -347,5 +346,4 @@ TEST_F(BucketTest, MomentumGoesOnFromWhereItWasSaved) {
 }
 
 }  // namespace
-}  // namespace testing
-}  // namespace hipress
+}  // namespace hipress::testing

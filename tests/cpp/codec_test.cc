@@ -1,73 +1,11 @@
 // Codecs against a naive reference written here from the definitions, on every instruction set.
-#include "operator/contrib/codec.h"
-
-#include <gtest/gtest.h>
-
-#include <cmath>
-#include <cstring>
-#include <limits>
-#include <random>
-
-#include "operator/contrib/half.h"
-#include "operator/contrib/kernels.h"
+#include "codec_testing.h"
 
 namespace hipress {
 namespace {
 
-const size_t kSizes[] = {0, 1, 7, 8, 15, 16, 31, 32, 63, 64, 65, 1000, 4096, 65537};
-const DType kTypes[] = {DType::kFloat32, DType::kFloat16, DType::kBFloat16};
-const char* const kTables[] = {"baseline", "avx2", "avx512"};
 const char* const kConfigs[] = {"type=none", "type=2bit threshold=0.5",
                                 "type=1bit threshold=0.125 scale=0.75", "type=onebit"};
-constexpr float kNaN = std::numeric_limits<float>::quiet_NaN();
-constexpr float kInf = std::numeric_limits<float>::infinity();
-
-/// n elements that start `offset` bytes after an aligned address.
-struct Memory {
-  explicit Memory(size_t bytes, size_t offset = 0) : buffer(AllocateBuffer(bytes + offset + 64)) {
-    std::memset(buffer.data, 0xa5, buffer.size);
-    data = buffer.data + offset;
-  }
-  float* floats() { return reinterpret_cast<float*>(data); }
-  Buffer buffer;
-  uint8_t* data;
-};
-
-float Get(const void* data, DType dtype, size_t i) {
-  uint16_t half;
-  float value;
-  if (dtype == DType::kFloat32) {
-    std::memcpy(&value, static_cast<const uint8_t*>(data) + 4 * i, 4);
-    return value;
-  }
-  std::memcpy(&half, static_cast<const uint8_t*>(data) + 2 * i, 2);
-  return dtype == DType::kFloat16 ? ToFloat(Float16{half}) : ToFloat(BFloat16{half});
-}
-
-void Put(void* data, DType dtype, size_t i, float value) {
-  if (dtype == DType::kFloat32) {
-    std::memcpy(static_cast<uint8_t*>(data) + 4 * i, &value, 4);
-  } else if (dtype == DType::kFloat16) {
-    Float16 half;
-    FromFloat(value, &half);
-    std::memcpy(static_cast<uint8_t*>(data) + 2 * i, &half, 2);
-  } else {
-    BFloat16 half;
-    FromFloat(value, &half);
-    std::memcpy(static_cast<uint8_t*>(data) + 2 * i, &half, 2);
-  }
-}
-
-/// Normal values with exact thresholds, zeros, negative zeros and subnormals sprinkled in.
-void FillGradient(void* data, DType dtype, size_t n, unsigned seed) {
-  std::mt19937 random(seed);
-  std::normal_distribution<float> normal(0.0f, 0.6f);
-  const float special[] = {0.0f, -0.0f, 0.5f, -0.5f, 0.125f, 1e-40f, -1e-40f, 3.0f};
-  for (size_t i = 0; i < n; ++i) {
-    Put(data, dtype, i, random() % 8 == 0 ? special[random() % 8] : normal(random));
-  }
-}
-
 /// What an encode does, by the book: payload, decoded values, plain residual.
 struct Reference {
   std::vector<uint8_t> payload;
@@ -135,27 +73,7 @@ struct Reference {
   }
 };
 
-void ExpectSameBits(const void* actual, const void* expected, size_t bytes, const std::string& what) {
-  if (bytes == 0 || std::memcmp(actual, expected, bytes) == 0) return;
-  size_t at = 0;
-  while (static_cast<const uint8_t*>(actual)[at] == static_cast<const uint8_t*>(expected)[at]) ++at;
-  ADD_FAILURE() << what << " differs first at byte " << at;
-}
-
-class CodecOnEveryTable : public testing::TestWithParam<const char*> {
- protected:
-  void SetUp() override {
-    const Kernels* kernels = FindKernels(GetParam());
-    if (kernels == nullptr) GTEST_SKIP() << "this CPU has no " << GetParam();
-    previous_ = &ActiveKernels();
-    SetActiveKernels(*kernels);
-  }
-  void TearDown() override {
-    if (previous_ != nullptr) SetActiveKernels(*previous_);
-  }
-  const Kernels* previous_ = nullptr;
-};
-
+class CodecOnEveryTable : public OnEveryTable {};
 INSTANTIATE_TEST_SUITE_P(Tables, CodecOnEveryTable, testing::ValuesIn(kTables),
                          [](const auto& info) { return std::string(info.param); });
 
@@ -260,88 +178,6 @@ TEST_P(CodecOnEveryTable, SumsNarrowWireTypesInFloat32) {
     codec->DecodeSum(payloads, 2, n, wire, sum.floats());
     for (size_t i = 0; i < n; ++i) {
       ASSERT_EQ(sum.floats()[i], Get(first.data, wire, i) + Get(second.data, wire, i)) << i;
-    }
-  }
-}
-
-TEST_P(CodecOnEveryTable, ConvertsEveryHalfBothWays) {
-  const Kernels& kernels = ActiveKernels();
-  const size_t n = 65536;
-  std::vector<uint16_t> halves(n), back(n);
-  std::vector<float> floats(n);
-  for (size_t i = 0; i < n; ++i) halves[i] = static_cast<uint16_t>(i);
-  for (const DType dtype : {DType::kFloat16, DType::kBFloat16}) {
-    kernels.convert(halves.data(), dtype, n, floats.data(), DType::kFloat32);
-    kernels.convert(floats.data(), DType::kFloat32, n, back.data(), dtype);
-    for (size_t i = 0; i < n; ++i) {
-      if (std::isnan(floats[i])) {
-        ASSERT_EQ(back[i], halves[i] | (dtype == DType::kFloat16 ? 0x200 : 0x40)) << i;
-      } else {
-        ASSERT_EQ(back[i], halves[i]) << i;
-      }
-    }
-  }
-}
-
-TEST_P(CodecOnEveryTable, ScalesAndAccumulatesAsTheScalarCodeDoes) {
-  const float factor = 0.3f;
-  for (const size_t n : {size_t{0}, size_t{1}, size_t{15}, size_t{16}, size_t{1003}}) {
-    for (const DType in : {DType::kFloat32, DType::kFloat16, DType::kBFloat16}) {
-      for (const DType out : {DType::kFloat32, DType::kFloat16, DType::kBFloat16}) {
-        Memory from(n * 4), to(n * 4), expected(n * 4);
-        FillGradient(from.data, in, n, 1);
-        ActiveKernels().scale(from.data, in, factor, n, to.data, out);
-        for (size_t i = 0; i < n; ++i) Put(expected.data, out, i, Get(from.data, in, i) * factor);
-        ASSERT_EQ(std::memcmp(to.data, expected.data, n * SizeOf(out)), 0);
-        for (size_t i = 0; i < n; ++i) {
-          const float product = Get(from.data, in, i) * factor;
-          Put(expected.data, out, i, Get(to.data, out, i) + product);
-        }
-        ASSERT_TRUE(ActiveKernels().accumulate(from.data, in, factor, n, to.data, out));
-        ASSERT_EQ(std::memcmp(to.data, expected.data, n * SizeOf(out)), 0);
-      }
-    }
-  }
-}
-
-TEST_P(CodecOnEveryTable, FindsNaNAndInfWhereverTheyAre) {
-  const size_t n = 37;
-  for (const DType dtype : {DType::kFloat32, DType::kFloat16, DType::kBFloat16}) {
-    Memory values(n * 4), zeros(n * 4);
-    std::memset(zeros.data, 0, n * 4);
-    for (size_t i = 0; i < n; ++i) Put(values.data, dtype, i, 1.0f);
-    EXPECT_TRUE(ActiveKernels().finite(values.data, dtype, n));
-    for (size_t i = 0; i < n; ++i) {
-      for (const float bad : {kNaN, kInf, -kInf}) {
-        Put(values.data, dtype, i, bad);
-        EXPECT_FALSE(ActiveKernels().finite(values.data, dtype, n)) << i;
-        EXPECT_FALSE(ActiveKernels().accumulate(zeros.data, dtype, 1.0f, n, values.data, dtype)) << i;
-      }
-      Put(values.data, dtype, i, 1.0f);
-    }
-  }
-  // Finite before, and too large for the narrower type.
-  Memory wide(4), half(2);
-  Put(wide.data, DType::kFloat32, 0, 65504.0f);
-  Put(half.data, DType::kFloat16, 0, 65504.0f);
-  EXPECT_FALSE(ActiveKernels().accumulate(wide.data, DType::kFloat32, 1.0f, 1, half.data,
-                                          DType::kFloat16));
-}
-
-TEST_P(CodecOnEveryTable, RoundsToNearestEvenAsTheScalarCodeDoes) {
-  const size_t n = 1 << 16;
-  std::vector<float> values(n);
-  std::mt19937 random(7);
-  for (float& value : values) value = FloatOf(random());
-  const float edges[] = {65504, 65519.996f, 65520, 65536, 0x1p-24f, 0x1p-25f, 0x1.8p-25f,
-                         0x1p-14f, 0x1.ffcp-15f, 0x1.ffep-15f, kInf, -kInf, kNaN, 3.3895e38f};
-  std::copy(std::begin(edges), std::end(edges), values.begin());
-  for (const DType dtype : {DType::kFloat16, DType::kBFloat16}) {
-    std::vector<uint16_t> actual(n), expected(n);
-    ActiveKernels().convert(values.data(), DType::kFloat32, n, actual.data(), dtype);
-    for (size_t i = 0; i < n; ++i) Put(expected.data(), dtype, i, values[i]);
-    for (size_t i = 0; i < n; ++i) {
-      ASSERT_EQ(actual[i], expected[i]) << NameOf(dtype) << " of " << values[i];
     }
   }
 }

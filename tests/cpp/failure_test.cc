@@ -14,8 +14,7 @@
 #include "van/framing.h"
 #include "van_testing.h"
 
-namespace hipress {
-namespace testing {
+namespace hipress::testing {
 namespace {
 
 /// A process of its own that runs `body` and tells its parent lines of text.
@@ -300,5 +299,4 @@ TEST(Cable, ACutIsNoticedWithTlsOnByDefault) {
 }
 
 }  // namespace
-}  // namespace testing
-}  // namespace hipress
+}  // namespace hipress::testing

@@ -123,8 +123,8 @@ TEST(FlightRecorder, CostsNextToNothing) {
 TEST(BlockingCalls, AreThereForAsLongAsTheyLast) {
   BlockingCalls calls;
   {
-    const BlockingCalls::Here outer(&calls, "key", "a \"key\"");
-    const BlockingCalls::Here inner(&calls, "barrier", "workers 3");
+    const BlockingCalls::Scope outer(&calls, "key", "a \"key\"");
+    const BlockingCalls::Scope inner(&calls, "barrier", "workers 3");
     JsonWriter json;
     calls.Describe(&json);
     EXPECT_NE(json.text().find("\"about\":\"workers 3\""),

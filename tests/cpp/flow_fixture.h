@@ -1,6 +1,5 @@
 // Flows of several nodes joined by a delivery thread instead of a network.
-#ifndef HIPRESS_TESTS_CPP_FLOW_FIXTURE_H_
-#define HIPRESS_TESTS_CPP_FLOW_FIXTURE_H_
+#pragma once
 
 #include <condition_variable>
 #include <cstring>
@@ -26,8 +25,8 @@ struct FlatProgram {
     }
   }
   int64_t Add(Op op, int64_t partition, int64_t peer, std::vector<int64_t> in, int64_t step = 0,
-              int64_t terms = 1) {
-    tasks.insert(tasks.end(), {int64_t(op), partition, step, peer, terms, int64_t(inputs.size()),
+              int64_t num_summands = 1) {
+    tasks.insert(tasks.end(), {int64_t(op), partition, step, peer, num_summands, int64_t(inputs.size()),
                                int64_t(in.size())});
     inputs.insert(inputs.end(), in.begin(), in.end());
     return int64_t(tasks.size() / 7) - 1;
@@ -162,8 +161,7 @@ class FakeHost : public FlowHost {
   CodecPtr CodecToEncode(const Flow&, const Task&, const Value&, bool) override { return codec_; }
   void SendValue(const Flow& flow, const Task& task, const Value& value, uint32_t iteration, int,
                  std::function<void(bool)> done) override {
-    Message message;
-    message.header.kind = uint16_t(MessageKind::kData);
+    Message message(MessageKind::kData);
     message.header.key = flow.key();
     message.header.elements = uint64_t(flow.program().partitions()[task.partition].count);
     message.header.payload_bytes = value.data.size;
@@ -280,5 +278,3 @@ class Cluster {
 };
 
 }  // namespace hipress
-
-#endif  // HIPRESS_TESTS_CPP_FLOW_FIXTURE_H_

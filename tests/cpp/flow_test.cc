@@ -248,10 +248,10 @@ TEST(Flow, AMarkOfANaNOutOfPlaceIsRefusedAndHarmsNobody) {
     Cluster cluster(100, 0, 2);
     for (int w = 0; w < 2 && bound; ++w) {
       Binding binding;
-      binding.places.resize(cluster.flow(Worker(w)).program().tasks().size());
-      for (Place& place : binding.places) {
-        place.codec = IdentityCodec();
-        place.state = std::make_shared<CodecState>();
+      binding.encodes.resize(cluster.flow(Worker(w)).program().tasks().size());
+      for (EncodeBinding& encode : binding.encodes) {
+        encode.codec = IdentityCodec();
+        encode.state = std::make_shared<CodecState>();
       }
       cluster.flow(Worker(w)).Bind(std::move(binding));
     }
@@ -259,7 +259,7 @@ TEST(Flow, AMarkOfANaNOutOfPlaceIsRefusedAndHarmsNobody) {
     MessageHeader mark;
     mark.elements = 100;
     mark.iteration = 1;
-    mark.flags = kSpoiltFlag;
+    mark.flags = kNonFiniteFlag;
     mark.payload_bytes = bound ? 400 : 0;
     EXPECT_THROW(flow.OnHeader(Worker(0), mark), ProtocolError);
     EXPECT_THROW(flow.Expect(Worker(0), mark, AllocateBuffer(mark.payload_bytes)), ProtocolError);

@@ -21,7 +21,7 @@ class FusedTest : public testing::Test {
  protected:
   bool Take(NodeId to, uint64_t key, size_t bytes, int priority = 0) {
     MessageHeader header;
-    header.kind = uint16_t(MessageKind::kData);
+    header.kind = MessageKind::kData;
     header.key = key;
     header.elements = bytes / 4;
     Buffer payload = AllocateBuffer(bytes);
@@ -42,7 +42,7 @@ TEST_F(FusedTest, OneMessageForEachPeerAtTheBatchsEnd) {
     EXPECT_TRUE(Take(Worker(1), 1, 8, -3));
     EXPECT_TRUE(Take(Worker(2), 2, 8));
     EXPECT_TRUE(Take(Worker(1), 3, 13, -1));
-    EXPECT_FALSE(Take(Worker(1), 4, kFusedPayload + 1));
+    EXPECT_FALSE(Take(Worker(1), 4, kMaxFusedPayloadBytes + 1));
     EXPECT_FALSE(outbox_.empty());
     EXPECT_TRUE(sent_.empty());
   }
@@ -50,11 +50,11 @@ TEST_F(FusedTest, OneMessageForEachPeerAtTheBatchsEnd) {
   ASSERT_EQ(sent_.size(), 2u);
   EXPECT_EQ(sent_[0].to, Worker(1));
   EXPECT_EQ(sent_[0].priority, -1);
-  EXPECT_EQ(sent_[0].message.header.kind, uint16_t(MessageKind::kFused));
+  EXPECT_EQ(sent_[0].message.header.kind, MessageKind::kFused);
   EXPECT_EQ(sent_[0].message.header.elements, 2u);
   EXPECT_EQ(sent_[0].message.payload.size, 2 * sizeof(FusedPart) + 8 + 16);
   // Alone it goes as it would have without a batch.
-  EXPECT_EQ(sent_[1].message.header.kind, uint16_t(MessageKind::kData));
+  EXPECT_EQ(sent_[1].message.header.kind, MessageKind::kData);
   EXPECT_EQ(sent_[1].message.header.key, 2u);
   EXPECT_EQ(sent_[1].message.payload.size, 8u);
 }
@@ -62,12 +62,12 @@ TEST_F(FusedTest, OneMessageForEachPeerAtTheBatchsEnd) {
 TEST_F(FusedTest, AFullMessageLeavesBeforeTheBatchsEnd) {
   {
     Batch batch;
-    for (uint64_t key = 0; key < 20; ++key) EXPECT_TRUE(Take(Worker(1), key, kFusedPayload));
+    for (uint64_t key = 0; key < 20; ++key) EXPECT_TRUE(Take(Worker(1), key, kMaxFusedPayloadBytes));
     EXPECT_EQ(sent_.size(), 2u);
   }
   uint64_t parts = 0;
   for (const Sent& sent : sent_) {
-    EXPECT_LE(sent.message.payload.size, kFusedBytes);
+    EXPECT_LE(sent.message.payload.size, kMaxFusedMessageBytes);
     parts += sent.message.header.elements;
   }
   EXPECT_EQ(parts, 20u);
@@ -95,8 +95,7 @@ class UnfuseTest : public testing::Test {
     to->resize(to->size() + bytes);
   }
   void Give(const std::vector<uint8_t>& payload, uint64_t parts, NodeId from = Server(0)) {
-    Message message;
-    message.header.kind = uint16_t(MessageKind::kFused);
+    Message message(MessageKind::kFused);
     message.header.elements = parts;
     message.payload = AllocateBuffer(payload.size());
     if (!payload.empty()) std::memcpy(message.payload.data, payload.data(), payload.size());

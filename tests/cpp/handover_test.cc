@@ -12,8 +12,7 @@
 
 #include "common/batch.h"
 
-namespace hipress {
-namespace mxnet {
+namespace hipress::mxnet {
 namespace {
 
 constexpr auto kLong = std::chrono::minutes(10);  // tests end before it is over
@@ -180,5 +179,4 @@ TEST(Handover, NoOperationOvertakesAnotherOfItsThread) {
 }
 
 }  // namespace
-}  // namespace mxnet
-}  // namespace hipress
+}  // namespace hipress::mxnet

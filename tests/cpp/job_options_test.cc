@@ -6,8 +6,7 @@
 #include "van/roster.h"
 #include "van_testing.h"
 
-namespace hipress {
-namespace testing {
+namespace hipress::testing {
 namespace {
 
 TEST(Roster, MalformedTextsAreProtocolErrors) {
@@ -50,12 +49,12 @@ TEST(JobOptions, TheEnvironmentIsCheckedVariableByVariable) {
     } else {
       setenv(name.c_str(), value, 1);
     }
-    const std::string error = ErrorOf([] { JobOptions::FromEnvironment(); });
+    const std::string error = ErrorOf([] { JobOptions::From({}); });
     unsetenv(name.c_str());
     return error;
   };
   ASSERT_EQ(error_with("UNRELATED", "x"), "");
-  const JobOptions options = JobOptions::FromEnvironment();
+  const JobOptions options = JobOptions::From({});
   EXPECT_EQ(options.role, Role::kWorker);
   EXPECT_EQ(options.root_uri, "10.0.0.1");
   EXPECT_EQ(options.root_port, 9091);
@@ -122,5 +121,4 @@ TEST(JobOptions, TheEnvironmentIsCheckedVariableByVariable) {
 }
 
 }  // namespace
-}  // namespace testing
-}  // namespace hipress
+}  // namespace hipress::testing

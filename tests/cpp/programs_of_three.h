@@ -1,14 +1,12 @@
 // Programs of three workers without servers, as front ends bind them.
-#ifndef HIPRESS_TESTS_CPP_PROGRAMS_OF_THREE_H_
-#define HIPRESS_TESTS_CPP_PROGRAMS_OF_THREE_H_
+#pragma once
 
 #include <utility>
 #include <vector>
 
 #include "flow_fixture.h"
 
-namespace hipress {
-namespace testing {
+namespace hipress::testing {
 
 /// How the three of them sum up a gradient.
 enum class Way {
@@ -21,11 +19,11 @@ constexpr int kWorkers = 3;
 /// Encodes of a program: which of them are of sums, and of how many gradients.
 struct Encodes {
   FlatProgram program;
-  std::vector<std::pair<int, int>> terms;  ///< task and number of gradients
+  std::vector<std::pair<int, int>> num_summands;  ///< task and number of gradients
 
   int64_t Add(int64_t partition, int64_t input, int gradients) {
     const int64_t t = program.Add(Op::kEncode, partition, -1, {input}, 0, gradients);
-    terms.emplace_back(int(t), gradients);
+    num_summands.emplace_back(int(t), gradients);
     return t;
   }
 };
@@ -72,7 +70,4 @@ inline Encodes ProgramOf(Way way, int64_t n, int self) {
   return all;
 }
 
-}  // namespace testing
-}  // namespace hipress
-
-#endif  // HIPRESS_TESTS_CPP_PROGRAMS_OF_THREE_H_
+}  // namespace hipress::testing

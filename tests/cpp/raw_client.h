@@ -2,8 +2,7 @@
  * \file raw_client.h
  * \brief A connection that sends whatever a test wants, also what no van would.
  */
-#ifndef HIPRESS_TESTS_RAW_CLIENT_H_
-#define HIPRESS_TESTS_RAW_CLIENT_H_
+#pragma once
 
 #include <sys/socket.h>
 
@@ -14,8 +13,7 @@
 #include "van/socket.h"
 #include "van_testing.h"
 
-namespace hipress {
-namespace testing {
+namespace hipress::testing {
 
 /// A TCP client that does as it likes.
 class RawClient {
@@ -62,7 +60,4 @@ class RawClient {
   UniqueFd fd_;
 };
 
-}  // namespace testing
-}  // namespace hipress
-
-#endif  // HIPRESS_TESTS_RAW_CLIENT_H_
+}  // namespace hipress::testing

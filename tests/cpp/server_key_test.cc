@@ -6,8 +6,7 @@
 #include "kvstore/server_key.h"
 #include "van_testing.h"
 
-namespace hipress {
-namespace testing {
+namespace hipress::testing {
 namespace {
 
 constexpr int64_t kElements = 100;
@@ -41,15 +40,13 @@ class ServerKeyTest : public ::testing::Test {
     return program.Flat();
   }
   bool InitKey(NodeId from, const std::vector<int64_t>& program = {}) {
-    Message message;
-    message.header.kind = uint16_t(MessageKind::kInitKey);
+    Message message(MessageKind::kInitKey);
     message.header.elements = kElements;
     message.payload = InitKeyBody{"w", program}.Pack();
     return key_->OnInitKey(from, message);
   }
   bool InitData(NodeId from, int64_t elements = kElements) {
-    Message message;
-    message.header.kind = uint16_t(MessageKind::kInitData);
+    Message message(MessageKind::kInitData);
     message.payload = AllocateBuffer(size_t(elements) * sizeof(float));
     std::memset(message.payload.data, 0, message.payload.size);
     return key_->OnInitData(from, message);
@@ -57,7 +54,7 @@ class ServerKeyTest : public ::testing::Test {
   void Push(NodeId from) {
     Message message;
     MessageHeader& header = message.header;
-    header.kind = uint16_t(MessageKind::kData);
+    header.kind = MessageKind::kData;
     header.elements = kElements;
     header.iteration = 1;
     header.config = Digest(IdentityCodec()->Config());
@@ -103,5 +100,4 @@ TEST_F(ServerKeyTest, AnInitialValueComesOnceBeforeTheFirstPush) {
 }
 
 }  // namespace
-}  // namespace testing
-}  // namespace hipress
+}  // namespace hipress::testing

@@ -1,19 +1,17 @@
-// What every van promises, whatever carries its bytes: in-process queues, TCP, TCP with TLS, TCP
-// whose large payloads are lent.
+// What the van promises, whatever carries its bytes: TCP, TCP with TLS, TCP with shared memory.
 #include <atomic>
 #include <future>
 #include <random>
 
 #include "van_testing.h"
 
-namespace hipress {
-namespace testing {
+namespace hipress::testing {
 namespace {
 
-enum class Kind { kInProcess, kTcp, kTls, kLending };
+enum class Kind { kTcp, kTls, kSharedMemory };
 
 const char* NameOf(Kind kind) {
-  const char* const names[] = {"InProcess", "Tcp", "Tls", "Lending"};
+  const char* const names[] = {"Tcp", "Tls", "SharedMemory"};
   return names[static_cast<int>(kind)];
 }
 
@@ -22,9 +20,8 @@ class VanTest : public ::testing::TestWithParam<Kind> {
   std::unique_ptr<Van> Make(VanOptions options = TestVanOptions()) {
     // Silence is failure_test.cc's matter; here it would be a sanitizer's on a busy machine.
     options.heartbeat_timeout = seconds(20);
-    if (GetParam() == Kind::kInProcess) return MakeInProcessVan(network_, std::move(options));
     options.tls = GetParam() == Kind::kTls ? "on" : "off";
-    options.shared_memory = GetParam() == Kind::kLending;
+    options.shared_memory = GetParam() == Kind::kSharedMemory;
     return MakeTcpVan(std::move(options));
   }
   /// Worker 0 connected to server 0.
@@ -44,15 +41,13 @@ class VanTest : public ::testing::TestWithParam<Kind> {
     server_.reset();
   }
 
-  std::shared_ptr<InProcessNetwork> network_ = MakeInProcessNetwork();
   Recorder at_worker_, at_server_;
   std::unique_ptr<Van> worker_, server_;
   std::string address_;
 };
 
 Message Random(size_t size, uint64_t seed) {
-  Message message;
-  message.header.kind = static_cast<uint16_t>(MessageKind::kData);
+  Message message(MessageKind::kData);
   message.header.key = seed;
   message.payload = AllocateBuffer(std::max<size_t>(size, 8));
   std::mt19937_64 random(seed);
@@ -317,10 +312,8 @@ TEST_P(VanTest, StopsWithinItsLingerWhenThePeerDoesNotRead) {
 }
 
 INSTANTIATE_TEST_SUITE_P(
-    All, VanTest,
-    ::testing::Values(Kind::kInProcess, Kind::kTcp, Kind::kTls, Kind::kLending),
+    All, VanTest, ::testing::Values(Kind::kTcp, Kind::kTls, Kind::kSharedMemory),
     [](const auto& info) { return NameOf(info.param); });
 
 }  // namespace
-}  // namespace testing
-}  // namespace hipress
+}  // namespace hipress::testing

@@ -2,8 +2,7 @@
  * \file van_testing.h
  * \brief What the transport's tests share: recording receivers, waits with deadlines, jobs in threads.
  */
-#ifndef HIPRESS_TESTS_VAN_TESTING_H_
-#define HIPRESS_TESTS_VAN_TESTING_H_
+#pragma once
 
 #include <gtest/gtest.h>
 
@@ -19,8 +18,7 @@
 #include "van/postoffice.h"
 #include "van/socket.h"
 
-namespace hipress {
-namespace testing {
+namespace hipress::testing {
 
 using std::chrono::milliseconds;
 using std::chrono::seconds;
@@ -35,17 +33,9 @@ inline int FreePort() {
 }
 
 inline Message Text(MessageKind kind, const std::string& text, uint64_t key = 0) {
-  Message message;
-  message.header.kind = static_cast<uint16_t>(kind);
+  Message message(kind, text);
   message.header.key = key;
-  message.payload = AllocateBuffer(std::max<size_t>(text.size(), 1));
-  message.payload.size = text.size();
-  std::copy(text.begin(), text.end(), message.payload.data);
   return message;
-}
-
-inline std::string TextIn(const Message& message) {
-  return std::string(reinterpret_cast<const char*>(message.payload.data), message.payload.size);
 }
 
 /// Polls for what nobody announces.
@@ -136,10 +126,7 @@ inline std::string ErrorOf(const std::function<void()>& call) {
   return "";
 }
 
-}  // namespace testing
-}  // namespace hipress
+}  // namespace hipress::testing
 
 #define EXPECT_HAS(text, part) \
   EXPECT_NE(std::string(text).find(part), std::string::npos) << "the text is: " << (text)
-
-#endif  // HIPRESS_TESTS_VAN_TESTING_H_

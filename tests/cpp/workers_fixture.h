@@ -1,6 +1,5 @@
 // The workers of a job without servers, and its scheduler, in one process.
-#ifndef HIPRESS_TESTS_CPP_WORKERS_FIXTURE_H_
-#define HIPRESS_TESTS_CPP_WORKERS_FIXTURE_H_
+#pragma once
 
 #include <future>
 #include <thread>
@@ -9,8 +8,7 @@
 #include "programs_of_three.h"
 #include "van_testing.h"
 
-namespace hipress {
-namespace testing {
+namespace hipress::testing {
 
 /// A job of kWorkers workers; what they do together they do in threads of their own.
 class Workers {
@@ -95,15 +93,15 @@ struct BoundKey {
   BoundKey(KVStoreDist* store, int worker, uint64_t key, int64_t n, const KeyOptions& options) {
     const Encodes encodes = ProgramOf(options.way, n, worker);
     Binding binding;
-    binding.places.resize(encodes.program.tasks.size() / 7 + 1);
-    for (const auto& [task, terms] : encodes.terms) {
+    binding.encodes.resize(encodes.program.tasks.size() / 7 + 1);
+    for (const auto& [task, num_summands] : encodes.num_summands) {
       states.push_back(std::make_shared<CodecState>());
-      Place& place = binding.places[size_t(task)];
-      place.codec = store->Intern(options.codec);
-      place.state = states.back();
-      place.factor = options.average && terms == kWorkers ? 1.0f / kWorkers : 1.0f;
-      const bool partial = terms > 1 && terms < kWorkers;
-      place.wire = partial ? DType::kFloat32 : options.dtype;
+      EncodeBinding& encode = binding.encodes[size_t(task)];
+      encode.codec = store->Intern(options.codec);
+      encode.state = states.back();
+      encode.factor = options.average && num_summands == kWorkers ? 1.0f / kWorkers : 1.0f;
+      const bool partial = num_summands > 1 && num_summands < kWorkers;
+      encode.wire = partial ? DType::kFloat32 : options.dtype;
     }
     store->AddKey(key, "key " + std::to_string(key), n, options.dtype, "a graph",
                   encodes.program.Flat(), std::move(binding), options.momentum);
@@ -112,7 +110,4 @@ struct BoundKey {
   }
 };
 
-}  // namespace testing
-}  // namespace hipress
-
-#endif  // HIPRESS_TESTS_CPP_WORKERS_FIXTURE_H_
+}  // namespace hipress::testing

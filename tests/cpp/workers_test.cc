@@ -4,8 +4,7 @@
 #include "hipress/c_api.h"
 #include "kvstore/progress_watch.h"
 
-namespace hipress {
-namespace testing {
+namespace hipress::testing {
 namespace {
 
 using Floats = std::vector<float>;
@@ -61,10 +60,10 @@ TEST(Workers, WhoDisagreesOnAKeyHearsWhyAndMayTryAgain) {
                        DType dtype, const std::string& graph) {
     const Encodes encodes = ProgramOf(Way::kColocated, n, w);
     Binding binding;
-    binding.places.resize(encodes.program.tasks.size() / 7 + 1);
-    for (Place& place : binding.places) {
-      place.codec = IdentityCodec();
-      place.state = std::make_shared<CodecState>();
+    binding.encodes.resize(encodes.program.tasks.size() / 7 + 1);
+    for (EncodeBinding& encode : binding.encodes) {
+      encode.codec = IdentityCodec();
+      encode.state = std::make_shared<CodecState>();
     }
     store.AddKey(key, name, n, dtype, graph, encodes.program.Flat(), std::move(binding), 0);
     store.AwaitKeys();
@@ -161,5 +160,4 @@ TEST(ProgressWatch, DoesNotTakeAKeyForAnOlderOneAtTheSamePlace) {
 }
 
 }  // namespace
-}  // namespace testing
-}  // namespace hipress
+}  // namespace hipress::testing

@@ -17,11 +17,10 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[2]
-sys.path[:0] = [str(ROOT / "tests/unittest"), str(ROOT / "benchmarks")]
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-import netns  # noqa: E402
-from cluster import Cluster  # noqa: E402
+from harness import netns  # noqa: E402
+from harness.cluster import Cluster  # noqa: E402
 
 SERVER = (sys.executable, "-c", "from hipress.node import Node; Node().serve()")
 TRAIN = """

@@ -18,9 +18,10 @@ import sys
 import time
 from dataclasses import dataclass
 
-import havoc  # first: it finds the tests' modules
+import havoc  # first: it finds the harness
 
-from cluster import Cluster, ClusterTimeout
+from harness.cluster import Cluster
+from harness.processes import JobTimeout
 from hipress.casync import topologies
 
 SERVE = """
@@ -154,7 +155,7 @@ class Job:
             if beside is not None and not wrong:
                 try:
                     failed = any(result.returncode for result in beside.wait(DEADLINE))
-                except ClusterTimeout:
+                except JobTimeout:
                     failed = True
                 wrong = [f"the other job failed:\n{beside.report()}"] * failed
             return [f"{each}\n{cluster.report()}" for each in wrong[:1]]

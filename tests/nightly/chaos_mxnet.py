@@ -24,11 +24,11 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-import havoc  # first: it finds the tests' modules
+import havoc  # first: it finds the harness
 
+from harness.launch import Launch, launched, marked
 from hipress.casync import topologies
 from hipress.launcher import supervisor
-from launch_helpers import Launch, launched, marked
 
 WORKER = Path(__file__).with_name("mxnet_worker.py")
 TIMEOUT = 60

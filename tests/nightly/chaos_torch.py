@@ -9,22 +9,19 @@ carries the job's scheduler, is the victim as often as all others together.
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
 import random
 import re
 import signal
-import subprocess
 import sys
-import tempfile
 import time
 from dataclasses import dataclass
-from pathlib import Path
 
-import havoc  # first: it finds the tests' modules
+import havoc  # first: it finds the harness
 
-from cluster import base_environment, free_port
+from harness.processes import base_environment
+from harness.torch_job import TorchJob
 from hipress.casync import topologies
 
 TIMEOUT = 15
@@ -130,48 +127,25 @@ class Job:
 
     def play(self) -> list[str]:
         """Runs it; returns what was wrong."""
-        common = {
-            "CHAOS": json.dumps(self.settings),
-            "MASTER_ADDR": "127.0.0.1",
-            "MASTER_PORT": str(free_port()),
-            "WORLD_SIZE": str(self.ranks),
-            "GLOO_SOCKET_IFNAME": "lo",
-        }
-        with tempfile.TemporaryDirectory(prefix="hipress-chaos-") as folder:
-            logs = [Path(folder) / str(rank) for rank in range(self.ranks)]
-            processes: list[subprocess.Popen] = []
-            try:
-                for rank, log in enumerate(logs):
-                    env = base_environment({**common, "RANK": str(rank), "LOCAL_RANK": str(rank)})
-                    with log.open("wb") as output:
-                        processes.append(
-                            subprocess.Popen(
-                                [sys.executable, "-c", RANK],
-                                env=env,
-                                stdin=subprocess.DEVNULL,
-                                stdout=output,
-                                stderr=subprocess.STDOUT,
-                                start_new_session=True,
-                            )
-                        )
-                wrong = self._disturb(processes, logs)
-                report = [f"--- rank {r}\n{log.read_text()[-2000:]}" for r, log in enumerate(logs)]
-                return ["\n".join([wrong[0], *report])] if wrong else []
-            finally:
-                for process in processes:
-                    with contextlib.suppress(ProcessLookupError):
-                        os.killpg(process.pid, signal.SIGKILL)
-                    process.wait()
+        env = base_environment({"CHAOS": json.dumps(self.settings)})
+        with TorchJob([sys.executable, "-c", RANK], self.ranks, env) as job:
+            wrong = self._disturb(job)
+            return [f"{wrong[0]}\n{job.report()}"] if wrong else []
 
-    def _disturb(self, processes: list[subprocess.Popen], logs: list[Path]) -> list[str]:
+    def _disturb(self, job: TorchJob) -> list[str]:
+        processes = list(job.processes.values())
+
+        def texts() -> list[str]:
+            return [job.output(name) for name in job.processes]
+
         deadline = time.monotonic() + 300
-        while not all(self.moment in log.read_text() for log in logs):
+        while not all(self.moment in text for text in texts()):
             if time.monotonic() > deadline or any(p.poll() not in (None, 0) for p in processes):
                 return ["it did not start"]
             time.sleep(0.05)
         time.sleep(self.after)
         lives = processes[self.victim].poll() is None
-        trained = lives and "running" in logs[self.victim].read_text()
+        trained = lives and "running" in texts()[self.victim]
         if lives:
             processes[self.victim].send_signal(self.number)
         if self.pause:
@@ -181,12 +155,12 @@ class Job:
         deadline, written = time.monotonic() + DEADLINE, 0
         while any(p.poll() is None for p in survivors.values()) and time.monotonic() < deadline:
             time.sleep(0.05)
-            before, written = written, sum(log.stat().st_size for log in logs)
+            before, written = written, sum(map(len, texts()))
             if self.pause and written > before:  # it goes on, if slowly
                 deadline = time.monotonic() + DEADLINE
         wrong = []
         for rank, process in survivors.items():
-            text = logs[rank].read_text()
+            text = texts()[rank]
             errors = [line for line in text.splitlines() if line.startswith("failed:")]
             if process.poll() is None:
                 wrong.append(f"rank {rank} still runs")

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "unittest"))
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 
 @dataclass

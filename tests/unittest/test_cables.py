@@ -6,18 +6,15 @@ from __future__ import annotations
 import random
 import sys
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 
-import pytest
+from harness import ROOT
+from harness.marks import needs_namespaces
 
-ROOT = Path(__file__).resolve().parents[2]
-sys.path[:0] = [str(ROOT / "tests/nightly"), str(ROOT / "benchmarks")]
+sys.path.insert(0, str(ROOT / "tests" / "nightly"))
 
 import cables  # noqa: E402
 
-import netns  # noqa: E402
-
-pytestmark = pytest.mark.skipif(bool(netns.available()), reason=netns.available() or "can run")
+pytestmark = needs_namespaces
 
 
 def test_cuts_of_five_seconds_are_survived():

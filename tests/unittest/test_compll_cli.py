@@ -52,8 +52,8 @@ def test_the_calls_of_the_published_readme(pse):
 
 
 def tutorial(folder: Path) -> Path:
-    """The algorithm of docs/compll.md, as a file."""
-    text = (ROOT / "docs/compll.md").read_text()
+    """The algorithm of docs/guides/write-a-codec.md, as a file."""
+    text = (ROOT / "docs/guides/write-a-codec.md").read_text()
     path = folder / "mean.cll"
     path.write_text(text.split("```c\n")[1].split("```")[0])
     return path
@@ -63,7 +63,8 @@ def test_the_tutorials_commands_run_and_the_network_learns(tmp_path):
     pytest.importorskip("mxnet", exc_type=ImportError)
     pytest.importorskip("sklearn")
     source = tutorial(tmp_path)
-    text = (ROOT / "docs/compll.md").read_text().split("```console\n")[1].split("```")[0]
+    page = (ROOT / "docs/guides/write-a-codec.md").read_text()
+    text = page.split("```console\n")[1].split("```")[0]
     check, train = (line.removeprefix("$ ") for line in text.splitlines())
     for name, value in ((".venv/bin/python", sys.executable), ("$PWD/mean.cll", str(source)),
                         (" mean.cll", f" {source}"), ("--epochs 3", "--epochs 2")):  # fmt: skip

@@ -14,15 +14,16 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 import hipress
-from cluster import run_cluster, worker_outputs
 from compll_helpers import ISAS, SPECS, gradient, program, same_bits
+from harness.cluster import run_cluster, worker_outputs
 from hipress import compll
 from hipress.compll.backends.numpy import packing
 
 BUILT_IN = SPECS
-WITH_ERROR_FEEDBACK = ["1bit", "2bit", "onebit", "stc", "ternary"]
-WITH_RESIDUAL = ["1bit", "2bit", "dgc", "graddrop", "maxminef", "onebit", "randomk", "tbq"]
-WITH_RESIDUAL += ["stc", "ternary", "topk"]
+WITH_ERROR_FEEDBACK = ["1bit", "2bit", "onebit", "sparseloco", "stc", "ternary"]
+WITH_RESIDUAL = [name for name in SPECS if "residual" in hipress.Compressor(name).state_names]
+UNDECAYED = {"dgc": {"momentum": 0.0}, "sparseloco": {"decay": 1.0}}
+"""Parameters with which a residual is only what was not sent."""
 SERVER = (sys.executable, "-c", "from hipress.node import Node; Node().serve()")
 
 HALVES = """
@@ -183,8 +184,8 @@ def test_every_instruction_set_gives_the_same_bits():
 @settings(max_examples=40, deadline=None)
 @given(first=gradients(), seed=st.integers(0, 2**31))
 def test_residual_is_what_was_not_sent(name, first, seed):
-    """residual == (gradient + old residual) - decoded, in float32 (dgc: without its momentum)."""
-    codec = hipress.Compressor(name, **({"momentum": 0.0} if name == "dgc" else {}))
+    """residual == (gradient + old residual) - decoded, in float32."""
+    codec = hipress.Compressor(name, **UNDECAYED.get(name, {}))
     residual = np.zeros(first.size, np.float32)
     for x in (first, gradient(first.size, seed), first):
         decoded = codec.decode(codec.encode(x), x.size)
@@ -212,6 +213,26 @@ def test_the_mean_of_what_is_large_of_the_running_sum_is_sent(name: str):
     np.testing.assert_array_equal(decoded, [3.5, -3.5, 0, 0])
     np.testing.assert_array_equal(codec.residual, [0.5, 0.5, 1, 0])
     assert "momentum=0 " in hipress.Compressor(name, momentum=0.5).for_sum_of(2).config + " "
+
+
+def test_sparseloco_sends_the_largest_in_two_magnitudes():
+    codec = hipress.Compressor("sparseloco", ratio=0.5, decay=0.5)
+    x = np.array([8, -6, 2, -4, 1, 0.5, -1, 0.25], np.float32)  # of the four largest the mean is 5
+    payload = codec.encode(x)
+    np.testing.assert_array_equal(codec.decode(payload, 8), [7, -7, 3, -3, 0, 0, 0, 0])
+    residual = np.array([1, 1, -1, -1, 1, 0.5, -1, 0.25], np.float32)
+    np.testing.assert_array_equal(codec.residual, residual)
+    codec.encode(np.zeros(8, np.float32))  # the first four, of half the size, in one magnitude
+    np.testing.assert_array_equal(codec.residual, [0, 0, 0, 0, 0.5, 0.25, -0.5, 0.125])
+    # A sum of several payloads may have as many elements as all of them, and does not decay.
+    config = codec.for_sum_of(4).config
+    assert "ratio=1 " in config + " " and "decay=1 " in config + " ", config
+
+
+def test_sparseloco_takes_ten_bits_for_one_element_of_64():
+    n = 1 << 20
+    codec = hipress.Compressor("sparseloco")
+    assert 4 * n / len(codec.encode(gradient(n))) > 204
 
 
 def test_stc_sends_nothing_of_zeros():
@@ -374,7 +395,7 @@ def test_load_makes_a_type(tmp_path):
 
 
 def test_the_tutorials_algorithm_works(tmp_path):
-    text = (Path(__file__).resolve().parents[2] / "docs/compll.md").read_text()
+    text = (Path(__file__).resolve().parents[2] / "docs/guides/write-a-codec.md").read_text()
     path = tmp_path / "mean.cll"
     path.write_text(text.split("```c\n")[1].split("```")[0])
     codec = hipress.Compressor(compll.load(path))

@@ -32,6 +32,7 @@ VARIANTS = {
     "ternary": [{"momentum": 0.9}, {"threshold": 0.0}, {"threshold": 4.0, "momentum": 0.5}],
     "stc": [{"momentum": 0.9}, {"threshold": 0.0}, {"threshold": 1.0, "momentum": 0.5}],
     "topk": [{"ratio": 1.0}, {"ratio": 1e-9}],
+    "sparseloco": [{"ratio": 1.0, "decay": 0.0}, {"ratio": 1e-9, "decay": 1.0}],
     "graddrop": [{"drop": 0.0}, {"drop": 0.5}],
     "2bit": [{"threshold": 0.1}],
     "1bit": [{"threshold": -0.3, "scale": 0.7}],
@@ -234,7 +235,7 @@ def test_philox_known_answers():
 
 
 def test_sixteen_random_bits_are_uniform_and_hardly_related():
-    """Elements that are 16 apart share a byte: docs/compll.md says that it is no more than that."""
+    """Elements that are 16 apart share a byte: docs/reference/compll-language.md says no more."""
     count = 1 << 20
     drawn = philox.halves(count, site=0, seed=3, step=5)
     assert abs(drawn.mean() - 32767.5) < 5 * 65536 / np.sqrt(12 * count)

@@ -18,8 +18,8 @@ import pytest
 import compll_helpers
 from compll_helpers import SIZES, SPECS, gradient, program, same_bits
 from hipress import compll
-from hipress.compll.build_specs import identifier
-from hipress.compll.cuda import CudaError, HostCoder, Library
+from hipress.compll.cuda import CudaError, Library
+from host_coder import HostCoder
 from test_compll_codegen import VARIANTS, special
 
 LIBRARY = Path(__file__).resolve().parents[2] / "build/libhipress_cuda.so"
@@ -40,7 +40,7 @@ pytestmark = pytest.mark.skipif(bool(why_not()), reason=why_not())
 
 
 def coder(name: str, shape: str = "auto", **params) -> HostCoder:
-    entry = f"hipress_compll_cuda_{identifier(program(name).name)}"
+    entry = f"hipress_compll_cuda_{program(name).identifier}"
     return HostCoder(program(name), shape, library=LIBRARY, entry=entry, **params)
 
 

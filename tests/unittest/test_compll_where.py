@@ -9,8 +9,9 @@ import pytest
 
 from compll_helpers import ISAS, check_equal, from_text, gradient, same_bits
 from hipress import compll
-from hipress.compll.cuda import CudaError, HostCoder
+from hipress.compll.cuda import CudaError
 from hipress.compll.runtime import cuda_build
+from host_coder import HostCoder
 
 SIZES = (0, 1, 7, 8, 63, 64, 65, 1000, 4095, 4096, 4097, 100_000)
 SENT = """

@@ -13,8 +13,7 @@ from compll_helpers import gradient, same_bits
 
 N = 1000
 SPARSE = "dgc"
-STATEFUL = ["none", "1bit", "2bit", "onebit", "tbq", "dgc", "graddrop", "randomk", "topk",
-            "stc", "ternary", "terngrad", "maxmin", "maxminef", "natural"]  # fmt: skip
+STATEFUL = [name for name in hipress.codecs() if name not in ("fp16", "bf16")]
 
 
 def torch_tensor(x: np.ndarray, dtype: str) -> object:

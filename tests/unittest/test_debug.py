@@ -12,7 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from cluster import Cluster, base_environment, run_cluster
+from harness.cluster import Cluster, run_cluster
+from harness.processes import base_environment
 
 WORKER = """
 import os, time

@@ -8,8 +8,8 @@ import time
 
 import pytest
 
-from cluster import Cluster, run_cluster, worker_outputs
-from programs import TRAIN_UNTIL_FAILURE, check_that_survivors_name_the_dead
+from harness.cluster import Cluster, run_cluster, worker_outputs
+from harness.programs import TRAIN_UNTIL_FAILURE, check_that_survivors_name_the_dead
 
 SERVER = (sys.executable, "-c", "from hipress.node import Node; Node().serve()")
 
@@ -240,7 +240,7 @@ def test_a_wrong_environment_is_one_sentence(changes, expected):
     import os
     import subprocess
 
-    from cluster import base_environment, free_port
+    from harness.processes import base_environment, free_port
 
     with socket.socket() as holder:
         holder.bind(("127.0.0.1", 0))

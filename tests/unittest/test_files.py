@@ -12,7 +12,7 @@ import sys
 
 import pytest
 
-from cluster import base_environment
+from harness.processes import base_environment
 from hipress import files
 
 OLD = "old content\n"

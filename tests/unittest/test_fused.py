@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from cluster import Cluster, run_cluster, worker_outputs
+from harness.cluster import Cluster, run_cluster, worker_outputs
 
 HEAD = """
 import sys

@@ -18,11 +18,7 @@ from pathlib import Path
 
 import pytest
 
-from cluster import ROOT
-
-sys.path.insert(0, str(ROOT / "benchmarks"))
-
-import netns  # noqa: E402
+from harness import ROOT, netns
 
 pytestmark = [
     pytest.mark.skipif(

@@ -7,9 +7,9 @@ import threading
 import numpy as np
 import pytest
 
-from cluster import run_cluster, worker_outputs
+from harness.cluster import run_cluster, worker_outputs
+from harness.programs import CHANGE_COMPRESSION
 from hipress.operations import Operations, Pending, memory_of
-from programs import CHANGE_COMPRESSION
 
 SERVER = (sys.executable, "-c", "from hipress.node import Node; Node().serve()")
 

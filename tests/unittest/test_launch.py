@@ -13,7 +13,9 @@ from pathlib import Path
 
 import pytest
 
-from launch_helpers import ROOT, STUBBORN, launched, python, run, wait_until
+from harness import ROOT
+from harness.launch import STUBBORN, launched, python, run
+from harness.processes import wait_until
 
 
 def only(role: str, index: int, then: str, otherwise: str = "time.sleep(60)") -> list[str]:

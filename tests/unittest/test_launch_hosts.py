@@ -12,9 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from hipress.launcher.errors import LaunchError
-from hipress.launcher.hostfile import Host, place, read_hostfile
-from launch_helpers import (
+from harness.launch import (
     MARK,
     REPORT,
     STUBBORN,
@@ -26,6 +24,8 @@ from launch_helpers import (
     reports,
     run,
 )
+from hipress.launcher.errors import LaunchError
+from hipress.launcher.hostfile import Host, place, read_hostfile
 
 # Host files
 

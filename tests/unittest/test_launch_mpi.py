@@ -10,19 +10,11 @@ import sys
 
 import pytest
 
-import slurm
+from harness import slurm
+from harness.launch import REPORT, STUBBORN, check_roles, launched, python, reports, run
 from hipress.launcher import mpi
 from hipress.launcher.hostfile import Host
 from hipress.launcher.job import Job
-from launch_helpers import (
-    REPORT,
-    STUBBORN,
-    check_roles,
-    launched,
-    python,
-    reports,
-    run,
-)
 
 FAKE = """#!{python}
 # Starts the ranks as {kind} would, tells what it was called with, ends all when one fails.

@@ -11,17 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from launch_helpers import (
-    LAUNCH,
-    REPORT,
-    ROOT,
-    launched,
-    marked,
-    python,
-    reports,
-    run,
-    wait_until,
-)
+from harness import ROOT
+from harness.launch import LAUNCH, REPORT, launched, marked, python, reports, run
+from harness.processes import wait_until
 
 
 def test_environment_of_each_role():

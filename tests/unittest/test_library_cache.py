@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from cluster import base_environment
+from harness.processes import base_environment
 from hipress import compll
 from hipress.compll.runtime.native import compile_cached
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from cluster import base_environment
+from harness.processes import base_environment
 from hipress import cli
 from hipress.compll import cli as compll_cli
 from hipress.launcher import cli as launch_cli

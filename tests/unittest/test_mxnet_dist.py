@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from cluster import run_cluster
+from harness.cluster import run_cluster
 
 pytest.importorskip("mxnet")
 pytestmark = pytest.mark.timeout(300)

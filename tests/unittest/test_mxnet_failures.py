@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from cluster import Cluster, run_cluster
+from harness.cluster import Cluster, run_cluster
 
 pytest.importorskip("mxnet")
 

@@ -4,7 +4,7 @@ import sys
 
 import pytest
 
-from cluster import run_cluster, worker_outputs
+from harness.cluster import run_cluster, worker_outputs
 
 pytest.importorskip("mxnet")
 

@@ -7,7 +7,7 @@ import time
 import numpy as np
 import pytest
 
-from cluster import Cluster, run_cluster
+from harness.cluster import Cluster, run_cluster
 
 pytest.importorskip("mxnet")
 

@@ -5,7 +5,7 @@ import sys
 import numpy as np
 import pytest
 
-from cluster import run_cluster, worker_outputs
+from harness.cluster import run_cluster, worker_outputs
 
 pytest.importorskip("mxnet")
 

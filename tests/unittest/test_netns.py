@@ -1,4 +1,4 @@
-"""The benchmarks' shaped network: real bandwidth, and nothing left behind."""
+"""The shaped network of benchmarks and tests: real bandwidth, and nothing left behind."""
 
 from __future__ import annotations
 
@@ -7,16 +7,11 @@ import signal
 import subprocess
 import sys
 import time
-from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT / "benchmarks"))
-
-import netns  # noqa: E402
-
-needs_root = pytest.mark.skipif(bool(netns.available()), reason=netns.available() or "can run")
+from harness import ROOT, netns
+from harness.marks import needs_namespaces as needs_root
 
 
 def test_rates_are_read():
@@ -69,12 +64,12 @@ def test_an_exception_inside_removes_the_namespaces():
 @needs_root
 def test_namespaces_of_a_killed_maker_are_removed_by_the_next_one():
     script = (
-        "import sys, time; sys.path.insert(0, sys.argv[1]); import netns\n"
+        "import sys, time; sys.path.insert(0, sys.argv[1]); from harness import netns\n"
         "with netns.ShapedNetwork(1, rate=None) as network:\n"
         "    print(network.namespace(0), flush=True); time.sleep(60)\n"
     )
     maker = subprocess.Popen(
-        [sys.executable, "-c", script, str(ROOT / "benchmarks")], stdout=subprocess.PIPE, text=True
+        [sys.executable, "-c", script, str(ROOT)], stdout=subprocess.PIPE, text=True
     )
     name = maker.stdout.readline().strip()
     assert name in netns._namespaces()

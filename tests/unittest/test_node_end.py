@@ -7,7 +7,8 @@ import sys
 
 import pytest
 
-from cluster import Cluster, base_environment
+from harness.cluster import Cluster
+from harness.processes import base_environment
 
 SERVER = (sys.executable, "-c", "from hipress.node import Node; Node().serve()")
 

@@ -1,4 +1,4 @@
-"""The examples of docs/operators.md run as they are printed."""
+"""The examples of docs/reference/operators.md run as they are printed."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-EXAMPLES = re.findall(r"```python\n(.*?)```", (ROOT / "docs/operators.md").read_text(), re.DOTALL)
+PAGE = (ROOT / "docs/reference/operators.md").read_text()
+EXAMPLES = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""The examples in README.md run as they are printed."""
+"""The examples of README.md and of docs/start run as they are printed."""
 
 from __future__ import annotations
 
@@ -9,16 +9,22 @@ from pathlib import Path
 
 import pytest
 
-from launch_helpers import ROOT, run
-from tensorflow_helpers import needs_tensorflow
+from harness import ROOT
+from harness.launch import run
+from harness.marks import needs_tensorflow
 
 README = (ROOT / "README.md").read_text(encoding="utf-8")
-EXAMPLES = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
+PAGES = {
+    path.relative_to(ROOT): path.read_text(encoding="utf-8")
+    for path in [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").rglob("*.md")]
+}
+START = [text for path, text in PAGES.items() if path.parts[:2] == ("docs", "start")]
 
 
-def example(text: str) -> str:
-    """The one example that holds a text."""
-    (found,) = [code for code in EXAMPLES if text in code]
+def example(text: str, pages: list[str]) -> str:
+    """The one whole script of the pages that holds a text."""
+    blocks = re.findall(r"```python\n(.*?)```", "".join(pages), re.DOTALL)
+    (found,) = [code for code in blocks if text in code and "import" in code]
     return found
 
 
@@ -27,13 +33,13 @@ def said(status: object, out: str, err: str) -> str:
     return f"exit status {status}\n--- its output:\n{out}\n--- its errors:\n{err}"
 
 
-@pytest.mark.parametrize(("text", "printed"), [
-    ("kv.set_gradient_compression(", r"worker [01] of 2: .* (\d+) bytes pushed"),
-    ("gluon.Trainer(", r"loss (\d+\.\d+)"),
+@pytest.mark.parametrize(("text", "pages", "printed"), [
+    ("kv.set_gradient_compression(", [README], r"worker [01] of 2: .* (\d+) bytes pushed"),
+    ("gluon.Trainer(", START, r"loss (\d+\.\d+)"),
 ])
-def test_example_runs_on_two_workers(tmp_path: Path, text: str, printed: str):
+def test_example_runs_on_two_workers(tmp_path: Path, text: str, pages: list[str], printed: str):
     pytest.importorskip("mxnet")
-    (tmp_path / "train.py").write_text(example(text))
+    (tmp_path / "train.py").write_text(example(text, pages))
     launch = run(["-n", "2", "-s", "1", "--timeout", "120", sys.executable, "train.py"],
                  cwd=tmp_path)
     output = said(launch.process.returncode, launch.out, launch.err)
@@ -45,8 +51,12 @@ def test_example_runs_on_two_workers(tmp_path: Path, text: str, printed: str):
 
 
 @needs_tensorflow
-def test_tensorflow_example_runs_on_two_workers(tmp_path: Path):
-    (tmp_path / "train.py").write_text(example("hvd.DistributedOptimizer("))
+@pytest.mark.parametrize("pages", [[README], START], ids=["README", "start"])
+def test_tensorflow_example_runs_on_two_workers(tmp_path: Path, pages: list[str]):
+    script = example("hvd.DistributedOptimizer(", pages)
+    if "print(" not in script:
+        script += "print('loss', model.evaluate(images, labels, verbose=0))\n"
+    (tmp_path / "train.py").write_text(script)
     launch = run(["-n", "2", "-s", "1", "--timeout", "150", sys.executable, "train.py"],
                  cwd=tmp_path)
     output = said(launch.process.returncode, launch.out, launch.err)
@@ -56,7 +66,7 @@ def test_tensorflow_example_runs_on_two_workers(tmp_path: Path):
 
 def test_pytorch_example_runs_on_two_ranks(tmp_path: Path):
     pytest.importorskip("torch")
-    (tmp_path / "train.py").write_text(example("hipress.torch.compress("))
+    (tmp_path / "train.py").write_text(example("hipress.torch.compress(", [README]))
     # A file for each rank: in one pipe the lines of two processes may lie in each other.
     command = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2",
                "--redirects=3", f"--log-dir={tmp_path}", "train.py"]
@@ -78,16 +88,42 @@ def test_options_are_the_launchers():
     from hipress.launcher.cli import make_parser
 
     known = {name for action in make_parser()._actions for name in action.option_strings}
-    table = README[README.index("`tools/launch.py` (as MXNet's"):README.index("Environment:")]
-    named = set(re.findall(r"`(--?[a-z][a-z-]*)", "\n".join(
-        line.split("|")[1] for line in table.splitlines() if line.startswith("| `"))))
-    assert named and named <= known
+    commands = re.findall(r"tools/launch\.py ([^`\n#]*)", "\n".join(PAGES.values()))
+    # The options of the program that is launched come after its name.
+    ours = " ".join(re.split(r"python|hipress ", command)[0] for command in commands)
+    named = set(re.findall(r"(?<!\S)--?[a-z][a-z-]*", ours))
+    machines = PAGES[Path("docs/guides/many-machines.md")]
+    named |= {option for line in machines.splitlines() if line.startswith("| `-")
+              for option in re.findall(r"`(--?[a-z][a-z-]*)", line.split("|")[1])}
+    assert {"-n", "--topo", "--hipress", "--timeout", "--sync-dst-dir"} <= named
+    assert named <= known
 
 
-def test_links_and_make_targets_exist():
-    for target in re.findall(r"\]\(([^)#:]+)\)", README):
-        assert (ROOT / target).exists(), target
+def test_make_targets_exist():
     makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
-    for target in re.findall(r"`?\bmake ([a-z]+)\b", README):
-        if target in ("demo", "test", "bench", "cuda"):
-            assert re.search(rf"^{target}:", makefile, re.MULTILINE)
+    named = {target for text in PAGES.values()
+             for target in re.findall(r"(?:`|\$ )make ([a-z-]+)\b", text)}
+    assert {"demo", "test", "docs"} <= named
+    for target in named:
+        assert re.search(rf"^{target}:", makefile, re.MULTILINE), target
+
+
+def test_what_should_be_short_is_short():
+    assert len(README.splitlines()) <= 150
+    for path, text in PAGES.items():
+        if path.parts[:2] in {("docs", "guides"), ("docs", "start")}:
+            assert len(text.splitlines()) <= 110, path
+
+
+def test_the_topology_of_the_guide_is_right():
+    from hipress.casync import check, topologies
+
+    found = {}
+    page = PAGES[Path("docs/guides/write-a-topology.md")]
+    exec(re.search(r"```python\n(.*?)```", page, re.DOTALL)[1], found)  # noqa: S102
+    topologies.register(found["TOPOLOGY"])
+    try:
+        for workers in range(1, 9):
+            check.check(topologies.build("hub", 100_000, workers))
+    finally:
+        del topologies.TOPOLOGIES["hub"]

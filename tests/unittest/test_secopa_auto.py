@@ -9,11 +9,13 @@ import sys
 import numpy as np
 import pytest
 
-from cluster import run_cluster, worker_outputs
+from harness.cluster import run_cluster, worker_outputs
 from hipress import codecs
 from hipress.config import CompressionConfig
 from hipress.secopa import auto, trial, tuner
 from hipress.secopa.curve import Curve
+
+SPARSE = ("dgc", "graddrop", "randomk", "sparseloco", "stc", "topk")
 
 
 def test_the_threshold_is_where_the_curves_cross():
@@ -28,7 +30,7 @@ def test_the_threshold_is_where_the_curves_cross():
 @pytest.mark.parametrize(
     ("params", "harmless"),
     [
-        *(({"type": t}, t not in ("dgc", "graddrop", "randomk", "stc", "topk")) for t in codecs()),
+        *(({"type": t}, t not in SPARSE) for t in codecs()),
         ({"type": "tbq", "threshold": 0.5, "min_size": 3, "topology": "ring"}, True),
         ({"type": "ternary", "momentum": 0}, True),
         ({"type": "ternary", "momentum": "0.5"}, False),

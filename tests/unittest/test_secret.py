@@ -7,8 +7,9 @@ import sys
 
 import pytest
 
-from cluster import Cluster, base_environment, free_port
-from tensorflow_helpers import needs_tensorflow
+from harness.cluster import Cluster
+from harness.marks import needs_tensorflow
+from harness.processes import base_environment, free_port
 
 NODE = "from hipress.node import Node\nNode()"
 MXNET = "import mxnet_hipress, mxnet as mx\nmx.kv.create('dist_sync_hipress')"

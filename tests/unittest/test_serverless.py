@@ -7,8 +7,8 @@ import sys
 
 import pytest
 
-from cluster import Cluster, run_cluster, worker_outputs
-from programs import (
+from harness.cluster import Cluster, run_cluster, worker_outputs
+from harness.programs import (
     CHANGE_COMPRESSION,
     TRAIN_UNTIL_FAILURE,
     check_that_survivors_name_the_dead,

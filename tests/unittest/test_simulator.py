@@ -73,10 +73,11 @@ def constants(path: str) -> dict[str, int]:
 
 def test_the_limits_are_those_of_the_executor():
     fused = constants("src/kvstore/fused.h")
-    assert fused["kFusedPayload"] == sharing.SHARED_PAYLOAD
-    assert fused["kFusedBytes"] == sharing.SHARED_BYTES
-    assert fused["FusedPart"] == sharing.PART_HEADER
-    assert constants("src/van/message.h")["MessageHeader"] == sharing.HEADER
+    assert fused["kMaxFusedPayloadBytes"] == sharing.SHARED_PAYLOAD
+    assert fused["kMaxFusedMessageBytes"] == sharing.SHARED_BYTES
+    wire = constants("src/van/message.h")
+    assert wire["FusedPart"] == sharing.PART_HEADER
+    assert wire["MessageHeader"] == sharing.HEADER
     assert constants("src/casync/executor.h")["kJobElements"] == sharing.JOB_ELEMENTS
 
 

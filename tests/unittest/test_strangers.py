@@ -8,7 +8,7 @@ import socket
 import sys
 import time
 
-from cluster import Cluster
+from harness.cluster import Cluster
 
 LIMIT = 64
 SERVER = (

@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from compll_helpers import DATA
+from harness.marks import needs_tensorflow
 from hipress import compll
-from tensorflow_helpers import needs_tensorflow
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -56,7 +56,7 @@ def test_an_operator_equals_the_compressor(tmp_path, source, params):
     checked = run(sys.executable, check, library, type, json.dumps(params), cwd=tmp_path)
     assert checked.returncode == 0, checked.stderr[-3000:]
     if type == "dgc":  # the documentation's
-        text = (ROOT / "docs/operators.md").read_text()
+        text = (ROOT / "docs/reference/operators.md").read_text()
         (example,) = [e for e in re.findall(r"```python\n(.*?)```", text, re.DOTALL) if "tf." in e]
         example += "assert tf.math.count_nonzero(decoded) == 10 and states[2][0] == 1\n"
         result = run(sys.executable, "-c", example, cwd=tmp_path)

@@ -9,9 +9,11 @@ import sys
 
 import pytest
 
-from cluster import ROOT, Cluster, base_environment, run_cluster, worker_outputs
-from launch_helpers import run
-from tensorflow_helpers import needs_tensorflow
+from harness import ROOT
+from harness.cluster import Cluster, run_cluster, worker_outputs
+from harness.launch import run
+from harness.marks import needs_tensorflow
+from harness.processes import base_environment
 
 # Importing TensorFlow and Keras takes each worker some seconds of processor time.
 pytestmark = [needs_tensorflow, pytest.mark.timeout(300)]

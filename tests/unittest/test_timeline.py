@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from cluster import base_environment, run_cluster
+from harness.cluster import run_cluster
+from harness.processes import base_environment
 from hipress import report
 from hipress.casync import topologies
 from hipress.secopa import planner, profiles

@@ -4,8 +4,8 @@ import copy
 
 import pytest
 
+from harness.torch_ranks import run_ranks, torch
 from hipress.casync import topologies
-from torch_cluster import run_ranks, torch
 
 WARM_UP = 5
 TOPOLOGIES = [name for name in topologies.names() if name != topologies.among_workers("ps")]
@@ -229,11 +229,11 @@ def test_with_a_real_compression_the_momentum_is_adams_or_it_is_refused():
 @pytest.mark.parametrize("topology", TOPOLOGIES)
 def test_the_momentum_is_whole_where_every_rank_encodes_its_own_gradient(topology, devices):
     from hipress.torch.settings import Settings
-    from hipress.torch.state.checkpoint import own_places
+    from hipress.torch.state.checkpoint import num_own_encoders
 
     settings = Settings("ternary", {"momentum": 0.9}, topology, devices_per_host=devices)
-    graph = settings.graph(200_000, 4, home=1)
-    each = {own_places(graph, p) for p in range(len(graph.partitions))}
+    graph = settings.graph(200_000, 4, 1)
+    each = {num_own_encoders(graph, p) for p in range(len(graph.partitions))}
     assert settings.encodes_each == (each == {4})
     if settings.encodes_each:
         make(compression=fake(topology, devices_per_host=devices))
@@ -340,7 +340,7 @@ def test_its_warm_up_is_uncompressed_also_with_dgc():
 )
 def test_a_momentum_that_counts_twice_is_said_once(name, options, advice, caplog):
     import hipress.torch
-    from hipress.torch.optim.momentum_twice import watch
+    from hipress.torch.state.double_momentum import watch
 
     compression, model = fake(), torch.nn.Linear(20, 30)
     watch(compression)
@@ -360,7 +360,7 @@ def test_a_momentum_that_counts_twice_is_said_once(name, options, advice, caplog
 
 
 def test_it_is_said_of_each_compression(caplog):
-    from hipress.torch.optim.momentum_twice import watch
+    from hipress.torch.state.double_momentum import watch
 
     compressions, model = [fake(), fake(momentum=0.5)], torch.nn.Linear(20, 30)
     for compression in compressions:

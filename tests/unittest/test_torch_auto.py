@@ -6,17 +6,17 @@ import math
 
 import pytest
 
+from harness.torch_ranks import run_ranks, torch
 from test_torch_ddp import batch, network, wrap
-from torch_cluster import run_ranks, torch
 
 
 def half(compressed, rank, number):
-    """Of a step of the model's gradients."""
+    """Seconds of a step of the model's gradients."""
     return 0.5 if compressed else 1.0
 
 
 def chosen(rank, seconds, type="onebit", params=None, min_size=100, tried=half):
-    """What ranks choose that measure ``seconds(compressed, size, rank)``, then, in the trial's
+    """Runs ranks that measure ``seconds(compressed, size, rank)``, then, in the trial's
     round ``number``, ``tried(compressed, rank, number)``; and what they log."""
     import logging
     from collections import Counter
@@ -42,11 +42,11 @@ def chosen(rank, seconds, type="onebit", params=None, min_size=100, tried=half):
     x, y = batch(rank, 0)
     torch.nn.functional.cross_entropy(ddp(x), y).backward()
     found = b"".join(p.grad.numpy().tobytes() for p in ddp.parameters())
-    return compression.settings.min_size, lines, found, list(compression.places.made)
+    return compression.settings.min_size, lines, found, list(compression.error_feedback.states)
 
 
 def both(*args):
-    """What both ranks give, who end with the same size and the same gradients."""
+    """The results of both ranks, which end with the same size and the same gradients."""
     found = run_ranks(chosen, 2, *args)
     assert not any(isinstance(one, str) for one in found), found
     assert found[0][0] == found[1][0] and found[0][2] == found[1][2]
@@ -78,8 +78,8 @@ def test_ranks_take_the_same_answer_and_train():
 
 @pytest.mark.parametrize("seconds", [never_pays, rank_1_disagrees])
 def test_what_gains_nothing_is_not_compressed(seconds):
-    for rank, (least, lines, _, places) in enumerate(both(seconds)):
-        assert least > 1e9 and not places
+    for rank, (least, lines, _, states) in enumerate(both(seconds)):
+        assert least > 1e9 and not states
         assert any("nothing is compressed" in line for line in lines) == (rank == 0)
 
 
@@ -114,8 +114,8 @@ def one_round(compressed, rank, number):
 )
 def test_the_plan_is_tried_with_the_models_gradients(tried, ratio):
     found = both(pays_from_20000, "onebit", {}, 100, tried)
-    least, lines, _, places = found[0]
-    assert (least > 1e9, not places) == ((True, True) if ratio > 1 else (False, False))
+    least, lines, _, states = found[0]
+    assert (least > 1e9, not states) == ((True, True) if ratio > 1 else (False, False))
     (line,) = (line for line in lines if "this model's gradients" in line)
     assert f"took {ratio:.2f} times as long compressed as not" in line
     assert ("nothing is compressed" in line) == (ratio > 1)
@@ -123,7 +123,7 @@ def test_the_plan_is_tried_with_the_models_gradients(tried, ratio):
 
 
 def sharded_sizes(rank):
-    """Of what is tried with FSDP2's modules: whole parameters, or one host's shards."""
+    """Sizes that are tried with FSDP2's modules: whole parameters, or one host's shards."""
     from torch.distributed.device_mesh import init_device_mesh
 
     import hipress.torch
@@ -166,7 +166,7 @@ def test_a_trial_has_the_models_sizes():
 
 
 def dtypes_tried(rank):
-    """Of what is measured and tried for DDP, and for FSDP2 with another reduce_dtype."""
+    """Dtypes that are measured and tried for DDP, and for FSDP2 with another reduce_dtype."""
     from torch.distributed.device_mesh import init_device_mesh
 
     import hipress.torch

@@ -4,9 +4,9 @@ import os
 
 import pytest
 
+from harness.torch_ranks import run_ranks, torch
 from test_torch_ddp import loss_of, network, succeed
 from test_torch_device import play_the_gpu
-from torch_cluster import run_ranks, torch
 
 
 def values(rank, count):
@@ -111,10 +111,10 @@ def on_the_device(rank, where):
     import torch.distributed as dist
 
     import hipress.torch  # noqa: F401
-    from hipress.torch.executors.cuda import program as device_plan
+    from hipress.torch.executors.cuda import program
 
-    made, init = [], device_plan.DevicePlan.__init__
-    device_plan.DevicePlan.__init__ = lambda *args: made.append(0) or init(*args)
+    made, init = [], program.CudaProgram.__init__
+    program.CudaProgram.__init__ = lambda *args: made.append(0) or init(*args)
     os.environ["HIPRESS_MIN_SIZE"] = "1000"
     if where == "device":
         os.environ["HIPRESS_ENCODE_ON"] = where

@@ -1,5 +1,5 @@
-"""What a process group of "hipress" passes on to Gloo is as with Gloo, and what it does not
-compress is counted."""
+"""Operations that a process group of "hipress" passes on to Gloo: as with Gloo itself, and counted
+where they are not compressed."""
 
 import os
 
@@ -9,7 +9,7 @@ pytest.importorskip("torch")
 
 import torch  # noqa: E402
 
-from torch_cluster import returned, run_ranks  # noqa: E402
+from harness.torch_ranks import returned, run_ranks  # noqa: E402
 
 
 def groups():

@@ -13,8 +13,8 @@ from types import SimpleNamespace
 
 import pytest
 
+from harness.torch_ranks import run_ranks, torch
 from hipress.compll.runtime import cuda_build
-from torch_cluster import run_ranks, torch
 
 gpu = pytest.mark.skipif(not torch.cuda.is_available(), reason="there is no GPU")
 
@@ -107,7 +107,7 @@ class LateDevice:
 
 
 def train_on(device, staged, steps=4, buckets=5, in_flight=3, count=50):
-    """What buckets hold after each step, which doubles their gradients."""
+    """Buckets after each step, which doubles their gradients."""
     flats = [torch.zeros(count - 5 * b) for b in range(buckets)]
     found = []
     for step in range(steps):
@@ -154,7 +154,7 @@ def test_copies_wait_for_each_other_and_memory_is_used_again(monkeypatch):
 
 @pytest.mark.parametrize("forgotten", ["the bucket", "the way down", "the way up"])
 def test_the_late_device_shows_what_is_not_waited_for(forgotten):
-    """Each of the three waits is needed: without it, some order of events gives other numbers."""
+    """Leaves out one of three waits: some order of events then gives other numbers."""
     from hipress.torch.executors import staging
 
     class Forgetful(staging.Staged):
@@ -326,7 +326,7 @@ def nccl_plan_auto(rank, encode_on="host"):
 
 
 def no_host_synchronisation(rank, type="onebit", encode_on="host", dtype=torch.float32):
-    """In the third step, any call that waits for the device is an error."""
+    """Trains, with any call in the third step that waits for the device an error."""
     import hipress.torch
 
     model = Given().to("cuda", dtype)

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from cluster import base_environment, free_port
+from harness.processes import base_environment, free_port
 from hipress import report
 from test_debug import hipress, threads, wait_for_dumps
 

@@ -9,8 +9,8 @@ from types import SimpleNamespace
 
 import pytest
 
+from harness.torch_ranks import run_ranks, torch
 from test_torch_cuda import Given, LateDevice, bits, given
-from torch_cluster import run_ranks, torch
 
 MIN_SIZE = 1000
 
@@ -119,11 +119,11 @@ CASES = [
 
 
 def every_case(rank):
-    from hipress.torch.synchronizer import Synchronizer
+    from hipress.torch.executors.host import HostExecutor
 
     play_the_gpu()
     # Small ones by the group's all-reduce, which adds in another order than the engine.
-    Synchronizer._by_group = lambda self, flat: True
+    HostExecutor._needs_user_group = lambda self, flat: True
     found = []
     for type, options in CASES:
         for where in ("host", "device"):
@@ -186,7 +186,7 @@ def accumulates(rank):
 
 
 def moves(rank):
-    """From the host to the device and back, and from another codec's residuals."""
+    """Loads states from the host to the device and back, and from another codec's residuals."""
     jobs = [Job(where, "dgc", ratio=0.05) for where in ("host", "device", "host")]
     kept = Job("host", "dgc", ratio=0.05)
     for step, job in enumerate(jobs):
@@ -213,21 +213,21 @@ def everyones(state):
 
 def refuses(rank):
     """Rank 1's payloads, of which rank 0 makes the sums, are damaged on their way."""
-    from hipress.torch.executors.cuda.program import DevicePlan
+    from hipress.torch.executors.cuda.program import CudaProgram
 
     job = Job("device", "onebit")
     job.step(rank, 0)
     if rank == 1:
-        send = DevicePlan._raise_refused
+        send = CudaProgram._raise_refused
 
         def damage(self, statuses):
             send(self, statuses)
             for message in self.exchanges[0].send.values():
                 message.payload(0)[:8] = 0x3F  # two means above 0
 
-        DevicePlan._raise_refused = damage
+        CudaProgram._raise_refused = damage
     found = []
-    for attempt in (lambda: job.step(rank, 1), job.compression.look):
+    for attempt in (lambda: job.step(rank, 1), job.compression.poll):
         try:
             attempt()
             found.append("no error")
@@ -289,19 +289,19 @@ class Late(LateDevice):
 
 def alone(device, **counts):
     """A bucket's plan on one rank, of gradients by name."""
-    from hipress.torch.executors.cuda.program import DevicePlan
+    from hipress.torch.executors.cuda.program import CudaProgram
     from hipress.torch.gradient import Gradient
     from hipress.torch.settings import Settings
-    from hipress.torch.state.error_feedback import Codecs, Places
+    from hipress.torch.state.error_feedback import Codecs, ErrorFeedback
 
     codecs = Codecs("onebit", {})
-    places, gradients, at = Places(codecs, 0, 1), [], 0
-    places.device = device.device
+    states, gradients, at = ErrorFeedback(codecs, 0, 1), [], 0
+    states.device = device.device
     for name, count in counts.items():
         gradients.append(Gradient(name, at, count))
         at += count
     graphs = [Settings("onebit").graph(count, 1, 0) for count in counts.values()]
-    return DevicePlan(device, None, gradients, graphs, 0, 1, torch.float32, places, 7, codecs)
+    return CudaProgram(device, None, gradients, graphs, 0, 1, torch.float32, states, 7, codecs)
 
 
 def test_small_gradients_are_one_launch():
@@ -317,13 +317,13 @@ def test_small_gradients_are_one_launch():
 
 
 def train_late(seed, forgotten=""):
-    """What buckets hold after each step, and what was said of them, on one rank."""
+    """Buckets after each step, and reports about them, on one rank."""
     late = Late(seed)
     device, flats, plans = on_the_cpu(late), [], []
     for b, count in enumerate([150, 90, 300]):
         flats.append(torch.zeros(count))
         plans.append(alone(device, **{f"g{b}": count}))
-    slot, found, said = next(iter(plans[1]._slots.values())), [], []
+    slot, found, said = next(iter(plans[1]._layout.slots.values())), [], []
     compute, steps = plans[1].stages[0], []
 
     def damage(flat):
@@ -342,7 +342,7 @@ def train_late(seed, forgotten=""):
             generator = torch.Generator().manual_seed(9 * step + b)
             values = torch.randn(flat.numel(), generator=generator)
             late.main.add(lambda flat=flat, values=values: flat.copy_(values) is not None)
-            said.append(device.look())
+            said.append(device.poll())
             device.enqueue(flat, lambda plan=plan, flat=flat: plan.run(flat))
             done = record()
             device.report(plan.numbers, plan.problem)
@@ -351,7 +351,7 @@ def train_late(seed, forgotten=""):
         for flat in flats:
             late.main.add(lambda flat=flat: found.append(bits([flat])) is None)
     late.drain()
-    said.append(device.look())
+    said.append(device.poll())
     return found, [text for text in said if text]
 
 
@@ -367,6 +367,6 @@ def test_a_late_device_gives_the_same():
 
 @pytest.mark.parametrize("forgotten", ["the bucket", "the result", "the report"])
 def test_the_late_device_shows_what_is_not_waited_for(forgotten):
-    """Each of the three waits is needed: without it, some order of events gives something else."""
+    """Leaves out one of three waits: some order of events then gives something else."""
     expected = train_late(0)
     assert any(train_late(seed, forgotten) != expected for seed in range(1, 20))

@@ -4,11 +4,11 @@ import re
 
 import pytest
 
+from harness.torch_ranks import run_ranks, torch
 from hipress.compll.runtime import cuda_build
 from test_torch_cuda import bits, gpu, run
 from test_torch_device import kernels, play_the_gpu, succeed  # noqa: F401, compiles them
 from test_torch_fsdp import MIN_SIZE, backward, sharded
-from torch_cluster import run_ranks, torch
 
 CASES = [  # codec, dtype of the reductions, hybrid, options
     ("onebit", torch.float32, False, {}),
@@ -43,17 +43,18 @@ def trained(rank, model, compression):
         grads += bits(p.grad.to_local() for p in model.parameters())
     state = compression.state_dict()
     buckets = compression._buckets.values()
-    plans = {type(b.device or b.host).__name__ for b in buckets if b.split.large}
+    compressing = [getattr(b, "program", None) or getattr(b, "native", None) for b in buckets]
+    made = {type(each).__name__ for each in compressing if each}
     kept = {k: bits([v]) if isinstance(v, torch.Tensor) else v for k, v in state.items()}
-    return grads, kept, plans
+    return grads, kept, made
 
 
 def every_case(rank):
-    from hipress.torch.synchronizer import Synchronizer
+    from hipress.torch.executors.host import HostExecutor
 
     play_the_gpu()
     # Small ones by the group's collectives, which add in another order than the engine.
-    Synchronizer._by_group = lambda self, flat: True
+    HostExecutor._needs_user_group = lambda self, flat: True
     found = []
     for codec, dtype, hybrid, options in CASES:
         for where in ("host", "device"):
@@ -66,12 +67,12 @@ def test_the_device_gives_the_hosts_bits_and_residuals():
         for case, host, device in zip(CASES, found[::2], found[1::2], strict=True):
             assert host[0] == device[0], case
             assert host[1] == device[1], case
-            assert (host[2], device[2]) == ({"HostBucket"}, {"DevicePlan"}), case
+            assert (host[2], device[2]) == ({"HostBucket"}, {"CudaProgram"}), case
 
 
 def refuses(rank):
     """A payload that is damaged on its way, and what is no GPU."""
-    from hipress.torch.executors.cuda.program import DevicePlan
+    from hipress.torch.executors.cuda.program import CudaProgram
 
     with pytest.raises(ValueError, match="encode_on='device' is for gradients on a GPU"):
         job("device", "onebit")
@@ -79,9 +80,9 @@ def refuses(rank):
     model, compression = job("device", "onebit")
     backward(model, rank, 0)
     *_, bucket = compression._buckets.values()
-    last = bucket.device  # only the step's end can tell of it
+    last = bucket.program  # only the step's end can tell of it
     if rank == 1:
-        send = DevicePlan._raise_refused
+        send = CudaProgram._raise_refused
 
         def damage(self, statuses):
             send(self, statuses)
@@ -89,7 +90,7 @@ def refuses(rank):
                 if self is last:
                     message.payload(0)[:8] = 0x3F  # two means above 0
 
-        DevicePlan._raise_refused = damage
+        CudaProgram._raise_refused = damage
     try:
         backward(model, rank, 1)
     except RuntimeError as error:
@@ -125,4 +126,4 @@ def alone(rank, kind="cuda"):
 def test_hybrid_sharding_with_one_rank_on_nccl():
     host, device = run(alone)
     assert host[:2] == device[:2]
-    assert (host[2], device[2]) == ({"HostBucket"}, {"DevicePlan"})
+    assert (host[2], device[2]) == ({"HostBucket"}, {"CudaProgram"})

@@ -1,4 +1,4 @@
-"""The native engine under a process group: whose failures are told to whom, who may connect."""
+"""The native engine under a process group: failure reports to other ranks, who may connect."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from torch_cluster import returned, run_ranks, torch
+from harness.torch_ranks import returned, run_ranks, torch
 
 COUNT = 5000
 
@@ -27,8 +27,10 @@ def start_on(group, **options):
 
 
 def step(synchronizer, dtype=torch.float32, entries=(("a", 0, COUNT),)):
+    from hipress.torch.gradient import Gradient
+
     flat = torch.ones(COUNT, dtype=dtype)
-    synchronizer.synchronize(flat, entries, "bucket 0").wait()
+    synchronizer.synchronize(flat, [Gradient(*each) for each in entries], "bucket 0").wait()
     return flat
 
 
@@ -83,7 +85,7 @@ def test_ranks_are_named_as_in_the_whole_job_and_a_group_can_begin_anew():
 
 
 def is_numbered_anew(rank, folder):
-    """With groups of one name, the last of two ranks."""
+    """Makes groups of one name, the last of two ranks."""
     import torch.distributed as dist
 
     found = []
@@ -150,8 +152,8 @@ def test_a_stopped_rank_is_named_within_the_limit_of_silence():
 
 
 def run_ranks_without(function, world_size, stopped, *args):
-    """What the others returned; the stopped one never does."""
-    import torch_cluster
+    """The results of the other ranks; the stopped one has none."""
+    from harness import torch_ranks
 
     found = {}
 
@@ -159,7 +161,7 @@ def run_ranks_without(function, world_size, stopped, *args):
         found[rank] = value
 
     with pytest.raises(AssertionError, match=rf"ranks \[{stopped}\] are not done"):
-        torch_cluster.run_ranks(function, world_size, *args, timeout=15, when_done=keep)
+        torch_ranks.run_ranks(function, world_size, *args, timeout=15, when_done=keep)
     return [found[rank] for rank in sorted(found)]
 
 
@@ -263,3 +265,22 @@ def test_a_first_rank_without_an_address_says_what_to_set():
     first, second = run_ranks(cannot_be_found, 2)
     assert "no IPv4 address is known for 'no.such.host.invalid'" in first, first
     assert second.startswith("HipressError: rank 0: no IPv4 address is known"), second
+
+
+def drops(rank):
+    """A compression that is gone takes its keys along, when the group's next one makes its own."""
+    import torch.distributed as dist
+
+    first = start_on(dist.group.WORLD)
+    engine, result = first.engine, step(first)
+    (key,) = first._executor._keys.values()
+    del first
+    second = start_on(dist.group.WORLD)
+    assert second.engine is engine and torch.equal(step(second), result)
+    with pytest.raises(RuntimeError, match=f"there is no key {key}"):
+        engine.momentum(key, COUNT)
+    return len(engine._retired_keys)
+
+
+def test_keys_of_a_dropped_compression_leave_the_engine():
+    assert run_ranks(drops, 2) == [0, 0]

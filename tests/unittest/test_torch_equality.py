@@ -6,15 +6,15 @@ from pathlib import Path
 
 import numpy as np
 
+from harness.torch_ranks import run_ranks, torch
 from hipress import compll
 from hipress.casync import topologies
-from torch_cluster import run_ranks, torch
 
 SIZES = [40_001, 5]
 STEPS = 2
 DTYPES = [torch.float32, torch.float16, torch.bfloat16]
 TOPOLOGIES = [name for name in topologies.names() if name != topologies.among_workers("ps")]
-"""Each once: "ps" and "colocated" are one here."""
+"""Topologies, each once: "ps" and "colocated" are one here."""
 CODECS = {
     "none": {},
     "2bit": {"threshold": 0.3},
@@ -23,6 +23,7 @@ CODECS = {
     "tbq": {"threshold": 0.3},
     "ternary": {"momentum": 0.9},
     "stc": {},
+    "sparseloco": {},
     "terngrad": {},
     "maxmin": {},
     "maxminef": {},
@@ -42,10 +43,10 @@ def gradient(rank, step, n, dtype):
 
 
 class Averaging:
-    """A compressor that encodes the mean where the input is a sum of ``terms``."""
+    """A compressor that encodes the mean where the input is a sum of ``num_summands``."""
 
-    def __init__(self, compressor, terms):
-        self._compressor, self._scale = compressor, np.float32(1 / terms)
+    def __init__(self, compressor, num_summands):
+        self._compressor, self._scale = compressor, np.float32(1 / num_summands)
         self.config = compressor.config
         self.decode, self.decode_sum = compressor.decode, compressor.decode_sum
 
@@ -56,7 +57,7 @@ class Averaging:
 def reference(graph, codecs, world_size, name):
     from hipress.casync.origins import results
     from hipress.casync.reference import Reference
-    from hipress.torch.state.error_feedback import stream
+    from hipress.torch.state.error_feedback import random_stream
 
     final = results(graph)
     tasks = {id(task): (node, t) for node, ts in graph.tasks.items() for t, task in enumerate(ts)}
@@ -67,7 +68,7 @@ def reference(graph, codecs, world_size, name):
         if kind == "plain":
             return None
         compressor = codecs.make(kind)
-        compressor.stream = stream(name, index, node.rank)
+        compressor.stream = random_stream(name, index, node.rank)
         return Averaging(compressor, world_size) if ends and kind != "own" else compressor
 
     return Reference(graph, codec)
@@ -83,7 +84,7 @@ def cases(world_size):
 
 
 def run_all(rank):
-    """On subgroups of 1 to all ranks, every case's results.
+    """Runs every case on subgroups of 1 to all ranks.
 
     Returns {case: SHA-1 of the results}, and the same of the reference for a share of the cases.
     """
@@ -100,7 +101,7 @@ def run_all(rank):
         engine = engine_of(group, timeout=20)
         for number, (topology, type, dtype) in enumerate(cases(world_size)):
             settings = Settings(type, CODECS[type], topology=topology, devices_per_host=2)
-            graphs = [settings.graph(n, world_size, home) for home, n in enumerate(SIZES)]
+            graphs = [settings.graph(n, world_size, owner) for owner, n in enumerate(SIZES)]
             case = (world_size, topology, type, str(dtype))
             found[case] = on_group(engine, rank, graphs, type, dtype)
             if number % world_size == rank:
@@ -111,12 +112,12 @@ def run_all(rank):
 def on_group(engine, rank, graphs, type, dtype, sizes=SIZES):
     from hipress.torch.executors.host_bucket import HostBucket, add_key
     from hipress.torch.gradient import Gradient
-    from hipress.torch.state.error_feedback import Codecs, Places
+    from hipress.torch.state.error_feedback import Codecs, ErrorFeedback
 
     gradients = [Gradient(str(g), sum(sizes[:g]), n) for g, n in enumerate(sizes)]
-    places = Places(Codecs(type, CODECS[type]), rank, engine.world_size)
+    states = ErrorFeedback(Codecs(type, CODECS[type]), rank, engine.world_size)
     keys = [
-        (add_key(engine, gradient, graph, dtype, places, type), gradient.offset)
+        (add_key(engine, gradient, graph, dtype, states, type), gradient.offset)
         for gradient, graph in zip(gradients, graphs, strict=True)
     ]
     bucket = HostBucket(engine, dtype, gradients, keys)
@@ -174,7 +175,7 @@ CUT = [30_001, 20_000, 7]
 
 
 def run_cut(rank):
-    """As :func:`run_all`, of gradients that are cut into many partitions, and without subgroups;
+    """Runs as :func:`run_all` gradients that are cut into many partitions, and without subgroups;
     dtypes in turns."""
     import torch.distributed as dist
 
@@ -186,10 +187,10 @@ def run_cut(rank):
     for number, topology in enumerate(TOPOLOGIES):
         graphs = [
             topologies.build(
-                topologies.among_workers(topology), n, world_size, home=home, devices_per_host=2,
+                topologies.among_workers(topology), n, world_size, home=owner, devices_per_host=2,
                 partitions=min(12, n // 64 + 1),
             )
-            for home, n in enumerate(CUT)
+            for owner, n in enumerate(CUT)
         ]  # fmt: skip
         args = graphs, "maxminef", DTYPES[number % len(DTYPES)], CUT
         found[topology] = on_group(engine, rank, *args)

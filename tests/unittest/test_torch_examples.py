@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from harness.torch_ranks import run_ranks, torch
 from test_torch_ddp import succeed
-from torch_cluster import run_ranks, torch
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -47,6 +47,7 @@ SHARED += ["--warmup-steps", "1", "--shared-momentum", "0.9"]
         ("text", ["--model", "gpt", "--optimizer", "frozen", *FROZEN, *TEXT], 2),
         ("text", ["--model", "lstm", *TEXT], 2),
         ("text", ["--model", "gpt", "--optimizer", "frozen", *SHARED], 2),
+        ("text", ["--model", "gpt", "--sync-every", "2", "--fragments", "2", *TEXT], 2),
     ],
 )
 def test_examples(name, arguments, losses):
@@ -69,12 +70,12 @@ def documented(rank, text):
     found = {}
     # Gloo's destructor may wait for ever for a thread that waits for Python's lock (torch 2.13).
     KEPT.append(found)
-    exec(compile(text, "docs/torch.md", "exec"), found)  # noqa: S102
+    exec(compile(text, "docs/start/pytorch.md", "exec"), found)  # noqa: S102
     return [p.detach().numpy().tobytes() for p in found["model"].parameters()]
 
 
 def test_the_one_line_of_the_documentation():
-    page = (ROOT / "docs" / "torch.md").read_text()
+    page = (ROOT / "docs/start/pytorch.md").read_text()
     text = re.search(r"```python\n(.*?)```", page, re.DOTALL)[1]
     line = next(line for line in text.splitlines() if "# the one line" in line)
     compressed = succeed(run_ranks(documented, 2, text, join=False))
@@ -107,7 +108,7 @@ def test_bench_prints_nccl_tests_table():
 
 
 def test_bench_refuses_what_it_cannot_do():
-    from hipress.torch.tuning.bench import parse_size, sizes
+    from hipress.torch.bench import parse_size, sizes
 
     assert parse_size("64K") == 65536 and list(sizes(4, 64, 4)) == [4, 16, 64]
     with pytest.raises(ValueError, match="not '7Q'"):

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
+from harness.torch_ranks import returned, run_ranks, torch
 from test_torch_ddp import loss_of, network, succeed
 from test_torch_equality import reference
-from torch_cluster import returned, run_ranks, torch
 
 fsdp = pytest.importorskip("torch.distributed.fsdp", reason="needs torch")
 if not hasattr(fsdp.FSDPModule, "set_custom_reduce_scatter"):
@@ -75,7 +75,8 @@ def sharded(mesh, **options):
 
 
 def references(type, params, world_size, compresses, partitions=None):
-    from hipress.torch.integrations.fsdp import chunk_of, reduce_scatter
+    from hipress.torch.executors.collectives import reduce_scatter
+    from hipress.torch.integrations.fsdp import chunk_of
     from hipress.torch.state.error_feedback import Codecs
 
     found = {}
@@ -126,7 +127,7 @@ def backward(model, rank, step):
 
 
 def equals_reference(rank, cases):
-    """On 2, 3 and 4 ranks, with reductions in every dtype."""
+    """Runs on 2, 3 and 4 ranks, with reductions in every dtype."""
     import torch.distributed as dist
     from torch.distributed.device_mesh import DeviceMesh
     from torch.distributed.fsdp import MixedPrecisionPolicy
@@ -206,7 +207,7 @@ def modes(rank):
 
     backward(model, rank, 0)  # warm-up: nothing is compressed
     check([0], {})
-    assert not compression.places.made
+    assert not compression.error_feedback.states
     backward(model, rank, 1)
     check([1], expected_of)
     for p in model.parameters():
@@ -315,7 +316,7 @@ def hybrid(rank, momentum):
     runs, sums = {}, {}
     for step in range(STEPS):
         backward(model, rank, step)
-        for home, (name, shape) in enumerate(whole_shapes().items()):
+        for owner, (name, shape) in enumerate(whole_shapes().items()):
             chunk = -(-shape[0] // 2)
             mine = slice(shard * chunk, (shard + 1) * chunk)
             whole = [gradient_of(name[6:], shape, r, step)[mine] for r in range(4)]
@@ -327,7 +328,7 @@ def hybrid(rank, momentum):
                 torch.testing.assert_close(found, (hosts[0] + hosts[1]) / 2, rtol=0, atol=1e-6)
                 continue
             if name not in runs:
-                graph = Settings("onebit").graph(found.numel(), 2, home, name)
+                graph = Settings("onebit").graph(found.numel(), 2, owner, name)
                 runs[name] = reference(graph, Codecs("onebit", {}), 2, name)
             flat = {worker(h): g.reshape(-1).numpy() for h, g in enumerate(hosts)}
             expected = torch.from_numpy(runs[name].step(flat)[worker(host)])
@@ -401,11 +402,11 @@ def retries(rank):
         loss_of(model, rank, 0).backward()
     hook.remove()
     model.reset_iter_state()
-    assert begun and compression.step == 0 and not compression.places.made
+    assert begun and compression.step == 0 and not compression.error_feedback.states
     for step in (1, 2):
         loss_of(model, rank, step).backward()
         assert compression.step == step
-    assert compression.places.made
+    assert compression.error_feedback.states
 
 
 def test_an_error_in_a_backward_pass_is_no_step():
@@ -417,7 +418,7 @@ def test_an_error_in_a_backward_pass_is_no_step():
 
 
 def refuses(rank):
-    """What one rank refuses ends the step on all."""
+    """Refuses on one rank, which ends the step on all."""
     import time
 
     from torch.distributed.device_mesh import init_device_mesh

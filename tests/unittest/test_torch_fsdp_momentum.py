@@ -1,20 +1,21 @@
 """Shared momentum in FSDP2: all ranks get all results, for their next gradients."""
 
+from harness.torch_ranks import run_ranks, torch
 from test_torch_equality import reference
 from test_torch_fsdp import MIN_SIZE, backward, gradient_of, returned, sharded, whole_shapes
 from test_torch_fsdp_state import job, result
-from torch_cluster import run_ranks, torch
 
 FACTOR, WARM_UP = 0.9, 1
 
 
 def equals_reference(rank, world_size, type, params):
-    """What is encoded is FACTOR times the result before plus the gradient: the reference's bits."""
+    """Encodes FACTOR times the last result plus the gradient: the reference's bits."""
     from torch.distributed.device_mesh import init_device_mesh
 
     import hipress.torch
     from hipress.casync.graph import worker
-    from hipress.torch.integrations.fsdp import chunk_of, reduce_scatter
+    from hipress.torch.executors.collectives import reduce_scatter
+    from hipress.torch.integrations.fsdp import chunk_of
     from hipress.torch.state.error_feedback import Codecs
 
     model = sharded(init_device_mesh("cpu", (world_size,)))

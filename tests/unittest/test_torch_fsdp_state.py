@@ -1,10 +1,10 @@
-"""What FSDP2's ranks had left unsaid goes on in jobs of other sizes, sharded or not."""
+"""The residuals of FSDP2's ranks go on in jobs of other sizes, sharded or not."""
 
 import pytest
 
+from harness.torch_ranks import run_ranks, torch
 from test_torch_ddp import succeed
 from test_torch_fsdp import gradient_of, returned
-from torch_cluster import run_ranks, torch
 
 SHAPES = {"uneven": (37, 65), "few_rows": (3, 700), "bias": (1500,)}
 RANKS = {"fsdp2": 2, "fsdp3": 3, "fsdp4": 4, "hsdp": 4, "ddp": 2}
@@ -155,7 +155,7 @@ def test_a_job_goes_on_with_the_same_bits(tmp_path, kind, type, params):
 def streams(rank):
     made = job("hsdp", "maxmin", {})
     result(made[0], rank, 0)
-    return {key: each.stream for key, each in made[1].places.made.items()}
+    return {key: each.stream for key, each in made[1].error_feedback.states.items()}
 
 
 def test_every_shard_draws_random_numbers_of_its_own():

@@ -1,14 +1,14 @@
-"""Gradients that are too small to compress: in messages of the engine, beside the large ones."""
+"""Gradients that are too small to compress: packed in the engine's fusion buffer."""
 
 import pytest
 
+from harness.torch_ranks import run_ranks, torch
 from test_torch_low_rank import Job
-from torch_cluster import run_ranks, torch
 
 SHAPES = {"one": (1,), "large": (300, 70), "bias": (4500,), "none": (0,), "larger": (5000,),
           "few": (2, 3)}  # fmt: skip
 MIN_SIZE = 5000
-"""So that all but "large" and "larger" are small: long enough for all ranks to sum a part."""
+"""The size from which on gradients are large; small ones are enough for all ranks to sum a part."""
 SMALL = ("one", "bias", "few")
 
 
@@ -26,8 +26,8 @@ def refuse(*args, **keywords):
 
 
 def reduce(rank, world_size, topology, kind, average):
-    """By name: how far results are from the exact mean (or sum), and how many elements are not
-    that, rounded; into how many parts small ones were cut; the results' bits."""
+    """Measures by name how far results are from the exact mean (or sum), and how many elements are
+    not that, rounded; into how many parts small ones were cut; the results' bits."""
     import torch.distributed as dist
 
     dtype = getattr(torch, kind)
@@ -41,7 +41,7 @@ def reduce(rank, world_size, topology, kind, average):
         want = want / world_size if average else want
         other = int((result != want.to(dtype)).sum())
         apart[name] = (result.double() - want).abs().sum().item() / (len(want) or 1), other
-    cuts = job.synchronizer.keys.plain_graph(sum(n for _, n in small(job)), 0).partitions
+    cuts = job.synchronizer.collective.fused_graph(sum(n for _, n in small(job)), 0).partitions
     bits = b"".join(result.view(torch.uint8).numpy().tobytes() for result in got.values())
     return apart, len(cuts), bits
 
@@ -74,8 +74,8 @@ def test_on_every_topology(topology):
     check(run_ranks(reduce, 4, 4, topology, "float32", True), "float32")
 
 
-def spoilt(rank, bad):
-    """What was not NaN in a step with an Inf, and the small gradients it has left something in."""
+def nonfinite(rank, bad):
+    """Results that were not NaN in a step with an Inf, and small gradients that it has changed."""
     job, other = (make(rank, shared_momentum=0.9) for _ in range(2))
     for each in (job, other):
         each.reduce(gradients(rank))
@@ -90,16 +90,16 @@ def spoilt(rank, bad):
 
 
 def test_an_inf_in_a_small_gradient_reaches_all_ranks_and_leaves_nothing_behind():
-    for found in run_ranks(spoilt, 2, "bias"):
+    for found in run_ranks(nonfinite, 2, "bias"):
         assert found == []
 
 
 def fails(rank):
-    from hipress.torch.executors.keys import Keys
+    from hipress.torch.executors.host import HostExecutor
 
     job = make(rank)
     if rank == 1:
-        Keys.fused = lambda *args: 1 / 0
+        HostExecutor._fused_key = lambda *args: 1 / 0
     job.reduce(gradients(rank))
 
 
@@ -128,21 +128,21 @@ def test_many_uncompressed_elements_are_cut_as_topologies_do():
 
     parameter = torch.nn.Parameter(torch.zeros(5 << 20))
     of = Synchronizer(Settings("onebit"), Engine(), None, [("a", parameter)])
-    counts = {n: len(of.keys.plain_graph(n, 0).partitions) for n in (100, 3000, 60_000, 5 << 20)}
+    graph = of.collective.fused_graph
+    counts = {n: len(graph(n, 0).partitions) for n in (100, 3000, 60_000, 5 << 20)}
     assert counts == {100: 1, 3000: 2, 60_000: 4, 5 << 20: 20}
 
 
-def neighbours(rank):
-    """What goes uncompressed beside nothing compressed: as it lies, neighbours together."""
-    from hipress.torch.executors.keys import neighbours
-    from hipress.torch.gradient import Gradient
+def adjacent(rank):
+    """Gradients of which none is compressed: they travel as they lie, adjacent ones as one."""
+    from hipress.torch.gradient import Gradient, merge_adjacent
 
     flat = [Gradient("a", 0, 5), Gradient("b", 5, 3), Gradient("c", 9, 2)]
     rows = [Gradient("d", 0, 7, 4, 10), Gradient("e", 4, 8, 4, 10), Gradient("f", 9, 2, 1, 10)]
-    return [tuple(run)[1:] for run in (*neighbours(flat), *neighbours(rows))]
+    return [tuple(run)[1:] for run in (*merge_adjacent(flat), *merge_adjacent(rows))]
 
 
-def test_neighbours_are_one_key():
-    assert neighbours(0) == [
+def test_adjacent_gradients_are_one_key():
+    assert adjacent(0) == [
         (0, 8, 0, 0), (9, 2, 0, 0), (0, 16, 8, 10), (9, 2, 1, 10),
     ]  # fmt: skip

@@ -1,10 +1,10 @@
-"""What users do with DDP models and optimizers works with compression as it does without."""
+"""Habits of users with DDP models and optimizers, which work with compression as without."""
 
 import pytest
 
 pytest.importorskip("torch")
 
-from torch_cluster import returned, run_ranks  # noqa: E402
+from harness.torch_ranks import returned, run_ranks  # noqa: E402
 
 
 def copies(rank):
@@ -41,7 +41,7 @@ def test_models_are_copied_averaged_and_saved_whole():
 
 
 def wrapped(rank):
-    """What users do with an optimizer and its model: (weights agree, learning rates, errors)."""
+    """Uses an optimizer and its model as users do: (weights agree, learning rates, errors)."""
     import copy
     import pickle
     import warnings
@@ -115,7 +115,7 @@ def test_join_with_uneven_inputs():
         assert all(close) and step == 5
 
 
-def told(rank):
+def counted(rank):
     import torch
     from torch.distributed.device_mesh import init_device_mesh
     from torch.distributed.fsdp import fully_shard
@@ -148,7 +148,7 @@ def told(rank):
 
 
 def test_stats_tell_what_went_uncompressed_and_why():
-    for stats in returned(run_ranks(told, 2)):
+    for stats in returned(run_ranks(counted, 2)):
         for compressed, uncompressed, parameters, text in stats:
             # The weight twice of three times; the bias, and the weight in the warm-up, not.
             assert (compressed, uncompressed) == (2 * 4800, 4800 + 3 * 120), text

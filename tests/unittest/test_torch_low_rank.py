@@ -5,15 +5,15 @@ import re
 
 import pytest
 
+from harness.torch_ranks import run_ranks, torch
 from test_torch_ddp import loss_of, network, wrap
-from torch_cluster import run_ranks, torch
 
 np = pytest.importorskip("numpy")
 
 SHAPES = {"a": (40, 70), "bias": (40,), "b": (33, 5, 3, 3), "narrow": (900, 3), "c": (64, 64)}
 MIN_SIZE = 64
-"""Of these a, b and c go by factors of rank 2. A bias, which is small, goes beside them, and
-narrow, which factors would not make shorter, by itself."""
+"""The size by which a, b and c go by factors of rank 2. A bias, which is small, travels with them,
+and narrow, which factors would not make shorter, by itself."""
 
 
 class Reference:
@@ -37,7 +37,7 @@ class Reference:
 
 
 def gradients(rank, step, shapes=SHAPES):
-    """Like gradients: two directions that all ranks share, and noise."""
+    """Makes gradients: two directions that all ranks share, and noise."""
     found = {}
     for name, shape in shapes.items():
         both = np.random.default_rng([step, len(name), shape[0]])
@@ -78,15 +78,17 @@ class Job:
 
     def reduce(self, values):
         """The results by name; ``values`` by name is what this rank has."""
+        from hipress.torch.gradient import Gradient
+
         values = {name: torch.as_tensor(v).to(self.dtype) for name, v in values.items()}
         flat = torch.cat([v.reshape(-1) for v in values.values()])
-        entries, offset = [], 0
+        gradients, offset = [], 0
         for name, each in values.items():
-            entries.append((name, offset, each.numel()))
+            gradients.append(Gradient(name, offset, each.numel()))
             offset += each.numel()
-        self.synchronizer.synchronize(flat, tuple(entries), "bucket 0").wait()
+        self.synchronizer.synchronize(flat, gradients, "bucket 0").wait()
         self.synchronizer.step += 1
-        return {name: flat[at : at + n].view(self.shapes[name]) for name, at, n in entries}
+        return {name: flat[at : at + n].view(self.shapes[name]) for name, at, n, *_ in gradients}
 
     def starts(self):
         state = self.synchronizer.state_dict()
@@ -94,7 +96,7 @@ class Job:
         return {m[1]: v.numpy() for k, v in state.items() if (m := found.fullmatch(k))}
 
     def residuals(self):
-        made = self.synchronizer.places.made.items()
+        made = self.synchronizer.error_feedback.states.items()
         states = {name: place.state_dict()["states"] for (name, _), place in made}
         return {name: of["residual"] for name, of in states.items() if "residual" in of}
 
@@ -206,10 +208,10 @@ def skips(rank, world_size, name, bad, ranks, dtype, average):
         for each in (job, other):
             each.reduce(gradients(rank, step))
     before = job.residuals()
-    spoilt = gradients(rank, 2)
+    nonfinite = gradients(rank, 2)
     if rank in ranks:
-        spoilt[name].flat[7] = bad
-    for key, result in job.reduce(spoilt).items():
+        nonfinite[name].flat[7] = bad
+    for key, result in job.reduce(nonfinite).items():
         assert result.isnan().all(), key
     for key, residual in job.residuals().items():
         assert np.array_equal(residual, before[key])
@@ -314,7 +316,8 @@ def train(rank, world_size):
                     parameter -= 0.3 * parameter.grad
         losses.append(found)
     for each in (compression, wrapped.compression):
-        assert {name for name, _ in each.places.made} == {"0.weight", "2.weight", "4.weight"}
+        compressed = {name for name, _ in each.error_feedback.states}
+        assert compressed == {"0.weight", "2.weight", "4.weight"}
     bits = [[p.detach().numpy().tobytes() for p in m.parameters()] for m in (plain, ddp, other)]
     return losses, bits
 
@@ -375,8 +378,8 @@ def shard(rank):
 
 
 def test_where_there_are_no_whole_gradients_it_is_refused(monkeypatch):
+    from hipress.torch.bench import run as bench
     from hipress.torch.integrations.process_group import settings_from_environment
-    from hipress.torch.tuning.bench import run as bench
 
     monkeypatch.setenv("HIPRESS_COMPRESSION", "powersgd")
     with pytest.raises(ValueError, match="needs whole gradients .* an all-reduce does not have"):

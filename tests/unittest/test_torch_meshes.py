@@ -8,7 +8,7 @@ pytest.importorskip("torch")
 import torch  # noqa: E402
 import torch.distributed.fsdp as fsdp  # noqa: E402
 
-from torch_cluster import returned, run_ranks  # noqa: E402
+from harness.torch_ranks import returned, run_ranks  # noqa: E402
 
 dims = pytest.mark.skipif(
     not hasattr(fsdp, "DataParallelMeshDims"), reason="this PyTorch has no names for dimensions"

@@ -7,7 +7,7 @@ pytest.importorskip("torch")
 
 import torch  # noqa: E402
 
-from torch_cluster import returned, run_ranks  # noqa: E402
+from harness.torch_ranks import returned, run_ranks  # noqa: E402
 
 
 def network():
@@ -28,7 +28,7 @@ def alike(one, other):
 
 
 def refusals(rank):
-    """What compress() and DistributedOptimizer say of each mode."""
+    """Errors of compress() and DistributedOptimizer in each mode."""
     from torch.distributed.optim import _apply_optimizer_in_backward
     from torch.nn.parallel import DistributedDataParallel
     from torch.nn.parallel.distributed import _MixedPrecision
@@ -222,7 +222,7 @@ def test_pytorchs_optimizer_in_fsdps_backward_pass_does_what_it_does_without():
 
 
 def compiled(rank, where):
-    """In a compiled backward pass, without and with compression."""
+    """Trains in a compiled backward pass, without and with compression."""
     torch._dynamo.config.compiled_autograd = True
     torch._dynamo.config.suppress_errors = False
     eager, transformed = backward, {}

@@ -4,14 +4,14 @@ import copy
 
 import pytest
 
+from harness.torch_ranks import run_ranks, torch
 from test_torch_ddp import MIN_SIZE, expect, loss_of, network, wrap
-from torch_cluster import run_ranks, torch
 
 FACTOR, WARM_UP = 0.9, 2
 
 
 def local_gradients(model, world_size, step):
-    """Of all ranks, by name."""
+    """Gradients of all ranks, by name."""
     found = []
     for rank in range(world_size):
         model.zero_grad()
@@ -21,7 +21,7 @@ def local_gradients(model, world_size, step):
 
 
 def equals_reference(rank, world_size, type, params, topology, warm_up=WARM_UP, **keywords):
-    """What is encoded is FACTOR times the result before plus the gradient: the reference's bits."""
+    """Encodes FACTOR times the last result plus the gradient: the reference's bits."""
     from hipress.casync.graph import worker
 
     model = network()
@@ -62,7 +62,7 @@ def equals_reference(rank, world_size, type, params, topology, warm_up=WARM_UP, 
 
 
 def sgd_has_it(rank):
-    """Where nothing is lost it is SGD's own momentum, for small gradients and in a warm-up, too."""
+    """Trains without loss: it is SGD's own momentum, for small gradients and in a warm-up, too."""
     import hipress.torch
 
     def run(op, shared):
@@ -83,7 +83,7 @@ def sgd_has_it(rank):
 
 
 def adam_has_it(rank):
-    """Where nothing is lost it is FrozenAdamW's own first moment."""
+    """Trains without loss: it is FrozenAdamW's own first moment."""
     import hipress.torch
 
     runs = []
@@ -159,7 +159,7 @@ def sum_overflows_in_some_partitions(rank):
         optimizer.step()
         found = parameter.grad
         assert bool(found.isnan().all() if step == 2 else found.isfinite().all()), step
-        codecs = optimizer.compression.places.made.values()
+        codecs = optimizer.compression.error_feedback.states.values()
         assert {codec.step for codec in codecs} == {step}
     want = torch.zeros(size)
     want[size // 2 :] = 2e4 / 2 + FACTOR * 4e4 / 2
@@ -231,14 +231,16 @@ def test_what_is_compressed_is_the_next_value_of_the_shared_sum():
 
 
 def test_a_result_in_chunks_is_kept_whole_or_not_at_all():
+    from hipress.torch.gradient import Gradient
     from hipress.torch.state.momentum import SharedMomentum
 
     shared = SharedMomentum(FACTOR)
-    before = [torch.zeros(3), torch.zeros(2)]
-    shared.keep([torch.ones(3), torch.tensor([1.0, float("inf")])], before)
-    assert torch.equal(torch.cat(before), torch.zeros(5))
-    shared.keep([torch.ones(3), torch.ones(2)], before)
-    assert torch.equal(torch.cat(before), torch.ones(5))
+    flat, chunks = torch.ones(8), [Gradient("p", 1, 5, chunk=3, stride=4)]
+    flat[6] = float("inf")
+    shared.keep(flat, chunks)
+    assert torch.equal(shared.sums["p"], torch.zeros(5))
+    shared.keep(torch.ones(8), chunks)
+    assert torch.equal(shared.sums["p"], torch.ones(5))
 
 
 def succeed_all(results):

@@ -1,4 +1,4 @@
-"""Each thing of PyTorch's without a public name that hipress.torch.private looks up is there."""
+"""Parts of PyTorch without a public name: those that hipress.torch.private looks up exist."""
 
 import pytest
 

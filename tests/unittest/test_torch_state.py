@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from harness.torch_ranks import run_ranks, torch
 from test_torch_ddp import loss_of, network, succeed, wrap
-from torch_cluster import run_ranks, torch
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -145,14 +145,14 @@ def test_another_number_of_ranks_gets_what_was_left(world_size, topology):
 
 
 def load_and_save(rank, states, topology):
-    """A job that ends before its first step: its state, and after one step its places' steps."""
+    """A job that ends before its first step: its state, and after one step its tasks' steps."""
     model = One()
     params = {"ratio": 0.1, "warmup": 50}
     ddp, compression = wrap(model, "dgc", topology=topology, **params)
     compression.load_state_dict({key: value for state in states for key, value in state.items()})
     saved = compression.state_dict()
     ddp(torch.zeros(20_000)).backward()
-    return saved, [each.state_dict()["step"] for each in compression.places.made.values()]
+    return saved, [each.state_dict()["step"] for each in compression.error_feedback.states.values()]
 
 
 def test_a_job_without_a_step_loses_nothing_and_a_warm_up_goes_on():
@@ -217,7 +217,7 @@ def freezes(rank, folder):
 
 
 def freezes_a_large_one(rank, folder):
-    """What is not trained is dropped, and the log says so; the rest is dealt out once."""
+    """Residuals of what is not trained are dropped, with a warning; the rest is resharded once."""
     import logging
 
     import torch.distributed.checkpoint as dcp
@@ -233,9 +233,9 @@ def freezes_a_large_one(rank, folder):
     logging.getLogger("hipress").addFilter(lambda record: said.append(record.getMessage()) or True)
     hipress.torch.load_checkpoint(compression, folder)
     assert "['2.weight'] is dropped" in said[0]
-    assert set(compression.places.totals) == {"0.weight", "4.weight"}
+    assert set(compression.error_feedback.to_reshard) == {"0.weight", "4.weight"}
     train(ddp, rank, range(1, 2))
-    assert not compression.places.totals and compression.step == 2
+    assert not compression.error_feedback.to_reshard and compression.step == 2
 
     # Where it is trained but no longer compressed, it stays in the state.
     said.clear()
@@ -243,7 +243,7 @@ def freezes_a_large_one(rank, folder):
     hipress.torch.load_checkpoint(compression, folder)
     train(ddp, rank, range(2))
     assert [text.partition(",")[0] for text in said] == [
-        "what was left unsaid of ['4.weight'] waits in the state"
+        "the residual of ['4.weight'] waits in the state"
     ]
     assert any("/4.weight/" in key for key in compression.state_dict())
 

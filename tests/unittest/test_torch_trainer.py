@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
+from harness.torch_ranks import run_ranks, torch
 from hipress.torch.state.checkpoint import load_checkpoint
 from test_torch_ddp import succeed
 from test_torch_examples import ROOT, script
-from torch_cluster import run_ranks, torch
 
 pytest.importorskip("transformers", reason="needs Hugging Face's transformers")
 pytest.importorskip("accelerate", reason="needs Hugging Face's accelerate")
@@ -71,7 +71,7 @@ def test_a_resumed_training_has_the_same_bits(tmp_path):
         load_checkpoint(None, kept / "hipress")
     torn = succeed(run_ranks(train, 2, str(tmp_path / "b"), str(kept), join=False))
     assert torn == without
-    # Training has saved that step's successor whole, and left nothing beside it.
+    # Training has saved that step's successor whole, and left no partial one.
     assert sorted(p.name for p in tmp_path.glob("b/checkpoint-4/hipress*")) == ["hipress"]
     assert (tmp_path / "b" / "checkpoint-4" / "hipress" / ".metadata").exists()
 

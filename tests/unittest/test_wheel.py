@@ -70,7 +70,7 @@ def test_readme_example_runs_under_the_installed_launcher(site: Path):
 
 
 def test_a_codec_of_ones_own_is_compiled_by_the_installed_compiler(site: Path, tmp_path: Path):
-    text = (ROOT / "docs" / "compll.md").read_text(encoding="utf-8")
+    text = (ROOT / "docs/guides/write-a-codec.md").read_text(encoding="utf-8")
     (tmp_path / "mean.cll").write_text(text.split("```c\n")[1].split("```")[0])
     out = run(site / "bin" / "compll", "check", str(tmp_path / "mean.cll"), site=site)
     assert "200 of 200 random payloads refused" in out

@@ -10,22 +10,20 @@ Every worker pushes all gradients, last layer first, pulls them, and waits for a
 from __future__ import annotations
 
 import argparse
-import json
 import statistics
 import sys
-import tempfile
 from pathlib import Path
 from typing import Any
 
 from networks import NETWORKS, elements, shapes
 
 ROOT = Path(__file__).resolve().parents[2]
-sys.path[:0] = [str(ROOT / "benchmarks"), str(ROOT / "python")]
+sys.path.insert(0, str(ROOT))
 
 from rich.console import Console  # noqa: E402
 from rich.table import Table  # noqa: E402
 
-import jobs  # noqa: E402
+from benchmarks.common import jobs  # noqa: E402
 
 STOCK_TYPES = ("none", "2bit")  # what MXNet 1.9.1 offers
 
@@ -63,19 +61,18 @@ def compression(kind: str, ours: bool, args: argparse.Namespace) -> dict[str, An
     return params
 
 
-def run(kind: str, ours: bool, path: str, args: argparse.Namespace) -> tuple[list[float], int]:
+def run(
+    kind: str, ours: bool, network: list[tuple[int, ...]], args: argparse.Namespace
+) -> tuple[list[float], int]:
     """One cluster: seconds of each iteration, and how many pulled values were wrong."""
-    command = [
-        *(sys.executable, str(ROOT / "benchmarks" / "kvnode.py"), "--shapes", path),
-        *("--kvstore", "dist_sync_hipress" if ours else "dist_sync"),
-        *("--compression", json.dumps(compression(kind, ours, args))),
-        *("--warmup", str(args.warmup), "--iterations", str(args.iterations)),
-        *(["--test-results"] if args.test_results else []),
-    ]
-    found = jobs.run_kvstore_job(
-        command, args.num_workers, args.num_servers, ours, timeout=args.timeout
-    )
-    return jobs.iteration_seconds(found), sum(worker["wrong"] for worker in found)
+    command = jobs.node(
+        "kvstore.node", shapes=network, kvstore="dist_sync_hipress" if ours else "dist_sync",
+        compression=compression(kind, ours, args), warmup=args.warmup, iterations=args.iterations,
+        test_results=args.test_results,
+    )  # fmt: skip
+    workers, servers = args.num_workers, args.num_servers
+    found = jobs.kvstore_job(command, workers, servers, timeout=args.timeout, boot=ours)
+    return jobs.slowest(found), sum(worker["wrong"] for worker in found)
 
 
 def main() -> int:
@@ -87,20 +84,17 @@ def main() -> int:
     rows += [(kind, True) for kind in args.type]
     seconds: dict[tuple[str, bool], list[float]] = {row: [] for row in rows}
     wrong = dict.fromkeys(rows, 0)
-    with tempfile.NamedTemporaryFile("w", suffix=".json") as file:
-        json.dump(network, file)
-        file.flush()
-        try:
-            for round_ in range(args.rounds):
-                for kind, ours in rows:
-                    name = "HiPress" if ours else "MXNet"
-                    console.print(f"[dim]round {round_ + 1}/{args.rounds}: {name} {kind}[/]")
-                    times, count = run(kind, ours, file.name, args)
-                    seconds[kind, ours] += times
-                    wrong[kind, ours] += count
-        except jobs.JobError as error:
-            console.print(f"[red]failed:[/] {error}", highlight=False)
-            return 1
+    try:
+        for round_ in range(args.rounds):
+            for kind, ours in rows:
+                name = "HiPress" if ours else "MXNet"
+                console.print(f"[dim]round {round_ + 1}/{args.rounds}: {name} {kind}[/]")
+                times, count = run(kind, ours, network, args)
+                seconds[kind, ours] += times
+                wrong[kind, ours] += count
+    except jobs.JobError as error:
+        console.print(f"[red]failed:[/] {error}", highlight=False)
+        return 1
     table = Table(
         title=f"push+pull of {args.network}: {len(network)} float32 gradients, "
         f"{size / 1e6:.1f} MB; {args.num_workers} workers, {args.num_servers} servers",

@@ -27,7 +27,7 @@ def exchange(graph: Graph, num_workers: int, owners: list[int], spread: bool = T
 
     :param spread: each worker begins with the owner to its right, and each owner answers the worker
         to its right first, so that not all send to the same one at the same time; what that buys,
-        and that no coordinator could buy more, is what ``benchmarks/collisions.py`` prints
+        and that no coordinator could buy more, is what ``python -m benchmarks collisions`` prints
     """
     sent: dict[tuple[int, int], int] = {}
     for rank in range(num_workers):

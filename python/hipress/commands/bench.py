@@ -30,7 +30,7 @@ def allreduce(
 
     torchrun --nproc-per-node=4 -m hipress bench allreduce -b 4 -e 1G -f 2 -d float -n 20 -w 5
     """
-    from hipress.torch.tuning import bench
+    from hipress.torch import bench
 
     params = dict(item.partition("=")[::2] for item in param)
     try:

@@ -4,7 +4,8 @@
 >>> name = compll.load("my_algorithm.cll")     # from now on a type like any other
 >>> compressor = hipress.Compressor(name)
 
-The pipeline is the folders: frontend (text to typed IR), ir, passes, backends (NumPy, C++).
+The pipeline is the folders: frontend (text to typed IR), ir, passes, backends (C++, CUDA, NumPy),
+runtime (compiles what they print, and calls it).
 """
 
 from __future__ import annotations

@@ -29,7 +29,6 @@ from hipress.compll import (
     emit,
     optimize,
 )
-from hipress.compll.build_specs import identifier
 from hipress.compll.errors import BuildError
 from hipress.compll.frontend.program import read_program
 from hipress.compll.ir.printer import print_program
@@ -66,7 +65,7 @@ def _read_pair(source: Path) -> Program:
     """The program of a file or, if that has only an encoder or a decoder, of it and its partner.
 
     HiPress's compiler took one function a file: the partner of TernGradEncode.pse is
-    TernGradDecode.pse beside it, and together they are the algorithm TernGrad.
+    TernGradDecode.pse in the same folder, and both are the algorithm TernGrad.
     """
     text = files.read(source, "algorithm")
     program = read_program(text, str(source))
@@ -117,7 +116,7 @@ def generate_code(
             outputs.update(emit.registration(program, framework.value))
     except (CompileError, BuildError, ImportError, FileError) as error:
         _fail(error)
-    folder = output or Path("output") / identifier(program.name)
+    folder = output or Path("output") / program.identifier
     try:
         folder.mkdir(parents=True, exist_ok=True)
         for name, content in outputs.items():
@@ -139,7 +138,7 @@ def _check_operators(program: Program, source: Path, target: Target) -> None:
     if program.encode is None or program.decode is None:
         _fail(
             f"{source}: operators (-w, -r) need an encoder and a decoder; there is not {missing} "
-            "here, nor in a file beside it that has Encode for Decode in its name, or vice versa"
+            "here, nor in a file next to it that has Encode for Decode in its name, or vice versa"
         )
 
 

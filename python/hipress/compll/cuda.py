@@ -6,12 +6,10 @@ from hipress.compll.runtime.cuda import (
     CudaError,
     DecodeCall,
     EncodeCall,
-    HostCoder,
     Library,
     built_in,
 )
 
 __all__ = [
-    "Algorithm", "BuildError", "CudaError", "DecodeCall", "EncodeCall", "HostCoder", "Library",
-    "built_in",
+    "Algorithm", "BuildError", "CudaError", "DecodeCall", "EncodeCall", "Library", "built_in",
 ]  # fmt: skip

@@ -45,7 +45,7 @@ def make_parser(prog: str = "launch.py") -> argparse.ArgumentParser:
         help="number of servers (default: as many as workers; none if --topo needs none)")
     add("--topo", metavar="NAME",
         help=f"how gradients travel: {served}, or without servers {serverless} (HIPRESS_TOPOLOGY; "
-        "docs/casync.md)")
+        "docs/concepts/casync.md)")
     add("--devices-per-host", type=_count, metavar="N",
         help=f"for --topo {per_host}: consecutive workers on each host (default: from the hosts' "
         "slots; without a host file all workers are on one)")

@@ -13,9 +13,9 @@ HEADER = 64
 PART_HEADER = 40
 """Bytes that say of a part what a header says of a message (``FusedPart``)."""
 SHARED_PAYLOAD = 4 << 10
-"""Payloads of at most so many bytes share a message (``kFusedPayload``)."""
+"""Payloads of at most so many bytes share a message (``kMaxFusedPayloadBytes``)."""
 SHARED_BYTES = 32 << 10
-"""The payload of a shared message has at most so many (``kFusedBytes``)."""
+"""The payload of a shared message has at most so many (``kMaxFusedMessageBytes``)."""
 JOB_ELEMENTS = PARTITION_ELEMENTS
 """Elements that tasks of one job go through at most, unless it is one (``kJobElements``)."""
 

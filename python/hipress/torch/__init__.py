@@ -9,6 +9,7 @@ from __future__ import annotations
 from hipress.torch.executors.engine import HipressError
 from hipress.torch.integrations import process_group
 from hipress.torch.integrations.ddp import Compression, compress
+from hipress.torch.integrations.diloco import DiLoCo, LocalSGD
 from hipress.torch.integrations.fsdp import compress_fsdp
 from hipress.torch.integrations.optimizer import (
     DistributedOptimizer,
@@ -20,9 +21,11 @@ from hipress.torch.state.checkpoint import load_checkpoint
 
 __all__ = [
     "Compression",
+    "DiLoCo",
     "DistributedOptimizer",
     "FrozenAdamW",
     "HipressError",
+    "LocalSGD",
     "broadcast_optimizer_state",
     "broadcast_parameters",
     "compress",

@@ -1,4 +1,4 @@
-"""Element types of gradients."""
+"""Types of elements and of devices that gradients may have."""
 
 from __future__ import annotations
 
@@ -10,6 +10,8 @@ NAMES = {getattr(torch, name): name for name in dtypes.FLAGS}
 """Types of gradients that can be compressed, and their names in :mod:`hipress.dtypes`."""
 FLAGS = {dtype: dtypes.FLAGS[name] for dtype, name in NAMES.items()}
 """Their numbers in c_api.h."""
+DEVICE_TYPES = ("cpu", "cuda")
+"""Types of devices whose gradients can be synchronised."""
 
 
 def floats(*size: int) -> torch.Tensor:

@@ -1,8 +1,8 @@
-"""Where a gradient lies in a flat tensor."""
+"""Gradients in a flat tensor: where each lies, and which are neighbours."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 
@@ -20,15 +20,65 @@ class Gradient(NamedTuple):
     stride: int = 0
 
     def at(self, element: int) -> int:
-        """Where in the flat tensor an element of the gradient is."""
+        """The position in the flat tensor of an element of the gradient."""
         if not self.chunk:
             return self.offset + element
         chunk, within = divmod(element, self.chunk)
         return self.offset + chunk * self.stride + within
 
     def slices(self) -> Iterator[slice]:
-        """Where in the flat tensor the gradient is."""
+        """The gradient's pieces in the flat tensor."""
         size = self.chunk or max(self.count, 1)
         for begin in range(0, self.count, size):
             at = self.at(begin)
             yield slice(at, at + min(size, self.count - begin))
+
+
+def packed(sizes: Iterable[tuple[str, int]]) -> list[Gradient]:
+    """Gradients that lie one behind the other, of these names and element counts."""
+    found, offset = [], 0
+    for name, count in sizes:
+        found.append(Gradient(name, offset, count))
+        offset += count
+    return found
+
+
+def contiguous_slices(gradients: Iterable[Gradient]) -> list[slice]:
+    """The pieces of several gradients, with adjacent ones merged."""
+    found: list[slice] = []
+    for gradient in gradients:
+        for piece in gradient.slices():
+            adjoins = found and found[-1].stop == piece.start
+            start = found.pop().start if adjoins else piece.start
+            found.append(slice(start, piece.stop))
+    return found
+
+
+def merge_adjacent(gradients: Sequence[Gradient]) -> list[Gradient]:
+    """Gradients with those that lie side by side, in the flat tensor or in each row, made one."""
+    runs: list[list[Gradient]] = []
+    for gradient in gradients:
+        last = runs[-1][-1] if runs else None
+        width = last and (last.chunk or last.count)
+        if last and gradient.stride == last.stride and gradient.offset == last.offset + width:
+            runs[-1].append(gradient)
+        else:
+            runs.append([gradient])
+    return [_merged(run) for run in runs]
+
+
+def _merged(run: Sequence[Gradient]) -> Gradient:
+    name, first = f"uncompressed {summarize([g.name for g in run])}", run[0]
+    if len(run) == 1:
+        return first._replace(name=name)
+    if not first.chunk:
+        return Gradient(name, first.offset, sum(g.count for g in run))
+    chunk = sum(g.chunk for g in run)
+    rows = max(-(-g.count // g.chunk) for g in run)  # with the padding of the last chunks
+    return Gradient(name, first.offset, rows * chunk, chunk, first.stride)
+
+
+def summarize(names: Sequence[str], limit: int = 3) -> str:
+    """The first ``limit`` names, and the number of the others."""
+    more = len(names) - limit
+    return ", ".join(names[:limit]) + (f" and {more} more" if more > 0 else "")

@@ -46,11 +46,11 @@ class Backend(NamedTuple):
 
 
 BACKENDS: dict[str, Backend] = {}
-"""By device type. CUDA's is added when it is first needed (executors/cuda/kernels.py)."""
+"""Backends by device type. CUDA's is added when it is first needed (executors/cuda/kernels.py)."""
 
 
 def new_states(type: str, gradient: torch.Tensor) -> list[torch.Tensor]:
-    """What encode_<type> remembers between gradients of this size: states and step, all zero."""
+    """Makes the states of encode_<type> for gradients of this size, and its step: all zero."""
     codec, size, device = _codec(type, ()), gradient.numel(), gradient.device
     if not codec.uses_step:
         return []
@@ -98,10 +98,8 @@ def _define(type: str) -> None:
     size, sizes = ([], []) if codec.fixed_size else (["Tensor? size"], ["Tensor[]? sizes"])
 
     def encode(gradient, *states, stream=0, **values):
-        chosen = _codec(type, tuple(values.items()))
-        _check_gradient(gradient)
-        _check_states(chosen, gradient, states, count)
-        payload = _new_payload(chosen, gradient)
+        chosen, made = _codec(type, tuple(values.items())), encode_fake(gradient, *states, **values)
+        payload = made if codec.fixed_size else made[0]
         written = _backend(gradient).encode(
             chosen, gradient.contiguous(), list(states), stream, payload
         )
@@ -234,9 +232,7 @@ def _check_payload(payload: torch.Tensor) -> None:
 
 def _new_payload(codec: Compressor, gradient: torch.Tensor) -> torch.Tensor:
     name = str(gradient.dtype).rpartition(".")[2]
-    return gradient.new_empty(
-        _max_bytes(codec, _count(gradient.numel()), name), dtype=torch.uint8
-    )
+    return gradient.new_empty(_max_bytes(codec, _count(gradient.numel()), name), dtype=torch.uint8)
 
 
 # CPU ----------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""What the package uses of PyTorch that has no public name, each looked up here alone.
+"""Parts of PyTorch without a public name that the package uses, each looked up here alone.
 
 tests/unittest/test_torch_private.py names them all: it says what a new PyTorch has moved.
 """
@@ -61,7 +61,7 @@ def managed(module: FSDPModule) -> Sequence[Any]:
 
 
 def reduce_dtype(module: FSDPModule, record: Any) -> torch.dtype:
-    """In which the gradient of one of :func:`managed` is reduced.
+    """The dtype in which the gradient of one of :func:`managed` is reduced.
 
     The policy is each parameter's own since 2.15, and was its group's before.
     """
@@ -70,28 +70,28 @@ def reduce_dtype(module: FSDPModule, record: Any) -> torch.dtype:
 
 
 def hooks(module: FSDPModule) -> tuple[Any, Callable | None]:
-    """What does a module's reduce-scatter, and what its all-reduce, if the user has set it."""
+    """A module's reduce-scatter and its all-reduce hook, if the user has set them."""
     group = _groups(module)[0]
     return lookup(group, "_reduce_scatter_comm"), lookup(group, "_all_reduce_hook")
 
 
 def is_replicated(module: FSDPModule) -> bool:
-    """Whether it is replicate()'s, which makes its modules FSDP's too."""
+    """Checks whether replicate() made a module, which makes its modules FSDP's too."""
     return ReplicateModule is not None and isinstance(module, ReplicateModule)
 
 
 def backward_pass() -> int:
-    """A number of the backward pass that this thread is in; -1 outside of one."""
+    """The number of the backward pass that this thread is in; -1 outside of one."""
     return torch._C._current_graph_task_id()
 
 
 def queue_callback(call: Callable[[], None]) -> None:
-    """Calls at the end of the backward pass that this thread is in."""
+    """Queues a call for the end of the backward pass that this thread is in."""
     torch.autograd.Variable._execution_engine.queue_callback(call)
 
 
 def is_stepped_in_backward(parameter: torch.Tensor) -> bool:
-    """Whether torch.distributed.optim._apply_optimizer_in_backward gave it an optimizer."""
+    """Checks whether torch.distributed.optim._apply_optimizer_in_backward gave it an optimizer."""
     return hasattr(parameter, "_in_backward_optimizers")
 
 
@@ -101,12 +101,12 @@ def last_gradient_hook(parameter: torch.Tensor) -> int:
 
 
 def reduces_in_python(model: torch.nn.parallel.DistributedDataParallel) -> bool:
-    """Whether its gradients are all-reduced by hooks for compiled autograd, not DDP's reducer."""
+    """Checks whether hooks for compiled autograd reduce its gradients, not DDP's reducer."""
     return lookup(model, "_use_python_reducer")
 
 
 def delays_reductions(model: torch.nn.parallel.DistributedDataParallel) -> bool:
-    """Whether it was given delay_all_reduce_named_params, which DDP all-reduces by themselves."""
+    """Checks whether it has delay_all_reduce_named_params, which DDP all-reduces by themselves."""
     return bool(lookup(model, "_delay_all_reduce_params"))
 
 

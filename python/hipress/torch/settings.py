@@ -13,9 +13,8 @@ from hipress.casync import topologies
 from hipress.casync.graph import Graph
 from hipress.compression import Compressor, codecs
 from hipress.config import AUTO, CompressionConfig
-from hipress.torch.dtypes import FLAGS
-from hipress.torch.executors.staging import KINDS
-from hipress.torch.state import low_rank
+from hipress.torch import low_rank
+from hipress.torch.dtypes import DEVICE_TYPES, FLAGS
 
 MIN_SIZE = 16 * 1024
 """Gradients of fewer elements go uncompressed, a bucket's together: 64 KiB of float32."""
@@ -201,9 +200,10 @@ def check_parameters(
                 f"float16 and bfloat16 (or of fewer than min_size = {settings.min_size} elements)"
             )
         device = parameter.device
-        if device.type not in KINDS:
+        if device.type not in DEVICE_TYPES:
             raise ValueError(
-                f"parameter {name!r} is on {device}; gradients can be on " + " or ".join(KINDS)
+                f"parameter {name!r} is on {device}; gradients can be on "
+                + " or ".join(DEVICE_TYPES)
             )
         if device != parameters[0][1].device:
             raise ValueError(

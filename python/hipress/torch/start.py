@@ -1,4 +1,4 @@
-"""What every front end does before the first step: check, compare between ranks, connect."""
+"""Start of a compression, before the first step: check, compare between ranks, connect."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from hipress.torch.executors.staging import backend, current, device_of
 from hipress.torch.settings import Settings, agree, check_parameters, digest
 from hipress.torch.tuning import auto
 
-_TELL = 10.0
-"""Seconds until the log tells for whom a rank waits."""
-_met: Counter[int] = Counter()
-"""How often this process has started, by group: each time has store entries of its own."""
+_WARNING_SECONDS = 10.0
+"""Time until the log says for which rank this one waits."""
+_starts: Counter[int] = Counter()
+"""Starts of this process, by group: each has store entries of its own."""
 _log = logging.getLogger("hipress")
 
 
@@ -77,15 +77,15 @@ def start(
 
 
 def _meet(ranks: list[int], timeout: float) -> None:
-    """Waits until all ranks are here. A collective operation of one that is not, its backward
-    pass perhaps, would meet ours, and neither would be told what is wrong."""
+    """Waits until all ranks are here. A collective operation of a rank that is not, perhaps of its
+    backward pass, would meet ours, and neither error would say what is wrong."""
     group = digest(str(ranks))
-    key = f"hipress/start/{group}/{_met[group]}"
-    _met[group] += 1
+    key = f"hipress/start/{group}/{_starts[group]}"
+    _starts[group] += 1
     store = distributed_c10d._get_default_store()
     store.set(f"{key}/{dist.get_rank()}", "")
     deadline = time.monotonic() + timeout
-    told = False
+    warned = False
     while True:
         left = deadline - time.monotonic()
         missing = [rank for rank in ranks if not store.check([f"{key}/{rank}"])]
@@ -97,9 +97,9 @@ def _meet(ranks: list[int], timeout: float) -> None:
                 "of the group must, in the same order"
             )
         try:
-            seconds = min(left, _TELL)
+            seconds = min(left, _WARNING_SECONDS)
             store.wait([f"{key}/{missing[0]}"], datetime.timedelta(seconds=max(seconds, 0.001)))
         except RuntimeError:  # not in this time
-            if not told:
+            if not warned:
                 _log.warning("waiting for rank %d to ask for compression, too", missing[0])
-                told = True
+                warned = True

@@ -1,4 +1,4 @@
-"""How much of a model's gradients went compressed, how much did not, and why."""
+"""Counts of a model's gradients that went compressed, or did not, and why."""
 
 from __future__ import annotations
 
@@ -13,25 +13,25 @@ class Uncompressed:
     """Gradients of one parameter that went uncompressed."""
 
     bytes: int = 0
-    """As they are: elements times their size."""
+    """Elements times their size."""
     reasons: list[str] = field(default_factory=list)
-    """Each once, the first one first."""
+    """Distinct reasons, the first one first."""
 
 
 @dataclass
 class Stats:
-    """Of this rank's gradients, over all steps so far."""
+    """Counts of this rank's gradients, over all steps so far."""
 
     compressed: int = 0
     """Bytes of the gradients that went compressed, before that."""
     uncompressed: int = 0
     """Bytes of all others."""
     parameters: dict[str, Uncompressed] = field(default_factory=dict)
-    """Those that went uncompressed at least once, by name."""
+    """Gradients that went uncompressed at least once, by name."""
 
     def count(self, name: str, size: int, why: str) -> None:
-        """So many bytes of gradient ``name`` went uncompressed for this reason; compressed, if
-        there is none."""
+        """Counts ``size`` bytes of gradient ``name``: uncompressed for this reason, or compressed
+        if there is none."""
         if not why:
             self.compressed += size
             return
@@ -55,7 +55,7 @@ class Traffic:
         self._calls: dict[tuple, int] = {}
 
     def add(self, entries: tuple, itemsize: int, warming_up: bool) -> None:
-        """One bucket's gradients are synchronised.
+        """Counts one step of a bucket.
 
         :param entries: each a name, an offset and a count of elements
         :param itemsize: bytes of an element
@@ -76,7 +76,7 @@ class Traffic:
 def reason(
     settings: Settings, name: str, count: int, shape: Iterable[int], warming_up: bool
 ) -> str:
-    """Why a gradient of ``count`` elements goes uncompressed; nothing if it goes compressed."""
+    """The reason why a gradient of ``count`` elements goes uncompressed; empty if it does not."""
     if warming_up:
         return "in the warm-up"
     if settings.compresses(name, count, tuple(shape)):
@@ -89,5 +89,5 @@ def reason(
 
 
 def too_small(settings: Settings) -> str:
-    """The reason that most have."""
+    """The reason that most uncompressed gradients have."""
     return f"of fewer than {settings.min_size} elements (min_size)"

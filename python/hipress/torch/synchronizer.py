@@ -1,109 +1,99 @@
-"""Synchronises flat tensors of named gradients: compressed what is large, the rest together."""
+"""Synchronises flat tensors of named gradients: what every front end does in a step."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import math
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import torch
 import torch.distributed as dist
 
-from hipress.casync.graph import Graph
-from hipress.torch.dtypes import FLAGS
-from hipress.torch.executors.cuda.device import DEVICES, Device
-from hipress.torch.executors.cuda.program import DevicePlan
-from hipress.torch.executors.engine import Engine, HipressError
-from hipress.torch.executors.host_bucket import HostBucket
-from hipress.torch.executors.keys import Keys, listed, neighbours
-from hipress.torch.executors.staging import Staged, backend
-from hipress.torch.executors.user_group import Started, UserGroup
-from hipress.torch.gradient import Gradient
-from hipress.torch.optim.momentum_twice import watch
+from hipress.torch.executors.collectives import AllReduce
+from hipress.torch.executors.cuda.executor import CudaExecutor, CudaSteps
+from hipress.torch.executors.engine import Engine
+from hipress.torch.executors.host import HostExecutor, HostSteps
+from hipress.torch.gradient import Gradient, summarize
 from hipress.torch.settings import Settings, digest
 from hipress.torch.state import checkpoint
-from hipress.torch.state.error_feedback import Codecs, Places
-from hipress.torch.state.low_rank import Factors
+from hipress.torch.state.double_momentum import watch
+from hipress.torch.state.error_feedback import Codecs, ErrorFeedback
 from hipress.torch.state.momentum import SharedMomentum
 from hipress.torch.stats import Stats, Traffic, reason
 
-Entry = tuple
-"""A gradient's name, its offset in the flat tensor and its count, in elements; for one that lies in
-chunks the two numbers more of a :class:`Gradient`."""
 
-class Split(NamedTuple):
-    """What of a bucket is compressed; what goes uncompressed, in the fusion buffer or in place."""
+class Shards(NamedTuple):
+    """The part of each parameter whose gradients a process group's ranks synchronise."""
 
-    large: list[Entry]
-    fused: list[Entry]
-    rest: list[Entry]
-
-
-class Bucket(NamedTuple):
-    """What is found out about a bucket once, for all steps in which it is the same."""
-
-    split: Split
-    host: HostBucket | None
-    device: DevicePlan | None
-    keys: list[int]
-    """Of the engine's, that no other bucket has."""
-    by_group: bool
-    """Whether the rest is all-reduced on the user's group."""
+    count: int
+    """Parts of the parameters, each of which has such a process group."""
+    index: int
+    """The part of this one."""
+    offsets: Mapping[str, int]
+    """The first element of the part, by parameter."""
 
 
 class Synchronizer:
     """The compression of one set of gradients on one process group.
 
-    Gradients of fewer than min_size elements go uncompressed, in one fusion buffer for each bucket;
-    larger ones that are not compressed go as they lie. Only what the engine cannot take, other
-    types and what is in the memory of a GPU whose group is NCCL's, is all-reduced on the user's
-    group.
+    Gradients of fewer than min_size elements go uncompressed, packed in a fusion buffer for each
+    bucket; larger ones that are not compressed go as they lie. Only what the engine cannot take,
+    other types and what is in the memory of a GPU whose group is NCCL's, is all-reduced on the
+    user's group.
 
     In checkpoints it is rank ``rank`` of ``world_size`` that synchronise so, by ``topology``.
 
     :param parameters: with their names, in an order that is the same on all ranks
     :param average: whether results are means, else sums
-    :param begins: for gradients that are a part of a parameter's: which of its elements comes first
+    :param collective: default: an all-reduce
+    :param shards: where gradients are of a part of each parameter
     """
 
     def __init__(
-        self,
-        settings: Settings,
-        engine: Engine,
-        group: dist.ProcessGroup,
-        parameters: Sequence[tuple[str, torch.nn.Parameter]],
-        average: bool = True,
-        begins: Mapping[str, int] | None = None,
-    ) -> None:
-        self.settings, self.engine, self.step = settings, engine, 0
-        self.average = average
-        self.user_group = UserGroup(group, engine.world_size if average else 1)
-        self.rank, self.world_size = engine.rank, engine.world_size
-        self.topology = settings.topology
+        self, settings: Settings, engine: Engine, group: dist.ProcessGroup,
+        parameters: Sequence[tuple[str, torch.nn.Parameter]], average: bool = True,
+        collective: AllReduce | None = None, shards: Shards | None = None,
+    ) -> None:  # fmt: skip
+        self.settings, self.engine, self.step, self.average = settings, engine, 0, average
         self.names = {id(parameter): name for name, parameter in parameters}
         self.sizes = sizes = {name: parameter.numel() for name, parameter in parameters}
+        self.collective = collective or AllReduce(
+            settings, group, engine.world_size, sizes, average
+        )
         self._shapes = {name: self._shape(parameter) for name, parameter in parameters}
-        self._homes = {name: home for home, name in enumerate(sizes)}
+        self.rank, self.world_size = engine.rank, engine.world_size
+        self.topology, offsets = self.collective.topology, None
+        if shards is not None:
+            self.rank = engine.rank * shards.count + shards.index
+            self.world_size *= shards.count
+            self.topology += f" of {shards.count} shards"
+            offsets = shards.offsets
         # Factors are not cut.
         decisions = {} if settings.rank else settings.decisions
         parts = sorted((n, d.partitions) for n, d in decisions.items() if d.compress)
-        about = list(sizes.items()), begins, average, settings.devices_per_host, parts
+        about = list(sizes.items()), offsets, average, settings.devices_per_host, parts
         self.layout = digest(str(about))
-        """Equal where the same task does the same for the same elements, in jobs of one size."""
+        """A digest that is equal in jobs of one size where each task encodes the same elements."""
         codecs = Codecs(*settings.codec, average)
-        self.places = Places(codecs, engine.rank, engine.world_size, begins)
-        self._device: Device | None = None
-        self._buckets: dict[tuple, Bucket] = {}
-        self._traffic = Traffic()
+        self.error_feedback = ErrorFeedback(codecs, self.rank, engine.world_size, offsets)
         self.shared: SharedMomentum | None = None
         if settings.shared_momentum:
             share = 1.0 if average else 1.0 / engine.world_size
-            self.shared = SharedMomentum(settings.shared_momentum, begins, share)
-        self.keys = Keys(engine, settings, self.places, self.shared)
+            self.shared = SharedMomentum(settings.shared_momentum, offsets, share)
+        self._executor: HostExecutor | CudaExecutor | None = None
+        self._buckets: dict[tuple, HostSteps | CudaSteps] = {}
+        self._traffic = Traffic()
         if settings.any_momentum:
             watch(self)
 
+    def _shape(self, parameter: torch.nn.Parameter) -> tuple[int, ...]:
+        """The shape of a parameter's gradient, as that lies in the flat tensor."""
+        return tuple(parameter.shape)
+
+    # Every step.
+
     def synchronize(
-        self, flat: torch.Tensor, entries: tuple[Entry, ...], what: str
+        self, flat: torch.Tensor, gradients: Sequence[Gradient], what: str
     ) -> torch.futures.Future:
         """Starts to replace the gradients in ``flat`` by their means (or sums) over the ranks.
 
@@ -111,164 +101,89 @@ class Synchronizer:
         :param what: names it in errors
         :returns: of ``flat``, or a HipressError
         """
-        entries = tuple(entry for entry in entries if entry[2])  # there is nothing to say of none
-        staging = self.engine.staging(flat.device)
-        future = staging.future()
-        if not entries:
-            future.set_result(flat)
-            return future
-        what = f"{what} ({listed([e[0] for e in entries])})"
+        gradients = tuple(gradient for gradient in gradients if gradient.count)
+        what = f"{what} ({summarize([gradient.name for gradient in gradients])})"
         try:
-            bucket, key = self._bucket(flat, entries)
-            if self.settings.encode_on == "device":
-                return self._on_device(flat, bucket, key, what)
-            fetched = staging.fetch(flat) if bucket.host else None
-            rest = self._start_rest(flat, bucket.split.rest, key) if bucket.by_group else None
+            if gradients:
+                return self._bucket(flat, gradients).start(flat, what)
         except Exception as error:
+            future = self.engine.staging(flat.device).future()
             future.set_exception(self.engine.fail(error, what))
             return future
-        uncompressed = (*bucket.split.fused, *bucket.split.rest)
-
-        def finish(error: Exception | str | None) -> None:
-            """In a thread of the library's, or of the user's group."""
-            try:
-                if error is not None:
-                    raise self.engine.fail(error, what)
-                with staging.returning(), torch.no_grad():
-                    if fetched is not None:
-                        fetched.back()
-                    if rest is not None:
-                        self.engine.wait(rest.work, what, flat.device)
-                        rest.back()
-                    self._add_momentum(flat, uncompressed)
-                    future.set_result(flat)
-            except Exception as problem:
-                future.set_exception(self.engine.fail(problem, what))
-
-        def when_over(error: str | None) -> None:
-            if rest is None:
-                finish(error)
-            else:  # it waits for the user's group, as no thread of the library's may
-                self.engine.submit(lambda: finish(error))
-
-        def run() -> None:
-            try:
-                bucket.host.run(fetched.host(self.engine.timeout), when_over)
-            except Exception as error:
-                finish(error)
-
-        if fetched is None:
-            self.engine.submit(lambda: finish(None))
-        elif isinstance(staging, Staged):
-            self.engine.submit(run)
-        else:
-            run()
+        future = self.engine.staging(flat.device).future()
+        future.set_result(flat)
         return future
 
-    def _bucket(self, flat: torch.Tensor, entries: tuple[Entry, ...]) -> tuple[Bucket, tuple]:
-        if self.settings.encode_on == "device" and self._device is None:
-            self._device = DEVICES[flat.device.type](flat.device)
-            self.places.device = flat.device
+    def _bucket(self, flat: torch.Tensor, gradients: tuple[Gradient, ...]) -> HostSteps | CudaSteps:
+        """The steps of the bucket that has these gradients, prepared when it is new."""
         warming_up = self.step < self.settings.warmup_steps
-        self._traffic.add(entries, flat.element_size(), warming_up)
-        key = (entries, flat.dtype, flat.device, warming_up, self._codecs_warm_up())
+        self._traffic.add(gradients, flat.element_size(), warming_up)
+        if self._executor is None:
+            parts = self.settings, self.engine, self.collective, self.error_feedback, self.shared
+            if self.settings.encode_on == "device":
+                self._executor = CudaExecutor(*parts, flat.device)
+            else:
+                self._executor = HostExecutor(*parts, self._shapes)
+        codecs_warm_up = self._executor.codecs_warm_up(self.step)
+        key = (gradients, flat.dtype, flat.device, warming_up, codecs_warm_up)
         if key not in self._buckets:
             self._forget(key)
-            by_group = self._by_group(flat)
-            split = self._split(entries, warming_up, by_group)
-            self._buckets[key] = self._planned(split, flat, by_group)
+            compressed, uncompressed = [], []
+            for gradient in gradients:
+                large = not warming_up and self._compresses(gradient.name, gradient.count)
+                (compressed if large else uncompressed).append(gradient)
+            self._buckets[key] = self._executor.bucket(
+                flat, compressed, uncompressed, codecs_warm_up
+            )
+            self.error_feedback.finish_reshard(gradient.name for gradient in compressed)
             if not warming_up:
-                self.places.tell_unclaimed(e[0] for e in (*split.fused, *split.rest))
-        return self._buckets[key], key
+                self.error_feedback.warn_unused(gradient.name for gradient in uncompressed)
+        return self._buckets[key]
 
-    def _on_device(
-        self, flat: torch.Tensor, bucket: Bucket, key: tuple, what: str
-    ) -> torch.futures.Future:
-        """Queues all of it; what is wrong now, or was in an earlier bucket, is the future's."""
-        device, plan, (large, _, small) = self._device, bucket.device, bucket.split
-
-        def work() -> None:
-            if plan:
-                for pieces, before in self._with_momentum(flat, large):
-                    self.shared.add(pieces, before)
-                plan.run(flat)
-                for pieces, before in self._with_momentum(flat, large):
-                    self.shared.keep(pieces, before)
-                device.report(plan.numbers, lambda copy: told(plan.problem(copy)))
-            if small:
-                rest = self._start_rest(flat, small, key)
-                self.engine.wait(rest.work, what, flat.device)
-                rest.back()
-                self._add_momentum(flat, small)
-
-        def told(problem: str) -> str:
-            return problem and f"{what}: {problem}"
-
-        self.look()
-        return device.enqueue(flat, work)
-
-    def momentum(self, parameter: torch.nn.Parameter) -> float:
-        """What the codec multiplies earlier gradients of this parameter by before it adds the next
-        one and encodes the sum, once the warm-up is over; 0 if there is no such momentum. In some
-        topologies only some ranks' gradients get it, see :meth:`Settings.check_momentum`."""
-        name = self.names.get(id(parameter))
-        if name is None or not self._compresses(name, self._elements(parameter)):
-            return 0.0
-        return self.settings.any_momentum
-
-    def _split(self, entries: Sequence[Entry], warming_up: bool, by_group: bool) -> Split:
-        large = [] if warming_up else [e for e in entries if self._compresses(e[0], e[2])]
-        small = [e for e in entries if e not in large]
-        fuses = large and self._fuses() and not by_group
-        most = self.settings.min_size if fuses else 0
-        return Split(large, [e for e in small if e[2] < most], [e for e in small if e[2] >= most])
-
-    def _fuses(self) -> bool:
-        """Whether small gradients may travel in a buffer of their own."""
-        return True
-
-    def _by_group(self, flat: torch.Tensor) -> bool:
-        """Whether what goes uncompressed is the user's group's business."""
-        on_device = self.settings.encode_on == "device"
-        if flat.dtype not in FLAGS or on_device:
-            return True
-        staged = isinstance(self.engine.staging(flat.device), Staged)
-        return staged and backend(self.user_group.group, flat.device).name() == "nccl"
+    def _forget(self, key: tuple) -> None:
+        """Frees buckets in which these gradients are no longer: DDP puts them into others after the
+        first step, and a warm-up has an end."""
+        names = {gradient.name for gradient in key[0]}
+        # The backend's tensors of one count have one name in every dtype, and on every device.
+        over = [
+            old for old in self._buckets
+            if old[1:3] == key[1:3] and names.intersection(gradient.name for gradient in old[0])
+        ]  # fmt: skip
+        for old in over:
+            del self._buckets[old]
 
     def _compresses(self, name: str, count: int) -> bool:
         return self.settings.compresses(name, count, self._shapes.get(name, ()))
 
-    def _add_momentum(self, flat: torch.Tensor, uncompressed: Sequence[Entry]) -> None:
-        if self.shared is not None and not self.shared.compressed_only:
-            for pieces, before in self._with_momentum(flat, [e for e in uncompressed if e[2]]):
-                self.shared.add(pieces, before, compressed=False)
-                self.shared.keep(pieces, before)
+    def poll(self) -> None:
+        """Raises what has gone wrong and is known by now; waits for nothing.
 
-    def _with_momentum(
-        self, flat: torch.Tensor, entries: Sequence[Entry]
-    ) -> Iterator[tuple[list[torch.Tensor], list[torch.Tensor]]]:
-        """Each gradient's chunks, and those of the result before, if momentum is shared."""
-        for entry in entries if self.shared is not None else ():
-            gradient = Gradient(*entry)
-            pieces = [flat[piece] for piece in gradient.slices()]
-            before = self.shared.of(gradient.name, flat, gradient.count)
-            yield pieces, list(before.split([len(piece) for piece in pieces]))
+        :raises HipressError: which all later calls raise, too
+        """
+        if self._executor is not None:
+            self._executor.poll()
+        if self.engine.error:
+            raise self.engine.error
 
-    def _shape(self, parameter: torch.nn.Parameter) -> tuple[int, ...]:
-        """Of its gradient, as that lies in the flat tensor."""
-        return tuple(parameter.shape)
+    # What users ask.
 
-    def _elements(self, parameter: torch.nn.Parameter) -> int:
-        """Of its gradient, as it is synchronised."""
-        return parameter.numel()
+    def momentum(self, parameter: torch.nn.Parameter) -> float:
+        """The factor by which the codec multiplies earlier gradients of this parameter before it
+        adds the next one and encodes the sum, once the warm-up is over; 0 if there is no such
+        momentum. In some topologies only some ranks' gradients get it, see
+        :meth:`Settings.check_momentum`."""
+        name = self.names.get(id(parameter))
+        if name is None or not self._compresses(name, math.prod(self._shapes[name])):
+            return 0.0
+        return self.settings.any_momentum
 
     @property
     def compresses_now(self) -> bool:
-        """Whether the gradients of the last step came after the warm-up."""
+        """True if the gradients of the last step came after the warm-up."""
         return self.step > self.settings.warmup_steps
 
     def stats(self) -> Stats:
-        """How many bytes of this rank's gradients went compressed and uncompressed, and why."""
+        """Bytes of this rank's gradients that went compressed and uncompressed, and why."""
         shapes = self._shapes
         return self._traffic.stats(
             lambda name, count, warming_up: reason(
@@ -276,27 +191,14 @@ class Synchronizer:
             )
         )
 
-    def look(self) -> None:
-        """Raises what has gone wrong on a GPU and is known by now; waits for nothing.
-
-        :raises HipressError: which all later calls raise, too
-        """
-        problem = self._device.look() if self._device else ""
-        if problem:
-            self.engine.fail(HipressError(problem), "")
-        if self._device and not self.engine.error and (failure := self.engine.failure()):
-            self.engine.fail(failure, "")  # NCCL may hear of it much later
-        if self.engine.error:
-            raise self.engine.error
-
     def state_dict(self) -> dict[str, Any]:
         """This rank's residuals, momentum and step, in host memory; see
         :mod:`hipress.torch.state.checkpoint`."""
-        if self._device is None:
+        if self._executor is None:
             return checkpoint.state_dict(self)
-        self._device.join()
+        self._executor.join()
         found = checkpoint.state_dict(self)
-        self.look()  # what is saved is not what a refused payload has left
+        self._executor.poll()  # what is saved is not what a refused payload has left
         return found
 
     def load_state_dict(self, saved: Mapping[str, Any]) -> None:
@@ -305,101 +207,6 @@ class Synchronizer:
 
         :raises ValueError: saying what is missing
         """
-        if self._device is not None:
-            self._device.join()
+        if self._executor is not None:
+            self._executor.join()
         checkpoint.load_state_dict(self, saved)
-
-    def _start_rest(self, flat: torch.Tensor, small: list[Entry], key: tuple) -> Started:
-        """Starts the sum of what goes uncompressed on the user's own group."""
-        pieces = [flat[piece] for entry in small for piece in Gradient(*entry).slices()]
-        return self.user_group.all_reduce(flat, pieces, key)
-
-    # Graphs, and the engine's keys.
-
-    def graph(self, gradient: Gradient) -> Graph:
-        """The graph by which a gradient is synchronised."""
-        size = self.engine.world_size
-        return self.settings.graph(gradient.count, size, self._home(gradient), gradient.name)
-
-    def _plain_graph(self, gradient: Gradient) -> Graph:
-        """The graph of neighbours that go uncompressed, as they lie."""
-        return self.keys.ring_graph(gradient.count, self._home(gradient))
-
-    def _home(self, gradient: Gradient) -> int:
-        return self._homes.setdefault(gradient.name, len(self._homes))
-
-    def _forget(self, key: tuple) -> None:
-        """Frees what was for buckets in which these gradients are no longer: DDP puts them into
-        others after the first step, and a warm-up has an end."""
-        names = {name for name, *_ in key[0]}
-        # The backend's tensors of one count have one name in every dtype, and on every device.
-        over = [
-            old for old in self._buckets
-            if old[1:3] == key[1:3] and names.intersection(name for name, *_ in old[0])
-        ]  # fmt: skip
-        for old in over:
-            self.keys.drop(self._buckets.pop(old).keys)
-            self.user_group.memory.pop(old, None)
-
-    def _planned(self, split: Split, flat: torch.Tensor, by_group: bool) -> Bucket:
-        large, fused, rest = ([Gradient(*entry) for entry in entries] for entries in split)
-        if self.settings.encode_on == "device":
-            plan = self._device_plan(large, flat.dtype) if large else None
-            self.places.dealt_out(gradient.name for gradient in large)
-            return Bucket(split, None, plan, [], True)
-        if not large and by_group:
-            return Bucket(split, None, None, [], True)
-        dtype, low_rank = flat.dtype, bool(self.settings.rank and large)
-        own: list[int] = []
-        in_place: list[tuple[int, int]] = []
-        if low_rank:
-            factors, own = self._factors(large, fused)
-        else:
-            in_place = [(self.keys.coded(g, dtype, self.graph), g.offset) for g in large]
-            if fused:
-                count = sum(g.count for g in fused)
-                own = [self.keys.fused("small ones", count, dtype, fused, self._home(fused[0]))]
-        for run in [] if by_group else neighbours(rest):
-            own.append(self.keys.in_place(run, dtype, self._plain_graph(run)))
-            in_place.append((own[-1], run.offset))
-        every = (*large, *fused, *(() if by_group else rest))
-        fusion = own[0] if fused else 0
-        host = HostBucket(self.engine, dtype, every, in_place, fusion, fused, checked=bool(large))
-        if low_rank:
-            host.set_low_rank(*own[:2], factors, large)
-        self.places.dealt_out(gradient.name for gradient in large)
-        return Bucket(split, host, None, own, by_group and bool(rest))
-
-    def _factors(
-        self, large: list[Gradient], fused: list[Gradient]
-    ) -> tuple[list[Factors], list[int]]:
-        """What is remembered of matrices, and the keys of all P, small gradients behind, and all Q.
-        """
-        rank = self.settings.rank
-        factors = [self.places.factors(g.name, self._shapes[g.name], rank) for g in large]
-        count_p = sum(f.sizes[0] for f in factors) + sum(g.count for g in fused)
-        count_q = sum(f.sizes[1] for f in factors)
-        home = self._home(large[0])  # so that not all buckets' are summed on the same rank
-        p = self.keys.fused("P", count_p, torch.float32, large, home)
-        q = self.keys.fused("Q", count_q, torch.float32, large, home + 1)
-        return factors, [p, q]
-
-    def _device_plan(self, gradients: list[Gradient], dtype: torch.dtype) -> DevicePlan:
-        graphs = [self.graph(g) for g in gradients]
-        text = f"{self.settings.describe()} {gradients} {dtype}"
-        codecs = self.places.codecs
-        if not self._codecs_warm_up() and self.settings.params.get("warmup"):
-            # From here on payloads are shorter, and the room for them is what is sent.
-            params = {**self.settings.params, "warmup": 0}
-            codecs = Codecs(self.settings.type, params, self.average)
-        return DevicePlan(
-            self._device, self.user_group.group, gradients, graphs, self.engine.rank,
-            self.engine.world_size, dtype, self.places, digest(text), codecs,
-        )  # fmt: skip
-
-    def _codecs_warm_up(self) -> bool:
-        """Whether payloads on a device may be longer than they will be."""
-        steps = int(self.settings.params.get("warmup", 0))
-        if self.settings.encode_on != "device" or not steps:
-            return False
-        return self.step < self.settings.warmup_steps + steps  # codecs count what they encode

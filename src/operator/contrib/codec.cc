@@ -80,8 +80,9 @@ CodecPtr MakeCodec(const std::string& config) {
 }
 
 CodecPtr IdentityCodec() {
-  static const CodecPtr identity = MakeCodec("none", {});
-  return identity;
+  // Never destroyed: threads of the library may outlive static objects.
+  static const auto* identity = new CodecPtr(MakeCodec("none", {}));
+  return *identity;
 }
 
 void Codec::SettleResidual(CodecState* state, size_t n) const { Settle(state, n); }

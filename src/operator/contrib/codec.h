@@ -9,8 +9,7 @@
  *
  * All functions may be called from any thread; one CodecState by one thread at a time.
  */
-#ifndef HIPRESS_OPERATOR_CONTRIB_CODEC_H_
-#define HIPRESS_OPERATOR_CONTRIB_CODEC_H_
+#pragma once
 
 #include <cstdint>
 #include <functional>
@@ -171,5 +170,3 @@ std::string ExactText(float value);
 uint64_t Digest(const std::string& config);
 
 }  // namespace hipress
-
-#endif  // HIPRESS_OPERATOR_CONTRIB_CODEC_H_

@@ -6,8 +6,7 @@
  * the parameter does, e.g. "a finite number > 0: values from it on are sent". Errors are made of the
  * first part ("threshold must be a finite number > 0, not \"nan\""), docs of the whole.
  */
-#ifndef HIPRESS_OPERATOR_CONTRIB_CODEC_PARAM_H_
-#define HIPRESS_OPERATOR_CONTRIB_CODEC_PARAM_H_
+#pragma once
 
 #include <dmlc/parameter.h>
 
@@ -134,5 +133,3 @@ void ParseParams(const std::string& whose, const ParamList& pairs, Param* param,
 }
 
 }  // namespace hipress
-
-#endif  // HIPRESS_OPERATOR_CONTRIB_CODEC_PARAM_H_

@@ -2,8 +2,7 @@
  * \file compiled_codec.h
  * \brief Algorithms compiled by CompLL as codecs of the registry.
  */
-#ifndef HIPRESS_OPERATOR_CONTRIB_COMPILED_CODEC_H_
-#define HIPRESS_OPERATOR_CONTRIB_COMPILED_CODEC_H_
+#pragma once
 
 #include <string>
 
@@ -29,5 +28,3 @@ bool RegisterBuiltin(const CompiledVariants& variants);
 std::string LoadCompiledCodec(const std::string& path);
 
 }  // namespace hipress
-
-#endif  // HIPRESS_OPERATOR_CONTRIB_COMPILED_CODEC_H_

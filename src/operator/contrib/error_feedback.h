@@ -2,8 +2,7 @@
  * \file error_feedback.h
  * \brief The residual that codecs with error feedback keep in a CodecState.
  */
-#ifndef HIPRESS_OPERATOR_CONTRIB_ERROR_FEEDBACK_H_
-#define HIPRESS_OPERATOR_CONTRIB_ERROR_FEEDBACK_H_
+#pragma once
 
 #include "operator/contrib/codec.h"
 
@@ -20,5 +19,3 @@ float* ResidualOf(CodecState* state, size_t n);
 void Settle(CodecState* state, size_t n);
 
 }  // namespace hipress
-
-#endif  // HIPRESS_OPERATOR_CONTRIB_ERROR_FEEDBACK_H_

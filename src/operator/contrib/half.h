@@ -6,8 +6,7 @@
  * Everything here is static: files compiled for different instruction sets include it, and the
  * linker must not choose one file's copy for all.
  */
-#ifndef HIPRESS_OPERATOR_CONTRIB_HALF_H_
-#define HIPRESS_OPERATOR_CONTRIB_HALF_H_
+#pragma once
 
 #include <cstdint>
 #include <string.h>
@@ -85,5 +84,3 @@ HIPRESS_HOST_DEVICE static inline void FromFloat(float value, BFloat16* out) {
 }
 
 }  // namespace hipress
-
-#endif  // HIPRESS_OPERATOR_CONTRIB_HALF_H_

@@ -3,8 +3,7 @@
  * \brief The kernels, written once on the lanes of generated code and compiled for each instruction
  *        set.
  */
-#ifndef HIPRESS_OPERATOR_CONTRIB_KERNELS_INL_H_
-#define HIPRESS_OPERATOR_CONTRIB_KERNELS_INL_H_
+#pragma once
 
 #include "operator/contrib/compll/lanes.h"
 #include "operator/contrib/kernels.h"
@@ -136,5 +135,3 @@ const Kernels HIPRESS_SIMD_TABLE = {
     {Project, Residual, Back, Expand, Orthonormalize}};
 
 }  // namespace hipress
-
-#endif  // HIPRESS_OPERATOR_CONTRIB_KERNELS_INL_H_

@@ -6,8 +6,7 @@
  * All tables give the same bits: a table differs in speed only. Kernels run on the calling thread.
  * Pointers may have any alignment.
  */
-#ifndef HIPRESS_OPERATOR_CONTRIB_KERNELS_H_
-#define HIPRESS_OPERATOR_CONTRIB_KERNELS_H_
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -56,5 +55,3 @@ extern const Kernels kAvx512Kernels;
 #endif
 
 }  // namespace hipress
-
-#endif  // HIPRESS_OPERATOR_CONTRIB_KERNELS_H_

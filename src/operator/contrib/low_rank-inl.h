@@ -2,8 +2,7 @@
  * \file low_rank-inl.h
  * \brief The kernels of low_rank.h, on the lanes of generated code. Part of kernels-inl.h.
  */
-#ifndef HIPRESS_OPERATOR_CONTRIB_LOW_RANK_INL_H_
-#define HIPRESS_OPERATOR_CONTRIB_LOW_RANK_INL_H_
+#pragma once
 
 #include <algorithm>
 #include <cmath>
@@ -354,5 +353,3 @@ void Orthonormalize(float* columns, int64_t count, int64_t pad, int64_t rank, bo
 
 }  // namespace
 }  // namespace hipress
-
-#endif  // HIPRESS_OPERATOR_CONTRIB_LOW_RANK_INL_H_

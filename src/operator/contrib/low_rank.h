@@ -19,8 +19,7 @@
  * Factors lie column by column, each padded with zeros to a multiple of kPad elements, and so do M's
  * rows. Every sum has a fixed order, in 32 lanes; so results do not depend on the instruction set.
  */
-#ifndef HIPRESS_OPERATOR_CONTRIB_LOW_RANK_H_
-#define HIPRESS_OPERATOR_CONTRIB_LOW_RANK_H_
+#pragma once
 
 #include <cstdint>
 
@@ -66,5 +65,3 @@ struct LowRankKernels {
 };
 
 }  // namespace hipress
-
-#endif  // HIPRESS_OPERATOR_CONTRIB_LOW_RANK_H_

@@ -13,7 +13,7 @@ class TypeName:
 
     base: str
     bits: int | str | None
-    pos: Pos
+    pos: Pos | None
 
 
 @dataclass(frozen=True)
@@ -71,13 +71,13 @@ class Member(Node):
 @dataclass(frozen=True)
 class Call(Node):
     name: str
-    args: tuple[Node, ...]
+    args: tuple[Node, ...] = ()
 
 
 @dataclass(frozen=True)
 class Random(Node):
     type: TypeName
-    args: tuple[Node, ...]
+    args: tuple[Node, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from hipress.compll.errors import CompileError, Pos
 from hipress.compll.frontend import ast, scope
-from hipress.compll.frontend.builtins import Builtins
-from hipress.compll.frontend.payloads import Payloads
+from hipress.compll.frontend.emitter import Emitter
 from hipress.compll.frontend.scope import Closure, Output, Range, Scalar, Unset, Vec
 from hipress.compll.ir.ir import Instr, Vector
 
@@ -17,10 +18,18 @@ _BINARY = {
 _ORDER = ("bool", "i32", "u32", "i64", "f32", "f64")
 
 
-class Expressions(Builtins, Payloads):
-    """Part of Lowerer: expressions."""
+class Expressions(Emitter):
+    """Evaluates expressions into a function's IR.
 
-    # Expressions ----------------------------------------------------------------------
+    :param call: evaluates a call: (these expressions, node, hint, elem_type) to a value
+    :param statement: executes a statement of a lambda
+    :ivar env: what names stand for, see scope.py
+    """
+
+    def __init__(self, signature: scope.Signature, call: Callable, statement: Callable) -> None:
+        super().__init__(signature)
+        self.call, self.statement = call, statement
+        self.env: dict[str, object] = {}
 
     def scalar(self, node: ast.Node) -> Instr:
         """An expression that must be a number."""
@@ -31,10 +40,8 @@ class Expressions(Builtins, Payloads):
         raise CompileError(f"expected a number, but this is {what}", node.pos)
 
     def boolean(self, node: ast.Node) -> Instr:
-        value = self.scalar(node)
-        if value.type == "bool":
-            return value
-        return self.emit("ne", [value, self.const(0, value.type)], "bool")
+        """An expression that must be a number, as a condition."""
+        return self.truth(self.scalar(node))
 
     def expr(
         self, node: ast.Node, hint: str = "t", elem_type: ast.TypeName | None = None
@@ -53,7 +60,7 @@ class Expressions(Builtins, Payloads):
         if isinstance(node, ast.Lambda):
             return Closure(node)
         if isinstance(node, ast.Call):
-            return self.call(node, hint, elem_type)
+            return self.call(self, node, hint, elem_type)
         if isinstance(node, ast.Member):
             return self.member(node)
         if isinstance(node, ast.Index):
@@ -147,7 +154,7 @@ class Expressions(Builtins, Payloads):
         if at.op != "div" or at.args[0].op != "index" or at.args[1].op != "cast":
             return None
         param = at.args[1].args[0]
-        if param.op == "param" and param.attrs["name"] in self.bucketable:
+        if param.op == "param" and param.attrs["name"] in self.signature.bucketable:
             return param
         return None
 
@@ -203,8 +210,6 @@ class Expressions(Builtins, Payloads):
             "select", [condition, self.cast(yes, type_), self.cast(no, type_)], type_
         )
 
-    # Lambdas and elementwise application ---------------------------------------------------------
-
     def apply(
         self, values: list, function, pos: Pos, hint: str, elem_type: ast.TypeName | None
     ) -> Scalar | Vec:
@@ -224,23 +229,22 @@ class Expressions(Builtins, Payloads):
         domain = self.size_of(sources[0])
         for source in sources[1:]:
             self.check_size(source, domain, pos)
-        loop = self.loop(domain)
-        args = [
-            self.uniform(value.value) if isinstance(value, Scalar) else self.element(value)
-            for value in values
-        ]
-        result = function(*args)
-        if type_ is None:
+
+        def body() -> tuple[str, ast.TypeName]:
+            result = function(*(
+                self.uniform(value.value) if isinstance(value, Scalar) else self.element(value)
+                for value in values
+            ))  # fmt: skip
             base = {"f32": "float", "i32": "int", "u32": "uint32", "bool": "bool"}[result.type]
-            type_ = ast.TypeName(base, None, pos)
-        result = self.convert(result, type_, pos)
-        elem = scope.storage(type_)
-        name = self.new_vector(hint, elem, domain)
-        if result.type == "bool":
-            result = self.cast(result, "i32")
-        self.emit("store", [result], vec=[name])
-        self.close(loop)
-        return Vec(name, type_)
+            written = type_ or ast.TypeName(base, None, pos)
+            result = self.convert(result, written, pos)
+            name = self.new_vector(hint, scope.storage(written), domain)
+            if result.type == "bool":
+                result = self.cast(result, "i32")
+            self.emit("store", [result], vec=[name])
+            return name, written
+
+        return Vec(*self.loop(domain, body))
 
     def size_of(self, value: Vec | Range) -> Instr:
         return value.size if isinstance(value, Range) else self.vectors[value.name].size
@@ -272,13 +276,13 @@ class Expressions(Builtins, Payloads):
             if arg.op != "index" or formal.type.base != "int":
                 arg = self.convert(arg, formal.type, formal.pos)
             self.env[formal.name] = Scalar(arg, formal.type)
-        result = self.lambda_body(value.body, value)
+        result = self.lambda_body(value.body)
         self.env = saved
         if result is None:
             raise CompileError("this function does not return on every path", value.pos)
         return self.convert(result, value.result, value.pos)
 
-    def lambda_body(self, body: tuple[ast.Node, ...], owner: ast.Lambda) -> Instr | None:
+    def lambda_body(self, body: tuple[ast.Node, ...]) -> Instr | None:
         """Value of the return that a list of statements reaches; None if it reaches none."""
         for number, node in enumerate(body):
             if isinstance(node, ast.Return):
@@ -287,9 +291,9 @@ class Expressions(Builtins, Payloads):
                 rest = body[number + 1 :]
                 condition = self.boolean(node.condition)
                 before = dict(self.env)
-                yes = self.lambda_body(node.yes + rest, owner)
+                yes = self.lambda_body(node.yes + rest)
                 self.env = dict(before)
-                no = self.lambda_body(node.no + rest, owner)
+                no = self.lambda_body(node.no + rest)
                 self.env = before
                 if yes is None or no is None:
                     return None
@@ -304,3 +308,37 @@ class Expressions(Builtins, Payloads):
         if isinstance(node, ast.If):
             return any(self.returns(part) for part in node.yes + node.no)
         return isinstance(node, ast.Return)
+
+    def store_each(self, name: str, element: Callable[[], Instr]) -> None:
+        """Assigns every element of a vector of the gradient's size."""
+        self.loop(
+            self.n, lambda: self.emit("store", [self.cast(element(), "f32")], vec=[name])
+        )
+
+    # Arguments of calls ----------------------------------------------------------------------
+
+    def vector(self, node: ast.Node, ranges: bool = False) -> Vec | Range:
+        """An argument that must be a vector (or, if `ranges`, may be a range)."""
+        value = self.expr(node)
+        if isinstance(value, Vec) or (ranges and isinstance(value, Range)):
+            return value
+        what = scope.WORDS.get(type(value), "something else")
+        raise CompileError(f"expected a vector, but this is {what}", node.pos)
+
+    def function(self, node: ast.Node) -> Closure:
+        value = self.expr(node)
+        if isinstance(value, Closure):
+            return value
+        what = scope.WORDS.get(type(value), "something else")
+        raise CompileError(f"expected a function, but this is {what}", node.pos)
+
+    def floats(self, value: Vec, node: ast.Node) -> Vec:
+        if self.vectors[value.name].elem != "f32":
+            raise CompileError("expected a vector of float", node.pos)
+        return value
+
+    def whole(self, node: ast.Node) -> Instr:
+        value = self.scalar(node)
+        if value.type in ("f32", "f64", "bool"):
+            raise CompileError("expected an int, but this is a float", node.pos)
+        return self.cast(value, "i64")

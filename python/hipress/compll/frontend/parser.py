@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import lru_cache
 from pathlib import Path
 
@@ -12,29 +13,12 @@ from hipress.compll.frontend import ast
 
 # How a missing or wrong token is called in messages.
 _NAMES = {
-    "NAME": "a name",
-    "INT": "a number",
-    "FLOAT": "a number",
-    "HEX": "a number",
-    "STRING": "a text in quotes",
-    "SCALAR_TYPE": "a type",
-    "UINT": "a type",
-    "RANDOM": "random",
-    "LSQB": "[",
-    "RSQB": "]",
-    "LPAR": "(",
-    "RPAR": ")",
-    "LBRACE": "{",
-    "RBRACE": "}",
-    "SEMICOLON": ";",
-    "COMMA": ",",
-    "EQUAL": "=",
-    "QMARK": "?",
-    "COLON": ":",
-    "DOT": ".",
-    "__ANON_0": "->",
-    "$END": "the end of the file",
-}
+    "NAME": "a name", "INT": "a number", "FLOAT": "a number", "HEX": "a number",
+    "STRING": "a text in quotes", "SCALAR_TYPE": "a type", "UINT": "a type", "RANDOM": "random",
+    "LSQB": "[", "RSQB": "]", "LPAR": "(", "RPAR": ")", "LBRACE": "{", "RBRACE": "}",
+    "SEMICOLON": ";", "COMMA": ",", "EQUAL": "=", "QMARK": "?", "COLON": ":", "DOT": ".",
+    "__ANON_0": "->", "$END": "the end of the file",
+}  # fmt: skip
 
 
 @lru_cache(maxsize=1)
@@ -69,9 +53,11 @@ def parse(source: str, path: str = "<text>") -> ast.File:
         message = f'unexpected character "{error.char}"; expected {_expected(error.allowed or ())}'
         raise CompileError(message, pos, source, path) from None
     try:
-        return _Builder().file(tree)
-    except CompileError as error:
-        raise error.located(source, path) from None
+        return _Builder().transform(tree)
+    except lark.exceptions.VisitError as error:
+        if isinstance(error.orig_exc, CompileError):
+            raise error.orig_exc.located(source, path) from None
+        raise
 
 
 def _expected(names: object) -> str:
@@ -95,160 +81,125 @@ def _expected(names: object) -> str:
     return listed[0] if len(listed) == 1 else ", ".join(listed[:-1]) + " or " + listed[-1]
 
 
-def _pos(item: lark.Tree | lark.Token) -> Pos:
-    if isinstance(item, lark.Token):
-        return Pos(item.line, item.column)
-    return Pos(item.meta.line, item.meta.column) if not item.meta.empty else Pos(1, 1)
+def _pos(item: lark.Token | lark.tree.Meta) -> Pos:
+    return Pos(item.line, item.column)
 
 
 def _text(token: lark.Token) -> str:
     return str(token)[1:-1]
 
 
-class _Builder:
-    """Turns lark's tree into syntax nodes."""
+def _parts(items: tuple) -> tuple[dict[str, object], list[lark.Token]]:
+    """The parts of a declaration that have names, and its tokens."""
+    parts = dict(item for item in items if isinstance(item, tuple))
+    return parts, [item for item in items if isinstance(item, lark.Token)]
 
-    def file(self, tree: lark.Tree) -> ast.File:
-        name, summary = None, ""
-        params, states, functions = [], [], []
-        for item in tree.children:
-            if item.data == "algorithm":
-                name = _text(item.children[0])
-                summary = _text(item.children[1]) if len(item.children) > 1 else ""
-            elif item.data == "param":
-                params.append(self.param(item))
-            elif item.data == "state":
-                states.append(self.state(item))
-            else:
-                functions.append(self.function(item))
-        return ast.File(name, summary, tuple(params), tuple(states), tuple(functions))
 
-    def param(self, tree: lark.Tree) -> ast.Param:
-        type_, name, *rest = tree.children
-        parts: dict[str, object] = {}
-        doc = ""
-        for part in rest:
-            if isinstance(part, lark.Token):
-                doc = _text(part)
-            elif part.data == "choices":
-                parts["bounds"] = ("{", tuple(self.expr(child) for child in part.children), "}")
-            elif part.data == "interval":
-                opening, low, high, closing = part.children
-                values = (self.expr(low), self.expr(high))
-                parts["bounds"] = (str(opening), values, str(closing))
-            else:
-                parts[str(part.data)] = self.expr(part.children[0])
-        return ast.Param(
-            _pos(name),
-            self.type(type_),
-            str(name),
-            parts.get("default"),
-            parts.get("bounds"),
-            parts.get("multiple"),
-            parts.get("for_sum"),
-            doc,
+def _body(part: ast.Node | tuple) -> tuple[ast.Node, ...]:
+    return part if isinstance(part, tuple) else (part,)
+
+
+def _node(kind: type, at_child: bool = False) -> Callable:
+    """A rule whose children are the fields of a node, and where the node is."""
+
+    def build(self, meta, *children):
+        pos = _pos(children[0] if at_child else meta)
+        return kind(pos, *(str(c) if isinstance(c, lark.Token) else c for c in children))
+
+    return build
+
+
+def _part(name: str) -> Callable:
+    """A part of a declaration, for _parts()."""
+    return lambda self, meta, value: (name, value)
+
+
+@lark.v_args(meta=True, inline=True)
+class _Builder(lark.Transformer):
+    """Turns lark's tree into syntax nodes; a method's name is the rule's."""
+
+    default, multiple = _part("default"), _part("multiple")
+    for_sum, condition = _part("for_sum"), _part("condition")
+    name, unary, ternary = _node(ast.Name), _node(ast.Unary), _node(ast.Ternary)
+    index, member, cast = _node(ast.Index), _node(ast.Member), _node(ast.Cast)
+    return_, random = _node(ast.Return), _node(ast.Random)
+    lambda_def, assign = _node(ast.LambdaDef, at_child=True), _node(ast.Assign, at_child=True)
+    call = call_statement = _node(ast.Call, at_child=True)
+
+    def start(self, meta, *items):
+        name, summary = next((i for i in reversed(items) if isinstance(i, tuple)), (None, ""))
+        kinds = (ast.Param, ast.State, ast.Function)
+        return ast.File(
+            name, summary, *(tuple(i for i in items if isinstance(i, kind)) for kind in kinds)
         )
 
-    def state(self, tree: lark.Tree) -> ast.State:
-        type_, *rest = tree.children
-        type_name = self.type(type_)
-        tokens = [str(token) for token in rest if not isinstance(token, lark.Tree)]
-        if type_name.base != "float":
-            raise CompileError("a state must be a vector of float (float*)", type_name.pos)
-        names = [token for token in tokens if token != "*" and not token.startswith('"')]
-        docs = [token[1:-1] for token in tokens if token.startswith('"')]
-        conditions = [
-            self.expr(part.children[0]) for part in rest
-            if isinstance(part, lark.Tree) and part.data == "condition"
-        ]  # fmt: skip
-        condition = conditions[0] if conditions else None
-        return ast.State(_pos(type_), names[0], docs[0] if docs else "", condition)
+    def algorithm(self, meta, name, summary='""'):
+        return _text(name), _text(summary)
 
-    def function(self, tree: lark.Tree) -> ast.Function:
-        name, *rest = tree.children
-        formals = self.formals(rest[0]) if len(rest) == 2 else ()
-        return ast.Function(_pos(name), str(name), formals, self.block(rest[-1]))
+    def choices(self, meta, *values):
+        return "bounds", ("{", values, "}")
 
-    def formals(self, tree: lark.Tree) -> tuple[ast.Formal, ...]:
-        formals = []
-        for formal in tree.children:
-            name = formal.children[-1]
-            vector = len(formal.children) == 3
-            formals.append(
-                ast.Formal(_pos(name), self.type(formal.children[0]), vector, str(name))
-            )
-        return tuple(formals)
+    def interval(self, meta, opening, low, high, closing):
+        return "bounds", (str(opening), (low, high), str(closing))
 
-    def type(self, tree: lark.Tree) -> ast.TypeName:
-        token = tree.children[0]
+    def param(self, meta, type_, name, *rest):
+        parts, docs = _parts(rest)
+        named = [parts.get(key) for key in ("default", "bounds", "multiple", "for_sum")]
+        return ast.Param(_pos(name), type_, str(name), *named, _text(docs[0]) if docs else "")
+
+    def state(self, meta, type_, name, *rest):
+        if type_.base != "float":
+            raise CompileError("a state must be a vector of float (float*)", type_.pos)
+        parts, docs = _parts(rest)
+        doc = _text(docs[0]) if docs else ""
+        return ast.State(type_.pos, str(name), doc, parts.get("condition"))
+
+    def function(self, meta, name, *rest):
+        formals = rest[0] if len(rest) == 2 else ()
+        return ast.Function(_pos(name), str(name), formals, rest[-1])
+
+    def formals(self, meta, *formals):
+        return formals
+
+    def formal(self, meta, type_, *rest):
+        return ast.Formal(_pos(rest[-1]), type_, len(rest) == 2, str(rest[-1]))
+
+    def type(self, meta, token):
         if token.type == "SCALAR_TYPE":
             return ast.TypeName(str(token), None, _pos(token))
         bits = int(token) if token.type == "INT" else str(token)
         return ast.TypeName("uint", bits, _pos(token))
 
-    def block(self, tree: lark.Tree) -> tuple[ast.Node, ...]:
-        if tree.data != "block":
-            return (self.statement(tree),)
-        return tuple(self.statement(child) for child in tree.children)
+    def block(self, meta, *statements):
+        return statements
 
-    def statement(self, tree: lark.Tree) -> ast.Node:
-        kids = tree.children
-        if tree.data == "lambda_def":
-            return ast.LambdaDef(_pos(kids[0]), str(kids[0]), self.expr(kids[1]))
-        if tree.data in ("decl", "vector_decl"):
-            kids = [kid for kid in kids if not (isinstance(kid, lark.Token) and kid == "*")]
-            value = self.expr(kids[2]) if len(kids) > 2 else None
-            vector = tree.data == "vector_decl"
-            return ast.Declare(_pos(kids[1]), self.type(kids[0]), vector, str(kids[1]), value)
-        if tree.data == "array_decl":
-            size = self.expr(kids[2])
-            return ast.Declare(
-                _pos(kids[1]), self.type(kids[0]), True, str(kids[1]), None, size
-            )
-        if tree.data == "assign":
-            return ast.Assign(_pos(kids[0]), str(kids[0]), self.expr(kids[1]))
-        if tree.data == "if_":
-            no = self.block(kids[2]) if len(kids) > 2 else ()
-            return ast.If(_pos(tree), self.expr(kids[0]), self.block(kids[1]), no)
-        if tree.data == "return_":
-            return ast.Return(_pos(tree), self.expr(kids[0]))
-        assert tree.data == "call_statement", tree.data
-        return self.call(tree)
+    def decl(self, meta, type_, name, value=None):
+        return ast.Declare(_pos(name), type_, False, str(name), value)
 
-    def call(self, tree: lark.Tree) -> ast.Call:
-        name, *rest = tree.children
-        args = tuple(self.expr(arg) for arg in rest[0].children) if rest else ()
-        return ast.Call(_pos(name), str(name), args)
+    def vector_decl(self, meta, type_, name, value=None):
+        return ast.Declare(_pos(name), type_, True, str(name), value)
 
-    def expr(self, tree: lark.Tree | lark.Token) -> ast.Node:
-        pos, kids = _pos(tree), tree.children
-        kind = str(tree.data)
-        if kind == "float_":
-            return ast.Number(pos, float(str(kids[0]).rstrip("f")))
-        if kind == "int_":
-            return ast.Number(pos, int(str(kids[0]), 0) if "x" in kids[0].lower() else int(kids[0]))
-        if kind == "string":
-            return ast.String(pos, _text(kids[0]))
-        if kind == "name":
-            return ast.Name(pos, str(kids[0]))
-        if kind == "unary":
-            return ast.Unary(pos, str(kids[0]), self.expr(kids[1]))
-        if kind == "binary":
-            left, op, right = kids
-            return ast.Binary(_pos(op), str(op), self.expr(left), self.expr(right))
-        if kind == "ternary":
-            return ast.Ternary(pos, *(self.expr(kid) for kid in kids))
-        if kind == "index":
-            return ast.Index(pos, self.expr(kids[0]), self.expr(kids[1]))
-        if kind == "member":
-            return ast.Member(pos, self.expr(kids[0]), str(kids[1]))
-        if kind == "call":
-            return self.call(tree)
-        if kind == "random":
-            bounds = kids[1].children if len(kids) > 1 else ()
-            return ast.Random(pos, self.type(kids[0]), tuple(self.expr(kid) for kid in bounds))
-        if kind == "cast":
-            return ast.Cast(pos, self.type(kids[0]), self.expr(kids[1]))
-        assert kind == "lambda_", kind
-        formals = self.formals(kids[0]) if len(kids) == 3 else ()
-        return ast.Lambda(pos, formals, self.type(kids[-2]), self.block(kids[-1]))
+    def array_decl(self, meta, type_, name, size):
+        return ast.Declare(_pos(name), type_, True, str(name), None, size)
+
+    def if_(self, meta, condition, yes, no=()):
+        return ast.If(_pos(meta), condition, _body(yes), _body(no))
+
+    def arguments(self, meta, *values):
+        return values
+
+    def float_(self, meta, token):
+        return ast.Number(_pos(meta), float(token.rstrip("f")))
+
+    def int_(self, meta, token):
+        return ast.Number(_pos(meta), int(token, 16 if "x" in token.lower() else 10))
+
+    def string(self, meta, token):
+        return ast.String(_pos(meta), _text(token))
+
+    def binary(self, meta, left, op, right):
+        return ast.Binary(_pos(op), str(op), left, right)
+
+    def lambda_(self, meta, *parts):
+        *formals, result, body = parts
+        return ast.Lambda(_pos(meta), formals[0] if formals else (), result, body)

@@ -10,7 +10,7 @@ from hipress.compll.errors import CompileError
 from hipress.compll.frontend import ast
 from hipress.compll.frontend.lower import Lowerer
 from hipress.compll.frontend.parser import parse
-from hipress.compll.frontend.scope import Scalar
+from hipress.compll.frontend.scope import Scalar, Signature
 from hipress.compll.ir.ir import Block, Function, Param, Program
 from hipress.compll.ir.printer import print_program
 
@@ -51,14 +51,13 @@ class _Reader:
         for param in self.params:
             if param.name in static:
                 self.make_static(param, static[param.name])
-        bucketable = {param.name for param in self.params if param.multiple % 64 == 0}
         lowered = [
-            Lowerer(function, kind, self.types, states, bucketable).run() if function else None
+            Lowerer(function, self.signature(function, kind, states)).run() if function else None
             for function, kind in ((encode, "encode"), (decode, "decode"))
         ]
         if encode:
             _check_optional(lowered[0])
-            self.for_sums(encode, bucketable)
+            self.for_sums(encode)
         name = self.file.name or _stem(self.path, encode or decode)
         program = Program(
             name, self.file.summary, self.params, list(states), *lowered, self.source, self.path
@@ -134,7 +133,7 @@ class _Reader:
             param.multiple = int(self.constant(node.multiple, param))
         if node.default is not None:
             param.default = self.constant(node.default, param)
-            if not is_allowed(param, param.default):
+            if not param.allows(param.default):
                 raise CompileError(
                     f"the default of {param.name} must be {param.allowed()}", node.default.pos
                 )
@@ -163,33 +162,21 @@ class _Reader:
             raise CompileError(f"uint<{param.name}> needs 1 to 8 bits", use.pos)
         param.static = True
 
-    def for_sums(self, encode: ast.Function, bucketable: set[str]) -> None:
+    def signature(self, function: ast.Function, kind: str, states: dict) -> Signature:
+        source, target = (formal.name for formal in function.formals[:2])
+        bucketable = {param.name for param in self.params if param.multiple % 64 == 0}
+        return Signature(kind, source, target, self.types, states, bucketable)
+
+    def for_sums(self, encode: ast.Function) -> None:
         """Lowers what parameters are for sums of several payloads, as functions of all + count."""
         for param in self.params:
             if param.for_sum is None:
                 continue
-            lowerer = Lowerer(encode, "encode", self.types, {}, bucketable)
-            for name in [name for name in lowerer.env if name not in self.types]:
-                del lowerer.env[name]
-            lowerer.env["count"] = Scalar(lowerer.emit("param", [], "i64", name="count"))
-            value = lowerer.scalar(param.for_sum)
-            value = lowerer.cast(value, "i64" if param.integer else "f32")
-            param.for_sum = Block([], lowerer.body, value)
-
-
-def is_allowed(param: Param, value: float | int) -> bool:
-    """True if a parameter may have this value."""
-    if isinstance(value, float) and (not math.isfinite(value) or (
-        param.integer and value != int(value)
-    )):
-        return False
-    if param.choices is not None:
-        return value in param.choices
-    if param.low is not None and (value < param.low or (param.low_open and value == param.low)):
-        return False
-    if param.high is not None and (value > param.high or (param.high_open and value == param.high)):
-        return False
-    return param.multiple == 1 or value % param.multiple == 0
+            x = Lowerer(encode, self.signature(encode, "encode", {})).x
+            x.env = {name: value for name, value in x.env.items() if name in self.types}
+            x.env["count"] = Scalar(x.emit("param", [], "i64", name="count"))
+            value = x.cast(x.scalar(param.for_sum), "i64" if param.integer else "f32")
+            param.for_sum = Block([], x.body, value)
 
 
 def _check_optional(encode: Function) -> None:

@@ -10,6 +10,26 @@ from hipress.compll.ir.ir import Instr
 
 
 @dataclass(frozen=True)
+class Signature:
+    """What a function is called with.
+
+    :ivar kind: "encode" or "decode"
+    :ivar input: name of the vector that it reads
+    :ivar output: name of the one that it assigns
+    :ivar params: types of the algorithm's parameters by name
+    :ivar states: the conditions of its states by name, None for those that are always kept
+    :ivar bucketable: names of the parameters that may be a bucket's size
+    """
+
+    kind: str
+    input: str
+    output: str
+    params: dict[str, ast.TypeName]
+    states: dict[str, ast.Node | None]
+    bucketable: set[str]
+
+
+@dataclass(frozen=True)
 class Vec:
     """A vector in memory."""
 
@@ -53,6 +73,8 @@ class Output:
 
 WORDS = {Vec: "a vector", Range: "a range", Closure: "a function", Scalar: "a number"}
 FLOATS = ("float", "double", "float16", "bfloat16")
+FLOAT, INT = ast.TypeName("float", None, None), ast.TypeName("int", None, None)
+"""Types of vectors that no text declares."""
 
 
 def storage(type_: ast.TypeName) -> str:

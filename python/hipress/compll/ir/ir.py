@@ -25,6 +25,8 @@ Of functions only
 
 from __future__ import annotations
 
+import math
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import count
@@ -34,10 +36,11 @@ BINARY = {
     "lt", "le", "gt", "ge", "eq", "ne",
 }  # fmt: skip
 COMPARE = {"lt", "le", "gt", "ge", "eq", "ne"}
-UNARY = {"neg", "not", "floor", "ceil", "abs", "sqrt", "isfinite", "isnan"}
 RANK = {"bool": 0, "i32": 1, "u32": 2, "i64": 3, "f32": 4, "f64": 5}
 RUN = 4
-"""Neighbours that `sample` takes together: they are in one cache line, 16 bytes for one load."""
+"""Consecutive elements in a run of `sample`: they are in one cache line, 16 bytes for one load."""
+FIELD_BYTES = {"u8": 1, "u16": 2, "u32": 4, "f32": 4}
+"""Sizes of the numbers that a payload can have as fields."""
 STORAGE_BITS = {"f32": 32, "i32": 32, "u32": 32, "f16": 16, "bf16": 16, "u16": 16}
 
 _ids = count()
@@ -76,7 +79,7 @@ class Block:
 class Loop:
     """For every i in [0, domain): body.
 
-    :param guard: a bool made before the loop: where it is false, nothing looks at the loop's
+    :param guard: a bool made before the loop: where it is false, nothing uses the loop's
         results, and a backend may skip it
     """
 
@@ -150,6 +153,19 @@ class Param:
     def integer(self) -> bool:
         return self.type != "float"
 
+    def allows(self, value: float | int) -> bool:
+        """True if the parameter may have this value."""
+        if isinstance(value, float):
+            if not math.isfinite(value) or self.integer and value != int(value):
+                return False
+        if self.choices is not None:
+            return value in self.choices
+        low = -math.inf if self.low is None else self.low
+        high = math.inf if self.high is None else self.high
+        above = value > low if self.low_open else value >= low
+        below = value < high if self.high_open else value <= high
+        return above and below and (self.multiple == 1 or value % self.multiple == 0)
+
     def allowed(self) -> str:
         """The allowed values in words."""
         kind = "an integer" if self.integer else "a finite number"
@@ -201,6 +217,11 @@ class Program:
     source: str = ""
     path: str = "<text>"
     digest: str = ""
+
+    @property
+    def identifier(self) -> str:
+        """The name as a part of a C++ identifier."""
+        return re.sub(r"\W", "_", self.name)
 
     @property
     def functions(self) -> list[Function]:

@@ -5,7 +5,7 @@ again. Where a later loop overwrites the residual, and all that the loops after 
 the old one is x, the first loop stores x in its place: the others read one vector. A store that
 depends on nothing that the loops in between find out then moves up to the first, which has read
 what it needs. What the last loop does is then often of the residual alone, and a backend can leave
-it to the next encode (backends/cpp/lazy.py).
+it to the next encode (passes/lazy.py).
 """
 
 from __future__ import annotations
@@ -42,11 +42,11 @@ def move_up(function: Function) -> None:
 
 def _keep_in(function: Function, state: str) -> None:
     body = function.body
-    last = next((place for place, node in enumerate(body) if state in node_writes(node)), 0)
-    readers = [place for place, node in enumerate(body[: last + 1]) if _loads(node, state)]
+    last = next((at for at, node in enumerate(body) if state in node_writes(node)), 0)
+    readers = [at for at, node in enumerate(body[: last + 1]) if _loads(node, state)]
     if len(readers) < 2:
         return
-    first, later = body[readers[0]], [body[place] for place in readers[1:]]
+    first, later = body[readers[0]], [body[at] for at in readers[1:]]
     for node in (first, body[last]):
         if not isinstance(node, Loop) or node.domain is not first.domain:
             return
@@ -66,10 +66,10 @@ def _keep_in(function: Function, state: str) -> None:
             continue
         copies = [_copies(loop, first, x) for loop in later]
         if all(_enough(loop, state, known) for loop, known in zip(later, copies)):
-            # Near x: at the end it would need a register all the way. All loads of it are before.
+            # Right after x, so that it needs no register up to the end; all loads are before.
             loads = [i for i in first.body if i.op == "load" and i.vec == [state]]
-            place = max(first.body.index(instr) for instr in (x, *loads))
-            first.body.insert(place + 1, Instr("store", [x], vec=[state]))
+            at = max(first.body.index(instr) for instr in (x, *loads))
+            first.body.insert(at + 1, Instr("store", [x], vec=[state]))
             for loop, known in zip(later, copies):
                 load = Instr("load", [], "f32", [state])
                 for instr in loop.body:
@@ -122,8 +122,8 @@ def _move_up(function: Function, position: int, store: Instr) -> None:
     rest = Loop(loop.domain, [instr for instr in loop.body if instr is not store])
     if not _enough(rest, target, set()):
         return
-    for place in range(position):
-        first, between = body[place], body[place + 1 : position]
+    for at in range(position):
+        first, between = body[at], body[at + 1 : position]
         if not isinstance(first, Loop) or first.domain is not loop.domain:
             continue
         if any(instr.op.startswith("bucket_") for instr in first.body):
@@ -134,7 +134,7 @@ def _move_up(function: Function, position: int, store: Instr) -> None:
             continue
         if any(target in node_reads(node) for node in between):
             continue
-        span = body[place:position]
+        span = body[at:position]
         written = {name for node in span for name in node_writes(node)}
         defined = {value for node in span for value in node_defines(node)}
         if (sources | {target}) & written or needed & defined:

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from hipress.compll.errors import CompileError
-from hipress.compll.ir.ir import Function, Instr, Loop
-from hipress.compll.ir.slices import clone
+from hipress.compll.ir.ir import FIELD_BYTES, Function, Instr
+from hipress.compll.ir.slices import backward, clone
 
-_FIELD_BYTES = {"u8": 1, "u16": 2, "u32": 4, "f32": 4}
 _PURE = {
     "const", "param", "n", "add", "sub", "mul", "div", "mod", "and", "or", "xor", "shl", "shr",
     "lt", "le", "gt", "ge", "eq", "ne", "neg", "not", "floor", "ceil", "abs", "sqrt", "cast",
@@ -14,7 +13,7 @@ _PURE = {
 }  # fmt: skip
 
 
-class Layout:
+class PayloadSize:
     """The upper bound of an encoder's payload.
 
     :ivar body: scalar instructions that compute `result` (i64, bytes)
@@ -31,7 +30,7 @@ class Layout:
             if kind == "vector":
                 size = self._vector_bytes(what)
             else:
-                size = self._const(_FIELD_BYTES[kind])
+                size = self._const(FIELD_BYTES[kind])
             total = self._emit("add", [total, size])
         self.result = total
 
@@ -87,7 +86,8 @@ class Layout:
                 "from filter, topk or sample"
             )
         mapping: dict[int, Instr] = {}
-        self.body += clone(self._slice(size), mapping)
+        scalars = [node for node in self.function.body if isinstance(node, Instr)]
+        self.body += clone(backward(size, scalars), mapping)
         return mapping[size.id]
 
     def _most(self, wanted: Instr) -> Instr | None:
@@ -106,13 +106,19 @@ class Layout:
         """True if a scalar depends on n and the parameters only."""
         return value.op in _PURE and all(self.is_pure(arg) for arg in value.args)
 
-    def _slice(self, value: Instr) -> list[Instr]:
-        wanted: set[int] = set()
-        todo = [value]
-        while todo:
-            instr = todo.pop()
-            if instr.id not in wanted:
-                wanted.add(instr.id)
-                todo += instr.args
-        nodes = [node for node in self.function.body if not isinstance(node, Loop)]
-        return [node for node in nodes if node.id in wanted]
+
+class SizeBounds(PayloadSize):
+    """Upper bounds of the sizes of a function's vectors, from n and the parameters."""
+
+    def __init__(self, function: Function) -> None:
+        self.function, self.body, self.fixed = function, [], True
+        self.known: dict[int, Instr] = {}
+
+    def bound(self, size: Instr) -> Instr:
+        if size.id not in self.known:
+            if self.function.kind == "decode" and not self.is_pure(size):
+                # A field's count; the program requires that it is at most n.
+                self.known[size.id] = self._emit("n", [])
+            else:
+                self.known[size.id] = super().bound(size)
+        return self.known[size.id]

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from hipress.compll.ir.ir import Program
 from hipress.compll.ir.verify import verify
 from hipress.compll.passes.forward import forward
@@ -30,10 +28,9 @@ PASSES = (
 )
 
 
-def optimize(program: Program, watch: Callable[[str, Program], None] | None = None) -> Program:
+def optimize(program: Program) -> Program:
     """Runs all passes on a program, in place.
 
-    :param watch: called with a pass's name and the program after each
     :raises IRError: if a pass breaks the IR
     """
     verify(program)
@@ -41,6 +38,4 @@ def optimize(program: Program, watch: Callable[[str, Program], None] | None = No
         for function in program.functions:
             run(function)
         verify(program, name)
-        if watch is not None:
-            watch(name, program)
     return program

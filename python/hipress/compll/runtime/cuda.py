@@ -3,8 +3,6 @@
 >>> coder = Algorithm(compll.compile_file("my.cll"), threshold=0.1)
 >>> coder.encode(gradient=g.data_ptr(), n=g.numel(), states=[r.data_ptr()], payload=p.data_ptr(),
 ...              capacity=p.numel(), size=s.data_ptr(), workspace=w.data_ptr(), step=0, stream=st)
-
-HostCoder is the same with NumPy arrays in and out, which it copies: for tests.
 """
 
 from __future__ import annotations
@@ -28,9 +26,7 @@ from pathlib import Path
 import numpy as np
 
 from hipress.compll.backends.cuda.program import ENTRY
-from hipress.compll.backends.numpy.interpreter import check_params, fill_states
-from hipress.compll.build_specs import identifier
-from hipress.compll.errors import PayloadError
+from hipress.compll.backends.numpy.interpreter import check_params
 from hipress.compll.ir.ir import Program
 from hipress.compll.runtime.cuda_build import build
 
@@ -132,7 +128,7 @@ class Library:
         self.check(self.handle.hipress_cuda_free(at), "giving memory back")
 
     def copy(self, to: int, source: int, size: int) -> None:
-        """Copies between any two places, and waits."""
+        """Copies within and between host and device memory, and waits."""
         self.check(self.handle.hipress_cuda_copy(to, source, size, None), f"copying {size} bytes")
         self.check(self.handle.hipress_cuda_wait(None), f"copying {size} bytes")
 
@@ -189,7 +185,7 @@ class Algorithm:
         :param payload: device pointer of `capacity` bytes, at least max_bytes(n)
         :param size: device pointer of an int64, where the payload's size goes
         :param step: encodes of these states so far
-        :param place: tells apart the places of a job that share a seed
+        :param place: distinguishes encoders of a job that share a seed
         :param skip: device pointer of an int64: if that is not 0 when the device comes to the call,
             nothing is written, states included
         """
@@ -257,137 +253,4 @@ def built_in(program: Program, library: Path) -> str | None:
     if not table or table.contents.abi_version != ABI_VERSION:
         return None
     same = table.contents.spec.decode() == program.digest
-    return f"hipress_compll_cuda_{identifier(program.name)}" if same else None
-
-
-class HostCoder:
-    """An algorithm on NumPy arrays, with the interface of the interpreter: copies, and waits.
-
-    :param options: library, emulate and the parameters, as for Algorithm
-    """
-
-    def __init__(self, program: Program, shape: str = "auto", **options: object) -> None:
-        self.algorithm = Algorithm(program, **options)
-        self.program, self.shape, self.library = program, shape, self.algorithm.library
-        self._owned: list[int] = []
-
-    def max_bytes(self, n: int) -> int:
-        return self.algorithm.max_bytes(n)
-
-    @property
-    def fixed_size(self) -> bool:
-        return self.algorithm.fixed_size
-
-    def _put(self, array: np.ndarray, size: int | None = None) -> int:
-        at = self._room(array.nbytes if size is None else size)
-        self.library.copy(at, array.ctypes.data, array.nbytes)
-        return at
-
-    def _room(self, size: int) -> int:
-        """Device memory that is noise at first, freed by _done()."""
-        at = self.library.alloc(size)
-        self._owned.append(at)
-        noise = np.full(size, 0xA5, np.uint8)
-        self.library.copy(at, noise.ctypes.data, size)
-        return at
-
-    def _take(self, at: int, array: np.ndarray) -> np.ndarray:
-        self.library.copy(array.ctypes.data, at, array.nbytes)
-        return array
-
-    def _done(self) -> None:
-        while self._owned:
-            self.library.free(self._owned.pop())
-
-    def encode_many(
-        self, gradients: list[np.ndarray], states: list[dict[str, np.ndarray]], step: int = 0,
-        stream: int = 0, batch: bool = True,
-    ) -> list[bytes]:  # fmt: skip
-        """The payloads of several gradients, as Interpreter.encode; with `batch` in one launch."""
-        try:
-            calls = [self._call(x, s, step, stream) for x, s in zip(gradients, states)]
-            if batch:
-                listed = self._put(np.frombuffer((EncodeCall * len(calls))(*calls), np.uint8))
-                self.algorithm.encode_batch(listed, len(calls))
-            else:
-                for call in calls:
-                    self.algorithm.encode(call, shape=self.shape)
-            return [self._payload(call, s) for call, s in zip(calls, states)]
-        finally:
-            self._done()
-
-    def _call(self, gradient: np.ndarray, states: dict, step: int, stream: int) -> EncodeCall:
-        gradient = np.ascontiguousarray(gradient, np.float32)
-        n = gradient.size
-        fill_states(self.program, states, n)
-        most = self.max_bytes(n)
-        return self.algorithm.encode_call(
-            self._put(gradient), n, [self._put(states[name]) for name in self.program.states],
-            self._room(most + 64), most, self._room(8),
-            self._room(self.algorithm.encode_workspace(n)), step, stream,
-        )  # fmt: skip
-
-    def _payload(self, call: EncodeCall, states: dict[str, np.ndarray]) -> bytes:
-        for name, at in zip(self.program.states, call.states):
-            self._take(at, states[name])
-        size = int(self._take(call.bytes, np.zeros(1, np.int64))[0])
-        payload = self._take(call.payload, np.zeros(call.capacity + 64, np.uint8))
-        if not 0 <= size <= call.capacity or (payload[-64:] != 0xA5).any():
-            raise AssertionError(f"encode wrote {size} bytes, or beyond its memory")
-        return payload[:size].tobytes()
-
-    def encode(
-        self, gradient: np.ndarray, states: dict[str, np.ndarray] | None = None, step: int = 0,
-        stream: int = 0,
-    ) -> bytes:  # fmt: skip
-        """As Interpreter.encode."""
-        states = states if states is not None else {}
-        return self.encode_many([gradient], [states], step, stream, batch=False)[0]
-
-    def decode(self, payload: bytes, n: int) -> np.ndarray:
-        """float32[n]. :raises PayloadError: for a malformed payload"""
-        out = np.full(n, np.nan, np.float32)
-        self._decode(payload, out, add=False)
-        return out
-
-    def decode_add(self, payload: bytes, total: np.ndarray) -> None:
-        """total += decoded, in place, for float32[n]."""
-        self._decode(payload, total, add=True)
-
-    def decode_sum(self, payloads: list[bytes], n: int) -> np.ndarray:
-        """float32[n], as Interpreter.decode_sum."""
-        out = np.full(n, np.nan, np.float32)
-        try:
-            calls = [self._decode_call(payloads[0], out)]
-            for payload in payloads[1:]:
-                calls.append(self._decode_call(payload, out))
-                calls[-1].out = calls[0].out
-            self.algorithm.decode_sum(calls, shape=self.shape)
-            for call in calls:
-                self._raise(call)
-            return self._take(calls[0].out, out)
-        finally:
-            self._done()
-
-    def _decode_call(self, payload: bytes, out: np.ndarray) -> DecodeCall:
-        data = np.frombuffer(payload, np.uint8)
-        return DecodeCall(
-            self._put(data), self._put(np.array([data.size], np.int64)), data.size, out.size,
-            self._put(out), self._put(np.full(2, -1, np.int64)),
-            self._room(self.algorithm.decode_workspace(out.size)),
-        )  # fmt: skip
-
-    def _raise(self, call: DecodeCall) -> None:
-        status = self._take(call.status, np.zeros(2, np.int64))
-        if status[0] != 0:
-            raise PayloadError(f"the payload {self.algorithm.sentence(status)}")
-
-    def _decode(self, payload: bytes, out: np.ndarray, add: bool) -> None:
-        try:
-            call = self._decode_call(payload, out)
-            self.algorithm.decode(call, add, shape=self.shape)
-            self._raise(call)
-            self._take(call.out, out)
-        finally:
-            self._done()
-
+    return f"hipress_compll_cuda_{program.identifier}" if same else None

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 import shutil
 from pathlib import Path
@@ -10,7 +9,7 @@ from pathlib import Path
 from hipress.compll.backends.cuda.program import generate
 from hipress.compll.errors import BuildError
 from hipress.compll.ir.ir import Program
-from hipress.compll.runtime.library_cache import library
+from hipress.compll.runtime.library_cache import cxx, library
 from hipress.compll.runtime.native import include_directory
 
 # One PTX, assembled for each: nothing here needs a newer instruction. The PTX serves later chips.
@@ -41,37 +40,23 @@ def build(program: Program, emulate: bool = False, arch: str | None = None) -> P
     :returns: path of the shared library
     :raises BuildError: if the compiler is missing or fails
     """
+    kind, command = "cuda", [nvcc(), *_NVCC]
     if emulate:
-        compiler = os.environ.get("CXX") or "g++"
-        found = shutil.which(compiler.split()[0])
-        if found is None:
-            raise BuildError(f"there is no C++ compiler {compiler}; install g++ or set CXX")
-        command = [*compiler.split(), *EMULATION_FLAGS]
+        kind, command = "emulated", [*cxx(), *EMULATION_FLAGS]
+    elif command[0] is None:
+        raise BuildError(
+            "there is no CUDA compiler: nvcc is neither in PATH nor in /usr/local/cuda/bin; "
+            "install the CUDA toolkit, or set NVCC to where it is"
+        )
+    elif arch:
+        command.append(f"-arch={arch}")
     else:
-        found = nvcc()
-        if found is None:
-            raise BuildError(
-                "there is no CUDA compiler: nvcc is neither in PATH nor in /usr/local/cuda/bin; "
-                "install the CUDA toolkit, or set NVCC to where it is"
-            )
         codes = ",".join([*ARCHITECTURES, "compute_75"])
-        target = [f"-arch={arch}"] if arch else [f"-gencode=arch=compute_75,code=[{codes}]"]
-        command = [found, *_NVCC, *target]
+        command.append(f"-gencode=arch=compute_75,code=[{codes}]")
     include = include_directory()
-    command.append(f"-I{include}")
-    source = generate(program)
     folder = include / "operator/contrib/compll/cuda"
     headers = sorted([*folder.glob("*.h"), *folder.glob("*.cuh")])
     headers += [include / "operator/contrib" / name for name in ("half.h", "compll/convert.h")]
-    stamp = os.stat(os.path.realpath(found))
-    digest = hashlib.sha256(" ".join(command).encode())
-    digest.update(f"{stamp.st_size} {stamp.st_mtime_ns}".encode())
-    for part in (source, *(header.read_text() for header in headers)):
-        digest.update(part.encode())
-    kind = "emulated" if emulate else "cuda"
-    return library(
-        f"{program.name}-{kind}-{digest.hexdigest()[:24]}.so",
-        "generated.cu",
-        source,
-        lambda text, built: [*command, text, "-o", built],
-    )
+    command.append(f"-I{include}")
+    name = f"{program.name}-{kind}"
+    return library(name, "generated.cu", generate(program), command, depends=headers)

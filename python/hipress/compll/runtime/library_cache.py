@@ -6,11 +6,13 @@ taken: root can change any file of this process anyway, and an image may come wi
 
 from __future__ import annotations
 
+import hashlib
 import os
+import shutil
 import stat
 import subprocess
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 from hipress import files
@@ -25,23 +27,44 @@ def cache_directory() -> Path:
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "hipress"
 
 
-def library(name: str, source_name: str, source: str, command: Callable) -> Path:
-    """The shared library of that name; compiled unless the cache has it.
+def cxx() -> list[str]:
+    """The C++ compiler's command: CXX, or g++.
 
-    :param name: the file's, with a digest of all that it is made of
+    :raises BuildError: if there is none
+    """
+    compiler = os.environ.get("CXX") or "g++"
+    if shutil.which(compiler.split()[0]) is None:
+        raise BuildError(f"there is no C++ compiler {compiler}; install g++ or set CXX")
+    return compiler.split()
+
+
+def library(
+    name: str, source_name: str, source: str, command: Sequence[str], flags: Sequence[str] = (),
+    depends: Sequence[Path] = (),
+) -> Path:  # fmt: skip
+    """A shared library, from the cache if it was compiled before.
+
+    :param name: what its file's name begins with
     :param source_name: what the compiler gets the source as, such as ``generated.cc``
     :param source: the program
-    :param command: (path of the source, path of the library) to the compiler's command line
+    :param command: the compiler, which can be run, and its options
+    :param flags: options after the source: libraries must come after what needs them
+    :param depends: headers whose content makes a difference
     :raises BuildError: if the compiler fails, or the cache cannot be written or is not safe
     """
-    target = cache_directory().absolute() / name
+    digest = hashlib.sha256(" ".join([*command, *flags]).encode())
+    stamp = os.stat(os.path.realpath(shutil.which(command[0])))
+    digest.update(f"{stamp.st_size} {stamp.st_mtime_ns}".encode())
+    for part in (source.encode(), *(header.read_bytes() for header in depends)):
+        digest.update(part)
+    target = cache_directory().absolute() / f"{name}-{digest.hexdigest()[:24]}.so"
     try:
         # Parents as the user's umask has them: they may be shared, like /tmp.
         target.parent.parent.mkdir(parents=True, exist_ok=True)
         target.parent.mkdir(mode=0o700, exist_ok=True)
         check_private(target.parent)
         if not os.path.lexists(target):
-            _compile(target, source_name, source, command)
+            _compile(target, source_name, source, command, flags)
         check_private(target)
     except OSError as error:
         raise BuildError(
@@ -72,11 +95,13 @@ def check_private(path: Path) -> None:
         )
 
 
-def _compile(target: Path, source_name: str, source: str, command: Callable) -> None:
+def _compile(
+    target: Path, source_name: str, source: str, command: Sequence[str], flags: Sequence[str]
+) -> None:
     with tempfile.TemporaryDirectory(dir=target.parent) as folder:
         text, built = Path(folder, source_name), Path(folder, "generated.so")
         text.write_text(source)
-        line: Sequence[str] = command(str(text), str(built))
+        line = [*command, str(text), *flags, "-o", str(built)]
         result = subprocess.run(line, capture_output=True, text=True, check=False)
         if result.returncode != 0:
             raise BuildError(f"{line[0]} refused generated code:\n{result.stderr[:4000]}")

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import ctypes
-import hashlib
 import os
 import platform
-import shutil
 from collections.abc import Sequence
 from ctypes import (
     POINTER,
@@ -27,7 +25,7 @@ from hipress.compll.backends.cpp.program import generate
 from hipress.compll.backends.numpy.interpreter import check_params, fill_states
 from hipress.compll.errors import BuildError, PayloadError
 from hipress.compll.ir.ir import Program
-from hipress.compll.runtime.library_cache import library
+from hipress.compll.runtime.library_cache import cxx, library
 
 FLAGS = {
     "baseline": [],
@@ -88,23 +86,7 @@ def compile_cached(name: str, source: str, flags: list[str], depends: Sequence[P
     :param depends: headers whose content makes a difference
     :raises BuildError: if there is no C++ compiler, or it fails, or the cache cannot be used
     """
-    compiler = os.environ.get("CXX") or "g++"
-    found = shutil.which(compiler.split()[0])
-    if found is None:
-        raise BuildError(f"there is no C++ compiler {compiler}; install g++ or set CXX")
-    command = [*compiler.split(), *COMMON_FLAGS]
-    digest = hashlib.sha256(" ".join([*command, *flags]).encode())
-    stamp = os.stat(os.path.realpath(found))
-    digest.update(f"{stamp.st_size} {stamp.st_mtime_ns}".encode())
-    for part in (source.encode(), *(header.read_bytes() for header in depends)):
-        digest.update(part)
-    return library(
-        f"{name}-{digest.hexdigest()[:24]}.so",
-        "generated.cc",
-        source,
-        # Libraries that flags name must come after the source that needs them.
-        lambda text, built: [*command, text, *flags, "-o", built],
-    )
+    return library(name, "generated.cc", source, [*cxx(), *COMMON_FLAGS], flags, depends)
 
 
 class _EncodeCall(Structure):

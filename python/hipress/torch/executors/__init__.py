@@ -1,1 +1,1 @@
-"""What runs a bucket's graphs: the native engine, the CUDA executor, the user's process group."""
+"""Executors of a bucket's graphs: native engine, CUDA executor, the user's process group."""

@@ -8,6 +8,7 @@ completion runs in the library's threads; no thread of Python's waits for the ne
 from __future__ import annotations
 
 import atexit
+import collections
 import contextlib
 import ctypes
 import datetime
@@ -18,7 +19,7 @@ import re
 import threading
 import time
 import uuid
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -31,8 +32,8 @@ from hipress.errors import HipressError as NodeError
 from hipress.torch.executors.job import join
 from hipress.torch.executors.staging import Host, backend, staging
 
-_PATIENCE = 2.0
-"""Seconds in which the engine hears of a death that another connection has told of."""
+_REPORT_SECONDS = 2.0
+"""Time in which the engine learns of a death that another connection has shown."""
 
 _BEHIND = (
     "it hangs, is far behind, or did not compute these gradients (a parameter unused in its "
@@ -44,8 +45,8 @@ class HipressError(RuntimeError):
     """A collective operation has failed; the sentence says on account of whom."""
 
 
-class Place(NamedTuple):
-    """How one task of a rank's program encodes: HipressPlace in c_api.h."""
+class EncodeBinding(NamedTuple):
+    """The codec and scale of one task of a rank's program: HipressEncodeBinding in c_api.h."""
 
     task: int
     codec: Compressor
@@ -53,14 +54,14 @@ class Place(NamedTuple):
     factor: float
 
 
-_PLACE = np.dtype([("task", "i8"), ("codec", "u8"), ("wire", "i8"), ("factor", "f8")])
+_BINDING = np.dtype([("task", "i8"), ("codec", "u8"), ("wire", "i8"), ("factor", "f8")])
 _running: dict[int, Callable[[str | None], None]] = {}
 _numbers = itertools.count(1)
 
 
 @Done
 def _on_done(context: int, error: bytes | None) -> None:
-    """Called by the library's threads when an operation is over."""
+    """Ends an operation; called by the library's threads."""
     _running.pop(context)(None if error is None else error.decode("utf-8", "replace"))
 
 
@@ -78,22 +79,23 @@ class Engine:
         self.rank, self.world_size = dist.get_rank(group), dist.get_world_size(group)
         self.timeout, self.name = timeout, name
         self._ranks = dist.get_process_group_ranks(group)
-        self._users, self._stagings = group, {}
+        self._user_group, self._stagings = group, {}
         self._failing = threading.Lock()
         self.error: HipressError | None = None
         self._keys = itertools.count(int(name[:7], 16) << 32)
-        self._staged: queue.SimpleQueue | None = None
+        self._retired_keys: collections.deque[int] = collections.deque()
+        self._jobs: queue.SimpleQueue | None = None
         try:
             self.member = join(group, name, timeout)
         except NodeError as error:
             raise HipressError(self.named(str(error))) from error
 
     def use(self, group: dist.ProcessGroup) -> None:
-        """From now on what goes by the user's own group goes by this one, of the same ranks."""
-        self._users = group
+        """Makes this the user's own group from now on; it has the same ranks."""
+        self._user_group = group
 
     def named(self, sentence: str) -> str:
-        """A sentence of the library's with the job's ranks as users number them."""
+        """The sentence of the library's with the job's ranks as users number them."""
         text = re.sub(r"\bworker (\d+)", lambda m: f"rank {self._ranks[int(m[1])]}", sentence)
         # The scheduler is a thread of the first rank's process, and goes with it.
         text = re.sub(r"\b(the )?scheduler\b", f"rank {self._ranks[0]}", text)
@@ -104,20 +106,23 @@ class Engine:
 
     def add_key(
         self, name: str, program: np.ndarray, size: int, dtype: int, about: str,
-        places: Sequence[Place], output_factor: float = 1.0, momentum: float = 0.0,
+        bindings: Sequence[EncodeBinding], output_factor: float = 1.0, momentum: float = 0.0,
     ) -> int:  # fmt: skip
         """Begins to make a key, on all ranks together and in the same order; returns its number.
+        Keys that were retired are dropped first.
 
         :param program: of this rank, see :func:`hipress.casync.program.flatten`
         :param size: elements from the gradient's first to behind its last
         :param dtype: type flag
         :param about: must be the same on all ranks
         """
+        while self._retired_keys:
+            lib.HipressDropKey(self.member.handle, self._retired_keys.popleft())
         key = next(self._keys)
-        table = np.zeros(len(places), _PLACE)
-        for row, place in zip(table, places):
-            row["task"], row["codec"] = place.task, place.codec._handle.value
-            row["wire"], row["factor"] = place.wire, place.factor
+        table = np.zeros(len(bindings), _BINDING)
+        for row, each in zip(table, bindings):
+            row["task"], row["codec"] = each.task, each.codec._handle.value
+            row["wire"], row["factor"] = each.wire, each.factor
         self.check(
             lib.HipressAddKey(
                 self.member.handle, key, name.encode(), size, dtype, about.encode(),
@@ -134,9 +139,13 @@ class Engine:
         """
         self.check(lib.HipressAwaitKeys(self.member.handle))
 
-    def drop_key(self, key: int) -> None:
-        """Forgets a key that no rank uses any more."""
-        lib.HipressDropKey(self.member.handle, key)
+    def retire_keys(self, keys: Iterable[int]) -> None:
+        """Has keys dropped that no step uses any more, when this rank next makes one.
+
+        A step is over on this rank when all messages of other ranks for it have come, so none of
+        them finds its key gone. May be called from any thread, also by Python's garbage collector.
+        """
+        self._retired_keys.extend(keys)
 
     def momentum(self, key: int, count: int) -> torch.Tensor:
         """The last result of a key with a shared momentum, float32[count]."""
@@ -145,7 +154,7 @@ class Engine:
         return values
 
     def set_momentum(self, key: int, values: torch.Tensor) -> None:
-        """Goes on from this result, float32 in host memory."""
+        """Sets the last result of a key with a shared momentum: float32 in host memory."""
         values = values.contiguous()
         self.check(lib.HipressSetMomentum(self.member.handle, key, values.data_ptr()))
 
@@ -166,30 +175,31 @@ class Engine:
         :param done: called when it is over, in any thread, with the error's sentence and whether
             the results are NaN because of a NaN or Inf
         """
-        spoilt, number = ctypes.c_int(), next(_numbers)
-        _running[number] = lambda error: done(error and self.named(error), bool(spoilt.value))
-        lib.HipressBucketRun(bucket, address, ctypes.byref(spoilt), _on_done, number)
+        nonfinite, number = ctypes.c_int(), next(_numbers)
+        _running[number] = lambda error: done(error and self.named(error), bool(nonfinite.value))
+        lib.HipressBucketRun(bucket, address, ctypes.byref(nonfinite), _on_done, number)
 
     def fail(self, error: Exception | str, what: str) -> HipressError:
-        """Notes a failure, which ends all later steps, here and on the other ranks; returns the
-        first one.
+        """Records a failure, which ends all later steps, here and on the other ranks; returns the
+        first one. The other ranks get a failure report.
 
-        :param error: a sentence is the library's, which all ranks have heard already
+        :param error: a sentence is the library's, which all ranks know already
         :param what: names the bucket, or another thing
         """
         with self._failing:
             if self.error is None:
-                tell = not isinstance(error, str)
+                reports = not isinstance(error, str)
                 if not isinstance(error, HipressError):
                     error = HipressError(f"{what}: {error}" if what else str(error))
                 self.error = error
-                if tell:
+                if reports:
                     sentence = f"worker {self.rank} gave up: {error}"
                     lib.HipressFailJob(self.member.handle, sentence.encode())
         return self.error
 
     def failure(self, seconds: float = 0.0) -> str:
-        """Why no operation can succeed any more; empty if that is not known after so long."""
+        """The reason why no operation can succeed any more; empty if none is known after so many
+        ``seconds``."""
         until = time.monotonic() + seconds
         while True:
             found = self.member.failure()
@@ -205,7 +215,7 @@ class Engine:
 
         :raises HipressError: if it fails, or takes longer than the timeout
         """
-        if backend(self._users, device).name() == "nccl":
+        if backend(self._user_group, device).name() == "nccl":
             work.wait()
             return
         try:
@@ -214,15 +224,15 @@ class Engine:
             raise HipressError(self.lost(error, what)) from error
 
     def lost(self, error: Exception, what: str) -> str:
-        """A sentence about a collective operation of the user's group that has failed."""
-        why = self.failure(_PATIENCE) or "a rank has died or is too far behind"
+        """The sentence about a collective operation of the user's group that has failed."""
+        why = self.failure(_REPORT_SECONDS) or "a rank has died or is too far behind"
         first = str(error).splitlines()[0]
         return f"{what}: {why}: the all-reduce of what goes uncompressed failed ({first})"
 
     # Gradients on a GPU.
 
     def staging(self, device: torch.device) -> Host:
-        """How tensors on ``device`` are synchronised."""
+        """The staging of tensors on ``device``."""
         if device not in self._stagings:
             self._stagings[device] = staging(device)
         return self._stagings[device]
@@ -230,22 +240,22 @@ class Engine:
     def submit(self, job: Callable[[], None]) -> None:
         """Runs ``job``, which waits for a GPU or for the user's group, in a thread; jobs run one by
         one."""
-        if self._staged is None:
-            self._staged = queue.SimpleQueue()
+        if self._jobs is None:
+            self._jobs = queue.SimpleQueue()
             thread = threading.Thread(target=self._work, name="hipress-staging", daemon=True)
             thread.start()
             atexit.register(self._end, thread)
-        self._staged.put(job)
+        self._jobs.put(job)
 
     def _work(self) -> None:
         torch.set_grad_enabled(False)  # per thread
-        while (job := self._staged.get()) is not None:
+        while (job := self._jobs.get()) is not None:
             job()
 
     def _end(self, thread: threading.Thread) -> None:
         # A thread that comes back from PyTorch's C++ when Python has ended takes the process along.
-        self._staged.put(None)
-        thread.join(_PATIENCE)
+        self._jobs.put(None)
+        thread.join(_REPORT_SECONDS)
 
 
 _engines: dict[tuple, Engine] = {}

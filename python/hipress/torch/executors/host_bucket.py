@@ -1,14 +1,13 @@
-"""A bucket of gradients in host memory, as the native engine synchronises it.
+"""Calls of the native engine for a bucket of gradients in host memory.
 
-A gradient is a key of the engine's, which stays when DDP puts it into another bucket. What a key
-does on this rank is its graph's program; how each encode of it is done, with which codec, state and
-scale, is bound to it here (``src/casync/place.h``).
+What a key does on this rank is its graph's program; how each encode of it is done, with which
+codec, state and scale, is bound to it here (``src/casync/binding.h``).
 """
 
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 import numpy as np
 import torch
@@ -19,35 +18,36 @@ from hipress.casync.origins import results
 from hipress.casync.program import flatten
 from hipress.dtypes import FLOAT32
 from hipress.torch.dtypes import FLAGS
-from hipress.torch.executors.engine import Engine, Place
-from hipress.torch.gradient import Gradient
-from hipress.torch.state.error_feedback import Places
-from hipress.torch.state.low_rank import Factors
+from hipress.torch.executors.engine import EncodeBinding, Engine
+from hipress.torch.gradient import Gradient, contiguous_slices
+from hipress.torch.low_rank import Factors
+from hipress.torch.state.error_feedback import ErrorFeedback
 
 
 def add_key(
-    engine: Engine, gradient: Gradient, graph: Graph, dtype: torch.dtype, places: Places,
-    about: str, momentum: float = 0.0, wide: bool = True,
+    engine: Engine, gradient: Gradient, graph: Graph, dtype: torch.dtype,
+    error_feedback: ErrorFeedback, about: str, momentum: float = 0.0, wide: bool = True,
 ) -> int:  # fmt: skip
     """Begins to make the key of a gradient, on all ranks together; returns its number.
 
-    :param places: say how this rank's tasks encode, and keep what they remember
+    :param error_feedback: says how this rank's tasks encode, and keeps their states
     :param about: settings that must be the same on all ranks
     :param momentum: see :meth:`Engine.add_key`
     :param wide: whether uncompressed sums on their way through others are float32, whatever the
         gradient's type; what all ranks get at the end has that type
     """
-    node, final, average = worker(engine.rank), results(graph), places.codecs.average
-    mean = 1.0 / engine.world_size if average else 1.0
+    codecs = error_feedback.codecs
+    node, final = worker(engine.rank), results(graph)
+    mean = 1.0 / engine.world_size if codecs.average else 1.0
     bound = []
     for t, task in enumerate(graph.tasks.get(node, [])):
         if task.op != Op.ENCODE:
             continue
         ends = (node, t) in final
-        codec = places.get(gradient.name, graph, t, task, places.codecs.kind(task, ends))
+        codec = error_feedback.state_of(gradient.name, graph, t, task, codecs.kind(task, ends))
         narrow = task.of_gradient or ends or not wide
         wire = FLAGS[dtype] if narrow else FLOAT32
-        bound.append(Place(t, codec, wire, mean if ends and not task.of_gradient else 1.0))
+        bound.append(EncodeBinding(t, codec, wire, mean if ends and not task.of_gradient else 1.0))
     start = gradient.offset
     program = flatten(graph, node, lambda element: gradient.at(element) - start)
     last = gradient.at(gradient.count - 1) - start + 1
@@ -57,14 +57,9 @@ def add_key(
     )  # fmt: skip
 
 
-def spans(pieces: Sequence[slice]) -> np.ndarray:
-    """HipressSpan of each piece, neighbours as one."""
-    found: list[list[int]] = []
-    for piece in pieces:
-        if found and sum(found[-1]) == piece.start:
-            found[-1][1] += piece.stop - piece.start
-        else:
-            found.append([piece.start, piece.stop - piece.start])
+def _spans(gradients: Iterable[Gradient]) -> np.ndarray:
+    """HipressSpan of each piece."""
+    found = [(piece.start, piece.stop - piece.start) for piece in contiguous_slices(gradients)]
     return np.array(found, np.int64).reshape(-1, 2)
 
 
@@ -73,10 +68,11 @@ class HostBucket:
 
     :param dtype: of the flat tensor
     :param gradients: all of the bucket's
-    :param keys: of gradients that travel in place, each with where it begins
-    :param fused: gradients that travel one behind the other by the key ``fusion``
-    :param checked: whether a NaN or Inf anywhere makes all results NaN, and leaves nothing in what
-        is remembered; else it takes its natural way
+    :param keys: of gradients that travel in place, each with the offset of its first element
+    :param fused: gradients that travel in a fusion buffer, by the key ``fusion``
+    :param checked: whether a NaN or Inf anywhere makes all results NaN and leaves all states as
+        they were; else it takes its natural way
+    :param own_keys: keys that no other bucket has, which go with it
     :raises hipress.HipressError: if ranks differ in their keys, or one is missing
     """
 
@@ -89,11 +85,11 @@ class HostBucket:
         fusion: int = 0,
         fused: Sequence[Gradient] = (),
         checked: bool = True,
+        own_keys: Sequence[int] = (),
     ) -> None:
-        self._engine, self._handle = engine, ctypes.c_void_p()
+        self._engine, self._handle, self._own_keys = engine, ctypes.c_void_p(), own_keys
         self._factors: list[Factors] = []
-        every = spans([piece for g in gradients for piece in g.slices()])
-        small = spans([piece for g in fused for piece in g.slices()])
+        every, small = _spans(gradients), _spans(fused)
         numbers = np.array([key for key, _ in keys], np.uint64)
         offsets = np.array([offset for _, offset in keys], np.int64)
         engine.await_keys()
@@ -108,13 +104,15 @@ class HostBucket:
     def __del__(self) -> None:
         if getattr(self, "_handle", None) and lib is not None:
             lib.HipressBucketFree(self._handle)
+            self._engine.retire_keys(self._own_keys)
 
     def set_low_rank(
         self, p: int, q: int, factors: Sequence[Factors], matrices: Sequence[Gradient]
     ) -> None:
-        """Makes matrices travel as factors: all P by one key, with what is fused behind, and all Q.
+        """Makes matrices travel as factors: all P, and the fused gradients, by one key; all Q by
+        another.
 
-        :param factors: what is remembered of the matrices
+        :param factors: the states of the matrices
         """
         self._factors = list(factors)
         addresses = np.array([ctypes.addressof(f.matrix) for f in factors], np.uint64)
@@ -130,13 +128,13 @@ class HostBucket:
         """Starts a step; all that it needs must stay until it is over.
 
         :param host: the flat tensor
-        :param done: called in any thread when it is over, with the error's sentence
+        :param done: called in any thread when the step is over, with the error's sentence
         """
 
-        def over(error: str | None, spoilt: bool) -> None:
-            if error is None and not spoilt:
+        def on_done(error: str | None, nonfinite: bool) -> None:
+            if error is None and not nonfinite:
                 for factors in self._factors:
                     factors.step += 1
             done(error)
 
-        self._engine.run(self._handle, host.data_ptr(), over)
+        self._engine.run(self._handle, host.data_ptr(), on_done)

@@ -1,4 +1,4 @@
-"""How the ranks of a process group become the workers of a job of the native engine.
+"""Jobs of the native engine, whose workers are the ranks of a process group.
 
 They meet through the process group's store: the group's first rank starts the job's scheduler in
 the background of its process, and leaves its address and a fresh secret there. Where the user has
@@ -28,8 +28,8 @@ from hipress.member import Member
 
 _timelines: set[str] = set()
 """Files that this process's schedulers are to write."""
-_LINGER = 2.0
-"""Seconds that a process which ends keeps its scheduler for ranks that end later; 30 if there is a
+_LINGER_SECONDS = 2.0
+"""Time that a process which ends keeps its scheduler for ranks that end later; 30 if there is a
 timeline to be written."""
 
 
@@ -53,7 +53,7 @@ class Scheduler:
         """Ends it, when all workers have left or after some seconds."""
         if os.getpid() != self._pid or not self._handle:
             return
-        seconds = 30.0 if os.environ.get("HIPRESS_TIMELINE") else _LINGER
+        seconds = 30.0 if os.environ.get("HIPRESS_TIMELINE") else _LINGER_SECONDS
         over = ctypes.c_int()
         lib.HipressAwaitEnd(self._handle, int(1e3 * seconds), ctypes.byref(over))
         handle, self._handle = self._handle, ctypes.c_void_p()
@@ -94,13 +94,13 @@ def join(group: dist.ProcessGroup, name: str, timeout: float) -> Member:
 
 
 def _start_scheduler(store: dist.Store, common: Mapping[str, object]) -> None:
-    """Starts it, and leaves word where it is; or why it is nowhere."""
+    """Starts the scheduler, and leaves its address, or what went wrong, in the store."""
     fresh = secrets.token_hex(32)
     secret = os.environ.get("HIPRESS_SECRET") or fresh
     try:
         own = {"DMLC_ROLE": "scheduler", "DMLC_PS_ROOT_URI": _host(), "DMLC_PS_ROOT_PORT": 0}
         scheduler = Scheduler({**common, **own, "HIPRESS_SECRET": secret})
-    except Exception as error:  # whatever it is, the others wait for a word
+    except Exception as error:  # whatever it is, the others wait for an entry
         store.set("scheduler", json.dumps({"error": str(error)}))
         raise
     store.set("scheduler", json.dumps({"address": scheduler.address, "secret": fresh}))
@@ -125,7 +125,7 @@ def _interface() -> str:
 
 
 def _host() -> str:
-    """Where other ranks find this one."""
+    """Finds the address by which other ranks reach this one."""
     if os.environ.get("DMLC_NODE_HOST"):
         return os.environ["DMLC_NODE_HOST"]
     if _interface():

@@ -21,11 +21,8 @@ from typing import Any
 import torch
 import torch.distributed as dist
 
-_LOOK = 0.0005
-"""Seconds between looks at whether a copy is done."""
-
-KINDS = ("cpu", "cuda")
-"""Types of devices whose gradients can be synchronised."""
+_POLL_SECONDS = 0.0005
+"""Time between polls of whether a copy is complete."""
 
 
 class Fetched:
@@ -41,7 +38,7 @@ class Fetched:
         """
         return self._flat
 
-    def back(self) -> None:
+    def copy_back(self) -> None:
         """Queues that the bucket becomes what the copy is now; the copy is then no longer valid."""
 
 
@@ -49,20 +46,20 @@ class Host:
     """Synchronises tensors in host memory where they are."""
 
     def future(self) -> torch.futures.Future:
-        """What a synchronised bucket is waited for with."""
+        """Makes the future of a bucket that is synchronised."""
         return torch.futures.Future()
 
     def fetch(self, flat: torch.Tensor) -> Fetched:
-        """To be called where ``flat`` is computed, when all that computes it has been queued."""
+        """Starts to copy ``flat``; called on its stream, when all that computes it is queued."""
         return Fetched(flat)
 
     def returning(self) -> contextlib.AbstractContextManager:
-        """In this context the thread that ends a step queues copies, and sets the future."""
+        """The context in which the thread that ends a step queues copies and sets the future."""
         return contextlib.nullcontext()
 
 
 class Cuda:
-    """What staging needs of torch.cuda. Tests put a device of their own in its place.
+    """The parts of torch.cuda that staging needs. Tests put a device of their own in its place.
 
     Streams have ``record_event()`` and ``wait_event(event)``, events ``query()``, as torch.cuda's.
     """
@@ -89,13 +86,11 @@ class Cuda:
         (target if target.is_cuda else source).record_stream(stream)
 
     def upload(self, data: bytes) -> torch.Tensor:
-        """uint8 in device memory, there before what the current stream does next."""
+        """Copies to uint8 in device memory, before what the current stream does next."""
         memory = torch.frombuffer(bytearray(data), dtype=torch.uint8).pin_memory()
         return memory.to(self._device, non_blocking=True)
 
-    def run(
-        self, stream: Any, work: Callable[[], None], tensors: Sequence[torch.Tensor]
-    ) -> None:
+    def run(self, stream: Any, work: Callable[[], None], tensors: Sequence[torch.Tensor]) -> None:
         """Queues what ``work`` queues on ``stream``; ``tensors`` stay allocated until then."""
         with torch.cuda.stream(stream), torch.no_grad():
             work()
@@ -146,7 +141,7 @@ class Staged(Host):
         return self.device.use(self.up)
 
     def give_back(self, memory: torch.Tensor) -> None:
-        """Takes host memory for another bucket, after what is on its way from it now."""
+        """Keeps host memory for another bucket, after the copies from it that are queued now."""
         with self._lock:
             self._free.append((memory, self.up.record_event()))
 
@@ -166,31 +161,31 @@ class _StagedCopy(Fetched):
                     f"waited {timeout:g} s for the GPU to compute these gradients; it hangs, or "
                     "waits itself, for another rank perhaps"
                 )
-            time.sleep(_LOOK)
+            time.sleep(_POLL_SECONDS)
         return self._copy
 
-    def back(self) -> None:
+    def copy_back(self) -> None:
         self._by.device.copy(self._flat, self._copy, self._by.up)
         self._by.give_back(self._memory)
 
 
 def staging(device: torch.device) -> Host:
-    """How tensors on ``device`` are synchronised."""
+    """Makes the staging of tensors on ``device``."""
     return Staged(Cuda(device)) if device.type == "cuda" else Host()
 
 
 def current(device: torch.device) -> contextlib.AbstractContextManager:
-    """Makes ``device`` the one on which NCCL exchanges objects."""
+    """The context in which NCCL exchanges objects on ``device``."""
     return torch.cuda.device(device) if device.type == "cuda" else contextlib.nullcontext()
 
 
 def device_of(tensors: list[torch.Tensor]) -> torch.device:
-    """Where a model is; the first device, if it is on several."""
+    """The device of a model; the first one, if it is on several."""
     return tensors[0].device if tensors else torch.device("cpu")
 
 
 def backend(group: dist.ProcessGroup, device: torch.device | None = None) -> Any:
-    """What runs the group's operations on tensors of ``device``, default: on any."""
+    """The backend that runs a group's operations on tensors of ``device``, default: of any."""
     kinds = {each.type: each for each in group._device_types}
     if device is None:
         device = kinds.get("cpu") or next(iter(kinds.values()), torch.device("cpu"))

@@ -8,52 +8,78 @@ from typing import NamedTuple
 import torch
 import torch.distributed as dist
 
+from hipress.torch.gradient import Gradient
 
-class Started(NamedTuple):
-    """A collective operation on its way; ``back()`` puts results where the gradients are."""
+
+class PendingSum(NamedTuple):
+    """A collective operation under way; ``unpack()`` copies its results to the gradients."""
 
     work: dist.Work
-    back: Callable[[], None]
+    unpack: Callable[[], None]
 
 
-class UserGroup:
-    """A process group of the user's, and memory for what it sums.
+class GroupAllReduce:
+    """The all-reduce of some gradients of a bucket, packed into one buffer.
 
     :param divisor: of the summands: the number of ranks, if results are means
     """
 
-    def __init__(self, group: dist.ProcessGroup, divisor: int) -> None:
-        self.group, self._divisor = group, divisor
-        self.memory: dict[tuple, torch.Tensor] = {}
-        """By bucket."""
+    def __init__(
+        self, group: dist.ProcessGroup, gradients: Sequence[Gradient], divisor: int
+    ) -> None:
+        self._group, self._divisor = group, divisor
+        self._slices = [piece for gradient in gradients for piece in gradient.slices()]
+        self._buffer: torch.Tensor | None = None
 
-    def all_reduce(
-        self, flat: torch.Tensor, pieces: Sequence[torch.Tensor], key: tuple
-    ) -> Started:
-        """Starts the all-reduce of pieces of ``flat``: in the training thread, for a group's
-        collectives must begin in the same order on all ranks.
-
-        :param key: the bucket's
-        """
-        joined = self._joined(pieces, flat, key)
+    def start(self, flat: torch.Tensor) -> PendingSum:
+        """Starts the operation, in the training thread: a group's collectives must begin in the
+        same order on all ranks."""
+        pieces = [flat[piece] for piece in self._slices]
+        packed = self._pack(flat, pieces)
         if self._divisor > 1:
-            joined.div_(self._divisor)
-        work = dist.all_reduce(joined, group=self.group, async_op=True)
+            packed.div_(self._divisor)
+        work = dist.all_reduce(packed, group=self._group, async_op=True)
 
-        def back() -> None:
-            if joined is not flat:
-                for piece, values in zip(pieces, joined.split([len(p) for p in pieces])):
+        def unpack() -> None:
+            if packed is not flat:
+                for piece, values in zip(pieces, packed.split([len(p) for p in pieces])):
                     piece.copy_(values)
 
-        return Started(work, back)
+        return PendingSum(work, unpack)
 
-    def _joined(
-        self, pieces: Sequence[torch.Tensor], flat: torch.Tensor, key: tuple
-    ) -> torch.Tensor:
+    def _pack(self, flat: torch.Tensor, pieces: Sequence[torch.Tensor]) -> torch.Tensor:
         """The pieces one behind the other: ``flat`` itself if they are all of it."""
         count = sum(len(piece) for piece in pieces)
         if count == len(flat):
             return flat
-        if key not in self.memory:
-            self.memory[key] = flat.new_empty(count)
-        return torch.cat(list(pieces), out=self.memory[key])
+        if self._buffer is None:
+            self._buffer = flat.new_empty(count)
+        return torch.cat(list(pieces), out=self._buffer)
+
+
+class GroupReduceScatter:
+    """The reduce-scatter of some gradients of a bucket with a row for each rank: means."""
+
+    def __init__(self, group: dist.ProcessGroup, gradients: Sequence[Gradient]) -> None:
+        self._group, self._gradients = group, gradients
+        self._buffer: torch.Tensor | None = None
+
+    def start(self, flat: torch.Tensor) -> PendingSum:
+        """Starts the operation, in the training thread, see :meth:`GroupAllReduce.start`."""
+        rank, rows = dist.get_rank(self._group), dist.get_world_size(self._group)
+        table = flat.view(rows, -1)
+        chunks = [g.chunk for g in self._gradients]
+        pieces = [table[:, g.offset : g.offset + g.chunk] for g in self._gradients]
+        if self._buffer is None:
+            self._buffer = flat.new_empty(rows + 1, sum(chunks))
+        packed, result = self._buffer[:rows], self._buffer[rows]
+        torch.cat(pieces, dim=1, out=packed)
+        scatter = getattr(dist, "reduce_scatter_single", None) or dist.reduce_scatter_tensor
+        # Gloo has no average.
+        work = scatter(result, packed.div_(rows).view(-1), group=self._group, async_op=True)
+
+        def unpack() -> None:
+            for piece, values in zip(pieces, result.split(chunks)):
+                piece[rank].copy_(values)
+
+        return PendingSum(work, unpack)

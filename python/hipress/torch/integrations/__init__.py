@@ -1,1 +1,1 @@
-"""How PyTorch's data-parallel wrappers hand their gradients over."""
+"""Integrations with PyTorch's data-parallel wrappers, which hand their gradients over."""

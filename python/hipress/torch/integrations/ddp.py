@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from typing import Any
 
 import torch
 import torch.distributed as dist
@@ -11,7 +12,8 @@ from torch.nn.parallel import DistributedDataParallel
 
 from hipress.config import CompressionConfig
 from hipress.secopa.plan import Decision
-from hipress.torch.executors.engine import Engine, HipressError
+from hipress.torch.executors.engine import HipressError
+from hipress.torch.gradient import Gradient
 from hipress.torch.private import (
     backward_pass,
     comm_hooks,
@@ -48,7 +50,7 @@ def compress(
 
     :param type: a :class:`hipress.CompressionConfig`, which then says all but the timeout; or a
         codec's name, see :func:`hipress.codecs`, or "powersgd" (with ``rank=``), see
-        :mod:`hipress.torch.state.low_rank`
+        :mod:`hipress.torch.low_rank`
     :param topology: a name in :data:`hipress.casync.TOPOLOGIES`, such as "ps" (every rank serves a
         part of each gradient: 2 steps) or "ring" (2(N-1) steps, one neighbour to send to)
     :param min_size: gradients of fewer elements go uncompressed
@@ -112,7 +114,7 @@ def _check_model(model: DistributedDataParallel) -> None:
 
 
 def _check_modes(model: DistributedDataParallel) -> None:
-    """Refuses those of DDP's in which communication hooks are DDP's own, or never called."""
+    """Refuses modes of DDP in which communication hooks are DDP's own, or never called."""
     if model.mixed_precision is not None:
         raise ValueError(
             "this model has DDP's mixed_precision, which has a communication hook of its own: "
@@ -140,25 +142,19 @@ def _name(value: object) -> str:
 
 
 class Detached:
-    """In a copy of a model: that the original's gradients are compressed. The copy's are not, until
-    compress() is called with it, as DDP does not take a communication hook into copies."""
+    """The mark in a copy of a model that the original's gradients are compressed. The copy's are
+    not, until compress() is called with it, as DDP does not copy a communication hook."""
 
 
 class Compression(Synchronizer):
-    """What :func:`compress` returns: a model's compression, with its state.
+    """A model's compression, with its state: what :func:`compress` returns.
 
     ``state_dict()`` and ``load_state_dict()`` keep residuals, momentum and step; see
     :mod:`hipress.torch.state.checkpoint`.
     """
 
-    def __init__(
-        self,
-        settings: Settings,
-        engine: Engine,
-        group: dist.ProcessGroup,
-        parameters: list[tuple[str, torch.nn.Parameter]],
-    ) -> None:
-        super().__init__(settings, engine, group, parameters)
+    def __init__(self, *args: Any) -> None:
+        super().__init__(*args)
         self._waiting: list[torch.futures.Future] = []
 
     def __reduce__(self) -> tuple:
@@ -171,34 +167,35 @@ class Compression(Synchronizer):
         return tuple(size for _, size in sorted(strides, key=lambda of: -of[0]))
 
     def hook(self, bucket: dist.GradBucket) -> torch.futures.Future:
-        """Called by DDP in the backward pass when a bucket's gradients are there."""
+        """Starts to synchronise a bucket; called by DDP in the backward pass when its gradients
+        have been computed."""
         flat = bucket.buffer()
         if flat.is_sparse:
             error = HipressError("sparse gradients cannot be compressed: use sparse=False")
             raise self.engine.fail(error, f"bucket {bucket.index()}")
-        entries = []
+        gradients = []
         for parameter, gradient in zip(bucket.parameters(), bucket.gradients()):
             offset = gradient.storage_offset() - flat.storage_offset()
-            entries.append((self.names[id(parameter)], offset, gradient.numel()))
+            gradients.append(Gradient(self.names[id(parameter)], offset, gradient.numel()))
         if bucket.index() == 0:  # the first one of this backward pass
             self._waiting = []  # of one that another error ended
             if backward_pass() >= 0:  # not so where join() takes part for a rank without inputs
                 queue_callback(self._finish)
-        future = self.synchronize(flat, tuple(entries), f"bucket {bucket.index()}")
+        future = self.synchronize(flat, gradients, f"bucket {bucket.index()}")
         self._waiting.append(future)
         if bucket.is_last():
             self.step += 1
         return future
 
     def _finish(self) -> None:
-        """After the last gradient: raises what went wrong, in words that DDP would swallow."""
+        """Waits for all buckets, and raises what went wrong in words that DDP would swallow."""
         waiting, self._waiting = self._waiting, []
         for future in waiting:
             future.wait()
-        self.look()
+        self.poll()
 
 
 def hipress_hook(compression, bucket):
-    """What DDP calls, and names in its logging data."""
+    """Runs the hook; DDP calls this, and has its name in the logging data."""
     # Without annotations: DDP compares them with classes, and ours are strings.
     return compression.hook(bucket)

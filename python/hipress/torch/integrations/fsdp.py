@@ -11,16 +11,14 @@ import torch.distributed as dist
 from torch.distributed.fsdp import FSDPModule
 from torch.distributed.tensor import DTensor, Shard
 
-from hipress.casync import colocated
-from hipress.casync.graph import GRADIENT, Graph, Op, Partition, cut, worker
 from hipress.config import CompressionConfig
 from hipress.secopa.plan import Decision
 from hipress.torch.dtypes import FLAGS
+from hipress.torch.executors.collectives import ReduceScatter
 from hipress.torch.executors.engine import HipressError
-from hipress.torch.executors.user_group import Started
 from hipress.torch.gradient import Gradient
+from hipress.torch.private import ReduceScatter as FsdpReduceScatter
 from hipress.torch.private import (
-    ReduceScatter,
     backward_pass,
     hooks,
     is_replicated,
@@ -31,42 +29,7 @@ from hipress.torch.private import (
 )
 from hipress.torch.settings import MIN_SIZE, Settings
 from hipress.torch.start import start
-from hipress.torch.synchronizer import Entry, Synchronizer
-
-PARTITION_ELEMENTS = 256 * 1024
-
-
-def reduce_scatter(
-    count: int, part: int, num_workers: int, partitions: int | None = None, to_all: bool = False
-) -> Graph:
-    """The graph that leaves worker r with the sum of its part, the r-th of ``part`` elements: every
-    worker encodes all parts, each for its owner, who merges them in rank order.
-
-    :param count: elements in all; the last parts may have fewer than the others, or none
-    :param partitions: about how many to cut all parts into; default: by size
-    :param to_all: whether the owner then encodes the sum, and all workers get that: twice as much
-        to send
-    """
-    size = PARTITION_ELEMENTS if partitions is None else -(-count // max(partitions, 1))
-    cuts: list[tuple[int, Partition]] = [
-        (owner, piece)
-        for owner in range(num_workers)
-        for piece in cut(owner * part, min((owner + 1) * part, count), size, 64)
-    ]
-    graph = Graph(count, [piece for _, piece in cuts])
-    if to_all:
-        colocated.exchange(graph, num_workers, [owner for owner, _ in cuts])
-        return graph
-    for p, (owner, _) in enumerate(cuts):
-        at, payloads = worker(owner), []
-        for rank in range(num_workers):
-            payload = graph.add(worker(rank), Op.ENCODE, p, GRADIENT)
-            if rank != owner:
-                graph.add(worker(rank), Op.SEND, p, payload, peer=at)
-                payload = graph.add(at, Op.RECV, p, peer=worker(rank))
-            payloads.append(payload)
-        graph.add(at, Op.DECODE, p, graph.add(at, Op.MERGE, p, *payloads))
-    return graph
+from hipress.torch.synchronizer import Shards, Synchronizer
 
 
 class Unit:
@@ -85,7 +48,7 @@ class Unit:
         self.shards = shards
 
     def gradients(self) -> tuple[Gradient, ...]:
-        """Those of a reduce-scatter, in its input."""
+        """The gradients in the input of a reduce-scatter."""
         trained = [
             (name, each.sharded_param.shape)
             for name, each in self._managed
@@ -97,15 +60,6 @@ class Unit:
             for i, (name, shape) in enumerate(trained)
         )
 
-    def problem(self, size: int, gradients: Sequence[Gradient], rows: int) -> str:
-        """What is wrong with a flat tensor of ``rows`` rows that has not just these gradients."""
-        wanted = rows * sum(gradient.chunk for gradient in gradients)
-        names = ", ".join(g.name for g in gradients[:3])
-        return "" if size == wanted else (
-            f"FSDP reduces {size} elements, not the {wanted} of {names}...: some of these have no "
-            "gradient"
-        )
-
 
 def chunk_of(shape: torch.Size, shards: int) -> int:
     """Elements of each rank's chunk of a parameter, filled up."""
@@ -113,7 +67,7 @@ def chunk_of(shape: torch.Size, shards: int) -> int:
 
 
 class ShardedCompression(Synchronizer):
-    """What :func:`compress_fsdp` returns: a model's compression, with its state.
+    """A model's compression, with its state: what :func:`compress_fsdp` returns.
 
     ``state_dict()`` and ``load_state_dict()`` keep residuals, momentum and step; see
     :mod:`hipress.torch.state.checkpoint`.
@@ -121,90 +75,48 @@ class ShardedCompression(Synchronizer):
 
     _backward = -1
 
-    def reduce(self, unit: Unit, flat: torch.Tensor, entries: tuple[Entry, ...]) -> None:
+    def reduce(self, unit: Unit, flat: torch.Tensor, gradients: Sequence[Gradient]) -> None:
         """Synchronises a module's gradients, and waits: FSDP needs the results at once."""
         backward = backward_pass()  # an error may have ended the one before
         if backward != self._backward:  # the first module of this backward pass
             self._backward = backward
             queue_callback(self._count)
-        self.synchronize(flat, entries, unit.what).wait()
+        self.synchronize(flat, gradients, unit.what).wait()
 
     def gradients(self, unit: Unit, size: int, rows: int) -> tuple[Gradient, ...]:
-        """A module's, in a flat tensor of ``size`` elements in ``rows`` rows.
+        """A module's gradients in a flat tensor of ``size`` elements in ``rows`` rows.
 
         :raises HipressError: if the tensor has not just these
         """
         found = unit.gradients()
-        problem = unit.problem(size, found, rows)
-        if problem:
-            self.refuse(unit, problem)
+        wanted = rows * sum(gradient.chunk for gradient in found)
+        if size != wanted:
+            names = ", ".join(gradient.name for gradient in found[:3])
+            self.refuse(
+                unit,
+                f"FSDP reduces {size} elements, not the {wanted} of {names}...: some of these have "
+                "no gradient",
+            )
         return found
 
     def refuse(self, unit: Unit, problem: str) -> None:
         """Ends the step on all ranks.
 
-        :raises HipressError: which says so
+        :raises HipressError: always
         """
         raise self.engine.fail(HipressError(f"{unit.what}: {problem}"), unit.what)
 
     def _count(self) -> None:
         self.step += 1
-        self.look()
+        self.poll()
 
-    def _elements(self, parameter: DTensor) -> int:
-        return parameter.to_local().numel()
-
-
-class _ReduceScatters(ShardedCompression):
-    """Of shards: every rank gets the means of its own chunks; with a shared momentum those of all,
-    which it adds to its next gradients of all."""
-
-    def __init__(self, *args: Any) -> None:
-        super().__init__(*args)
-        self.topology = "reduce-scatter" if self.shared is None else "reduce-scatter to all"
-
-    def _elements(self, parameter: DTensor) -> int:
-        return parameter.numel()
-
-    def _fuses(self) -> bool:
-        return False  # of small ones, too, a rank needs its own chunks only
-
-    def _plain_graph(self, gradient: Gradient) -> Graph:
-        return self.graph(gradient)
-
-    def graph(self, gradient: Gradient) -> Graph:
-        decision = self.settings.decisions.get(gradient.name)
-        partitions = decision.partitions if decision else None
-        return reduce_scatter(
-            gradient.count, gradient.chunk, self.engine.world_size, partitions,
-            to_all=self.shared is not None,
-        )  # fmt: skip
-
-    def _start_rest(self, flat: torch.Tensor, small: list[Entry], key: tuple) -> Started:
-        if self.shared is not None:
-            pieces = [(g.name, at.start, at.stop - at.start) for g in small for at in g.slices()]
-            return super()._start_rest(flat, pieces, key)
-        rows = self.engine.world_size
-        table = flat.view(rows, -1)
-        pieces = [table[:, g.offset : g.offset + g.chunk] for g in small]
-        width = sum(g.chunk for g in small)
-        memory = self.user_group.memory
-        if key not in memory:
-            memory[key] = flat.new_empty(rows + 1, width)
-        sent, mine = memory[key][:rows], memory[key][rows]
-        torch.cat(pieces, dim=1, out=sent)
-        scatter = getattr(dist, "reduce_scatter_single", None) or dist.reduce_scatter_tensor
-        # Gloo has no average.
-        work = scatter(mine, sent.div_(rows).view(-1), group=self.user_group.group, async_op=True)
-
-        def back() -> None:
-            for piece, values in zip(pieces, mine.split([g.chunk for g in small])):
-                piece[self.engine.rank].copy_(values)
-
-        return Started(work, back)
+    def _shape(self, parameter: DTensor) -> tuple[int, ...]:
+        # A reduce-scatter is of whole gradients, an all-reduce of this rank's shards.
+        whole = isinstance(self.collective, ReduceScatter)
+        return tuple((parameter if whole else parameter.to_local()).shape)
 
 
-class _ReduceScatter(ReduceScatter):
+class _ReduceScatter(FsdpReduceScatter):
     """FSDP2's reduce-scatter of one module's gradients."""
 
     def __init__(self, unit: Unit, compression: ShardedCompression) -> None:
@@ -239,9 +151,9 @@ class _AllReduce:
     def __call__(self, row: torch.Tensor) -> None:
         gradients = self._compression.gradients(self._unit, row.numel(), 1)
         counts = [min(g.chunk, g.count - self._shard * g.chunk) for g in gradients]
-        entries = tuple((g.name, g.offset, n) for g, n in zip(gradients, counts) if n > 0)
-        if entries:
-            self._compression.reduce(self._unit, row, entries)
+        shards = [Gradient(g.name, g.offset, n) for g, n in zip(gradients, counts) if n > 0]
+        if shards:
+            self._compression.reduce(self._unit, row, shards)
 
 
 def compress_fsdp(
@@ -328,8 +240,8 @@ def compress_fsdp(
             _check_module(name, module, settings, names)
         return settings
 
-    shards, shard = mesh.size(), mesh.get_local_rank(0)
-    together = {"shard": str(shard)} if replicate_group else {}
+    num_shards, shard = mesh.size(), mesh.get_local_rank(0)
+    same = {"shard": str(shard)} if replicate_group else {}
     sizes = {n: p.to_local().numel() for n, p in parameters} if replicate_group else None
     dtypes = {
         names[id(each.sharded_param)]: reduce_dtype(module, each)
@@ -338,18 +250,19 @@ def compress_fsdp(
         for each in managed(module)
     }
     settings, engine = start(
-        make_settings, group, parameters, timeout, sizes, dtypes, shards=str(shards), **together
+        make_settings, group, parameters, timeout, sizes, dtypes, shards=str(num_shards), **same
     )
+    collective = shards = None
     if replicate_group is None:
-        compression = _ReduceScatters(settings, engine, group, parameters)
+        collective = ReduceScatter(settings, group, engine.world_size, [n for n, _ in parameters])
     else:
-        begins = {name: shard * chunk_of(p.shape, shards) for name, p in parameters}
-        compression = ShardedCompression(settings, engine, group, parameters, True, begins)
-        compression.rank = compression.places.rank = engine.rank * shards + shard
-        compression.world_size = engine.world_size * shards
-        compression.topology += f" of {shards} shards"
+        offsets = {name: shard * chunk_of(p.shape, num_shards) for name, p in parameters}
+        shards = Shards(num_shards, shard, offsets)
+    compression = ShardedCompression(
+        settings, engine, group, parameters, collective=collective, shards=shards
+    )
     for name, module in modules.items():
-        unit = Unit(name, managed(module), names, shards)
+        unit = Unit(name, managed(module), names, num_shards)
         if replicate_group is None:
             module.set_custom_reduce_scatter(_ReduceScatter(unit, compression))
         else:

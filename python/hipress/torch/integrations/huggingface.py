@@ -48,7 +48,7 @@ def compress_trainer(trainer: Trainer, type: str, **settings: object) -> Compres
 
 
 class CompressionCallback(TrainerCallback):
-    """What :func:`compress_trainer` adds to a Trainer.
+    """The callback that :func:`compress_trainer` adds to a Trainer.
 
     ``compression`` is the :class:`hipress.torch.Compression`, from the beginning of the training
     on; None where there is one process only, and so nothing to compress.

@@ -12,6 +12,7 @@ from torch.distributed.tensor import DTensor
 
 from hipress.config import CompressionConfig
 from hipress.secopa.plan import Decision
+from hipress.torch.gradient import packed
 from hipress.torch.optim.adam import FrozenAdamW
 from hipress.torch.private import is_stepped_in_backward, last_gradient_hook, queue_callback
 from hipress.torch.settings import MIN_SIZE, Settings
@@ -19,7 +20,7 @@ from hipress.torch.start import start
 from hipress.torch.synchronizer import Synchronizer
 
 BUCKET_BYTES = 25 << 20
-"""Of gradients that travel together, at most, unless one alone has more."""
+"""Size of a bucket, at most, unless one gradient alone has more."""
 
 
 class DistributedOptimizer:
@@ -123,13 +124,13 @@ class DistributedOptimizer:
         handle = parameter.register_post_accumulate_grad_hook(hook)
 
     def _settle(self) -> None:
-        """Takes note of the gradient whose hooks had not all been called."""
+        """Counts the gradient whose hooks had not all been called."""
         name, self._pending = self._pending, None
         if name is not None:
             self._ready(name)
 
     def _ready(self, name: str) -> None:
-        """One more backward pass has added to this gradient: starts the buckets that are whole."""
+        """Counts a backward pass of this gradient, and starts buckets that are complete."""
         self._left[name] -= 1
         while self._next < len(self._buckets):
             if any(self._left[name] for name, _ in self._buckets[self._next].named):
@@ -140,7 +141,7 @@ class DistributedOptimizer:
         bucket = self._buckets[self._next]
         what = f"bucket {self._next}"
         self._next += 1
-        future = self.compression.synchronize(bucket.collect(), bucket.entries, what)
+        future = self.compression.synchronize(bucket.pack(), bucket.gradients, what)
         self._waiting.append((bucket, future))
 
     def synchronize(self) -> None:
@@ -155,8 +156,8 @@ class DistributedOptimizer:
             return
         for bucket, future in waiting:
             future.wait()
-            bucket.distribute()
-        self.compression.look()
+            bucket.unpack()
+        self.compression.poll()
         self.compression.step += 1
         self._synchronized = True
 
@@ -185,15 +186,11 @@ class _Bucket:
 
     def __init__(self, named: list[tuple[str, torch.nn.Parameter]]) -> None:
         self.named = named
-        entries, at = [], 0
-        for name, parameter in named:
-            entries.append((name, at, parameter.numel()))
-            at += parameter.numel()
-        self.entries = tuple(entries)
+        self.gradients = packed((name, parameter.numel()) for name, parameter in named)
         self._flat: torch.Tensor | None = None
 
-    def collect(self) -> torch.Tensor:
-        """The gradients in one flat tensor: a gradient alone where it lies, if it is contiguous."""
+    def pack(self) -> torch.Tensor:
+        """Packs the gradients into one flat tensor; a contiguous one alone stays as it is."""
         for _, parameter in self.named:
             if parameter.grad is None:  # unused in this rank's forward pass
                 parameter.grad = torch.zeros_like(parameter)
@@ -206,10 +203,10 @@ class _Bucket:
             torch.cat(gradients, out=self._flat)
         return self._flat
 
-    def distribute(self) -> None:
-        """Copies the flat tensor's values to where the gradients are."""
-        for (_, at, count), (_, parameter) in zip(self.entries, self.named):
-            values = self._flat[at : at + count]
+    def unpack(self) -> None:
+        """Copies the flat tensor's values to the gradients."""
+        sizes = [gradient.count for gradient in self.gradients]
+        for values, (_, parameter) in zip(self._flat.split(sizes), self.named):
             if values.data_ptr() != parameter.grad.data_ptr():
                 parameter.grad.copy_(values.view_as(parameter.grad))
 

@@ -31,9 +31,9 @@ import torch.distributed as dist
 from torch._C._distributed_c10d import _create_work_from_future
 
 from hipress.compression import Compressor
-from hipress.torch.dtypes import FLAGS
+from hipress.torch.dtypes import DEVICE_TYPES, FLAGS
 from hipress.torch.executors.cuda.device import check_type
-from hipress.torch.executors.staging import KINDS
+from hipress.torch.gradient import Gradient
 from hipress.torch.settings import MIN_SIZE, Settings
 from hipress.torch.start import start
 from hipress.torch.stats import Stats, too_small
@@ -45,7 +45,7 @@ def _environment(name: str, other: str = "", default: str = "") -> str:
 
 
 def settings_from_environment() -> Settings:
-    """What the variables ask for.
+    """Reads the settings from the environment's variables.
 
     :raises ValueError: for a value that is not allowed, or a codec that keeps a residual
     """
@@ -108,7 +108,7 @@ class HipressProcessGroup(dist.ProcessGroup):
         return self._compressed(tensor, average)
 
     def split_group(self, *args, **keywords) -> None:
-        """What PyTorch has of that would be Gloo's alone.
+        """Refuses PyTorch's own split_group, which would be Gloo's alone.
 
         :raises NotImplementedError: always
         """
@@ -118,7 +118,7 @@ class HipressProcessGroup(dist.ProcessGroup):
         )
 
     def _synchronizer(self, tensor: torch.Tensor, average: bool) -> Synchronizer:
-        """All ranks ask for one of a kind together, before they use it."""
+        """The synchronizer of such tensors; all ranks ask for one of a kind together."""
         device = tensor.device if self._settings.encode_on == "device" else None
         if (device, average) not in self._synchronizers:
             group, about = self, []
@@ -135,8 +135,8 @@ class HipressProcessGroup(dist.ProcessGroup):
         return self._synchronizers[device, average]
 
     def stats(self) -> Stats:
-        """How many bytes of this rank's tensors were reduced compressed and uncompressed, by kind
-        and size of operation, and why."""
+        """Bytes of this rank's tensors that were reduced compressed and uncompressed, by kind and
+        size of operation, and why."""
         with self._counting:
             return copy.deepcopy(self._stats)
 
@@ -147,7 +147,7 @@ class HipressProcessGroup(dist.ProcessGroup):
             self._stats.count(f"{kind} of {elements} elements", size, why)
 
     def _uncompressed(self, tensors: Sequence[torch.Tensor], op: dist.ReduceOp.RedOpType) -> str:
-        """Why an all-reduce is Gloo's; nothing if it is compressed."""
+        """The reason why an all-reduce is Gloo's; empty if it is compressed."""
         if self.size() == 1:
             return "of one rank alone"
         if len(tensors) != 1:
@@ -155,7 +155,7 @@ class HipressProcessGroup(dist.ProcessGroup):
         (tensor,) = tensors
         if tensor.dtype not in FLAGS:
             return f"of {str(tensor.dtype).removeprefix('torch.')}"
-        if tensor.device.type not in KINDS:
+        if tensor.device.type not in DEVICE_TYPES:
             return f"on {tensor.device.type}"
         if not tensor.is_contiguous():
             return "not contiguous"
@@ -178,8 +178,9 @@ class HipressProcessGroup(dist.ProcessGroup):
                 result.set_result([tensor])
 
         future = synchronizer.synchronize(
-            tensor.detach().view(-1), ((f"{count}", 0, count),), f"all-reduce of {count} elements"
-        )
+            tensor.detach().view(-1), [Gradient(f"{count}", 0, count)],
+            f"all-reduce of {count} elements",
+        )  # fmt: skip
         future.add_done_callback(finish)
         return _create_work_from_future(result)
 
@@ -212,12 +213,12 @@ _REDUCES = {
     "reduce_scatter_single_coalesced": 1,
     "reduce_scatter_tensor_coalesced": 1,
 }
-"""What reduces and is not compressed, by names of several versions of PyTorch: which argument has
-what this rank gives."""
+"""Operations that reduce and are not compressed, by names of several versions of PyTorch, with the
+number of the argument that is this rank's input."""
 
 
 def _reduced(name: str, args: Sequence) -> tuple[str, list[torch.Tensor]]:
-    """What kind of operation this is, and its input."""
+    """The kind of an operation, and its input."""
     nested, tensors = list(args[_REDUCES[name] : _REDUCES[name] + 1]), []
     while nested:
         one = nested.pop()

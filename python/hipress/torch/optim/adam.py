@@ -96,7 +96,7 @@ class FrozenAdamW(torch.optim.Optimizer):
             compression.shared.compressed_only = True
 
     def add_param_group(self, param_group) -> None:
-        """As in torch.optim."""
+        """Adds a group of parameters, as in torch.optim."""
         if isinstance(param_group, dict):
             self._check({**self.defaults, **param_group})
         super().add_param_group(param_group)
@@ -201,7 +201,7 @@ class FrozenAdamW(torch.optim.Optimizer):
 
 
 def _root_mean_square(values: torch.Tensor, parameter: torch.Tensor) -> float:
-    """Of all of a parameter's values; of a sharded one's, ``values`` are this rank's."""
+    """The root mean square of a parameter, of which ``values`` may be this rank's shard."""
     if isinstance(parameter, DTensor):
         total = values.square().sum()
         for dim in range(parameter.device_mesh.ndim):

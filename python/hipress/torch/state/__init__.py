@@ -1,1 +1,1 @@
-"""What is remembered from step to step, and its checkpoints."""
+"""State that is kept from step to step, and its checkpoints."""

@@ -1,9 +1,9 @@
-"""Residuals, momentum and step in checkpoints, exactly for the same job, or dealt out anew.
+"""Residuals, momentum and step in checkpoints: loaded exactly by the same job, or resharded.
 
 Every rank's state differs, so its keys begin with the rank: ``"rank0/step"``,
 ``"rank0/state/layer.weight/3/states/residual"`` (of task 3). The states of all ranks thus fit into
 one dictionary, and torch.distributed.checkpoint, which takes equal keys for equal values, keeps all
-of them. Residuals say which elements of the whole parameter they are of, so DDP's can be dealt out
+of them. Residuals say which elements of the whole parameter they are of, so DDP's can be resharded
 to FSDP's ranks.
 """
 
@@ -16,18 +16,16 @@ import pickle
 import re
 import warnings
 from collections.abc import Callable, Iterable, Mapping
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 import torch
 
 from hipress.casync.graph import GRADIENT, PLAIN, Graph, Op, Partition
+from hipress.compression import Compressor
 from hipress.torch.dtypes import floats
-from hipress.torch.state.low_rank import START
-
-if TYPE_CHECKING:
-    from hipress.compression import Compressor
-    from hipress.torch.settings import Settings
-    from hipress.torch.state.momentum import SharedMomentum
+from hipress.torch.low_rank import START
+from hipress.torch.settings import Settings
+from hipress.torch.state.momentum import SharedMomentum
 
 
 class Stateful(Protocol):
@@ -42,20 +40,20 @@ class Stateful(Protocol):
     average: bool
     sizes: Mapping[str, int]
     engine: Any
-    places: Any
-    """A :class:`hipress.torch.state.error_feedback.Places`, which knows what is here."""
+    error_feedback: Any
+    """An :class:`hipress.torch.state.error_feedback.ErrorFeedback`, which imports this module."""
     shared: SharedMomentum | None
 
 
 VERSION = 3
 OWN = "own"
-"""The kind of places that encode one rank's own gradient, see :mod:`.error_feedback`."""
+"""The kind of tasks that encode one rank's own gradient, see :mod:`.error_feedback`."""
 _KEY = re.compile(r"rank(\d+)/(.+)")
 _log = logging.getLogger("hipress")
 
 
-class Place:
-    """A place's state in a checkpoint."""
+class TaskState:
+    """The state of one task in a checkpoint, or of one gradient."""
 
     def __init__(self) -> None:
         self.fields: dict[str, Any] = {}
@@ -63,6 +61,7 @@ class Place:
 
     @property
     def span(self) -> slice:
+        """The elements of the whole parameter that it is of."""
         return slice(self.fields["offset"], self.fields["offset"] + self.fields["count"])
 
 
@@ -71,13 +70,13 @@ class _Rank:
 
     def __init__(self) -> None:
         self.fields: dict[str, Any] = {}
-        self.places: dict[tuple[str, int], Place] = {}
-        self.totals: dict[str, Place] = {}
-        self.shared: dict[str, Place] = {}
+        self.tasks: dict[tuple[str, int], TaskState] = {}
+        self.to_reshard: dict[str, TaskState] = {}
+        self.shared: dict[str, TaskState] = {}
 
 
-class Total:
-    """All ranks' residuals of one gradient, added up, and its momentum, to be dealt out anew.
+class GlobalState:
+    """The sum of all ranks' residuals of one gradient, and its momentum, to be resharded.
 
     ``states["residual"]`` is in units of the result, other states are means over the ranks.
     """
@@ -86,6 +85,7 @@ class Total:
         self._size, self.states, self.step = size, {}, 0
 
     def add(self, name: str, span: slice, values: torch.Tensor, scale: float) -> None:
+        """Adds ``scale`` times one task's values, of these elements of the parameter."""
         if span.stop > self._size:
             raise ValueError(
                 f"the state has elements up to {span.stop} of a gradient that has {self._size} here"
@@ -93,19 +93,18 @@ class Total:
         whole = self.states.setdefault(name, floats(self._size))
         whole[span].add_(values.reshape(-1), alpha=scale)
 
-    def give(self, compressor: Compressor, partition: Partition, shares: float) -> None:
-        """Sets a fresh compressor's states: of the residual, ``shares`` times the total."""
+    def shard_to(self, compressor: Compressor, partition: Partition, scale: float) -> None:
+        """Sets a fresh compressor's states to its part of these, the residual times ``scale``."""
         span = slice(partition.offset, partition.offset + partition.count)
         state = compressor.state_dict()
         state["states"] = {name: floats(partition.count) for name in compressor.state_names}
         for name, whole in self.states.items():
             if name == "residual" or name in state["states"]:
-                state["states"][name] = whole[span] * (shares if name == "residual" else 1.0)
+                state["states"][name] = whole[span] * (scale if name == "residual" else 1.0)
         compressor.load_state_dict({**state, "step": self.step})
 
-    def age(self, compressor: Compressor) -> None:
-        """Makes a fresh compressor that is given nothing as old as the others: its warm-up is as
-        far."""
+    def copy_step_to(self, compressor: Compressor) -> None:
+        """Sets only a fresh compressor's step, so that its warm-up is as far as the others'."""
         compressor.load_state_dict({**compressor.state_dict(), "step": self.step})
 
 
@@ -127,23 +126,23 @@ def state_dict(of: Stateful) -> dict[str, Any]:
         for name, values in states.items():
             found[f"{prefix}/{where}/states/{name}"] = torch.as_tensor(values)
 
-    for (name, index), compressor in of.places.made.items():
-        state, partition = compressor.state_dict(), of.places.partitions[name, index]
+    for (name, index), compressor in of.error_feedback.states.items():
+        state, partition = compressor.state_dict(), of.error_feedback.partitions[name, index]
         fields = {
             "offset": partition.offset,
             "count": partition.count,
-            "kind": str(of.places.kinds[name, index]),
+            "kind": str(of.error_feedback.kinds[name, index]),
             "step": state["step"],
             "stream": state["stream"],
         }
         put(f"state/{name}/{index}", fields, state["states"])
-    # What was loaded and nobody has asked for yet is not to be lost.
-    for (name, index), place in of.places.restored.items():
-        put(f"state/{name}/{index}", place.fields, place.states)
-    for name, total in of.places.totals.items():
-        put(f"total/{name}", {"step": total.step}, total.states)
-    for name, (begin, values) in of.shared.state().items() if of.shared else ():
-        put(f"shared/{name}", {"offset": begin}, {"momentum": values})
+    # What was loaded and no task has taken yet is not to be lost.
+    for (name, index), loaded in of.error_feedback.loaded.items():
+        put(f"state/{name}/{index}", loaded.fields, loaded.states)
+    for name, state in of.error_feedback.to_reshard.items():
+        put(f"total/{name}", {"step": state.step}, state.states)
+    for name, (offset, values) in of.shared.state().items() if of.shared else ():
+        put(f"shared/{name}", {"offset": offset}, {"momentum": values})
     return found
 
 
@@ -154,9 +153,7 @@ class _Saved:
     :param read: the values of some
     """
 
-    def __init__(
-        self, keys: Iterable[str], read: Callable[[list[str]], Mapping[str, Any]]
-    ) -> None:
+    def __init__(self, keys: Iterable[str], read: Callable[[list[str]], Mapping[str, Any]]) -> None:
         self._read = read
         self._keys: dict[int, list[str]] = {}
         for key in keys:
@@ -174,7 +171,7 @@ class _Saved:
         self.ranks = sorted(self._keys)
 
     def fields(self, rank: int) -> dict[str, Any]:
-        """What there is of a rank beside its places."""
+        """Reads a rank's own fields, without its tasks."""
         return self._parsed(rank, [key for key in self._keys[rank] if key.count("/") == 1]).fields
 
     def rank(self, rank: int) -> _Rank:
@@ -182,15 +179,15 @@ class _Saved:
         shared = self._shared(rank)
         return self._parsed(rank, [key for key in self._keys[rank] if key not in shared])
 
-    def shared(self, rank: int) -> dict[str, Place]:
+    def shared(self, rank: int) -> dict[str, TaskState]:
         """A rank's shared momentum."""
         shared = self._shared(rank)
         keys = [key for key in self._keys[rank] if key.count("/") == 1 or key in shared]
         return self._parsed(rank, keys).shared
 
     def _shared(self, rank: int) -> set[str]:
-        begin = f"rank{rank}/shared/"
-        return {key for key in self._keys[rank] if key.startswith(begin)}
+        prefix = f"rank{rank}/shared/"
+        return {key for key in self._keys[rank] if key.startswith(prefix)}
 
     def _parsed(self, rank: int, keys: list[str]) -> _Rank:
         found = _parse(self._read(keys))
@@ -202,14 +199,14 @@ class _Saved:
         return found
 
     def names(self) -> set[str]:
-        """The gradients that any rank has something of."""
+        """The gradients that any rank has a state of."""
         found = _parse({key: None for keys in self._keys.values() for key in keys})
-        return {name for name, _ in found.places} | set(found.totals)
+        return {name for name, _ in found.tasks} | set(found.to_reshard)
 
 
 def load_state_dict(of: Stateful, state: Mapping[str, Any]) -> None:
     """Goes on from ``state``: exactly, if it holds this rank's of a job of this size, topology,
-    codec and layout; else it must hold all ranks' states, which are added up and dealt out anew.
+    codec and layout; else it must hold all ranks' states, which are added up and resharded.
 
     :raises ValueError: if ranks are missing, it is another model's, or it is not such a state
     """
@@ -233,9 +230,10 @@ def _load(of: Stateful, saved: _Saved, complete: bool = False) -> None:
         )
     if exact:
         mine = saved.rank(of.rank)
-        of.places.restore(mine.places, {n: _total(of, n, t) for n, t in mine.totals.items()})
+        to_reshard = {name: _unsharded(of, name, s) for name, s in mine.to_reshard.items()}
+        of.error_feedback.load(mine.tasks, to_reshard)
     else:
-        of.places.redistribute(_totals(of, saved, some["type"]))
+        of.error_feedback.reshard(_gathered(of, saved, some["type"]))
     if of.shared:
         _load_shared(of, saved, [of.rank] if exact else saved.ranks)
     of.step = some["step"]
@@ -283,7 +281,7 @@ def load_checkpoint(of: Stateful, path: str | os.PathLike, key: str = "hipress")
 
 
 def is_complete(path: str | os.PathLike[str]) -> bool:
-    """Whether a folder is a torch.distributed.checkpoint that was saved to its end."""
+    """Checks whether a folder is a torch.distributed.checkpoint that was saved to its end."""
     from torch.distributed import checkpoint
 
     try:
@@ -293,8 +291,8 @@ def is_complete(path: str | os.PathLike[str]) -> bool:
     return True
 
 
-def own_places(graph: Graph, partition: int) -> int:
-    """How many ranks encode their own gradient's ``partition`` by itself."""
+def num_own_encoders(graph: Graph, partition: int) -> int:
+    """The number of ranks that encode their own gradient's ``partition`` by itself."""
     return sum(
         task.op == Op.ENCODE
         and task.partition == partition
@@ -306,7 +304,7 @@ def own_places(graph: Graph, partition: int) -> int:
 
 
 def _parse(state: Mapping[str, Any]) -> _Rank:
-    """Of one rank's keys."""
+    """The state of the rank that has these keys."""
     rank = _Rank()
     for key, value in state.items():
         rest = _KEY.fullmatch(key)[2]
@@ -317,82 +315,83 @@ def _parse(state: Mapping[str, Any]) -> _Rank:
         path, _, field = path.rpartition("/")
         state_of, path = path.endswith("/states"), path.removesuffix("/states")
         if section == "total":
-            place = rank.totals.setdefault(path, Place())
+            found = rank.to_reshard.setdefault(path, TaskState())
         elif section == "shared":
-            place = rank.shared.setdefault(path, Place())
+            found = rank.shared.setdefault(path, TaskState())
         else:
             name, _, index = path.rpartition("/")
-            place = rank.places.setdefault((name, int(index)), Place())
-        (place.states if state_of else place.fields)[field] = value
+            found = rank.tasks.setdefault((name, int(index)), TaskState())
+        (found.states if state_of else found.fields)[field] = value
     return rank
 
 
 def _load_shared(of: Stateful, saved: _Saved, ranks: Iterable[int]) -> None:
-    """Shared momentum as these ranks have it: all the same, or each that of its shard."""
+    """Loads shared momentum as these ranks have it: all the same, or each that of its shard."""
     of.shared.clear()
     unknown = set()
     for rank in ranks:
-        for name, place in saved.shared(rank).items():
-            begin, values = place.fields["offset"], place.states["momentum"]
+        for name, state in saved.shared(rank).items():
+            offset, values = state.fields["offset"], state.states["momentum"]
             if name not in of.sizes:
                 unknown.add(name)
-            elif begin + values.numel() > of.sizes[name]:
+            elif offset + values.numel() > of.sizes[name]:
                 raise ValueError(
-                    f"the state has momentum for {begin + values.numel()} elements of gradient "
+                    f"the state has momentum for {offset + values.numel()} elements of gradient "
                     f"{name!r}, which has {of.sizes[name]}"
                 )
             else:
-                of.shared.load(name, begin, values)
-    of.shared.settle()
+                of.shared.load(name, offset, values)
+    of.shared.load_keys()
     if unknown:
         _log.warning("the momentum of %s is dropped: it is not trained", sorted(unknown))
 
 
-def _total(of: Stateful, name: str, place: Place) -> Total:
-    """One that nobody had taken his part of, as it was."""
-    total = Total(of.sizes[name])
-    _add_total(total, place, of.settings.type, of.settings.type)
-    return total
+def _unsharded(of: Stateful, name: str, saved: TaskState) -> GlobalState:
+    """A global state that no task had taken its part of, as it was."""
+    state = GlobalState(of.sizes[name])
+    _add_unsharded(state, saved, of.settings.type, of.settings.type)
+    return state
 
 
-def _totals(of: Stateful, saved: _Saved, type: str) -> dict[str, Total]:
-    totals: dict[str, Total] = {}
+def _gathered(of: Stateful, saved: _Saved, type: str) -> dict[str, GlobalState]:
+    """The states of all ranks, added up by gradient."""
+    states: dict[str, GlobalState] = {}
     names = saved.names()
     unknown = sorted(names - set(of.sizes))
     if unknown and len(unknown) == len(names):
         raise ValueError(f"the state has gradient {unknown[0]!r}, which this model has not")
     if unknown:  # frozen since, perhaps
-        _log.warning("what was left unsaid of %s is dropped: it is not trained", unknown)
+        _log.warning("the residual of %s is dropped: it is not trained", unknown)
     for number in saved.ranks:
         rank = saved.rank(number)
         peers = rank.fields["peers"]  # of which each gave a share to a mean
-        for (name, _), place in rank.places.items():
+        for (name, _), task in rank.tasks.items():
             if name in unknown:
                 continue
-            total = totals.setdefault(name, Total(of.sizes[name]))
-            kind = place.fields["kind"]
+            state = states.setdefault(name, GlobalState(of.sizes[name]))
+            kind = task.fields["kind"]
             own = kind == OWN
-            total.step = max(total.step, place.fields["step"])
+            state.step = max(state.step, task.fields["step"])
             # A sum's residual counts once for all; a mean's is in units of the result already.
             in_mean = of.average and kind == "1" and peers > 1
             share = 1.0 if in_mean or not of.average else 1.0 / peers
-            for field, values in place.states.items():
+            for field, values in task.states.items():
                 if field == "residual":
-                    total.add(field, place.span, values, share)
+                    state.add(field, task.span, values, share)
                 elif field == START:
                     continue  # of a power iteration, which begins anew
                 elif own and type == of.settings.type:
-                    total.add(field, place.span, values, 1.0 / peers)
-        # Every rank has the same of these, so one's are all.
-        for name, place in rank.totals.items() if number == saved.ranks[0] else ():
+                    state.add(field, task.span, values, 1.0 / peers)
+        # Every rank has the same of these, so one rank's are all.
+        for name, unsharded in rank.to_reshard.items() if number == saved.ranks[0] else ():
             if name not in unknown:
-                total = totals.setdefault(name, Total(of.sizes[name]))
-                _add_total(total, place, type, of.settings.type)
-    return totals
+                state = states.setdefault(name, GlobalState(of.sizes[name]))
+                _add_unsharded(state, unsharded, type, of.settings.type)
+    return states
 
 
-def _add_total(total: Total, place: Place, type: str, mine: str) -> None:
-    total.step = max(total.step, place.fields["step"])
-    for field, values in place.states.items():
+def _add_unsharded(state: GlobalState, saved: TaskState, type: str, mine: str) -> None:
+    state.step = max(state.step, saved.fields["step"])
+    for field, values in saved.states.items():
         if field == "residual" or type == mine:
-            total.add(field, slice(0, values.numel()), values, 1.0)
+            state.add(field, slice(0, values.numel()), values, 1.0)

@@ -1,4 +1,4 @@
-"""What encodes and what it keeps: a residual at every place of a graph that encodes."""
+"""Error feedback: the codec of every task that encodes, and the residual that it keeps."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ import torch
 from hipress.casync import graph as casync
 from hipress.casync.graph import Graph, Partition, Task
 from hipress.compression import Compressor
-from hipress.torch.state.checkpoint import OWN, Place, Total, own_places
-from hipress.torch.state.low_rank import Factors
+from hipress.torch.low_rank import Factors
+from hipress.torch.state.checkpoint import OWN, GlobalState, TaskState, num_own_encoders
 
 PLAIN = "plain"
 _log = logging.getLogger("hipress")
@@ -25,9 +25,9 @@ class Codecs:
     """The codecs of one compression setting, by what they encode.
 
     A worker's own gradient goes by the codec that the user chose, a sum of several by that codec's
-    form for sums (2bit's threshold grows with the number of terms; dgc's has no momentum, for the
-    gradients had it already). With ``average``, the encode whose payload everybody decodes encodes
-    the mean, a sum of one term in scale; so nobody makes a pass over memory to divide.
+    form for sums (2bit's threshold grows with the number of summands; dgc's has no momentum, for
+    the gradients had it already). With ``average``, the encode whose payload all ranks decode
+    encodes the mean, in scale a sum of one; so no rank makes a pass over memory to divide.
     """
 
     def __init__(self, type: str, params: Mapping[str, object], average: bool = True) -> None:
@@ -37,7 +37,7 @@ class Codecs:
         self._lock = threading.Lock()
 
     def kind(self, task: Task, final: bool) -> object:
-        """What an ENCODE task encodes: PLAIN, OWN, or the number of terms in a sum's scale.
+        """The kind of an ENCODE task: PLAIN, OWN, or the number of summands in a sum's scale.
 
         :param final: whether its payload is the result, see :func:`hipress.casync.origins.results`
         """
@@ -48,11 +48,11 @@ class Codecs:
         return 1 if final and self.average else task.num_summands
 
     def identity(self, kind: object) -> bool:
-        """Whether payloads of this kind are elements as they are."""
+        """Checks whether payloads of this kind are elements as they are."""
         return kind == PLAIN or self._type == "none"
 
     def make(self, kind: object) -> Compressor:
-        """A compressor with a residual of its own."""
+        """Makes a compressor with a residual of its own."""
         if kind == PLAIN:
             return Compressor("none")
         if kind == OWN:
@@ -60,20 +60,20 @@ class Codecs:
         return self._own.for_sum_of(kind)
 
     def decoder(self, kind: object) -> Compressor:
-        """A compressor for decoding only, which any number of threads may do with one."""
+        """A compressor for decoding only, which any number of threads may share."""
         with self._lock:
             if kind not in self._shared:
                 self._shared[kind] = self.make(kind)
             return self._shared[kind]
 
 
-def stream(name: str, index: int, rank: int) -> int:
-    """What tells apart the random numbers of places that share a seed."""
+def random_stream(name: str, index: int, rank: int) -> int:
+    """The number that tells apart the random numbers of tasks that share a seed."""
     return zlib.crc32(f"{name}/{index}/{rank}".encode())
 
 
-class DevicePlace:
-    """What one place on a GPU remembers, with the state_dict() of a Compressor.
+class DeviceState:
+    """The state of one task on a GPU, with the state_dict() of a Compressor.
 
     :param codecs, kind: of its codec
     :param count: elements that it encodes
@@ -89,11 +89,12 @@ class DevicePlace:
         }
         self.step = self.stream = 0
         self.carried: torch.Tensor | None = None
-        """What a codec without a residual has taken over of another's, until it is encoded."""
+        """The residual that a codec without one has taken over of another codec's, until it is
+        encoded."""
         self._device = device
 
     def state_dict(self) -> dict[str, Any]:
-        """In host memory: waits for the device."""
+        """The state in host memory; waits for the device."""
         states = {name: values.cpu().numpy() for name, values in self.states.items()}
         if self.carried is not None and bool(self.carried.any()):
             states["residual"] = self.carried.cpu().numpy()
@@ -101,7 +102,7 @@ class DevicePlace:
         return {**about, "step": self.step, "stream": self.stream, "states": states}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """As a Compressor's, which checks it.
+        """Loads what :meth:`state_dict` of this class or of a Compressor has returned.
 
         :raises ValueError: if it is not such a state
         """
@@ -113,117 +114,123 @@ class DevicePlace:
                 values.copy_(torch.from_numpy(found["states"][name]))
             else:
                 values.zero_()
-        left = None if "residual" in self.states else found["states"].get("residual")
-        self.carried = None if left is None else torch.from_numpy(left).to(self._device)
+        carried = None if "residual" in self.states else found["states"].get("residual")
+        self.carried = None if carried is None else torch.from_numpy(carried).to(self._device)
         self.step, self.stream = found["step"], found["stream"]
 
 
-class Places:
-    """All compressors of one rank, by gradient name and task.
+class ErrorFeedback:
+    """The state of every task of one rank that encodes, by gradient name and task.
 
-    They stay when DDP puts gradients into other buckets, because they know nothing of buckets.
-    Those of gradients that are encoded on a GPU are :class:`DevicePlace`, once ``device`` is set.
+    States stay when DDP puts gradients into other buckets, because they know nothing of buckets.
+    Those of gradients that are encoded on a GPU are :class:`DeviceState`, once ``device`` is set.
 
-    :param begins: for gradients that are a part of a parameter's: which of its elements comes first
+    :param world_size: ranks that synchronise these gradients together
+    :param shard_offsets: of gradients that are a part of a parameter's, its first element by name
     """
 
     def __init__(
-        self, codecs: Codecs, rank: int, world_size: int, begins: Mapping[str, int] | None = None
-    ) -> None:
-        self.codecs, self._begins = codecs, begins or {}
-        self.rank, self._world_size = rank, world_size
+        self, codecs: Codecs, rank: int, world_size: int,
+        shard_offsets: Mapping[str, int] | None = None,
+    ) -> None:  # fmt: skip
+        self.codecs, self._shard_offsets = codecs, shard_offsets or {}
+        self._rank, self._world_size = rank, world_size
         self.device: torch.device | None = None
-        self.made: dict[tuple[str, int], Compressor | DevicePlace | Factors] = {}
+        self.states: dict[tuple[str, int], Compressor | DeviceState | Factors] = {}
         self.partitions: dict[tuple[str, int], Partition] = {}
         self.kinds: dict[tuple[str, int], object] = {}
-        self.restored: dict[tuple[str, int], Place] = {}
-        """What was loaded for places that are yet to be made."""
-        self.totals: dict[str, Total] = {}
-        """What was loaded to be dealt out to gradients that are yet to be compressed."""
-        self._told: set[str] = set()
+        self.loaded: dict[tuple[str, int], TaskState] = {}
+        """States that were loaded for tasks which have none yet."""
+        self.to_reshard: dict[str, GlobalState] = {}
+        """States that were loaded for gradients which are yet to be compressed."""
+        self._warned: set[str] = set()
 
-    def get(
+    def state_of(
         self, name: str, graph: Graph, index: int, task: Task, kind: object
-    ) -> Compressor | DevicePlace:
-        """The compressor of task ``index`` of this rank in ``name``'s graph."""
+    ) -> Compressor | DeviceState:
+        """The state of task ``index`` of this rank in ``name``'s graph, made when it is new."""
         key = (name, index)
-        if key not in self.made:
+        if key not in self.states:
             partition = graph.partitions[task.partition]
-            partition = replace(partition, offset=partition.offset + self._begins.get(name, 0))
-            compressor = self._make(kind, partition.count)
-            compressor.stream = stream(name, index, self.rank)
-            owners = own_places(graph, task.partition) if kind == OWN else 0
-            self._settle(key, compressor, partition, kind, owners)
-        return self.made[key]
+            offset = partition.offset + self._shard_offsets.get(name, 0)
+            partition = replace(partition, offset=offset)
+            state = self._make(kind, partition.count)
+            state.stream = random_stream(name, index, self._rank)
+            encoders = num_own_encoders(graph, task.partition) if kind == OWN else 0
+            self._add(key, state, partition, kind, encoders)
+        return self.states[key]
 
     def factors(self, name: str, shape: Sequence[int], rank: int) -> Factors:
-        """What is remembered of a whole gradient that goes by factors of this rank."""
+        """The state of a whole gradient that goes by factors of this rank."""
         key = (name, 0)
-        if key not in self.made:
+        if key not in self.states:
             made = Factors(shape, rank)
-            self._settle(key, made, Partition(0, made.rows * made.cols), OWN, self._world_size)
-        return self.made[key]
+            self._add(key, made, Partition(0, made.rows * made.cols), OWN, self._world_size)
+        return self.states[key]
 
-    def _settle(
-        self, key: tuple[str, int], place: Any, partition: Partition, kind: object, owners: int
+    def _add(
+        self, key: tuple[str, int], state: Any, partition: Partition, kind: object, encoders: int
     ) -> None:
-        """Takes over a new place, and gives it what was loaded for it.
+        """Adds a new state, and gives it what was loaded for it.
 
-        :param owners: ranks that encode their own gradient's partition by itself, if this one does
+        :param encoders: ranks that encode their own gradient's partition by itself, if this one
+            does
         """
         name, _ = key
-        if key in self.restored:
-            _restore(place, self.restored.pop(key))
-        elif name in self.totals and kind == OWN:
-            shares = (self._world_size if self.codecs.average else 1) / owners
-            self.totals[name].give(place, partition, shares)
-        elif name in self.totals:
-            self.totals[name].age(place)
-        self.made[key], self.partitions[key], self.kinds[key] = place, partition, kind
+        if key in self.loaded:
+            _load(state, self.loaded.pop(key))
+        elif name in self.to_reshard and kind == OWN:
+            scale = (self._world_size if self.codecs.average else 1) / encoders
+            self.to_reshard[name].shard_to(state, partition, scale)
+        elif name in self.to_reshard:
+            self.to_reshard[name].copy_step_to(state)
+        self.states[key], self.partitions[key], self.kinds[key] = state, partition, kind
 
-    def _make(self, kind: object, count: int) -> Compressor | DevicePlace:
+    def _make(self, kind: object, count: int) -> Compressor | DeviceState:
         if self.device is not None:
-            return DevicePlace(self.codecs, kind, count, self.device)
+            return DeviceState(self.codecs, kind, count, self.device)
         compressor = self.codecs.make(kind)
         compressor._size = count  # the engine encodes without Compressor.encode
         return compressor
 
-    def restore(self, places: Mapping[tuple[str, int], Place], totals: dict[str, Total]) -> None:
-        """Sets the states of places, those that are yet to be made among them.
+    def load(
+        self, states: Mapping[tuple[str, int], TaskState], to_reshard: dict[str, GlobalState]
+    ) -> None:
+        """Sets the states of tasks, also of those that have none yet.
 
-        :param totals: what was to be dealt out and had not been
+        :param to_reshard: what was to be resharded in the saved job, and had not been
         """
-        for key in set(places) & set(self.made):
-            _restore(self.made[key], places[key])
-        self.restored = {key: place for key, place in places.items() if key not in self.made}
-        self.totals = totals
+        for key in set(states) & set(self.states):
+            _load(self.states[key], states[key])
+        self.loaded = {key: state for key, state in states.items() if key not in self.states}
+        self.to_reshard = to_reshard
 
-    def redistribute(self, totals: dict[str, Total]) -> None:
-        """Deals out what other places have left.
+    def reshard(self, states: dict[str, GlobalState]) -> None:
+        """Takes the states of another job, of which each task gets its part when it is set up.
 
-        :raises ValueError: after the first step, when the places have residuals of their own
+        :raises ValueError: after the first step, when tasks have residuals of their own
         """
-        if self.made:
+        if self.states:
             raise ValueError("the state of another job must be loaded before the first step")
-        self.restored, self.totals = {}, totals
+        self.loaded, self.to_reshard = {}, states
 
-    def dealt_out(self, names: Iterable[str]) -> None:
-        """All places of these gradients have been made, on all ranks."""
+    def finish_reshard(self, names: Iterable[str]) -> None:
+        """Forgets what was resharded to these gradients, whose tasks all ranks have set up."""
         for name in names:
-            self.totals.pop(name, None)
+            self.to_reshard.pop(name, None)
 
-    def tell_unclaimed(self, names: Iterable[str]) -> None:
-        """Logs of which of these gradients, that are not compressed, something was loaded."""
-        loaded = {name for name, _ in self.restored} | set(self.totals)
-        unclaimed = sorted(loaded.intersection(names) - self._told)
-        self._told.update(unclaimed)
-        if unclaimed:
+    def warn_unused(self, names: Iterable[str]) -> None:
+        """Logs which of these gradients, that are not compressed, a residual was loaded for."""
+        loaded = {name for name, _ in self.loaded} | set(self.to_reshard)
+        unused = sorted(loaded.intersection(names) - self._warned)
+        self._warned.update(unused)
+        if unused:
             _log.warning(
-                "what was left unsaid of %s waits in the state, unused: by this plan or min_size "
-                "it goes uncompressed", unclaimed,
+                "the residual of %s waits in the state, unused: by this plan or min_size it goes "
+                "uncompressed", unused,
             )  # fmt: skip
 
 
-def _restore(compressor: Compressor | DevicePlace | Factors, place: Place) -> None:
-    kept = {"step": place.fields["step"], "stream": place.fields["stream"], "states": place.states}
-    compressor.load_state_dict({**compressor.state_dict(), **kept})
+def _load(state: Compressor | DeviceState | Factors, saved: TaskState) -> None:
+    kept = {"step": saved.fields["step"], "stream": saved.fields["stream"], "states": saved.states}
+    state.load_state_dict({**state.state_dict(), **kept})

@@ -1,21 +1,20 @@
-"""Momentum that is compressed."""
+"""Momentum that all ranks share, and that is what they compress."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 import torch
 
-from hipress.torch.dtypes import floats
+from hipress.torch.gradient import Gradient
 
 
-class Held(NamedTuple):
-    """A result that is kept elsewhere: where the gradient is synchronised."""
+class MomentumAccess(NamedTuple):
+    """Access to a result that the engine keeps, with the gradient's key: float32, host memory."""
 
     get: Callable[[], torch.Tensor]
-    """Its elements, float32 in host memory."""
     set: Callable[[torch.Tensor], None]
 
 
@@ -23,121 +22,132 @@ class SharedMomentum:
     """The running sum of gradients, of which every rank compresses its next value.
 
     A rank's gradient is mostly noise, which a codec of few bits must encode, too, and what it
-    cannot stays in the residual. So every rank encodes ``factor`` times the result of the step
-    before, which all have, plus its own gradient; the mean of that over the ranks is the next
-    result. The new gradient is a small part of it, and the residual the smaller. This is the
-    momentum of 1-bit Adam (Tang et al., ICML 2021, arXiv:2102.02888, algorithm 1). Where nothing is
-    lost it is that of torch.optim.SGD.
+    cannot stays in the residual. So every rank encodes ``factor`` times the last step's result,
+    which all have, plus its own gradient; the mean of that over the ranks is the next result. The
+    new gradient is a small part of it, and the residual the smaller. This is the momentum of 1-bit
+    Adam (Tang et al., ICML 2021, arXiv:2102.02888, algorithm 1). Where nothing is lost it is that
+    of torch.optim.SGD.
 
     A result with a NaN or Inf, whose step a GradScaler skips, is not kept.
 
-    :param begins: for gradients that are a part of a parameter's: which of its elements comes first
-    :param share: how much of the result before each of the ranks adds, if all do: 1 where results
-        are means, else one by the number of ranks
+    :param shard_offsets: of gradients that are a part of a parameter's, its first element by name
+    :param share: the part of the last result that each rank adds, if all do: 1 where results are
+        means, else one by the number of ranks
     """
 
     compressed_only = False
-    """Whether gradients that go uncompressed come as they are; else they get momentum, too."""
+    """True if gradients that go uncompressed come as they are; else they get momentum, too."""
 
     def __init__(
-        self, factor: float, begins: Mapping[str, int] | None = None, share: float = 1.0
+        self, factor: float, shard_offsets: Mapping[str, int] | None = None, share: float = 1.0
     ) -> None:
-        self.factor, self.begins, self._share = factor, begins or {}, share
+        self.factor, self._shard_offsets, self._share = factor, shard_offsets or {}, share
         self.sums: dict[str, torch.Tensor] = {}
-        """float32, where the gradient is; of a sharded parameter's shard."""
+        """Last results by gradient: float32, on the gradient's device; of a shard, if it is one."""
         self.loaded: dict[str, tuple[int, torch.Tensor]] = {}
-        """What was loaded and nobody has asked for yet, and which of the parameter's elements comes
-        first in it."""
-        self._held: dict[str, Held] = {}
-        """What the engine's keys keep, so that it is not in ``sums``."""
-
-    def add(
-        self,
-        gradient: Sequence[torch.Tensor],
-        before: Sequence[torch.Tensor],
-        compressed: bool = True,
-    ) -> None:
-        """To a gradient's pieces: ``factor`` times the result before.
-
-        :param before: the same elements of :meth:`of`
-        :param compressed: whether every rank's gradient gets it; else what they have come to
-        """
-        # Rounded twice, as the library does: with alpha= some devices would round once.
-        for piece, last in zip(gradient, before):
-            piece.add_(last * (self.weight if compressed else self.factor))
+        """Loaded results that no step has used yet: the first element in the parameter, values."""
+        self._in_keys: dict[str, MomentumAccess] = {}
+        """Results that the engine's keys keep, so that they are not in ``sums``."""
 
     @property
     def weight(self) -> float:
-        """What each rank multiplies the result before by, if all add it."""
+        """The factor by which each rank multiplies the last result, if all ranks add it."""
         return self.factor * self._share
 
-    def keep(self, result: Sequence[torch.Tensor], before: Sequence[torch.Tensor]) -> None:
-        """A whole result, in pieces, for the next step; not one with a NaN or Inf."""
-        total = sum(piece.sum(dtype=torch.float32) for piece in result)  # a number on the device
-        on_device = total.device.type != "cpu"
-        if not on_device and not math.isfinite(total.item()):
-            return
-        for piece, last in zip(result, before):
-            last.copy_(torch.where(total.isfinite(), piece, last) if on_device else piece)
+    def add(self, flat: torch.Tensor, gradients: Sequence[Gradient]) -> None:
+        """Adds ``weight`` times the last results to this rank's gradients, before they are
+        compressed."""
+        for pieces, last in self._pieces(flat, gradients):
+            _add(pieces, last, self.weight)
 
-    def hand_over(self, name: str, count: int, to: Held) -> None:
-        """From now on a gradient's result before, which is in host memory, is kept elsewhere,
-        beginning with what is here."""
-        if name in self.sums or name in self.loaded or name in self._held:
-            to.set(self.of(name, floats(0), count))
+    def keep(self, flat: torch.Tensor, results: Sequence[Gradient]) -> None:
+        """Keeps results for the next step; none of a gradient whose result has a NaN or Inf."""
+        for pieces, last in self._pieces(flat, results):
+            total = sum(piece.sum(dtype=torch.float32) for piece in pieces)  # on the device
+            on_device = total.device.type != "cpu"
+            if not on_device and not math.isfinite(total.item()):
+                continue
+            for piece, kept in zip(pieces, last):
+                kept.copy_(torch.where(total.isfinite(), piece, kept) if on_device else piece)
+
+    def add_uncompressed(self, flat: torch.Tensor, results: Sequence[Gradient]) -> None:
+        """Gives results that went uncompressed their momentum, and keeps them for the next step."""
+        if not self.compressed_only:
+            for pieces, last in self._pieces(flat, results):
+                _add(pieces, last, self.factor)
+            self.keep(flat, results)
+
+    def _pieces(
+        self, flat: torch.Tensor, gradients: Sequence[Gradient]
+    ) -> Iterator[tuple[list[torch.Tensor], list[torch.Tensor]]]:
+        """The pieces of each gradient, and the same pieces of its last result."""
+        for gradient in gradients:
+            pieces = [flat[piece] for piece in gradient.slices()]
+            last = self._last_result(gradient.name, flat.device, gradient.count)
+            yield pieces, list(last.split([len(piece) for piece in pieces]))
+
+    def move_to_key(self, name: str, count: int, access: MomentumAccess) -> None:
+        """Leaves a gradient's last result to the engine from now on, with its present value."""
+        if name in self.sums or name in self.loaded or name in self._in_keys:
+            access.set(self._last_result(name, torch.device("cpu"), count))
         self.sums.pop(name, None)
-        self._held[name] = to
+        self._in_keys[name] = access
 
     def state(self) -> dict[str, tuple[int, torch.Tensor]]:
-        """By gradient: which element of the parameter comes first, and the sums, in host memory."""
+        """Last results by gradient: the first element in the parameter, values in host memory."""
         found = dict(self.loaded)
         here = {name: values.to("cpu", copy=True) for name, values in self.sums.items()}
-        elsewhere = {name: held.get() for name, held in self._held.items()}
-        for name, values in {**here, **elsewhere}.items():
-            found[name] = (self.begins.get(name, 0), values)
+        in_keys = {name: access.get() for name, access in self._in_keys.items()}
+        for name, values in {**here, **in_keys}.items():
+            found[name] = (self._shard_offsets.get(name, 0), values)
         return found
 
     def clear(self) -> None:
+        """Forgets all results."""
         self.sums.clear()
         self.loaded.clear()
-        for held in self._held.values():
-            held.set(torch.zeros_like(held.get()))
+        for access in self._in_keys.values():
+            access.set(torch.zeros_like(access.get()))
 
-    def load(self, name: str, begin: int, values: torch.Tensor) -> None:
+    def load(self, name: str, offset: int, values: torch.Tensor) -> None:
         """Goes on from these elements of a parameter, and from those loaded before. Ranks that had
         the same ones may give them again."""
-        first, known = self.loaded.get(name, (begin, values[:0]))
-        end = begin + values.numel()
-        if known.numel() and first <= begin and end <= first + known.numel():
+        first, known = self.loaded.get(name, (offset, values[:0]))
+        end = offset + values.numel()
+        if known.numel() and first <= offset and end <= first + known.numel():
             return
-        low, high = min(first, begin), max(first + known.numel(), end)
+        low, high = min(first, offset), max(first + known.numel(), end)
         both = torch.zeros(high - low, dtype=torch.float32)
         both[first - low : first - low + known.numel()] = known
-        both[begin - low : end - low] = values
+        both[offset - low : end - low] = values
         self.loaded[name] = (low, both)
 
-    def settle(self) -> None:
-        """Gives what was loaded to where it is kept, once all is loaded."""
-        for name in set(self.loaded).intersection(self._held):
-            held = self._held[name]
-            count = held.get().numel()
-            del self._held[name]
-            self.hand_over(name, count, held)
+    def load_keys(self) -> None:
+        """Gives the engine's keys what was loaded for them, once all is loaded."""
+        for name in set(self.loaded).intersection(self._in_keys):
+            access = self._in_keys.pop(name)
+            self.move_to_key(name, access.get().numel(), access)
 
-    def of(self, name: str, flat: torch.Tensor, count: int) -> torch.Tensor:
-        """The result before of a gradient of ``count`` elements in ``flat``, where that is."""
-        held = self._held.pop(name, None)
-        if held is not None:
-            self.sums[name] = held.get()
+    def _last_result(self, name: str, device: torch.device, count: int) -> torch.Tensor:
+        """The last result of a gradient of ``count`` elements, float32[count] on ``device``."""
+        access = self._in_keys.pop(name, None)
+        if access is not None:
+            self.sums[name] = access.get()
         found = self.sums.get(name)
         if found is None:
-            found = torch.zeros(count, dtype=torch.float32, device=flat.device)
-            begin = self.begins.get(name, 0)
-            first, values = self.loaded.pop(name, (begin, found[:0]))
-            low, high = max(begin, first), min(begin + count, first + values.numel())
+            found = torch.zeros(count, dtype=torch.float32, device=device)
+            start = self._shard_offsets.get(name, 0)
+            first, values = self.loaded.pop(name, (start, found[:0]))
+            low, high = max(start, first), min(start + count, first + values.numel())
             if low < high:
-                found[low - begin : high - begin] = values[low - first : high - first]
-        if found.device != flat.device:
-            found = found.to(flat.device)
+                found[low - start : high - start] = values[low - first : high - first]
+        if found.device != device:
+            found = found.to(device)
         self.sums[name] = found
         return found
+
+
+def _add(pieces: Sequence[torch.Tensor], last: Sequence[torch.Tensor], factor: float) -> None:
+    # Rounded twice, as the library does: with alpha= some devices would round once.
+    for piece, values in zip(pieces, last):
+        piece.add_(values * factor)

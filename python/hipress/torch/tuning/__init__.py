@@ -1,1 +1,1 @@
-"""What is measured: which gradients to compress, and how fast all-reduces are."""
+"""Measurements: which gradients to compress, and how fast all-reduces are."""

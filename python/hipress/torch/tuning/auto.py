@@ -10,7 +10,6 @@ maximum has the same bits on all ranks of a group (with hybrid sharding: those t
 
 from __future__ import annotations
 
-import itertools
 import logging
 import math
 import time
@@ -25,6 +24,7 @@ from hipress.secopa.trial import preview
 from hipress.secopa.tuner import CONCURRENT_ELEMENTS, NEVER, SIZES, least_size, measure
 from hipress.torch.dtypes import FLAGS
 from hipress.torch.executors.engine import Engine
+from hipress.torch.gradient import Gradient, packed
 from hipress.torch.settings import AUTO, Settings
 from hipress.torch.synchronizer import Synchronizer
 
@@ -93,17 +93,16 @@ class Step:
 
     def __init__(self, settings: Settings, buckets: Sequence[Sequence[int]], ranks: Ranks) -> None:
         self.settings, self._ranks = settings, ranks
-        self._entries: list[tuple[tuple[str, int, int], ...]] = []
+        self._gradients: list[list[Gradient]] = []
         self._values: list[torch.Tensor] = []
         shapes = []
         generator = torch.Generator().manual_seed(ranks.rank)
         for b, sizes in enumerate(buckets):
-            names = [f"{b}/{i}" for i in range(len(sizes))]
-            ends = list(itertools.accumulate(sizes))
-            self._entries.append(tuple((n, e - s, s) for n, e, s in zip(names, ends, sizes)))
-            values = 0.01 * torch.randn(ends[-1], generator=generator)
+            gradients = packed((f"{b}/{i}", size) for i, size in enumerate(sizes))
+            self._gradients.append(gradients)
+            values = 0.01 * torch.randn(sum(sizes), generator=generator)
             self._values.append(values.to(ranks.device, ranks.dtype))
-            shapes += [(n, torch.empty(s, device="meta")) for n, s in zip(names, sizes)]
+            shapes += [(g.name, torch.empty(g.count, device="meta")) for g in gradients]
         self._synchronizer = Synchronizer(settings, ranks.engine, ranks.group, shapes)
 
     def seconds(self) -> float:
@@ -115,8 +114,8 @@ class Step:
         dist.barrier(self._ranks.group)
         began = time.perf_counter()
         futures = [
-            self._synchronizer.synchronize(flat, entries, "plan auto")
-            for flat, entries in zip(flats, self._entries)
+            self._synchronizer.synchronize(flat, gradients, "plan auto")
+            for flat, gradients in zip(flats, self._gradients)
         ]
         for future in futures:
             future.wait()

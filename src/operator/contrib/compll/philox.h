@@ -6,7 +6,7 @@
  * that pass BigCrush. Element i takes word (i mod 64) / 16 of counter 16 * (i / 64) + i mod 16: no
  * transpose, and nothing depends on lanes. Of 16-bit numbers it takes bits 8 * b to 8 * b + 15, round
  * the end, of word 2 * (i / 64 mod 2) + (i mod 16) / 8 of counter 8 * (i / 128) + i mod 8, where b is
- * (i mod 64) / 16: four elements share a word, and each is uniform (docs/compll.md says how little
+ * (i mod 64) / 16: four elements share a word, and each is uniform (docs/reference/compll-language.md says how little
  * they have to do with each other).
  */
 #ifndef HIPRESS_OPERATOR_CONTRIB_COMPLL_PHILOX_H_

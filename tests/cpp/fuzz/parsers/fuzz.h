@@ -2,8 +2,7 @@
 //
 // With clang (`make fuzz`) a target becomes a libFuzzer program; elsewhere replay.cc runs it on its
 // seeds and on variants of them, in every `ctest`.
-#ifndef HIPRESS_TESTS_CPP_FUZZ_PARSERS_FUZZ_H_
-#define HIPRESS_TESTS_CPP_FUZZ_PARSERS_FUZZ_H_
+#pragma once
 
 #include <cstdint>
 #include <cstring>
@@ -65,5 +64,3 @@ inline std::string BytesOf(const std::vector<int64_t>& values) {
 }
 
 }  // namespace hipress
-
-#endif  // HIPRESS_TESTS_CPP_FUZZ_PARSERS_FUZZ_H_

@@ -10,14 +10,14 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   for (const bool sealed : {false, true}) {
     try {
       if (sealed) {  // what only a member can send
-        Message message{header, input.Rest(), false};
+        Message message(header, input.Rest());
         message.header.payload_bytes = message.payload.size;
         Seal(&message);
         header = message.header;
       }
       CheckHeader(header, 1 << 20);
       CheckPayload(header, header.payload_checksum);
-      NameOfKind(header.kind);
+      NameOf(header.kind);
       IsData(header);
     } catch (const Error&) {
     }
@@ -27,8 +27,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
 
 std::vector<std::string> Seeds() {
   MessageHeader header;
-  header.kind = uint16_t(MessageKind::kData);
-  Message message{header, AllocateBuffer(0), false};
+  header.kind = MessageKind::kData;
+  Message message(header, AllocateBuffer(0));
   Seal(&message);
   return {BytesOf(message.header), BytesOf(message.header) + "payload"};
 }

@@ -62,7 +62,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     message.payload = input.TakeBuffer(header.payload_bytes % 65536);
     header.payload_bytes = message.payload.size;
     try {
-      switch (static_cast<MessageKind>(header.kind % 32)) {
+      switch (static_cast<MessageKind>(uint16_t(header.kind) % 32)) {
         case MessageKind::kInitKey:
           if (key->OnInitKey(from, message)) ready = key->FinishInit().empty();
           break;
@@ -112,7 +112,7 @@ std::vector<std::string> Seeds() {
   std::string init, seed, fused;
   for (uint64_t worker = 0; worker < kWorkers; ++worker) {
     MessageHeader header;
-    header.kind = uint16_t(MessageKind::kInitKey);
+    header.kind = MessageKind::kInitKey;
     header.elements = n;
     InitKeyBody body{"w", worker == 0 ? program.Flat() : std::vector<int64_t>()};
     const Buffer packed = body.Pack();
@@ -121,7 +121,7 @@ std::vector<std::string> Seeds() {
   }
   for (uint32_t p = 0; p < 2; ++p) {
     MessageHeader header;
-    header.kind = uint16_t(MessageKind::kInitData);
+    header.kind = MessageKind::kInitData;
     header.elements = 20;
     header.partition = p;
     init += MessageBytes(0, header, std::string(80, '\0'));
@@ -130,7 +130,7 @@ std::vector<std::string> Seeds() {
     std::string parts;
     for (uint32_t p = 0; p < 2; ++p) {
       MessageHeader header;
-      header.kind = uint16_t(MessageKind::kData);
+      header.kind = MessageKind::kData;
       header.elements = 20;
       header.partition = p;
       header.iteration = 1;
@@ -140,10 +140,10 @@ std::vector<std::string> Seeds() {
       parts += BytesOf(part) + std::string(80, '\1');
     }
     MessageHeader header;
-    header.kind = uint16_t(MessageKind::kFused);
+    header.kind = MessageKind::kFused;
     header.elements = 2;
     fused += MessageBytes(worker, header, parts);
-    header.kind = uint16_t(MessageKind::kFetch);
+    header.kind = MessageKind::kFetch;
     header.iteration = 0;
     fused += MessageBytes(worker, header, "");
   }

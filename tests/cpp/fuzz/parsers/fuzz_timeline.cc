@@ -32,7 +32,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     Message message;
     const bool to_node = input.Take<uint8_t>() % 2;
     const NodeId from = Worker(input.Take<uint8_t>() % 4);
-    message.header.kind = uint16_t(MessageKind::kTimeline);
+    message.header.kind = MessageKind::kTimeline;
     message.header.flags = input.Take<uint8_t>();
     for (int i = 0; i < 5; ++i) input.Take<uint8_t>();
     message.header.key = input.Take<uint64_t>();
@@ -58,15 +58,15 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
 
 std::vector<std::string> Seeds() {
   if (!timeline::kOn) std::abort();  // nothing would be tried
-  TimelineParcel parcel;
-  parcel.events = 2;
-  parcel.names = 1;
+  TimelineHeader header;
+  header.events = 2;
+  header.names = 1;
   const TimelineEvent encode = {5, 8, 7, 100, 400, 1, 0, timeline::kNoPeer, 0,
                                 uint8_t(TimelineOp::kEncode), 0};
   TimelineEvent send = encode;
   send.op = uint8_t(TimelineOp::kSend);
   send.peer = Server(0).Packed();
-  const std::string taken = BytesOf(parcel) + BytesOf(uint64_t(7)) + BytesOf(uint32_t(4)) + "name" +
+  const std::string taken = BytesOf(header) + BytesOf(uint64_t(7)) + BytesOf(uint32_t(4)) + "name" +
                             BytesOf(encode) + BytesOf(send);
   const std::string cut = taken.substr(0, 50), rest = taken.substr(50);
   return {MessageBytes(false, 0, kTime, 5, 0, "") + MessageBytes(true, 0, kTime, 5, 1, ""),

@@ -59,11 +59,11 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const auto flow = std::make_shared<Flow>(7, "w", kElements, 0, program, DType::kFloat16, &host,
                                            &executor);
   Binding binding;
-  binding.places.resize(program->tasks().size());
-  for (Place& place : binding.places) {
-    place.codec = host.configs.Intern(MakeCodec("onebit", {}));
-    place.state = std::make_shared<CodecState>();
-    place.wire = DType::kFloat16;
+  binding.encodes.resize(program->tasks().size());
+  for (EncodeBinding& encode : binding.encodes) {
+    encode.codec = host.configs.Intern(MakeCodec("onebit", {}));
+    encode.state = std::make_shared<CodecState>();
+    encode.wire = DType::kFloat16;
   }
   flow->Bind(std::move(binding));
   flow->SetMomentum(std::make_unique<Momentum>(program, DType::kFloat16, 0.5f));
@@ -83,7 +83,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     message.payload = input.TakeBuffer(header.payload_bytes % 65536);
     header.payload_bytes = message.payload.size;
     try {
-      switch (static_cast<MessageKind>(header.kind % 32)) {
+      switch (static_cast<MessageKind>(uint16_t(header.kind) % 32)) {
         case MessageKind::kData: {
           const Buffer place = flow->OnHeader(from, header);
           if (place) {  // as the transport does: it writes where it was told
@@ -114,33 +114,33 @@ std::vector<std::string> Seeds() {
   const uint64_t onebit = Digest(codec->Config()), none = Digest(IdentityCodec()->Config());
   const std::string zeros(kElements * sizeof(float), '\0');
   const auto header_of = [&](uint64_t config, int64_t elements, uint32_t partition, uint16_t step,
-                             DType dtype, bool spoilt) {
+                             DType dtype, bool non_finite) {
     MessageHeader header;
-    header.kind = uint16_t(MessageKind::kData);
+    header.kind = MessageKind::kData;
     header.elements = uint64_t(elements);
     header.partition = partition;
     header.step = step;
     header.iteration = 1;
     header.config = config;
     header.dtype = uint8_t(dtype);
-    header.flags = spoilt ? kSpoiltFlag : 0;
+    header.flags = non_finite ? kNonFiniteFlag : 0;
     return header;
   };
   std::vector<std::string> seeds;
   for (const uint64_t config : {none, onebit}) {
-    for (const bool spoilt : {false, true}) {
+    for (const bool non_finite : {false, true}) {
       for (const DType dtype : {DType::kFloat16, DType::kFloat32}) {
         const auto payload = [&](int64_t n) {
           const size_t bytes = config == none ? size_t(n) * SizeOf(dtype)
                                               : codec->MaxPayloadBytes(size_t(n), dtype);
-          return spoilt ? std::string() : zeros.substr(0, bytes);
+          return non_finite ? std::string() : zeros.substr(0, bytes);
         };
         // Colocated: part 1 of others, and what they made of parts 0 and 2.
         std::string colocated = BytesOf(uint64_t(testing::Way::kColocated)), parts;
         for (const uint64_t from : {0, 2}) {
           for (const uint32_t partition : {1u, uint32_t(from)}) {
             const MessageHeader header =
-                header_of(config, 30, partition, partition == 1 ? 0 : 1, dtype, spoilt);
+                header_of(config, 30, partition, partition == 1 ? 0 : 1, dtype, non_finite);
             const std::string bytes = payload(30);
             colocated += MessageBytes(from, header, bytes);
             if (from != 0) continue;
@@ -151,14 +151,14 @@ std::vector<std::string> Seeds() {
         }
         seeds.push_back(colocated);
         MessageHeader fused;
-        fused.kind = uint16_t(MessageKind::kFused);
+        fused.kind = MessageKind::kFused;
         fused.elements = 2;
         seeds.push_back(BytesOf(uint64_t(testing::Way::kColocated)) + MessageBytes(0, fused, parts));
         // A chain: a partial sum from worker 0, and the result from worker 2.
         seeds.push_back(
             BytesOf(uint64_t(testing::Way::kChain)) +
-            MessageBytes(0, header_of(config, kElements, 0, 0, dtype, spoilt), payload(kElements)) +
-            MessageBytes(2, header_of(config, kElements, 0, 1, dtype, spoilt), payload(kElements)));
+            MessageBytes(0, header_of(config, kElements, 0, 0, dtype, non_finite), payload(kElements)) +
+            MessageBytes(2, header_of(config, kElements, 0, 1, dtype, non_finite), payload(kElements)));
       }
     }
   }

@@ -7,264 +7,223 @@ on data are computed once, by the last block of the step before, and lie in the 
 
 from __future__ import annotations
 
-import re
-
-from hipress.compll.backends.common.expressions import known
-from hipress.compll.backends.cuda.expressions import (
-    FIELD_BYTES,
-    SCALAR,
-    TYPES,
-    cuda_expression,
-    literal,
-    width,
-)
-from hipress.compll.backends.cuda.loop import LoopWriter
-from hipress.compll.backends.cuda.steps import Bounds, Step, indent
-from hipress.compll.backends.cuda.vectors import VectorWriter
-from hipress.compll.errors import CompileError
+from hipress.compll.backends.common.expressions import SCALAR
+from hipress.compll.backends.common.source import param_lines
+from hipress.compll.backends.common.text import block, indent
+from hipress.compll.backends.cuda.context import FunctionContext, Step
+from hipress.compll.backends.cuda.loop import LoopWriter, SumWriter
+from hipress.compll.backends.cuda.vectors import OPERATIONS, number_text
 from hipress.compll.ir.ir import Function, Instr, Loop, Program, node_writes
+from hipress.compll.ir.merge import integer_levels
 
-_ACCESS = {
-    "f32": "AsFloat", "i32": "AsInt", "u32": "AsUnsigned", "u16": "AsShort",
-    "f16": "AsHalf<Float16>", "bf16": "AsHalf<BFloat16>",
-}  # fmt: skip
-_NOT_NUMBERS = {"reduce", "compact", "element", "require", "field_vector", "end_of_payload", "emit",
-                "scatter", "sort", "unpack_ascending", "pack_where", "count_where",
-                "unpack_where"}  # fmt: skip
+_FIRST_THREAD = "team.Block() == 0 && threadIdx.x == 0"
 
 
 class FunctionWriter:
-    """Collects the steps of one encode or decode."""
+    """One encode or decode: its steps, the workspace's struct, and the sum of many payloads."""
 
     def __init__(self, program: Program, function: Function) -> None:
         self.program, self.function = program, function
-        self.numbers: dict[int, int] = {}
-        self.steps: list[Step] = []
-        self.instrs = {node.id: node for node in function.body if isinstance(node, Instr)}
-        self.instrs |= {i.id: i for node in function.body if isinstance(node, Loop)
-                        for i in node.results}  # fmt: skip
-        self.sizes = Bounds(function)
-        self.memory_lines: list[tuple[str, str, str]] = []  # name, type, bytes
-        self.values: dict[int, str] = {}
-        self.selections = 0
-        self.free: dict[int, bool] = {}
-        self.pointers: dict[str, str] = {}
-        self.placed: set[str] = set()
-        self.current = Step()
-        self.vectors = VectorWriter(self)
-        emits = [n for n in function.body if isinstance(n, Instr) and n.op == "emit"]
-        self.fields = emits[0].attrs["fields"] if emits else []
-        self.at_words = self.words()
-        if len(program.states) > 4:
-            raise CompileError("an algorithm for CUDA can have 4 states at most")
-
-    # Numbers ----------------------------------------------------------------------
-
-    def number(self, instr: Instr) -> int:
-        return self.numbers.setdefault(instr.id, len(self.numbers))
-
-    def value(self, instr: Instr) -> str:
-        """CUDA text of a number of the function, which the current step then has."""
-        text = known(instr)
-        if text is None:
-            self.current.needs.add(instr.id)
-            text = f"s{self.number(instr)}"
-        return text
-
-    def everywhere(self, instr: Instr) -> bool:
-        """True if every thread can compute a number for itself, without looking at vectors."""
-        if instr.id not in self.free:
-            needed = list(instr.args)
-            if instr.op in ("topk", "pack_ascending"):
-                needed.append(self.function.vectors[instr.vec[1]].size)
-            self.free[instr.id] = instr.op not in _NOT_NUMBERS and all(map(self.everywhere, needed))
-        return self.free[instr.id]
-
-    def known_before(self, instr: Instr) -> bool:
-        """True if a number does not come from the last step so far."""
-        return self.everywhere(instr) or instr.id not in self.steps[-1].defines
-
-    def use_key(self) -> None:
-        self.current.key = True
-
-    # Vectors ----------------------------------------------------------------------
-
-    def plain(self, name: str) -> str:
-        return re.sub(r"[^0-9A-Za-z_]", "_", name)
-
-    def kept(self, name: str) -> str:
-        """CUDA of whether a state is kept; empty if it always is."""
-        needs = self.function.vectors[name].needs
-        return self.value(needs) if needs is not None else ""
-
-    def size(self, name: str) -> str:
-        return self.value(self.function.vectors[name].size)
-
-    def bytes_of(self, name: str) -> str:
-        vector = self.function.vectors[name]
-        if vector.packed:
-            return f"PackedBytes({self.size(name)}, {width(vector.bits)}, {vector.multiple})"
-        return f"{self.size(name)} * {vector.bits // 8}"
-
-    def memory(self, name: str) -> str:
-        """A pointer: to elements of four bytes where they are aligned, else to bytes."""
-        vector, function = self.function.vectors[name], self.function
-        if name in self.program.states:
-            return f"call.states[{self.program.states.index(name)}]"
-        if name == function.input:
-            return "call.gradient"
-        if name == function.output:
-            return "call.out"
-        if vector.kind == "field":
-            return self.as_elements(name, f"f_{self.plain(name)}", "const ")
-        if name in self.placed:
-            return self.as_elements(name, f"(call.payload + {self.place(name)})", "")
-        return f"memory.m_{self.plain(name)}"
-
-    def as_elements(self, name: str, pointer: str, const: str) -> str:
-        if not self.aligned(name):
-            return pointer
-        return f"reinterpret_cast<{const}{TYPES[self.function.vectors[name].elem]}*>({pointer})"
-
-    def aligned(self, name: str) -> bool:
-        """True if memory(name) points to elements."""
-        vector = self.function.vectors[name]
-        if vector.packed or vector.bits != 32:
-            return False
-        return name in self.at_words or not (vector.kind == "field" or name in self.placed)
-
-    def words(self) -> set[str]:
-        """Vectors of a payload that begin at multiples of four bytes, as the payload does."""
-        fields = self.fields
-        if self.function.kind == "decode":
-            fields = [
-                ("vector", i.vec[0]) if i.op == "field_vector" else (i.attrs["elem"], None)
-                for i in self.instrs.values() if i.op in ("field", "field_vector")
-            ]  # fmt: skip
-        found: set[str] = set()
-        for kind, what in fields:
-            if kind != "vector":
-                size = 8 * FIELD_BYTES[kind]
-            else:
-                found.add(what)
-                vector = self.function.vectors[what]
-                size = vector.multiple * vector.bits if isinstance(vector.bits, int) else 1
-            if size % 32:
-                break
-        return found
-
-    def get(self, name: str, at: str) -> str:
-        vector = self.function.vectors[name]
-        if vector.packed:
-            msb = "true" if vector.order == "msb" else "false"
-            return f"UnpackOne<{msb}>({width(vector.bits)}, {self.memory(name)}, {at})"
-        if self.aligned(name):
-            return f"{self.memory(name)}[{at}]"
-        return f"{_ACCESS[vector.elem]}::Get({self.memory(name)}, {at})"
-
-    def put(self, name: str, at: str, value: str) -> str:
-        if self.aligned(name):
-            return f"{self.memory(name)}[{at}] = {value}"
-        vector = self.function.vectors[name]
-        return f"{_ACCESS[vector.elem]}::Put({self.memory(name)}, {at}, {value})"
-
-    def place(self, name: str) -> str | None:
-        """Offset of a field in the payload, if all before it have sizes that are known by now."""
-        parts = ["0"]
-        for kind, what in self.fields:
-            if kind == "vector" and what == name:
-                return " + ".join(parts)
-            if kind == "vector":
-                size = self.function.vectors[what].size
-                if not self.everywhere(size) and size.id not in self.values:
-                    return None
-                parts.append(self.bytes_of(what))
-            else:
-                parts.append(str(FIELD_BYTES[kind]))
-        return None
-
-    def allocate(self, name: str) -> None:
-        """Memory of a temp: its place in the payload if that is known, else in the workspace."""
-        vector = self.function.vectors[name]
-        known = self.place(name) is not None
-        if vector.kind != "temp" or name in self.placed or name in self.pointers:
-            return
-        if known and name not in self.vectors.whole:
-            self.placed.add(name)
-            return
-        count = self.bound(vector.size)
-        self.pointers[name] = name
-        if vector.packed:
-            bytes_ = f"PackedBytes({count}, {width(vector.bits)}, {vector.multiple})"
-        else:
-            bytes_ = f"{count} * {vector.bits // 8}"
-        c_type = TYPES.get(vector.elem, "uint8_t")
-        self.memory_lines.append((f"m_{self.plain(name)}", c_type, bytes_))
-
-    def scratch(self, name: str, c_type: str, bytes_: str) -> str:
-        """Memory in the workspace for the steps' own use."""
-        self.memory_lines.append((name, c_type, bytes_))
-        return f"memory.{name}"
-
-    def bound(self, size: Instr) -> str:
-        """Name of a size's upper bound in the constructor of Memory."""
-        instr = self.sizes.bound(size)
-        return literal(instr.attrs["value"], "i64") if instr.op == "const" else (
-            "n" if instr.op == "n" else f"b{self.number(instr)}"
-        )
-
-    def partials(self, loop: Loop, instr: Instr, c_type: str) -> str:
-        bytes_ = f"Blocks({self.bound(loop.domain)}, kBlock) * int64_t(sizeof({c_type}))"
-        return self.scratch(f"part{self.number(instr)}", c_type, bytes_)
-
-    # Steps ----------------------------------------------------------------------
-
-    def new_step(self, domain: Instr | None = None, each: int = 8192) -> Step:
-        """Begins a step; what is written from now on belongs to it."""
-        self.current = Step(domain, each)
-        self.steps.append(self.current)
-        return self.current
-
-    def define(self, instr: Instr, text: str, joined: bool = False) -> None:
-        """A number that the last block of the current step computes and keeps for later steps."""
-        step, name = self.current, f"s{self.number(instr)}"
-        line = f"const {SCALAR[instr.type]} {name} = {text};"
-        (step.joins if joined else step.serial).append(line)
-        step.serial.append(f"control.values.{name} = {name};")
-        step.defines.add(instr.id)
-        self.values[instr.id] = SCALAR[instr.type]
-
-    def build(self) -> None:
-        """Makes all steps."""
-        for node in self.function.body:
-            if isinstance(node, Instr) and node.op == "end_of_payload":
-                self.vectors.check_indices()
+        self.decode = function.kind == "decode"
+        self.params = param_lines(program, "job.params.of")
+        self.context = context = FunctionContext(program, function)
+        for node in function.body:
             if isinstance(node, Loop):
                 self.loop(node)
-            elif hasattr(self.vectors, f"do_{node.op}"):
-                getattr(self.vectors, f"do_{node.op}")(node)
-            elif not self.everywhere(node):
-                args = [self.value(arg) for arg in node.args]
-                self.define(node, cuda_expression(node, args))
-        if not self.steps:
-            self.new_step()
+            elif node.op in OPERATIONS:
+                OPERATIONS[node.op](context, node)
+            elif not context.everywhere(node):
+                context.define(node, context.expression(node))
+        if not context.steps:
+            context.new_step()
+        self.steps = context.steps
+        # Whether the workspace must begin with zeros.
+        self.stateful = any(step.joins or step.serial for step in self.steps)
 
     def loop(self, loop: Loop) -> None:
-        step = self.new_step(loop.domain)
-        for name in sorted(node_writes(loop)):
-            self.allocate(name)
-        writer = LoopWriter(self, loop)
-        lines = writer.lines()
-        conditions = []
+        context, written = self.context, node_writes(loop)
+        step = context.new_step(loop.domain)
+        for name in sorted(written):
+            context.allocate(name)
+        writer = LoopWriter(context, loop)
+        lines, conditions = writer.lines(), []
         if loop.guard is not None:
-            conditions.append(self.value(loop.guard))
-        if self.function.output in node_writes(loop) and self.vectors.sparse_output:
+            conditions.append(context.value(loop.guard))
+        if self.function.output in written and context.sparse_output:
             conditions.append("!add")
-        if conditions:
-            lines = [f"if ({' && '.join(conditions)}) {{", *indent(lines), "}"]
-        step.body += lines
+        step.body += block(f"if ({' && '.join(conditions)})", lines) if conditions else lines
         step.joins += writer.joins
         for instr, text in writer.written:
             if loop.guard is not None:
-                text = f"{self.value(loop.guard)} ? {text} : {SCALAR[instr.type]}(0)"
-            self.define(instr, text, joined=True)
+                text = f"{context.value(loop.guard)} ? {text} : {SCALAR[instr.type]}(0)"
+            context.define(instr, text, joined=True)
+
+    # Numbers of a step ----------------------------------------------------------------
+
+    def closure(self, step: Step) -> list[Instr]:
+        """The numbers that a step needs, in order, with what they are computed from."""
+        context = self.context
+        wanted: set[int] = set()
+        todo = [context.instrs[id_] for id_ in step.needs if id_ in context.instrs]
+        if self.decode:
+            todo += self.readable(step)
+        while todo:
+            instr = todo.pop()
+            if instr.id in wanted:
+                continue
+            wanted.add(instr.id)
+            if instr.id not in context.values:
+                todo += instr.args
+                if instr.op in ("field_vector", "topk", "pack_ascending"):
+                    todo.append(self.function.vectors[instr.vec[-1]].size)
+        return [instr for instr in context.instrs.values() if instr.id in wanted]
+
+    def readable(self, step: Step) -> list[Instr]:
+        """What a step reads of the payload: all, but for what follows the next mask to count."""
+        steps = self.steps[: self.steps.index(step) + 1] if step in self.steps else self.steps
+        counted = {id_ for one in steps for id_ in one.defines}
+        found = []
+        for instr in self.context.instrs.values():
+            if instr.op == "count_where" and instr.id not in counted:
+                break
+            if instr.op in ("field", "field_vector", "require", "end_of_payload"):
+                found.append(instr)
+        return found
+
+    def prologue(self, step: Step) -> tuple[list[str], list[str]]:
+        """Numbers of a step, and for a decoder the reading of the payload.
+
+        :returns: what all threads do first, and what the last block's first thread does once the
+            bits of a mask are counted
+        """
+        context, first, late = self.context, [], []
+        context.current = Step()
+        lines = first
+        for instr in self.closure(step):
+            if step.counts and instr.id in step.defines:
+                lines = late
+            name = f"s{context.number(instr)}"
+            if instr.op in ("const", "n", "param") or instr.id in step.defines:
+                continue
+            in_workspace = instr.id in context.values
+            text = f"control.values.{name}" if in_workspace else number_text(context, instr)
+            if not text.endswith(";"):
+                text = f"const {SCALAR[instr.type]} {name} = {text}; (void){name};"
+            lines.append(text)
+        if step.counts:
+            late += ["reader.Report(call.status);", "control.bad = !reader.Good();"]
+        return first, late
+
+    # Text ----------------------------------------------------------------------
+
+    def step_text(self, position: int) -> list[str]:
+        step, checks = self.steps[position], self.context.checks
+        lines = [
+            "const Call& call = job.call;",
+            "const int64_t n = call.n;",
+            "Control& control = *static_cast<Control*>(call.workspace);",
+            "const Memory memory(job);",
+            *self.params,
+        ]
+        if step.key:
+            seeded = any(param.name == "seed" for param in self.program.params)
+            seed = f"static_cast<uint32_t>({'p_seed' if seeded else '0'})"
+            rest = "static_cast<uint32_t>(call.step), call.stream"
+            lines.append(f"const PhiloxKey key = {{{seed}, {rest}}};")
+        if self.decode:
+            lines += ["const bool add = job.add; (void)add;", "Reader reader(call);"]
+        prologue, late = self.prologue(step)
+        lines += prologue
+        if self.decode:
+            if position == 0:
+                refused = "!reader.Good() && " if checks else ""
+                lines.append(f"if ({refused}{_FIRST_THREAD}) reader.Report(call.status);")
+            bad = " || control.bad != 0" if checks and position > 0 else ""
+            lines.append(f"if (!reader.Good(){bad}) return;")
+        lines += step.body
+        if step.first:
+            lines += block(f"if ({_FIRST_THREAD})", step.first)
+        if step.joins or step.serial:
+            serial = block("if (threadIdx.x == 0)", step.serial, late) if step.serial else []
+            last = f"if (team.Last(shared, &control.tickets[{position}]))"
+            lines += block(last, step.joins, serial)
+        lines.append("(void)n, (void)control, (void)memory;")
+        return [
+            "template <class Team>",
+            *block(
+                f"static COMPLL_DEVICE void Step{position}(const Team& team, Shared& shared, "
+                "const Job& job)",
+                lines,
+            ),
+        ]
+
+    def sums(self) -> tuple[str, list[str]]:
+        """(How payloads are merged, the text of it if that is one pass): see ir/merge.py."""
+        loops = [node for node in self.function.body if isinstance(node, Loop)]
+        if len(self.steps) != 1 or len(loops) != 1 or self.stateful:
+            return "kOneByOne", []
+        loop = loops[0]
+        if node_writes(loop) != {self.function.output} or loop.guard or loop.domain.op != "n":
+            return "kOneByOne", []
+        levels = integer_levels(self.function)
+        step = self.context.current = Step()
+        lines = SumWriter(self.context, loop, levels).sum_lines("%prologue%")
+        prologue, _ = self.prologue(step)
+        at = next(k for k, line in enumerate(lines) if "%prologue%" in line)
+        lines[at : at + 1] = indent(prologue, 3)
+        return ("kLevels" if levels else "kFloats"), [
+            "template <class Team>",
+            *block(
+                "static COMPLL_DEVICE void Sum(const Team& team, const SumJob& job)",
+                "const int64_t n = job.calls[0].n;",
+                "float* const out = job.calls[0].out;",
+                self.params,
+                "bool good = true;",
+                block(
+                    "for (int p = 0; p < job.count; ++p)",
+                    "const Call& call = job.calls[p];",
+                    "Reader reader(call);",
+                    prologue,
+                    f"if ({_FIRST_THREAD}) reader.Report(call.status);",
+                    "good = good && reader.Good();",
+                ),
+                "if (!good) return;",
+                lines,
+            ),
+        ]
+
+    def memory_text(self) -> list[str]:
+        """The struct of the workspace's parts; it is the same on host and device."""
+        context, blocks, parts, numbers = self.context, [], [], []
+        for step in self.steps:
+            text = "1"
+            if step.domain is not None:
+                text = f"Blocks({context.bound(step.domain)}, {step.each})"
+                text = f"Least({step.most_blocks}, {text})" if step.most_blocks else text
+            blocks.append(text)
+        for name, c_type, bytes_ in context.workspace:
+            parts += [f"{name} = reinterpret_cast<{c_type}*>(at);", f"at += RoundUp({bytes_});"]
+        for instr in context.sizes.body:
+            if instr.op not in ("const", "n", "param"):
+                text = context.dialect(instr, [context.bound_name(arg) for arg in instr.args])
+                name = f"b{context.number(instr)}"
+                numbers.append(f"const {SCALAR[instr.type]} {name} = {text};")
+        return block(
+            "struct Memory",
+            [f"{c_type}* {name};" for name, c_type, _ in context.workspace],
+            "int64_t bytes;",
+            f"int64_t blocks[{len(self.steps)}];",
+            block(
+                "COMPLL_BOTH explicit Memory(const Job& job)",
+                "const int64_t n = job.call.n; (void)n;",
+                self.params,
+                numbers,
+                "uint8_t* at = static_cast<uint8_t*>(job.call.workspace);",
+                "const uint8_t* const begin = at;",
+                "at += RoundUp(sizeof(Control));",
+                parts,
+                "bytes = at - begin;",
+                [f"blocks[{k}] = {text};" for k, text in enumerate(blocks)],
+            ),
+            end="};",
+        )

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 import numpy as np
 
 from hipress.compll.backends.numpy import operations as ops
 from hipress.compll.backends.numpy import packing, philox
 from hipress.compll.errors import PayloadError
-from hipress.compll.frontend.program import is_allowed
-from hipress.compll.ir.ir import Block, Function, Instr, Loop, Param, Program
+from hipress.compll.ir.ir import FIELD_BYTES, Block, Function, Instr, Loop, Param, Program
 from hipress.compll.ir.merge import integer_levels
 
 _SCALAR = {"u8": np.uint8, "u16": np.uint16, "u32": np.uint32, "f32": np.float32}
@@ -44,7 +44,7 @@ def _checked(program: Program, param: Param, given: dict) -> float | int:
     value = given.get(param.name, param.default)
     if value is None:
         raise ValueError(f"{program.name} needs the parameter {param.name}: {param.allowed()}")
-    if not isinstance(value, (int, float)) or not is_allowed(param, value):
+    if not isinstance(value, (int, float)) or not param.allows(value):
         raise ValueError(
             f"{param.name} of {program.name} must be {param.allowed()}, not {value!r}"
         )
@@ -63,12 +63,9 @@ class Interpreter:
         self.params = check_params(program, params)
 
     def encode(
-        self,
-        gradient: np.ndarray,
-        states: dict[str, np.ndarray] | None = None,
-        step: int = 0,
+        self, gradient: np.ndarray, states: dict[str, np.ndarray] | None = None, step: int = 0,
         stream: int = 0,
-    ) -> bytes:
+    ) -> bytes:  # fmt: skip
         """The payload of a float32 gradient; updates `states` (float32[n] by name) in place."""
         states = fill_states(self.program, states, gradient.size)
         run = _Run(self.program.encode, self.params, gradient.size, step, stream)
@@ -80,11 +77,11 @@ class Interpreter:
 
     def decode(self, payload: bytes, n: int) -> np.ndarray:
         """float32[n]. :raises PayloadError: for a malformed payload"""
-        return self._decode(payload, n, None)
+        return self._run(payload, n).memory[self.program.decode.output]
 
     def decode_add(self, payload: bytes, total: np.ndarray) -> None:
         """total += decoded; a sparse payload touches only the elements it names."""
-        total[:] = self._decode(payload, total.size, total)
+        total[:] = self._run(payload, total.size, total).memory[self.program.decode.output]
 
     def decode_sum(self, payloads: list[bytes], n: int) -> np.ndarray:
         """float32[n]: how payloads are merged (ir/merge.py), in their order."""
@@ -96,16 +93,13 @@ class Interpreter:
             return total
         counts, unit = np.zeros(n, np.int32), np.float32(0)
         for payload in payloads:
-            run = self._run(payload, n, None)
+            run = self._run(payload, n)
             counts += ops.spread(run.values[levels.level.id], n, "i32")
             unit = run.values[levels.unit.id]
         with np.errstate(all="ignore"):
             return unit * counts.astype(np.float32)
 
-    def _decode(self, payload: bytes, n: int, add_to: np.ndarray | None) -> np.ndarray:
-        return self._run(payload, n, add_to).memory[self.program.decode.output]
-
-    def _run(self, payload: bytes, n: int, add_to: np.ndarray | None) -> _Run:
+    def _run(self, payload: bytes, n: int, add_to: np.ndarray | None = None) -> _Run:
         run = _Run(self.program.decode, self.params, n, 0, 0)
         run.input, run.add_to = payload, add_to
         run.execute()
@@ -131,9 +125,6 @@ class _Run:
                 else:
                     self.values[node.id] = self.instr(node)
 
-    def get(self, instr: Instr) -> object:
-        return self.values[instr.id]
-
     def bits(self, name: str) -> int:
         bits = self.function.vectors[name].bits
         return bits if isinstance(bits, int) else self.params[bits]
@@ -141,7 +132,7 @@ class _Run:
     # Loops ----------------------------------------------------------------------
 
     def loop(self, loop: Loop) -> None:
-        count = self.get(loop.domain)
+        count = self.values[loop.domain.id]
         index = np.arange(count, dtype=np.int64)
         for instr in loop.body:
             self.values[instr.id] = self.lane(instr, index)
@@ -149,13 +140,12 @@ class _Run:
     def lane(self, instr: Instr, index: np.ndarray) -> object:
         """An array with the values of all elements, or for a reduce its scalar."""
         op, count = instr.op, index.size
-        args = [self.get(arg) for arg in instr.args]
+        args = [self.values[arg.id] for arg in instr.args]
         if op == "index":
             return index.astype(np.int32)
         if op in ("random", "random16"):
-            seed = self.params.get("seed", 0)
             draw = philox.words if op == "random" else philox.halves
-            return draw(count, instr.attrs["site"], seed, self.step, self.stream)
+            return self.draw(draw, count, instr.attrs["site"])
         if op == "load":
             return self.vector(instr.vec[0])
         if op == "load_at":
@@ -176,9 +166,12 @@ class _Run:
             return None
         return ops.compute(instr, args, self.params, lane=True)
 
+    def draw(self, draw: Callable, count: int, site: int) -> np.ndarray:
+        return draw(count, site, self.params.get("seed", 0), self.step, self.stream)
+
     def kept(self, name: str) -> bool:
         needs = self.function.vectors[name].needs
-        return needs is None or bool(self.get(needs))
+        return needs is None or bool(self.values[needs.id])
 
     def vector(self, name: str) -> np.ndarray:
         values = self.memory[name]
@@ -225,16 +218,13 @@ class _Run:
     # Scalars and whole vectors -------------------------------------------------------------------
 
     def instr(self, instr: Instr) -> object:
-        op = instr.op
-        args = [self.get(arg) for arg in instr.args]
-        special = getattr(self, f"do_{op}", None)
+        args = [self.values[arg.id] for arg in instr.args]
+        special = getattr(self, f"do_{instr.op}", None)
         if special is not None:
             return special(instr, args)
-        if op == "n":
-            return self.n
-        if op == "step":
-            return self.step
-        if op == "param":
+        if instr.op in ("n", "step"):
+            return getattr(self, instr.op)
+        if instr.op == "param":
             value = self.params[instr.attrs["name"]]
             return np.float32(value) if instr.type == "f32" else value
         return ops.compute(instr, args, self.params, lane=False)
@@ -258,18 +248,15 @@ class _Run:
         return k
 
     def do_sort(self, instr: Instr, args: list) -> None:
-        target, source = instr.vec
-        values = self.memory[source]
-        self.memory[target] = values[np.argsort(ops.ordered(values), kind="stable")]
+        values = self.memory[instr.vec[1]]
+        self.memory[instr.vec[0]] = values[np.argsort(ops.ordered(values), kind="stable")]
 
     def strata(self, size: int, k: int, site: int) -> np.ndarray:
         """One random index of each of k parts of range(size)."""
         k = min(max(k, 0), size)
         j = np.arange(k, dtype=np.int64)
         low, high = j * size // max(k, 1), (j + 1) * size // max(k, 1)
-        seed = self.params.get("seed", 0)
-        words = philox.words(k, site, seed, self.step, self.stream).astype(np.int64)
-        return low + (words * (high - low) >> 32)
+        return low + (self.draw(philox.words, k, site).astype(np.int64) * (high - low) >> 32)
 
     def do_random_indices(self, instr: Instr, args: list) -> int:
         run, size = instr.attrs["run"], min(max(args[0], 0), self.n)
@@ -331,20 +318,21 @@ class _Run:
     def do_emit(self, instr: Instr, args: list) -> None:
         parts = []
         for kind, what in instr.attrs["fields"]:
-            if kind != "vector":
-                value = args[what]
-                parts.append(
-                    np.float32(value).tobytes() if kind == "f32"
-                    else (int(value) & ((1 << 8 * _SCALAR[kind]().itemsize) - 1)).to_bytes(
-                        _SCALAR[kind]().itemsize, "little")
-                )  # fmt: skip
-                continue
-            vector, values = self.function.vectors[what], self.memory[what]
-            if vector.packed:
-                parts.append(packing.pack(values, self.bits(what), vector.order, vector.multiple))
+            if kind == "vector":
+                parts.append(self.packed(what))
+            elif kind == "f32":
+                parts.append(np.float32(args[what]).tobytes())
             else:
-                parts.append(packing.to_storage(values, vector.elem).tobytes())
+                size = FIELD_BYTES[kind]
+                parts.append((int(args[what]) & ((1 << 8 * size) - 1)).to_bytes(size, "little"))
         self.payload = b"".join(parts)
+
+    def packed(self, name: str) -> bytes:
+        """A vector as a payload has it."""
+        vector, values = self.function.vectors[name], self.memory[name]
+        if vector.packed:
+            return packing.pack(values, self.bits(name), vector.order, vector.multiple)
+        return packing.to_storage(values, vector.elem).tobytes()
 
     def take(self, size: int) -> bytes:
         data = self.input[self.position : self.position + size]
@@ -367,11 +355,9 @@ class _Run:
         if vector.packed:
             bits = self.bits(name)
             data = self.take(packing.packed_bytes(count, bits, vector.multiple))
-            values = packing.unpack(data, count, bits, vector.order)
-            if instr.attrs.get("zeros"):
-                if packing.pack(values, bits, vector.order, vector.multiple) != data:
-                    raise PayloadError("the payload must have zeros where bits pad a byte")
-            self.memory[name] = values
+            self.memory[name] = packing.unpack(data, count, bits, vector.order)
+            if instr.attrs.get("zeros") and self.packed(name) != data:
+                raise PayloadError("the payload must have zeros where bits pad a byte")
         else:
             data = self.take(count * vector.bits // 8)
             self.memory[name] = packing.from_storage(data, vector.elem)
@@ -387,9 +373,7 @@ class _Run:
             raise PayloadError(instr.attrs["message"])
 
 
-def _fold_blocks(
-    values: np.ndarray, block: int, start: object, combine: object
-) -> np.ndarray:
+def _fold_blocks(values: np.ndarray, block: int, start: object, combine: object) -> np.ndarray:
     """One value for each block, in the order that defines a reduction.
 
     Element i of a block goes to lane i % 32; lanes begin with `start` and take their elements in

@@ -42,7 +42,7 @@ def words(n: int, site: int, seed: int, step: int, stream: int = 0) -> np.ndarra
 
     :param site: number of the random call in its function
     :param seed, step: the key; step counts the encodes of one state
-    :param stream: tells the places of a job apart that share a seed
+    :param stream: distinguishes encoders of a job that share a seed
     """
     return _groups(-(-n // 64), 16, site, seed, step, stream).reshape(-1)[:n]
 

@@ -8,11 +8,11 @@ import torch
 
 from hipress.compll.cuda import Algorithm, DecodeCall, EncodeCall
 from hipress.torch.executors.cuda.device import Device
-from hipress.torch.state.error_feedback import DevicePlace
+from hipress.torch.state.error_feedback import DeviceState
 
 
 class Input:
-    """What an ENCODE encodes.
+    """The input of an ENCODE task.
 
     :param span: of the flat tensor, for a rank's own gradient; None: what ``dense`` holds by then
     :param dense: float32 of the partition's size, to compute in
@@ -21,16 +21,16 @@ class Input:
     """
 
     def __init__(
-        self, span: slice | None, dense: torch.Tensor, scale: float, place: DevicePlace,
+        self, span: slice | None, dense: torch.Tensor, scale: float, state: DeviceState,
         flag: torch.Tensor,
     ) -> None:  # fmt: skip
-        self.place = place
+        self.state = state
         self._span, self._dense, self._scale, self._flag = span, dense, scale, flag
 
     @property
     def direct(self) -> bool:
-        """Whether it lies in the flat tensor as it is."""
-        return self._span is not None and self.place.carried is None
+        """True if it lies in the flat tensor as it is."""
+        return self._span is not None and self.state.carried is None
 
     def tensor(self, flat: torch.Tensor) -> torch.Tensor:
         if self.direct:
@@ -39,7 +39,7 @@ class Input:
             self._dense.copy_(flat[self._span])
         if self._scale != 1.0:
             self._dense.mul_(self._scale)
-        carried = self.place.carried
+        carried = self.state.carried
         if carried is not None:
             self._dense.add_(carried)
             carried.mul_(self._flag != 0)  # said now
@@ -54,7 +54,7 @@ class Copy:
 
     def run(self, flat: torch.Tensor) -> None:
         self._payload.copy_(self._input.tensor(flat))
-        self._input.place.step += 1
+        self._input.state.step += 1
 
 
 class Encoder:
@@ -75,14 +75,14 @@ class Encoder:
 
     @property
     def step(self) -> int:
-        return self._input.place.step
+        return self._input.state.step
 
     def prepare(self, flat: torch.Tensor, step: int) -> None:
         """Completes the call."""
         self.call.gradient, self.call.step = self._input.tensor(flat).data_ptr(), step
 
     def done(self) -> None:
-        self._input.place.step += 1
+        self._input.state.step += 1
 
     def run(self, flat: torch.Tensor) -> None:
         self.prepare(flat, self.step)

@@ -4,7 +4,7 @@ The training thread queues everything that a bucket needs on one stream, in DDP'
 which is the same on all ranks, as NCCL requires. That stream waits for the one that computes the
 bucket, and whoever waits for the future for that stream; the host waits for neither. What the host
 has to know, whether a payload was refused, is copied to page-locked memory behind the bucket's work
-and looked at later, when the copy has been made: at the next bucket, or when a step waits.
+and polled later: at the next bucket, or when a step waits.
 """
 
 from __future__ import annotations
@@ -69,9 +69,9 @@ class Device:
         self.cuda.current_stream().wait_event(self.side.record_event())
 
     def report(self, numbers: torch.Tensor, problem: Callable[[torch.Tensor], str]) -> None:
-        """Has ``numbers`` looked at when they are there, after the work queued so far.
+        """Queues a report behind the work queued so far: a copy of ``numbers`` to host memory.
 
-        :param problem: says of their copy in host memory what is wrong, or nothing
+        :param problem: says of the copy what is wrong, or nothing
         """
         size = numbers.numel() * numbers.element_size()
         fitting = [memory for memory in self._free if memory.numel() == size]
@@ -82,8 +82,8 @@ class Device:
         self.cuda.copy(copy, numbers, self.side)
         self._reports.append((self.side.record_event(), memory, lambda: problem(copy)))
 
-    def look(self) -> str:
-        """What is wrong with the reports that have come meanwhile; the first such, or nothing."""
+    def poll(self) -> str:
+        """Judges the reports that have come meanwhile: what is wrong with the first bad one."""
         found = ""
         while self._reports and self._reports[0][0].query():
             _, memory, problem = self._reports.popleft()
@@ -93,7 +93,7 @@ class Device:
 
 
 def exchange(each: Exchange, group: dist.ProcessGroup) -> Callable[[], None]:
-    """A function that sends and receives a round's messages; NCCL only queues that."""
+    """Makes the function that sends and receives a round's messages; NCCL only queues that."""
     ops = [
         dist.P2POp(call, message.tensor, group=group, group_peer=peer)
         for call, messages in ((dist.isend, each.send), (dist.irecv, each.receive))
@@ -112,7 +112,7 @@ def _cuda(device: torch.device) -> Device:
 
 
 DEVICES: dict[str, Callable[[torch.device], Device]] = {"cuda": _cuda}
-"""By type of device. Tests add a CPU that plays the GPU."""
+"""Constructors by type of device. Tests add a CPU that plays the GPU."""
 
 
 def check_type(device: torch.device) -> None:

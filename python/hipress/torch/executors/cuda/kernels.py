@@ -1,8 +1,8 @@
 """CUDA kernels of hipress.torch.ops: CompLL's CUDA code on tensors' memory and torch's stream.
 
 Encoding neither waits for the device nor copies. Decoding waits once, to say what is wrong with a
-payload. Code is that of libhipress_cuda.so, beside libhipress.so; what is not there is compiled by
-nvcc when a codec is first used, and kept (hipress.compll.cuda).
+payload. Code is that of libhipress_cuda.so; what is not there is compiled by nvcc when a codec is
+first used, and kept (hipress.compll.cuda).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What a rank does to synchronise one bucket of gradients on its GPU, in rounds of messages.
+"""The messages and the memory of one rank's part in synchronising a bucket on its GPU.
 
 A bucket is a flat tensor with several gradients in it. Each has its own graph and is encoded by
 itself; what goes to the same peer at the same time goes in one message.
@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import torch
 
@@ -17,15 +17,54 @@ from hipress.casync.graph import GRADIENT, Graph, Op, Task, worker
 from hipress.casync.origins import origins, results
 from hipress.dtypes import FLOAT32
 from hipress.torch.dtypes import FLAGS, NAMES
-from hipress.torch.executors.cuda.schedule import Round, Value, schedule
+from hipress.torch.executors.cuda.schedule import Value, schedule
 from hipress.torch.gradient import Gradient
-from hipress.torch.state.error_feedback import OWN, Codecs, Places
+from hipress.torch.state.error_feedback import OWN, Codecs
+
+_ALIGNMENT_BYTES = 64
+_HEAD_WORDS = 2  # int64: digest, flags
+
+
+def aligned(size: int) -> int:
+    """The next multiple of 64 bytes."""
+    return -(-size // _ALIGNMENT_BYTES) * _ALIGNMENT_BYTES
+
+
+class Message:
+    """Payloads of at most ``capacities`` bytes, in device memory.
+
+    Layout: int64 digest and flags; int64 size of each payload; the payloads, each at a multiple of
+    64 bytes that follows from the capacities, so that both ends know it.
+
+    :param digest: what both ends must agree on
+    """
+
+    def __init__(self, capacities: Sequence[int], digest: int, device: torch.device) -> None:
+        words = _HEAD_WORDS + len(capacities)
+        self.offsets, end = [], aligned(8 * words)
+        for capacity in capacities:
+            self.offsets.append(end)
+            end += aligned(capacity)
+        self.tensor = torch.zeros(end, dtype=torch.uint8, device=device)
+        numbers = self.tensor[: 8 * words].view(torch.int64)
+        self.head, self.sizes = numbers[:_HEAD_WORDS], numbers[_HEAD_WORDS:]
+        self.flags = self.head[1:]
+        self.head[0] = digest
+        self.capacities = list(capacities)
+
+    def payload(self, index: int) -> torch.Tensor:
+        """All the room of a payload."""
+        return self.tensor[self.offsets[index] :][: self.capacities[index]]
+
+    def size(self, index: int) -> int:
+        """The address of a payload's size."""
+        return self.sizes.data_ptr() + 8 * index
 
 
 class Slot(NamedTuple):
-    """Where a payload lies: number ``index`` of a message, whose class is the executor's."""
+    """The place of a payload: number ``index`` of a message."""
 
-    message: Any
+    message: Message
     index: int
 
 
@@ -41,19 +80,15 @@ class PassedOn(NamedTuple):
 class Exchange:
     """The messages after one round of computing, by peer, and payloads to copy into them first."""
 
-    send: dict[int, Any] = field(default_factory=dict)
-    receive: dict[int, Any] = field(default_factory=dict)
+    send: dict[int, Message] = field(default_factory=dict)
+    receive: dict[int, Message] = field(default_factory=dict)
     copies: list[PassedOn] = field(default_factory=list)
 
 
 class Layout:
-    """The compiled graphs of a bucket: its tasks in rounds, its messages and its memory.
+    """A bucket's tasks in rounds, its messages and its memory.
 
-    An executor is a subclass that says what a message is and how payloads are made and read.
-
-    :param places: of this rank; says of every task that encodes how it does
-    :param digest: what both ends of a message must agree on
-    :param codecs: default: the places'
+    :param digest: of what both ends of a message must agree on
     """
 
     def __init__(
@@ -63,57 +98,44 @@ class Layout:
         rank: int,
         world_size: int,
         dtype: torch.dtype,
-        places: Places,
+        codecs: Codecs,
         digest: int,
-        codecs: Codecs | None = None,
+        device: torch.device,
     ) -> None:
-        self.gradients = list(gradients)
-        self._graphs = list(graphs)
+        self.gradients, self.graphs = list(gradients), list(graphs)
         self._node = worker(rank)
         self._tasks = [graph.tasks.get(self._node, []) for graph in graphs]
-        self._scale = 1.0 / world_size
-        self._dtype = dtype
-        self._places, self._codecs, self._digest = places, codecs or places.codecs, digest
-        self._slots: dict[Value, Slot] = {}
-        self._dense: dict[Value, torch.Tensor] = {}
+        self._dtype, self._codecs, self._device = dtype, codecs, device
+        self.mean_factor = 1.0 / world_size if codecs.average else 1.0
+        self.digest = digest
+        self.slots: dict[Value, Slot] = {}
+        """Payloads."""
+        self.dense: dict[Value, torch.Tensor] = {}
+        """float32 memory of merged sums."""
         self._final: set[Value] = set()
-        rounds = schedule(graphs, rank)
-        self._kinds = self._find_kinds()
-        self.exchanges = self._lay_out(rounds)
-        self._share_scratch(rounds)
-        self.stages = [
-            self._compile_all(each.compute, exchange.copies)
-            for each, exchange in zip(rounds, self.exchanges)
-        ]
+        self.rounds = schedule(graphs, rank)
+        self.kinds = self._find_kinds()
+        """The codec of each payload, see :meth:`Codecs.kind`."""
+        self.exchanges = self._lay_out()
+        self._share_scratch()
 
-    # What executors differ in.
+    def _message(self, values: Sequence[Value]) -> Message:
+        """Makes a message with room for these payloads."""
+        return Message([self._capacity(value) for value in values], self.digest, self._device)
 
-    def _message(self, values: Sequence[Value]) -> Any:
-        """A message with room for these payloads."""
-        raise NotImplementedError
-
-    def _empty(self, count: int) -> torch.Tensor:
-        """Memory for ``count`` float32, where the executor computes."""
-        raise NotImplementedError
-
-    def _compile_all(self, values: Sequence[Value], copies: Sequence[PassedOn]) -> Any:
-        """The tasks of a round, and the payloads to be copied into messages after them."""
-        raise NotImplementedError
-
-    # Made once.
-
-    def _task(self, value: Value) -> Task:
+    def task(self, value: Value) -> Task:
+        """The task that makes a value."""
         return self._tasks[value.graph][value.task]
 
-    def _span(self, value: Value) -> tuple[int, int]:
-        """Where in the flat tensor a task's partition begins, and its element count."""
-        partition = self._graphs[value.graph].partitions[self._task(value).partition]
+    def span(self, value: Value) -> tuple[int, int]:
+        """The first element in the flat tensor of a task's partition, and its element count."""
+        partition = self.graphs[value.graph].partitions[self.task(value).partition]
         return self.gradients[value.graph].at(partition.offset), partition.count
 
     def _find_kinds(self) -> dict[Value, object]:
-        """Which codec made each payload that this rank holds; notes the results among them."""
+        """The kind of each payload that this rank holds; records the results among them."""
         kinds: dict[Value, object] = {}
-        for g, graph in enumerate(self._graphs):
+        for g, graph in enumerate(self.graphs):
             final = results(graph)
             for (node, t), origin in origins(graph).items():
                 if node == self._node:
@@ -128,19 +150,19 @@ class Layout:
         return FLAGS[self._dtype] if kind == OWN else FLOAT32
 
     def _capacity(self, value: Value) -> int:
-        _, count = self._span(value)
-        codec = self._codecs.decoder(self._kinds[value])
+        _, count = self.span(value)
+        codec = self._codecs.decoder(self.kinds[value])
         return max(codec.max_bytes(count, "float32"), codec.max_bytes(count, NAMES[self._dtype]))
 
-    def _lay_out(self, rounds: Sequence[Round]) -> list[Exchange]:
-        """Makes the messages, and finds for every payload where it is to lie.
+    def _lay_out(self) -> list[Exchange]:
+        """Makes the messages, and gives every payload its slot.
 
         Peers that get the same payloads share a message; one that passes on exactly what it
         received sends the received message itself.
         """
-        made: dict[tuple[Value, ...], Any] = {}
+        made: dict[tuple[Value, ...], Message] = {}
         exchanges = []
-        for each in rounds:
+        for each in self.rounds:
             exchange = Exchange()
             for peer, values in each.send.items():
                 listed = tuple(values)
@@ -148,62 +170,64 @@ class Layout:
                     message = made[listed] = self._message(listed)
                     for index, value in enumerate(listed):
                         slot = Slot(message, index)
-                        if value in self._slots:
-                            exchange.copies.append(PassedOn(value, self._slots[value], slot))
+                        if value in self.slots:
+                            exchange.copies.append(PassedOn(value, self.slots[value], slot))
                         else:
-                            self._slots[value] = slot
+                            self.slots[value] = slot
                 exchange.send[peer] = made[listed]
             for peer, values in each.receive.items():
                 listed = tuple(values)
                 message = exchange.receive[peer] = made[listed] = self._message(listed)
                 for index, value in enumerate(listed):
-                    self._slots[value] = Slot(message, index)
+                    self.slots[value] = Slot(message, index)
             exchanges.append(exchange)
-        own = [v for v in self._encodes(rounds) if v not in self._slots]
+        own = [v for v in self._encodes() if v not in self.slots]
         kept = self._message(own)
-        self._slots.update((value, Slot(kept, index)) for index, value in enumerate(own))
+        self.slots.update((value, Slot(kept, index)) for index, value in enumerate(own))
         return exchanges
 
-    def _encodes(self, rounds: Sequence[Round]) -> Iterator[Value]:
-        for each in rounds:
-            yield from (v for v in each.compute if self._task(v).op == Op.ENCODE)
+    def _encodes(self) -> Iterator[Value]:
+        for each in self.rounds:
+            yield from (v for v in each.compute if self.task(v).op == Op.ENCODE)
 
-    def _share_scratch(self, rounds: Sequence[Round]) -> None:
+    def _share_scratch(self) -> None:
         """Gives merged values memory, and the same again once they have been used."""
         uses = Counter(
             Value(g, i) for g, tasks in enumerate(self._tasks) for task in tasks
             for i in task.inputs
         )  # fmt: skip
         free: list[torch.Tensor] = []
-        most = max((self._span(v)[1] for r in rounds for v in r.compute), default=0)
-        for each in rounds:
+        most = max((self.span(v)[1] for r in self.rounds for v in r.compute), default=0)
+        for each in self.rounds:
             for value in each.compute:
-                task = self._task(value)
+                task = self.task(value)
                 if task.op == Op.MERGE:
-                    self._dense[value] = free.pop() if free else self._empty(most)
-                elif task.op == Op.UPDATE and Value(value.graph, task.inputs[0]) in self._dense:
-                    self._dense[value] = self._dense[Value(value.graph, task.inputs[0])]
+                    memory = free.pop() if free else torch.empty(most, device=self._device)
+                    self.dense[value] = memory
+                elif task.op == Op.UPDATE and Value(value.graph, task.inputs[0]) in self.dense:
+                    self.dense[value] = self.dense[Value(value.graph, task.inputs[0])]
                     continue
                 for i in task.inputs:
                     used = Value(value.graph, i)
                     uses[used] -= 1
-                    if used in self._dense and not uses[used]:
-                        free.append(self._dense[used])
-        self._partial = self._empty(most)
+                    if used in self.dense and not uses[used]:
+                        free.append(self.dense[used])
+        self.partial = torch.empty(most, device=self._device)
+        """float32 memory for one summand."""
 
     def _config(self, value: Value) -> tuple | None:
-        """What makes payloads alike: their codec and the type they were made from."""
-        kind = self._kinds.get(value)
+        """The codec of payloads and the type they were made from, by which they are alike."""
+        kind = self.kinds.get(value)
         return kind if kind is None else (self._codecs.decoder(kind).config, self._wire(kind))
 
-    def _sources(self, value: Value, task: Task) -> tuple[list[Value], bool]:
-        """What a MERGE adds, and whether all of it is payloads that are alike: their sum is one
+    def summands(self, value: Value, task: Task) -> tuple[list[Value], bool]:
+        """The summands of a MERGE, and whether all are payloads that are alike: their sum is one
         fused pass, which is its definition."""
         sources = [Value(value.graph, i) for i in task.inputs]
         codecs = {self._config(source) for source in sources}
         return sources, len(codecs) == 1 and None not in codecs
 
-    def _mean(self, value: Value, task: Task) -> float:
-        """What an ENCODE's input is to be multiplied by: a sum whose mean is the result."""
-        final = value in self._final and self._codecs.average
-        return self._scale if final and task.inputs != (GRADIENT,) else 1.0
+    def factor(self, value: Value, task: Task) -> float:
+        """The factor of an ENCODE's input: that of a sum whose mean is the result, or 1."""
+        ends = value in self._final and task.inputs != (GRADIENT,)
+        return self.mean_factor if ends else 1.0

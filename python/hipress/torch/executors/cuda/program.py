@@ -17,12 +17,12 @@ from hipress.casync.graph import GRADIENT, Graph, Op, Task, worker
 from hipress.compll.cuda import Algorithm, DecodeCall
 from hipress.torch.executors.cuda.calls import Batch, Copy, Decoder, Encoder, Input
 from hipress.torch.executors.cuda.device import Device, exchange
-from hipress.torch.executors.cuda.layout import Layout, PassedOn, Slot
+from hipress.torch.executors.cuda.layout import Layout, Message, Slot, aligned
 from hipress.torch.executors.cuda.schedule import Value
-from hipress.torch.gradient import Gradient
-from hipress.torch.state.error_feedback import OWN, Codecs, Places
+from hipress.torch.gradient import Gradient, contiguous_slices
+from hipress.torch.state.error_feedback import OWN, Codecs, ErrorFeedback
 
-BATCHED = 64 * 1024
+BATCHED_ELEMENTS = 64 * 1024
 """Elements of the largest partition that one block of threads encodes or decodes, while others do
 with others. A guess: no GPU has measured it."""
 
@@ -33,55 +33,18 @@ REFUSED = 2
 """Flag: a payload or a message was refused. Greater than OVERFLOW, so that of two the worse holds.
 """
 
-_ALIGN = 64
-_HEAD = 2  # int64: digest, flags
-
-
-def _aligned(size: int) -> int:
-    return -(-size // _ALIGN) * _ALIGN
-
 Run = Callable[[torch.Tensor], None]
 """Does a task, on the flat tensor."""
 
-Term = Callable[[torch.Tensor, torch.Tensor], None]
-"""Writes a sum's term, of the flat tensor perhaps, to its second argument."""
+Summand = Callable[[torch.Tensor, torch.Tensor], None]
+"""Writes a summand, of the flat tensor perhaps, to its second argument."""
 
 
-class DeviceMessage:
-    """Payloads of at most ``capacities`` bytes, in device memory.
-
-    Layout: int64 digest and flags; int64 size of each payload; the payloads, each at a multiple of
-    64 bytes that follows from the capacities, so that both ends know it.
-
-    :param digest: what both ends must agree on
-    """
-
-    def __init__(self, capacities: Sequence[int], digest: int, device: torch.device) -> None:
-        words = _HEAD + len(capacities)
-        self.offsets, end = [], _aligned(8 * words)
-        for capacity in capacities:
-            self.offsets.append(end)
-            end += _aligned(capacity)
-        self.tensor = torch.zeros(end, dtype=torch.uint8, device=device)
-        numbers = self.tensor[: 8 * words].view(torch.int64)
-        self.head, self.flags, self.sizes = numbers[:_HEAD], numbers[1:_HEAD], numbers[_HEAD:]
-        self.head[0] = digest
-        self.capacities = list(capacities)
-
-    def payload(self, index: int) -> torch.Tensor:
-        """All the room of a payload."""
-        return self.tensor[self.offsets[index] :][: self.capacities[index]]
-
-    def size(self, index: int) -> int:
-        """The address of a payload's size."""
-        return self.sizes.data_ptr() + 8 * index
-
-
-class DevicePlan(Layout):
+class CudaProgram:
     """A bucket's graphs, compiled to kernels.
 
     :param group: over which the messages go
-    :param codecs: instead of the places', for those that need less room after a warm-up
+    :param codecs: those of ``error_feedback``, or ones that need less room after a warm-up
     """
 
     def __init__(
@@ -93,11 +56,12 @@ class DevicePlan(Layout):
         rank: int,
         world_size: int,
         dtype: torch.dtype,
-        places: Places,
+        error_feedback: ErrorFeedback,
         digest: int,
         codecs: Codecs,
     ) -> None:
-        self._device = device
+        self._device, self._dtype = device, dtype
+        self._error_feedback, self._codecs = error_feedback, codecs
         mine = [task for graph in graphs for task in graph.tasks.get(worker(rank), [])]
         readers = sum(len(t.inputs) for t in mine if t.op in (Op.MERGE, Op.DECODE))
         received = sum(t.op == Op.RECV for t in mine)
@@ -110,44 +74,43 @@ class DevicePlan(Layout):
         self._readers: dict[int, tuple[str, Algorithm]] = {}  # by row
         self._together: list[list[Encoder | Decoder]] = []  # what is launched at once
         self._statuses: list[slice] = []
-        super().__init__(gradients, graphs, rank, world_size, dtype, places, digest, codecs)
+        self._layout = layout = Layout(
+            gradients, graphs, rank, world_size, dtype, codecs, digest, device.device
+        )
+        self.exchanges = layout.exchanges
+        self.stages = [self._compile_all(each.compute) for each in layout.rounds]
         self._give_workspace()
         self._exchanges = [exchange(each, group) for each in self.exchanges]
         self._senders = [
             [dist.get_global_rank(group, peer) for peer in each.receive] for each in self.exchanges
         ]
         self._heads = [self._take_rows(len(each.receive)) for each in self.exchanges]
-        self._spans = self._find_spans()
+        self._spans = contiguous_slices(gradients)
         self._one = torch.ones((), dtype=dtype, device=device.device)
         self._nan = torch.full((), float("nan"), dtype=dtype, device=device.device)
 
     # Made once.
 
-    def _message(self, values: Sequence[Value]) -> DeviceMessage:
-        capacities = [self._capacity(value) for value in values]
-        return DeviceMessage(capacities, self._digest, self._device.device)
-
-    def _empty(self, count: int) -> torch.Tensor:
-        return torch.empty(count, device=self._device.device)
-
-    def _compile_all(self, values: Sequence[Value], copies: Sequence[PassedOn]) -> list[Run]:
-        """As the host's, but small encodes of gradients, for which nothing has to be done before,
-        and small decodes of results, which nothing waits for, are launched together."""
+    def _compile_all(self, values: Sequence[Value]) -> list[Run]:
+        """Compiles the tasks of a round. Small encodes of gradients, for which nothing has to be
+        done before, and small decodes of results, which nothing waits for, are launched together.
+        """
+        layout = self._layout
         first = self._rows
         encoders: dict[Algorithm, list[Encoder | Decoder]] = {}
         decoders: dict[Algorithm, list[Encoder | Decoder]] = {}
         others = []
         for value in values:
-            task, kind = self._task(value), self._kinds.get(value)
-            offset, count = self._span(value)
+            task, kind = layout.task(value), layout.kinds.get(value)
+            offset, count = layout.span(value)
             source = Value(value.graph, task.inputs[0]) if task.inputs else None
-            small = count <= BATCHED
+            small = count <= BATCHED_ELEMENTS
             if task.op == Op.ENCODE and task.of_gradient and small and not self._identity(kind):
                 made = self._encoder(value, task)
                 encoders.setdefault(self._algorithm(kind), []).append(made)
-            elif task.op == Op.DECODE and small and not self._identity(self._kinds.get(source)):
+            elif task.op == Op.DECODE and small and not self._identity(layout.kinds.get(source)):
                 made = self._reader(source, count, offset)
-                decoders.setdefault(self._algorithm(self._kinds[source]), []).append(made)
+                decoders.setdefault(self._algorithm(self._layout.kinds[source]), []).append(made)
             else:
                 others.append(self._compile(value))
         self._statuses.append(slice(first, self._rows))
@@ -163,42 +126,32 @@ class DevicePlan(Layout):
             for algorithm, members in found.items()
         ]
 
-    def _find_spans(self) -> list[slice]:
-        """Where gradients lie in the flat tensor, neighbours together."""
-        spans: list[slice] = []
-        for gradient in self.gradients:
-            for piece in gradient.slices():
-                adjoins = spans and spans[-1].stop == piece.start
-                begin = spans.pop().start if adjoins else piece.start
-                spans.append(slice(begin, piece.stop))
-        return spans
-
     def _take_rows(self, count: int) -> slice:
-        """The next rows of the report."""
+        """Takes the next rows of the report."""
         first, self._rows = self._rows, self._rows + count
         return slice(first, self._rows)
 
     def _give_workspace(self) -> None:
-        """Kernels' memory, the same for all launches: the stream makes one after the other."""
-        spans = [sum(_aligned(each.space) for each in launch) for launch in self._together]
+        """Gives all launches the same memory: the stream makes one after the other."""
+        spans = [sum(aligned(each.space) for each in launch) for launch in self._together]
         device = self._device.device
         self._workspace = torch.empty(max(spans, default=0), dtype=torch.uint8, device=device)
         for launch in self._together:
             at = self._workspace.data_ptr()
             for each in launch:
                 each.call.workspace = at
-                at += _aligned(each.space)
+                at += aligned(each.space)
 
     def _compile(self, value: Value) -> Run:
-        """A function of the flat tensor that does one task."""
-        task = self._task(value)
+        """Compiles one task to a function of the flat tensor."""
+        task = self._layout.task(value)
         if task.op == Op.ENCODE:
             return self._encode(value, task)
         if task.op == Op.MERGE:
             return self._merge(value, task)
         if task.op == Op.DECODE:
             source = Value(value.graph, task.inputs[0])
-            made = self._copy if source in self._dense else self._decode
+            made = self._copy if source in self._layout.dense else self._decode
             return made(value, source)
         return lambda flat: None  # UPDATE without an optimizer
 
@@ -209,24 +162,25 @@ class DevicePlan(Layout):
         return made.run
 
     def _encoder(self, value: Value, task: Task) -> Encoder | Copy:
-        offset, count = self._span(value)
-        graph, kind = self._graphs[value.graph], self._kinds[value]
-        name, own = self.gradients[value.graph].name, task.inputs == (GRADIENT,)
-        place = self._places.get(name, graph, value.task, task, kind)
-        dense = self._partial if own else self._dense[Value(value.graph, task.inputs[0])]
+        layout = self._layout
+        offset, count = layout.span(value)
+        graph, kind = layout.graphs[value.graph], layout.kinds[value]
+        name, own = layout.gradients[value.graph].name, task.inputs == (GRADIENT,)
+        state = self._error_feedback.state_of(name, graph, value.task, task, kind)
+        dense = layout.partial if own else layout.dense[Value(value.graph, task.inputs[0])]
         given = Input(
             slice(offset, offset + count) if own else None, dense[:count],
-            self._mean(value, task), place, self._flag_word,
+            layout.factor(value, task), state, self._flag_word,
         )  # fmt: skip
-        message, index = self._slots[value]
+        message, index = layout.slots[value]
         if self._codecs.identity(kind):
             payload = self._elements(value)
             message.sizes[index] = payload.numel() * payload.element_size()
             return Copy(given, payload)
         algorithm, payload = self._algorithm(kind), message.payload(index)
         call = algorithm.encode_call(
-            0, count, [state.data_ptr() for state in place.states.values()], payload.data_ptr(),
-            payload.numel(), message.size(index), 0, 0, place.stream, self._flag_word.data_ptr(),
+            0, count, [values.data_ptr() for values in state.states.values()], payload.data_ptr(),
+            payload.numel(), message.size(index), 0, 0, state.stream, self._flag_word.data_ptr(),
         )  # fmt: skip
         return Encoder(self._device, algorithm, given, call, algorithm.encode_workspace(count))
 
@@ -234,18 +188,18 @@ class DevicePlan(Layout):
         return self._device.algorithm(self._codecs.decoder(kind).config)
 
     def _elements(self, value: Value) -> torch.Tensor:
-        """A payload that is elements as they are."""
-        message, index = self._slots[value]
-        _, count = self._span(value)
-        dtype = self._dtype if self._kinds[value] == OWN else torch.float32
+        """The payload that is elements as they are."""
+        message, index = self._layout.slots[value]
+        _, count = self._layout.span(value)
+        dtype = self._dtype if self._layout.kinds[value] == OWN else torch.float32
         return message.payload(index)[: count * dtype.itemsize].view(dtype)
 
     def _reader(self, source: Value, count: int, offset: int) -> Decoder:
-        """A decoder of a payload, whose status has a row of its own."""
-        message, index = self._slots[source]
-        algorithm = self._algorithm(self._kinds[source])
+        """Makes the decoder of a payload, whose status has a row of its own."""
+        message, index = self._layout.slots[source]
+        algorithm = self._algorithm(self._layout.kinds[source])
         payload, row = message.payload(index), self._take_rows(1).start
-        self._readers[row] = (self.gradients[source.graph].name, algorithm)
+        self._readers[row] = (self._layout.gradients[source.graph].name, algorithm)
         call = DecodeCall(
             payload.data_ptr(), message.size(index), payload.numel(), count, 0,
             self._report[row].data_ptr(), 0,
@@ -253,14 +207,14 @@ class DevicePlan(Layout):
         space = algorithm.decode_workspace(count)
         return Decoder(self._device, algorithm, call, offset, space)
 
-    def _sum(self, kind: object, sources: Sequence[Value], count: int) -> Term:
+    def _sum(self, kind: object, sources: Sequence[Value], count: int) -> Summand:
         if self._codecs.identity(kind):
-            terms = [self._elements(source) for source in sources]
+            summands = [self._elements(source) for source in sources]
 
             def add(flat: torch.Tensor, out: torch.Tensor) -> None:
-                out.copy_(terms[0])
-                for term in terms[1:]:
-                    out.add_(term)
+                out.copy_(summands[0])
+                for each in summands[1:]:
+                    out.add_(each)
 
             return add
         made = [self._reader(source, count, 0) for source in sources]
@@ -275,8 +229,8 @@ class DevicePlan(Layout):
         return run
 
     def _decode(self, value: Value, source: Value) -> Run:
-        offset, count = self._span(value)
-        if self._codecs.identity(self._kinds[source]):
+        offset, count = self._layout.span(value)
+        if self._codecs.identity(self._layout.kinds[source]):
             elements = self._elements(source)
             return lambda flat: flat[offset : offset + count].copy_(elements)
         made = self._reader(source, count, offset)
@@ -284,17 +238,18 @@ class DevicePlan(Layout):
         return made.run
 
     def _merge(self, value: Value, task: Task) -> Run:
-        offset, count = self._span(value)
-        total, partial = self._dense[value][:count], self._partial[:count]
-        sources, fused = self._sources(value, task)
+        layout = self._layout
+        offset, count = layout.span(value)
+        total, partial = layout.dense[value][:count], layout.partial[:count]
+        sources, fused = layout.summands(value, task)
         if fused:
-            terms = [self._sum(self._kinds[sources[0]], sources, count)]
+            summands = [self._sum(layout.kinds[sources[0]], sources, count)]
         else:
-            terms = [
-                self._term(i == GRADIENT, source, offset, count)
+            summands = [
+                self._summand(i == GRADIENT, source, offset, count)
                 for i, source in zip(task.inputs, sources)
             ]
-        first, *others = terms
+        first, *others = summands
 
         def run(flat: torch.Tensor) -> None:
             first(flat, total)
@@ -304,22 +259,21 @@ class DevicePlan(Layout):
 
         return run
 
-    def _term(self, own: bool, source: Value, offset: int, count: int) -> Term:
+    def _summand(self, own: bool, source: Value, offset: int, count: int) -> Summand:
         if own:
             return lambda flat, out: out.copy_(flat[offset : offset + count])
-        if source not in self._kinds:
-            dense = self._dense[source][:count]
+        if source not in self._layout.kinds:
+            dense = self._layout.dense[source][:count]
             return lambda flat, out: out.copy_(dense)
-        return self._sum(self._kinds[source], [source], count)
+        return self._sum(self._layout.kinds[source], [source], count)
 
     def _copy(self, value: Value, source: Value) -> Run:
-        """The end of a reduce-scatter: the sum, or the mean, is the result as it is."""
-        offset, count = self._span(value)
-        dense = self._dense[source][:count]
-        scale = self._scale if self._codecs.average else 1.0
+        """Ends a reduce-scatter: the sum, or the mean, is the result as it is."""
+        offset, count = self._layout.span(value)
+        dense, factor = self._layout.dense[source][:count], self._layout.mean_factor
 
         def run(flat: torch.Tensor) -> None:
-            torch.mul(dense, scale, out=dense)
+            torch.mul(dense, factor, out=dense)
             flat[offset : offset + count].copy_(dense)
 
         return run
@@ -363,27 +317,27 @@ class DevicePlan(Layout):
             refused = self._report[statuses, 0].any() & (self._flag_word == 0)
             self._flag_word.add_(refused, alpha=REFUSED)
 
-    def _take_over(self, rows: slice, messages: Sequence[DeviceMessage]) -> None:
-        """The flags of messages that have come; one about something else is refused."""
+    def _take_over(self, rows: slice, messages: Sequence[Message]) -> None:
+        """Merges the flags of messages that have come; one about something else is refused."""
         heads = self._report[rows]
         torch.cat([message.head for message in messages], out=heads.view(-1))
-        flags = torch.where(heads[:, 0] == self._digest, heads[:, 1], REFUSED)
+        flags = torch.where(heads[:, 0] == self._layout.digest, heads[:, 1], REFUSED)
         torch.maximum(self._flag_word, flags.amax(), out=self._flag_word)
 
     # After a step.
 
     @property
     def numbers(self) -> torch.Tensor:
-        """On the device: what :meth:`problem` judges."""
+        """The numbers on the device that :meth:`problem` judges."""
         return self._report
 
     def problem(self, numbers: torch.Tensor) -> str:
-        """What was wrong in a step, of a copy of its numbers; empty if nothing was."""
+        """Judges a copy of a step's numbers: the sentence about what was wrong, or nothing."""
         if int(numbers[0, 0]) < REFUSED:
             return ""
         for rows, senders in zip(self._heads, self._senders):
             for peer, (digest, flags) in zip(senders, numbers[rows].tolist()):
-                if digest != self._digest:
+                if digest != self._layout.digest:
                     return (
                         f"rank {peer} sent a message about other gradients or settings; are model, "
                         "compression and versions the same on all ranks?"

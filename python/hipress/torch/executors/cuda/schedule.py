@@ -23,7 +23,7 @@ class Value(NamedTuple):
 
 @dataclass
 class Round:
-    """What a rank computes, then sends to and receives from whom.
+    """Values that a rank computes, then sends to and receives from each peer.
 
     A message lists payloads in an order on which both ends agree.
     """

@@ -1,0 +1,60 @@
+"""Runs one benchmark: python -m benchmarks NAME [options]; without a name, lists them."""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import re
+import sys
+from pathlib import Path
+
+import typer
+
+from benchmarks.common.jobs import clean_up_when_terminated
+
+SUBJECTS = {
+    "pushpull": "kvstore.pushpull",
+    "smallkeys": "kvstore.smallkeys",
+    "trainer": "kvstore.trainer",
+    "topologies": "graphs.topologies",
+    "collisions": "graphs.collisions",
+    "allreduce": "allreduce.sizes",
+    "training": "training.steps",
+    "convergence": "training.convergence",
+    "accuracy": "accuracy.types",
+    "time-to-accuracy": "accuracy.seconds",
+    "picture": "accuracy.picture",
+    "autoplan": "planning.autoplan",
+    "simulation": "planning.simulation",
+    "paper": "paper.simulation",
+    "codecs": "codecs.speed",
+    "codec-bounds": "codecs.bounds",
+    "effort": "codecs.effort",
+    "cuda": "cuda.speed",
+    "transport": "transport.speed",
+    "all": "common.suite",
+    "tables": "common.tables",
+}
+
+
+def summary(module: str) -> str:
+    """The first line of a module's docstring, without importing what it imports."""
+    path = Path(__file__).parent.joinpath(*module.split(".")).with_suffix(".py")
+    return (ast.get_docstring(ast.parse(path.read_text())) or "").splitlines()[0]
+
+
+def main() -> None:
+    name = sys.argv[1] if len(sys.argv) > 1 else ""
+    if name not in SUBJECTS:
+        for known, module in SUBJECTS.items():
+            print(f"{known:18}{summary(module)}")
+        sys.exit(f"there is no {name!r}" if name and not name.startswith("-") else 0)
+    module = importlib.import_module(f"benchmarks.{SUBJECTS[name]}")
+    clean_up_when_terminated()
+    app = typer.Typer(add_completion=False)
+    app.command(help=re.sub(r"(?<=\S)\n(?=\S)", " ", module.__doc__))(module.main)
+    app(args=sys.argv[2:], prog_name=f"python -m benchmarks {name}")
+
+
+if __name__ == "__main__":
+    main()

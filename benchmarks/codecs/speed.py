@@ -1,0 +1,153 @@
+"""Speed of every codec: share of the copy bandwidth, two threads, and peers, all in one run.
+
+Figures are GB of float32 gradient per second, the fastest of many runs. "of copy" is the memory
+traffic that the operation cannot avoid, as a share of what memcpy moves on one thread in the same
+run. "reference" is that share in the project's reference measurements (reference.py), "reached"
+ours over it. Peers are in peers.py; torch is measured if it can be imported.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+from benchmarks.codecs.peers import runs
+from benchmarks.codecs.reference import WANTED, share
+from benchmarks.common.jobs import built
+from benchmarks.common.options import Quick
+from benchmarks.common.results import Record
+
+
+def native(seconds: float, all_tables: bool, progress: Progress) -> list[dict]:
+    """Builds and runs codec_bench; one dict per measurement."""
+    task = progress.add_task("building the benchmark", total=None)
+    command = [str(built("codec_bench")), str(seconds), *(["all"] if all_tables else [])]
+    rows = []
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        for line in process.stdout or ():
+            row = json.loads(line)
+            rows.append(row)
+            what = f"{row['codec']} {row['operation']}, {row['kernels']}, {row['elements']}"
+            progress.update(task, description=what)
+    progress.remove_task(task)
+    if process.returncode != 0:
+        sys.exit(f"codec_bench failed with status {process.returncode}")
+    return rows
+
+
+def best_seconds(run: Callable[[], object], seconds: float) -> float:
+    """The fastest of as many runs as fit into the given time, and at least two."""
+    run()
+    best, end = float("inf"), time.perf_counter() + seconds
+    while True:
+        begin = time.perf_counter()
+        run()
+        best = min(best, time.perf_counter() - begin)
+        if time.perf_counter() > end:
+            return best
+
+
+def peer_rows(elements: int, seconds: float) -> list[dict]:
+    return [
+        {
+            "kernels": peer, "codec": codec, "operation": operation, "what": what,
+            "wanted": wanted, "elements": elements,
+            "gb_per_s": elements * 4e-9 / best_seconds(run, seconds),
+        }
+        for peer, codec, operation, what, wanted, run in runs(elements)
+    ]  # fmt: skip
+
+
+def speed_table(record: Record, rows: list[dict], elements: int) -> None:
+    """Codecs with the best instruction set: one thread, its share of the copy, two threads."""
+    chosen = [row for row in rows if row["elements"] == elements and "threads" in row]
+    best = next(row["kernels"] for row in chosen if row["threads"] == 2)
+    ours = {
+        (row["codec"], row["operation"], row["threads"]): row
+        for row in chosen
+        if row["kernels"] == best
+    }
+    table = []
+    for (codec, operation, threads), row in ours.items():
+        if threads != 1:
+            continue
+        reference = share(codec, operation)
+        reached = "" if reference is None else f"{row['of_copy'] / reference:.0%}"
+        if reference is not None and row["of_copy"] < WANTED * reference:
+            reached += " (below)"
+        two = ours.get((codec, operation, 2))
+        table.append([
+            codec, operation, f"{row['gb_per_s']:.1f}", f"{row['bytes']:.1f}",
+            f"{row['of_copy']:.0%}", "" if reference is None else f"{reference:.0%}", reached,
+            "" if two is None else f"{two['gb_per_s'] / row['gb_per_s']:.2f}",
+        ])  # fmt: skip
+    copies = sorted(row["copy_gb_per_s"] for row in chosen)
+    title = (
+        f"{elements:,} elements, {best}; memcpy reads + writes {copies[len(copies) // 2]:.1f} GB/s "
+        f"(from {copies[0]:.1f} to {copies[-1]:.1f} in this run)"
+    )
+    header = ["codec", "operation", "GB/s", "bytes", "of copy", "reference", "reached", "2 threads"]
+    record.table(header, table, title, f"speed-{elements}")
+
+
+def peer_table(record: Record, rows: list[dict], elements: int) -> None:
+    """The best instruction set beside the peers, on one thread."""
+    chosen = [row for row in rows if row["elements"] == elements]
+    best = next(row["kernels"] for row in chosen if row.get("threads") == 2)
+    ours = {
+        (row["codec"], row["operation"]): row["gb_per_s"]
+        for row in chosen
+        if row["kernels"] == best and row["threads"] == 1
+    }
+    table = []
+    for row in chosen:
+        peer = row["kernels"]
+        if "what" not in row and peer != "naive loop":
+            continue
+        what, wanted = row.get("what"), row.get("wanted")
+        if what is None:
+            peer, what = "plain C++ loop", f"{row['codec']} {row['operation']}"
+            if row["codec"] == "2bit":
+                peer, wanted = "MXNet's 2bit loop, written again", 20
+        ratio = ours[row["codec"], row["operation"]] / row["gb_per_s"]
+        verdict = "" if wanted is None else f"{wanted}" + (" (below)" if ratio < wanted else "")
+        table.append([
+            f"{row['codec']} {row['operation']}", f"{peer}: {what}", f"{row['gb_per_s']:.2f}",
+            f"{ratio:.1f}", verdict,
+        ])  # fmt: skip
+    header = ["ours", "peer", "its GB/s", "ours, times as fast", "wanted"]
+    title = f"{elements:,} elements, one thread"
+    record.table(header, table, title, f"peers-{elements}")
+
+
+def main(
+    seconds: Annotated[float, typer.Option(help="For each measurement.")] = 0.3,
+    everything: Annotated[
+        bool, typer.Option("--all", help="Every instruction set (in the JSON).")
+    ] = False,
+    quick: Quick = False,
+) -> None:
+    if quick:
+        seconds = 0.005
+    record = Record("codecs", locals())
+    columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
+        rows = native(seconds, everything, progress)
+        task = progress.add_task("NumPy and torch", total=None)
+        sizes = sorted({row["elements"] for row in rows})
+        for elements in sizes:
+            rows += peer_rows(elements, seconds)
+        progress.remove_task(task)
+    for show in (speed_table, peer_table):
+        for elements in sizes:
+            show(record, rows, elements)
+    record["rows"] = rows
+    record.save()

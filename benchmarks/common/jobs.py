@@ -1,0 +1,169 @@
+"""The jobs that benchmarks measure: what starts and times them is the same, whatever the peer."""
+
+from __future__ import annotations
+
+import json
+import re
+import signal
+import statistics
+import subprocess
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from benchmarks.common.results import console
+from benchmarks.common.timing import RESULT
+from harness import ROOT, netns
+from harness.cluster import BOOT, Cluster
+from harness.processes import JobError, Processes, Result, clean_environment
+from harness.torch_job import TorchJob
+
+Reports = list[dict[str, Any]]
+
+
+def node(module: str, **options: Any) -> list[str]:
+    """The command of a measured process: a module of this package and its options."""
+    return [sys.executable, "-m", f"benchmarks.{module}", json.dumps(options)]
+
+
+def reports(results: Sequence[Result]) -> Reports:
+    """What processes handed over by `timing.report`, in the order they were started."""
+    lines = [line for result in results for line in result.output.splitlines()]
+    return [json.loads(line[len(RESULT) :]) for line in lines if line.startswith(RESULT)]
+
+
+def clean_up_when_terminated() -> None:
+    """Makes SIGTERM, and SIGINT even in a background job, end this process as Ctrl-C would."""
+
+    def end(*unused: object) -> None:
+        raise KeyboardInterrupt
+
+    signal.signal(signal.SIGTERM, end)
+    signal.signal(signal.SIGINT, end)
+
+
+def built(target: str) -> Path:
+    """Builds a native program of the benchmarks; returns its path."""
+    command = [str(ROOT / "tools" / "setup.sh"), "native", target]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        sys.exit(f"{' '.join(command)} failed:\n{done.stdout}{done.stderr}")
+    return ROOT / "build" / target
+
+
+def environment() -> dict[str, str]:
+    """That of measured processes: no variable of the caller's changes what is measured."""
+    return clean_environment(["HIPRESS_"], [ROOT])
+
+
+def kvstore_job(
+    command: Sequence[str],
+    workers: int,
+    servers: int,
+    network: netns.ShapedNetwork | None = None,
+    env: Mapping[str, str] | None = None,
+    timeout: float = 120.0,
+    boot: bool = True,
+    priority: bool = False,
+) -> Reports:
+    """Runs a command as the workers of a job, and the servers it needs; returns the reports.
+
+    Worker i and server i share node i of the network, the scheduler sits on node 0.
+
+    :param boot: scheduler and servers start through our boot module; else through the command, as
+        stock MXNet's do when they import mxnet
+    :param timeout: seconds, of the network's dilated time
+    """
+    nodes = network.nodes if network else 1
+    with Cluster(
+        list(command),
+        workers,
+        servers,
+        {"DMLC_INTERFACE": "eth0" if network else "lo", **(env or {})},
+        server_command=BOOT if boot else command,
+        network=network,
+        priority=priority,
+        base=environment(),
+        node_of=lambda role, rank: rank % nodes,
+    ) as job:
+        return reports(job.wait(timeout, succeed=True))
+
+
+def separate_job(
+    command: Sequence[str], count: int, env: Mapping[str, str], timeout: float, priority: bool
+) -> Reports:
+    """Runs processes that do not know of each other; returns their reports."""
+    with Processes(priority=priority) as job:
+        for rank in range(count):
+            job.start(f"worker {rank}", command, {**environment(), **env})
+        return reports(job.wait(timeout, succeed=True))
+
+
+def torch_job(
+    command: Sequence[str],
+    ranks: int,
+    network: netns.ShapedNetwork | None = None,
+    timeout: float = 120.0,
+    priority: bool = False,
+) -> list[Result]:
+    """Runs a command as the ranks of a torch.distributed job on Gloo; returns how they ended."""
+    env = {
+        **environment(),
+        # Else glibc gives large tensors back to the kernel and gets them again, empty, every step.
+        "MALLOC_MMAP_THRESHOLD_": str(1 << 32),
+        "MALLOC_TRIM_THRESHOLD_": str(1 << 32),
+    }
+    with TorchJob(command, ranks, env, network=network, priority=priority) as job:
+        return job.wait(timeout, succeed=True)
+
+
+def slowest(
+    found: Reports, name: str = "seconds", network: netns.ShapedNetwork | None = None
+) -> list[float]:
+    """Seconds of each iteration (or block of them) of a job: those of its slowest worker.
+
+    In the dilated time of `network`, if the job ran on one.
+    """
+    seconds = [max(times) for times in zip(*(report[name] for report in found))]
+    return [network.seconds(time) for time in seconds] if network else seconds
+
+
+@dataclass
+class Variant:
+    """One row of a comparison, and what was measured of it."""
+
+    name: str
+    seconds: list[float] = field(default_factory=list)
+    """Of each step, or block."""
+    error: str = ""
+
+    @property
+    def median(self) -> float:
+        """Seconds; NaN if nothing was measured."""
+        return statistics.median(self.seconds or [float("nan")])
+
+
+def matches(only: str, row: Variant) -> bool:
+    """Whether a row is one of those that the option `--only` asks for."""
+    return re.search(only, row.name) is not None
+
+
+def take_turns(rounds: int, rows: Sequence[Any], run: Callable[[Any], None]) -> bool:
+    """Runs variants in turns, so that noise meets them all; returns whether all went well.
+
+    One whose job fails keeps the error, and is left out from then on.
+    """
+    for round_ in range(rounds):
+        for row in rows:
+            if row.error:
+                continue
+            console.print(f"[dim]round {round_ + 1}/{rounds}: {row.name}[/]")
+            try:
+                run(row)
+            except JobError as error:
+                row.error = str(error)
+            if row.error:
+                console.print(f"[red]{row.name}:[/] {row.error}", highlight=False)
+    return not any(row.error for row in rows)

@@ -1,0 +1,27 @@
+"""The options that benchmarks share. A list is one argument, its words separated by blanks."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+Rate = Annotated[str, typer.Option(help="Of each link, as tc writes it.")]
+Rates = Annotated[str, typer.Option(help="Of each link, as tc writes them.")]
+Models = Annotated[str, typer.Option("--models", help="The simulated or played ones.")]
+Nodes = Annotated[int, typer.Option(min=1, help="Each a network namespace, or a process.")]
+Rounds = Annotated[int, typer.Option(min=1, help="In which all variants take turns.")]
+Seeds = Annotated[str, typer.Option(help="Of weights and data.")]
+Only = Annotated[str, typer.Option(help="Regular expression of variants' names.")]
+Output = Annotated[str, typer.Option(help="Name of the JSON file in output/benchmarks.")]
+Priority = Annotated[bool, typer.Option("--priority", help="Before this machine's other work.")]
+Quick = Annotated[bool, typer.Option("--quick", help="As little as shows that it runs.")]
+Dilation = Annotated[
+    float,
+    typer.Option(
+        min=1,
+        help="Links so many times slower, and times divided by it: as if each node had so many "
+        "times as much of this machine's processors; as many as there are nodes gives each a "
+        "machine of its own.",
+    ),
+]

@@ -1,0 +1,189 @@
+"""One rank of steps.py: trains one model with each method in turn, and reports the times.
+
+A method is "float32", "fp16" or "powersgd:RANK" (DDP and its own hooks), "TYPE:NAME=VALUE,..." for
+HiPress ("hipress.powersgd:rank=4" is its own PowerSGD), "shared_momentum" among them, or "alone":
+nothing is sent, each rank keeps its own gradients, which is what no method's step can be faster
+than. "METHOD+late" begins to compress after ``late`` steps; for HiPress, the GPT's Adam freezes
+its denominators then. Without it, PyTorch's PowerSGD begins after 2 steps (its default is 1000).
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+import os
+import sys
+import time
+from types import SimpleNamespace
+
+from benchmarks.common.timing import options, report
+from harness import ROOT
+
+sys.path.insert(0, str(ROOT / "examples" / "torch"))
+
+LATE = "+late"
+ALONE = "alone"
+OURS = "hipress."
+"""Before the names of types that are peers' names, too."""
+PEERS = ("float32", "fp16", "powersgd")
+BATCHES = 4
+"""Batches in each rank's training set of the VGG-like network."""
+
+
+def main() -> None:
+    args = options()
+
+    import torch
+    import torch.distributed as dist
+
+    torch.set_num_threads(1)
+    dist.init_process_group("gloo")
+    for method in args.methods:
+        report(**run(method, args))
+    dist.barrier()
+    os._exit(0)  # Gloo's threads may outlive the group; the results are printed
+
+
+def run(method: str, args: SimpleNamespace) -> dict:
+    import torch
+    import torch.distributed as dist
+    from torch.nn.parallel import DistributedDataParallel
+
+    rank = dist.get_rank()
+    torch.manual_seed(args.seed)
+    method, late = method.removesuffix(LATE), method.endswith(LATE)
+    model, loss_of, optimizer = workload(args, 1000 * args.seed + rank)
+    parameters = sum(p.numel() for p in model.parameters())
+    # PowerSGD waits for itself when there are several buckets.
+    size = 2000 if method.startswith("powersgd") else 25
+    ddp = DistributedDataParallel(model, bucket_cap_mb=size, gradient_as_bucket_view=True)
+    compression = attach(ddp, method, args.late if late else 0)
+    if late and compression is not None and args.model == "gpt":
+        optimizer = frozen(optimizer, args.late, compression)
+    elif compression is not None and compression.settings.any_momentum:
+        if args.model == "gpt":
+            raise ValueError(f"{method}: Adam has a momentum of its own; use {method}{LATE}")
+        optimizer.param_groups[0]["momentum"] = 0.0  # the compression's takes its place
+    rate = optimizer.param_groups[0]["lr"]
+    seconds, processor, losses = [], [], []
+    steps = args.warmup + args.steps
+    for step in range(steps):
+        for group in optimizer.param_groups:
+            falling = 0.1 + 0.45 * (1 + math.cos(math.pi * step / steps))
+            group["lr"] = rate * min(1.0, (step + 1) / 20) * falling
+        dist.barrier()
+        start, used = time.perf_counter(), time.process_time()
+        optimizer.zero_grad()
+        loss = loss_of(ddp)
+        loss.backward()
+        optimizer.step()
+        seconds.append(time.perf_counter() - start)
+        processor.append(time.process_time() - used)
+        losses.append(loss.detach())
+    mean = torch.stack(losses)
+    dist.all_reduce(mean)
+    return {
+        "rank": rank,
+        "method": method + LATE * late,
+        "parameters": parameters,
+        "seconds": seconds,
+        "processor": processor,
+        "losses": (mean / dist.get_world_size()).tolist(),
+    }
+
+
+def workload(args: SimpleNamespace, seed: int):
+    """(model, its loss on the next batch, optimizer)."""
+    import torch
+    from torch.nn import functional as F
+
+    if args.model == "gpt":
+        import text
+
+        data = text.Text()
+        model = text.make("gpt", len(data.characters), width=512, layers=4)
+        generator = torch.Generator().manual_seed(seed)
+        optimizer = torch.optim.AdamW(model.parameters(), lr=5e-4, betas=(0.9, 0.98), fused=True)
+
+        def loss_of(ddp):
+            characters = data.batch(args.batch_size, generator)
+            return text.loss_of(ddp, characters[:, : args.context + 1])
+
+        return model, loss_of, optimizer
+
+    from images import Synthetic
+    from models import vgg
+
+    # So that VGG19, which has no normalisation, learns its few images in 100 steps: He et al.'s
+    # weights (2015), a small last layer, no dropout.
+    model = vgg(image_size=32, classes=10, hidden=4096, width=0.25)
+    for module in model:
+        if isinstance(module, (torch.nn.Conv2d, torch.nn.Linear)):
+            torch.nn.init.kaiming_normal_(module.weight, nonlinearity="relu")
+            torch.nn.init.zeros_(module.bias)
+        elif isinstance(module, torch.nn.Dropout):
+            module.p = 0.0
+    torch.nn.init.normal_(model[-1].weight, std=0.01)
+    images, labels = Synthetic(10, 32, seed).batch(BATCHES * args.batch_size)
+    turns = itertools.cycle(zip(images.split(args.batch_size), labels.split(args.batch_size)))
+
+    def loss_of(ddp):
+        x, y = next(turns)
+        return F.cross_entropy(ddp(x), y)
+
+    # At twice the rate the loss of some seeds rises for a while, and who gets where is chance.
+    return model, loss_of, torch.optim.SGD(model.parameters(), lr=0.001, momentum=0.9, fused=True)
+
+
+def frozen(optimizer, step: int, compression):
+    """The same AdamW, but with denominators that stay as they are after ``step`` steps."""
+    from hipress.torch import FrozenAdamW
+
+    (group,) = optimizer.param_groups
+    return FrozenAdamW(
+        group["params"], group["lr"], group["betas"], freeze_step=step, compression=compression
+    )
+
+
+def attach(ddp, method: str, late: int):
+    """Gives the model the method's communication hook, which compresses after ``late`` steps.
+
+    :returns: the compression, if it is HiPress's
+    """
+    from torch.distributed.algorithms.ddp_comm_hooks import default_hooks, powerSGD_hook
+
+    name, _, rest = method.partition(":")
+    if name == "fp16":
+        ddp.register_comm_hook(None, default_hooks.fp16_compress_hook)
+    elif name == "powersgd":
+        state = powerSGD_hook.PowerSGDState(
+            None, matrix_approximation_rank=int(rest or 1), start_powerSGD_iter=max(2, late)
+        )
+        ddp.register_comm_hook(state, powerSGD_hook.powerSGD_hook)
+    elif name == ALONE:
+        ddp.register_comm_hook(None, keep)
+    elif name != "float32":
+        import hipress.torch
+        from common import number
+
+        options: dict = {"warmup_steps": late}
+        if name == "dgc" and late:
+            options["warmup"] = 0  # uncompressed until then, instead of its own warm-up
+        for item in filter(None, rest.split(",")):
+            key, _, value = item.partition("=")
+            options[key] = number(value)
+        return hipress.torch.compress(ddp, name.removeprefix(OURS), **options)
+    return None
+
+
+def keep(state, bucket):
+    """A communication hook that does not communicate."""
+    import torch
+
+    done = torch.futures.Future()
+    done.set_result(bucket.buffer())
+    return done
+
+
+if __name__ == "__main__":
+    main()

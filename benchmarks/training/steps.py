@@ -1,0 +1,225 @@
+"""DDP training on shaped networks: HiPress beside DDP's float32, fp16 and PowerSGD, in one job.
+
+Every node is a network namespace with one process. All methods run in turn in the same processes,
+from the same initial weights and on the same batches. A step's time is its slowest rank's; the
+median is shown, and that of the processor time of a rank in a step, of all its threads, which is
+not dilated (mean over the ranks). ``--target 80`` first trains for 120 steps, half as many again,
+on links that are not shaped, with a learning rate that falls, and counts the steps until the loss
+(mean of the last 20 steps) is float32's after 80 (the mean over the seeds, if there are several);
+the time to that loss is that many steps of the median time. When a single seed gets there is mostly
+chance, so the same is told of the mean of all seeds. The VGG-like network learns 4 batches a
+rank by heart, with SGD; the GPT reads text, with Adam. Methods that end in "+late" do the first 15%
+of the steps as float32 does, and are counted so; ours then freeze Adam's denominators (see
+docs/torch.md, Choosing). "alone" sends nothing: its step is the bound of all, and it has no loss to
+compare. ``--seeds 0 1 2`` repeats the losses (not the times, on which weights have no bearing);
+``--losses FILE`` takes those of an earlier run, as losses do not depend on what else the machine
+does. Needs root.
+"""
+
+from __future__ import annotations
+
+import json
+import statistics
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Annotated, Any
+
+import typer
+
+from benchmarks.common import jobs
+from benchmarks.common.options import Dilation, Nodes, Output, Priority, Quick, Rates, Seeds
+from benchmarks.common.results import Record
+from benchmarks.training.node import ALONE, LATE, PEERS
+from harness import netns
+from harness.netns import ShapedNetwork
+
+METHODS = f"{ALONE} float32 fp16 powersgd:1 powersgd:4 onebit tbq:threshold=0.001 "
+METHODS += "maxmin:bits=4 dgc:ratio=0.01,momentum=0"
+TO_LOSS = {
+    "gpt": f"{ALONE} float32 fp16 powersgd:1 powersgd:1+late onebit+late maxminef:bits=4+late",
+    "vgg": f"{ALONE} float32 fp16 powersgd:1 onebit maxminef:bits=4 tbq:threshold=0.003",
+}
+SMOOTH = 20  # steps; of the VGG-like network, 5 times its training set
+SHARE = 0.15  # of the steps, before "+late" begins
+MORE = 1.5  # steps than to the target
+
+
+def main(
+    model: Annotated[str, typer.Option(help="vgg or gpt.")] = "vgg",
+    rates: Rates = "1gbit",
+    nodes: Nodes = 4,
+    methods: Annotated[str, typer.Option(help="Separated by blanks.")] = "",
+    steps: int = 8,
+    batch_size: Annotated[int, typer.Option(help="Images, or texts, per rank.")] = 1,
+    context: Annotated[int, typer.Option(max=64, help="Characters of a text.")] = 16,
+    target: Annotated[
+        int, typer.Option(help="Also the time to the loss of float32 after so many steps.")
+    ] = 0,
+    seeds: Seeds = "0",
+    losses: Annotated[Path, typer.Option(help="JSON of an earlier --target.")] = None,
+    output: Output = "training",
+    timeout: float = 600,
+    priority: Priority = False,
+    dilation: Dilation = 1.0,
+    quick: Quick = False,
+) -> None:
+    if 0 < target < SMOOTH:
+        raise typer.BadParameter(f"losses are means of {SMOOTH} steps", param_hint="--target")
+    netns.require()
+    if quick:
+        nodes, steps, rates, methods = 2, 3, rates.split()[0], methods or "float32 onebit"
+    methods = methods or (TO_LOSS[model] if target else METHODS)
+    args = SimpleNamespace(**locals())
+    record = Record(f"{output}-{model}", vars(args))
+    args.methods, args.seeds = methods.split(), seeds.split()
+    counts: dict[str, list[int | None]] = {}
+    late = int(SHARE * MORE * target)
+    if target:
+        curves = record["losses"] = curves_of(args, late)
+        counts = record["steps_to_target"] = steps_to_target(args, curves)
+        record["steps_of_mean"] = steps_of_mean(args, curves)
+        print(f"steps to the loss of float32 after {target}, by seed: {counts}", flush=True)
+    record["rates"], record["seconds"] = {}, {}
+    for rate in rates.split():
+        with ShapedNetwork(nodes, rate=rate, verify=False, dilation=dilation) as network:
+            rows = record["rates"][rate] = measure(args, network, steps, 2, 5)
+        seconds = record["seconds"][rate] = {
+            method: [count and times(rows, method, count, late) for count in of_seed]
+            for method, of_seed in counts.items()
+        }
+        show(record, rate, rows, counts, seconds)
+        if len(args.seeds) > 1 and counts:
+            show_mean(record, rate, rows, record["steps_of_mean"], late)
+    record.save()
+
+
+def sending(args: SimpleNamespace) -> list[str]:
+    """The methods that have losses to compare."""
+    return [method for method in args.methods if method != ALONE]
+
+
+def curves_of(args: SimpleNamespace, late: int) -> dict[str, dict[str, list[float]]]:
+    """The losses of each method by seed: of an earlier run, if it has them, or on free links."""
+    steps = int(MORE * args.target)
+    earlier = json.loads(args.losses.read_text())["losses"] if args.losses else {}
+    curves = {}
+    for seed in args.seeds:
+        known = {m: c for m, c in earlier.get(seed, {}).items() if len(c) == steps}
+        if missing := [method for method in sending(args) if method not in known]:
+            with ShapedNetwork(args.nodes, rate=None) as network:
+                rows = measure(args, network, steps, late, 0, int(seed), missing)
+            known |= {method: row["losses"] for method, row in rows.items()}
+        curves[seed] = known
+    return curves
+
+
+def steps_to_target(
+    args: SimpleNamespace, curves: dict[str, dict[str, list[float]]]
+) -> dict[str, list[int | None]]:
+    """For each method and seed, the steps to float32's loss, its mean over the seeds, or None."""
+    steps: dict[str, list[int | None]] = {method: [] for method in sending(args)}
+    target = statistics.fmean(smooth(of["float32"])[args.target - 1] for of in curves.values())
+    for of_seed in curves.values():
+        for method, counts in steps.items():
+            reached = [i for i, loss in enumerate(smooth(of_seed[method])) if loss <= target]
+            counts.append(reached[0] + 1 if reached else None)
+    return steps
+
+
+def steps_of_mean(
+    args: SimpleNamespace, curves: dict[str, dict[str, list[float]]]
+) -> dict[str, int | None]:
+    """The same for the mean of the seeds' losses, of which chance is a smaller part."""
+    mean = {
+        method: [statistics.fmean(now) for now in zip(*(of[method] for of in curves.values()))]
+        for method in sending(args)
+    }
+    return {method: count for method, (count,) in steps_to_target(args, {"mean": mean}).items()}
+
+
+def times(rows: dict[str, Any], method: str, count: int, late: int) -> float:
+    """Seconds of ``count`` steps of a method, the first ones those of float32 if it is late."""
+    first = min(count, late) if method.endswith(LATE) else 0
+    return (first * rows["float32"]["ms"] + (count - first) * rows[method]["ms"]) / 1e3
+
+
+def measure(
+    args: SimpleNamespace, network: ShapedNetwork, steps: int, late: int, warmup: int,
+    seed: int = 0, methods: list[str] | None = None,
+) -> dict[str, Any]:  # fmt: skip
+    methods = methods or args.methods
+    command = jobs.node(
+        "training.node", model=args.model, methods=methods, steps=steps, late=late, warmup=warmup,
+        seed=seed, batch_size=args.batch_size, context=args.context,
+    )  # fmt: skip
+    results = jobs.torch_job(command, args.nodes, network, args.timeout, args.priority)
+    reports = jobs.reports(results)
+    rows: dict[str, Any] = {}
+    for method in methods:
+        of = [report for report in reports if report["method"] == method]
+        seconds = jobs.slowest(of, network=network)
+        rows[method] = {
+            "parameters": of[0]["parameters"],
+            "ms": 1e3 * statistics.median(seconds[-steps:]),
+            "seconds": seconds,
+            "processor_ms": 1e3
+            * statistics.fmean(statistics.median(report["processor"][-steps:]) for report in of),
+            "losses": of[0]["losses"],
+        }
+    return rows
+
+
+def smooth(losses: list[float]) -> list[float]:
+    """The mean of the last SMOOTH steps at each step, infinite where there are fewer."""
+    return [
+        statistics.fmean(losses[i + 1 - SMOOTH : i + 1]) if i + 1 >= SMOOTH else float("inf")
+        for i in range(len(losses))
+    ]
+
+
+def show(
+    record: Record, rate: str, rows: dict[str, Any], steps: dict[str, list[int | None]],
+    seconds: dict[str, list[float | None]],
+) -> None:  # fmt: skip
+    """A table; seconds are the mean over the seeds, the last column the geometric mean."""
+    best = min(row["ms"] for method, row in rows.items() if method.startswith(PEERS))
+    soonest = [
+        min(s for m, of in seconds.items() if m.startswith(PEERS) and (s := of[i]) is not None)
+        for i in range(len(seconds.get("float32", [])))
+    ]
+    cells = []
+    for method, row in rows.items():
+        line = [method, f"{row['ms']:.0f}", f"{best / row['ms']:.2f}"]
+        line.append(f"{row['processor_ms']:.0f}")
+        if method in steps:
+            line.append(", ".join(str(count or "not reached") for count in steps[method]))
+            reached = [s for s in seconds[method] if s is not None]
+            if len(reached) == len(soonest):
+                gains = [peer / own for peer, own in zip(soonest, reached)]
+                line.append(f"{statistics.fmean(reached):.1f}")
+                line.append(f"{statistics.geometric_mean(gains):.2f} ({min(gains):.2f})")
+        cells.append(line)
+    heads = ["method", "ms a step", "against the best peer", "processor, ms"]
+    if steps:
+        heads += ["steps to the loss", "seconds", "against the best peer (worst seed)"]
+    options, size = record["options"], next(iter(rows.values()))["parameters"] / 1e6
+    title = f"{options['model']}, {size:.1f} million weights, {options['nodes']} nodes at {rate}, "
+    padded = [[*line, *[""] * (len(heads) - len(line))] for line in cells]
+    record.table(heads, padded, f"{title}dilation {options['dilation']:g}", rate)
+
+
+def show_mean(
+    record: Record, rate: str, rows: dict[str, Any], steps: dict[str, int | None], late: int
+) -> None:
+    """A table of the times to the loss of the mean of all seeds."""
+    seconds = {m: times(rows, m, count, late) for m, count in steps.items() if count}
+    best = min(of for method, of in seconds.items() if method.startswith(PEERS))
+    cells = [
+        [method, count, f"{seconds[method]:.1f}", f"{best / seconds[method]:.2f}"]
+        if count else [method, "not reached", "", ""]
+        for method, count in steps.items()
+    ]  # fmt: skip
+    heads = ["method", "steps", "seconds", "against the best peer"]
+    target = record["options"]["target"]
+    title = f"until the mean of all seeds is what float32's is after {target}"
+    record.table(heads, cells, title, f"{rate}-mean")

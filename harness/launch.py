@@ -1,0 +1,222 @@
+"""Runs the launcher, and looks for what it left behind."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from harness import ROOT
+from harness.processes import wait_until
+
+LAUNCH = ROOT / "tools" / "launch.py"
+MARK = "HIPRESS_TEST_MARK"
+
+#: A worker that sleeps, with a daemon of its own that ignores SIGTERM in a session of its own.
+STUBBORN = """
+import os, signal, sys, time
+if os.fork() == 0:
+    os.setsid()
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    if os.fork() == 0:
+        time.sleep(300)
+    time.sleep(300)
+signal.signal(signal.SIGTERM, signal.SIG_IGN)
+print("ready", flush=True)
+time.sleep(300)
+"""
+
+#: Prints a process's environment and working directory, for reports().
+REPORT = "import json, os; print(json.dumps(dict(os.environ, cwd=os.getcwd())))"
+
+
+def python(code: str) -> list[str]:
+    """A command that runs Python code, quick to start."""
+    return [sys.executable, "-S", "-c", code]
+
+
+def marked(mark: str) -> list[int]:
+    """Processes, other than this one, whose environment carries the mark."""
+    found = []
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit() and int(entry.name) != os.getpid():
+            try:
+                environ = (entry / "environ").read_bytes()
+            except OSError:
+                continue
+            if f"{MARK}={mark}\0".encode() in environ:
+                found.append(int(entry.name))
+    return found
+
+
+class Launch:
+    """A running launcher."""
+
+    def __init__(self, arguments: list[str], env: dict[str, str] | None = None, **options) -> None:
+        self.mark = uuid.uuid4().hex
+        environ = {
+            key: value
+            for key, value in os.environ.items()
+            if not key.startswith(("DMLC_", "OMP_", "HIPRESS_"))
+        }
+        environ.update({MARK: self.mark, **(env or {})})
+        options.setdefault("stdout", subprocess.PIPE)
+        options.setdefault("stderr", subprocess.PIPE)
+        self.process = subprocess.Popen(
+            [sys.executable, str(LAUNCH), *arguments],
+            env=environ,
+            stdin=subprocess.DEVNULL,
+            start_new_session=True,
+            **options,
+        )
+        self.out = self.err = ""
+
+    def finish(self, timeout: float = 60.0) -> int:
+        """Waits for the end; the output is in ``out`` and ``err``."""
+        out, err = self.process.communicate(timeout=timeout)
+        self.out, self.err = (out or b"").decode(), (err or b"").decode()
+        return self.process.returncode
+
+    def read_lines(self, count: int, text: str) -> None:
+        """Waits for lines on stdout that hold a text."""
+        while count:
+            line = self.process.stdout.readline().decode()
+            assert line, "the launcher ended early"
+            count -= text in line
+
+    def processes(self) -> list[int]:
+        """The job's processes and the supervisors; not the launcher."""
+        return [pid for pid in marked(self.mark) if pid != self.process.pid]
+
+    def gone(self, seconds: float = 8.0) -> None:
+        """Asserts that nothing of the job is left after at most this long."""
+        wait_until(lambda: not marked(self.mark), seconds, "the job's processes to be gone")
+
+
+@contextmanager
+def launched(arguments: list[str], **options) -> Iterator[Launch]:
+    """A launcher that is cleaned up whatever the test does."""
+    launch = Launch(arguments, **options)
+    try:
+        yield launch
+    finally:
+        if launch.process.poll() is None:
+            launch.process.kill()
+        launch.process.wait()
+        for pipe in (launch.process.stdout, launch.process.stderr):
+            if pipe is not None:
+                pipe.close()
+        for pid in marked(launch.mark):
+            try:
+                os.kill(pid, signal.SIGKILL)
+            except ProcessLookupError:
+                pass
+
+
+def run(arguments: list[str], **options) -> Launch:
+    """Runs the launcher to its end and checks that it left nothing."""
+    with launched(arguments, **options) as launch:
+        launch.finish()
+        launch.gone(0.5)
+    return launch
+
+
+class Sshd:
+    """An sshd of our own on loopback: own port, keys and configuration in a directory."""
+
+    def __init__(self, directory: Path) -> None:
+        self.directory = directory
+        self.path = shutil.which("sshd", path=os.environ.get("PATH", "") + ":/usr/sbin:/sbin")
+        self.port = 0
+        self.process: subprocess.Popen | None = None
+
+    def start(self) -> None:
+        """Starts it and waits until it answers."""
+        from hipress.launcher.job import free_port
+
+        for name in ("host_key", "id"):
+            subprocess.run(
+                ["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(self.directory / name)],
+                check=True,
+            )
+        self.port = free_port("127.0.0.1")
+        host_key = " ".join((self.directory / "host_key.pub").read_text().split()[:2])
+        (self.directory / "known_hosts").write_text(f"[127.0.0.1]:{self.port} {host_key}\n")
+        (self.directory / "ssh_config").write_text(
+            f"IdentityFile {self.directory}/id\nIdentitiesOnly yes\nIdentityAgent none\n"
+            f"UserKnownHostsFile {self.directory}/known_hosts\nStrictHostKeyChecking yes\n"
+        )
+        (self.directory / "sshd_config").write_text(
+            f"Port {self.port}\nListenAddress 127.0.0.1\nHostKey {self.directory}/host_key\n"
+            f"AuthorizedKeysFile {self.directory}/id.pub\nStrictModes no\nUsePAM no\n"
+            f"PasswordAuthentication no\nPidFile none\nMaxStartups 100\nPermitRootLogin yes\n"
+        )
+        if os.getuid() == 0:
+            Path("/run/sshd").mkdir(mode=0o755, exist_ok=True)
+        with open(self.directory / "log", "wb") as log:
+            self.process = subprocess.Popen(
+                [self.path, "-D", "-e", "-f", str(self.directory / "sshd_config")],
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+            )
+        wait_until(self._answers, 10.0, "sshd to listen")
+
+    def _answers(self) -> bool:
+        import socket
+
+        if self.process.poll() is not None:
+            raise AssertionError(f"sshd: {(self.directory / 'log').read_text()}")
+        try:
+            with socket.create_connection(("127.0.0.1", self.port), timeout=1.0):
+                return True
+        except OSError:
+            return False
+
+    def arguments(self, slots: int = 1) -> list[str]:
+        """Launcher options for a job on this host."""
+        hostfile = self.directory / "hosts"
+        hostfile.write_text(f"# one host\n127.0.0.1:{self.port} slots={slots}\n")
+        return ["-H", str(hostfile), "--ssh", f"ssh -F {self.directory}/ssh_config"]
+
+    def stop(self) -> None:
+        """Ends it."""
+        if self.process is not None:
+            self.process.terminate()
+            self.process.wait(timeout=10.0)
+
+
+def reports(launch: Launch) -> dict[str, dict[str, str]]:
+    """Environment of each process, by its prefix, from a job that ran REPORT."""
+    found = {}
+    for line in launch.out.splitlines():
+        match = re.fullmatch(r"\[([a-z]+(?: \d+)?)\] (\{.*\})", line)
+        assert match, line
+        found[match[1]] = json.loads(match[2])
+    return found
+
+
+def check_roles(seen: dict[str, dict[str, str]], workers: int, servers: int) -> None:
+    """Every role is there once, with what it needs to find the others."""
+    names = [
+        "scheduler",
+        *(f"server {i}" for i in range(servers)),
+        *(f"worker {i}" for i in range(workers)),
+    ]
+    assert sorted(seen) == sorted(names)
+    for name, env in seen.items():
+        role, _, index = name.partition(" ")
+        assert env["DMLC_ROLE"] == role
+        assert env.get("DMLC_WORKER_ID") == (index if role == "worker" else None)
+        assert env.get("DMLC_SERVER_ID") == (index if role == "server" else None)
+        assert (env["DMLC_NUM_WORKER"], env["DMLC_NUM_SERVER"]) == (str(workers), str(servers))
+    for key in ("DMLC_PS_ROOT_URI", "DMLC_PS_ROOT_PORT", "HIPRESS_SECRET"):
+        assert len({env[key] for env in seen.values()}) == 1

@@ -1,0 +1,277 @@
+"""A small cluster's network on one machine: namespaces, veth pairs, a bridge, shaped links.
+
+Every node is a network namespace with one interface, ``eth0``; all of them meet on a bridge that
+lives in a namespace of its own, so nothing in the machine's own network is touched and deleting
+the namespaces deletes everything. Both ends of each link are shaped, so a node sends and receives
+at the given rate, as it would through a switch. Needs root and iproute2.
+
+All nodes share this machine's processors. *Time dilation* gives each as much as a machine of its
+own has: links are D times slower, and every measured time is divided by D, so that a node seems to
+compute D times as fast (Gupta et al., "To Infinity and Beyond: Time-Warped Network Emulation",
+NSDI 2006). With D nodes and dilation D, each has all of this machine's processors, and memory, to
+itself. What is divided with the rest is the latency of the links, some 50 us, and TCP's timers.
+
+>>> with ShapedNetwork(4, rate="1gbit") as network:
+...     network.popen(0, ["python", "server.py"])
+"""
+
+from __future__ import annotations
+
+import itertools
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+PREFIX = "hipress-bench"
+_NAME = re.compile(rf"^{PREFIX}-(\d+)-\d+-\w+$")
+_COMMAND_TIMEOUT = 20  # seconds; `ip` and `tc` answer in milliseconds
+_numbers = itertools.count(1)  # of networks, which threads may make side by side
+
+_RECEIVER = """
+import socket, sys, time
+listener = socket.create_server((sys.argv[1], 0))
+listener.settimeout(20)
+print(listener.getsockname()[1], flush=True)
+peer, _ = listener.accept()
+peer.settimeout(20)
+view, total, start = memoryview(bytearray(1 << 20)), 0, None
+while True:
+    count = peer.recv_into(view)
+    if start is None:
+        start = time.perf_counter()
+    if not count:
+        break
+    total += count
+print(total * 8 / (time.perf_counter() - start), flush=True)
+"""
+_SENDER = """
+import socket, sys
+peer = socket.create_connection((sys.argv[1], int(sys.argv[2])), timeout=20)
+block, left = memoryview(bytes(1 << 20)), int(sys.argv[3])
+while left > 0:
+    left -= peer.send(block[:left])
+"""
+
+
+class NetworkError(RuntimeError):
+    """A namespace, link or shaper could not be made, or does not behave as asked."""
+
+
+def available() -> str:
+    """Empty if namespaces can be made here, else the sentence that says why not."""
+    if os.geteuid() != 0:
+        return "network namespaces need root"
+    for tool in ("ip", "tc"):
+        if not shutil.which(tool):
+            return f"network namespaces need the program {tool!r} (Debian: iproute2)"
+    return ""
+
+
+def require() -> None:
+    """Ends the program with a sentence if namespaces cannot be made here."""
+    reason = available()
+    if reason:
+        sys.exit(f"a shaped network is needed, but {reason}")
+
+
+def _run(*command: str, check: bool = True) -> str:
+    try:
+        done = subprocess.run(
+            command, capture_output=True, text=True, timeout=_COMMAND_TIMEOUT, check=False
+        )
+    except subprocess.TimeoutExpired as error:
+        raise NetworkError(f"{' '.join(command)}: no end after {_COMMAND_TIMEOUT} s") from error
+    if check and done.returncode != 0:
+        raise NetworkError(f"{' '.join(command)}: {done.stderr.strip() or done.returncode}")
+    return done.stdout
+
+
+def _namespaces() -> list[str]:
+    return [line.split()[0] for line in _run("ip", "netns", "list").splitlines() if line.strip()]
+
+
+def _delete(name: str) -> None:
+    """Ends what still runs in a namespace, then removes it with its links."""
+    for pid in _run("ip", "netns", "pids", name, check=False).split():
+        try:
+            os.kill(int(pid), signal.SIGKILL)
+        except ProcessLookupError:
+            pass
+    _run("ip", "netns", "delete", name, check=False)
+
+
+def remove_stale() -> list[str]:
+    """Removes namespaces whose maker has died without doing so; returns their names."""
+    removed = []
+    for name in _namespaces():
+        match = _NAME.match(name)
+        if match and not os.path.exists(f"/proc/{match.group(1)}"):
+            _delete(name)
+            removed.append(name)
+    return removed
+
+
+class ShapedNetwork:
+    """Context manager: `nodes` namespaces on one bridge, each link shaped to `rate`.
+
+    Args:
+        nodes: how many namespaces, 1 to 250.
+        rate: as ``tc`` writes it, e.g. ``"1gbit"``; None leaves the links unshaped.
+        dilation: of time, at least 1; what this class takes and tells is in dilated time.
+        burst: of the token bucket filter, as ``tc`` writes it.
+        latency: seconds that a packet may wait in that filter.
+        verify: measure one link on entry, and raise NetworkError if it is off by more than 15%.
+
+    Attributes:
+        measured_bits_per_second: what `verify` measured, or None.
+    """
+
+    def __init__(
+        self,
+        nodes: int,
+        rate: str | None = "1gbit",
+        burst: str = "512kb",
+        latency: float = 0.1,
+        verify: bool = True,
+        dilation: float = 1.0,
+    ) -> None:
+        if not 1 <= nodes <= 250:
+            raise ValueError(f"nodes is {nodes}; allowed are 1 to 250")
+        if not 1 <= dilation < float("inf"):
+            raise ValueError(f"dilation is {dilation}; allowed are 1 and more")
+        self.nodes, self.rate, self.burst, self.latency = nodes, rate, burst, latency
+        self.verify, self.dilation = verify, dilation
+        self.measured_bits_per_second: float | None = None
+        self._id = f"{PREFIX}-{os.getpid()}-{next(_numbers)}"
+        self._switch = f"{self._id}-sw"
+
+    def namespace(self, node: int) -> str:
+        """The name of a node's namespace."""
+        return f"{self._id}-n{node}"
+
+    def address(self, node: int) -> str:
+        """The node's IPv4 address, on its ``eth0``."""
+        return f"10.77.0.{node + 1}"
+
+    def command(self, node: int, command: Sequence[str]) -> list[str]:
+        """The command that runs `command` on a node."""
+        return ["ip", "netns", "exec", self.namespace(node), *command]
+
+    def popen(
+        self,
+        node: int,
+        command: Sequence[str],
+        env: Mapping[str, str] | None = None,
+        **keywords: Any,
+    ) -> subprocess.Popen:
+        """Starts a process on a node; `keywords` go to subprocess.Popen."""
+        return subprocess.Popen(self.command(node, command), env=env, **keywords)
+
+    def cut(self, node: int) -> None:
+        """Pulls a node's cable at the switch: nothing gets through, and neither end is told."""
+        _run("ip", "-n", self._switch, "link", "set", f"port{node}", "down")
+
+    def mend(self, node: int) -> None:
+        """Puts the cable back."""
+        _run("ip", "-n", self._switch, "link", "set", f"port{node}", "up")
+
+    def seconds(self, measured: float) -> float:
+        """What so many seconds of this machine's clock are in dilated time."""
+        return measured / self.dilation
+
+    def __enter__(self) -> ShapedNetwork:
+        reason = available()
+        if reason:
+            raise NetworkError(reason)
+        remove_stale()
+        try:
+            self._build()
+            if self.verify and self.rate and self.nodes > 1:
+                self._verify()
+        except BaseException:
+            self.close()
+            raise
+        return self
+
+    def __exit__(self, *unused: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Kills what runs in the namespaces and removes them. Idempotent."""
+        mine = f"{self._id}-"
+        for name in _namespaces():
+            if name.startswith(mine):
+                _delete(name)
+
+    def _build(self) -> None:
+        switch = self._switch
+        _run("ip", "netns", "add", switch)
+        _run("ip", "-n", switch, "link", "add", "bridge0", "type", "bridge")
+        _run("ip", "-n", switch, "link", "set", "bridge0", "up")
+        for node in range(self.nodes):
+            name, port = self.namespace(node), f"port{node}"
+            _run("ip", "netns", "add", name)
+            _run("ip", "-n", switch, "link", "add", port, "type", "veth",
+                 "peer", "name", "eth0", "netns", name)  # fmt: skip
+            _run("ip", "-n", switch, "link", "set", port, "master", "bridge0", "up")
+            _run("ip", "-n", name, "address", "add", f"{self.address(node)}/24", "dev", "eth0")
+            _run("ip", "-n", name, "link", "set", "eth0", "up")
+            _run("ip", "-n", name, "link", "set", "lo", "up")
+            if self.rate:
+                rate = f"{bits_per_second(self.rate) / self.dilation:.0f}bit"
+                latency = f"{self.latency * self.dilation:g}s"
+                for where, device in ((switch, port), (name, "eth0")):
+                    _run("tc", "-n", where, "qdisc", "add", "dev", device, "root", "tbf", "rate",
+                         rate, "burst", self.burst, "latency", latency)  # fmt: skip
+
+    def _verify(self) -> None:
+        wanted = bits_per_second(self.rate)
+        size = max(1 << 20, int(wanted / self.dilation / 8 * 0.5))
+        measured = self.measure(0, 1, size) * self.dilation
+        self.measured_bits_per_second = measured
+        if not 0.8 * wanted < measured < 1.15 * wanted:
+            raise NetworkError(
+                f"the link between two nodes was shaped to {self.rate} but carries "
+                f"{measured / 1e6:.0f} Mbit/s; is the machine busy?"
+            )
+
+    def measure(self, source: int, target: int, size: int) -> float:
+        """Bits per second of one TCP stream of `size` bytes between two nodes, not dilated."""
+        quiet = {"stdout": subprocess.PIPE, "text": True}
+        receiver = self.popen(
+            target, [sys.executable, "-c", _RECEIVER, self.address(target)], **quiet
+        )
+        sender = None
+        try:
+            port = receiver.stdout.readline().strip()
+            if not port:
+                raise NetworkError("the receiver of the bandwidth check did not start")
+            sender = self.popen(
+                source, [sys.executable, "-c", _SENDER, self.address(target), port, str(size)]
+            )
+            deadline = time.monotonic() + 60
+            sender.wait(timeout=max(1, deadline - time.monotonic()))
+            out, _ = receiver.communicate(timeout=max(1, deadline - time.monotonic()))
+            return float(out)
+        except (subprocess.TimeoutExpired, ValueError) as error:
+            raise NetworkError(f"the bandwidth check failed: {error}") from error
+        finally:
+            for process in (receiver, sender):
+                if process and process.poll() is None:
+                    process.kill()
+                    process.wait()
+            receiver.stdout.close()
+
+
+def bits_per_second(rate: str) -> float:
+    """``"1gbit"`` -> 1e9. Raises ValueError for anything but a number and bit, kbit, mbit, gbit."""
+    match = re.fullmatch(r"(\d+(?:\.\d+)?)([kmg]?)bit", rate.lower())
+    if not match:
+        raise ValueError(f"rate is {rate!r}; allowed are a number and bit, kbit, mbit or gbit")
+    return float(match.group(1)) * {"": 1.0, "k": 1e3, "m": 1e6, "g": 1e9}[match.group(2)]

@@ -1,0 +1,223 @@
+"""Starts processes, bounds them in time, reads what they write, and ends them by process id.
+
+Every process gets its own session and a file for its output, every wait has a deadline, and leaving
+the `with` block kills what is left, so that a failing test or benchmark leaves nothing behind.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import socket
+import subprocess
+import tempfile
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from harness import ROOT
+from hipress.launcher.supervisor import PR_SET_PDEATHSIG, prctl
+
+if TYPE_CHECKING:
+    from harness.netns import ShapedNetwork
+
+
+@dataclass
+class Result:
+    """How one process ended."""
+
+    name: str
+    """"scheduler", "server 1", "worker 0"."""
+    returncode: int
+    """Exit status; negative: killed by that signal."""
+    output: str
+    """Standard output and standard error in the order written."""
+    seconds: float
+    """From the start of the job to this process's end."""
+
+
+class JobError(AssertionError):
+    """A process failed; the message says which, and what all wrote."""
+
+
+class JobTimeout(JobError):
+    """Processes were still running at the deadline; the message says which, and what they wrote."""
+
+
+def free_port() -> int:
+    """A TCP port that nobody listens on, and whose successor is free, too."""
+    for _ in range(100):
+        with socket.socket() as first, socket.socket() as second:
+            first.bind(("127.0.0.1", 0))
+            port = first.getsockname()[1]
+            with contextlib.suppress(OSError, OverflowError):
+                second.bind(("127.0.0.1", port + 1))
+                return port
+    raise RuntimeError("found no two free neighbouring ports")
+
+
+def clean_environment(without: Sequence[str] = (), paths: Sequence[Path] = ()) -> dict[str, str]:
+    """This process's environment without DMLC_*, able to import the packages of this checkout.
+
+    :param without: prefixes of further variables to leave out
+    :param paths: further folders to import from
+    """
+    left_out = ("DMLC_", "PS_", *without)
+    env = {k: v for k, v in os.environ.items() if not k.startswith(left_out)}
+    found = [str(ROOT / "python"), *map(str, paths), *filter(None, [env.get("PYTHONPATH")])]
+    return {**env, "PYTHONPATH": os.pathsep.join(found), "PYTHONUNBUFFERED": "1"}
+
+
+def base_environment(extra: Mapping[str, str] | None = None) -> dict[str, str]:
+    """A test's processes' environment: a clean one with one OpenMP thread and ``extra``."""
+    return {**clean_environment(), "OMP_NUM_THREADS": "1", **(extra or {})}
+
+
+def wait_until(condition: Callable[[], Any], seconds: float, what: str) -> Any:
+    """Polls until the condition's value is true; returns it."""
+    deadline = time.monotonic() + seconds
+    while time.monotonic() < deadline:
+        value = condition()
+        if value:
+            return value
+        time.sleep(0.02)
+    raise AssertionError(f"waited {seconds:g} s for {what}")
+
+
+class Processes:
+    """Processes that end together; use it in a `with` statement.
+
+    :param network: each process runs on a node of it instead of on this machine's loopback; time
+        limits are in its dilated time
+    :param priority: the processes go before all others of this machine (Linux, root): on a machine
+        with other work, as near as one gets to a machine without
+    """
+
+    def __init__(self, network: ShapedNetwork | None = None, priority: bool = False) -> None:
+        self._network, self._priority = network, priority
+        self._dir = tempfile.TemporaryDirectory(prefix="hipress-job-")
+        self.path = Path(self._dir.name)
+        self.processes: dict[str, subprocess.Popen] = {}
+        self._started = time.monotonic()
+        self._ended: dict[str, float] = {}
+
+    def address(self, node: int) -> str:
+        """The IPv4 address of a node of the network."""
+        return self._network.address(node) if self._network else "127.0.0.1"
+
+    @property
+    def interface(self) -> str:
+        """The network interface of each node."""
+        return "eth0" if self._network else "lo"
+
+    def start(
+        self, name: str, command: Sequence[str], env: Mapping[str, str], node: int = 0
+    ) -> None:
+        """Starts a process in :attr:`path`."""
+        if self._network:
+            command = self._network.command(node, command)
+        with open(self._log(name), "wb") as log:
+            process = self.processes[name] = subprocess.Popen(
+                list(command),
+                env=env,
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+                preexec_fn=lambda: prctl(PR_SET_PDEATHSIG, signal.SIGKILL),  # if this is killed
+                cwd=self.path,
+            )
+        if self._priority:
+            # The kernel shares the processors between sessions (autogroups), then inside each.
+            group = Path(f"/proc/{process.pid}/autogroup")
+            if group.exists():
+                group.write_text("-20")
+            else:
+                os.setpriority(os.PRIO_PROCESS, process.pid, -20)
+
+    def _log(self, name: str) -> Path:
+        return self.path / (name.replace(" ", "-") + ".log")
+
+    def output(self, name: str) -> str:
+        """What this process has written so far."""
+        return self._log(name).read_text(errors="replace")
+
+    def running(self) -> list[str]:
+        """Names of the processes that have not ended."""
+        for name, process in self.processes.items():
+            if process.poll() is not None:
+                self._ended.setdefault(name, time.monotonic() - self._started)
+        return [name for name, process in self.processes.items() if process.returncode is None]
+
+    def signal(self, name: str, number: int = signal.SIGKILL) -> None:
+        """Sends a signal to one process."""
+        self.processes[name].send_signal(number)
+
+    def wait_for(self, name: str, text: str, timeout: float = 90) -> None:
+        """Waits until this process has written `text`.
+
+        :raises AssertionError: if it has not, within `timeout` seconds or before its end
+        """
+        deadline = time.monotonic() + timeout
+        while text not in self.output(name):
+            ended = name not in self.running()
+            if ended and text in self.output(name):
+                return
+            if ended or time.monotonic() > deadline:
+                raise AssertionError(f"{name} did not write {text!r}:\n{self.report()}")
+            time.sleep(0.02)
+
+    def wait(self, timeout: float = 120, succeed: bool = False) -> list[Result]:
+        """Waits for all processes to end.
+
+        :param succeed: raise as soon as a process fails
+        :return: one Result each, in the order of their starts
+        :raises JobTimeout: if some still run after `timeout` seconds
+        :raises JobError: with ``succeed``
+        """
+        slower = self._network.dilation if self._network else 1.0
+        deadline = time.monotonic() + timeout * slower
+        while True:
+            running = self.running()
+            failed = [name for name, process in self.processes.items() if process.returncode]
+            if succeed and failed:
+                raise JobError(f"failed: {', '.join(failed)}\n{self.report()}")
+            if not running:
+                break
+            if time.monotonic() > deadline:
+                late = ", ".join(running)
+                raise JobTimeout(f"still running after {timeout} s: {late}\n{self.report()}")
+            time.sleep(0.02)
+        return [
+            Result(name, process.returncode, self.output(name), self._ended[name])
+            for name, process in self.processes.items()
+        ]
+
+    def report(self) -> str:
+        """Every process's state and the end of its output, for a failure's message."""
+        self.running()
+        return "\n".join(
+            f"--- {name}: returncode {process.returncode}\n{self.output(name)[-4000:]}"
+            for name, process in self.processes.items()
+        )
+
+    def close(self) -> None:
+        """Kills what still runs, waits for it, and removes the files."""
+        for process in self.processes.values():
+            if process.poll() is None:
+                process.kill()
+        for process in self.processes.values():
+            process.wait()
+            # A server may own a helper process; it is in the server's session, and only there.
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+        self._dir.cleanup()
+
+    def __enter__(self) -> Processes:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self.close()

@@ -1,0 +1,107 @@
+"""Runs a function as the ranks of a torch.distributed job, bounded in time."""
+
+from __future__ import annotations
+
+import datetime
+import faulthandler
+import multiprocessing
+import os
+import signal
+import time
+import traceback
+from collections.abc import Callable
+
+import pytest
+
+from harness.processes import free_port
+from harness.torch_job import environment_of
+
+torch = pytest.importorskip("torch", reason="needs torch")
+
+TIMEOUT = 60  # seconds; for a whole job
+PRELOAD = ["torch", "torch._dynamo", "torch.distributed.checkpoint", "harness.torch_ranks"]
+"""DDP imports torch._dynamo when the first model is made, which takes seconds."""
+
+
+def run_ranks(
+    function: Callable,
+    world_size: int,
+    *args: object,
+    timeout: float = TIMEOUT,
+    join: bool = True,
+    when_done: Callable[[int, object], None] = lambda rank, value: None,
+) -> list:
+    """Runs ``function(rank, *args)`` on every rank, and returns their results.
+
+    With ``join``, ranks are in an initialised Gloo group; without, only its environment is there.
+
+    A rank that raises gives its exception instead, as text: "ValueError: ...". Ranks are forked
+    from a server that has imported torch, so that a job starts in tenths of a second.
+
+    :raises AssertionError: if a rank dies or is not done in time; no rank outlives the call
+    """
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload(PRELOAD)
+    queue = context.SimpleQueue()
+    port = free_port()
+    ranks = [
+        context.Process(
+            target=_run, args=(function, rank, world_size, port, queue, args, join), daemon=True
+        )
+        for rank in range(world_size)
+    ]
+    for process in ranks:
+        process.start()
+    found: dict[int, object] = {}
+    deadline = time.monotonic() + timeout
+    try:
+        while len(found) < world_size:
+            while not queue.empty():
+                rank, value = queue.get()
+                found[rank] = value
+                when_done(rank, value)
+            gone = [r for r, p in enumerate(ranks) if r not in found and p.exitcode is not None]
+            if gone and queue.empty():
+                for rank in gone:
+                    found[rank] = f"died with status {ranks[rank].exitcode}"
+            late = [rank for rank in range(world_size) if rank not in found]
+            assert time.monotonic() < deadline, f"ranks {late} are not done after {timeout} s"
+            time.sleep(0.01)
+    finally:
+        for rank, process in enumerate(ranks):
+            if rank not in found and process.is_alive():
+                os.kill(process.pid, signal.SIGUSR1)  # prints where it is
+                time.sleep(0.5)
+        for process in ranks:
+            process.kill()
+            process.join()
+    return [found[rank] for rank in range(world_size)]
+
+
+def returned(results):
+    """The results of ranks, which may differ."""
+    assert not any(isinstance(found, str) for found in results), results
+    return results
+
+
+def _run(function, rank, world_size, port, queue, args, join) -> None:
+    os.environ.update(environment_of(rank, world_size, port), OMP_NUM_THREADS="1")
+    faulthandler.register(signal.SIGUSR1)
+    torch.set_num_threads(1)
+    torch.manual_seed(0)
+    import torch.distributed as dist
+
+    failed = False
+    try:
+        if join:
+            dist.init_process_group("gloo", timeout=datetime.timedelta(seconds=20))
+        value = function(rank, *args)
+    except Exception as error:
+        traceback.print_exc()
+        value = f"{type(error).__name__}: {error}"
+        failed = True
+    queue.put((rank, value))
+    # An error ends a program; a rank that is done stays until it is killed, or another one, not
+    # done, would see it die.
+    time.sleep(0.2 if failed else 300)
+    os._exit(0)

@@ -1,0 +1,28 @@
+"""Generated text, as lists of lines."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+
+def flat(parts: Iterable) -> list[str]:
+    """The lines of strings and of lists of lines, however nested."""
+    found = []
+    for part in parts:
+        found += [part] if isinstance(part, str) else flat(part)
+    return found
+
+
+def indent(lines: Iterable[str], levels: int = 1) -> list[str]:
+    """Indented lines; those of the preprocessor stay."""
+    return [line if line.startswith("#") else "  " * levels + line for line in lines]
+
+
+def block(head: str, *parts: object, end: str = "}") -> list[str]:
+    """``head {``, the parts (lines, or lists of them) indented, and ``end``."""
+    return [f"{head} {{".lstrip(), *indent(flat(parts)), end]
+
+
+def quoted(text: str) -> str:
+    """A string literal of C++."""
+    return '"' + text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n") + '"'

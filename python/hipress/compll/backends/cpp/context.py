@@ -1,0 +1,102 @@
+"""What the parts of the C++ writer share: a function's names, memory and lines so far."""
+
+from __future__ import annotations
+
+from hipress.compll.backends.common.expressions import SCALAR, scalars
+from hipress.compll.backends.common.function import FunctionNames
+from hipress.compll.ir.ir import Function, Instr, Program
+from hipress.compll.passes.lazy import LazyState
+from hipress.compll.passes.ranking import rankings
+from hipress.compll.passes.vector_uses import (
+    filter_masks,
+    index_fields,
+    sampled_indices,
+    scatters_output,
+    single_elements,
+)
+
+_STORAGE = {
+    "f32": "float", "i32": "int32_t", "u32": "uint32_t", "u16": "uint16_t", "f16": "Float16",
+    "bf16": "BFloat16",
+}  # fmt: skip
+_PLACED = {"f32", "u32", "f16", "bf16"}  # stored and loaded whatever the alignment
+
+
+class FunctionContext(FunctionNames):
+    """An encode, or a decode of one payload, while it is written.
+
+    :param lazy: how the encoder leaves a state lazy, if it does
+    :ivar known: ids of the values that are computed by now
+    :ivar pointers: C++ of the memory of vectors that have one by now
+    :ivar placed: those of them that lie in the payload
+    :cvar statements: functions for operations that are not written as statements.py does
+    """
+
+    statements: dict = {}  # noqa: RUF012
+
+    def __init__(
+        self, program: Program, function: Function, lazy: LazyState | None = None
+    ) -> None:
+        super().__init__(program, function, scalars)
+        self.lazy = lazy
+        self.params = {param.name: param for param in program.params}
+        self.lines: list[str] = []
+        self.known: set[int] = set()
+        self.pointers: dict[str, str] = {}
+        self.placed: set[str] = set()
+        self.payload = "call.payload" if function.kind == "encode" else "part.payload"
+        self.filters = filter_masks(function)
+        self.selected = single_elements(function)
+        self.ranked = rankings(function, lazy)
+        self.sampled = sampled_indices(function)
+        self.index_fields = index_fields(function)
+        self.sparse_output = scatters_output(function)
+
+    def memory(self, name: str) -> str:
+        return self.pointers[name]
+
+    def has(self, name: str) -> str:
+        """The template argument that says whether a state is kept; empty if it always is."""
+        return f"kHas_{name}" if self.function.vectors[name].needs is not None else ""
+
+    def packed_size(self, name: str) -> str:
+        return self.packed_bytes(name, self.size(name))
+
+    def c_type(self, name: str) -> str:
+        vector = self.function.vectors[name]
+        return "uint8_t" if vector.packed else _STORAGE[vector.elem]
+
+    def is_known(self, value: Instr) -> bool:
+        return value.id in self.known or value.op in ("n", "const", "param")
+
+    def define(self, instr: Instr, text: str) -> None:
+        self.lines.append(f"const {SCALAR[instr.type]} {self.value(instr)} = {text};")
+
+    def allocate_counted(self, instr: Instr, count: str) -> None:
+        """Defines an instruction's value, `count`, and allocates its target of that size."""
+        self.define(instr, count)
+        self.known.add(instr.id)
+        self.allocate(instr.vec[0])
+
+    def allocate(self, name: str) -> None:
+        """Memory of a temp: its offset in the payload if that is known, else scratch."""
+        pointer, c_type = f"m_{self.plain(name)}", self.c_type(name)
+        self.pointers[name] = pointer
+        offset = self.field_offset(name, "int64_t(0)")
+        vector = self.function.vectors[name]
+        if offset is not None and (vector.packed or vector.elem in _PLACED):
+            self.placed.add(name)
+            memory = f"reinterpret_cast<{c_type}*>({self.payload} + {offset})"
+        else:
+            size = self.packed_size(name) if vector.packed else self.size(name)
+            memory = f"arena.Get<{c_type}>({size})"
+        self.lines.append(f"{c_type}* const {pointer} = {memory};")
+
+    def filtered(self, compact: Instr, name: str) -> list[str]:
+        """Declares what a filter found: the number and the indices."""
+        pointer = self.pointers[compact.vec[0]] = f"m_{compact.vec[0]}"
+        self.known.add(compact.id)
+        return [
+            f"const int64_t {self.value(compact)} = {name}.Join();",
+            f"int32_t* const {pointer} = {name}.data();",
+        ]

@@ -1,0 +1,115 @@
+"""What the parts of the C++ writer share of a loop: its sections, and the names in them."""
+
+from __future__ import annotations
+
+from hipress.compll.backends.common.expressions import lanes
+from hipress.compll.backends.common.text import block, indent
+from hipress.compll.backends.cpp.context import FunctionContext
+from hipress.compll.ir.ir import Instr, Loop
+from hipress.compll.passes.buckets import bucket_of
+
+UNROLL = "COMPLL_UNROLL"
+INLINE = "__attribute__((always_inline))"
+
+
+class LoopContext:
+    """A loop while it is written.
+
+    :param owner: the function around it
+    :param number: distinguishes the names of the function's loops
+    :param next_block: if given, C++ of how many elements away lie those of which an earlier loop
+        reads the same vectors next: they are fetched into the cache while this one computes
+    :ivar setup: lines before all blocks; then, in each block, `shared`, for it or each bucket in it
+        `prologue`, for each tile `before`, for each vector `tile`, `after`; `finish` ends a block
+        or bucket, `epilogue` follows all blocks
+    """
+
+    def __init__(
+        self, owner: FunctionContext, loop: Loop, number: int, next_block: str = ""
+    ) -> None:
+        self.owner, self.loop, self.number, self.next_block = owner, loop, number, next_block
+        self.inside = {instr.id for instr in loop.body}
+        self.uniforms: dict[int, str] = {}
+        self.domain = owner.value(loop.domain)
+        self.setup: list[str] = []
+        self.shared: list[str] = []
+        self.prologue: list[str] = []
+        self.before: list[str] = []
+        self.tile: list[str] = []
+        self.after: list[str] = []
+        self.finish: list[str] = []
+        self.epilogue: list[str] = []
+        self.bucket = bucket_of(loop)
+        self.in_table = False
+
+    @property
+    def guarded_domain(self) -> str:
+        """C++ of the number of elements, 0 where the loop's guard is false."""
+        if self.loop.guard is None:
+            return self.domain
+        return f"({self.owner.value(self.loop.guard)} ? {self.domain} : 0)"
+
+    def value(self, instr: Instr) -> str:
+        """C++ of a value's lanes."""
+        if instr.id in self.inside:
+            return f"t{self.owner.number(instr)}"
+        if instr.op == "const":
+            return lanes(instr, [])
+        if instr.id not in self.uniforms:
+            name = self.uniforms[instr.id] = f"u{self.owner.number(instr)}"
+            self.prologue.append(
+                f"const {lanes.types[instr.type]} {name} = Set({self.owner.value(instr)});"
+            )
+        return self.uniforms[instr.id]
+
+    def once_before(self, *lines: str) -> None:
+        """Lines before each tile, unless they are there."""
+        if lines[-1] not in self.before:
+            self.before += lines
+
+    def is_bit(self, value: Instr) -> bool:
+        if value.op != "load" or value.id not in self.inside or self.in_table:
+            return False
+        vector = self.owner.function.vectors[value.vec[0]]
+        return vector.packed and vector.bits == 1
+
+    def bit_word(self, name: str) -> str:
+        """The 64 codes of one bit of a tile."""
+        self.once_before(
+            f"const uint64_t bits_{name} = LoadBits<kTail, {self.owner.msb(name)}>("
+            f"{self.owner.memory(name)}, i, {self.owner.packed_size(name)});"
+        )
+        return f"bits_{name}"
+
+    def code_tile(self, name: str) -> str:
+        """Where the codes of a tile lie."""
+        bits, size = self.owner.function.vectors[name].bits, self.owner.packed_size(name)
+        self.once_before(
+            f"alignas(64) uint8_t scratch_{name}[kTile];",
+            f"const uint8_t* const codes_{name} = FindTile<kTail, {self.owner.msb(name)}>("
+            f"{self.owner.memory(name)}, {bits}, i, {size}, scratch_{name});",
+        )
+        return f"codes_{name}"
+
+    def vectors(self) -> list[str]:
+        """`tile` for each vector of a tile; unrolled, so that arrays of vectors are registers."""
+        head = [
+            "const int left = rem - v * kLanes;",
+            "const int64_t at = i + v * kLanes;",
+            "(void)left, (void)at;",
+        ]
+        if any(instr.op in ("reduce", "bucket_reduce") for instr in self.loop.body):
+            # The sums live on: an index that is not constant would keep them in memory.
+            tail = [UNROLL, "for (int v = 0; v < kVectors; ++v) if (v * kLanes < rem) vector(v);"]
+        else:
+            tail = ["for (int v = 0; v * kLanes < rem; ++v) vector(v);"]
+        return [
+            *block(f"auto vector = [&](int v) {INLINE}", head, self.tile, end="};"),
+            *block("if constexpr (kTail)", tail, end="} else {"),
+            *indent([UNROLL, "for (int v = 0; v < kVectors; ++v) vector(v);"]),
+            "}",
+        ]
+
+    def section(self) -> list[str]:
+        """What is done for one block, or one bucket."""
+        raise NotImplementedError

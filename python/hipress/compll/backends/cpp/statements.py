@@ -1,0 +1,163 @@
+"""C++ of scalars, operations on whole vectors and payload fields, in a function's own scope.
+
+STATEMENTS has a function for each operation; the operation's lines go to the context.
+"""
+
+from __future__ import annotations
+
+from hipress.compll.backends.common.function import FIELD
+from hipress.compll.backends.common.text import quoted
+from hipress.compll.backends.cpp.context import FunctionContext
+from hipress.compll.ir.ir import FIELD_BYTES, Instr
+
+
+def write(context: FunctionContext, instr: Instr) -> None:
+    """Writes one instruction of a function."""
+    if instr.vec and instr.vec[0] in context.selected and instr.op == "sort":
+        return  # of the sorted vector only one element is wanted
+    if instr.op == "compact" and instr.vec[1] in context.filters:
+        return  # done where the mask is made
+    special = context.statements.get(instr.op) or STATEMENTS.get(instr.op)
+    if special is not None:
+        special(context, instr)
+    elif instr.op == "step":
+        context.define(instr, "static_cast<int64_t>(call.step)")
+    elif instr.op not in ("const", "param", "n"):
+        context.define(instr, context.expression(instr))
+    context.known.add(instr.id)
+
+
+def _fail(text: str, *values: str) -> str:
+    """Refuses the payload."""
+    return f"return Fail(call, {', '.join([quoted(text), *values])});"
+
+
+_BAD_INDICES = _fail(
+    "must have indices that ascend and are below %lld", "static_cast<long long>(n)"
+)
+
+
+# Whole vectors ----------------------------------------------------------------------
+
+# Operations that are one call: C++ of the value, if there is one, and of the call that fills
+# vector 0, which is of that size; see FunctionNames.fill().
+_CALLS = {
+    "topk": ("Clip({a0}, {n1})", "TopK({v1}, {value}, &arena, {m0});"),
+    "sort": ("", "Sort({v1}, {m0});"),
+    "pack_ascending": ("AscendingBytes({n1}, n)", "PackAscending({v1}, n, {m0});"),
+    "pack_where": ("CountBits({v2})", "PackWhere({m1}, {v2}, {m0});"),
+    "unpack_where": ("", "UnpackWhere({v1}, {v2}, {m0});"),
+    "unpack_ascending": ("", "if (!UnpackAscending({m1}, {n0}, n, {m0})) {bad_indices}"),
+    "compact": ("CountBits({v1})", "Compact({v1}, {m0});"),
+    "random_indices": ("Clip({a1}, Clip({a0}, n))",
+                       "{draw}(Clip({a0}, n), {value}, key, {site}, {arena}{m0});"),
+}  # fmt: skip
+
+
+def _call(context: FunctionContext, instr: Instr) -> None:
+    value, call = _CALLS[instr.op]
+    if value:
+        context.allocate_counted(instr, context.fill(value, instr))
+    else:
+        context.allocate(instr.vec[0])
+    runs = instr.attrs.get("run", 1) > 1
+    context.lines.append(context.fill(
+        call, instr, bad_indices=_BAD_INDICES, draw="SampleRuns" if runs else "Strata",
+        arena="&arena, " if runs else "", site=instr.attrs.get("site"),
+    ))  # fmt: skip
+
+
+def _element(context: FunctionContext, instr: Instr) -> None:
+    text = "Element({v0}, {a0})"
+    if instr.vec[0] in context.selected:
+        source = context.vector_texts["v"](context.selected[instr.vec[0]])
+        text = f"NthElement({source}, {{a0}}, &arena)"
+    context.define(instr, context.fill(text, instr))
+
+
+def _count_where(context: FunctionContext, instr: Instr) -> None:
+    context.define(instr, context.fill("CountBits({v0})", instr))
+
+
+def _scatter(context: FunctionContext, instr: Instr) -> None:
+    target, index = instr.vec[:2]
+    field = "ReadField<{}>(reinterpret_cast<const uint8_t*>({} + j))".format
+    count, at = context.size(index), field(context.c_type(index), context.memory(index))
+    if len(instr.vec) > 2:
+        value = field("float", context.memory(instr.vec[2]))
+    else:
+        value = context.value(instr.args[0])
+    place = f"{context.memory(target)}[{at}]"
+    conditions = [context.has(target)]
+    if context.is_output(target):
+        value = f"part.add ? {place} + {value} : {value}"
+        conditions = ["!call.check_only"]
+    loop = f"for (int64_t j = 0; j < {count}; ++j) {place} = {value};"
+    context.lines.append(f"if ({conditions[0]}) {loop}" if conditions[0] else loop)
+
+
+# Payloads ----------------------------------------------------------------------
+
+
+def _emit(context: FunctionContext, instr: Instr) -> None:
+    lines = context.lines
+    lines.append("int64_t offset = 0;")
+    for kind, what in instr.attrs["fields"]:
+        at = f"{context.payload} + offset"
+        if kind != "vector":
+            c_type, value = FIELD[kind], context.value(instr.args[what])
+            lines.append(f"WriteField<{c_type}>({at}, static_cast<{c_type}>({value}));")
+            lines.append(f"offset += {FIELD_BYTES[kind]};")
+            continue
+        size = context.bytes_of(what)
+        if what not in context.placed:
+            memory = context.memory(what)
+            lines.append(f"std::memcpy({at}, {memory}, static_cast<size_t>({size}));")
+        lines.append(f"offset += {size};")
+
+
+def _need(size: str) -> str:
+    fail = _fail("must have at least %lld bytes", f"static_cast<long long>(offset + {size})")
+    return f"if (!Have(part.bytes, offset, {size})) {fail}"
+
+
+def _field(context: FunctionContext, instr: Instr) -> None:
+    elem = instr.attrs["elem"]
+    context.lines.append(_need(str(FIELD_BYTES[elem])))
+    context.define(instr, f"ReadField<{FIELD[elem]}>({context.payload} + offset)")
+    context.lines.append(f"offset += {FIELD_BYTES[elem]};")
+
+
+def _field_vector(context: FunctionContext, instr: Instr) -> None:
+    name = instr.vec[0]
+    c_type, size = f"const {context.c_type(name)}*", context.bytes_of(name)
+    pointer = context.pointers[name] = f"m_{name}"
+    context.lines += [
+        _need(f"({size})"),
+        f"{c_type} const {pointer} = reinterpret_cast<{c_type}>({context.payload} + offset);",
+        f"offset += {size};",
+    ]
+    if instr.attrs.get("zeros"):
+        fail = _fail("must have zeros where bits pad a byte")
+        context.lines.append(f"if (HasPadding({pointer}, {context.size(name)})) {fail}")
+    if name in context.index_fields:
+        valid = f"ValidIndices({pointer}, {context.size(name)}, n)"
+        context.lines.append(f"if (!{valid}) {_BAD_INDICES}")
+
+
+def _end_of_payload(context: FunctionContext, instr: Instr) -> None:
+    fail = _fail("must have %lld bytes", "static_cast<long long>(offset)")
+    context.lines.append(f"if (offset != part.bytes) {fail}")
+
+
+def _require(context: FunctionContext, instr: Instr) -> None:
+    fail = _fail("%s", quoted(instr.attrs["message"]))
+    context.lines.append(f"if (!{context.value(instr.args[0])}) {fail}")
+
+
+STATEMENTS = {
+    **dict.fromkeys(_CALLS, _call), "element": _element,
+    "count_where": _count_where, "scatter": _scatter,
+    "emit": _emit, "field": _field, "field_vector": _field_vector,
+    "end_of_payload": _end_of_payload, "require": _require,
+}  # fmt: skip

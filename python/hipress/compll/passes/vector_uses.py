@@ -1,0 +1,61 @@
+"""How a function uses its vectors, as far as a backend can do better for it."""
+
+from __future__ import annotations
+
+from hipress.compll.ir.ir import Function, Instr, Loop, node_reads, node_writes, reads
+
+
+def operations(function: Function, *ops: str) -> list[Instr]:
+    """The function's instructions of these operations, outside of loops."""
+    return [node for node in function.body if isinstance(node, Instr) and node.op in ops]
+
+
+def num_readers(function: Function, name: str) -> int:
+    return sum(name in reads(instr) for instr in function.instrs())
+
+
+def filter_masks(function: Function) -> dict[str, Instr]:
+    """The masks that only a filter reads, with that filter."""
+    filters = operations(function, "compact")
+    return {node.vec[1]: node for node in filters if num_readers(function, node.vec[1]) == 1}
+
+
+def single_elements(function: Function) -> dict[str, str]:
+    """Sorted vectors of which one element is all that is read, with what they are sorted from."""
+    elements = {instr.vec[0] for instr in operations(function, "element")}
+    return {
+        node.vec[0]: node.vec[1] for node in operations(function, "sort")
+        if node.vec[0] in elements and num_readers(function, node.vec[0]) == 1
+    }  # fmt: skip
+
+
+def only_elements(function: Function, sort: Instr) -> bool:
+    """True if of a sorted vector single elements are all that is read while its source stays."""
+    target, source = sort.vec
+    after = function.body[function.body.index(sort) + 1 :]
+    users = [node for node in function.body if target in node_reads(node)]
+    if any(isinstance(node, Loop) or node.op != "element" for node in users):
+        return False
+    last = max((after.index(node) for node in users), default=0)
+    return not any(source in node_writes(node) for node in after[:last])
+
+
+def index_fields(function: Function) -> list[str]:
+    """Vectors of a payload that are used as indices, so they have to be checked."""
+    indices = {node.vec[1] for node in operations(function, "scatter")}
+    return sorted(name for name in indices if function.vectors[name].kind == "field")
+
+
+def scatters_output(function: Function) -> bool:
+    """True if a payload may have some elements of the gradient only."""
+    return any(node.vec[0] == function.output for node in operations(function, "scatter"))
+
+
+def sampled_indices(function: Function) -> set[str]:
+    """Vectors of indices that come in runs of neighbours."""
+    return {n.vec[0] for n in operations(function, "random_indices") if n.attrs["run"] > 1}
+
+
+def spread_bits(function: Function) -> dict[str, Instr]:
+    """Vectors of bits under masks, by name: the instructions that spread them."""
+    return {node.vec[0]: node for node in operations(function, "unpack_where")}

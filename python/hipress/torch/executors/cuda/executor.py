@@ -1,0 +1,127 @@
+"""The executor of buckets that are encoded on their GPU."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import torch
+
+from hipress.torch.executors.collectives import AllReduce
+from hipress.torch.executors.cuda.device import DEVICES
+from hipress.torch.executors.cuda.program import CudaProgram
+from hipress.torch.executors.engine import Engine, HipressError
+from hipress.torch.executors.user_group import GroupAllReduce, GroupReduceScatter
+from hipress.torch.gradient import Gradient
+from hipress.torch.settings import Settings, digest
+from hipress.torch.state.error_feedback import Codecs, ErrorFeedback
+from hipress.torch.state.momentum import SharedMomentum
+
+
+class CudaExecutor:
+    """Makes buckets on one GPU. Parameters are those of a :class:`HostExecutor`, and the device."""
+
+    def __init__(
+        self, settings: Settings, engine: Engine, collective: AllReduce,
+        error_feedback: ErrorFeedback, shared: SharedMomentum | None, device: torch.device,
+    ) -> None:  # fmt: skip
+        self.engine, self.shared = engine, shared
+        self.device = DEVICES[device.type](device)
+        self._settings, self._collective = settings, collective
+        self._error_feedback = error_feedback
+        error_feedback.device = device
+
+    def codecs_warm_up(self, step: int) -> bool:
+        """Checks whether payloads may be longer than they will be after the codec's own warm-up."""
+        steps = int(self._settings.params.get("warmup", 0))
+        # Codecs count what they encode.
+        return bool(steps) and step < self._settings.warmup_steps + steps
+
+    def poll(self) -> None:
+        """Raises a failure that has become known; waits for nothing.
+
+        :raises HipressError: which all later calls raise, too
+        """
+        problem = self.device.poll()
+        if problem:
+            self.engine.fail(HipressError(problem), "")
+        if not self.engine.error and (failure := self.engine.failure()):
+            self.engine.fail(failure, "")  # NCCL may find out much later
+        if self.engine.error:
+            raise self.engine.error
+
+    def join(self) -> None:
+        """Makes the caller's stream wait for all that is queued."""
+        self.device.join()
+
+    def bucket(
+        self, flat: torch.Tensor, compressed: Sequence[Gradient], uncompressed: Sequence[Gradient],
+        codecs_warm_up: bool,
+    ) -> CudaSteps:  # fmt: skip
+        """Prepares the steps of a bucket.
+
+        :param flat: a tensor like those of the steps
+        """
+        group = self._collective.on_user_group(uncompressed) if uncompressed else None
+        program = self._program(compressed, flat.dtype, codecs_warm_up) if compressed else None
+        return CudaSteps(self, program, group, compressed, uncompressed)
+
+    def _program(
+        self, gradients: Sequence[Gradient], dtype: torch.dtype, codecs_warm_up: bool
+    ) -> CudaProgram:
+        graphs = [self._collective.graph(gradient) for gradient in gradients]
+        settings, codecs = self._settings, self._error_feedback.codecs
+        if not codecs_warm_up and settings.params.get("warmup"):
+            # From here on payloads are shorter, and the room for them is what is sent.
+            codecs = Codecs(settings.type, {**settings.params, "warmup": 0}, codecs.average)
+        about = digest(f"{settings.describe()} {list(gradients)} {dtype}")
+        return CudaProgram(
+            self.device, self._collective.group, gradients, graphs, self.engine.rank,
+            self.engine.world_size, dtype, self._error_feedback, about, codecs,
+        )  # fmt: skip
+
+
+class CudaSteps:
+    """The steps of one bucket, which are only queued on the GPU.
+
+    :param program: of compressed gradients, if there are any
+    :param group_sum: of uncompressed ones, by the user's process group
+    """
+
+    def __init__(
+        self, executor: CudaExecutor, program: CudaProgram | None,
+        group_sum: GroupAllReduce | GroupReduceScatter | None,
+        compressed: Sequence[Gradient], uncompressed: Sequence[Gradient],
+    ) -> None:  # fmt: skip
+        self.program, self._executor, self._group_sum = program, executor, group_sum
+        self._compressed, self._uncompressed = compressed, uncompressed
+
+    def start(self, flat: torch.Tensor, what: str) -> torch.futures.Future:
+        """Queues a step, and returns the future of ``flat``.
+
+        :param what: names the bucket in errors
+        :raises HipressError: if an earlier step was found to have failed
+        """
+        executor, program = self._executor, self.program
+        engine, device, shared = executor.engine, executor.device, executor.shared
+
+        def work() -> None:
+            if program:
+                if shared:
+                    shared.add(flat, self._compressed)
+                program.run(flat)
+                if shared:
+                    shared.keep(flat, self._compressed)
+                device.report(program.numbers, sentence)
+            if self._group_sum:
+                pending = self._group_sum.start(flat)
+                engine.wait(pending.work, what, flat.device)
+                pending.unpack()
+                if shared:
+                    shared.add_uncompressed(flat, self._uncompressed)
+
+        def sentence(numbers: torch.Tensor) -> str:
+            problem = program.problem(numbers)
+            return problem and f"{what}: {problem}"
+
+        executor.poll()
+        return device.enqueue(flat, work)

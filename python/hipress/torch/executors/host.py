@@ -1,0 +1,224 @@
+"""The executor of buckets in host memory, by the native engine.
+
+A gradient is a key of the engine's, which stays when DDP puts the gradient into another bucket.
+What goes uncompressed has keys of the bucket's own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import torch
+
+from hipress.casync.graph import Graph
+from hipress.torch.dtypes import FLAGS
+from hipress.torch.executors.collectives import AllReduce
+from hipress.torch.executors.engine import Engine
+from hipress.torch.executors.host_bucket import HostBucket, add_key
+from hipress.torch.executors.staging import Staged, backend
+from hipress.torch.executors.user_group import GroupAllReduce, GroupReduceScatter
+from hipress.torch.gradient import Gradient, merge_adjacent, summarize
+from hipress.torch.settings import Settings
+from hipress.torch.state.error_feedback import Codecs, ErrorFeedback
+from hipress.torch.state.momentum import MomentumAccess, SharedMomentum
+
+
+class HostExecutor:
+    """Makes buckets, and their keys when they are first needed: all ranks do that together and in
+    the same order.
+
+    :param collective: says by which graphs gradients travel
+    :param error_feedback: of compressed gradients
+    :param shared: momentum of compressed gradients, if there is one
+    :param shapes: of gradients as they lie in flat tensors, by name
+    """
+
+    def __init__(
+        self, settings: Settings, engine: Engine, collective: AllReduce,
+        error_feedback: ErrorFeedback, shared: SharedMomentum | None,
+        shapes: Mapping[str, tuple[int, ...]],
+    ) -> None:  # fmt: skip
+        self.engine, self.shared, self._shapes = engine, shared, shapes
+        self._settings, self._collective = settings, collective
+        self._error_feedback = error_feedback
+        self._keys: dict[tuple, int] = {}
+        """The keys of compressed gradients."""
+
+    def __del__(self) -> None:
+        self.engine.retire_keys(self._keys.values())
+
+    def codecs_warm_up(self, step: int) -> bool:
+        """False: buckets are the same while a codec warms up."""
+        return False
+
+    def poll(self) -> None:
+        """Does nothing: what goes wrong reaches the future of a step."""
+
+    def join(self) -> None:
+        """Does nothing: a step is over when its future is."""
+
+    def bucket(
+        self, flat: torch.Tensor, compressed: Sequence[Gradient], uncompressed: Sequence[Gradient],
+        codecs_warm_up: bool = False,
+    ) -> HostSteps:  # fmt: skip
+        """Prepares the steps of a bucket, on all ranks together.
+
+        :param flat: a tensor like those of the steps
+        :param codecs_warm_up: makes no difference here
+        :raises hipress.HipressError: if ranks differ, or one is missing
+        """
+        if self._needs_user_group(flat):
+            native = self._native(flat.dtype, compressed, (), ()) if compressed else None
+            group = self._collective.on_user_group(uncompressed) if uncompressed else None
+        else:
+            fuses = compressed and self._collective.fuses_small
+            limit = self._settings.min_size if fuses else 0
+            fused = [g for g in uncompressed if g.count < limit]
+            in_place = [g for g in uncompressed if g.count >= limit]
+            native, group = self._native(flat.dtype, compressed, fused, in_place), None
+        return HostSteps(self, native, group, uncompressed)
+
+    def _needs_user_group(self, flat: torch.Tensor) -> bool:
+        """Checks whether the engine cannot take what goes uncompressed: other dtypes, and what is
+        on a GPU whose process group is NCCL's."""
+        if flat.dtype not in FLAGS:
+            return True
+        staged = isinstance(self.engine.staging(flat.device), Staged)
+        return staged and backend(self._collective.group, flat.device).name() == "nccl"
+
+    def _native(
+        self, dtype: torch.dtype, compressed: Sequence[Gradient], fused: Sequence[Gradient],
+        in_place: Sequence[Gradient],
+    ) -> HostBucket:  # fmt: skip
+        """The engine's part of a bucket.
+
+        :param fused: gradients that travel packed in a fusion buffer
+        :param in_place: uncompressed gradients that travel as they lie
+        """
+        rank, keys, own = self._settings.rank if compressed else 0, [], []
+        if rank:
+            factors = [
+                self._error_feedback.factors(g.name, self._shapes[g.name], rank) for g in compressed
+            ]
+            sizes_p, sizes_q = zip(*(each.sizes for each in factors))
+            count_p = sum(sizes_p) + sum(g.count for g in fused)
+            owner = self._collective.owner(compressed[0])
+            own.append(self._fused_key("P", count_p, torch.float32, compressed, owner))
+            own.append(self._fused_key("Q", sum(sizes_q), torch.float32, compressed, owner + 1))
+        else:
+            keys += [(self._compressed_key(g, dtype), g.offset) for g in compressed]
+            if fused:
+                count, owner = sum(g.count for g in fused), self._collective.owner(fused[0])
+                own.append(self._fused_key("fusion buffer", count, dtype, fused, owner))
+        fusion = own[0] if fused else 0
+        for run in merge_adjacent(in_place):
+            graph = self._collective.uncompressed_graph(run)
+            own.append(self._add_uncompressed(run, graph, dtype, wide=False))
+            keys.append((own[-1], run.offset))
+        every = (*compressed, *fused, *in_place)
+        made = HostBucket(self.engine, dtype, every, keys, fusion, fused, bool(compressed), own)
+        if rank:
+            made.set_low_rank(*own[:2], factors, compressed)
+        return made
+
+    def _compressed_key(self, gradient: Gradient, dtype: torch.dtype) -> int:
+        about = (gradient._replace(offset=0), dtype)
+        if about not in self._keys:
+            engine, count, shared = self.engine, gradient.count, self.shared
+            self._keys[about] = key = add_key(
+                engine, gradient, self._collective.graph(gradient), dtype, self._error_feedback,
+                self._about(), shared.weight if shared else 0.0,
+            )  # fmt: skip
+            if shared:
+                access = MomentumAccess(
+                    lambda: engine.momentum(key, count),
+                    lambda values: engine.set_momentum(key, values),
+                )
+                shared.move_to_key(gradient.name, count, access)
+        return self._keys[about]
+
+    def _fused_key(
+        self, what: str, count: int, dtype: torch.dtype, of: Sequence[Gradient], owner: int
+    ) -> int:
+        """The key of ``count`` uncompressed elements in a fusion buffer.
+
+        :param of: the gradients that they come from
+        :param owner: see :meth:`AllReduce.owner`
+        """
+        whole = Gradient(f"{what} of {summarize([g.name for g in of])}", 0, count)
+        graph = self._collective.fused_graph(count, owner)
+        return self._add_uncompressed(whole, graph, dtype, wide=True)
+
+    def _add_uncompressed(
+        self, gradient: Gradient, graph: Graph, dtype: torch.dtype, wide: bool
+    ) -> int:
+        engine = self.engine
+        codecs = Codecs("none", {}, self._collective.average)
+        stateless = ErrorFeedback(codecs, engine.rank, engine.world_size)
+        return add_key(engine, gradient, graph, dtype, stateless, self._about(), wide=wide)
+
+    def _about(self) -> str:
+        return f"{self._settings.describe()} average={self._collective.average}"
+
+
+class HostSteps:
+    """The steps of one bucket, through host memory.
+
+    :param native: the engine's part; None if it has none
+    :param group_sum: what goes by the user's process group, if anything does
+    :param uncompressed: gradients
+    """
+
+    def __init__(
+        self, executor: HostExecutor, native: HostBucket | None,
+        group_sum: GroupAllReduce | GroupReduceScatter | None, uncompressed: Sequence[Gradient],
+    ) -> None:  # fmt: skip
+        self.native, self._executor = native, executor
+        self._group_sum, self._uncompressed = group_sum, uncompressed
+
+    def start(self, flat: torch.Tensor, what: str) -> torch.futures.Future:
+        """Starts a step, and returns the future of ``flat``.
+
+        :param what: names the bucket in errors
+        """
+        engine = self._executor.engine
+        staging = engine.staging(flat.device)
+        future = staging.future()
+        staged = staging.fetch(flat) if self.native else None
+        pending = self._group_sum.start(flat) if self._group_sum else None
+
+        def launch() -> None:
+            try:
+                self.native.run(staged.host(engine.timeout), on_done)
+            except Exception as error:
+                finish(error)
+
+        def on_done(error: str | None) -> None:
+            if pending is None:
+                finish(error)
+            else:  # it waits for the user's group, as no thread of the library's may
+                engine.submit(lambda: finish(error))
+
+        def finish(error: Exception | str | None) -> None:
+            try:
+                if error is not None:
+                    raise engine.fail(error, what)
+                with staging.returning(), torch.no_grad():
+                    if staged is not None:
+                        staged.copy_back()
+                    if pending is not None:
+                        engine.wait(pending.work, what, flat.device)
+                        pending.unpack()
+                    if self._executor.shared:
+                        self._executor.shared.add_uncompressed(flat, self._uncompressed)
+                    future.set_result(flat)
+            except Exception as problem:
+                future.set_exception(engine.fail(problem, what))
+
+        if staged is None:
+            engine.submit(lambda: finish(None))
+        elif isinstance(staging, Staged):
+            engine.submit(launch)
+        else:
+            launch()
+        return future

@@ -1,0 +1,130 @@
+"""PowerSGD: gradients as products of two thin factors, which can be summed as they are.
+
+A gradient M of [rows, cols] goes as P Qᵀ, with P of [rows, rank] and Q of [cols, rank] (Vogels,
+Karimireddy, Jaggi, NeurIPS 2019, arXiv:1905.13727, algorithm 2, one power iteration a step from the
+Q of the step before). Unlike a codec's payloads factors are linear in the gradient, so they are
+averaged, not encoded anew by who merges them, and every topology gives the same result but for
+rounding. What is summed are (rows + cols)·rank numbers instead of rows·cols: of 4096 x 4096 at rank
+4 a 512th.
+
+    project   M = gradient + residual; P = M Q₀         then P is averaged, small gradients with it
+    back      P made orthonormal; Q = Mᵀ P              then Q is averaged
+    expand    gradient = P Qᵀ; residual = M - P Q'ᵀ with this rank's own Q', so that it is what
+              this rank did not send, not how it differs from others; Q₀ = Q made orthonormal
+
+Each is one pass over memory, in the library (``src/operator/contrib/low_rank.h``), over parts of a
+matrix in several threads; the rounding of each sum is fixed, so all ranks end with the same bits on
+any mixture of CPUs.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import torch
+
+from hipress._lib import check_call, lib
+from hipress.config import LOW_RANK
+from hipress.torch.dtypes import floats
+
+MIN_GAIN = 2
+"""The ratio of a matrix to its factors, in elements, below which it goes uncompressed."""
+
+START = "start_q"
+"""The state that has no number for each element: the Q from which all ranks begin the next step."""
+
+_PAD = 32  # LowRankShape::kPad
+_FLOATS = ("last", "next", "last_p", "last_q", START, "own_q")
+
+
+class _Matrix(ctypes.Structure):
+    """HipressLowRank."""
+
+    _fields_ = [
+        (name, ctypes.c_int64)
+        for name in ("rows", "cols", "rank", "gradient", "dtype", *_FLOATS, "p", "q")
+    ]
+
+
+def pays(shape: Sequence[int], rank: int) -> bool:
+    """Checks whether factors of such a gradient are short enough, its rows not mostly padding."""
+    if len(shape) < 2 or not shape[0]:
+        return False
+    rows, cols = _matrix(shape)
+    return MIN_GAIN * rank * (rows + cols) <= rows * cols and _padded(cols) <= 2 * cols
+
+
+def _matrix(shape: Sequence[int]) -> tuple[int, int]:
+    return shape[0], math.prod(shape[1:])
+
+
+def _padded(count: int) -> int:
+    return (count + _PAD - 1) // _PAD * _PAD
+
+
+class Factors:
+    """A rank's state of one gradient, with the state_dict() of a Compressor.
+
+    The residual, float32[rows * cols], and ``start_q``, float32[rank, cols padded], which all ranks
+    have. It takes 8 bytes for each element: M is not written over the one before, so that a step
+    with a NaN leaves nothing behind.
+
+    :param shape: of the gradient; its first dimension are the rows, all others the columns
+    """
+
+    state_names = ("residual",)  # of each element of the gradient
+
+    def __init__(self, shape: Sequence[int], rank: int) -> None:
+        self.rows, self.cols = _matrix(shape)
+        self.rank, self.step, self.stream = rank, 0, 0
+        tall, wide = (rank, _padded(self.rows)), (rank, _padded(self.cols))
+        whole = (self.rows, _padded(self.cols))
+        shapes = dict(zip(_FLOATS, (whole, whole, tall, wide, wide, wide)))
+        self._memory = {name: floats(*size) for name, size in shapes.items()}
+        self.matrix = _Matrix(self.rows, self.cols, rank)
+        for name, values in self._memory.items():
+            setattr(self.matrix, name, values.data_ptr())
+        self._at = {values.data_ptr(): values for values in self._memory.values()}
+        self._start()
+
+    @property
+    def sizes(self) -> tuple[int, int]:
+        """Elements of P and Q, padded."""
+        return self._memory["last_p"].numel(), self._memory[START].numel()
+
+    def state_dict(self) -> dict[str, Any]:
+        residual = np.empty(self.rows * self.cols, np.float32)
+        matrix, out = ctypes.addressof(self.matrix), residual.ctypes.data
+        check_call(lib.HipressLowRankResidual(matrix, out), RuntimeError)
+        start = self._memory[START].numpy().copy()
+        states = {"residual": residual, START: start}
+        config = f"type={LOW_RANK},rank={self.rank}"
+        about = {"type": LOW_RANK, "config": config, "step": self.step, "stream": self.stream}
+        return {**about, "states": states}
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """:raises ValueError: if it is not such a state"""
+        count, states = self.rows * self.cols, state["states"]
+        residual = torch.as_tensor(states.get("residual", floats(count)))
+        if residual.numel() != count:
+            raise ValueError(
+                f"the state has a residual of {residual.numel()} elements for a gradient of {count}"
+            )
+        # The library exchanges `last` and `next`, and `last_q` and `own_q`.
+        last = self._at[self.matrix.last]
+        last[:, : self.cols] = residual.view(self.rows, self.cols)
+        self._memory["last_p"].zero_()
+        start, known = self._memory[START], states.get(START)
+        if known is not None and tuple(known.shape) == start.shape:
+            start.copy_(torch.as_tensor(known))  # to the bit, so not made orthonormal again
+        else:  # of another rank it is none for this one
+            start.zero_()
+            self._start()
+        self.step, self.stream = state["step"], state["stream"]
+
+    def _start(self) -> None:
+        check_call(lib.HipressLowRankStart(ctypes.addressof(self.matrix)), RuntimeError)

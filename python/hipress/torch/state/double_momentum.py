@@ -1,0 +1,88 @@
+"""A warning about gradients that come with momentum to an optimizer that has one, too."""
+
+from __future__ import annotations
+
+import logging
+import weakref
+from collections.abc import Container
+from typing import Protocol
+
+import torch
+from torch.optim.optimizer import register_optimizer_step_pre_hook
+
+from hipress.torch.settings import Settings
+from hipress.torch.state.momentum import SharedMomentum
+
+_log = logging.getLogger("hipress")
+
+
+class Compressing(Protocol):
+    """A compression of gradients of which some come with momentum."""
+
+    settings: Settings
+    rank: int
+    names: Container[int]
+    """id() of each parameter."""
+    shared: SharedMomentum | None
+
+    def momentum(self, parameter: torch.nn.Parameter) -> float: ...
+
+
+def watch(compression: Compressing) -> None:
+    """Checks once, in the first step of the optimizer of these gradients, whether it has a momentum
+    of its own besides the compression's, and warns on rank 0 if so.
+
+    ``compress()`` cannot check it: the optimizer is often made later.
+    """
+    global _watching
+    _watched.setdefault(compression, weakref.WeakSet())
+    if not _watching:  # for good: PyTorch goes through its hooks while they are called
+        register_optimizer_step_pre_hook(_check)
+        _watching = True
+
+
+_watched: weakref.WeakKeyDictionary[Compressing, weakref.WeakSet] = weakref.WeakKeyDictionary()
+"""Compressions, and the optimizers that were checked for each."""
+_watching = False
+
+
+def _check(optimizer: torch.optim.Optimizer, *others: object) -> None:
+    for compression, seen in list(_watched.items()):
+        if optimizer in seen:
+            continue
+        seen.add(optimizer)
+        problems = (
+            doubled(compression, optimizer, group)
+            for group in optimizer.param_groups
+            if any(_gets_momentum(compression, parameter) for parameter in group["params"])
+        )
+        problem = next(filter(None, problems), "")
+        if problem and compression.rank == 0:
+            _log.warning("%s", problem)
+
+
+def _gets_momentum(compression: Compressing, parameter: torch.nn.Parameter) -> bool:
+    if compression.shared is not None and not compression.shared.compressed_only:
+        return id(parameter) in compression.names
+    return compression.momentum(parameter) > 0
+
+
+def doubled(compression: Compressing, optimizer: torch.optim.Optimizer, group: dict) -> str:
+    """The warning about an optimizer's group of parameters whose gradients come with momentum;
+    empty if the group has none of its own."""
+    if getattr(optimizer, "compression", None) is compression:  # a FrozenAdamW, which knows
+        return ""
+    settings, name = compression.settings, type(optimizer).__name__
+    mine = "shared_momentum" if settings.shared_momentum else f"{settings.type} momentum"
+    who = "the compression" if settings.shared_momentum else settings.type
+    own, beta = group.get("momentum", 0.0), float(group.get("betas", (0.0,))[0])
+    if not own and not beta:
+        return ""
+    has, instead = (
+        (f"momentum {own}", f"give {name} momentum=0") if own
+        else (f"beta 1 {beta}", "use hipress.torch.FrozenAdamW(..., compression=...)")
+    )  # fmt: skip
+    return (
+        f"{who} has momentum {settings.any_momentum} and {name} has {has}: with both it "
+        f"counts twice, and training may diverge; {instead}, or give {mine}=0"
+    )

@@ -1,0 +1,124 @@
+/*!
+ * \file kvstore_failure.cc
+ * \brief How a worker's store fails, reports a failure to others, and detects that others are late.
+ */
+#include <algorithm>
+
+#include "common/debug_dumps.h"
+#include "common/log.h"
+#include "kvstore/kvstore_dist.h"
+#include "kvstore/protocol.h"
+
+namespace hipress {
+
+void KVStoreDist::OnDeath(NodeId peer, const std::string& what) { FailAll(what); }
+
+void KVStoreDist::OnLeave(NodeId peer) {
+  if (peer.role == Role::kWorker) {
+    std::lock_guard<std::mutex> lock(mutex_);
+    left_.insert(peer);
+  } else if (peer.role == Role::kScheduler && postoffice_.num_servers() == 0) {
+    // Workers alone need it no more: its process is done, and theirs are perhaps not.
+  } else if (!stopping_) {
+    FailAll(peer.ToString() + " has left the job");
+  }
+}
+
+bool KVStoreDist::FailAll(const std::string& sentence) {
+  std::vector<std::shared_ptr<Flow>> flows;
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    if (!failure_.empty()) return false;
+    failure_ = sentence;
+    for (auto& [key, flow] : flows_) flows.push_back(flow);
+  }
+  if (!stopping_) KeepForDebugging(flows);
+  fetches_.Fail(sentence);
+  locals_.Fail(sentence);
+  requests_.Fail(sentence);
+  for (auto& flow : flows) flow->Fail(sentence);
+  return true;
+}
+
+void KVStoreDist::FailJob(const std::string& sentence, FailureCause cause) {
+  if (cause == kTimedOut && Failure().empty()) debug_dumps::Request(sentence);
+  if (!FailAll(sentence)) return;
+  std::set<NodeId> linked;
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    linked = linked_;
+    unsent_reports_ += int(linked.size());
+    if (!linked.empty()) failed_job_at_ = std::chrono::steady_clock::now();
+  }
+  for (NodeId peer : linked) {
+    postoffice_.Send(peer, FailureMessage(sentence, cause), kControlPriority, [this](bool) {
+      std::lock_guard<std::mutex> lock(mutex_);
+      if (--unsent_reports_ == 0) reports_sent_.notify_all();
+    });
+  }
+}
+
+std::string KVStoreDist::Failure() const {
+  std::lock_guard<std::mutex> lock(mutex_);
+  return failure_;
+}
+
+void KVStoreDist::ThrowIfFailed() const {
+  const std::string failure = Failure();
+  if (!failure.empty()) throw Error(failure);
+}
+
+void KVStoreDist::OnFailure(const Flow& flow, const std::string& sentence) { FailJob(sentence); }
+
+// ---- Watching progress, and leaving ------------------------------------------------------------------
+
+void KVStoreDist::Watch() {
+  ProgressWatch watch(postoffice_.options().wait_timeout);
+  std::unique_lock<std::mutex> lock(mutex_);
+  while (!watch_stops_.wait_for(lock, std::chrono::seconds(1), [this] { return watch_stopped_; })) {
+    std::vector<std::shared_ptr<Flow>> flows;
+    for (auto& [key, flow] : flows_) {
+      if (owners_[key].empty()) flows.push_back(flow);
+    }
+    const std::set<NodeId> left = left_;
+    lock.unlock();
+    const std::string sentence = watch.Check(flows, postoffice_.self(), left);
+    if (!sentence.empty()) {
+      LogWarning(sentence);
+      FailJob(sentence, kTimedOut);
+    }
+    lock.lock();
+  }
+}
+
+void KVStoreDist::StopWatch() {
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    watch_stopped_ = true;
+    watch_stops_.notify_all();
+  }
+  if (watch_.joinable()) watch_.join();
+}
+
+/// Whoever leaves in peace has first done its part, for others, of all that it pushed.
+void KVStoreDist::Drain() {
+  const auto deadline = std::chrono::steady_clock::now() + postoffice_.options().wait_timeout;
+  std::unique_lock<std::mutex> lock(mutex_);
+  if (stopping_) return;
+  std::vector<std::shared_ptr<Flow>> flows;
+  for (auto& [key, flow] : flows_) {
+    if (owners_[key].empty()) flows.push_back(flow);
+  }
+  while (failure_.empty() && std::chrono::steady_clock::now() < deadline) {
+    lock.unlock();
+    // Small payloads of an iteration that is over may wait for their batch's end.
+    const bool drained = std::all_of(flows.begin(), flows.end(),
+                                     [](const auto& flow) { return flow->Drain(); }) &&
+                         outbox_.empty();
+    lock.lock();
+    if (drained) return;
+    watch_stops_.wait_for(lock, std::chrono::milliseconds(5));
+  }
+}
+
+}  // namespace hipress

@@ -1,0 +1,51 @@
+#include "kvstore/request_table.h"
+
+#include <utility>
+
+#include "common/debug_dumps.h"
+#include "kvstore/protocol.h"
+
+namespace hipress {
+
+uint32_t RequestTable::Add(std::future<Reply>* reply) {
+  std::lock_guard<std::mutex> lock(mutex_);
+  if (!failure_.empty()) throw Error(failure_);
+  *reply = requests_[next_].get_future();
+  return next_++;
+}
+
+std::string RequestTable::Await(std::future<Reply>* reply, const char* kind,
+                                const std::string& about, const std::string& what) {
+  const BlockingCalls::Scope scope(calls_, kind, about);
+  if (reply->wait_for(timeout_) != std::future_status::ready) {
+    debug_dumps::GiveUp("waited " + std::to_string(timeout_.count()) + " s for " + what +
+                        " (HIPRESS_TIMEOUT changes this)");
+  }
+  Reply answer = reply->get();
+  if (!answer.ok) throw Error(answer.text);
+  return std::move(answer.text);
+}
+
+void RequestTable::OnReply(const Message& message) {
+  std::promise<Reply> promise;
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    const auto it = requests_.find(message.header.iteration);
+    if (it == requests_.end()) return;
+    promise = std::move(it->second);
+    requests_.erase(it);
+  }
+  promise.set_value({message.header.flags == kReplyOk, TextIn(message)});
+}
+
+void RequestTable::Fail(const std::string& sentence) {
+  std::unordered_map<uint32_t, std::promise<Reply>> requests;
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    failure_ = sentence;
+    requests.swap(requests_);
+  }
+  for (auto& [id, promise] : requests) promise.set_value({false, sentence});
+}
+
+}  // namespace hipress

@@ -1,0 +1,53 @@
+/*!
+ * \file request_table.h
+ * \brief Matches answers of other nodes to the requests that threads of this node block for.
+ */
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <future>
+#include <mutex>
+#include <string>
+#include <unordered_map>
+
+#include "common/blocking_calls.h"
+#include "van/message.h"
+
+namespace hipress {
+
+/// Answer to a request: text of the answer, or a sentence about an error.
+struct Reply {
+  bool ok;
+  std::string text;
+};
+
+class RequestTable {
+ public:
+  /// \param calls where waits are listed for debugging
+  /// \param timeout of a wait
+  RequestTable(BlockingCalls* calls, std::chrono::seconds timeout) : calls_(calls), timeout_(timeout) {}
+
+  /// \return the id that the answer has in MessageHeader::iteration. \throw Error after Fail
+  uint32_t Add(std::future<Reply>* reply);
+  /// Blocks for an answer.
+  /// \param kind, about of the call, see BlockingCalls
+  /// \param what "server 0 to answer a command": the object of "waited 600 s for"
+  /// \throw Error if the answer is one, or the wait times out
+  std::string Await(std::future<Reply>* reply, const char* kind, const std::string& about,
+                    const std::string& what);
+  /// An answer (kReply); of no effect if nobody waits for it.
+  void OnReply(const Message& message);
+  /// Answers every request, now and later, with this error.
+  void Fail(const std::string& sentence);
+
+ private:
+  BlockingCalls* const calls_;
+  const std::chrono::seconds timeout_;
+  std::mutex mutex_;
+  std::unordered_map<uint32_t, std::promise<Reply>> requests_;
+  uint32_t next_ = 1;
+  std::string failure_;
+};
+
+}  // namespace hipress

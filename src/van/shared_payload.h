@@ -1,0 +1,74 @@
+/*!
+ * \file shared_payload.h
+ * \brief The shared-memory transport: large payloads between processes of one host stay where they are.
+ *
+ * The two ends of a connection whose addresses are the same exchange where their arena
+ * (common/arena.h) is: process id, descriptor, and the random bytes that it begins with. Whoever can
+ * open the other's maps it for reading and says so. Large payloads then stay in the sender's arena;
+ * the message carries their offset, and the receiver releases it when it no longer reads there. If
+ * the arena cannot be opened (another user or pid namespace), everything goes through the socket.
+ */
+#pragma once
+
+#include <memory>
+#include <unordered_map>
+#include <utility>
+
+#include "common/arena.h"
+#include "van/van.h"
+
+namespace hipress {
+
+/// Payload of kArenaOffer.
+struct ArenaOffer {
+  uint32_t pid;
+  int32_t fd;
+  uint64_t size;
+  Arena::Nonce nonce;
+};
+
+/// Where in the sender's arena a payload lies; on the wire instead of the payload.
+struct SharedPayload {
+  uint64_t offset;
+};
+
+/// The peer's arena, mapped for reading.
+class PeerArena {
+ public:
+  /// \return null if it cannot be reached from here
+  static std::shared_ptr<PeerArena> Open(const ArenaOffer& offer);
+  ~PeerArena();
+  PeerArena(const PeerArena&) = delete;
+  PeerArena& operator=(const PeerArena&) = delete;
+
+  /// \throw ProtocolError if the payload is not inside
+  uint8_t* At(const SharedPayload& shared, uint64_t bytes) const;
+
+ private:
+  PeerArena(uint8_t* base, uint64_t size) : base_(base), size_(size) {}
+  uint8_t* const base_;
+  const uint64_t size_;
+};
+
+/// Payloads of one connection that its peer may still be reading. On the van's thread.
+class SharedPayloads {
+ public:
+  enum class Answer { kNotShared, kInPlace, kCopied };
+  /// Makes sure that the payload lies in the arena, copying it there if need be.
+  /// \return kNotShared if it is to be sent after all: too much is shared already, or the arena is full.
+  ///         (Waiting instead could be for ever: a receiver may need another message first.)
+  Answer Prepare(Buffer* payload, SharedPayload* shared);
+  /// Keeps a payload, and its sender's callback, until the peer releases it.
+  void Add(Buffer payload, Van::SendDone done);
+  /// \throw ProtocolError if nothing is shared there
+  void Release(const SharedPayload& shared);
+  /// The connection is gone, and the peer may still be reading: this memory is never used again.
+  /// `graceful`: the peer has it all.
+  void Abandon(bool graceful);
+
+ private:
+  std::unordered_multimap<uint64_t, std::pair<Buffer, Van::SendDone>> payloads_;
+  uint64_t bytes_ = 0;
+};
+
+}  // namespace hipress

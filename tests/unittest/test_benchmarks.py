@@ -1,0 +1,79 @@
+"""The benchmarks' runner, results and tables; what they measure is theirs to say."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import re
+import subprocess
+import sys
+
+import pytest
+
+from benchmarks.__main__ import SUBJECTS
+from benchmarks.common import results, tables
+from harness import ROOT
+
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+
+
+def run(*arguments: str) -> subprocess.CompletedProcess:
+    command = [sys.executable, "-m", "benchmarks", *arguments]
+    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=120)
+
+
+def test_the_runner_lists_its_subjects():
+    listed = run()
+    assert listed.returncode == 0
+    assert [line.split()[0] for line in listed.stdout.splitlines()] == list(SUBJECTS)
+    assert run("nonesuch").returncode == 1
+
+
+@pytest.mark.parametrize("name", SUBJECTS)
+def test_a_subject_has_a_main_and_says_what_it_is(name):
+    if name == "picture":
+        pytest.importorskip("matplotlib")
+    if name == "codecs":
+        pytest.importorskip("torch")
+    module = importlib.import_module(f"benchmarks.{SUBJECTS[name]}")
+    assert callable(module.main) and module.__doc__
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_the_docs_tables_are_those_of_the_results(page):
+    text = page.read_text(encoding="utf-8")
+    assert tables.written(text) == text, "write them: python -m benchmarks tables"
+
+
+def test_the_tables_of_a_page_are_marked():
+    marked = "".join(page.read_text(encoding="utf-8") for page in PAGES)
+    names = re.findall(tables.MARKED, marked)
+    assert len(names) >= 18
+    for mark in ("<!-- table: ", "<!-- /table -->"):
+        assert len(re.findall(f"^{mark}", marked, re.MULTILINE)) == len(names)
+
+
+def test_a_typed_number_is_found(tmp_path, monkeypatch):
+    record = {"tables": {"": {"heads": ["", "ms"], "rows": [["ours", "31.4"]]}}}
+    (tmp_path / "first.json").write_text(json.dumps(record))
+    record["tables"]["k"] = {"heads": ["", "a", "b"], "rows": [["x", "{first:ours:ms}", "1 (2)"]]}
+    (tmp_path / "second.json").write_text(json.dumps(record))
+    monkeypatch.setattr(tables, "PUBLISHED", tmp_path)
+    page = "before\n<!-- table: second/k -->\n| typed | 12 |\n<!-- /table -->\nafter\n"
+    expected = "| | a | b |\n|---|---|---|\n| x | 31 | 1 (2) |\n"
+    written = tables.written(page)
+    assert written == page.replace("| typed | 12 |\n", expected)
+    assert tables.written(written) == written
+
+
+def test_a_record_holds_what_is_needed_to_judge_it(tmp_path, monkeypatch):
+    monkeypatch.setattr(results, "WRITTEN", tmp_path)
+    monkeypatch.setattr(results, "ROOT", tmp_path)
+    record = results.Record("made", {"rate": "1gbit", "dilation": 4.0})
+    record.table(["", "ms"], [["ours", 1.5]], "a title")
+    record["rows"] = [{"name": "ours", "seconds": [0.0015]}]
+    found = json.loads(record.save().read_text())
+    assert found["options"] == {"rate": "1gbit", "dilation": 4.0}
+    assert {"date", "cpu", "cores", "versions", "kernel", "commit"} <= set(found["machine"])
+    assert found["tables"][""]["rows"] == [["ours", "1.5"]]
+    assert found["rows"][0]["seconds"] == [0.0015]

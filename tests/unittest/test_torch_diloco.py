@@ -1,0 +1,275 @@
+"""DiLoCo and LocalSGD: weights that are synchronised every H steps."""
+
+import copy
+
+import pytest
+
+from harness.torch_ranks import returned, run_ranks, torch
+
+H = 4
+
+
+def network(seed=0):
+    torch.manual_seed(seed)
+    return torch.nn.Sequential(
+        torch.nn.Linear(32, 64), torch.nn.Tanh(), torch.nn.Linear(64, 64), torch.nn.Linear(64, 8)
+    )
+
+
+def train(model, optimizer, rank, steps, first=0):
+    for step in range(first, first + steps):
+        generator = torch.Generator().manual_seed(1000 * rank + step)
+        inputs = torch.randn(16, 32, generator=generator)
+        optimizer.zero_grad()
+        (model(inputs) - inputs[:, :8]).square().mean().backward()
+        optimizer.step()
+
+
+def inner_of(model, rate=0.05):
+    return torch.optim.AdamW(model.parameters(), lr=rate)
+
+
+def outer_of(parameters):
+    return torch.optim.SGD(parameters, lr=0.7, momentum=0.9, nesterov=True)
+
+
+def reference(world_size, steps, turns, delay, alpha):
+    """What DiLoCo is by its papers, all ranks in one process.
+
+    :param turns: of each fragment, its parameters' numbers and when it begins (step modulo H)
+    :returns: the weights of each rank
+    """
+    models = [network() for _ in range(world_size)]
+    inners = [inner_of(model) for model in models]
+    outer = [torch.nn.Parameter(p.detach().clone()) for p in models[0].parameters()]
+    optimizer = outer_of(outer)
+    under_way = {}
+    for step in range(1, steps + delay + 1):
+        over = step > steps  # what is under way then is still taken
+        for rank, (model, inner) in enumerate(zip(models, inners)):
+            train(model, inner, rank, 0 if over else 1, first=step - 1)
+        weights = [list(model.parameters()) for model in models]
+        with torch.no_grad():
+            for turn, numbers in turns:
+                if step % H == turn and not over:
+                    means = {
+                        i: outer[i] - torch.stack([mine[i] for mine in weights]).mean(0)
+                        for i in numbers
+                    }
+                    under_way[step + delay] = means
+            for i, mean in under_way.pop(step, {}).items():
+                outer[i].grad = mean
+        optimizer.step()
+        with torch.no_grad():
+            for i in (i for i, p in enumerate(outer) if p.grad is not None):
+                for mine in weights:
+                    mine[i].copy_(alpha * mine[i] + (1 - alpha) * outer[i])
+        optimizer.zero_grad(set_to_none=True)
+    return [[p.detach().numpy() for p in model.parameters()] for model in models]
+
+
+def diloco_script(rank, steps, modules, options):
+    import hipress.torch
+
+    model = network(seed=rank)  # the first rank's weights become everybody's
+    inner, outer = inner_of(model), outer_of(model.parameters())
+    parts = [torch.nn.Sequential(*model[:2]), torch.nn.Sequential(*model[2:])]
+    with hipress.torch.DiLoCo(parts if modules else model, inner, outer, H, **options):
+        train(model, inner, rank, steps)
+    return [p.detach().numpy() for p in model.parameters()]
+
+
+@pytest.mark.parametrize(
+    ("steps", "modules", "options", "turns"),
+    [
+        (2 * H, False, {}, [(0, range(6))]),
+        (2 * H + 1, False, {"fragment_update_alpha": 0.25}, [(0, range(6))]),
+        (3 * H - 1, True, {"fragment_sync_delay": 1, "fragment_update_alpha": 0.5},
+         [(2, range(2)), (0, range(2, 6))]),
+        # The middle of all 6792 numbers is in the second layer's weights.
+        (2 * H + 3, False, {"fragments": 2, "fragment_sync_delay": 3},
+         [(2, range(2)), (0, range(2, 6))]),
+    ],
+    ids=["DiLoCo", "mixed", "two modules, delayed", "two fragments, delayed"],
+)  # fmt: skip
+def test_weights_are_what_the_papers_say(steps, modules, options, turns):
+    found = returned(run_ranks(diloco_script, 3, steps, modules, options))
+    delay, alpha = options.get("fragment_sync_delay", 0), options.get("fragment_update_alpha", 0.0)
+    for mine, expected in zip(found, reference(3, steps, turns, delay, alpha)):
+        for a, b in zip(mine, expected):
+            torch.testing.assert_close(torch.tensor(a), torch.tensor(b), rtol=1e-4, atol=1e-5)
+
+
+def local_script(rank):
+    import hipress.torch
+
+    model = network()
+    alone = copy.deepcopy(model)
+    optimizer = inner_of(model)
+    with hipress.torch.LocalSGD(model, optimizer, sync_every=H):
+        train(model, optimizer, rank, H)
+    everybody = []
+    for other in range(2):
+        copied = copy.deepcopy(alone)
+        train(copied, inner_of(copied), other, H)
+        everybody.append(torch.cat([p.detach().flatten() for p in copied.parameters()]))
+    mine = torch.cat([p.detach().flatten() for p in model.parameters()])
+    torch.testing.assert_close(mine, torch.stack(everybody).mean(0), rtol=1e-5, atol=1e-6)
+    return mine.numpy().tobytes()
+
+
+def test_local_sgd_averages_the_weights():
+    first, second = returned(run_ranks(local_script, 2))
+    assert first == second
+
+
+def compressed_script(rank, type_, topology):
+    import hipress.torch
+
+    model = network()
+    inner = inner_of(model)
+    diloco = hipress.torch.DiLoCo(
+        model, inner, torch.optim.SGD(model.parameters(), lr=1.0), H, topology=topology,
+        compression=type_, min_size=512, fragments=2,
+    )  # fmt: skip
+    with diloco:
+        train(model, inner, rank, 3 * H)
+    stats = diloco.compression.stats()
+    assert stats.compressed > 2 * stats.uncompressed, stats
+    state = diloco.state_dict()
+    residuals = [v for k, v in state["compression"].items() if k.endswith("/residual")]
+    assert any(values.abs().max() > 0 for values in residuals)
+    weights = torch.cat([w.flatten() for k, w in state.items() if k.startswith("outer/")])
+    return weights.numpy().tobytes()
+
+
+@pytest.mark.parametrize("topology", ["ps", "ring"])
+@pytest.mark.parametrize("type_", ["sparseloco", "onebit"])
+def test_compressed_outer_weights_are_the_same_bits_on_all_ranks(type_, topology):
+    assert len(set(returned(run_ranks(compressed_script, 3, type_, topology)))) == 1
+
+
+def resumed_script(rank):
+    """A job that goes on from a checkpoint ends as the one that was never stopped."""
+    import hipress.torch
+
+    def made():
+        model = network()
+        inner = inner_of(model)
+        options = {"fragments": 2, "fragment_sync_delay": 1, "fragment_update_alpha": 0.5}
+        diloco = hipress.torch.DiLoCo(
+            model, inner, outer_of(model.parameters()), H, compression="sparseloco", min_size=64,
+            **options,
+        )  # fmt: skip
+        return model, inner, diloco
+
+    model, inner, diloco = made()
+    with diloco:
+        train(model, inner, rank, 2 * H + 2)  # when the first fragment has just been sent
+        saved = copy.deepcopy([model.state_dict(), inner.state_dict(), diloco.state_dict()])
+        train(model, inner, rank, H + 1, first=2 * H + 2)
+    assert any(key.startswith("under_way/") for key in saved[2])
+    again, inner, diloco = made()
+    for part, state in zip((again, inner, diloco), saved):
+        part.load_state_dict(state)
+    with diloco:
+        train(again, inner, rank, H + 1, first=2 * H + 2)
+    for a, b in zip(model.parameters(), again.parameters()):
+        assert torch.equal(a, b)
+
+
+def test_training_goes_on_from_a_checkpoint_bit_for_bit():
+    returned(run_ranks(resumed_script, 2))
+
+
+def saving_script(rank):
+    import hipress.torch
+
+    model = network()
+    inner = inner_of(model)
+    diloco = hipress.torch.DiLoCo(model, inner, outer_of(model.parameters()), H, min_size=64,
+                                  compression="topk")  # fmt: skip
+    with diloco:
+        train(model, inner, rank, H)
+    return diloco.state_dict()
+
+
+def larger_script(rank, states):
+    import hipress.torch
+
+    model = network()
+    inner = inner_of(model)
+    diloco = hipress.torch.DiLoCo(model, inner, outer_of(model.parameters()), H, min_size=64,
+                                  compression="topk")  # fmt: skip
+    states = copy.deepcopy(states)  # tensors that processes hand over stay shared
+    together = {**states[0], "compression": states[0]["compression"] | states[1]["compression"]}
+    diloco.load_state_dict(together)
+    with diloco:
+        train(model, inner, rank, H)
+    return torch.cat([p.detach().flatten() for p in model.parameters()]).numpy().tobytes()
+
+
+def test_a_job_of_another_size_takes_the_residuals():
+    states = returned(run_ranks(saving_script, 2))
+    assert len(set(returned(run_ranks(larger_script, 3, states)))) == 1
+
+
+def nan_script(rank):
+    import hipress.torch
+
+    model = network()
+    inner = torch.optim.SGD(model.parameters(), lr=0.01)
+    diloco = hipress.torch.DiLoCo(
+        model, inner, outer_of(model.parameters()), H, compression="sparseloco", min_size=64
+    )
+    with diloco:
+        train(model, inner, rank, 2 * H - 1)
+        before = copy.deepcopy(diloco.state_dict())
+        if rank == 1:
+            with torch.no_grad():
+                model[0].weight[3, 3] = float("nan")
+        train(model, inner, rank, 1, first=2 * H - 1)
+    for name, parameter in model.named_parameters():
+        assert torch.equal(parameter, before[f"outer/{name}"]), name
+
+
+def test_a_nan_takes_all_ranks_back_to_the_synchronisation_before():
+    returned(run_ranks(nan_script, 2))
+
+
+def refused_script(rank):
+    import hipress.torch
+
+    model = network()
+    sentences = []
+
+    def refused(**options):
+        inner, outer = inner_of(model), outer_of(model.parameters())
+        arguments = {"sync_every": H, "outer_optimizer": outer, **options}
+        with pytest.raises(ValueError) as caught:
+            hipress.torch.DiLoCo(model, inner, **arguments)
+        sentences.append(str(caught.value))
+
+    refused(sync_every=0)
+    refused(fragment_sync_delay=H)
+    refused(fragment_update_alpha=1.0)
+    refused(fragments=5)
+    refused(compression="nonsense")
+    refused(sync_every=H + rank)
+    used = outer_of(model.parameters())
+    train(model, used, 0, 1)
+    refused(outer_optimizer=used)
+    refused(outer_optimizer=outer_of(model[0].parameters()))
+    return sentences
+
+
+def test_wrong_settings_are_refused_with_a_sentence():
+    for sentences in returned(run_ranks(refused_script, 2)):
+        expected = [
+            "sync_every must be 1 or more", "fragment_sync_delay must be in [0, sync_every)",
+            "fragment_update_alpha must be in [0, 1)", "too few steps for 5 fragments",
+            'unknown compression type "nonsense"', "every 4", "has made steps before",
+            "lacks 4 of the model's parameters",
+        ]  # fmt: skip
+        for sentence, part in zip(sentences, expected):
+            assert part in sentence
