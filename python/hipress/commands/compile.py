@@ -1,7 +1,5 @@
 """`hipress compile`: the compiler's own command line."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from hipress.compll import cli

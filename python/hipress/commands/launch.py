@@ -1,7 +1,5 @@
 """`hipress launch`: start a distributed job."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from hipress.launcher import cli

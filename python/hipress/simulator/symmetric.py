@@ -11,9 +11,10 @@ The graphs are the ones that jobs run (:mod:`hipress.casync`); a test holds both
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
+from hipress.secopa import sharing
 from hipress.secopa.cluster import Cluster, Codec
 from hipress.simulator.lower import Label, Lowered
 from hipress.simulator.tasks import Tasks
@@ -48,74 +49,7 @@ def ring(
     N - 1 times: send the encoded partial sum of one chunk, merge the one that comes with the own
     gradient, encode the sum. Then N - 1 times: pass on what came, and decode it.
     """
-    tasks = Tasks()
-    outputs: list[list[int]] = []
-    steps = nodes - 1
-    group = group_size(keys, 8 * steps, limit)
-    for key in keys:
-        written: list[int] = []
-        chunk = -(-key.elements // (nodes * key.partitions))
-        for p in range(key.partitions):
-            written += _ring_chunk(tasks, key, p, chunk, steps, group, cluster)
-        outputs.append(written)
-    return Lowered(tasks, outputs, 1)
-
-
-def _ring_chunk(
-    tasks: Tasks, key: SymmetricKey, p: int, chunk: int, steps: int, group: int, cluster: Cluster
-) -> list[int]:
-    codec, priority, host = key.codec, key.priority, 0
-    size = codec.payload(chunk)
-    label = _labels(key, p, size)
-    # A group of g steps must take g times as long as one, and its task overhead g times, too.
-    task = cluster.task
-
-    def times(seconds: float, g: int) -> float:
-        return g * seconds + (g - 1) * task if seconds > 0 else 0.0
-
-    encoded = tasks.compute(host, codec.encode(chunk), priority, (), label("encode"), chunk)
-    tasks.start(key.ready, encoded)
-    payload = encoded
-    written = []
-    left = steps
-    while left:
-        g = min(group, left)
-        left -= g
-        arrived = _exchange(tasks, payload, size, g, priority, label, cluster, "next")
-        merged = tasks.compute(
-            host,
-            times(codec.merge_seconds(chunk, 1, own=True), g),
-            priority,
-            (arrived,),
-            label("merge"),
-            2 * g * chunk,
-        )
-        tasks.start(key.ready, merged)
-        payload = tasks.compute(
-            host, times(codec.encode(chunk), g), priority, (merged,), label("encode"), g * chunk
-        )
-    written.append(
-        tasks.compute(host, codec.decode(chunk), priority, (payload,), label("decode"), chunk)
-    )
-    left = steps
-    while left:
-        g = min(group, left)
-        left -= g
-        payload = _exchange(tasks, payload, size, g, priority, label, cluster, "next")
-        seconds = times(codec.decode(chunk), g)
-        written.append(
-            tasks.compute(host, seconds, priority, (payload,), label("decode"), g * chunk)
-        )
-    return written
-
-
-def _exchange(tasks, payload, size, g, priority, label, cluster, peer=None) -> int:
-    """g steps of sending on and receiving; the receive that ends them."""
-    arrived = _message(tasks, payload, size, g, priority, label, peer)
-    if g == 1:
-        return arrived
-    # The latencies of the steps but one, during which the link is free for other gradients.
-    return tasks.wait(0, (g - 1) * cluster.latency, (arrived,))
+    return _lowered(_around, keys, nodes, cluster, group_size(keys, 8 * (nodes - 1), limit))
 
 
 def allgather(
@@ -126,35 +60,8 @@ def allgather(
     Every host encodes its whole gradient, N - 1 payloads come by, each is decoded. There is no such
     topology among those that jobs run: it stands for baselines.
     """
-    lowered = Lowered()
     group = group_size(keys, 3 * (nodes - 1), limit)
-    for key in keys:
-        written: list[int] = []
-        part = -(-key.elements // key.partitions)
-        for p in range(key.partitions):
-            written += _gather_part(lowered.tasks, key, p, part, nodes - 1, group, cluster)
-        lowered.outputs.append(written)
-    return lowered
-
-
-def _gather_part(
-    tasks: Tasks, key: SymmetricKey, p: int, part: int, steps: int, group: int, cluster: Cluster
-) -> list[int]:
-    codec, priority = key.codec, key.priority
-    size = codec.payload(part)
-    label = _labels(key, p, size)
-    payload = tasks.compute(0, codec.encode(part), priority, (), label("encode"))
-    tasks.start(key.ready, payload)
-    seconds = codec.decode(part)
-    written = [tasks.compute(0, seconds, priority, (payload,), label("decode"))]
-    left = steps
-    while left:
-        g = min(group, left)
-        left -= g
-        payload = _exchange(tasks, payload, size, g, priority, label, cluster)
-        total = g * seconds + (g - 1) * cluster.task if seconds > 0 else 0.0
-        written.append(tasks.compute(0, total, priority, (payload,), label("decode")))
-    return written
+    return _lowered(_gather, keys, nodes, cluster, group, whole=True)
 
 
 def exchange(
@@ -166,69 +73,126 @@ def exchange(
     merges N payloads, encodes the sum, sends it N - 1 times. Hosts begin with different servers, so
     that a server's inputs come one after the other, not all at once.
     """
-    tasks = Tasks()
-    outputs: list[list[int]] = []
-    group = group_size(keys, 6 * nodes, limit)
+    return _lowered(_exchange, keys, nodes, cluster, group_size(keys, 6 * nodes, limit))
+
+
+class _Part:
+    """One partition of a key on host 0, whose tasks are added.
+
+    :param elements: of the partition
+    :param group: steps that are run as one
+    """
+
+    def __init__(
+        self, tasks: Tasks, key: SymmetricKey, p: int, elements: int, cluster: Cluster, group: int
+    ) -> None:
+        self.tasks, self.key, self.cluster, self.group = tasks, key, cluster, group
+        self.codec, self.elements, self.size = key.codec, elements, key.codec.payload(elements)
+        self.labels = {
+            op: Label(op, key.name, p, "node 0", "its neighbours", self.size)
+            for op in ("encode", "decode", "merge", "send", "receive")
+        }
+        self.written: list[int] = []
+        """Tasks that write the result."""
+
+    def groups(self, steps: int) -> Iterator[tuple[int, int]]:
+        """Sizes of groups that make up ``steps``, each with the steps that are left after it."""
+        while steps:
+            size = min(self.group, steps)
+            steps -= size
+            yield size, steps
+
+    def compute(
+        self, op: str, seconds: float, inputs: Sequence[int], g: int = 1, work: int | None = None
+    ) -> int:
+        """``g`` computations as one: they take the overhead of g tasks, too."""
+        if g > 1:
+            seconds = g * seconds + (g - 1) * self.cluster.task if seconds > 0 else 0.0
+        elements = g * self.elements if work is None else work
+        return self.tasks.compute(0, seconds, self.key.priority, inputs, self.labels[op], elements)
+
+    def encode(self, *inputs: int, g: int = 1, work: int | None = None) -> int:
+        """Encodes what inputs give, or the gradient itself when that is ready."""
+        task = self.compute("encode", self.codec.encode(self.elements), inputs, g, work)
+        if not inputs:
+            self.tasks.start(self.key.ready, task)
+        return task
+
+    def decode(self, payload: int, g: int = 1, work: int | None = None) -> None:
+        """Decodes a payload into the result."""
+        seconds = self.codec.decode(self.elements)
+        self.written.append(self.compute("decode", seconds, (payload,), g, work))
+
+    def message(self, payload: int, g: int, peer: object) -> int:
+        """A receive of g messages, which may share them with others' of the same ``peer``."""
+        tasks, priority = self.tasks, self.key.priority
+        sent = tasks.send(0, self.size, priority, (payload,), self.labels["send"], g, peer)
+        arrived = tasks.recv(0, priority, self.labels["receive"])
+        tasks.join(sent, arrived)
+        return arrived
+
+    def steps(self, payload: int, g: int, peer: object = None) -> int:
+        """g steps of sending on and receiving; the receive that ends them."""
+        arrived = self.message(payload, g, peer)
+        if g == 1:
+            return arrived
+        # The latencies of the steps but one, during which the link is free for other gradients.
+        return self.tasks.wait(0, (g - 1) * self.cluster.latency, (arrived,))
+
+
+def _lowered(
+    add: Callable[[_Part, int], None], keys: Sequence[SymmetricKey], nodes: int, cluster: Cluster,
+    group: int, whole: bool = False,
+) -> Lowered:  # fmt: skip
+    """Tasks of all keys' partitions.
+
+    :param add: adds the tasks of a partition among so many nodes
+    :param whole: whether each node has a whole gradient's partitions, not a part's
+    """
+    lowered = Lowered()
     for key in keys:
+        elements = -(-key.elements // ((1 if whole else nodes) * key.partitions))
         written: list[int] = []
-        part = -(-key.elements // (nodes * key.partitions))
         for p in range(key.partitions):
-            written += _exchange_part(tasks, key, p, part, nodes, group, cluster)
-        outputs.append(written)
-    return Lowered(tasks, outputs, 1)
+            part = _Part(lowered.tasks, key, p, elements, cluster, group)
+            add(part, nodes)
+            written += part.written
+        lowered.outputs.append(written)
+    return lowered
 
 
-def _exchange_part(
-    tasks: Tasks, key: SymmetricKey, p: int, part: int, nodes: int, group: int, cluster: Cluster
-) -> list[int]:
-    codec, priority, host = key.codec, key.priority, 0
-    size = codec.payload(part)
-    label = _labels(key, p, size)
+def _around(part: _Part, nodes: int) -> None:
+    payload = part.encode()
+    seconds = part.codec.merge_seconds(part.elements, 1, own=True)
+    for g, _ in part.groups(nodes - 1):
+        arrived = part.steps(payload, g, "next")
+        merged = part.compute("merge", seconds, (arrived,), g, 2 * g * part.elements)
+        part.tasks.start(part.key.ready, merged)
+        payload = part.encode(merged, g=g)
+    part.decode(payload)
+    for g, _ in part.groups(nodes - 1):
+        payload = part.steps(payload, g, "next")
+        part.decode(payload, g)
+
+
+def _gather(part: _Part, nodes: int) -> None:
+    payload = part.encode(work=sharing.JOB_ELEMENTS)
+    part.decode(payload, work=sharing.JOB_ELEMENTS)
+    for g, _ in part.groups(nodes - 1):
+        payload = part.steps(payload, g)
+        part.decode(payload, g, sharing.JOB_ELEMENTS)
+
+
+def _exchange(part: _Part, nodes: int) -> None:
     arrivals = []
-    left = nodes - 1
-    while left:
-        g = min(group, left)
-        left -= g
-        extra = (g - 1) * cluster.task if codec.encode(part) > 0 else 0.0
-        seconds = g * codec.encode(part) + extra
-        encoded = tasks.compute(host, seconds, priority, (), label("encode"), g * part)
-        tasks.start(key.ready, encoded)
-        arrivals.append(_message(tasks, encoded, size, g, priority, label, ("server", left)))
-    own = tasks.compute(host, codec.encode(part), priority, (), label("encode"), part)
-    tasks.start(key.ready, own)
-    inputs = (*arrivals, own)
-    merged = tasks.compute(
-        host, codec.merge_seconds(part, nodes), priority, inputs, label("merge"), nodes * part
-    )
-    total = tasks.compute(host, codec.encode(part), priority, (merged,), label("encode"), part)
-    written = [tasks.compute(host, codec.decode(part), priority, (total,), label("decode"), part)]
-    left = nodes - 1
-    while left:
-        g = min(group, left)
-        left -= g
-        arrived = _message(tasks, total, size, g, priority, label, ("worker", left))
-        extra = (g - 1) * cluster.task if codec.decode(part) > 0 else 0.0
-        seconds = g * codec.decode(part) + extra
-        written.append(
-            tasks.compute(host, seconds, priority, (arrived,), label("decode"), g * part)
-        )
-    return written
-
-
-def _message(tasks, payload, size, g, priority, label, peer) -> int:
-    """A receive of g messages, which may share them with others' of the same ``peer``."""
-    sent = tasks.send(0, size, priority, (payload,), label("send"), g, peer)
-    arrived = tasks.recv(0, priority, label("receive"))
-    tasks.join(sent, arrived)
-    return arrived
-
-
-def _labels(key: SymmetricKey, p: int, size: float):
-    labels = {
-        op: Label(op, key.name, p, "node 0", "its neighbours", size)
-        for op in ("encode", "decode", "merge", "send", "receive")
-    }
-    return labels.__getitem__
+    for g, left in part.groups(nodes - 1):
+        arrivals.append(part.message(part.encode(g=g), g, ("server", left)))
+    inputs = (*arrivals, part.encode())
+    seconds = part.codec.merge_seconds(part.elements, nodes)
+    total = part.encode(part.compute("merge", seconds, inputs, work=nodes * part.elements))
+    part.decode(total)
+    for g, left in part.groups(nodes - 1):
+        part.decode(part.message(total, g, ("worker", left)), g)
 
 
 BASELINES = {"allgather": allgather}

@@ -28,11 +28,11 @@ class Tasks:
     copies: list[int] = field(default_factory=list)
     """Messages that a send or computation stands for."""
     elements: list[int] = field(default_factory=list)
-    """What a computation goes through."""
+    """Elements that a computation goes through."""
     peer: list[Hashable] = field(default_factory=list)
-    """From which node to which a send goes; None: it never shares a message."""
+    """The nodes from which to which a send goes; None: it never shares a message."""
     label: list[object] = field(default_factory=list)
-    """What a timeline calls the task."""
+    """The task's label in a timeline."""
     starts: list[tuple[float, int]] = field(default_factory=list)
     """(seconds, task): what lets a task start beside its inputs."""
 
