@@ -62,7 +62,7 @@ HIPRESS_API int HipressCodecDecodeSum(HipressCodecHandle codec, int count, const
  * \brief Encodes with states that the caller keeps, so that any number of threads may use one handle.
  * \param states float32[n] for each of HipressCodecDescribe's states, zeros at first; updated
  * \param step encodes of these states so far
- * \param stream tells apart places that share a random codec's seed
+ * \param stream tells apart encoders that share a random codec's seed
  */
 HIPRESS_API int HipressCodecEncodeWith(HipressCodecHandle codec, const void* gradient, int64_t n,
                                        int dtype, int num_states, float* const* states,

@@ -9,7 +9,7 @@
 namespace hipress {
 namespace {
 
-/// Of this thread.
+/// Strings of this thread.
 struct Texts {
   std::string last_error, kept;
 };

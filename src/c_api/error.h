@@ -18,7 +18,7 @@
 
 namespace hipress {
 
-/// What HipressGetLastError returns on this thread from now on.
+/// Sets what HipressGetLastError returns on this thread from now on.
 void SetLastError(const std::string& sentence);
 /// Sets the last error from the exception being handled; call it in a catch block only. Returns -1.
 int HandleException() noexcept;

@@ -34,7 +34,9 @@ HipressNode::HipressNode(hipress::JobOptions options) : role(options.role) {
       break;
   }
   dumped = hipress::debug_dumps::Add({[this] { return postoffice().Name(); },
-                                      [this](hipress::JsonWriter* json) { Describe(json); }},
+                                      [this](hipress::JsonWriter* json) {
+                                        Visit([json](auto& part) { part.Describe(json); });
+                                      }},
                                      postoffice().options().debug_signal);
 }
 
@@ -43,16 +45,6 @@ HipressNode::~HipressNode() {
   if (!background.joinable()) return;
   scheduler->Stop();
   background.join();
-}
-
-void HipressNode::Describe(hipress::JsonWriter* json) {
-  if (worker) {
-    worker->Describe(json);
-  } else if (server) {
-    server->Describe(json);
-  } else {
-    scheduler->Describe(json);
-  }
 }
 
 void HipressNode::Forget() {

@@ -19,9 +19,12 @@ struct HipressNode {
   ~HipressNode();
 
   hipress::Postoffice& postoffice();
-  /// What it does and waits for, as parts of an object (common/debug_dumps.h).
-  void Describe(hipress::JsonWriter* json);
-  /// From now on it is not dumped with this process's other nodes.
+  /// Calls `call` with the one of the three that is set.
+  template <typename Call>
+  void Visit(Call call) {
+    worker ? call(*worker) : server ? call(*server) : call(*scheduler);
+  }
+  /// Takes it out of this process's debug dumps.
   void Forget();
   /// \throw Error if this node is none
   hipress::KVStoreDist& AsWorker();

@@ -114,28 +114,16 @@ int HipressAwaitEnd(HipressNodeHandle node, int milliseconds, int* over) {
 int HipressStop(HipressNodeHandle node) {
   API_BEGIN();
   const Forgetting forgetting(node);
-  if (node->worker) {
-    node->worker->Stop();
-  } else if (node->server) {
-    node->server->Stop();
-  } else {
-    node->scheduler->Stop();
-    if (node->background.joinable()) node->background.join();
-  }
+  node->Visit([](auto& part) { part.Stop(); });
+  if (node->background.joinable()) node->background.join();
   API_END();
 }
 
 int HipressAbort(HipressNodeHandle node) {
   API_BEGIN();
   const Forgetting forgetting(node);
-  if (node->worker) {
-    node->worker->Abort();
-  } else if (node->server) {
-    node->server->Abort();
-  } else {
-    node->scheduler->Abort();
-    if (node->background.joinable()) node->background.join();
-  }
+  node->Visit([](auto& part) { part.Abort(); });
+  if (node->background.joinable()) node->background.join();
   API_END();
 }
 
@@ -220,7 +208,7 @@ int HipressDebugDump(HipressNodeHandle node, const char** json) {
   API_BEGIN();
   hipress::JsonWriter writer;
   hipress::debug_dumps::Begin(&writer, "the program asked for it");
-  node->Describe(&writer);
+  node->Visit([&](auto& part) { part.Describe(&writer); });
   writer.EndObject();
   *json = hipress::KeepString(writer.text());
   API_END();
@@ -239,11 +227,7 @@ int HipressFailJob(HipressNodeHandle node, const char* sentence) {
   if (sentence == nullptr || *sentence == '\0') {
     throw hipress::Error("a job fails for a reason: HipressFailJob needs a sentence");
   }
-  if (node->worker) {
-    node->worker->FailJob(sentence);
-  } else {
-    node->AsServer().FailJob(sentence);
-  }
+  node->worker ? node->worker->FailJob(sentence) : node->AsServer().FailJob(sentence);
   API_END();
 }
 

@@ -20,7 +20,7 @@ namespace hipress {
 struct EncodeBinding {
   CodecPtr codec;
   std::shared_ptr<CodecState> state;
-  /// What a sum is multiplied by before it is encoded: 1 / N where the result is a mean.
+  /// Factor of a sum before it is encoded: 1 / N where the result is a mean.
   float factor = 1;
   /// Element type of an uncompressed payload.
   DType wire = DType::kFloat32;
@@ -29,7 +29,7 @@ struct EncodeBinding {
 /// Binding of a whole key.
 struct Binding {
   std::vector<EncodeBinding> encodes;  ///< by task; those that do not encode have no codec
-  /// What a sum that nobody encodes is multiplied by when it is decoded into the output.
+  /// Factor of a sum that nobody encodes, when it is decoded into the output.
   float output_factor = 1;
 };
 

@@ -14,7 +14,7 @@ int DefaultThreads() {
   return std::max(1, std::min(4, int(std::thread::hardware_concurrency())));
 }
 
-/// Whose thread this is.
+/// The executor whose thread this is.
 thread_local const Executor* my_executor = nullptr;
 
 }  // namespace

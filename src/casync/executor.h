@@ -53,7 +53,7 @@ class Executor {
       return next != o.next ? o.next : sequence > o.sequence;
     }
   };
-  /// What a batch of this thread has submitted, and to whom.
+  /// Items that a batch of this thread has submitted, and their executor.
   struct Held {
     Executor* owner = nullptr;
     std::vector<Item> items;

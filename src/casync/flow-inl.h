@@ -65,7 +65,7 @@ struct Flow::Instance {
   std::vector<Value> values;
 };
 
-/// What to do once the lock is released: callbacks and other locks lie behind these.
+/// Actions for when the lock is released: callbacks and other locks lie behind these.
 class Flow::Effects {
  public:
   explicit Effects(Flow* flow) : flow_(flow), lists_(TakeLists()) {}

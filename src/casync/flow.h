@@ -49,10 +49,10 @@ struct Value {
   uint8_t reply_policy = 0;
 };
 
-/// What a result is in which somebody's gradient has a NaN or Inf.
+/// Fills a result in which somebody's gradient has a NaN or Inf.
 void FillWithNaN(uint8_t* out, DType dtype, size_t n);
 
-/// How an iteration differs from the usual one.
+/// Options of one iteration.
 struct PushMode {
   bool plain = false;  ///< nothing is compressed
   bool keep = true;    ///< the result is kept for a later pull, not just for this iteration's
@@ -60,7 +60,7 @@ struct PushMode {
   /// The gradient has a NaN or Inf: messages without a payload say so (kNonFiniteFlag), all workers get
   /// a result of NaN, and no residual changes.
   bool non_finite = false;
-  /// The same is found out for each partition of the gradient before it is used.
+  /// Each partition of the gradient is checked for a NaN or Inf before it is used.
   bool check_finite = false;
   /// Set when a partition of this iteration turns out to have a NaN or Inf.
   std::shared_ptr<std::atomic<bool>> found_non_finite;
@@ -68,7 +68,7 @@ struct PushMode {
 
 class Flow;
 
-/// What a flow needs of the store it belongs to. Called without the flow's lock held.
+/// Services of a store for its flows. Called without the flow's lock held.
 class FlowHost {
  public:
   virtual ~FlowHost() = default;
@@ -98,9 +98,9 @@ class FlowHost {
   /// ask for it again.
   virtual void OnOutput(const Flow& flow, int32_t partition, uint32_t iteration, const Value& value,
                         bool keep) {}
-  /// What remembers the node's last events; null: nobody.
+  /// Recorder of the node's last events; null: none.
   virtual FlightRecorder* recorder() { return nullptr; }
-  /// What timeline::Record is to call this node.
+  /// This node's number for timeline::Record.
   virtual uint8_t timeline_node() const { return 0; }
   /// Something failed that the job cannot go on after (an optimizer threw, say).
   virtual void OnFailure(const Flow& flow, const std::string& sentence) = 0;
@@ -122,10 +122,10 @@ class Flow : public std::enable_shared_from_this<Flow> {
   const Program& program() const { return *program_; }
   /// The codecs and states of encodes are the front end's from now on; before the first Push.
   void Bind(Binding binding) { binding_ = std::move(binding); }
-  /// What it is added by must be committed after every iteration.
+  /// Adds a momentum to gradients, which must be committed after every iteration.
   void SetMomentum(std::unique_ptr<Momentum> momentum) { momentum_ = std::move(momentum); }
   Momentum* momentum() const { return momentum_.get(); }
-  /// What a kData message of this send begins with, but for its codec.
+  /// Header of this send's kData message, but for its codec.
   MessageHeader HeaderOf(const Task& task, const Value& value, uint32_t iteration) const;
 
   // ---- What the user does (workers) ----
@@ -143,7 +143,7 @@ class Flow : public std::enable_shared_from_this<Flow> {
   // ---- What the transport brings (on its thread) ----
   Buffer OnHeader(NodeId from, const MessageHeader& header);
   void OnMessage(NodeId from, Message message);
-  /// The same for a payload that came in another message: all checks of both. Arrive follows, on any
+  /// Checks a payload that came in another message, as those two do. Arrive follows, on any
   /// thread. \throw ProtocolError
   Value Expect(NodeId from, const MessageHeader& header, Buffer payload);
   void Arrive(NodeId from, const MessageHeader& header, Value value);
@@ -152,7 +152,7 @@ class Flow : public std::enable_shared_from_this<Flow> {
   struct Memory;
   /// Whether every encode of this and earlier iterations is done.
   bool HasEncoded(uint32_t iteration) const;
-  /// As bytes. Waits for encodes of what has been pushed here. \throw Error if that takes too long
+  /// States as bytes. Waits for encodes of what has been pushed here. \throw Error if that takes too long
   std::string SaveStates(std::chrono::steady_clock::time_point deadline);
   /// Checks bytes of SaveStates of the same flow in another job of the same shape.
   /// \throw Error with a sentence about the key
@@ -162,7 +162,7 @@ class Flow : public std::enable_shared_from_this<Flow> {
 
   /// Ends every iteration with this error, now and later.
   void Fail(const std::string& sentence);
-  /// What the oldest iteration with something to receive waits for.
+  /// The oldest iteration with something to receive, and what it waits for.
   struct Wait {
     uint32_t iteration = 0;     ///< 0: it waits for nobody
     bool unpushed = false;      ///< others have begun it and wait for this node's push
@@ -248,7 +248,7 @@ class Flow : public std::enable_shared_from_this<Flow> {
   std::string failure_;
 };
 
-/// What one encode task remembers.
+/// Saved state of one encode task.
 struct Flow::Memory {
   int task;
   CodecPtr codec;  ///< that wrote the state

@@ -12,7 +12,7 @@
 namespace hipress {
 namespace {
 
-/// Of one kind, in one iteration: whoever debugs a hang needs the first ones, not thousands.
+/// Tasks that a dump lists of one iteration: who debugs a hang needs the first ones, not thousands.
 constexpr int kMaxListedTasks = 16;
 
 // A task's kind is noted by its number.

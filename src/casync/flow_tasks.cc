@@ -24,8 +24,8 @@ namespace {
 /// float32 contributions are summed like payloads of the identity codec.
 Payload AsPayload(const Value& value) { return {value.data.data, value.data.size}; }
 
-/// The same in every run, another for every node, key and task: rounding errors that all workers
-/// make together would not average out. (The finaliser of MurmurHash3 mixes.)
+/// Random stream that is the same in every run, and another for every node, key and task: rounding errors
+/// that all workers make together would not average out. (The finaliser of MurmurHash3 mixes.)
 uint32_t RandomStream(NodeId node, uint64_t key, int channel, int task) {
   uint64_t h = key * 0x9e3779b97f4a7c15u;
   for (const uint64_t part : {uint64_t(node.Packed()), uint64_t(channel), uint64_t(task)}) {
@@ -36,7 +36,7 @@ uint32_t RandomStream(NodeId node, uint64_t key, int channel, int task) {
   return uint32_t(h);
 }
 
-/// Of everything that a task reads which is not the gradient.
+/// Bytes of all that a task reads but the gradient.
 size_t PayloadBytes(const std::vector<Value>& values, const Task& task) {
   size_t bytes = 0;
   for (int32_t input : task.inputs) {

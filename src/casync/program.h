@@ -68,7 +68,7 @@ class Program {
   /// The range of elements that they cover.
   Partition shard() const { return shard_; }
   int num_updates() const { return num_updates_; }
-  /// What an iteration begins with. Per task: inputs that other tasks make, and tasks that read it.
+  /// Per task, at the beginning of an iteration: inputs that other tasks make, and tasks that read it.
   const std::vector<int32_t>& missing_inputs() const { return missing_inputs_; }
   const std::vector<int32_t>& readers() const { return readers_; }
   /// Inputs that are the gradient, and tasks that write the output.

@@ -13,7 +13,7 @@
 namespace hipress {
 namespace {
 
-/// Of address space; memory is what is in use.
+/// Address space of an arena; memory is taken as it is used.
 constexpr size_t kArenaBytes = size_t(64) << 30;
 constexpr size_t kPageBytes = 4096;
 

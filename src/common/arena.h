@@ -17,7 +17,7 @@ namespace hipress {
 class Arena {
  public:
   using Nonce = std::array<uint8_t, 32>;
-  /// What the link of its descriptor in /proc begins with.
+  /// Beginning of the link of its descriptor in /proc.
   static constexpr const char* kLinkPrefix = "/memfd:hipress";
 
   /// Creates this process's arena unless it is there. From now on the pool takes large buffers from

@@ -44,7 +44,7 @@ class BlockingCalls {
     std::list<Call>::iterator call_;
   };
 
-  /// As a JSON array of {"kind", "about", "seconds"}.
+  /// Writes the calls as a JSON array of {"kind", "about", "seconds"}.
   void Describe(JsonWriter* json) {
     json->Array();
     const auto lock = LockFor(&mutex_);

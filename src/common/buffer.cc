@@ -17,7 +17,7 @@ namespace {
 
 constexpr size_t kHugePageBytes = size_t(2) << 20;
 
-/// From the system; `bytes` is a multiple of the alignment, which for large blocks is a huge page.
+/// Allocates from the system; `bytes` is a multiple of the alignment, which for large blocks is a huge page.
 void* Allocate(size_t bytes) {
   const bool large = bytes >= kHugePageBytes;
   void* block = std::aligned_alloc(large ? kHugePageBytes : kAlignment, bytes);
@@ -115,7 +115,8 @@ class StatePool {
       return block;
     }
     if (capacity > size_t(end_ - next_)) {
-      const size_t bytes = (std::max(capacity, kChunkBytes) + kHugePageBytes - 1) / kHugePageBytes * kHugePageBytes;
+      const size_t pages = (std::max(capacity, kChunkBytes) + kHugePageBytes - 1) / kHugePageBytes;
+      const size_t bytes = pages * kHugePageBytes;
       next_ = static_cast<uint8_t*>(Allocate(bytes));
       end_ = next_ + bytes;
     }

@@ -17,7 +17,7 @@ namespace hipress {
 /// Alignment of every pooled block, in bytes: a cache line, and the widest vector register.
 constexpr size_t kAlignment = 64;
 
-/// From this size on a payload for a process on the same host is read in shared memory (common/arena.h)
+/// Size from which on a payload for a process on the same host is read in shared memory (common/arena.h)
 /// instead of being sent through a socket: below, a copy is cheaper than the bookkeeping.
 constexpr size_t kMinSharedBytes = size_t(64) << 10;
 
@@ -41,7 +41,7 @@ struct Buffer {
 /// \throw std::bad_alloc
 Buffer AllocateBuffer(size_t bytes);
 
-/// The same for memory that stays for long and is never sent, such as residuals: of huge pages where
+/// Allocates memory that stays for long and is never sent, such as residuals: of huge pages where
 /// the system has them, however small the pieces (4% of a compressed step), and never shared.
 Buffer AllocateState(size_t bytes);
 

@@ -49,7 +49,7 @@ void OnSignal(int number, siginfo_t* info, void* context) {
   errno = kept;
 }
 
-/// What is to be written.
+/// A dump that is to be written.
 struct File {
   std::string name, content;
 };
@@ -83,7 +83,7 @@ std::string HostName() {
   return name;
 }
 
-/// Of a node, for a file's name.
+/// A node's name as part of a file's name.
 std::string Plain(std::string text) {
   for (char& c : text) {
     if (!std::isalnum(static_cast<unsigned char>(c)) && c != '-') c = '-';

@@ -27,7 +27,7 @@ struct Node {
 /// \throw Error that names HIPRESS_DEBUG_SIGNAL
 int SignalOf(const std::string& text);
 
-/// From now on the node is dumped, on that signal, too, if it is not 0.
+/// Registers a node: from now on it is dumped, on that signal, too, if it is not 0.
 /// \return for Remove
 int Add(Node node, int signal);
 /// Waits until what has been asked for is written. Not under a lock that `describe` takes.

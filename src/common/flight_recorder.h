@@ -21,7 +21,7 @@
 
 namespace hipress {
 
-/// What became of a task, or of a whole gradient.
+/// State that a task, or a whole gradient, has entered.
 enum class FlightState : uint8_t {
   kPushed = 0,    ///< the user's gradient is there
   kReady = 1,     ///< queued for a compute thread
@@ -58,9 +58,9 @@ class FlightRecorder {
     MyRing().Put({Ticks(), key, uint64_t(iteration) << 32 | partition,
                   uint64_t(peer) << 32 | uint64_t(op) << 8 | uint64_t(state)}, mask_);
   }
-  /// What is still there, oldest first.
+  /// Events that are still there, oldest first.
   std::vector<FlightEvent> Events() const;
-  /// How many have been recorded so far.
+  /// Number of events recorded so far.
   uint64_t recorded() const;
   /// The events as a JSON array of [seconds, key, iteration, partition, op, state, peer or ""].
   void Describe(JsonWriter* json) const;
@@ -109,8 +109,8 @@ class FlightRecorder {
   Ring& OtherRing();
   std::shared_ptr<Ring> NewRing();
 
-  /// Of the recorder that this thread has written to last. (No thread_local: that asks each time whether
-  /// it is to be initialised.)
+  /// The recorder that this thread has written to last, and its ring. (No thread_local: that asks each
+  /// time whether it is to be initialised.)
   struct Last {
     uint64_t number;
     Ring* ring;

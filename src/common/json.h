@@ -24,7 +24,7 @@ class JsonWriter {
   JsonWriter& Text(const std::string& value) { return Put(Quoted(value)); }
   JsonWriter& Number(int64_t value) { return Put(std::to_string(value)); }
   JsonWriter& Unsigned(uint64_t value) { return Put(std::to_string(value)); }
-  /// With microseconds; for times.
+  /// A time, with microseconds.
   JsonWriter& Seconds(double value);
   JsonWriter& Bool(bool value) { return Put(value ? "true" : "false"); }
   /// A value that is JSON already.

@@ -26,7 +26,7 @@ namespace {
 constexpr size_t kBlockEvents = 4096;
 /// 56 MB; a job that runs for hours must not die of its timeline.
 constexpr int64_t kMaxEvents = 1 << 20;
-/// Of an event that has been taken; no node has this number.
+/// Node of an event that has been taken; no node has this number.
 constexpr uint8_t kTaken = 255;
 
 /// A stretch of one thread's events. Only that thread writes; `count` tells readers how far.

@@ -15,7 +15,7 @@
 
 namespace hipress {
 
-/// What an event tells of. The numbers go over the wire.
+/// Kind of an event. The numbers go over the wire.
 enum class TimelineOp : uint8_t {
   kEncode = 0,
   kDecode = 1,

@@ -9,7 +9,8 @@
 namespace hipress {
 namespace {
 
-/// Of clocks, and between them: 36 years in nanoseconds, so that no sum or difference overflows.
+/// Largest time of a clock, and between clocks: 36 years in nanoseconds, so that no sum or difference
+/// overflows.
 constexpr int64_t kMaxTime = int64_t(1) << 60;
 
 /// Reads fields from a node's bytes; every slip is a ProtocolError.

@@ -13,7 +13,7 @@
 
 namespace hipress {
 
-/// How a node's clock relates to the scheduler's.
+/// Offset of a node's clock from the scheduler's.
 struct ClockOffset {
   int64_t offset = 0;      ///< nanoseconds to add to the node's clock
   int64_t round_trip = 0;  ///< of the exchange that told it: half of it bounds the error

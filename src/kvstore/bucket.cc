@@ -247,7 +247,7 @@ class Bucket::Step : public std::enable_shared_from_this<Step> {
     return ActiveKernels().finite(factor.data, DType::kFloat32, size_t(flow->elements()));
   }
 
-  /// Where fused gradients lie behind P.
+  /// The fused gradients, which lie behind P.
   uint8_t* FusedGradients() const {
     int64_t count = 0;
     for (const Span& span : bucket_->fusion_.spans) count += span.count;

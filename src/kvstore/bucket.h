@@ -40,7 +40,7 @@ class Bucket : public std::enable_shared_from_this<Bucket> {
   /// Matrices that travel as factors: P, with the fusion buffer's gradients behind it, and then Q.
   struct LowRank {
     std::shared_ptr<Flow> p, q;
-    /// Where to find the gradients, P and Q in what follows.
+    /// Sets the memory of gradients, P and Q for the jobs below.
     std::function<void(uint8_t* flat, float* p, float* q)> bind;
     // Each a number of jobs that may run at the same time.
     std::vector<std::function<void()>> project;  ///< make P

@@ -33,7 +33,7 @@ constexpr size_t kMaxFusedPayloadBytes = 4 << 10;
 /// (kMinSharedBytes), and 0.3 ms of a link of 1 Gbit/s for whatever more urgent comes behind it.
 constexpr size_t kMaxFusedMessageBytes = 32 << 10;
 
-/// What a node has to send to each peer when the current batch ends. Thread-safe; each thread's
+/// Messages that a node sends to each peer when the current batch ends. Thread-safe; each thread's
 /// batches have messages of their own.
 class Outbox {
  public:
@@ -72,7 +72,7 @@ class Outbox {
 /// The flow that a part is for; null: it is of no interest any more. \throw ProtocolError
 using FlowOfPart = std::function<std::shared_ptr<Flow>(const MessageHeader& part)>;
 
-/// Where a fused message's payload shall go: to memory of this process, where no peer can change it
+/// Memory for a fused message's payload: of this process, where no peer can change it
 /// between its check and its use. \throw ProtocolError if it is larger than any can be
 Buffer BufferForFused(const MessageHeader& header);
 

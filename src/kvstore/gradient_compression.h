@@ -34,7 +34,7 @@ class GradientCompression {
    * \throw Error in one sentence that lists what is allowed
    */
   static GradientCompressionPtr Make(const ParamList& params);
-  /// From Text(), e.g. read off the wire.
+  /// Reads Text(), e.g. off the wire.
   static GradientCompressionPtr Parse(const std::string& text);
   /// No compression: what a store has until it is told otherwise.
   static GradientCompressionPtr None();

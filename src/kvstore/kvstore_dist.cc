@@ -47,8 +47,10 @@ void KVStoreDist::Abort() {
     // The others must get the failure report before they see this node go, or they would name it. A
     // report of a death travels through the scheduler, too, and could overtake.
     std::unique_lock<std::mutex> lock(mutex_);
-    reports_sent_.wait_for(lock, std::chrono::milliseconds(500), [this] { return unsent_reports_ == 0; });
-    reports_sent_.wait_until(lock, failed_job_at_ + std::chrono::milliseconds(300), [] { return false; });
+    reports_sent_.wait_for(lock, std::chrono::milliseconds(500),
+                           [this] { return unsent_reports_ == 0; });
+    reports_sent_.wait_until(lock, failed_job_at_ + std::chrono::milliseconds(300),
+                             [] { return false; });
   }
   postoffice_.Abort();
   FailAll("the key-value store has been closed after an error");

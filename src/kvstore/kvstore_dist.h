@@ -40,7 +40,7 @@
 
 namespace hipress {
 
-/// What a worker's store has moved, for HipressStats. Bytes on the wire include headers.
+/// Traffic of a worker's store, for HipressStats. Bytes on the wire include headers.
 struct StoreCounters {
   std::atomic<uint64_t> pushed_bytes{0}, pulled_bytes{0};          ///< on the wire
   std::atomic<uint64_t> pushed_raw_bytes{0}, pulled_raw_bytes{0};  ///< the same, uncompressed
@@ -109,17 +109,17 @@ class KVStoreDist : public PostofficeReceiver, public FlowHost {
   void PushPull(const std::vector<Transfer>& transfers, PushMode mode, Done done);
   /// Blocks for a server's answer. \throw Error with the server's sentence
   std::string Command(int server, int head, const void* body, size_t bytes);
-  /// What encodes of these keys remember: on this worker (`server` -1), or on a server.
+  /// Saves the error-feedback states of these keys: on this worker (`server` -1), or on a server.
   /// \throw Error
   std::string SaveStates(int server, KeyRange range);
-  /// In a job of the same shape; all of it, or none. \throw Error with a sentence
+  /// Loads such states in a job of the same shape: all of them, or none. \throw Error with a sentence
   void LoadStates(int server, KeyRange range, const std::string& states);
   void Barrier();
   /// Blocks until every push and pull so far has called back.
   void WaitAll() { pending_.Wait(); }
-  /// What WaitAll waits for.
+  /// Operations that WaitAll waits for.
   PendingOperations& pending() { return pending_; }
-  /// Why every operation fails from now on; empty while none does.
+  /// The sentence with which every operation fails from now on; empty while none does.
   std::string Failure() const;
   /// Ends every operation, running or later, with this sentence, here and on the workers that this
   /// one is linked with. The first one counts.
@@ -129,7 +129,7 @@ class KVStoreDist : public PostofficeReceiver, public FlowHost {
   const Postoffice& postoffice() const { return postoffice_; }
   Postoffice& postoffice() { return postoffice_; }
   const StoreCounters& counters() const { return counters_; }
-  /// What the node does and waits for, as parts of an object (common/debug_dumps.h).
+  /// Adds what the node does and waits for to a JSON object (common/debug_dumps.h).
   void Describe(JsonWriter* json);
 
  private:
@@ -173,7 +173,7 @@ class KVStoreDist : public PostofficeReceiver, public FlowHost {
   void OnInitRequest(InitRequest request, uint64_t key);
   void Push(const std::shared_ptr<Flow>& flow, const void* gradient, int priority, Done done,
             PushMode mode);
-  /// Both leave it to their callers to count them as pending.
+  /// Like the Push above, it leaves it to its callers to count it as pending.
   void Pull(const std::shared_ptr<Flow>& flow, void* out, int priority, Done done);
   /// \return whether this was the first failure
   bool FailAll(const std::string& sentence);

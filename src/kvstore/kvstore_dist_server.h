@@ -41,7 +41,7 @@ class KVStoreDistServer : public PostofficeReceiver {
   void Serve(const Controller& controller);
   /// Reports to every worker that the job cannot go on; the first report counts.
   void FailJob(const std::string& sentence, FailureCause cause = kFailed);
-  /// What the node does and waits for, as parts of an object (common/debug_dumps.h).
+  /// Adds what the node does and waits for to a JSON object (common/debug_dumps.h).
   void Describe(JsonWriter* json);
 
   Postoffice& postoffice() { return postoffice_; }

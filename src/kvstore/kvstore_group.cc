@@ -1,6 +1,6 @@
 /*!
  * \file kvstore_group.cc
- * \brief Several keys pushed and pulled in one call: what is small travels together (fused.h).
+ * \brief Several keys pushed and pulled in one call: what is small travels completion (fused.h).
  */
 #include <algorithm>
 #include <atomic>
@@ -16,7 +16,7 @@ namespace {
 /// Keys that one call pushes before their messages leave.
 constexpr size_t kMaxKeysPerBatch = 128;
 
-/// What several operations end with; the last end is its own.
+/// Calls `done` when several operations have ended, and deletes itself then.
 class JointCompletion {
  public:
   JointCompletion(size_t operations, Done done) : left_(operations), done_(std::move(done)) {}
@@ -43,8 +43,8 @@ void KVStoreDist::PushPull(const std::vector<PushPullRequest>& requests, Done do
   std::vector<Transfer> transfers;
   transfers.reserve(requests.size());
   for (const PushPullRequest& request : requests) {
-    transfers.push_back({Checked(request.key, request.n, request.dtype, "push and pull"), request.gradient,
-                         request.out, request.priority});
+    transfers.push_back({Checked(request.key, request.n, request.dtype, "push and pull"),
+                         request.gradient, request.out, request.priority});
   }
   PushMode mode;
   mode.keep = false;
@@ -54,8 +54,8 @@ void KVStoreDist::PushPull(const std::vector<PushPullRequest>& requests, Done do
 void KVStoreDist::PushPull(const std::vector<Transfer>& transfers, PushMode mode, Done done) {
   if (transfers.empty()) return done(nullptr);
   // Neither allocates: a function of one pointer.
-  auto* const together = new JointCompletion(2 * transfers.size(), pending_.Count(std::move(done)));
-  const auto end = [together](const char* error) { together->End(error); };
+  auto* const completion = new JointCompletion(2 * transfers.size(), pending_.Count(std::move(done)));
+  const auto end = [completion](const char* error) { completion->End(error); };
   for (size_t i = 0; i < transfers.size();) {
     Batch batch;  // as long as one large gradient takes
     const size_t last = std::min(transfers.size(), i + kMaxKeysPerBatch);

@@ -10,7 +10,7 @@
 namespace hipress {
 namespace {
 
-/// Whom a worker's program exchanges messages with, and who decides on keys.
+/// Nodes that a worker's program exchanges messages with, and worker 0, which decides on keys.
 std::set<NodeId> PeersOf(const Program& program) {
   std::set<NodeId> peers = {Worker(0)};
   for (const Task& task : program.tasks()) {
@@ -134,7 +134,8 @@ void KVStoreDist::InitAmongWorkers(const std::shared_ptr<Flow>& flow, const void
   if (!flow->Pull(value.data, flow->wire(), kControlPriority, &done)) {
     throw Error("internal error: the initial value of key '" + flow->name() + "' has no pull");
   }
-  requests_.Await(&reply, "initial value", flow->name(), "the initial value of key '" + flow->name() + "'");
+  requests_.Await(&reply, "initial value", flow->name(),
+                  "the initial value of key '" + flow->name() + "'");
   locals_.Init(*flow, value);
 }
 

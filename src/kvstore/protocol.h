@@ -49,7 +49,7 @@ struct InitKeyBody {
   static InitKeyBody Unpack(const Buffer& payload);
 };
 
-/// What a worker announces of a key that it initialises.
+/// Announcement of a key that a worker initialises.
 struct InitRequest {
   NodeId from;
   uint32_t request;  ///< id to answer to

@@ -22,7 +22,7 @@ namespace hipress {
 using UpdateFn = std::function<void(uint64_t key, const std::string& name, float* gradient,
                                     float* weight, int64_t n)>;
 
-/// What a server gives its keys.
+/// Services of a server for its keys.
 struct ServerContext {
   int num_workers = 0;
   std::function<NodeId()> self;
@@ -54,7 +54,7 @@ class ServerKey : public FlowHost, public std::enable_shared_from_this<ServerKey
 
   Buffer OnDataHeader(NodeId from, const MessageHeader& header);
   void OnData(NodeId from, Message message);
-  /// Whose data this is; null if the job cannot go on.
+  /// The flow that data of this worker belong to; null if the job cannot go on.
   std::shared_ptr<Flow> FlowOf(NodeId from);
   void OnFetch(NodeId from, const MessageHeader& header);
 

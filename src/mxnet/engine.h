@@ -20,7 +20,7 @@ namespace hipress::mxnet {
 /// The last two are carried out by the caller, see HipressMXSchedule.
 enum class Kind { kPush, kPull, kPushPull, kRead, kWrite };
 
-/// What the operations of one node share.
+/// State that the operations of one node share.
 struct Session {
   HipressNodeHandle node;
   std::mutex mutex;

@@ -27,7 +27,8 @@ void Handover::Add(std::function<void()> enter, int64_t elements, bool* followed
   kept_.push_back(std::move(enter));
   ++added_;
   elements_ += elements;
-  if (!*followed || stopped_ || kept_.size() >= kMaxKeptOperations || elements_ >= Executor::kJobElements) {
+  if (!*followed || stopped_ || kept_.size() >= kMaxKeptOperations ||
+      elements_ >= Executor::kJobElements) {
     return Enter(&lock);
   }
   if (kept_.size() > 1) return;

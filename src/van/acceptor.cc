@@ -23,7 +23,7 @@ using std::chrono::steady_clock;
 constexpr std::chrono::seconds kHandshakeTimeout{5};
 /// Strangers at a time; beyond it the one that has dawdled longest goes.
 constexpr size_t kMaxPending = 256;
-/// Of the descriptors that the process may have, those that strangers do not get.
+/// Descriptors of the process that strangers do not get.
 constexpr int kReservedDescriptors = 64;
 
 /// The first descriptor that is kept for the job: the kernel gives the lowest one that is free, so

@@ -16,7 +16,7 @@ namespace {
 using std::chrono::steady_clock;
 
 constexpr size_t kReadBufferBytes = 256 << 10;
-/// From this size on a payload is worth a read of its own, straight to its destination: while such come,
+/// Size from which on a payload is worth a read of its own, straight to its destination: while such come,
 /// no more than a header and a small message are read ahead of them.
 constexpr size_t kLargePayloadBytes = 16 << 10;
 constexpr size_t kReadAheadBytes = 4 << 10;

@@ -29,7 +29,7 @@ class Connection;
 constexpr size_t kTurnBytes = 4 << 20;
 /// Headers and small payloads of one batch.
 constexpr size_t kStagingBytes = 64 << 10;
-/// Of messages of the connection itself: they go before everything but heartbeats.
+/// Priority of messages of the connection itself: they go before everything but heartbeats.
 constexpr int kConnectionPriority = INT_MAX - 1;
 
 /// Upcalls of a connection to its van; on the van's thread.
@@ -52,7 +52,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
 
   /// Begins to receive.
   void Start();
-  /// From any thread; seals the message. Never blocks.
+  /// Queues a message after sealing it; from any thread. Never blocks.
   void Send(Message message, int priority, Van::SendDone done);
   /// Sends heartbeats, detects silence. `stalled`: how long this process itself was held up.
   void Tick(SteadyTime now, std::chrono::steady_clock::duration stalled);
@@ -64,7 +64,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   /// Idempotent; fails what is queued.
   void Close(bool graceful, const std::string& reason);
 
-  /// Since the last byte from the peer.
+  /// Time since the last byte from the peer.
   std::chrono::steady_clock::duration Silence(SteadyTime now) const { return now - last_received_.load(); }
   /// Whether the peer's kernel has all that was sent, or can no longer be heard.
   bool Delivered(SteadyTime now);
@@ -87,7 +87,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   /// still to send.
   void Discard();
   void Refuse(const std::string& why);
-  /// Where the owner wants the payload; empty if it does not care.
+  /// Memory that the owner wants the payload in; empty if it does not care.
   Buffer Destination();
   /// The payload in the peer's arena, or a copy of it where the owner wants it.
   Buffer ReceiveShared(const SharedPayload& shared);

@@ -52,7 +52,7 @@ struct Transcript {
   Hello listener;
 };
 
-/// What every hello begins with.
+/// Beginning of every hello.
 extern const uint8_t kHelloMagic[8];
 
 Hello MakeHello(NodeId from, NodeId to, bool tls);
@@ -62,7 +62,7 @@ Mac CallerProof(const std::string& secret, const Transcript& transcript);
 Mac ListenerProof(const std::string& secret, const Transcript& transcript, uint8_t verdict);
 /// The pre-shared key of this connection's TLS.
 Mac TlsKey(const std::string& secret, const Transcript& transcript);
-/// In constant time.
+/// Compares in constant time.
 bool Equal(const Mac& a, const uint8_t* b);
 
 /// Whether a connection uses TLS: `mode` is "auto" (unless both ends are on loopback), "on", "off".

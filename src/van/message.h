@@ -49,13 +49,13 @@ enum class MessageKind : uint16_t {
   kFused = 25,        ///< several small kData messages in one; `elements` says how many (fused.h)
 };
 
-/// Where a payload is.
+/// Location of a payload.
 enum Placement : uint32_t {
   kInline = 0,  ///< it follows the header
-  kShared = 1,    ///< in its sender's arena; a SharedPayload follows the header, which payload_checksum then covers
+  kShared = 1,  ///< in its sender's arena; a SharedPayload follows, which payload_checksum then covers
 };
 
-/// In MessageHeader::flags of kData: a gradient that went into this has a NaN or Inf. There is no payload.
+/// Flag of kData messages: a gradient that went into this has a NaN or Inf. There is no payload.
 constexpr uint8_t kNonFiniteFlag = 0x80;
 
 struct MessageHeader {
@@ -88,7 +88,7 @@ struct Message {
 
   Message() = default;
   Message(const MessageHeader& header, Buffer payload) : header(header), payload(std::move(payload)) {}
-  /// Without payload.
+  /// A message without payload.
   explicit Message(MessageKind kind) { header.kind = kind; }
   /// \param text the payload
   Message(MessageKind kind, const std::string& text);
@@ -99,7 +99,7 @@ std::string TextIn(const Message& message);
 
 // ---- Several kData messages in one (kFused) ----
 
-/// What MessageHeader says of a kData message, for one that travels in another.
+/// Header of a kData message that travels in another.
 struct FusedPart {
   uint64_t key;
   uint64_t config;
@@ -112,7 +112,7 @@ struct FusedPart {
   uint8_t flags;
   uint32_t reserved;  ///< 0
 
-  /// Of a kData message with up to 2^32 - 1 elements.
+  /// From a kData message with up to 2^32 - 1 elements.
   static FusedPart From(const MessageHeader& header, size_t payload_bytes);
   MessageHeader Header() const;
 };

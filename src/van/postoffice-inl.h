@@ -91,7 +91,7 @@ class Postoffice::Impl final : public VanReceiver {
   // postoffice.cc
   void SendBarrier(uint64_t kind, uint32_t number, uint8_t flags);
   void OnRelease(const Message& message);
-  /// Why a barrier of this kind cannot be completed, if a death is the reason.
+  /// The death because of which a barrier of this kind cannot be completed; empty if there is none.
   std::string Obstacle(uint64_t kind) const;
   void ThrowIfBroken(uint64_t kind) const;
   /// Gradients and commands come only from members of a formed job.

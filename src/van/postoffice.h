@@ -101,12 +101,12 @@ class Postoffice {
   /// \return empty if all left in peace, else the sentence about the first death.
   std::string WaitForEnd();
   const VanCounters& counters() const;
-  /// What it waits for, and what it knows of the others, as parts of an object (common/debug_dumps.h).
+  /// Adds what it waits for, and what it knows of the others, to a JSON object (common/debug_dumps.h).
   void Describe(JsonWriter* json);
   BlockingCalls& calls();
   /// "worker 0", or "a worker" while it has no rank.
   std::string Name() const;
-  /// What timeline::Record is to call it.
+  /// Its number for timeline::Record.
   uint8_t timeline_node() const;
 
  private:

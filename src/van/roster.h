@@ -46,7 +46,7 @@ enum MembershipFlag : uint8_t {
 /// Barriers by header.key.
 enum BarrierKind : uint64_t { kWorkersBarrier = 0, kAllBarrier = 1, kReadyBarrier = 2 };
 constexpr int kBarrierKinds = 3;
-/// Of one kind, the first is number 1: "workers 1".
+/// Name of a barrier; the first of a kind has number 1: "workers 1".
 std::string NameOfBarrier(uint64_t kind, uint32_t number);
 
 /// The largest text of a membership message.

@@ -42,10 +42,10 @@ class SchedulerState {
 
   /// Ends the start: everybody who waits learns `why`.
   void GiveUp(const std::string& why);
-  /// Whom the start still waits for: "2 of 4 workers and 1 of 2 servers".
+  /// Nodes that the start still waits for: "2 of 4 workers and 1 of 2 servers".
   std::string Missing() const;
 
-  /// Who is missing at the start and at barriers, as parts of an object.
+  /// Adds who is missing at the start and at barriers to a JSON object.
   void Describe(JsonWriter* json) const;
 
   Phase phase() const { return phase_; }
@@ -68,7 +68,7 @@ class SchedulerState {
     uint32_t completed = 0;
   };
 
-  /// Why this application cannot be granted; empty if it can.
+  /// The reason why this application cannot be granted; empty if it can.
   std::string Objection(const Registration& registration) const;
   int Count(Role role) const;
   int Wanted(Role role) const;

@@ -24,7 +24,7 @@ using std::chrono::milliseconds;
 using std::chrono::steady_clock;
 using ConnectionPtr = std::shared_ptr<Connection>;
 
-/// How much longer than asked a van that stops waits for what is on its way to peers that it hears.
+/// Time beyond the one asked for that a van that stops waits for bytes on their way to peers that it hears.
 constexpr milliseconds kMaxDelivery{3000};
 
 /// Everything of a TCP van; see TcpVan for why it is apart.

@@ -12,12 +12,12 @@ namespace {
 
 constexpr int kClockQueries = 16;
 constexpr int kMaxClockQueries = 4096;
-/// Of one message, so that a timeline holds up nothing else for long.
+/// Size of one message, so that a timeline holds up nothing else for long.
 constexpr size_t kPieceBytes = 4 << 20;
-/// Of one node: what a recorder keeps at most, names and all.
+/// Size of one node's timeline, at most: all events that a recorder keeps, and names.
 constexpr size_t kMaxTimelineBytes = 128 << 20;
 
-/// In header.flags.
+/// Values of header.flags.
 enum Flag : uint8_t { kTime = 0, kPiece = 1, kLastPiece = 2 };
 
 Message Make(Flag flag, const void* data, size_t size) {

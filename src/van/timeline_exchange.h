@@ -25,7 +25,7 @@ class TimelineExchange {
   /// \param path of the file that a scheduler writes
   TimelineExchange(Send send, std::string path) : send_(std::move(send)), path_(std::move(path)) {}
 
-  /// What timeline::Record is to call this node.
+  /// This node's number for timeline::Record.
   uint8_t node() const { return node_; }
 
   // ---- A node ----

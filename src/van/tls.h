@@ -26,7 +26,7 @@ class TlsStream final : public Stream {
   enum class Progress { kDone, kWantRead, kWantWrite, kFailed };
   /// To be called until it is kDone, waiting in between for what it says.
   Progress Handshake();
-  /// Why the last operation failed.
+  /// The reason why the last operation failed.
   const std::string& error() const { return error_; }
   const Mac& key() const { return key_; }
 

@@ -300,7 +300,7 @@ TEST_F(HandshakeTest, CorruptMessagesAreRefusedWithTheirSendersName) {
     Message message = Text(MessageKind::kData, std::string(5000, 'p'), 1);
     Seal(&message);
     change(&message);
-    if (reseal) message.header.header_checksum = Checksum(&message.header, 60);
+    if (reseal) message.header.header_checksum = Checksum(&message.header, offsetof(MessageHeader, header_checksum));
     return message;
   };
   struct Case {

@@ -25,18 +25,18 @@ struct CompllAlgorithm;
 
 namespace hipress {
 
-/// What one place that encodes one partition remembers between iterations.
+/// Error-feedback state of one encode task: what it keeps of its partition between iterations.
 struct CodecState {
   /// float32[n], n the partition's element count; null until the first encode with error feedback.
   Buffer residual;
   /// Encodes done so far; the counter of random codecs.
   uint64_t step = 0;
-  /// Tells apart places that share a random codec's seed: other nodes, keys, partitions.
+  /// Tells apart encode tasks that share a random codec's seed: of other nodes, keys, partitions.
   uint32_t stream = 0;
   /// Not null while `residual` holds x = gradient + old residual of the last encode, and the true
   /// residual is still to be formed of it, at the next encode (one pass over memory fewer).
   const CompllAlgorithm* lazy = nullptr;
-  /// What that algorithm needs to know for it.
+  /// Values that this algorithm needs for it.
   float lazy_values[8] = {};
   /// Further states (momentum, ...) of a codec compiled by CompLL, and which algorithm's they are.
   std::vector<Buffer> extra;
@@ -72,8 +72,8 @@ class Codec {
   virtual std::vector<std::string> StateNames() const;
   /// True if a payload depends on more than the gradient: on states, or on the count of encodes.
   virtual bool UsesStep() const { return HasResidual(); }
-  /// Where `state` holds them, in that order. An empty Buffer stands for zeros, and for what the
-  /// parameters make superfluous; the residual may be lazy.
+  /// The vectors of `state` with these names, in that order. An empty Buffer stands for zeros, and for
+  /// vectors that the parameters make superfluous; the residual may be lazy.
   virtual std::vector<Buffer*> States(CodecState* state) const;
 
   /// Upper bound of Encode's result for n elements, in bytes; exact if FixedSize().
@@ -87,7 +87,7 @@ class Codec {
    *        in the same pass.
    * \param gradient n elements of type `dtype`; not modified. Any alignment that dtype allows.
    * \param dtype element type of `gradient`
-   * \param state of this place and partition; made by the caller, empty at first. If it holds a
+   * \param state of this encode task; made by the caller, empty at first. If it holds a
    *        residual left by another codec (see SettleResidual), that is taken over, so nothing is lost.
    * \param payload MaxPayloadBytes(n, wire) bytes, 64-byte aligned
    * \param wire element type on the wire; only the identity codec looks at it
@@ -133,7 +133,7 @@ using CodecPtr = std::shared_ptr<const Codec>;
 /// name, so that nodes with different texts of one algorithm do not understand each other wrongly.
 constexpr char kSpecParam[] = "spec";
 
-/// What the registry knows about a codec, for messages and `hipress codecs`.
+/// Entry of the registry, for messages and `hipress codecs`.
 struct CodecInfo {
   std::string name;
   std::string summary;          ///< one line
@@ -153,7 +153,7 @@ bool RegisterCodec(CodecInfo info);
  *        wrong type or out of range.
  */
 CodecPtr MakeCodec(const std::string& type, const ParamList& params);
-/// From Codec::Config() text, e.g. read off the wire.
+/// Makes a codec from its Config(), e.g. read off the wire.
 CodecPtr MakeCodec(const std::string& config);
 /// The pairs of a text like Codec::Config(): "a=1 b=2".
 ParamList SplitConfig(const std::string& config);

@@ -314,7 +314,7 @@ void Normalize(float* x, int64_t pad) {
   Scale(x, DType::kFloat32, 1.0f / std::sqrt(square), pad, x, DType::kFloat32);
 }
 
-/// Of a unit vector that is the sum of earlier ones and rounding no more is left.
+/// Length that is left of a unit vector which is the sum of earlier ones, at most: rounding errors.
 constexpr float kNothing = 1e-5f;
 
 /// Takes the columns before it out of unit column k, twice: once leaves what rounding made of it.

@@ -27,7 +27,7 @@
 
 namespace hipress {
 
-/// What a matrix [rows, cols] and its factors are like.
+/// Sizes of a matrix [rows, cols] and its factors.
 struct LowRankShape {
   static constexpr int64_t kPad = 32;
   static int64_t Padded(int64_t count) { return (count + kPad - 1) / kPad * kPad; }
