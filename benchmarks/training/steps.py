@@ -11,9 +11,9 @@ chance, so the same is told of the mean of all seeds. The VGG-like network learn
 rank by heart, with SGD; the GPT reads text, with Adam. Methods that end in "+late" do the first 15%
 of the steps as float32 does, and are counted so; ours then freeze Adam's denominators (see
 docs/guides/choose-a-compression.md). "alone" sends nothing: its step is the bound of all, and it
-has no loss to compare. ``--seeds 0 1 2`` repeats the losses (not the times, on which weights have no bearing);
-``--losses FILE`` takes those of an earlier run, as losses do not depend on what else the machine
-does. Needs root.
+has no loss to compare. ``--seeds 0 1 2`` repeats the losses (not the times, on which weights have
+no bearing); ``--losses FILE`` takes those of an earlier run, as losses do not depend on what else
+the machine does. Needs root.
 """
 
 from __future__ import annotations
