@@ -11,28 +11,24 @@ from benchmarks.common.options import Quick
 from harness import ROOT, netns
 
 LOCAL = ["transport", "pushpull", "codecs", "accuracy", "paper", "smallkeys", "trainer"]
-LOCAL += ["collisions"]
+LOCAL += ["collisions", "convergence"]
 SHAPED = ["time-to-accuracy", "simulation", "autoplan", "topologies", "allreduce"]
-SHAPED += [f"training --model {model} --rates|100mbit 1gbit 10gbit" for model in ("vgg", "gpt")]
-NETWORKS = ("resnet50", "lstm")
+RATES = "100mbit 1gbit 10gbit"
 
 
 def main(quick: Quick = False) -> None:
-    shaped = not netns.available()
-    if not shaped:
+    commands = [[name] for name in LOCAL]
+    if netns.available():
         print(f"no benchmarks of shaped networks: {netns.available()}")
+    else:
+        commands += [[name] for name in SHAPED]
+        commands += [["training", "--model", m, "--rates", RATES] for m in ("vgg", "gpt")]
     few = ["--quick"] if quick else []
-    commands = [
-        ["-m", "benchmarks", *options.split(), *words, *few]
-        for options, *words in (line.split("|") for line in [*LOCAL, *(SHAPED if shaped else [])])
-    ]
+    commands = [["-m", "benchmarks", *command, *few] for command in commands]
     small = ["--scale", "0.1", "--rounds", "1", "--iterations", "3"] if quick else []
-    commands += [
-        ["tools/bandwidth/measure.py", "--network", network, "--type", "none", "2bit", "onebit",
-         *small]
-        for network in NETWORKS
-    ]  # fmt: skip
-    commands.append(["-m", "benchmarks", "convergence", *few])
+    for network in ("resnet50", "lstm"):
+        tool = ["tools/bandwidth/measure.py", "--network", network]
+        commands.append([*tool, "--type", "none", "2bit", "onebit", *small])
     failed = []
     for command in commands:
         print(f"\n== {' '.join(command)}", flush=True)

@@ -9,11 +9,11 @@ on links that are not shaped, with a learning rate that falls, and counts the st
 the time to that loss is that many steps of the median time. When a single seed gets there is mostly
 chance, so the same is told of the mean of all seeds. The VGG-like network learns 4 batches a
 rank by heart, with SGD; the GPT reads text, with Adam. Methods that end in "+late" do the first 15%
-of the steps as float32 does, and are counted so; ours then freeze Adam's denominators (see
-docs/guides/choose-a-compression.md). "alone" sends nothing: its step is the bound of all, and it
-has no loss to compare. ``--seeds 0 1 2`` repeats the losses (not the times, on which weights have
-no bearing); ``--losses FILE`` takes those of an earlier run, as losses do not depend on what else
-the machine does. Needs root.
+of the steps as float32 does, and are counted so; ours then freeze Adam's denominators
+(`FrozenAdamW`). "alone" sends nothing: its step is the bound of all, and it has no loss to
+compare. ``--seeds "0 1 2"`` repeats the losses (not the times, on which weights have no bearing);
+``--losses FILE`` takes those of an earlier run, as losses do not depend on what else the machine
+does. Needs root.
 """
 
 from __future__ import annotations
