@@ -12,7 +12,6 @@
 #include <map>
 #include <mutex>
 #include <set>
-#include <string>
 #include <unordered_map>
 #include <utility>
 

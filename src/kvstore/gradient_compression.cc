@@ -1,7 +1,6 @@
 #include "kvstore/gradient_compression.h"
 
 #include <algorithm>
-#include <sstream>
 
 #include "operator/contrib/codec_param.h"
 

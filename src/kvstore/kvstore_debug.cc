@@ -4,7 +4,6 @@
  */
 #include <algorithm>
 
-#include "common/debug_dumps.h"
 #include "common/lock_for.h"
 #include "kvstore/kvstore_dist.h"
 #include "kvstore/kvstore_dist_server.h"

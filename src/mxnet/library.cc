@@ -4,8 +4,6 @@
 
 #include <algorithm>
 #include <cstring>
-#include <functional>
-#include <new>
 #include <numeric>
 
 #include "common/types.h"

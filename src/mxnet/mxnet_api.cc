@@ -4,7 +4,6 @@
  */
 #include <memory>
 #include <mutex>
-#include <utility>
 
 #include "c_api/error.h"
 #include "common/types.h"

@@ -1,6 +1,5 @@
 #include "van/roster.h"
 
-#include <cstring>
 #include <sstream>
 
 #include "van/socket.h"

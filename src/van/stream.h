@@ -8,8 +8,6 @@
 
 #include <cerrno>
 #include <cstddef>
-#include <memory>
-#include <string>
 
 namespace hipress {
 
