@@ -5,11 +5,12 @@
 
 from __future__ import annotations
 
-import common
 import torch
 import torch.distributed as dist
 from models import small_cnn
 from torch.nn import functional as F
+
+import common
 
 TEST_IMAGES = 517
 

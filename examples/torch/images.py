@@ -8,11 +8,12 @@ The images are noise around one prototype per class, so the loss falls as it wou
 
 from __future__ import annotations
 
-import common
 import torch
 import torch.distributed as dist
 from models import resnet50, vgg
 from torch.nn import functional as F
+
+import common
 
 
 class Synthetic:

@@ -12,11 +12,12 @@ import argparse
 import math
 from collections.abc import Callable
 
-import common
 import torch
 import torch.distributed as dist
 from models import CharLstm, Gpt
 from torch.nn import functional as F
+
+import common
 
 CONTEXT = 64
 
