@@ -8,7 +8,10 @@ if(compll_status)
     "pip install lark numpy, or name another Python with -DPython3_EXECUTABLE=...")
 endif()
 
-set(COMPLL_BUILTINS 1bit 2bit bf16 dgc fp16 graddrop maxmin maxminef natural onebit randomk stc tbq ternary terngrad topk)
+# A file in specs/ is a built-in codec, by its name.
+file(GLOB COMPLL_BUILTINS CONFIGURE_DEPENDS
+  ${CMAKE_CURRENT_SOURCE_DIR}/python/hipress/compll/specs/*.cll)
+list(TRANSFORM COMPLL_BUILTINS REPLACE "^.*/(.*)\\.cll$" "\\1")
 set(compll_isas baseline)
 if(CMAKE_SYSTEM_PROCESSOR MATCHES "^(x86_64|AMD64|amd64)$")
   set(HIPRESS_WIDE_ISAS avx2 avx512 CACHE STRING "Instruction sets to compile codecs for, too")
