@@ -117,7 +117,7 @@ def train_on(device, staged, steps=4, buckets=5, in_flight=3, count=50):
             each = fetched.pop(device.random.randrange(len(fetched)))  # the engine has threads
             each.host(10).mul_(2)
             with staged.returning():
-                each.back()
+                each.copy_back()
                 done.append(device.current_stream().record_event())
 
         for b, flat in enumerate(flats):
@@ -144,7 +144,7 @@ def test_copies_wait_for_each_other_and_memory_is_used_again(monkeypatch):
     from hipress.torch.executors import staging
     from hipress.torch.executors.staging import Staged
 
-    monkeypatch.setattr(staging, "_LOOK", 0.0)
+    monkeypatch.setattr(staging, "_POLL_SECONDS", 0.0)
 
     for seed in range(30):
         device = LateDevice(seed)
