@@ -42,7 +42,7 @@ class Channel {
 };
 
 std::unique_ptr<Channel> MakeBareEpoll();
-/// Our van, three ways: everything through the socket, that with TLS, large payloads lent.
+/// Our van, three ways: everything through the socket, that with TLS, large payloads in shared memory.
 enum class Lane { kPlain, kTls, kShared };
 std::unique_ptr<Channel> MakeVanChannel(Lane lane);
 

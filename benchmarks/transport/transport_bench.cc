@@ -57,7 +57,7 @@ int Main(int repetitions) {
       {"64 B in batches of 256, thousand/s", 256 * 64, 50000, Row::kMessages, 256},
       {"64 B, half round trip, us", 64, 5000, Row::kLatency, 1},
   };
-  const char* names[] = {"bare epoll", "ours, plain", "ours, TLS", "ours, lent"};
+  const char* names[] = {"bare epoll", "ours, plain", "ours, TLS", "ours, shared memory"};
   std::printf("%-36s", "loopback, 2 processes");
   for (const char* name : names) std::printf("%26s", name);
   std::printf("%12s\n", "ours/epoll");
