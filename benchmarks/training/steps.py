@@ -72,6 +72,10 @@ def main(
     args = SimpleNamespace(**locals())
     record = Record(f"{output}-{model}", vars(args))
     args.methods, args.seeds = methods.split(), seeds.split()
+    if not any(method.startswith(PEERS) for method in args.methods):
+        raise typer.BadParameter(
+            f"one method must be a peer to compare with: {', '.join(PEERS)}", param_hint="--methods"
+        )
     counts: dict[str, list[int | None]] = {}
     late = int(SHARE * MORE * target)
     if target:
