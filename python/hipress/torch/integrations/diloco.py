@@ -88,6 +88,8 @@ class DiLoCo:
         group = group or dist.group.WORLD
         parts = _parts(model_fragments, fragments if _is_count(fragments) else 1)
         named = [pair for part in parts for pair in part]
+        single = isinstance(outer_optimizer, torch.optim.Optimizer)
+        outer_optimizers = [outer_optimizer] * len(parts) if single else list(outer_optimizer)
 
         def make_settings() -> Settings:
             _check(inner_optimizer, named, sync_every, fragment_sync_delay, fragment_update_alpha)
@@ -95,6 +97,7 @@ class DiLoCo:
                 raise ValueError(f"fragments must be 1 or more, not {fragments!r}")
             if (many := max(len(parts), fragments)) > sync_every:
                 raise ValueError(f"sync_every is {sync_every}, too few steps for {many} fragments")
+            _check_outer(outer_optimizers, parts)
             settings = Settings.of(compression, topology=topology, min_size=min_size)
             if settings.encode_on != "host":
                 raise ValueError("DiLoCo encodes in host memory: leave encode_on out")
@@ -110,7 +113,8 @@ class DiLoCo:
         self._delay, self._alpha = fragment_sync_delay, fragment_update_alpha
         self._inner, self._hook = inner_optimizer, None
         self._fragments = [_Fragment(i, part, backup_device) for i, part in enumerate(parts)]
-        self._outer = _adopt(outer_optimizer, self._fragments)
+        self._outer = outer_optimizers
+        _adopt(self._outer, self._fragments)
         self.compression = Synchronizer(settings, engine, group, named)
 
     def __enter__(self) -> DiLoCo:
@@ -335,25 +339,22 @@ def _distinct(optimizers: Iterable[torch.optim.Optimizer]) -> list[torch.optim.O
     return list({id(optimizer): optimizer for optimizer in optimizers}.values())
 
 
-def _adopt(
-    optimizers: torch.optim.Optimizer | Sequence[torch.optim.Optimizer],
-    fragments: Sequence[_Fragment],
-) -> list[torch.optim.Optimizer]:
-    """The outer optimizer of each fragment, after its parameters have become the outer weights."""
-    single = isinstance(optimizers, torch.optim.Optimizer)
-    each = [optimizers] * len(fragments) if single else list(optimizers)
-    if len(each) != len(fragments):
-        raise ValueError(f"{len(each)} outer optimizers for {len(fragments)} fragments")
-    outer = {id(p): f.outer[name] for f in fragments for name, p in f._named}
-    known = {id(p) for o in _distinct(each) for g in o.param_groups for p in g["params"]}
-    if missing := set(outer) - known:
+def _check_outer(optimizers: Sequence[torch.optim.Optimizer], parts: Sequence[Named]) -> None:
+    if len(optimizers) != len(parts):
+        raise ValueError(f"{len(optimizers)} outer optimizers for {len(parts)} fragments")
+    known = {id(p) for o in _distinct(optimizers) for g in o.param_groups for p in g["params"]}
+    if missing := {id(p) for part in parts for _, p in part} - known:
         raise ValueError(f"the outer optimizer lacks {len(missing)} of the model's parameters")
-    for optimizer in _distinct(each):
-        if optimizer.state:
-            raise ValueError("the outer optimizer has made steps before: make a new one")
+    if any(optimizer.state for optimizer in optimizers):
+        raise ValueError("the outer optimizer has made steps before: make a new one")
+
+
+def _adopt(optimizers: Sequence[torch.optim.Optimizer], fragments: Sequence[_Fragment]) -> None:
+    """Gives the outer optimizers the outer weights in place of the model's parameters."""
+    outer = {id(p): f.outer[name] for f in fragments for name, p in f._named}
+    for optimizer in _distinct(optimizers):
         for group in optimizer.param_groups:
             group["params"] = [outer[id(p)] for p in group["params"] if id(p) in outer]
-    return each
 
 
 def _check(
