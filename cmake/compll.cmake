@@ -29,7 +29,6 @@ set(compll_flags_avx2 ${HIPRESS_AVX2_FLAGS})  # cmake/simd.cmake
 set(compll_flags_avx512 ${HIPRESS_AVX512_FLAGS})
 foreach(spec ${compll_specs})
   get_filename_component(name ${spec} NAME_WE)
-  list(APPEND COMPLL_BUILTINS ${name})
   foreach(isa ${compll_isas})
     set(source ${compll_output}/${name}_${isa}.cc)
     list(APPEND compll_sources ${source})

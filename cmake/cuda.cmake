@@ -38,17 +38,16 @@ string(REPLACE ";" "," cuda_codes "${cuda_codes}")
 message(STATUS "CUDA: libhipress_cuda.so for ${cuda_codes} with ${HIPRESS_NVCC}")
 
 set(cuda_output ${CMAKE_CURRENT_BINARY_DIR}/compll_cuda)
-set(cuda_specs)
 set(cuda_sources ${cuda_output}/builtins.cu)
-foreach(name ${COMPLL_BUILTINS})
-  list(APPEND cuda_specs ${compll_python}/hipress/compll/specs/${name}.cll)
+foreach(spec ${compll_specs})
+  get_filename_component(name ${spec} NAME_WE)
   list(APPEND cuda_sources ${cuda_output}/${name}.cu)
 endforeach()
 add_custom_command(
   OUTPUT ${cuda_sources}
   COMMAND ${CMAKE_COMMAND} -E env PYTHONPATH=${compll_python} PYTHONDONTWRITEBYTECODE=1
-    ${Python3_EXECUTABLE} -m hipress.compll.build_builtins cuda ${cuda_output} ${cuda_specs}
-  DEPENDS ${cuda_specs} ${compll_compiler}
+    ${Python3_EXECUTABLE} -m hipress.compll.build_builtins cuda ${cuda_output} ${compll_specs}
+  DEPENDS ${compll_specs} ${compll_compiler}
   COMMENT "CompLL: generating the built-in codecs for CUDA"
   VERBATIM)
 file(GLOB cuda_headers CONFIGURE_DEPENDS src/operator/contrib/compll/cuda/*
