@@ -153,6 +153,14 @@ class CompressionConfig:
         params = {name: value for name, value in compression.items() if name not in own}
         return cls(**{"params": params, **said, **given})
 
+    def refuse_low_rank(self, where: str) -> None:
+        """:raises ValueError: for a low-rank compression, which ``where`` cannot take"""
+        if self.rank:
+            raise ValueError(
+                f"{self.type} needs whole gradients by name and shape, which {where} does not "
+                "have: it is for hipress.torch.compress() and DistributedOptimizer"
+            )
+
     def store_params(self) -> dict[str, object]:
         """Parameters of a key-value store's native part, by name.
 
@@ -161,11 +169,7 @@ class CompressionConfig:
         for name in ("warmup_steps", "encode_on", "shared_momentum"):
             if getattr(self, name) != CompressionConfig.__dataclass_fields__[name].default:
                 raise ValueError(f"{name} is for PyTorch: a key-value store does not have it")
-        if self.rank:
-            raise ValueError(
-                f"{self.type} needs whole gradients by name and shape, which a key-value store "
-                "does not have: it is for hipress.torch.compress() and DistributedOptimizer"
-            )
+        self.refuse_low_rank("a key-value store")
         params = {"type": self.type, **self.params, "pull": self.pull}
         for name in ("min_size", "topology", "devices_per_host"):
             if getattr(self, name) is not None:

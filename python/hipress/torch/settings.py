@@ -73,14 +73,6 @@ class Settings(CompressionConfig):
                 "or more and a shape that it makes smaller"
             )
 
-    def refuse_low_rank(self, where: str) -> None:
-        """:raises ValueError: for a low-rank compression, which ``where`` cannot take"""
-        if self.rank:
-            raise ValueError(
-                f"{self.type} needs whole gradients by name and shape, which {where} does not "
-                "have: it is for hipress.torch.compress() and DistributedOptimizer"
-            )
-
     @property
     def codec(self) -> tuple[str, dict[str, object]]:
         """The codec by which messages go, and its parameters: factors go as they are."""
