@@ -61,6 +61,14 @@ std::string FailureOf(Session* session) {
   return session->closed ? "the key-value store is closed" : session->failure;
 }
 
+/// Ends an operation in error, see Library::ReserveExceptions.
+void CompleteInError(const OnComplete& on_complete, const std::string& error) {
+  static auto* const one_at_a_time = new std::recursive_mutex;  // what it frees may end another
+  std::lock_guard<std::recursive_mutex> lock(*one_at_a_time);
+  const std::runtime_error exception(error);
+  on_complete(&exception);
+}
+
 void Complete(Operation* op, const std::string& error) {
   if (!error.empty()) {
     // MXNet forgets the error of an operation that writes no array, such as a push: remember it.
@@ -77,8 +85,7 @@ void Complete(Operation* op, const std::string& error) {
   } else if (error.empty()) {
     op->on_complete(nullptr);
   } else {
-    const std::runtime_error exception(error);
-    op->on_complete(&exception);
+    CompleteInError(op->on_complete, error);
   }
 }
 

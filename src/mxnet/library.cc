@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <cstring>
 #include <numeric>
+#include <stdexcept>
+#include <vector>
 
 #include "common/types.h"
 
@@ -22,6 +24,9 @@ constexpr size_t kArrayBytes = 4096;
 /// mxnet::NDArrayStorageType and mxnet::Context::DeviceType.
 constexpr int kDefaultStorage = 0;
 constexpr int kGpu = 2;
+
+/// Arrays that one job may have on their way when it fails: more is a model of unusual depth.
+constexpr int kReservedExceptions = 2048;
 
 }  // namespace
 
@@ -41,6 +46,8 @@ Library::Library(const std::string& path) : path_(path) {
   Find(&push_async_nd_, "MXEnginePushAsyncND");
   Find(&shallow_copy_, "MXShallowCopyNDArray");
   Find(&free_, "MXNDArrayFree");
+  Find(&create_, "MXNDArrayCreateEx");
+  Find(&wait_all_, "MXNDArrayWaitAll");
   Find(&get_data_, "MXNDArrayGetData");
   Find(&get_dtype_, "MXNDArrayGetDType");
   Find(&get_storage_type_, "MXNDArrayGetStorageType");
@@ -64,6 +71,23 @@ void Library::PushAsync(AsyncFunc func, void* param, ParamDeleter deleter, NDArr
                        writes ? &array : nullptr, writes ? 1 : 0, &property, priority, name,
                        false),
         "schedule an operation");
+}
+
+void Library::ReserveExceptions() const {
+  Check(wait_all_(), "compute all that came before the key-value store");
+  const AsyncFunc fail = [](void*, void* on_complete, void*) {
+    const std::runtime_error error("none: this makes room for errors");
+    (*static_cast<OnComplete*>(on_complete))(&error);
+  };
+  // An array each: what follows an error on the same one inherits that, and adds none.
+  std::vector<NDArrayHandle> arrays(kReservedExceptions);
+  for (NDArrayHandle& array : arrays) {
+    const uint32_t one = 1;
+    Check(create_(&one, 1, Context().dev_type, 0, 1, 0, &array), "make an array");
+    PushAsync(fail, nullptr, [](void*) {}, array, true, 0, "HipressReserve");
+  }
+  wait_all_();  // raises the first of them, and forgets all
+  for (NDArrayHandle array : arrays) Free(array);
 }
 
 NDArrayHandle Library::Share(NDArrayHandle array) const {

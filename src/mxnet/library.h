@@ -42,6 +42,15 @@ class Library {
   /// \throw Error
   void PushAsync(AsyncFunc func, void* param, ParamDeleter deleter, NDArrayHandle array,
                  bool writes, int priority, const char* name) const;
+  /*!
+   * \brief Makes room in MXNet's list of exceptions, so that it does not move when a job fails.
+   *
+   * ThreadedEngine::OnComplete appends to that list and searches it without a lock. We end operations
+   * in error one by one, but MXNet's threads search while we append. The room stays, as the list is
+   * only ever cleared. Blocks until MXNet has computed everything.
+   * \throw Error if it could not
+   */
+  void ReserveExceptions() const;
   /// Another handle of the same array, to be given to Free.
   NDArrayHandle Share(NDArrayHandle array) const;
   void Free(NDArrayHandle array) const;
@@ -72,6 +81,8 @@ class Library {
                         NDArrayHandle*, int, const void*, int, const char*, bool) = nullptr;
   int (*shallow_copy_)(NDArrayHandle, NDArrayHandle*) = nullptr;
   int (*free_)(NDArrayHandle) = nullptr;
+  int (*create_)(const uint32_t*, uint32_t, int, int, int, int, NDArrayHandle*) = nullptr;
+  int (*wait_all_)() = nullptr;
   int (*get_data_)(NDArrayHandle, void**) = nullptr;
   int (*get_dtype_)(NDArrayHandle, int*) = nullptr;
   int (*get_storage_type_)(NDArrayHandle, int*) = nullptr;

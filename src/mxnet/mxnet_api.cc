@@ -4,6 +4,7 @@
  */
 #include <memory>
 #include <mutex>
+#include <utility>
 
 #include "c_api/error.h"
 #include "common/types.h"
@@ -38,7 +39,9 @@ int HipressMXBind(const char* libmxnet, int wait_inside) {
   Bridge& bridge = Bridge::Get();
   std::lock_guard<std::mutex> lock(bridge.mutex);
   if (bridge.library == nullptr) {
-    bridge.library = std::make_unique<hipress::mxnet::Library>(libmxnet);
+    auto library = std::make_unique<hipress::mxnet::Library>(libmxnet);
+    if (!wait_inside) library->ReserveExceptions();
+    bridge.library = std::move(library);
   }
   bridge.wait_inside = wait_inside != 0;
   API_END();

@@ -154,6 +154,48 @@ def test_a_failure_that_nobody_waited_for_shows_in_the_exit_status():
     assert "worker 1 (" in by_name["worker 0"].output, by_name["worker 0"]
 
 
+def test_operations_that_fail_at_once():
+    """As all do when a process dies: MXNet's list of exceptions has no lock."""
+
+    def program():
+        import threading
+
+        import mxnet as mx
+
+        import mxnet_hipress  # noqa: F401
+        from mxnet_hipress import _engine, _job
+
+        mx.kv.create("dist_sync_hipress")
+        arrays, ends = [mx.nd.zeros(1) for _ in range(8000)], []
+        key = _engine.key_handle(_job.current().node.handle, 0, b"w", 1, 0)
+        for array in arrays:
+            _engine.schedule(key, array, True, 0, ends.append)
+        while len(ends) < len(arrays):
+            pass
+        gate = threading.Barrier(4)
+
+        def fail(mine):
+            gate.wait()
+            for end in mine:
+                end("server 0 died")
+
+        threads = [threading.Thread(target=fail, args=(ends[i::4],)) for i in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        failed = 0
+        for array in arrays:
+            try:
+                array.wait_to_read()
+            except mx.MXNetError:
+                failed += 1
+        print("failed:", failed)
+
+    *_, worker = run_cluster(program, workers=1, servers=0, timeout=60)
+    assert worker.output.count("failed: 8000") == 1, worker
+
+
 def test_workers_that_disagree_are_told():
     def program():
         import mxnet as mx
