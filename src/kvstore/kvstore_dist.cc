@@ -181,12 +181,12 @@ void KVStoreDist::Pull(uint64_t key, void* out, int64_t n, DType dtype, int prio
 void KVStoreDist::PushPull(uint64_t key, const void* gradient, void* out, int64_t n, DType dtype,
                            int priority, Done done) {
   // In place is safe: a partition of the result exists only after that partition of the gradient
-  // has been sent or encoded.
+  // has been sent or encoded. After a failure the transport may still read the gradient when the
+  // output has been let go of, so the caller waits for both.
   const auto flow = Checked(key, n, dtype, "push and pull");
   PushMode mode;
   mode.keep = false;
-  Push(flow, gradient, priority, pending_.Count(nullptr), mode);
-  Pull(flow, out, priority, pending_.Count(std::move(done)));
+  PushPull({{flow, gradient, out, priority}}, mode, std::move(done));
 }
 
 }  // namespace hipress
