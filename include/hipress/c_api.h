@@ -92,6 +92,12 @@ HIPRESS_API int HipressCodecSetState(HipressCodecHandle codec, const char* name,
 /*! \brief Encodes done, and the stream (see HipressCodecEncodeWith), of the handle's states. */
 HIPRESS_API int HipressCodecGetStep(HipressCodecHandle codec, uint64_t* step, uint32_t* stream);
 HIPRESS_API int HipressCodecSetStep(HipressCodecHandle codec, uint64_t step, uint32_t stream);
+/*!
+ * \brief Puts the handle's states and its step back, bit for bit, to what they were before this transaction
+ *        of HipressBucketRun, or a later one; does nothing if no encode has changed them since. No encode
+ *        may be under way.
+ */
+HIPRESS_API int HipressCodecRollBack(HipressCodecHandle codec, uint64_t transaction);
 
 /* ---- Low rank: PowerSGD's work on one rank --------------------------------------------------------- */
 
@@ -283,6 +289,14 @@ HIPRESS_API int HipressDropKey(HipressNodeHandle node, uint64_t key);
  */
 HIPRESS_API int HipressGetMomentum(HipressNodeHandle node, uint64_t key, float* out);
 HIPRESS_API int HipressSetMomentum(HipressNodeHandle node, uint64_t key, const float* values);
+/*!
+ * \brief Blocks until all that was pushed is encoded: some encodes may outlast their step's `done`, for
+ *        they are of use to other workers only. Fails if the job has failed: HipressAbort then waits.
+ */
+HIPRESS_API int HipressAwaitEncodes(HipressNodeHandle node);
+/*! \brief Puts a key's last result back to what it was before this transaction, or a later one. No step
+ *         may be under way; the node may have left. */
+HIPRESS_API int HipressMomentumRollBack(HipressNodeHandle node, uint64_t key, uint64_t transaction);
 
 typedef struct HipressBucket* HipressBucketHandle;
 /*! \brief Elements [offset, offset + count) of a bucket's flat tensor. */
@@ -316,10 +330,16 @@ HIPRESS_API int HipressBucketSetLowRank(HipressBucketHandle bucket, HipressNodeH
                                         const int64_t* offsets, int64_t num);
 /*!
  * \brief Replaces the gradients in `flat` by their sums, or means. Asynchronous.
+ *
+ * Steps with the same number, of any buckets, are a transaction: what codecs' handles and shared momentum
+ * remember can be put back to what it was before it (HipressCodecRollBack, HipressMomentumRollBack), for the
+ * first change saves a copy, which lasts until the next transaction's. What low rank remembers the caller
+ * saves. All steps of a transaction are over before the next begins.
+ * \param transaction above all earlier ones of this process; 0: nothing is saved, and this costs nothing
  * \param non_finite 1 if all results are NaN because of a NaN or Inf, else 0; set before `done`
  */
-HIPRESS_API int HipressBucketRun(HipressBucketHandle bucket, void* flat, int* non_finite, HipressDone done,
-                                 void* context);
+HIPRESS_API int HipressBucketRun(HipressBucketHandle bucket, void* flat, uint64_t transaction,
+                                 int* non_finite, HipressDone done, void* context);
 HIPRESS_API int HipressBucketFree(HipressBucketHandle bucket);
 
 /* ---- Server and scheduler ------------------------------------------------------------------------- */

@@ -287,6 +287,14 @@ class Compressor:
             self._set_state(name, array)
         self._set_steps(state["step"], state["stream"])
 
+    def roll_back(self, transaction: int) -> None:
+        """Puts the states and the step back to what they were before this transaction of the
+        engine's, or a later one; does nothing if no encode has changed them since.
+
+        Only encodes by the engine, in steps of buckets, are part of transactions.
+        """
+        _lib.check_call(_lib.lib.HipressCodecRollBack(self._handle, transaction))
+
     def _state(self, name: str) -> np.ndarray:
         out = np.empty(self._size, np.float32)
         _lib.check_call(

@@ -64,7 +64,7 @@ int HipressAddKey(HipressNodeHandle node, uint64_t key, const char* name, int64_
       throw Error("a binding of key '" + std::string(name) + "' names a task that is not there");
     }
     binding.encodes[encode.task] = {store.Intern(encode.codec->codec), encode.codec->state,
-                                  static_cast<float>(encode.factor),
+                                    encode.codec->before, static_cast<float>(encode.factor),
                                   DTypeFromFlag(static_cast<int>(encode.wire))};
   }
   for (size_t t = 0; t < parsed->tasks().size(); ++t) {
@@ -100,6 +100,18 @@ int HipressSetMomentum(HipressNodeHandle node, uint64_t key, const float* values
   API_END();
 }
 
+int HipressMomentumRollBack(HipressNodeHandle node, uint64_t key, uint64_t transaction) {
+  API_BEGIN();
+  MomentumOf(node, key).RollBack(transaction);
+  API_END();
+}
+
+int HipressAwaitEncodes(HipressNodeHandle node) {
+  API_BEGIN();
+  node->AsWorker().AwaitEncodes();
+  API_END();
+}
+
 int HipressBucketCreate(HipressNodeHandle node, int dtype, const HipressSpan* all, int64_t num_all,
                         const uint64_t* keys, const int64_t* offsets, int64_t num_keys,
                         uint64_t fusion, const HipressSpan* fused, int64_t num_fused, int checked,
@@ -124,10 +136,11 @@ int HipressBucketSetLowRank(HipressBucketHandle bucket, HipressNodeHandle node, 
   API_END();
 }
 
-int HipressBucketRun(HipressBucketHandle bucket, void* flat, int* non_finite, HipressDone done,
-                     void* context) {
+int HipressBucketRun(HipressBucketHandle bucket, void* flat, uint64_t transaction, int* non_finite,
+                     HipressDone done, void* context) {
   API_BEGIN();
-  bucket->bucket->Run(flat, non_finite, [done, context](const char* error) { done(context, error); });
+  bucket->bucket->Run(flat, transaction, non_finite,
+                      [done, context](const char* error) { done(context, error); });
   API_END();
 }
 

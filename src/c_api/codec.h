@@ -11,6 +11,7 @@
 
 #include "hipress/c_api.h"
 #include "operator/contrib/codec.h"
+#include "operator/contrib/state_before.h"
 
 struct HipressCodec {
   explicit HipressCodec(hipress::CodecPtr made)
@@ -22,6 +23,7 @@ struct HipressCodec {
   hipress::CodecPtr codec;  // HipressCodecSetThreads changes it, and neither name nor parameters
   /// Tasks of a node that encode with it hold it, too.
   const std::shared_ptr<hipress::CodecState> state = std::make_shared<hipress::CodecState>();
+  const std::shared_ptr<hipress::StateBefore> before = std::make_shared<hipress::StateBefore>();
   const std::string name, config;
   const std::vector<std::string> state_names;
   std::vector<const char*> names;

@@ -249,3 +249,9 @@ int HipressCodecSetStep(HipressCodecHandle codec, uint64_t step, uint32_t stream
   codec->state->stream = stream;
   API_END();
 }
+
+int HipressCodecRollBack(HipressCodecHandle codec, uint64_t transaction) {
+  API_BEGIN();
+  codec->before->RollBack(codec->state.get(), transaction);
+  API_END();
+}

@@ -13,6 +13,7 @@
 
 #include "common/types.h"
 #include "operator/contrib/codec.h"
+#include "operator/contrib/state_before.h"
 
 namespace hipress {
 
@@ -20,6 +21,8 @@ namespace hipress {
 struct EncodeBinding {
   CodecPtr codec;
   std::shared_ptr<CodecState> state;
+  /// Where the state is saved for transactions; null: it takes no part in them.
+  std::shared_ptr<StateBefore> before;
   /// Factor of a sum before it is encoded: 1 / N where the result is a mean.
   float factor = 1;
   /// Element type of an uncompressed payload.

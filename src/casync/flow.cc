@@ -152,6 +152,8 @@ void Flow::TryStart(const InstancePtr& instance, int t, Effects* effects) {
   if (task.op == Op::kRecv || instance->dead) return;
   if (instance->states[t] != Instance::kWaiting || instance->missing_inputs[t] > 0) return;
   if (last_done_[t] + 1 != instance->iteration) return;
+  // Only a push says which transaction an encode is part of.
+  if (task.op == Op::kEncode && !instance->pushed && bound()) return;
   if (task.op == Op::kDecode && !instance->output && !instance->output_dropped) return;
   // A gradient's turn may come when an older iteration retires.
   if (!instance->input || instance->iteration >= live_.front()->iteration + kFlowWindow) {

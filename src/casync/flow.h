@@ -60,6 +60,8 @@ struct PushMode {
   /// The gradient has a NaN or Inf: messages without a payload say so (kNonFiniteFlag), all workers get
   /// a result of NaN, and no residual changes.
   bool non_finite = false;
+  /// What its encodes change can be put back by this number (StateBefore); 0: it cannot.
+  uint64_t transaction = 0;
   /// Each partition of the gradient is checked for a NaN or Inf before it is used.
   bool check_finite = false;
   /// Set when a partition of this iteration turns out to have a NaN or Inf.
@@ -152,6 +154,8 @@ class Flow : public std::enable_shared_from_this<Flow> {
   struct Memory;
   /// Whether every encode of this and earlier iterations is done.
   bool HasEncoded(uint32_t iteration) const;
+  /// Waits for encodes of what has been pushed here. \throw Error if that takes too long, or the flow fails
+  void AwaitEncodes(std::chrono::steady_clock::time_point deadline) { LockWhenQuiet(deadline); }
   /// States as bytes. Waits for encodes of what has been pushed here. \throw Error if that takes too long
   std::string SaveStates(std::chrono::steady_clock::time_point deadline);
   /// Checks bytes of SaveStates of the same flow in another job of the same shape.

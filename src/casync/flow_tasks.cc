@@ -177,7 +177,11 @@ Value Flow::Encode(const Instance& instance, int t) {
   value.codec = CodecToEncode(instance, t);
   value.wire = bound() ? binding_.encodes[t].wire : wire_;
   CodecState& state = bound() ? *binding_.encodes[t].state : states_[t];
-  if (IsNonFinite(instance, task)) {
+  const bool non_finite = IsNonFinite(instance, task);
+  if (instance.mode.transaction != 0 && bound() && binding_.encodes[t].before) {
+    binding_.encodes[t].before->Save(state, instance.mode.transaction);
+  }
+  if (non_finite) {
     value.non_finite = true;
     ++state.step;  // the next one's random numbers are another step's
     return value;

@@ -44,12 +44,24 @@ void Momentum::Keep(int32_t partition, const Value& payload, const uint8_t* resu
   std::swap(next_[partition], part);
 }
 
-void Momentum::Commit(bool drop) {
+void Momentum::Commit(bool drop, uint64_t transaction) {
+  if (transaction != transaction_) {
+    before_ = transaction != 0 ? last_ : std::vector<Part>();
+    transaction_ = transaction;
+  }
   const auto& partitions = program_->partitions();
   for (size_t p = 0; p < next_.size(); ++p) {
     drop = drop || (!next_[p].data && partitions[p].count > 0);
   }
   if (!drop) last_.swap(next_);
+  std::fill(next_.begin(), next_.end(), Part());
+}
+
+void Momentum::RollBack(uint64_t transaction) {
+  if (transaction_ != 0 && transaction_ >= transaction) {
+    last_ = std::exchange(before_, {});
+    transaction_ = 0;
+  }
   std::fill(next_.begin(), next_.end(), Part());
 }
 

@@ -31,7 +31,11 @@ class Momentum {
   void Keep(int32_t partition, const Value& payload, const uint8_t* result);
   /// Ends an iteration. What was kept of all partitions is the last result from now on, unless
   /// `drop`, or a partition was not finite.
-  void Commit(bool drop);
+  /// \param transaction by whose number that can be put back; 0: it cannot
+  void Commit(bool drop, uint64_t transaction = 0);
+  /// Puts the last result back to what it was before this transaction, or a later one, and forgets what
+  /// was kept of an iteration that has not ended. No iteration may be under way.
+  void RollBack(uint64_t transaction);
 
   /// The last result, float32, partition after partition.
   void Get(float* out) const;
@@ -49,6 +53,8 @@ class Momentum {
   const DType dtype_;
   const float weight_;
   std::vector<Part> last_, next_;
+  std::vector<Part> before_;  ///< last_ before the transaction; parts are never written to
+  uint64_t transaction_ = 0;  ///< of before_; 0: there is none
 };
 
 }  // namespace hipress

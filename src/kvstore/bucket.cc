@@ -66,8 +66,12 @@ bool Bucket::NeedsPrevious() const {
 /// One step of a bucket. Its destructor notifies the user, also where work is dropped.
 class Bucket::Step : public std::enable_shared_from_this<Step> {
  public:
-  Step(std::shared_ptr<Bucket> bucket, uint8_t* flat, int* non_finite, Done done)
-      : bucket_(std::move(bucket)), flat_(flat), result_(non_finite), done_(std::move(done)) {}
+  Step(std::shared_ptr<Bucket> bucket, uint8_t* flat, uint64_t transaction, int* non_finite, Done done)
+      : bucket_(std::move(bucket)),
+        flat_(flat),
+        transaction_(transaction),
+        result_(non_finite),
+        done_(std::move(done)) {}
 
   ~Step() {
     *result_ = non_finite_->load() ? 1 : 0;
@@ -130,8 +134,7 @@ class Bucket::Step : public std::enable_shared_from_this<Step> {
   }
 
   void Exchange() {
-    PushMode mode;
-    mode.keep = false;
+    PushMode mode = WithoutCheck();
     mode.check_finite = bucket_->checked_ && !checks_first_;
     mode.non_finite = *non_finite_;
     mode.found_non_finite = non_finite_;
@@ -171,7 +174,7 @@ class Bucket::Step : public std::enable_shared_from_this<Step> {
 
   void Finish() {
     for (const Key& key : bucket_->keys_) {
-      if (key.flow->momentum() != nullptr) key.flow->momentum()->Commit(*non_finite_);
+      if (key.flow->momentum() != nullptr) key.flow->momentum()->Commit(*non_finite_, transaction_);
     }
     if (*non_finite_) return EndNonFinite();
     if (bucket_->fusion_.flow) bucket_->Unpack(packed_.data, flat_);
@@ -199,7 +202,7 @@ class Bucket::Step : public std::enable_shared_from_this<Step> {
     std::vector<KVStoreDist::Transfer> transfers = {
         WithFactor(bucket_->low_rank_.p, bucket_->p_)};
     AddKeys(&transfers);
-    Transfer(transfers, Uncompressed(), &Step::AfterP);
+    Transfer(transfers, WithoutCheck(), &Step::AfterP);
   }
 
   void AfterP() {
@@ -213,7 +216,7 @@ class Bucket::Step : public std::enable_shared_from_this<Step> {
   void MakeQ() { InParallel(bucket_->low_rank_.back, &Step::SendQ); }
 
   void SendQ() {
-    Transfer({WithFactor(bucket_->low_rank_.q, bucket_->q_)}, Uncompressed(), &Step::AfterQ);
+    Transfer({WithFactor(bucket_->low_rank_.q, bucket_->q_)}, WithoutCheck(), &Step::AfterQ);
   }
 
   void AfterQ() {
@@ -237,9 +240,10 @@ class Bucket::Step : public std::enable_shared_from_this<Step> {
     return {flow, factor.data, factor.data, kFusionPriority};
   }
 
-  static PushMode Uncompressed() {
+  PushMode WithoutCheck() const {
     PushMode mode;
     mode.keep = false;
+    mode.transaction = transaction_;
     return mode;
   }
 
@@ -258,6 +262,7 @@ class Bucket::Step : public std::enable_shared_from_this<Step> {
 
   const std::shared_ptr<Bucket> bucket_;
   uint8_t* const flat_;
+  const uint64_t transaction_;
   int* const result_;
   const Done done_;
   std::atomic<int64_t> left_{0};
@@ -269,9 +274,9 @@ class Bucket::Step : public std::enable_shared_from_this<Step> {
   bool next_started_ = false;  ///< the next step has been let in
 };
 
-void Bucket::Run(void* flat, int* non_finite, Done done) {
-  auto step = std::make_shared<Step>(shared_from_this(), static_cast<uint8_t*>(flat), non_finite,
-                                     store_->pending().Count(std::move(done)));
+void Bucket::Run(void* flat, uint64_t transaction, int* non_finite, Done done) {
+  auto step = std::make_shared<Step>(shared_from_this(), static_cast<uint8_t*>(flat), transaction,
+                                     non_finite, store_->pending().Count(std::move(done)));
   {
     std::lock_guard<std::mutex> lock(mutex_);
     if (busy_) {

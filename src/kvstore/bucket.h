@@ -65,10 +65,11 @@ class Bucket : public std::enable_shared_from_this<Bucket> {
    *
    * Steps of one bucket are its keys' iterations in the order of the calls, which is the same on all workers.
    * Several may be under way, but for those of low rank or with momentum, which wait for the one before.
+   * \param transaction by whose number what the step changes can be put back (StateBefore); 0: it cannot
    * \param non_finite set to 1 if results are NaN because of a NaN or Inf; valid until `done`
    * \param done when all is over, with the first error
    */
-  void Run(void* flat, int* non_finite, Done done);
+  void Run(void* flat, uint64_t transaction, int* non_finite, Done done);
 
  private:
   class Step;

@@ -108,6 +108,14 @@ std::string KVStoreDist::SaveStates(int server, KeyRange range) {
   return Command(server, kSaveStates, body.data(), body.size());
 }
 
+void KVStoreDist::AwaitEncodes() {
+  ThrowIfFailed();
+  const auto deadline = std::chrono::steady_clock::now() + postoffice_.options().wait_timeout;
+  for (const auto& [key, flows] : Flows({0, UINT64_MAX})) {
+    for (const auto& flow : flows) flow->AwaitEncodes(deadline);
+  }
+}
+
 void KVStoreDist::LoadStates(int server, KeyRange range, const std::string& states) {
   ThrowIfFailed();
   if (server < 0) {

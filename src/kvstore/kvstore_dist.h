@@ -117,6 +117,8 @@ class KVStoreDist : public PostofficeReceiver, public FlowHost {
   void Barrier();
   /// Blocks until every push and pull so far has called back.
   void WaitAll() { pending_.Wait(); }
+  /// Blocks until all that has been pushed is encoded. \throw Error if the job fails, or it takes too long
+  void AwaitEncodes();
   /// Operations that WaitAll waits for.
   PendingOperations& pending() { return pending_; }
   /// The sentence with which every operation fails from now on; empty while none does.

@@ -74,7 +74,7 @@ class BucketTest : public ::testing::Test {
       memory[w].resize(size_t(kAll) * SizeOf(dtype_));
       ActiveKernels().convert(flats_[w].data(), DType::kFloat32, kAll, memory[w].data(), dtype_);
       non_finite_[w] = -1;
-      buckets_[w]->Run(memory[w].data(), &non_finite_[w], calls.Expect());
+      buckets_[w]->Run(memory[w].data(), 0, &non_finite_[w], calls.Expect());
     }
     ASSERT_TRUE(calls.Wait());
     ASSERT_EQ(calls.error(), "");

@@ -66,6 +66,16 @@ def _padded(count: int) -> int:
     return (count + _PAD - 1) // _PAD * _PAD
 
 
+class _Before:
+    """What a transaction's first step changes, as it was: where the library exchanges two arrays,
+    the address of the one that held the state."""
+
+    def __init__(self, transaction: int, factors: Factors) -> None:
+        self.transaction, self.step = transaction, factors.step
+        self.last, self.last_q = factors.matrix.last, factors.matrix.last_q
+        self.values = {name: factors._memory[name].clone() for name in ("last_p", START)}
+
+
 class Factors:
     """A rank's state of one gradient, with the state_dict() of a Compressor.
 
@@ -89,6 +99,7 @@ class Factors:
         for name, values in self._memory.items():
             setattr(self.matrix, name, values.data_ptr())
         self._at = {values.data_ptr(): values for values in self._memory.values()}
+        self._before: _Before | None = None
         self._start()
 
     @property
@@ -125,6 +136,38 @@ class Factors:
             start.zero_()
             self._start()
         self.step, self.stream = state["step"], state["stream"]
+
+    def save(self, transaction: int) -> None:
+        """Saves, before the first step of a transaction, what :meth:`roll_back` puts back; does
+        nothing if it is 0. No step of the matrix may be under way.
+
+        It copies factors only: a step writes M beside the one before, where it stays until the
+        next step, which is another transaction's.
+
+        :raises ValueError: in a second step of one transaction
+        """
+        if not transaction:
+            return
+        before = self._before
+        if before and before.transaction == transaction and self.matrix.last != before.last:
+            raise ValueError(
+                "a matrix of low rank has two steps in one transaction: begin one for each step"
+            )
+        self._before = _Before(transaction, self)
+
+    def roll_back(self, transaction: int) -> None:
+        """Puts the state back, bit for bit, to what it was before this transaction, or a later
+        one."""
+        before, matrix = self._before, self.matrix
+        if before is None or before.transaction < transaction:
+            return
+        if matrix.last != before.last:
+            matrix.last, matrix.next = matrix.next, matrix.last
+        if matrix.last_q != before.last_q:
+            matrix.last_q, matrix.own_q = matrix.own_q, matrix.last_q
+        for name, values in before.values.items():
+            self._memory[name].copy_(values)
+        self.step, self._before = before.step, None
 
     def _start(self) -> None:
         check_call(lib.HipressLowRankStart(ctypes.addressof(self.matrix)), RuntimeError)

@@ -11,7 +11,7 @@ import torch.distributed as dist
 
 from hipress.torch.executors.collectives import AllReduce
 from hipress.torch.executors.cuda.executor import CudaExecutor, CudaSteps
-from hipress.torch.executors.engine import Engine
+from hipress.torch.executors.engine import Engine, HipressError
 from hipress.torch.executors.host import HostExecutor, HostSteps
 from hipress.torch.gradient import Gradient, summarize
 from hipress.torch.settings import Settings, digest
@@ -31,6 +31,14 @@ class Shards(NamedTuple):
     """The part of this one."""
     offsets: Mapping[str, int]
     """The first element of the part, by parameter."""
+
+
+class _Transaction:
+    """A step that can be put back."""
+
+    def __init__(self, step: int) -> None:
+        self.step = step
+        self.buckets: list[torch.futures.Future] = []
 
 
 class Synchronizer:
@@ -83,6 +91,7 @@ class Synchronizer:
         self._executor: HostExecutor | CudaExecutor | None = None
         self._buckets: dict[tuple, HostSteps | CudaSteps] = {}
         self._traffic = Traffic()
+        self._transaction: _Transaction | None = None
         if settings.any_momentum:
             watch(self)
 
@@ -101,7 +110,15 @@ class Synchronizer:
         :param what: names it in errors
         :returns: of ``flat``, or a HipressError
         """
-        gradients = tuple(gradient for gradient in gradients if gradient.count)
+        present = tuple(gradient for gradient in gradients if gradient.count)
+        future = self._start(flat, present, what)
+        if self._transaction:
+            self._transaction.buckets.append(future)
+        return future
+
+    def _start(
+        self, flat: torch.Tensor, gradients: tuple[Gradient, ...], what: str
+    ) -> torch.futures.Future:
         what = f"{what} ({summarize([gradient.name for gradient in gradients])})"
         try:
             if gradients:
@@ -165,6 +182,47 @@ class Synchronizer:
         if self.engine.error:
             raise self.engine.error
 
+    # Transactions: the step of a job that has to go on when a rank dies.
+
+    def begin_transaction(self) -> None:
+        """Makes the buckets from now on a step that :meth:`roll_back` can put back, until the next
+        call. To be called before a step's first bucket, when the step before is over.
+
+        :raises ValueError: if gradients are encoded on a GPU
+        :raises HipressError: if a bucket of the transaction before is under way
+        """
+        if self.settings.encode_on == "device":
+            raise ValueError("a step can be put back only where the host encodes: encode_on='host'")
+        if self._transaction and not all(each.done() for each in self._transaction.buckets):
+            raise HipressError("a transaction cannot begin before the step before it is over")
+        self._transaction = _Transaction(self.step)
+        self.error_feedback.begin_transaction()
+        if self.shared:
+            self.shared.begin_transaction()
+
+    def roll_back(self) -> None:
+        """Puts all that this rank remembers back, bit for bit, to what it was when the transaction
+        began: residuals and other vectors of codecs, their steps, shared momentum, low rank's
+        factors, and :attr:`step`; whether the step has failed, is under way or is over. Gradients
+        are not put back.
+
+        States that the step has made stay, and are zeros, or what was loaded for them. If the job
+        has failed, or a bucket is under way, this rank leaves the job. Else all ranks put the same
+        step back, and may go on.
+
+        :raises ValueError: if no transaction has begun since the last call, or since a state was
+            loaded
+        :raises HipressError: if a bucket that waits for the user's process group does not end
+        """
+        transaction = self._transaction
+        if transaction is None:
+            raise ValueError("there is no step to put back: begin_transaction() was not called")
+        self.engine.settle(transaction.buckets)
+        if self.shared:
+            self.shared.roll_back(self.error_feedback.transaction)
+        self.error_feedback.roll_back()
+        self.step, self._transaction = transaction.step, None
+
     # What users ask.
 
     def momentum(self, parameter: torch.nn.Parameter) -> float:
@@ -209,4 +267,5 @@ class Synchronizer:
         """
         if self._executor is not None:
             self._executor.join()
+        self._transaction, self.error_feedback.transaction = None, 0
         checkpoint.load_state_dict(self, saved)

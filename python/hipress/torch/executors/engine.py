@@ -158,6 +158,10 @@ class Engine:
         values = values.contiguous()
         self.check(lib.HipressSetMomentum(self.member.handle, key, values.data_ptr()))
 
+    def roll_back_momentum(self, key: int, transaction: int) -> None:
+        """Puts a key's last result back to what it was before a transaction."""
+        self.check(lib.HipressMomentumRollBack(self.member.handle, key, transaction))
+
     def check(self, code: int) -> None:
         """:raises hipress.HipressError: with what went wrong in a call of the library"""
         try:
@@ -168,16 +172,40 @@ class Engine:
     # Steps.
 
     def run(
-        self, bucket: ctypes.c_void_p, address: int, done: Callable[[str | None, bool], None]
-    ) -> None:
+        self, bucket: ctypes.c_void_p, address: int, transaction: int,
+        done: Callable[[str | None, bool], None],
+    ) -> None:  # fmt: skip
         """Starts a step of a bucket whose flat tensor is at ``address``.
 
+        :param transaction: by whose number it can be put back; 0: it cannot
         :param done: called when it is over, in any thread, with the error's sentence and whether
             the results are NaN because of a NaN or Inf
         """
         nonfinite, number = ctypes.c_int(), next(_numbers)
         _running[number] = lambda error: done(error and self.named(error), bool(nonfinite.value))
-        lib.HipressBucketRun(bucket, address, ctypes.byref(nonfinite), _on_done, number)
+        found = ctypes.byref(nonfinite)
+        lib.HipressBucketRun(bucket, address, transaction, found, _on_done, number)
+
+    def settle(self, steps: Sequence[torch.futures.Future]) -> None:
+        """Returns when no thread works for a step that this rank has begun. Where that cannot be
+        waited for, as the job has failed or a step is not over, this rank leaves the job first.
+
+        :param steps: the futures of all steps of this rank that may be under way
+        :raises hipress.HipressError: if a step that waits for the user's process group does not end
+        """
+        running = not all(step.done() for step in steps)
+        if not running and not self.error and not self.failure():
+            try:
+                self.check(lib.HipressAwaitEncodes(self.member.handle))
+                return
+            except NodeError:  # somebody has died since
+                pass
+        self.member.abort()  # ends all that the library's threads do
+        until = time.monotonic() + self.timeout + _REPORT_SECONDS
+        while not all(step.done() for step in steps):
+            if time.monotonic() > until:
+                raise HipressError("a step of a job that has failed does not end")
+            time.sleep(0.001)
 
     def fail(self, error: Exception | str, what: str) -> HipressError:
         """Records a failure, which ends all later steps, here and on the other ranks; returns the

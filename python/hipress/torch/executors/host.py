@@ -47,6 +47,11 @@ class HostExecutor:
     def __del__(self) -> None:
         self.engine.retire_keys(self._keys.values())
 
+    @property
+    def transaction(self) -> int:
+        """The number by which steps that begin now can be put back; 0: they cannot."""
+        return self._error_feedback.transaction
+
     def codecs_warm_up(self, step: int) -> bool:
         """False: buckets are the same while a codec warms up."""
         return False
@@ -133,6 +138,7 @@ class HostExecutor:
                 access = MomentumAccess(
                     lambda: engine.momentum(key, count),
                     lambda values: engine.set_momentum(key, values),
+                    lambda transaction: engine.roll_back_momentum(key, transaction),
                 )
                 shared.move_to_key(gradient.name, count, access)
         return self._keys[about]
@@ -186,10 +192,11 @@ class HostSteps:
         future = staging.future()
         staged = staging.fetch(flat) if self.native else None
         pending = self._group_sum.start(flat) if self._group_sum else None
+        transaction = self._executor.transaction
 
         def launch() -> None:
             try:
-                self.native.run(staged.host(engine.timeout), on_done)
+                self.native.run(staged.host(engine.timeout), transaction, on_done)
             except Exception as error:
                 finish(error)
 

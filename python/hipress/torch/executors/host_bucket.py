@@ -124,10 +124,13 @@ class HostBucket:
             )
         )  # fmt: skip
 
-    def run(self, host: torch.Tensor, done: Callable[[str | None], None]) -> None:
+    def run(
+        self, host: torch.Tensor, transaction: int, done: Callable[[str | None], None]
+    ) -> None:
         """Starts a step; all that it needs must stay until it is over.
 
         :param host: the flat tensor
+        :param transaction: by whose number it can be put back; 0: it cannot
         :param done: called in any thread when the step is over, with the error's sentence
         """
 
@@ -137,4 +140,6 @@ class HostBucket:
                     factors.step += 1
             done(error)
 
-        self._engine.run(self._handle, host.data_ptr(), on_done)
+        for factors in self._factors:
+            factors.save(transaction)
+        self._engine.run(self._handle, host.data_ptr(), transaction, on_done)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import logging
 import threading
 import zlib
@@ -19,6 +20,7 @@ from hipress.torch.state.checkpoint import OWN, GlobalState, TaskState, num_own_
 
 PLAIN = "plain"
 _log = logging.getLogger("hipress")
+_transactions = itertools.count(1)  # no state meets a number twice
 
 
 class Codecs:
@@ -143,6 +145,8 @@ class ErrorFeedback:
         """States that were loaded for tasks which have none yet."""
         self.to_reshard: dict[str, GlobalState] = {}
         """States that were loaded for gradients which are yet to be compressed."""
+        self.transaction = 0
+        """The number by which what steps change can be put back; 0: it cannot."""
         self._warned: set[str] = set()
 
     def state_of(
@@ -213,6 +217,17 @@ class ErrorFeedback:
         if self.states:
             raise ValueError("the state of another job must be loaded before the first step")
         self.loaded, self.to_reshard = {}, states
+
+    def begin_transaction(self) -> None:
+        """Makes what steps change from now on part of a transaction, which ends the one before."""
+        self.transaction = next(_transactions)
+
+    def roll_back(self) -> None:
+        """Puts all states in host memory back, bit for bit, to what they were before the
+        transaction, and ends it. States that were made in it stay, as they were made."""
+        for state in self.states.values():
+            state.roll_back(self.transaction)
+        self.transaction = 0
 
     def finish_reshard(self, names: Iterable[str]) -> None:
         """Forgets what was resharded to these gradients, whose tasks all ranks have set up."""

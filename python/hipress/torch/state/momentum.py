@@ -12,10 +12,14 @@ from hipress.torch.gradient import Gradient
 
 
 class MomentumAccess(NamedTuple):
-    """Access to a result that the engine keeps, with the gradient's key: float32, host memory."""
+    """Access to a result that the engine keeps, with the gradient's key: float32, host memory.
+
+    ``roll_back`` puts it back to what it was before a transaction.
+    """
 
     get: Callable[[], torch.Tensor]
     set: Callable[[torch.Tensor], None]
+    roll_back: Callable[[int], None]
 
 
 class SharedMomentum:
@@ -48,6 +52,8 @@ class SharedMomentum:
         """Loaded results that no step has used yet: the first element in the parameter, values."""
         self._in_keys: dict[str, MomentumAccess] = {}
         """Results that the engine's keys keep, so that they are not in ``sums``."""
+        self._before: dict[str, tuple] | None = None
+        """What this transaction has changed, as it was: sum, loaded, access; None without one."""
 
     @property
     def weight(self) -> float:
@@ -86,8 +92,35 @@ class SharedMomentum:
             last = self._last_result(gradient.name, flat.device, gradient.count)
             yield pieces, list(last.split([len(piece) for piece in pieces]))
 
+    def begin_transaction(self) -> None:
+        """Keeps from now on what is changed, as it is now, for :meth:`roll_back`."""
+        self._before = {}
+
+    def roll_back(self, transaction: int) -> None:
+        """Puts all results back to what they were when the transaction began; a key that the engine
+        has got since keeps its gradient's."""
+        for access in self._in_keys.values():
+            access.roll_back(transaction)
+        for name, (values, loaded, access) in (self._before or {}).items():
+            if access is None and name in self._in_keys:
+                continue
+            for known, value in (
+                (self.sums, values), (self.loaded, loaded), (self._in_keys, access),
+            ):  # fmt: skip
+                known.pop(name, None)
+                if value is not None:
+                    known[name] = value
+        self._before = None
+
+    def _save(self, name: str) -> None:
+        if self._before is not None and name not in self._before:
+            values = self.sums.get(name)
+            values = None if values is None else values.clone()
+            self._before[name] = values, self.loaded.get(name), self._in_keys.get(name)
+
     def move_to_key(self, name: str, count: int, access: MomentumAccess) -> None:
         """Leaves a gradient's last result to the engine from now on, with its present value."""
+        self._save(name)
         if name in self.sums or name in self.loaded or name in self._in_keys:
             access.set(self._last_result(name, torch.device("cpu"), count))
         self.sums.pop(name, None)
@@ -130,6 +163,7 @@ class SharedMomentum:
 
     def _last_result(self, name: str, device: torch.device, count: int) -> torch.Tensor:
         """The last result of a gradient of ``count`` elements, float32[count] on ``device``."""
+        self._save(name)
         access = self._in_keys.pop(name, None)
         if access is not None:
             self.sums[name] = access.get()

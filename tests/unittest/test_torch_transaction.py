@@ -1,0 +1,168 @@
+"""A step is a transaction: what it has changed can be put back to the bit, on whoever survives."""
+
+import os
+import signal
+
+import pytest
+
+from harness.torch_ranks import returned, run_ranks, torch
+
+SHAPES = {"large": (300, 40), "matrix": (64, 96), "small": (10,), "vector": (5000,)}
+BUCKETS = (("large", "small"), ("matrix",), ("vector",))
+
+
+class Training:
+    """Steps of three buckets by a synchronizer of its own; gradients are a function of the step."""
+
+    def __init__(self, rank, type, **options):
+        import torch.distributed as dist
+
+        from hipress.torch.settings import Settings
+        from hipress.torch.start import start
+        from hipress.torch.synchronizer import Synchronizer
+
+        parameters = [(n, torch.nn.Parameter(torch.zeros(shape))) for n, shape in SHAPES.items()]
+        settings, engine = start(
+            lambda: Settings(type, min_size=1000, **options), dist.group.WORLD, parameters
+        )
+        self.rank, self.kept = rank, parameters
+        self.synchronizer = Synchronizer(settings, engine, dist.group.WORLD, parameters)
+
+    def start(self, names, step, value=None):
+        """Starts a bucket; returns its future."""
+        from hipress.torch.gradient import Gradient
+
+        generator = torch.Generator().manual_seed(1000 * step + 10 * self.rank + len(names[0]))
+        gradients, parts, offset = [], [], 0
+        for name in names:
+            count = SHAPES[name][0] * (SHAPES[name][1] if len(SHAPES[name]) > 1 else 1)
+            gradients.append(Gradient(name, offset, count))
+            parts.append(torch.randn(count, generator=generator))
+            offset += count
+        flat = torch.cat(parts)
+        if value is not None:
+            flat[0] = value
+        return self.synchronizer.synchronize(flat, gradients, "bucket")
+
+    def step(self, step, value=None):
+        """One step; returns its results' bytes."""
+        results = [self.start(names, step, value).wait().numpy().tobytes() for names in BUCKETS]
+        self.synchronizer.step += 1
+        return results
+
+    def state(self):
+        """The state_dict(), as what can be compared to the bit."""
+        found = self.synchronizer.state_dict()
+        return {k: v.numpy().tobytes() if torch.is_tensor(v) else v for k, v in found.items()}
+
+
+def differing(a, b):
+    return sorted(key for key in a.keys() | b.keys() if a.get(key) != b.get(key))
+
+
+def completed(rank, type, options):
+    """The 4th step, put back and repeated, and with a NaN before: as if nothing had been."""
+    undisturbed = Training(rank, type, **options)
+    wanted = [undisturbed.step(step) for step in range(5)]
+    training = Training(rank, type, **options)
+    found = [training.step(step) for step in range(3)]
+    before = training.state()
+    for value, step in ((None, 3), (float("nan"), 3), (None, 7)):
+        training.synchronizer.begin_transaction()
+        training.step(step, value)
+        assert type == "none" or differing(training.state(), before)
+        training.synchronizer.roll_back()
+        assert not differing(training.state(), before)
+        assert training.synchronizer.step == 3
+    for step in (3, 4):
+        training.synchronizer.begin_transaction()
+        found.append(training.step(step))
+    assert found == wanted
+    assert training.state() == undisturbed.state()
+    training.synchronizer.roll_back()  # the last one only
+    training.step(4)
+    assert training.state() == undisturbed.state()
+    return True
+
+
+def first(rank, type, options):
+    """The very first step leaves zeros when it is put back."""
+    undisturbed = Training(rank, type, **options)
+    wanted = [undisturbed.step(step) for step in range(2)]
+    training = Training(rank, type, **options)
+    training.synchronizer.begin_transaction()
+    training.step(5)
+    training.synchronizer.roll_back()
+    state = training.synchronizer.state_dict()
+    assert state[f"rank{rank}/step"] == 0
+    for key, value in state.items():
+        if torch.is_tensor(value) and not key.endswith("start_q"):
+            assert not value.any(), key
+    assert [training.step(step) for step in range(2)] == wanted
+    assert training.state() == undisturbed.state()
+    return True
+
+
+def killed(rank, type, options, victim):
+    """A rank dies when the first bucket is over, the second half-way, the third not begun."""
+    import torch.distributed as dist
+
+    from hipress.torch import HipressError
+
+    training = Training(rank, type, **options)
+    for step in range(3):
+        training.step(step)
+    before = training.state()
+    training.synchronizer.begin_transaction()
+    training.start(BUCKETS[0], 3).wait()
+    dist.barrier()
+    if rank == victim:
+        os.kill(os.getpid(), signal.SIGKILL)
+    half = training.start(BUCKETS[1], 3)
+    if rank % 2:  # others are still under way when it is put back
+        with pytest.raises(HipressError):
+            half.wait()
+    training.synchronizer.step += 1
+    training.synchronizer.roll_back()
+    assert not differing(training.state(), before)
+    assert training.synchronizer.engine.member.left_job
+    assert half.done()
+    with pytest.raises(HipressError):
+        half.wait()
+    with pytest.raises(ValueError, match="no step to put back"):
+        training.synchronizer.roll_back()
+    return True
+
+
+CASES = [
+    ("onebit", {"topology": "ps"}),
+    ("onebit", {"topology": "ring", "shared_momentum": 0.9}),
+    ("2bit", {"topology": "ring", "params": {"threshold": 0.1}}),
+    ("terngrad", {"topology": "ps"}),
+    ("terngrad", {"topology": "ring"}),
+    ("dgc", {"topology": "ps", "params": {"ratio": 0.05, "momentum": 0.9}}),
+    ("dgc", {"topology": "ring", "params": {"ratio": 0.05, "momentum": 0.0}}),
+    ("maxmin", {"topology": "tree"}),
+    ("none", {"topology": "ps"}),
+    ("none", {"topology": "ring", "shared_momentum": 0.5}),
+    ("powersgd", {"topology": "ps", "params": {"rank": 2}}),
+]
+IDS = [f"{type}-{'-'.join(map(str, options.values()))}" for type, options in CASES]
+
+
+@pytest.mark.parametrize(("type", "options"), CASES, ids=IDS)
+def test_a_completed_step_is_put_back(type, options):
+    assert returned(run_ranks(completed, 3, type, options)) == [True] * 3
+
+
+@pytest.mark.parametrize(("type", "options"), CASES, ids=IDS)
+def test_the_first_step_is_put_back(type, options):
+    assert returned(run_ranks(first, 2, type, options)) == [True] * 2
+
+
+@pytest.mark.parametrize("victim", [0, 2])
+@pytest.mark.parametrize(("type", "options"), CASES, ids=IDS)
+def test_survivors_put_a_step_back(type, options, victim):
+    found = run_ranks(killed, 4, type, options, victim)
+    assert found.pop(victim) == "died with status -9"
+    assert found == [True] * 3
