@@ -10,7 +10,8 @@ from collections.abc import Sequence
 from hipress.addresses import towards
 from hipress.casync import topologies
 
-from . import local, mpi, ssh
+from . import elastic, local, mpi, ssh
+from .elastic_runner import ElasticRunner
 from .errors import LaunchError
 from .hostfile import Host, interface_address, is_loopback, read_hostfile, resolve
 from .job import Job, check_port, check_script, free_port, parse_env, parse_pairs
@@ -26,6 +27,12 @@ DMLC_PS_ROOT_PORT, DMLC_NUM_WORKER, DMLC_NUM_SERVER, DMLC_WORKER_ID or DMLC_SERV
 MXNet's launch.py does; with --hipress, COMMAND is an unmodified MXNet script that only the workers
 run. Output comes line by line with the process's name before it. If a process dies, the job is
 stopped, the process is named and its exit status (128 + signal number) becomes this command's.
+
+With --elastic a worker that dies is started again, and the others go on meanwhile. There are only
+workers, in slots 0 to N-1 (HIPRESS_ELASTIC_SLOT, HIPRESS_ELASTIC_AGENTS, ...), here or over ssh.
+They also survive a kill -9 of this command and of their supervisors; Ctrl-C ends all of them:
+
+    hipress launch --elastic --min-workers 2 --max-restarts 3 -n 4 python train.py
 """
 
 
@@ -83,6 +90,7 @@ def make_parser(prog: str = "launch.py") -> argparse.ArgumentParser:
         help="ssh with options of yours (default: $HIPRESS_SSH, or ssh)")
     add("--p3", action="store_true",
         help="MXNet's own P3 scheduling (DMLC_PS_VAN_TYPE=p3), for its own kvstore only")
+    elastic.add_options(parser, _count, _count_or_none, _seconds)
     add("command", nargs=argparse.REMAINDER, metavar="COMMAND",
         help="what to run, with its arguments. Here OMP_NUM_THREADS, if unset, becomes cores / "
         "workers, but at least 1")
@@ -130,6 +138,7 @@ def make_tasks(args: argparse.Namespace) -> list[Task]:
         raise LaunchError("--launcher ssh needs a host file (-H FILE)")
     if args.sync_dst_dir and not args.hostfile:
         raise LaunchError("--sync-dst-dir needs a host file (-H FILE) to know where to copy to")
+    elastic.check(args, launcher)
     hosts = read_hostfile(args.hostfile) if args.hostfile else []
     topology, num_servers = choose_topology(args)
     job = Job(
@@ -144,7 +153,9 @@ def make_tasks(args: argparse.Namespace) -> list[Task]:
     job.env.update(travel_environment(args, topology, hosts))
     if args.p3:
         job.env.update(DMLC_PS_VAN_TYPE="p3", DMLC_PS_WATER_MARK="10")
-    if args.port is None:
+    if args.elastic:
+        job.elastic = elastic.describe(args, job, hosts)
+    elif args.port is None:
         job.root_port = free_port(job.root_uri)
     elif 1 <= args.port <= 65535:
         job.root_port = args.port
@@ -250,4 +261,6 @@ def main(argv: Sequence[str] | None = None, prog: str = "launch.py") -> int:
     except LaunchError as error:
         printer.message(str(error), "bold red")
         return 2
+    if args.elastic:
+        return ElasticRunner(printer, elastic.rules(args), args.grace, args.timeout).run(tasks)
     return Runner(printer, args.grace, args.timeout).run(tasks)

@@ -33,6 +33,15 @@ class Rank:
         return self.role if self.role == SCHEDULER else f"{self.role} {self.index}"
 
 
+@dataclass(frozen=True)
+class Elastic:
+    """What the workers of an elastic job are told."""
+
+    #: host:port of each slot's agent, the same for all processes that the slot will ever have.
+    agents: list[str]
+    min_workers: int
+
+
 @dataclass
 class Job:
     """A job as the command line describes it."""
@@ -50,9 +59,13 @@ class Job:
     root_uri: str = "127.0.0.1"
     root_port: int = 0
     secret: str = field(default_factory=lambda: secrets.token_hex(32), repr=False)
+    elastic: Elastic | None = None
 
     def ranks(self) -> list[Rank]:
-        """Scheduler, servers, workers: the order in which they start."""
+        """Scheduler, servers, workers: the order in which they start. An elastic job has only
+        workers, each in a slot."""
+        if self.elastic:
+            return self.distributed_ranks()
         return [Rank(SCHEDULER, 0), *self.distributed_ranks()]
 
     def distributed_ranks(self) -> list[Rank]:
@@ -64,23 +77,35 @@ class Job:
         """Variables of a process on top of those that it inherits."""
         env = {"PYTHONUNBUFFERED": os.environ.get("PYTHONUNBUFFERED", "1"), **self.env}
         env.update({WORKER: self.env_worker, SERVER: self.env_server}.get(rank.role, {}))
-        env.update(
-            DMLC_ROLE=rank.role,
-            DMLC_PS_ROOT_URI=self.root_uri,
-            DMLC_PS_ROOT_PORT=str(self.root_port),
-            DMLC_NUM_WORKER=str(self.num_workers),
-            DMLC_NUM_SERVER=str(self.num_servers),
-            HIPRESS_SECRET=self.secret,
-        )
-        if self.hipress:
-            env["HIPRESS_LAUNCHED"] = "1"
-        if rank.role != SCHEDULER:
-            env[f"DMLC_{rank.role.upper()}_ID"] = str(rank.index)
+        env["HIPRESS_SECRET"] = self.secret
+        env.update(self._slot(rank) if self.elastic else self._role(rank))
         if self.interface:
             env["DMLC_INTERFACE"] = self.interface
         elif node_host:
             env["DMLC_NODE_HOST"] = node_host
         return with_source_tree(env)
+
+    def _role(self, rank: Rank) -> dict[str, str]:
+        env = {
+            "DMLC_ROLE": rank.role,
+            "DMLC_PS_ROOT_URI": self.root_uri,
+            "DMLC_PS_ROOT_PORT": str(self.root_port),
+            "DMLC_NUM_WORKER": str(self.num_workers),
+            "DMLC_NUM_SERVER": str(self.num_servers),
+        }
+        if self.hipress:
+            env["HIPRESS_LAUNCHED"] = "1"
+        if rank.role != SCHEDULER:
+            env[f"DMLC_{rank.role.upper()}_ID"] = str(rank.index)
+        return env
+
+    def _slot(self, rank: Rank) -> dict[str, str]:
+        return {
+            "HIPRESS_ELASTIC_SLOT": str(rank.index),
+            "HIPRESS_ELASTIC_AGENTS": ",".join(self.elastic.agents),
+            "HIPRESS_ELASTIC_MIN_WORKERS": str(self.elastic.min_workers),
+            "HIPRESS_ELASTIC_RESTART": "0",
+        }
 
     def argv(self, rank: Rank) -> list[str]:
         """The command of a process."""
@@ -179,9 +204,9 @@ def carried_environment(environ: Mapping[str, str] = os.environ) -> dict[str, st
     }
 
 
-def free_port(address: str) -> int:
+def free_port(address: str, who: str = "the scheduler") -> int:
     """A TCP port that nobody uses at ``address``; below the range of outgoing connections, so
-    that none of those takes it before the scheduler does."""
+    that none of those takes it before ``who`` does."""
     family = socket.AF_INET6 if ":" in address else socket.AF_INET
     error = None
     for _ in range(200):
@@ -189,7 +214,7 @@ def free_port(address: str) -> int:
         error = port_error(family, address, port)
         if not error:
             return port
-    raise LaunchError(f"the scheduler can listen on no TCP port at {address}: {error}")
+    raise LaunchError(f"{who} can listen on no TCP port at {address}: {error}")
 
 
 def check_port(address: str, port: int) -> None:

@@ -203,9 +203,7 @@ class Runner:
             now = time.monotonic()
             self._reap(now)
             alive = [running for running in self._running if running.status is None]
-            if self._signals[handled:]:
-                self._interrupted(self._signals[handled], again=handled > 0, now=now)
-                handled = len(self._signals)
+            handled = self._heed_signals(handled, now)
             if self._failures and first_failure is None:
                 first_failure = now
             if self._verdict is None:
@@ -244,6 +242,12 @@ class Runner:
             for running in self._running:
                 if running.status is None and now >= self._kill_at + 5.0:
                     running.process.kill()
+
+    def _heed_signals(self, handled: int, now: float) -> int:
+        """Handles signals from number ``handled`` on; returns how many there were by now."""
+        if self._signals[handled:]:
+            self._interrupted(self._signals[handled], again=handled > 0, now=now)
+        return len(self._signals)
 
     def _interrupted(self, number: int, again: bool, now: float) -> None:
         name = signal.Signals(number).name
@@ -307,17 +311,19 @@ class Runner:
             else:
                 self._copy(key.fileobj, *key.data)
 
-    def _copy(self, pipe, running: Running, stream: int) -> None:
+    def _copy(self, pipe, running: Running, stream: int) -> bool:
+        """Returns False if nothing came."""
         try:
             data = os.read(pipe.fileno(), 1 << 16)
         except BlockingIOError:
-            return
+            return False
         splitter = running.streams[stream]
         if data:
             self._print(running, stream, splitter.feed(data))
         else:
             self._selector.unregister(pipe)
             self._print(running, stream, splitter.finish())
+        return bool(data)
 
     def _drain_output(self) -> None:
         """Prints what the ended processes left in their pipes. One that escaped its supervisor

@@ -11,9 +11,16 @@ launcher is gone: everything is killed. Under mpirun and srun there is no such c
 description comes from the environment, and the death of the parent takes the channel's place.
 
 The exit status is the command's, or 128 + signal; with "mimic", it dies of the same signal.
+
+With "elastic", the command outlives both this supervisor and the launcher, and goes on. The end of
+standard input ends nothing then. What the command writes goes to files of its own, which are read
+from here: a file can be written to when nobody reads it any more, a pipe cannot. The command's
+process id and its status are reported on standard error, in lines that begin with the word that
+"elastic" gives: the end of this supervisor alone would not tell whether the command has ended.
 """
 
 import ctypes
+import fcntl
 import json
 import os
 import resource
@@ -102,16 +109,11 @@ class Supervisor:
     def start(self):
         prctl(PR_SET_CHILD_SUBREAPER, 1)
         env = dict(os.environ, **self.spec["env"])
-        pipe = subprocess.PIPE if self.relayed else None
-
-        def in_child():
-            # Should somebody kill this supervisor, the command goes with it.
-            prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
-
+        out, err = self.outputs()
         try:
             self.child = subprocess.Popen(
                 self.spec["argv"], env=env, cwd=self.spec.get("cwd"), stdin=subprocess.DEVNULL,
-                stdout=pipe, stderr=pipe, start_new_session=True, preexec_fn=in_child)
+                stdout=out, stderr=err, start_new_session=True, preexec_fn=self.in_child)
         except (OSError, subprocess.SubprocessError) as error:
             # The directory is checked in the child, where its error looks like the command's.
             what = self.spec["argv"][0]
@@ -120,6 +122,18 @@ class Supervisor:
             reason = getattr(error, "strerror", None) or error
             sys.stderr.write(f"hipress-launch: cannot run '{what}': {reason}\n")
             sys.exit(126 if isinstance(error, PermissionError) else 127)
+        self.started()
+
+    @staticmethod
+    def in_child():
+        # Should somebody kill this supervisor, the command goes with it.
+        prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+
+    def outputs(self):
+        """Where the command's stdout and stderr go; None: where this process's own go."""
+        return (subprocess.PIPE, subprocess.PIPE) if self.relayed else (None, None)
+
+    def started(self):
         if self.relayed:
             prefix = f"[{self.spec['name']}] ".encode()
             self.relays = [Relay(self.child.stdout.fileno(), 1, prefix),
@@ -150,7 +164,11 @@ class Supervisor:
                 self.kill()
         if not data:
             self.control = None
-            self.kill()
+            self.orphaned()
+
+    def orphaned(self):
+        """The launcher is gone."""
+        self.kill()
 
     def reap(self):
         """Collects ended children: the command, and orphans that were handed to us."""
@@ -211,6 +229,99 @@ class Supervisor:
             self.serve(0.02)
 
 
+class Tail:
+    """A file that the command writes to; what comes is copied, and takes no space any more."""
+
+    BLOCK = 1 << 20  # bytes that are given back to the file system at a time
+
+    def __init__(self, target):
+        import tempfile  # slow to import, and for elastic jobs only
+
+        self.file = tempfile.TemporaryFile(buffering=0)
+        # Several processes of the command may write: each at the end.
+        flags = fcntl.fcntl(self.file, fcntl.F_GETFL)
+        fcntl.fcntl(self.file, fcntl.F_SETFL, flags | os.O_APPEND)
+        self.target, self.read, self.freed, self.last = target, 0, 0, b"\n"
+
+    def copy(self, chunks=16):
+        """Copies at most so many chunks; returns False if nothing was left."""
+        for _ in range(chunks):
+            data = os.pread(self.file.fileno(), 65536, self.read)
+            if not data:
+                return False
+            self.read += len(data)
+            self.write(data)
+        self.free()
+        return True
+
+    def write(self, data):
+        self.last = data[-1:]
+        try:
+            while data and self.target is not None:
+                data = data[os.write(self.target, data):]
+        except OSError:
+            self.target = None  # the launcher is gone
+
+    def free(self):
+        """Punches a hole (FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE) where all is copied. A
+        file system that cannot keeps the bytes until the command ends."""
+        size = (self.read - self.freed) // self.BLOCK * self.BLOCK
+        if size:
+            call = getattr(ctypes.CDLL(None), "fallocate64", None)
+            if call is not None:
+                call(self.file.fileno(), 3, ctypes.c_longlong(self.freed), ctypes.c_longlong(size))
+            self.freed += size
+
+
+class ElasticSupervisor(Supervisor):
+    """Its command outlives it, and the launcher."""
+
+    POLL_SECONDS = 0.05  # between two looks at the command's output
+
+    def __init__(self, spec, control):
+        super().__init__(spec, control)
+        self.tails = []
+        # sshd may send it when the connection breaks; a launcher that wants the end says so.
+        signal.signal(signal.SIGHUP, lambda *_: None)
+
+    @staticmethod
+    def in_child():
+        pass
+
+    def outputs(self):
+        self.tails = [Tail(1), Tail(2)]
+        return [tail.file for tail in self.tails]
+
+    def started(self):
+        self.report("pid", self.child.pid)
+
+    def orphaned(self):
+        pass
+
+    def report(self, what, number):
+        end = b"" if self.tails[1].last == b"\n" else b"\n"
+        self.tails[1].write(end + f"{self.spec['elastic']} {what} {number}\n".encode())
+
+    def serve(self, timeout):
+        wait = self.POLL_SECONDS if timeout is None else min(timeout, self.POLL_SECONDS)
+        super().serve(wait)
+        for tail in self.tails:
+            tail.copy()
+
+    def run(self):
+        status = super().run()
+        for tail in self.tails:
+            while tail.copy():
+                pass
+        self.report("exit", code_of(status))
+        return status
+
+
+def code_of(status):
+    """A status of waitpid() as Popen's returncode."""
+    return -os.WTERMSIG(status) if os.WIFSIGNALED(status) else os.WEXITSTATUS(status)
+
+
 def leave(status, mimic):
     if os.WIFSIGNALED(status):
         number = os.WTERMSIG(status)
@@ -251,8 +362,7 @@ def run_rank():
     spec = {"name": f"{role} {index}", "argv": table["roles"][role]["argv"], "env": env,
             "cwd": table["cwd"]}
     status = Supervisor(spec, None, relayed=True).run()
-    code = -os.WTERMSIG(status) if os.WIFSIGNALED(status) else os.WEXITSTATUS(status)
-    os.write(2, f"hipress-rank-exit {spec['name']} {code}\n".encode())
+    os.write(2, f"hipress-rank-exit {spec['name']} {code_of(status)}\n".encode())
     leave(status, False)
 
 
@@ -260,7 +370,8 @@ def main():
     if os.environ.get("HIPRESS_LAUNCH_TABLE"):
         run_rank()
     spec = read_spec()
-    leave(Supervisor(spec, 0).run(), spec.get("mimic", False))
+    kind = ElasticSupervisor if spec.get("elastic") else Supervisor
+    leave(kind(spec, 0).run(), spec.get("mimic", False))
 
 
 if __name__ == "__main__":

@@ -1,0 +1,297 @@
+"""Runs the workers of an elastic job: starts them again when they die, until one has finished."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import signal
+import subprocess
+import time
+from dataclasses import replace
+
+from . import supervisor
+from .output import STDERR, Printer
+from .runner import Runner, Running, Task, shell_status
+from .slots import Ending, Rules, Slot, State, describe_death
+
+NOT_FINISHED = 124  # the status when a worker had to be ended, as for --timeout
+#: Marks the environment of a job's processes, so that a process id cannot mean a stranger's.
+JOB = "HIPRESS_ELASTIC_JOB"
+#: What a host runs, as ssh's BOOTSTRAP starts it, to end a worker that has lost its supervisor.
+CLEANER = """
+import os, signal, time
+def tell(*numbers):
+    for number in numbers:
+        os.killpg({pid}, number)
+try:
+    with open("/proc/{pid}/environ", "rb") as file:
+        if b"{mark}" in file.read().split(bytes(1)):
+            tell(signal.SIGTERM, signal.SIGCONT)
+            end = time.monotonic() + {grace}
+            while time.monotonic() < end:
+                time.sleep(0.05)
+                tell(0)
+            tell(signal.SIGKILL)
+except OSError:
+    pass
+"""
+
+
+class ElasticRunner(Runner):
+    """As Runner, but the death of a worker, of a supervisor or of a connection is not the end.
+
+    The job has finished when a worker has ended with 0. From then on nobody is started again, and
+    the others have ``finish_timeout`` seconds. The exit status is 0 if the last process of each
+    slot has ended with 0, but for those that
+
+    * used up their restarts before, while enough others were left, or
+    * were restarted within a minute before the first worker finished: they may have come too
+      late to train with it.
+    """
+
+    def __init__(
+        self, printer: Printer, rules: Rules, grace: float = 5.0, timeout: float | None = None
+    ) -> None:
+        super().__init__(printer, grace, timeout)
+        self._rules = rules
+        self._slots: list[Slot] = []
+        self._ending: Ending | None = None
+        self._job, self._word = secrets.token_hex(8), "hipress-" + secrets.token_hex(8)
+        self._cleaners: list[subprocess.Popen] = []
+
+    # Starting and stopping
+
+    def _start(self, task: Task) -> None:
+        slot = Slot(task)
+        self._slots.append(slot)
+        self._start_in(slot)
+
+    def _start_in(self, slot: Slot) -> None:
+        env = {
+            **slot.task.spec["env"],
+            JOB: self._job,
+            "HIPRESS_ELASTIC_RESTART": str(slot.restarts),
+        }
+        spec = {**slot.task.spec, "env": env, "elastic": self._word, "mimic": False}
+        super()._start(replace(slot.task, spec=spec))
+        slot.started(self._running[-1], time.monotonic())
+
+    def _command(self, command: bytes) -> None:
+        super()._command(command)
+        kill = command == b"KILL"
+        for slot in self._slots:
+            if slot.state == State.ADOPTED:
+                numbers = [signal.SIGKILL] if kill else [signal.SIGTERM, signal.SIGCONT]
+                for number in numbers:
+                    signal_group(slot.pid, number)
+            elif slot.state == State.LOST and not kill:
+                slot.state = State.DEAD
+                self._clean_up(slot)
+
+    def _clean_up(self, slot: Slot) -> None:
+        """Ends, over a connection of its own, a worker that has lost its supervisor."""
+        code = CLEANER.format(pid=slot.pid, mark=f"{JOB}={self._job}", grace=self._grace).encode()
+        cleaner = subprocess.Popen(
+            slot.task.via,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,
+            bufsize=0,
+        )
+        self._cleaners.append(cleaner)
+        try:
+            cleaner.stdin.write(b"%08d" % len(code) + code)
+        except OSError:
+            pass  # no connection: the worker's peers are gone, and it ends by itself
+
+    def _leave_nothing(self) -> None:
+        deadline = time.monotonic() + self._grace + 30.0
+        for cleaner in self._cleaners:
+            try:
+                cleaner.wait(max(0.0, deadline - time.monotonic()))
+            except subprocess.TimeoutExpired:
+                cleaner.kill()
+        super()._leave_nothing()
+
+    # Watching
+
+    def _watch(self, deadline: float | None) -> int:
+        handled = 0
+        while True:
+            now = time.monotonic()
+            self._reap(now)
+            handled = self._heed_signals(handled, now)
+            if self._verdict is None:
+                self._judge(now, deadline)
+            if self._verdict is None and self._ending is None:
+                self._restart(now)
+            waiting = [slot.due for slot in self._slots if slot.state == State.WAITING]
+            if not any(slot.runs for slot in self._slots) and (
+                self._verdict is not None or not waiting
+            ):
+                break
+            self._enforce(now)
+            if self._term_at is not None:
+                self._pump(0.05)
+            else:
+                self._pump(max(0.0, min([0.5, *(due - now for due in waiting)])))
+        self._drain_output()
+        if self._verdict is not None:
+            return self._verdict
+        return (self._ending.failed or [0])[0] if self._ending else 1
+
+    def _judge(self, now: float, deadline: float | None) -> None:
+        left = [slot for slot in self._slots if slot.may_run]
+        running = [slot for slot in self._slots if slot.runs]
+        if self._ending is not None:
+            if running and now >= self._ending.since + self._rules.finish_timeout:
+                for slot in running:
+                    self._ending.note(slot, NOT_FINISHED)
+                names = ", ".join(slot.who for slot in running)
+                self._say(
+                    f"{names} had not finished {self._rules.finish_timeout:g} s after "
+                    f"{self._ending.first}; stopping"
+                )
+                self._stop((self._ending.failed or [0])[0], now)
+        elif len(left) < self._rules.min_workers:
+            dead = [slot for slot in self._slots if slot.state == State.DEAD]
+            deaths = ", ".join(f"{slot.who} {slot.death}" for slot in dead)
+            self._say(
+                f"{len(left)} of {len(self._slots)} workers can still run, fewer than "
+                f"--min-workers {self._rules.min_workers}: {deaths}; stopping the job",
+                "bold red",
+            )
+            self._stop(shell_status(dead[0].status), now)
+        elif all(slot.state == State.LOST for slot in left):
+            names = ", ".join(slot.who for slot in left)
+            self._say(f"only {names} may still train, unseen from here; giving up the watch")
+            self._verdict = 1
+            return
+        if self._verdict is None and deadline is not None and now >= deadline:
+            self._say(f"the job has not ended within {self._timeout:g} s; stopping it")
+            self._stop(124, now)
+        elif self._broken_output:
+            self._stop(128 + signal.SIGPIPE, now)
+
+    def _restart(self, now: float) -> None:
+        for slot in self._slots:
+            if slot.state == State.WAITING and now >= slot.due:
+                self._start_in(slot)
+
+    # Ends
+
+    def _reap(self, now: float) -> None:
+        for slot in self._slots:
+            running = slot.running
+            if slot.state == State.RUNNING and running.process.poll() is not None:
+                running.status, running.ended = running.process.returncode, now
+                self._close(running)
+                self._supervisor_ended(slot, running.status, now)
+            elif slot.state == State.ADOPTED:
+                self._look_at_adopted(slot, now)
+
+    def _close(self, running: Running) -> None:
+        """Prints the rest of a supervisor's output; it has ended, so all is there."""
+        for stream, pipe in ((1, running.process.stdout), (STDERR, running.process.stderr)):
+            registered = self._selector.get_map()
+            while pipe in registered and self._copy(pipe, running, stream):
+                pass
+            if pipe in registered:  # ssh's children may keep it open
+                self._selector.unregister(pipe)
+            pipe.close()
+        running.process.stdin.close()
+        self._running.remove(running)
+
+    def _supervisor_ended(self, slot: Slot, status: int, now: float) -> None:
+        if slot.reported is not None:
+            self._ended(slot, slot.reported, describe_death(slot.reported), now)
+        elif slot.pid is None:
+            what = f"ssh {describe_death(status)}" if slot.task.via else describe_death(status)
+            self._ended(slot, status, f"did not start ({what})", now)
+        elif slot.task.via is not None:
+            slot.state = State.LOST if self._term_at is None else State.DEAD
+            if self._term_at is not None:
+                self._clean_up(slot)
+            else:
+                self._say(
+                    f"the connection to {slot.who} has ended (ssh {describe_death(status)}); "
+                    "the worker may go on, but is not started again"
+                )
+        else:
+            slot.state = State.ADOPTED
+            if self._look_at_adopted(slot, now):
+                self._say(
+                    f"the supervisor of {slot.name} {describe_death(status)}; the worker "
+                    f"goes on, and writes to /proc/{slot.pid}/fd/1 unseen"
+                )
+
+    def _look_at_adopted(self, slot: Slot, now: float) -> bool:
+        """Whether a worker that this process has inherited still runs."""
+        try:
+            pid, status = os.waitpid(slot.pid, os.WNOHANG)
+        except ChildProcessError:  # it ended just before its supervisor, which collected it
+            pid, status = slot.pid, signal.SIGKILL
+        if pid == 0:
+            return True
+        signal_group(slot.pid, signal.SIGKILL)  # what it left behind
+        code = supervisor.code_of(status)
+        self._ended(slot, code, describe_death(code), now)
+        return False
+
+    def _ended(self, slot: Slot, status: int, death: str, now: float) -> None:
+        """A slot's process has ended: what comes next for it."""
+        if self._term_at is not None:
+            slot.state = State.DEAD
+        elif status == 0:
+            slot.state = State.FINISHED
+            if self._ending is None:
+                self._begin_ending(slot, now)
+        elif self._ending is not None:
+            slot.state, slot.status, slot.death = State.DEAD, status, death
+            self._ending.note(slot, status)
+            self._say(f"{slot.who} {death} after {self._ending.first} had finished")
+        else:
+            slot.died(status, death, now, self._rules.max_restarts)
+            limit = self._rules.max_restarts
+            if slot.state == State.WAITING:
+                self._say(f"{slot.who} {death}; restart {slot.restarts} of {limit}")
+            elif sum(one.may_run for one in self._slots) >= self._rules.min_workers:
+                self._say(
+                    f"{slot.who} {death}; it is not started again (--max-restarts {limit}), "
+                    "the job goes on without it"
+                )
+
+    def _begin_ending(self, first: Slot, now: float) -> None:
+        self._ending = Ending(now, first.who)
+        for slot in self._slots:
+            if slot.state == State.WAITING:
+                slot.state = State.DEAD
+                self._ending.note(slot, slot.status)
+                self._say(f"{slot.who} is not started again: {first.who} has finished")
+
+    def _print(self, running: Running, stream: int, lines: list[bytes]) -> None:
+        """Keeps the supervisors' reports from the worker's lines."""
+        word = self._word.encode()
+        if stream == STDERR and any(line.startswith(word) for line in lines):
+            for line in lines:
+                if line.startswith(word):
+                    self._report_came(running, line.split())
+            lines = [line for line in lines if not line.startswith(word)]
+        super()._print(running, stream, lines)
+
+    def _report_came(self, running: Running, words: list[bytes]) -> None:
+        for slot in self._slots:
+            if slot.running is running:
+                if words[1] == b"pid":
+                    slot.pid = int(words[2])
+                else:
+                    slot.reported = int(words[2])
+
+
+def signal_group(pid: int, number: int) -> None:
+    """Signals a process group that may be gone."""
+    try:
+        os.killpg(pid, number)
+    except OSError:
+        pass

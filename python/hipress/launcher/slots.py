@@ -1,0 +1,115 @@
+"""The slots of an elastic job: when the worker of one is started again, and when it is not."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import Enum, auto
+
+from .runner import Running, Task, shell_status
+
+FIRST_DELAY, LONGEST_DELAY = 0.1, 5.0  # seconds from a death to the restart
+STEADY_SECONDS = 10.0  # a worker that lives so long has recovered: the next delay is the first
+LATE_SECONDS = 60.0  # a restart may need so long until it trains with the others
+CANNOT_RUN = (126, 127)  # as a shell's: the command is not there, or may not be run
+
+
+class State(Enum):
+    """What a slot does."""
+
+    RUNNING = auto()
+    ADOPTED = auto()  # runs, but its supervisor was killed: a child of the launcher now
+    LOST = auto()  # may run on another host, to which there is no connection any more
+    WAITING = auto()  # for its restart
+    FINISHED = auto()  # with status 0
+    DEAD = auto()  # for good
+
+
+@dataclass(frozen=True)
+class Rules:
+    """How an elastic job is kept alive."""
+
+    min_workers: int = 1
+    max_restarts: int = 3
+    #: Seconds that the others have when the first worker has ended with 0.
+    finish_timeout: float = 60.0
+
+
+@dataclass
+class Slot:
+    """One slot and the worker in it. Times are of time.monotonic()."""
+
+    task: Task
+    running: Running | None = None
+    state: State = State.RUNNING
+    restarts: int = 0
+    delay: float = 0.0
+    due: float = 0.0  # when it is started again
+    began: float = 0.0
+    #: The worker's process id and status, as its supervisor has reported them.
+    pid: int | None = None
+    reported: int | None = None
+    #: Of its last death.
+    status: int = 0
+    death: str = ""
+
+    @property
+    def name(self) -> str:
+        return self.task.name
+
+    @property
+    def who(self) -> str:
+        """The worker, with its host if that is not this one."""
+        return f"{self.name} on {self.task.where}" if self.task.where else self.name
+
+    @property
+    def runs(self) -> bool:
+        """Whether a process is known to run."""
+        return self.state in (State.RUNNING, State.ADOPTED)
+
+    @property
+    def may_run(self) -> bool:
+        """Whether it may take part in training, now or later."""
+        return self.runs or self.state in (State.LOST, State.WAITING)
+
+    def started(self, running: Running, now: float) -> None:
+        """A process was started in it."""
+        self.running, self.began, self.state = running, now, State.RUNNING
+        self.pid = self.reported = None
+
+    def died(self, status: int, death: str, now: float, limit: int) -> None:
+        """Its process has died: it waits for a restart, if there is one left of ``limit``."""
+        self.status, self.death = status, death
+        if self.restarts >= limit or (self.pid is None and status in CANNOT_RUN):
+            self.state = State.DEAD
+            return
+        again = self.restarts and now - self.began < STEADY_SECONDS
+        self.delay = min(LONGEST_DELAY, 2 * self.delay) if again else FIRST_DELAY
+        self.due = now + self.delay
+        self.restarts += 1
+        self.state = State.WAITING
+
+    def late(self, ending: float) -> bool:
+        """Whether its last process was a restart so shortly before the first worker finished, at
+        ``ending``, that it may have come too late to train with the others."""
+        last = self.restarts - (self.due > self.began)
+        return last > 0 and self.began > ending - LATE_SECONDS
+
+
+@dataclass
+class Ending:
+    """The end of a job, from the first worker that has ended with 0."""
+
+    since: float
+    first: str
+    #: Statuses of those that failed then, in order.
+    failed: list[int] = field(default_factory=list)
+
+    def note(self, slot: Slot, status: int) -> None:
+        """A worker has not finished."""
+        if not slot.late(self.since):
+            self.failed.append(shell_status(status))
+
+
+def describe_death(status: int) -> str:
+    """A process's end in words; ``status`` as Popen's returncode."""
+    return f"was killed by signal {-status}" if status < 0 else f"exited with status {status}"

@@ -1,0 +1,464 @@
+"""hipress launch --elastic: slots, restarts, the end of a job, what survives whom."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from harness.launch import LAUNCH, REPORT, Sshd, launched, marked, python, reports, run
+from harness.processes import wait_until
+from hipress.launcher import elastic
+from hipress.launcher.hostfile import Host
+from hipress.launcher.runner import Task
+from hipress.launcher.slots import Ending, Slot, State
+
+#: Says which process it is and sleeps until a file "end" appears; some die by themselves.
+WORKER = """
+import os, signal, sys, time
+slot, restart = os.environ["HIPRESS_ELASTIC_SLOT"], os.environ["HIPRESS_ELASTIC_RESTART"]
+agent = os.environ["HIPRESS_ELASTIC_AGENTS"].split(",")[int(slot)]
+print("up", slot, restart, os.getpid(), agent, flush=True)
+die = os.environ.get("DIE", "").split()
+if slot in die or slot + "." + restart in die:
+    sys.exit(int(os.environ.get("STATUS", 1)))
+until = time.monotonic() + 60
+while time.monotonic() < until and not os.path.exists("end"):
+    time.sleep(0.02)
+    print("alive", flush=True)
+"""
+
+
+def arguments(n: int, *options: str) -> list[str]:
+    return ["--elastic", "-n", str(n), "--grace", "1", *options]
+
+
+def ups(launch, count: int) -> list[tuple[int, int, int, str]]:
+    """(slot, restart, process id, agent) of the next processes that say so."""
+    found = []
+    while len(found) < count:
+        line = launch.process.stdout.readline().decode()
+        assert line, "the launcher ended early"
+        match = re.fullmatch(r"\[worker (\d+)\] up (\d+) (\d+) (\d+) (\S+)\n", line)
+        if match:
+            assert match[1] == match[2]
+            found.append((int(match[1]), int(match[3]), int(match[4]), match[5]))
+    return sorted(found)
+
+
+def alive(pid: int) -> bool:
+    try:
+        return "\nState:\tZ" not in Path(f"/proc/{pid}/status").read_text()
+    except OSError:
+        return False
+
+
+def supervisor_of(pid: int) -> int:
+    """Its parent, which must be one."""
+    parent = int(re.search(r"\nPPid:\t(\d+)", Path(f"/proc/{pid}/status").read_text())[1])
+    text = Path(f"/proc/{parent}/cmdline").read_bytes()
+    assert b"supervisor.py" in text or b"import os;r=lambda" in text
+    return parent
+
+
+# What a worker is told
+
+
+def test_environment_of_each_slot():
+    launch = run(arguments(3, "--min-workers", "2", "--env", "T_ALL=a", *python(REPORT)))
+    assert launch.process.returncode == 0 and launch.err == ""
+    seen = reports(launch)
+    assert sorted(seen) == ["worker 0", "worker 1", "worker 2"]
+    for name, env in seen.items():
+        assert env["HIPRESS_ELASTIC_SLOT"] == name.split()[1]
+        assert env["HIPRESS_ELASTIC_MIN_WORKERS"] == "2"
+        assert env["HIPRESS_ELASTIC_RESTART"] == "0"
+        assert env["T_ALL"] == "a" and env["DMLC_NODE_HOST"] == "127.0.0.1"
+        assert not {"DMLC_ROLE", "DMLC_PS_ROOT_URI", "DMLC_WORKER_ID"} & set(env)
+    for key in ("HIPRESS_SECRET", "HIPRESS_ELASTIC_AGENTS", "HIPRESS_ELASTIC_JOB"):
+        assert len({env[key] for env in seen.values()}) == 1
+    agents = seen["worker 0"]["HIPRESS_ELASTIC_AGENTS"].split(",")
+    assert len(set(agents)) == 3
+    assert all(re.fullmatch(r"127\.0\.0\.1:\d+", agent) for agent in agents)
+
+
+def test_ports_from_a_base():
+    base = elastic.free_ports(["127.0.0.1"])[0]
+    launch = run(["--elastic", "-n", "2", "--elastic-port", str(base), *python(REPORT)])
+    agents = reports(launch)["worker 1"]["HIPRESS_ELASTIC_AGENTS"]
+    assert agents == f"127.0.0.1:{base},127.0.0.1:{base + 1}"
+
+
+def test_addresses_on_other_hosts():
+    hosts = [Host("u@192.0.2.1", slots=2), Host("unknown.invalid"), Host("2001:db8::1")]
+    args = type("Args", (), {"elastic_port": None, "min_workers": 1})
+    job = type("Job", (), {"num_workers": 4})
+    assert elastic.describe(args, job, hosts).agents == [
+        "192.0.2.1:29700",
+        "192.0.2.1:29701",
+        "unknown.invalid:29702",
+        "[2001:db8::1]:29703",
+    ]
+
+
+# Restarts
+
+
+def test_a_killed_worker_is_started_again_in_its_slot(tmp_path):
+    with launched(arguments(3, *python(WORKER)), cwd=tmp_path) as launch:
+        first = ups(launch, 3)
+        os.kill(first[1][2], signal.SIGKILL)
+        (again,) = ups(launch, 1)
+        assert again[:2] == (1, 1) and again[3] == first[1][3] and again[2] != first[1][2]
+        os.kill(again[2], signal.SIGTERM)
+        assert ups(launch, 1)[0][:2] == (1, 2)
+        (tmp_path / "end").touch()
+        assert launch.finish(20.0) == 0
+        launch.gone(0.5)
+    assert launch.err.splitlines() == [
+        "hipress-launch: worker 1 was killed by signal 9; restart 1 of 3",
+        "hipress-launch: worker 1 was killed by signal 15; restart 2 of 3",
+    ]
+
+
+def test_used_up_restarts_end_the_job_in_one_sentence(tmp_path):
+    launch = run(
+        arguments(2, "--min-workers", "2", "--max-restarts", "2", *python(WORKER)),
+        env={"DIE": "1", "STATUS": "7"},
+        cwd=tmp_path,
+    )
+    assert launch.process.returncode == 7
+    assert launch.out.count("up 1 ") == 3
+    assert launch.err.splitlines() == [
+        "hipress-launch: worker 1 exited with status 7; restart 1 of 2",
+        "hipress-launch: worker 1 exited with status 7; restart 2 of 2",
+        "hipress-launch: 1 of 2 workers can still run, fewer than --min-workers 2: worker 1 "
+        "exited with status 7; stopping the job",
+    ]
+
+
+def test_the_job_goes_on_without_a_slot_while_enough_are_left(tmp_path):
+    command = arguments(3, "--min-workers", "2", "--max-restarts", "0", *python(WORKER))
+    with launched(command, env={"DIE": "2.0"}, cwd=tmp_path) as launch:
+        ups(launch, 3)
+        time.sleep(0.3)
+        (tmp_path / "end").touch()
+        assert launch.finish(20.0) == 0
+    assert launch.err == (
+        "hipress-launch: worker 2 exited with status 1; it is not started again "
+        "(--max-restarts 0), the job goes on without it\n"
+    )
+
+
+def test_a_command_that_is_not_there_is_not_tried_again():
+    launch = run(arguments(2, "no-such-command-anywhere"))
+    assert launch.process.returncode == 127
+    assert "restart 1" not in launch.err and "can still run, fewer than" in launch.err
+
+
+def test_delays_grow_until_a_worker_lives():
+    slot, now, delays = Slot(Task("worker 0", "worker", {})), 100.0, []
+    for _ in range(8):
+        slot.started(None, now)
+        now += 1.0
+        slot.died(-9, "", now, limit=9)
+        assert slot.state == State.WAITING
+        delays.append(slot.due - now)
+        now = slot.due
+    assert delays == pytest.approx([0.1, 0.2, 0.4, 0.8, 1.6, 3.2, 5.0, 5.0])
+    slot.started(None, now)
+    slot.died(-9, "", now + 11.0, limit=9)
+    assert slot.due - now == pytest.approx(11.1)
+    slot.started(None, slot.due)
+    slot.died(-9, "", slot.due, limit=9)
+    assert slot.state == State.DEAD
+
+
+# The end
+
+
+def test_a_worker_that_fails_after_the_first_has_finished_is_the_status():
+    code = (
+        "import os, sys, time\n"
+        "if os.environ['HIPRESS_ELASTIC_SLOT'] == '1': time.sleep(0.5); sys.exit(5)"
+    )
+    launch = run(arguments(2, *python(code)))
+    assert launch.process.returncode == 5
+    assert launch.err == (
+        "hipress-launch: worker 1 exited with status 5 after worker 0 had finished\n"
+    )
+
+
+def test_a_restart_that_came_too_late_does_not_count():
+    code = (
+        "import os, signal, sys, time\n"
+        "slot, restart = os.environ['HIPRESS_ELASTIC_SLOT'], "
+        "os.environ['HIPRESS_ELASTIC_RESTART']\n"
+        "if slot == '0': time.sleep(1.0)\n"
+        "elif restart == '0': os.kill(os.getpid(), signal.SIGKILL)\n"
+        "else: time.sleep(1.5); sys.exit('no peers')"
+    )
+    launch = run(arguments(2, *python(code)))
+    assert launch.process.returncode == 0
+    assert "worker 1 exited with status 1 after worker 0 had finished" in launch.err
+
+
+def test_which_failures_count_at_the_end():
+    def status(restarts: int, began: float, ending: float, waits: bool) -> list[int]:
+        slot = Slot(Task("worker 0", "worker", {}), restarts=restarts)
+        slot.started(None, began)
+        if waits:
+            slot.died(3, "", ending - 0.05, limit=9)
+        end = Ending(ending, "worker 1")
+        end.note(slot, 3)
+        return end.failed
+
+    assert status(0, 100.0, 110.0, waits=False) == [3]
+    assert status(0, 100.0, 110.0, waits=True) == [3]
+    assert status(1, 100.0, 110.0, waits=False) == []
+    assert status(1, 100.0, 110.0, waits=True) == []
+    assert status(1, 100.0, 170.0, waits=False) == [3]
+
+
+def test_who_does_not_finish_is_stopped():
+    code = (
+        "import os, signal, time\n"
+        "if os.environ['HIPRESS_ELASTIC_SLOT'] == '1':\n"
+        "    os.kill(os.getpid(), signal.SIGSTOP)\n"
+    )
+    launch = run(arguments(2, "--finish-timeout", "0.5", *python(code)))
+    assert launch.process.returncode == 124
+    assert launch.err == (
+        "hipress-launch: worker 1 had not finished 0.5 s after worker 0; stopping\n"
+    )
+
+
+def test_timeout(tmp_path):
+    launch = run(arguments(2, "--timeout", "0.7", *python(WORKER)), cwd=tmp_path)
+    assert launch.process.returncode == 124
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_to_the_launcher_ends_all(number, tmp_path):
+    with launched(arguments(3, *python(WORKER)), cwd=tmp_path) as launch:
+        ups(launch, 3)
+        launch.process.send_signal(number)
+        assert launch.finish(20.0) == 128 + number
+        launch.gone(0.5)
+    assert launch.err == f"hipress-launch: {number.name}; stopping the job\n"
+
+
+# Who survives whom
+
+
+def test_workers_survive_the_launcher_and_supervisors_can_still_end_them(tmp_path):
+    with launched(arguments(2, *python(WORKER)), cwd=tmp_path) as launch:
+        found = ups(launch, 2)
+        launch.process.kill()
+        launch.process.wait()
+        time.sleep(0.5)  # they write all the time
+        assert all(alive(pid) for _, _, pid, _ in found)
+        os.kill(supervisor_of(found[0][2]), signal.SIGTERM)
+        wait_until(lambda: not alive(found[0][2]), 5.0, "the worker of a terminated supervisor")
+        assert alive(found[1][2])
+        (tmp_path / "end").touch()
+        launch.gone(10.0)
+
+
+def test_workers_survive_the_launcher_and_their_supervisors(tmp_path):
+    with launched(arguments(2, *python(WORKER)), cwd=tmp_path) as launch:
+        found = ups(launch, 2)
+        parents = [supervisor_of(pid) for _, _, pid, _ in found]
+        for pid in (parents[0], launch.process.pid, parents[1]):
+            os.kill(pid, signal.SIGKILL)
+        launch.process.wait()
+        time.sleep(0.5)
+        assert all(alive(pid) for _, _, pid, _ in found)
+        (tmp_path / "end").touch()
+        launch.gone(10.0)
+
+
+def test_a_worker_that_lost_its_supervisor_goes_on_and_is_still_watched(tmp_path):
+    with launched(arguments(2, *python(WORKER)), cwd=tmp_path) as launch:
+        found = ups(launch, 2)
+        pid = found[0][2]
+        os.kill(supervisor_of(pid), signal.SIGKILL)
+        launch.process.stderr.readline()
+        time.sleep(0.3)
+        assert alive(pid)
+        os.kill(pid, signal.SIGKILL)
+        (again,) = ups(launch, 1)
+        assert again[:2] == (0, 1) and again[3] == found[0][3]
+        os.kill(supervisor_of(again[2]), signal.SIGKILL)
+        launch.process.stderr.readline(), launch.process.stderr.readline()
+        assert alive(again[2])
+        launch.process.send_signal(signal.SIGTERM)
+        assert launch.finish(10.0) == 143
+        launch.gone(0.5)
+
+
+def test_output_that_is_read_takes_no_space(tmp_path):
+    code = (
+        "import os, time\n"
+        "for i in range(64): os.write(1, b'x' * ((1 << 20) - 1) + b'\\n')\n"
+        "print('written', flush=True)\n"
+        "while not os.path.exists('end'): time.sleep(0.02)\n"
+        "os.write(2, b'no end of line')"
+    )
+    with launched(arguments(1, *python(code)), cwd=tmp_path) as launch:
+        size = 0
+        while True:
+            line = launch.process.stdout.readline()
+            size += len(line)
+            if b"written" in line:
+                break
+        assert size >= 64 << 20
+        worker = next(
+            pid
+            for pid in marked(launch.mark)
+            if b"os.write" in Path(f"/proc/{pid}/cmdline").read_bytes()
+        )
+        wait_until(lambda: os.stat(f"/proc/{worker}/fd/1").st_blocks * 512 < 4 << 20, 5.0, "holes")
+        (tmp_path / "end").touch()
+        assert launch.finish(20.0) == 0
+    assert launch.err == "[worker 0] no end of line\n"
+
+
+# Over ssh
+
+
+@pytest.fixture(scope="module")
+def sshd(tmp_path_factory):
+    server = Sshd(tmp_path_factory.mktemp("sshd"))
+    if server.path is None or shutil.which("ssh") is None or shutil.which("ssh-keygen") is None:
+        pytest.skip("sshd, ssh or ssh-keygen is not installed (Debian: openssh-server)")
+    try:
+        server.start()
+        yield server
+    finally:
+        server.stop()
+
+
+def test_over_ssh_restarts_and_a_lost_supervisor(sshd, tmp_path):
+    mark = f"HIPRESS_TEST_SSH={os.urandom(8).hex()}"
+    command = arguments(3, *sshd.arguments(2), "--env", mark, *python(WORKER))
+    with launched(command, cwd=tmp_path) as launch:
+        found = ups(launch, 3)
+        os.kill(found[2][2], signal.SIGKILL)
+        (again,) = ups(launch, 1)
+        assert again[:2] == (2, 1) and again[3] == found[2][3]
+        assert launch.process.stderr.readline().decode() == (
+            "hipress-launch: worker 2 on 127.0.0.1 was killed by signal 9; restart 1 of 3\n"
+        )
+        os.kill(supervisor_of(found[0][2]), signal.SIGKILL)
+        line = launch.process.stderr.readline().decode()
+        assert line.startswith("hipress-launch: the connection to worker 0 on 127.0.0.1 has ended")
+        time.sleep(0.5)
+        assert alive(found[0][2])
+        launch.process.send_signal(signal.SIGTERM)
+        assert launch.finish(20.0) == 143
+        assert not any(alive(pid) for pid in (found[0][2], found[1][2], again[2]))
+
+
+def test_over_ssh_workers_survive_the_launcher(sshd, tmp_path):
+    with launched(arguments(2, *sshd.arguments(2), *python(WORKER)), cwd=tmp_path) as launch:
+        found = ups(launch, 2)
+        launch.process.kill()
+        launch.process.wait()
+        launch.process.stdout.close()
+        launch.process.stdout = None
+        time.sleep(1.0)
+        assert all(alive(pid) for _, _, pid, _ in found)
+        (tmp_path / "end").touch()
+        wait_until(lambda: not any(alive(pid) for _, _, pid, _ in found), 5.0, "their end")
+
+
+# What is refused
+
+
+@pytest.mark.parametrize(
+    ("line", "sentence"),
+    [
+        (
+            "--elastic -n 2 -s 1",
+            "--elastic does not go with -s 1, since servers are not elastic yet: "
+            "leave out -s, or use -s 0",
+        ),
+        (
+            "--elastic -n 2 --launcher mpi",
+            "--elastic does not work with --launcher mpi, which starts "
+            "all workers at once: leave it out, or use a host file (-H FILE) for ssh",
+        ),
+        (
+            "--elastic -n 2 --launcher slurm",
+            "--elastic does not work with --launcher slurm, which "
+            "starts all workers at once: leave it out, or use a host file (-H FILE) for ssh",
+        ),
+        (
+            "--elastic -n 2 --min-workers 3",
+            "--min-workers 3 is more than the 2 workers that -n starts",
+        ),
+        ("--elastic -n 2 --topo PS", "--elastic starts no servers, which --topo PS needs; use "),
+        (
+            "--elastic -n 2 --hipress",
+            "--elastic does not go with --hipress, since MXNet's stores are "
+            "not elastic yet: run a script that uses hipress.torch.elastic",
+        ),
+        (
+            "--elastic -n 2 -p 9000",
+            "--elastic starts workers only, neither servers nor a scheduler: leave out --port",
+        ),
+        (
+            "--elastic -n 2 --elastic-port 65535",
+            "--elastic-port must be from 1 to 65534 for 2 workers, not 65535",
+        ),
+        ("-n 2 --min-workers 1", "--min-workers is for elastic jobs: add --elastic"),
+        ("-n 2 --max-restarts 0", "--max-restarts is for elastic jobs: add --elastic"),
+    ],
+)
+def test_refusals_are_one_sentence(line, sentence):
+    done = subprocess.run(
+        [sys.executable, str(LAUNCH), *line.split(), "true"],
+        timeout=30,
+        capture_output=True,
+        text=True,
+        stdin=subprocess.DEVNULL,
+    )
+    assert done.returncode == 2 and done.stdout == ""
+    (only,) = done.stderr.splitlines()
+    assert only.startswith(f"hipress-launch: {sentence}")
+
+
+def test_a_busy_port_is_refused():
+    import socket
+
+    with socket.socket() as holder:
+        holder.bind(("127.0.0.1", 0))
+        holder.listen(1)
+        port = holder.getsockname()[1]
+        launch = run(["--elastic", "-n", "1", "--elastic-port", str(port), "true"])
+    assert launch.process.returncode == 2
+    assert f"slot 0 cannot listen on 127.0.0.1 port {port}: " in launch.err
+
+
+def test_help_says_how():
+    done = subprocess.run(
+        [sys.executable, str(LAUNCH), "--help"],
+        capture_output=True,
+        text=True,
+        stdin=subprocess.DEVNULL,
+        timeout=30,
+    )
+    for text in (
+        "hipress launch --elastic --min-workers 2 --max-restarts 3 -n 4 python train.py",
+        "--finish-timeout",
+        "--elastic-port",
+    ):
+        assert text in done.stdout
