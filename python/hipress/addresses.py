@@ -35,3 +35,14 @@ def of_interface(name: str) -> str:
             raise ValueError(
                 f"no IPv4 address on network interface '{name}'; this machine has {known}"
             ) from error
+
+
+def interface_with(address: str) -> str:
+    """The network interface with this IPv4 address; empty if there is none."""
+    for _, name in socket.if_nameindex():
+        try:
+            if of_interface(name) == address:
+                return name
+        except ValueError:  # it has no address
+            continue
+    return ""

@@ -59,6 +59,10 @@ class ProcessEnd:
         if self.left or self.forked:
             return False
         self.left, self._status = True, status
+        if not self._at_once:  # a process may join one job after another
+            atexit.unregister(self._on_exit)
+            if sys.excepthook == self._on_exception:
+                sys.excepthook = self._excepthook
         return True
 
     def _on_exception(

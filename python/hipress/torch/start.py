@@ -5,7 +5,6 @@ from __future__ import annotations
 import datetime
 import logging
 import time
-from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 
 import torch
@@ -20,8 +19,6 @@ from hipress.torch.tuning import auto
 
 _WARNING_SECONDS = 10.0
 """Time until the log says for which rank this one waits."""
-_starts: Counter[int] = Counter()
-"""Starts of this process, by group: each has store entries of its own."""
 _log = logging.getLogger("hipress")
 
 
@@ -80,9 +77,10 @@ def _meet(ranks: list[int], timeout: float) -> None:
     """Waits until all ranks are here. A collective operation of a rank that is not, perhaps of its
     backward pass, would meet ours, and neither error would say what is wrong."""
     group = digest(str(ranks))
-    key = f"hipress/start/{group}/{_starts[group]}"
-    _starts[group] += 1
     store = distributed_c10d._get_default_store()
+    # Counted in the store, as a rank that joins later has another history than the others.
+    number = store.add(f"hipress/starts/{group}/{dist.get_rank()}", 1)
+    key = f"hipress/start/{group}/{number}"
     store.set(f"{key}/{dist.get_rank()}", "")
     deadline = time.monotonic() + timeout
     warned = False

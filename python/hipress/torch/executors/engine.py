@@ -86,9 +86,19 @@ class Engine:
         self._retired_keys: collections.deque[int] = collections.deque()
         self._jobs: queue.SimpleQueue | None = None
         try:
-            self.member = join(group, name, timeout)
+            self.member, self._scheduler = join(group, name, timeout)
         except NodeError as error:
             raise HipressError(self.named(str(error))) from error
+
+    def close(self) -> None:
+        """Leaves the job as a failure, at once. No thread of the engine's writes to a gradient or a
+        state any more when this returns, and the same ranks or others may make another engine."""
+        for about in [about for about, engine in _engines.items() if engine is self]:
+            del _engines[about]
+        with contextlib.suppress(NodeError):
+            self.member.abort()
+        if self._scheduler is not None:
+            self._scheduler.stop(at_once=True)
 
     def use(self, group: dist.ProcessGroup) -> None:
         """Makes this the user's own group from now on; it has the same ranks."""

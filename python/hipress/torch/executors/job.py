@@ -49,22 +49,27 @@ class Scheduler:
         self._pid = os.getpid()
         atexit.register(self.stop)
 
-    def stop(self) -> None:
+    def stop(self, at_once: bool = False) -> None:
         """Ends it, when all workers have left or after some seconds."""
         if os.getpid() != self._pid or not self._handle:
             return
+        atexit.unregister(self.stop)
         seconds = 30.0 if os.environ.get("HIPRESS_TIMELINE") else _LINGER_SECONDS
+        seconds = 0.0 if at_once else seconds
         over = ctypes.c_int()
         lib.HipressAwaitEnd(self._handle, int(1e3 * seconds), ctypes.byref(over))
         handle, self._handle = self._handle, ctypes.c_void_p()
         lib.HipressStop(handle)
 
 
-def join(group: dist.ProcessGroup, name: str, timeout: float) -> Member:
+def join(
+    group: dist.ProcessGroup, name: str, timeout: float
+) -> tuple[Member, Scheduler | None]:
     """Makes this rank a worker of a job of the group's ranks, which all call this together.
 
     :param name: of the job, which no other job of the store has
     :param timeout: seconds to wait for another rank, now and in every step
+    :returns: the worker, and the job's scheduler if it is in this process
     :raises HipressError: if a rank is missing, or an option in the environment is wrong
     """
     store = dist.PrefixStore(f"hipress/{name}", distributed_c10d._get_default_store())
@@ -77,9 +82,9 @@ def join(group: dist.ProcessGroup, name: str, timeout: float) -> Member:
         "HIPRESS_START_TIMEOUT": seconds,
         "HIPRESS_RANKS": ",".join(map(str, dist.get_process_group_ranks(group))),
     }
-    rank = dist.get_rank(group)
+    rank, scheduler = dist.get_rank(group), None
     if rank == 0:
-        _start_scheduler(store, {**common, "HIPRESS_TIMELINE": _timeline(group, name)})
+        scheduler = _start_scheduler(store, {**common, "HIPRESS_TIMELINE": _timeline(group, name)})
     try:
         found = json.loads(store.get("scheduler"))
     except RuntimeError as error:  # it is silent, or gone, maybe with the store
@@ -90,10 +95,11 @@ def join(group: dist.ProcessGroup, name: str, timeout: float) -> Member:
     secret = os.environ.get("HIPRESS_SECRET") or found["secret"]
     host, _, port = found["address"].rpartition(":")
     own = {"DMLC_ROLE": "worker", "DMLC_WORKER_ID": rank, "HIPRESS_SECRET": secret}
-    return Member({**common, **own, "DMLC_PS_ROOT_URI": host, "DMLC_PS_ROOT_PORT": port})
+    where = {"DMLC_PS_ROOT_URI": host, "DMLC_PS_ROOT_PORT": port}
+    return Member({**common, **own, **where}), scheduler
 
 
-def _start_scheduler(store: dist.Store, common: Mapping[str, object]) -> None:
+def _start_scheduler(store: dist.Store, common: Mapping[str, object]) -> Scheduler:
     """Starts the scheduler, and leaves its address, or what went wrong, in the store."""
     fresh = secrets.token_hex(32)
     secret = os.environ.get("HIPRESS_SECRET") or fresh
@@ -104,6 +110,7 @@ def _start_scheduler(store: dist.Store, common: Mapping[str, object]) -> None:
         store.set("scheduler", json.dumps({"error": str(error)}))
         raise
     store.set("scheduler", json.dumps({"address": scheduler.address, "secret": fresh}))
+    return scheduler
 
 
 def _timeline(group: dist.ProcessGroup, name: str) -> str:

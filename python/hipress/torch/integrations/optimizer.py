@@ -9,6 +9,7 @@ from typing import Any
 import torch
 import torch.distributed as dist
 from torch.distributed.tensor import DTensor
+from torch.utils.hooks import RemovableHandle
 
 from hipress.config import CompressionConfig
 from hipress.secopa.plan import Decision
@@ -90,8 +91,7 @@ class DistributedOptimizer:
         self._next = 0
         self._waiting: list[tuple[_Bucket, torch.futures.Future]] = []
         self._pending: str | None = None
-        for name, parameter in named:
-            self._register(name, parameter)
+        self._hooks = [self._register(name, parameter) for name, parameter in named]
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._optimizer, name)
@@ -107,7 +107,12 @@ class DistributedOptimizer:
             "whole: use its state_dict(), and that of its .compression"
         )
 
-    def _register(self, name: str, parameter: torch.nn.Parameter) -> None:
+    def detach(self) -> None:
+        """Takes this off the gradients: the next backward pass is no longer averaged."""
+        for hook in self._hooks:
+            hook.remove()
+
+    def _register(self, name: str, parameter: torch.nn.Parameter) -> RemovableHandle:
         def hook(parameter: torch.Tensor) -> None:
             self._settle()
             if parameter.grad is None:
@@ -122,6 +127,7 @@ class DistributedOptimizer:
             queue_callback(self._settle)
 
         handle = parameter.register_post_accumulate_grad_hook(hook)
+        return handle
 
     def _settle(self) -> None:
         """Counts the gradient whose hooks had not all been called."""

@@ -1,0 +1,75 @@
+"""The workers of an elastic torch job, started one by one, so that a test can end any of them."""
+
+from __future__ import annotations
+
+import json
+import secrets
+import signal
+from collections.abc import Mapping, Sequence
+
+from harness.processes import Processes, base_environment, free_port
+
+
+class ElasticJob(Processes):
+    """Workers of a running elastic job; use it in a `with` statement. They are "worker 0", ...
+
+    :param command: of each worker
+    :param min_workers: fewer than these wait for others
+    :param env: further variables
+    """
+
+    def __init__(
+        self, command: Sequence[str], workers: int, min_workers: int = 2,
+        env: Mapping[str, str] | None = None, heartbeat_ms: int = 2000, **options: object,
+    ) -> None:  # fmt: skip
+        super().__init__(**options)
+        self._command, self._restarts = command, [0] * workers
+        network = self._network
+        agents = [
+            f"{self.address(slot)}:{29700 if network else free_port()}" for slot in range(workers)
+        ]
+        self._env = {
+            **base_environment(env),
+            "HIPRESS_SECRET": secrets.token_hex(32),
+            "HIPRESS_ELASTIC_AGENTS": ",".join(agents),
+            "HIPRESS_ELASTIC_MIN_WORKERS": str(min_workers),
+            "HIPRESS_HEARTBEAT_TIMEOUT_MS": str(heartbeat_ms),
+            "HIPRESS_ELASTIC_LOG": str(self.path / "journal"),
+        }
+        try:
+            for slot in range(workers):
+                self._launch(slot)
+        except BaseException:
+            self.close()
+            raise
+
+    def _launch(self, slot: int) -> None:
+        own = {
+            "HIPRESS_ELASTIC_SLOT": str(slot),
+            "HIPRESS_ELASTIC_RESTART": str(self._restarts[slot]),
+        }
+        again = self._restarts[slot]
+        name = f"worker {slot}" + (f" again {again}" if again else "")
+        self.start(name, self._command, {**self._env, **own}, slot if self._network else 0)
+        self.processes[f"worker {slot}"] = self.processes[name]
+
+    def kill(self, slot: int, number: int = signal.SIGKILL) -> None:
+        """Sends a signal to the present process of a slot."""
+        self.signal(f"worker {slot}", number)
+
+    def restart(self, slot: int) -> None:
+        """Starts a slot's process anew, whose last one has ended."""
+        self._restarts[slot] += 1
+        self._launch(slot)
+
+    def journal(self, slot: int) -> list[dict]:
+        """The events that a slot's processes have written."""
+        path = self.path / "journal" / f"worker-{slot}.jsonl"
+        if not path.exists():
+            return []
+        lines = path.read_text().splitlines(keepends=True)
+        return [json.loads(line) for line in lines if line.endswith("\n")]
+
+    def step(self, slot: int) -> int:
+        """The last step that a slot's processes have completed."""
+        return max((e["step"] for e in self.journal(slot) if e["event"] == "step"), default=0)

@@ -1,0 +1,27 @@
+"""Training that goes on when a worker dies, leaves or joins, with compressed gradients.
+
+>>> import hipress.torch.elastic as elastic
+>>> state = elastic.State(model, optimizer, "onebit", scheduler=scheduler)
+>>> @elastic.run
+... def train(state):
+...     while state.step < 1000:
+...         inputs, targets = batch(state.step, state.rank, state.size)
+...         state.optimizer.zero_grad()
+...         loss(model(inputs), targets).backward()
+...         state.optimizer.step()
+...         scheduler.step()
+...         state.commit()
+>>> train(state)
+
+Started by ``hipress launch --elastic -n 4 python train.py``. The workers of the present *view* make a
+process group and a job of the native engine. When one of them is gone, the others agree on the next
+view, put back what error feedback remembers of the step that failed, and ``train`` is called again
+for that same step. A process that joins copies weights, optimizer and step from another one.
+"""
+
+from __future__ import annotations
+
+from hipress.torch.elastic.loop import run
+from hipress.torch.elastic.state import State
+
+__all__ = ["State", "run"]

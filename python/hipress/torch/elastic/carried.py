@@ -1,0 +1,67 @@
+"""What error feedback takes along from one view to the next."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import torch
+
+from hipress.torch.integrations.optimizer import DistributedOptimizer
+from hipress.torch.state.checkpoint import GlobalState
+from hipress.torch.state.reshape import carry_over
+from hipress.torch.synchronizer import Synchronizer
+
+
+class Carried:
+    """A worker's residuals, and what all workers have alike: momentum and steps.
+
+    A worker that joins has no residual; one that is gone takes its own along.
+    """
+
+    def __init__(self) -> None:
+        self._states: dict[str, GlobalState] = {}
+        self._momentum: dict[str, tuple[int, torch.Tensor]] = {}
+        self._step = 0
+
+    def take_from(self, compression: Synchronizer, size: int) -> None:
+        """Takes over the states of a compression whose view is over.
+
+        :param size: workers of the next view
+        """
+        self._states = carry_over(compression, size)
+        self._momentum = dict(compression.shared.state()) if compression.shared else {}
+        self._step = compression.step
+
+    def give_to(self, compression: Synchronizer) -> None:
+        """Gives a new compression its states, before its first step."""
+        compression.step = self._step
+        compression.error_feedback.reshard(self._states)
+        if compression.shared:
+            for name, (offset, values) in self._momentum.items():
+                compression.shared.load(name, offset, values)
+
+    def to_copy(self) -> dict[str, Any]:
+        """What a worker that joins is to have, too."""
+        momentum = {n: [offset, values.cpu()] for n, (offset, values) in self._momentum.items()}
+        sizes = {n: [state.size, state.step] for n, state in self._states.items()}
+        return {"step": self._step, "momentum": momentum, "encoded": sizes}
+
+    def copy(self, found: Mapping[str, Any]) -> None:
+        """Takes over what another worker's :meth:`to_copy` returned; residuals stay as they are."""
+        self._step = found["step"]
+        self._momentum = {n: (offset, values) for n, (offset, values) in found["momentum"].items()}
+        for name, (size, step) in found["encoded"].items():
+            self._states.setdefault(name, GlobalState(size)).step = step
+
+    @staticmethod
+    def norm(optimizer: DistributedOptimizer) -> float:
+        """The 2-norm of all residuals that this worker has."""
+        total = 0.0
+        for state in optimizer.compression.error_feedback.states.values():
+            residual = state.state_dict()["states"].get("residual")
+            if residual is not None:
+                total += float(np.square(np.asarray(residual, np.float64)).sum())
+        return math.sqrt(total)

@@ -1,0 +1,168 @@
+"""The loop around a user's training function: a view after another."""
+
+from __future__ import annotations
+
+import functools
+import logging
+from collections.abc import Callable
+from typing import Any
+
+from hipress.elastic.agent import Agent, ElasticError, Evicted, ViewChanged
+from hipress.elastic.view import View
+from hipress.torch.elastic.carried import Carried
+from hipress.torch.elastic.journal import Journal
+from hipress.torch.elastic.session import Session, ViewChange
+from hipress.torch.elastic.state import State
+from hipress.torch.executors.engine import HipressError
+
+_MAX_IDLE_VIEWS = 20
+"""Views in a row without a step, after which training ends with the last one's error."""
+_CHANGE_SECONDS = 2.0
+"""Time in which a change of the workers shows that an error of any kind was its consequence."""
+_log = logging.getLogger("hipress")
+
+
+def run(train: Callable[..., Any]) -> Callable[..., Any]:
+    """Makes a training function go on when workers die, leave or join.
+
+    :param train: takes a :class:`State` first. It is called anew in each view, and goes on from
+        ``state.step``: what it has of its own is to depend on that, ``state.rank`` and
+        ``state.size``
+    :returns: a function with the same arguments and result
+    :raises hipress.elastic.agent.ElasticError: if too few workers are left, for too long
+    """
+
+    @functools.wraps(train)
+    def elastic(state: State, *args: Any, **kwargs: Any) -> Any:
+        job = _Job(state)
+        try:
+            while True:
+                try:
+                    job.enter()
+                    result = train(state, *args, **kwargs)
+                    job.finish()
+                    return result
+                except Exception as error:
+                    job.go_on_after(error)
+        finally:
+            job.close()
+
+    return elastic
+
+
+class _Job:
+    """This process in an elastic job."""
+
+    def __init__(self, state: State) -> None:
+        self._state, self._carried = state, Carried()
+        self._session: Session | None = None
+        self._agent = Agent.from_environment(on_change=self._on_change)
+        self._journal = Journal(self._agent.slot)
+        self._journal.write("start")
+        self._view = self._agent.join(state.timeout)
+        self._idle_views, self._last_step = 0, state.step
+
+    def _on_change(self, _view: View) -> None:
+        session = self._session
+        if session is not None:
+            session.interrupt("the workers of this job have changed")
+
+    def enter(self) -> None:
+        """Begins the newest view."""
+        state, view = self._state, self._view
+        self._session = session = Session(state, self._agent, view, self._carried, self._journal)
+        newest = self._agent.view()
+        if newest.epoch > view.epoch and newest.boundary is None:
+            raise ViewChanged("the workers have changed again")
+        session.open()
+        state.session = session
+        names = ", ".join(f"{reason}" for _, reason in view.departed)
+        _log.warning(
+            "view %d: rank %d of %d goes on after step %d%s", view.epoch, session.rank,
+            session.size, state.step, f" ({names})" if names else "",
+        )  # fmt: skip
+        self._journal.write(
+            "view", epoch=view.epoch, step=state.step, size=session.size, rank=session.rank
+        )
+        state.call_back()
+
+    def finish(self) -> None:
+        """Ends the job in peace, together with the others."""
+        self._session.await_all("end")
+        self._leave_view()
+        self._agent.leave()
+
+    def go_on_after(self, error: Exception) -> None:
+        """Makes ready for the next view, if ``error`` shows that this one is over; else raises it."""
+        session, agent, state = self._session, self._agent, self._state
+        if isinstance(error, ElasticError) and not isinstance(error, (Evicted, ViewChanged)):
+            raise error
+        epoch = session.view.epoch
+        if isinstance(error, HipressError):
+            agent.request_change(str(error), epoch)
+        elif not isinstance(error, (ViewChange, Evicted, ViewChanged)):
+            self._await_change(epoch, error)
+        if state.step > self._last_step:
+            self._idle_views, self._last_step = 0, state.step
+        self._idle_views += 1
+        if self._idle_views > _MAX_IDLE_VIEWS:
+            raise error
+        self._leave_view()
+        try:
+            if isinstance(error, Evicted):
+                raise error
+            self._view = agent.await_view(epoch, state.timeout)
+        except Evicted:
+            self._rejoin()
+            return
+        self._take_over(session, complete=isinstance(error, ViewChange))
+
+    def _await_change(self, epoch: int, error: Exception) -> None:
+        """Returns if the workers change soon, so that ``error`` may be its consequence."""
+        if not isinstance(error, (RuntimeError, OSError)):
+            raise error
+        try:
+            self._agent.await_view(epoch, _CHANGE_SECONDS)
+        except Evicted:
+            return
+        except ElasticError:
+            raise error from None
+
+    def _take_over(self, session: Session, complete: bool) -> None:
+        """Decides about the step that was under way, and keeps what error feedback remembers."""
+        state, view = self._state, self._view
+        if session.optimizer is None:  # it came to no step
+            return
+        compression = session.optimizer.compression
+        behind = self._agent.id in view.behind
+        if state.applied:
+            # All have this step's result; whoever is not behind goes on from it.
+            state.step, state.applied = state.step + 1, False
+        elif not complete and not (behind and view.step > state.step):
+            compression.roll_back()
+            self._journal.write("rollback", epoch=session.view.epoch, step=state.step)
+        self._carried.take_from(compression, len(view.members))
+        for member, reason in view.departed:
+            norm = session.norms.get(member.id)
+            _log.warning(
+                "slot %d is gone (%s); its residual is written off%s", member.slot, reason,
+                "" if norm is None else f": a norm of {norm:.3g} when last compared",
+            )  # fmt: skip
+            self._journal.write("gone", epoch=view.epoch, gone=member.slot, residual_written_off=norm)
+
+    def _rejoin(self) -> None:
+        """Joins as a new member, without a residual: the others have gone on without this one."""
+        _log.warning("the others went on without this worker, which was silent: it joins again")
+        self._carried = Carried()
+        self._view = self._agent.join(self._state.timeout)
+
+    def _leave_view(self) -> None:
+        self._state.session = None
+        if self._session is not None:
+            self._session.close()
+
+    def close(self) -> None:
+        """Ends this process's part."""
+        self._leave_view()
+        self._agent.close()
+        self._journal.write("end", step=self._state.step)

@@ -1,0 +1,194 @@
+"""One view of an elastic job: its process group, its job of the engine, its steps."""
+
+from __future__ import annotations
+
+import contextlib
+import datetime
+import logging
+import os
+import threading
+from collections.abc import Mapping
+from typing import Any
+
+import torch.distributed as dist
+
+from hipress import addresses
+from hipress.elastic.agent import Agent
+from hipress.elastic.view import View
+from hipress.torch.elastic import transfer
+from hipress.torch.elastic.carried import Carried
+from hipress.torch.elastic.journal import Journal
+from hipress.torch.elastic.state import State
+from hipress.torch.executors.engine import Engine, HipressError
+from hipress.torch.integrations.optimizer import DistributedOptimizer
+
+_GROUP_SECONDS = 10.0
+"""Timeout of the process group's operations: whoever takes part has said before that it is there."""
+_log = logging.getLogger("hipress")
+
+
+class ViewChange(Exception):
+    """The workers change at this step: all of them have completed it."""
+
+
+class Session:
+    """This worker's part of one view.
+
+    :param carried: what error feedback remembers of the view before
+    """
+
+    def __init__(
+        self, state: State, agent: Agent, view: View, carried: Carried, journal: Journal
+    ) -> None:
+        self.view, self.carried = view, carried
+        self._state, self._agent, self._journal = state, agent, journal
+        self._ids = [member.id for member in view.members]
+        self.rank, self.size = self._ids.index(agent.id), len(self._ids)
+        self.optimizer: DistributedOptimizer | None = None
+        self._store: dist.Store | None = None
+        self._waking = threading.Lock()
+        self._closed = False
+        self.norms: dict[str, float] = {}
+        """The norms of the members' residuals when they were last compared, by id."""
+
+    # Beginning.
+
+    def open(self) -> None:
+        """Connects the members, which all call this; returns when all have the same weights.
+
+        :raises HipressError: if one of them dies meanwhile, as other operations do
+        :raises RuntimeError: likewise
+        """
+        state = self._state
+        state.rank, state.size, state.epoch = self.rank, self.size, self.view.epoch
+        self.await_all("here")
+        self._make_group()
+        self._copy_state()
+        named = list(state.model.named_parameters())
+        self.optimizer = DistributedOptimizer(
+            state.optimizer.wrapped, named, timeout=state.timeout, **state.options
+        )
+        self.carried.give_to(self.optimizer.compression)
+        if self._closed:  # in the meantime
+            raise HipressError("the workers have changed again")
+        self._compare()
+        self.optimizer.compression.begin_transaction()
+
+    def await_all(self, what: str) -> None:
+        """Waits until all members have come to this point. Unlike a barrier of the process group
+        this ends when a member dies, and may take as long as a slow step does."""
+        epoch = self.view.epoch
+        self._agent.share(epoch, f"{what}/{self.rank}", "1")
+        for rank in range(self.size):
+            if rank != self.rank:
+                self._agent.fetch(epoch, f"{what}/{rank}", self._state.timeout)
+
+    def _make_group(self) -> None:
+        me = self.view.members[self.rank]
+        os.environ.setdefault("DMLC_NODE_HOST", me.host)
+        os.environ.setdefault("GLOO_SOCKET_IFNAME", addresses.interface_with(me.host))
+        timeout = datetime.timedelta(seconds=_GROUP_SECONDS)
+        first = self.view.members[0]
+        if self.rank == 0:
+            # Port 0: one that is free.
+            self._store = dist.TCPStore(
+                me.host, 0, None, True, timeout=timeout, wait_for_workers=False
+            )
+            self._agent.share(self.view.epoch, "store", str(self._store.port))
+        else:
+            port = int(self._agent.fetch(self.view.epoch, "store", self._state.timeout))
+            self._store = dist.TCPStore(first.host, port, None, False, timeout=timeout)
+        dist.init_process_group(
+            "gloo", store=self._store, rank=self.rank, world_size=self.size, timeout=timeout
+        )
+
+    def _copy_state(self) -> None:
+        """Has members that are behind copy the source's state."""
+        source = self._ids.index(self.view.source)
+        behind = [r for r, i in enumerate(self._ids) if i in self.view.behind and r != source]
+        if self.rank == source and behind:
+            mine = {**self._state.state_dict(), "carried": self.carried.to_copy()}
+            data = transfer.pack(mine)
+            for rank in behind:
+                transfer.send(data, rank)
+        elif self.rank in behind:
+            found = transfer.unpack(transfer.receive(source))
+            self._state.load_state_dict(found)
+            self.carried.copy(found["carried"])
+            self._journal.write("copied", epoch=self.view.epoch, step=self._state.step)
+        if behind:
+            self.await_all("copied")
+        self._agent.completed(self._state.step)
+
+    # Steps.
+
+    def applied(self) -> None:
+        """Notes that the optimizer has made its step, before it is committed."""
+        self._agent.completed(self._state.step + 1, clean=False)
+
+    def end_step(self, figures: Mapping[str, float]) -> None:
+        """Ends a step of this view.
+
+        :raises ViewChange: if the next view begins here
+        """
+        state = self._state
+        self._agent.completed(state.step)
+        digest = self._compare() if state.step % state.check_every == 0 else None
+        self._journal.write(
+            "step", epoch=self.view.epoch, step=state.step, size=self.size, rank=self.rank,
+            digest=digest, **figures,
+        )  # fmt: skip
+        newest = self._agent.view()
+        if newest.epoch > self.view.epoch and state.step >= (newest.boundary or 0):
+            self.await_all(f"step {state.step}")
+            raise ViewChange
+        self.optimizer.compression.begin_transaction()
+
+    def _compare(self) -> str:
+        """Compares the members' weights, and exchanges the norms of their residuals; returns the
+        weights' digest.
+
+        :raises RuntimeError: if weights differ
+        """
+        parameters = self._state.model.named_parameters()
+        mine = transfer.digest(parameters), self._state.step, self.carried.norm(self.optimizer)
+        found: list[Any] = [None] * self.size
+        dist.all_gather_object(found, mine)
+        for rank, theirs in enumerate(found):
+            if theirs[:2] != found[0][:2]:
+                raise WeightsDiffer(
+                    f"the weights of ranks 0 and {rank} differ: digest {found[0][0]} after step "
+                    f"{found[0][1]} and {theirs[0]} after step {theirs[1]}"
+                )
+        self.norms = {member: theirs[2] for member, theirs in zip(self._ids, found)}
+        return mine[0]
+
+    # Ending.
+
+    def interrupt(self, why: str) -> None:
+        """Ends what this worker waits for, from another thread."""
+        with self._waking:
+            if not self._closed and self._engine is not None:
+                self._engine.fail(HipressError(why), "")
+
+    @property
+    def _engine(self) -> Engine | None:
+        return None if self.optimizer is None else self.optimizer.compression.engine
+
+    def close(self) -> None:
+        """Leaves the view; gradients of a step that is not complete are dropped."""
+        with self._waking:
+            self._closed = True
+        if self.optimizer is not None:
+            self.optimizer.detach()
+            self._engine.close()
+            for parameter in self._state.model.parameters():
+                parameter.grad = None
+        if dist.is_initialized():
+            with contextlib.suppress(RuntimeError):  # of peers that are gone
+                dist.destroy_process_group()
+        self._store = None
+
+
+class WeightsDiffer(Exception):
+    """Workers have different weights: a defect, or memory that fails; training ends."""

@@ -1,0 +1,165 @@
+"""What elastic training consists of: model, optimizer, step, and what the user adds."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from hipress.config import CompressionConfig
+from hipress.secopa.plan import Decision
+from hipress.torch.settings import MIN_SIZE
+
+if TYPE_CHECKING:
+    from hipress.torch.elastic.session import Session
+
+_PLAIN = (bool, int, float, str, type(None))
+
+
+class State:
+    """The state of a training job whose workers come and go.
+
+    :param model: on its device; all its parameters that require a gradient are averaged
+    :param optimizer: of its parameters; use ``state.optimizer`` in its place, which averages first
+    :param compression: see :class:`hipress.torch.DistributedOptimizer`, as the next
+    :param topology, min_size, warmup_steps, plan, shared_momentum, backward_passes_per_step: also
+    :param check_every: steps between comparisons of all workers' weights, bit by bit
+    :param timeout: seconds to wait for enough workers, and for a worker that lives but is far behind
+    :param kept: more that a worker which joins copies: objects with ``state_dict()`` and
+        ``load_state_dict()``, such as a scheduler, and plain values, which become attributes
+    :raises ValueError: for what cannot be kept
+    """
+
+    def __init__(
+        self,
+        model: torch.nn.Module,
+        optimizer: torch.optim.Optimizer,
+        compression: str | Mapping[str, Any] | CompressionConfig = "none",
+        *,
+        topology: str = "ps",
+        min_size: int = MIN_SIZE,
+        warmup_steps: int = 0,
+        plan: str | os.PathLike[str] | Mapping[str, Decision] | None = None,
+        shared_momentum: float = 0.0,
+        backward_passes_per_step: int = 1,
+        check_every: int = 100,
+        timeout: float = 300.0,
+        **kept: Any,
+    ) -> None:
+        if check_every < 1:
+            raise ValueError(f"check_every must be 1 or more, not {check_every!r}")
+        self.model = model
+        self.optimizer = ElasticOptimizer(self, optimizer)
+        self.check_every, self.timeout = check_every, timeout
+        self.options = {
+            "compression": compression, "topology": topology, "min_size": min_size,
+            "warmup_steps": warmup_steps, "plan": plan, "shared_momentum": shared_momentum,
+            "backward_passes_per_step": backward_passes_per_step,
+        }  # fmt: skip
+        self.step = 0
+        """Steps that are complete, of all workers together."""
+        self.rank, self.size, self.epoch = 0, 1, 0
+        """This worker's rank in the present view, the number of its workers, and its number."""
+        self.applied = False
+        """True between the optimizer's step and ``commit()``."""
+        self.session: Session | None = None
+        self._kept = tuple(kept)
+        self._callbacks: list[Callable[[], None]] = []
+        for name, value in kept.items():
+            if hasattr(self, name):
+                raise ValueError(f"{name!r} is a name of the state's own: give it another one")
+            if not (isinstance(value, _PLAIN) or hasattr(value, "load_state_dict")):
+                raise ValueError(
+                    f"{name} is a {type(value).__name__}: what is kept must have state_dict() and "
+                    "load_state_dict(), or be a number, a text or None"
+                )
+            setattr(self, name, value)
+
+    def register_reset_callback(self, callback: Callable[[], None]) -> None:
+        """Has ``callback`` called in each new view, before ``train`` is: to share data out anew."""
+        self._callbacks.append(callback)
+
+    def call_back(self) -> None:
+        """Calls what was registered."""
+        for callback in self._callbacks:
+            callback()
+
+    def commit(self, **figures: float) -> None:
+        """Ends a step, after ``optimizer.step()`` and all that belongs to the step.
+
+        May not return, if the workers change now: then ``train`` is called again.
+
+        :param figures: such as the loss, for the journal
+        :raises RuntimeError: if workers have different weights
+        """
+        if self.session is None:
+            raise RuntimeError("commit() belongs into a function that hipress.torch.elastic.run runs")
+        self.step, self.applied = self.step + 1, False
+        self.session.end_step(figures)
+
+    def state_dict(self) -> dict[str, Any]:
+        """What a worker that joins copies, but for the compression's part."""
+        kept = {name: getattr(self, name) for name in self._kept}
+        return {
+            "step": self.step,
+            "model": self.model.state_dict(),
+            "optimizer": self.optimizer.state_dict(),
+            "kept": {n: v if isinstance(v, _PLAIN) else v.state_dict() for n, v in kept.items()},
+        }
+
+    def load_state_dict(self, saved: Mapping[str, Any]) -> None:
+        """Takes over what :meth:`state_dict` of another worker returned."""
+        self.model.load_state_dict(saved["model"])
+        self.optimizer.load_state_dict(saved["optimizer"])
+        for name, value in saved["kept"].items():
+            present = getattr(self, name)
+            if isinstance(present, _PLAIN):
+                setattr(self, name, value)
+            else:
+                present.load_state_dict(value)
+        self.step, self.applied = saved["step"], False
+
+
+class ElasticOptimizer:
+    """The user's optimizer, whose ``step()`` first averages the gradients over the present view.
+
+    Every other attribute is the wrapped optimizer's.
+    """
+
+    def __init__(self, state: State, optimizer: torch.optim.Optimizer) -> None:
+        self._state, self.wrapped = state, optimizer
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.wrapped, name)
+
+    @property
+    def __class__(self) -> type:
+        # Learning rate schedulers take what is an Optimizer to isinstance(), only.
+        return type(self.wrapped)
+
+    def synchronize(self) -> None:
+        """Waits until all gradients are averaged, e.g. to clip them before ``step()``."""
+        self._distributed().synchronize()
+
+    def step(self, closure: Any = None) -> Any:
+        """Waits for the averages, and makes the optimizer's step."""
+        if self._state.applied:
+            raise RuntimeError("call state.commit() after each optimizer.step()")
+        session = self._state.session
+        result = self._distributed().step(closure)
+        self._state.applied = True
+        session.applied()
+        return result
+
+    def zero_grad(self, set_to_none: bool = True) -> None:
+        """The optimizer's; refused while gradients are on their way."""
+        self._distributed().zero_grad(set_to_none)
+
+    def _distributed(self) -> Any:
+        if self._state.session is None:
+            raise RuntimeError(
+                "state.optimizer belongs into a function that hipress.torch.elastic.run runs"
+            )
+        return self._state.session.optimizer

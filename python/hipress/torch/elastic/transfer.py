@@ -1,0 +1,52 @@
+"""What a worker that joins, or is a step behind, copies from another one."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import torch
+import torch.distributed as dist
+
+
+def pack(state: Mapping[str, Any]) -> torch.Tensor:
+    """Serialises tensors, numbers, texts and containers of them: uint8, in host memory."""
+    stream = io.BytesIO()
+    torch.save(dict(state), stream)
+    return torch.frombuffer(bytearray(stream.getvalue()), dtype=torch.uint8)
+
+
+def unpack(data: torch.Tensor) -> dict[str, Any]:
+    """Reads what :func:`pack` made; nothing in it can run code.
+
+    :raises pickle.UnpicklingError: if it holds anything but tensors and plain values
+    """
+    return torch.load(io.BytesIO(data.numpy().tobytes()), map_location="cpu", weights_only=True)
+
+
+def send(data: torch.Tensor, rank: int) -> None:
+    """Sends bytes to another rank of the default process group, which must :func:`receive`."""
+    dist.send(torch.tensor([data.numel()]), rank)
+    dist.send(data, rank)
+
+
+def receive(rank: int) -> torch.Tensor:
+    """Receives what another rank sends: uint8."""
+    size = torch.zeros(1, dtype=torch.int64)
+    dist.recv(size, rank)
+    data = torch.empty(int(size), dtype=torch.uint8)
+    dist.recv(data, rank)
+    return data
+
+
+def digest(parameters: Iterable[tuple[str, torch.Tensor]]) -> str:
+    """A hash of parameters, equal for equal bits: 16 hexadecimal digits."""
+    found = hashlib.blake2b(digest_size=8)
+    for name, parameter in parameters:
+        found.update(name.encode())
+        values = parameter.detach().cpu().contiguous().view(-1)
+        if values.numel():
+            found.update(memoryview(values.view(torch.uint8).numpy()))
+    return found.hexdigest()

@@ -1,0 +1,193 @@
+"""Elastic training: workers die, are silent, join; the others go on and lose nothing."""
+
+import signal
+import subprocess
+import sys
+import textwrap
+import time
+
+import pytest
+
+from harness.elastic import ElasticJob
+from harness.processes import base_environment, wait_until
+
+torch = pytest.importorskip("torch")
+
+PROGRAM = """
+import sys
+import time
+
+import torch
+
+import hipress.torch.elastic as elastic
+
+steps, compression = int(sys.argv[1]), sys.argv[2]
+torch.set_num_threads(1)
+torch.seed()  # others' weights are copied
+model = torch.nn.Sequential(torch.nn.Linear(64, 96), torch.nn.ReLU(), torch.nn.Linear(96, 4))
+if len(sys.argv) > 3:
+    torch.manual_seed(1)
+    for parameter in model.parameters():
+        torch.nn.init.normal_(parameter, 0, 0.1)
+optimizer = torch.optim.SGD(model.parameters(), 0.05, momentum=0.9)
+scheduler = torch.optim.lr_scheduler.StepLR(optimizer, 20, 0.9)
+state = elastic.State(
+    model, optimizer, compression, min_size=256, check_every=1, timeout=60, scheduler=scheduler)
+
+
+@elastic.run
+def train(state):
+    while state.step < steps:
+        generator = torch.Generator().manual_seed(state.step)
+        inputs = torch.randn(48, 64, generator=generator)
+        targets = inputs[:, :4] * 2
+        mine = slice(state.rank, None, state.size)
+        state.optimizer.zero_grad()
+        loss = torch.nn.functional.mse_loss(model(inputs[mine]), targets[mine])
+        loss.backward()
+        state.optimizer.step()
+        scheduler.step()
+        state.commit(loss=loss.item())
+        time.sleep(0.01)
+
+
+train(state)
+print("loss %.6f, weights %.6f, rate %.6f, size %d" % (
+    torch.nn.functional.mse_loss(model(torch.eye(64)), torch.eye(64)[:, :4] * 2).item(),
+    sum(p.double().abs().sum().item() for p in model.parameters()),
+    scheduler.get_last_lr()[0], state.size))
+"""
+
+
+@pytest.fixture
+def job(tmp_path):
+    """Starts a job of the program above."""
+    script = tmp_path / "train.py"
+    script.write_text(PROGRAM)
+    jobs = []
+
+    def start(workers=4, steps=60, compression="onebit", seeded=False, **options):
+        command = [sys.executable, str(script), str(steps), compression, *["seeded"] * seeded]
+        jobs.append(ElasticJob(command, workers, **options))
+        return jobs[-1]
+
+    yield start
+    for each in jobs:
+        each.close()
+
+
+def steps_of(job, slots):
+    """The digests after each step, by step, of all that made it; checks that they are equal."""
+    digests = {}
+    for slot in slots:
+        for event in job.journal(slot):
+            if event["event"] == "step":
+                digests.setdefault(event["step"], set()).add(event["digest"])
+    assert all(len(found) == 1 for found in digests.values()), digests
+    return digests
+
+
+def end(job, slots, timeout=60):
+    """Waits for the workers' end; returns what they have written last."""
+    job.wait(timeout)
+    found = [job.output(f"worker {slot}") for slot in slots]
+    for slot in slots:
+        assert job.processes[f"worker {slot}"].returncode == 0, job.report()
+    return [text.strip().splitlines()[-1] for text in found]
+
+
+def test_without_faults(job):
+    with job(steps=20) as running:
+        assert len(set(end(running, range(4)))) == 1
+        assert sorted(steps_of(running, range(4))) == list(range(1, 21))
+
+
+@pytest.mark.parametrize("victim", [0, 2])
+@pytest.mark.parametrize("compression", ["none", "onebit"])
+def test_the_others_go_on_at_once(job, compression, victim):
+    with job(compression=compression) as running:
+        wait_until(lambda: running.step(victim) >= 20, 60, "20 steps")
+        running.kill(victim)
+        killed = time.time()
+        others = [slot for slot in range(4) if slot != victim]
+        assert len(set(end(running, others))) == 1
+        assert sorted(steps_of(running, range(4))) == list(range(1, 61))
+        for slot in others:
+            later = [e["time"] for e in running.journal(slot) if e["event"] == "step"]
+            assert min(t for t in later if t > killed + 0.05) - killed < 5
+            sizes = {e["size"] for e in running.journal(slot) if e["event"] == "step"}
+            assert sizes == {3, 4}
+
+
+def test_no_step_is_lost_or_made_twice(job):
+    """As all batches are those of undisturbed training, so are the weights but for rounding."""
+    with job(2, compression="none", seeded=True) as undisturbed:
+        expected = end(undisturbed, range(2))[0]
+    with job(4, compression="none", seeded=True) as running:
+        wait_until(lambda: running.step(1) >= 15, 60, "15 steps")
+        running.kill(1)
+        wait_until(lambda: running.step(0) >= 30, 60, "30 steps")
+        running.kill(3)
+        found = end(running, (0, 2))
+    assert found[0] == found[1]
+
+    def numbers(text):
+        return [float(part.split()[1]) for part in text.split(", ")[:3]]
+
+    assert numbers(found[0]) == pytest.approx(numbers(expected), rel=1e-4)
+
+
+def test_two_at_once_and_their_successors_join(job):
+    with job(steps=150) as running:
+        wait_until(lambda: running.step(0) >= 20, 60, "20 steps")
+        running.kill(1)
+        running.kill(2)
+        wait_until(lambda: running.step(0) >= 40, 60, "40 steps")
+        running.restart(1)
+        running.restart(2)
+        assert len(set(end(running, range(4)))) == 1
+        steps_of(running, range(4))
+        assert running.journal(0)[-2]["size"] == 4
+        assert [e["event"] for e in running.journal(1)].count("copied") == 2  # at first, and now
+
+
+def test_a_silent_worker_is_left_behind_and_joins_again(job):
+    with job(steps=200) as running:
+        wait_until(lambda: running.step(0) >= 20, 60, "20 steps")
+        running.kill(3, signal.SIGSTOP)
+        wait_until(lambda: running.step(0) >= 40, 60, "40 steps")
+        running.kill(3, signal.SIGCONT)
+        assert len(set(end(running, range(4)))) == 1
+        steps_of(running, range(4))
+        assert "joins again" in running.output("worker 3")
+
+
+def test_too_few_workers_wait_for_a_successor(job):
+    with job(2, steps=80) as running:
+        wait_until(lambda: running.step(0) >= 20, 60, "20 steps")
+        running.kill(1)
+        time.sleep(1)
+        assert running.step(0) < 40
+        running.restart(1)
+        assert len(set(end(running, range(2)))) == 1
+        assert sorted(steps_of(running, range(2))) == list(range(1, 81))
+
+
+@pytest.mark.parametrize("compression", ["powersgd", "dgc"])
+def test_other_compressions(job, compression):
+    with job(steps=60, compression=compression) as running:
+        wait_until(lambda: running.step(1) >= 20, 60, "20 steps")
+        running.kill(1)
+        assert len(set(end(running, (0, 2, 3)))) == 1
+        assert sorted(steps_of(running, (0, 2, 3))) == list(range(1, 61))
+
+
+def test_a_script_that_was_not_launched_so(tmp_path):
+    script = tmp_path / "train.py"
+    script.write_text(textwrap.dedent(PROGRAM))
+    command = [sys.executable, str(script), "1", "none"]
+    ended = subprocess.run(
+        command, env=base_environment(), capture_output=True, text=True, timeout=60
+    )
+    assert ended.returncode == 1
+    assert "hipress launch --elastic" in ended.stderr.splitlines()[-1]
