@@ -124,9 +124,7 @@ class HostBucket:
             )
         )  # fmt: skip
 
-    def run(
-        self, host: torch.Tensor, transaction: int, done: Callable[[str | None], None]
-    ) -> None:
+    def run(self, host: torch.Tensor, transaction: int, done: Callable[[str | None], None]) -> None:
         """Starts a step; all that it needs must stay until it is over.
 
         :param host: the flat tensor

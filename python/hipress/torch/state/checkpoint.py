@@ -82,15 +82,15 @@ class GlobalState:
     """
 
     def __init__(self, size: int) -> None:
-        self._size, self.states, self.step = size, {}, 0
+        self.size, self.states, self.step = size, {}, 0
 
     def add(self, name: str, span: slice, values: torch.Tensor, scale: float) -> None:
         """Adds ``scale`` times one task's values, of these elements of the parameter."""
-        if span.stop > self._size:
+        if span.stop > self.size:
             raise ValueError(
-                f"the state has elements up to {span.stop} of a gradient that has {self._size} here"
+                f"the state has elements up to {span.stop} of a gradient that has {self.size} here"
             )
-        whole = self.states.setdefault(name, floats(self._size))
+        whole = self.states.setdefault(name, floats(self.size))
         whole[span].add_(values.reshape(-1), alpha=scale)
 
     def shard_to(self, compressor: Compressor, partition: Partition, scale: float) -> None:
@@ -102,6 +102,10 @@ class GlobalState:
             if name == "residual" or name in state["states"]:
                 state["states"][name] = whole[span] * (scale if name == "residual" else 1.0)
         compressor.load_state_dict({**state, "step": self.step})
+
+    def save(self, name: str, put: Callable[..., None]) -> None:
+        """Saves it in a checkpoint: ``put`` takes a path, fields and states."""
+        put(f"total/{name}", {"step": self.step}, self.states)
 
     def copy_step_to(self, compressor: Compressor) -> None:
         """Sets only a fresh compressor's step, so that its warm-up is as far as the others'."""
@@ -128,19 +132,15 @@ def state_dict(of: Stateful) -> dict[str, Any]:
 
     for (name, index), compressor in of.error_feedback.states.items():
         state, partition = compressor.state_dict(), of.error_feedback.partitions[name, index]
-        fields = {
-            "offset": partition.offset,
-            "count": partition.count,
-            "kind": str(of.error_feedback.kinds[name, index]),
-            "step": state["step"],
-            "stream": state["stream"],
-        }
+        about = {"offset": partition.offset, "count": partition.count}
+        about["kind"] = str(of.error_feedback.kinds[name, index])
+        fields = {**about, "step": state["step"], "stream": state["stream"]}
         put(f"state/{name}/{index}", fields, state["states"])
     # What was loaded and no task has taken yet is not to be lost.
     for (name, index), loaded in of.error_feedback.loaded.items():
         put(f"state/{name}/{index}", loaded.fields, loaded.states)
     for name, state in of.error_feedback.to_reshard.items():
-        put(f"total/{name}", {"step": state.step}, state.states)
+        state.save(name, put)
     for name, (offset, values) in of.shared.state().items() if of.shared else ():
         put(f"shared/{name}", {"offset": offset}, {"momentum": values})
     return found

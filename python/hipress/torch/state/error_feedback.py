@@ -16,6 +16,8 @@ from hipress.casync import graph as casync
 from hipress.casync.graph import Graph, Partition, Task
 from hipress.compression import Compressor
 from hipress.torch.low_rank import Factors
+from hipress.torch.state import carry_over
+from hipress.torch.state.carry_over import OwnState
 from hipress.torch.state.checkpoint import OWN, GlobalState, TaskState, num_own_encoders
 
 PLAIN = "plain"
@@ -160,7 +162,11 @@ class ErrorFeedback:
             partition = replace(partition, offset=offset)
             state = self._make(kind, partition.count)
             state.stream = random_stream(name, index, self._rank)
-            encoders = num_own_encoders(graph, task.partition) if kind == OWN else 0
+            waiting = self.to_reshard.get(name)
+            if isinstance(waiting, OwnState):
+                encoders = int(waiting.carries(graph, index, task))
+            else:
+                encoders = num_own_encoders(graph, task.partition) if kind == OWN else 0
             self._add(key, state, partition, kind, encoders)
         return self.states[key]
 
@@ -178,16 +184,19 @@ class ErrorFeedback:
         """Adds a new state, and gives it what was loaded for it.
 
         :param encoders: ranks that encode their own gradient's partition by itself, if this one
-            does
+            does; of an OwnState 1 if this task takes it, else 0
         """
         name, _ = key
+        waiting = self.to_reshard.get(name)
+        ranks = self._world_size if self.codecs.average else 1
         if key in self.loaded:
             _load(state, self.loaded.pop(key))
-        elif name in self.to_reshard and kind == OWN:
-            scale = (self._world_size if self.codecs.average else 1) / encoders
-            self.to_reshard[name].shard_to(state, partition, scale)
-        elif name in self.to_reshard:
-            self.to_reshard[name].copy_step_to(state)
+        elif isinstance(waiting, OwnState) and encoders:
+            waiting.move_to(state, partition, kind == OWN, kind == 1 and ranks > 1, ranks)
+        elif waiting and encoders:
+            waiting.shard_to(state, partition, ranks / encoders)
+        elif waiting:
+            waiting.copy_step_to(state)
         self.states[key], self.partitions[key], self.kinds[key] = state, partition, kind
 
     def _make(self, kind: object, count: int) -> Compressor | DeviceState:
@@ -204,10 +213,11 @@ class ErrorFeedback:
 
         :param to_reshard: what was to be resharded in the saved job, and had not been
         """
+        states = dict(states)
+        self.to_reshard = {**to_reshard, **carry_over.taken_out(states)}
         for key in set(states) & set(self.states):
             _load(self.states[key], states[key])
         self.loaded = {key: state for key, state in states.items() if key not in self.states}
-        self.to_reshard = to_reshard
 
     def reshard(self, states: dict[str, GlobalState]) -> None:
         """Takes the states of another job, of which each task gets its part when it is set up.

@@ -1,0 +1,168 @@
+"""What one rank remembers, taken along to a job of other ranks without asking anybody.
+
+When ranks die, or new ones join, those that go on do so in a new job with their own residuals:
+nobody can ask the dead, and no rank waits for all others' states, as resharding does. What a rank
+has computed and not yet sent stays its own, and counts like its next gradient:
+
+    residual of its own gradient, or of a partial sum   as it is: both are in units of a gradient
+    residual of a mean, on the rank that encoded it     times the new number of ranks, so that the
+                                                        mean over them gets just that
+
+A new rank begins with zeros. What only dead ranks remembered is lost with them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import torch
+
+from hipress.casync.graph import GRADIENT, Graph, Op, Partition, Task
+from hipress.torch.low_rank import START
+from hipress.torch.state.checkpoint import OWN, GlobalState, Stateful, TaskState
+
+_MEAN = "mean"
+_SAVED = {-1: ("residual", OWN), -2: (_MEAN, "1")}
+"""The numbers, like those of tasks, under which an OwnState is saved: of which state, and kind."""
+
+
+class OwnState(GlobalState):
+    """One rank's own state of a gradient, for its tasks in a job of another size.
+
+    ``states["residual"]`` is in units of the rank's gradient, ``states["mean"]`` in those of a mean
+    over ranks; other states are as its codec has them. What a task has taken is here no more.
+    """
+
+    def __init__(self, size: int) -> None:
+        super().__init__(size)
+        self._tasks: list[Task] = []
+        self._first: dict[int, int] = {}
+
+    def carries(self, graph: Graph, index: int, task: Task) -> bool:
+        """Checks whether ``task`` is the one that takes this rank's state of its partition: the
+        first to encode its own gradient, by itself or in a sum."""
+        if index >= len(self._tasks) or self._tasks[index] is not task:
+            self._tasks = next(
+                each for each in graph.tasks.values() if index < len(each) and each[index] is task
+            )
+            self._first = _first_encoders(self._tasks)
+        return self._first.get(task.partition) == index
+
+    def save(self, name: str, put: Callable[..., None]) -> None:
+        """Saves it like states of tasks, for it is this rank's."""
+        for index, (field, kind) in _SAVED.items():
+            states = {"residual": self.states[field]} if field in self.states else {}
+            if kind == OWN:
+                others = {key: v for key, v in self.states.items() if key not in (field, _MEAN)}
+                states = {**states, **others}
+            fields = {"offset": 0, "count": self.size, "kind": kind, "step": self.step, "stream": 0}
+            put(f"state/{name}/{index}", fields, states)
+
+    def move_to(
+        self, compressor: Any, partition: Partition, own: bool, of_mean: bool, ranks: int
+    ) -> None:
+        """Gives a fresh compressor its part of these.
+
+        :param own: whether it encodes the rank's own gradient by itself
+        :param of_mean: whether it encodes a mean
+        :param ranks: over whose number of gradients results are means; 1 if they are sums
+        """
+        span = slice(partition.offset, partition.offset + partition.count)
+        taken = {name: whole[span].clone() for name, whole in self.states.items()}
+        for whole in self.states.values():
+            whole[span] = 0
+        residual, mean = taken.pop("residual", None), taken.pop(_MEAN, None)
+        parts = [] if residual is None else [residual / ranks if of_mean else residual]
+        parts += [] if mean is None else [mean if of_mean else mean * ranks]
+        state = compressor.state_dict()
+        states = {name: torch.zeros(partition.count) for name in compressor.state_names}
+        total = sum(parts)
+        if parts and ("residual" in states or bool(total.any())):
+            states["residual"] = total
+        states.update({name: taken[name] for name in taken if own and name in states})
+        compressor.load_state_dict({**state, "states": states, "step": self.step})
+
+
+def taken_out(tasks: dict[tuple[str, int], TaskState]) -> dict[str, OwnState]:
+    """Takes what OwnStates have saved out of a checkpoint's tasks."""
+    found: dict[str, OwnState] = {}
+    for name, index in [key for key in tasks if key[1] in _SAVED]:
+        task, (field, _) = tasks.pop((name, index)), _SAVED[index]
+        state = found.setdefault(name, OwnState(task.fields["count"]))
+        state.step = task.fields["step"]
+        for key, values in task.states.items():
+            state.add(field if key == "residual" else key, task.span, values, 1.0)
+    return found
+
+
+def carry_over(old: Stateful) -> dict[str, OwnState]:
+    """This rank's own states, by gradient, for ``ErrorFeedback.reshard()`` of a job of the same
+    parameters and settings on other ranks. It talks to nobody.
+
+    Residuals are kept to the bit where a task encodes this rank's own gradient; steps are the
+    highest of a gradient's tasks. The Q of low rank, which all ranks must have, begins anew.
+
+    :param old: a compression whose last step is over, or has been put back
+    """
+    found: dict[str, OwnState] = {}
+    feedback, peers = old.error_feedback, old.engine.world_size
+
+    def state_of(name: str, step: int) -> OwnState:
+        state = found.setdefault(name, OwnState(old.sizes[name]))
+        state.step = max(state.step, step)
+        return state
+
+    def add(name: str, kind: str, span: slice, step: int, states: Mapping[str, Any]) -> None:
+        state, of_mean = state_of(name, step), old.average and kind == "1" and peers > 1
+        for field, values in states.items():
+            values = torch.as_tensor(values)
+            if field == "residual":
+                state.add(_MEAN if of_mean else field, span, values, 1.0)
+            elif field != START and kind == OWN:
+                state.add(field, span, values, 1.0)
+
+    for (name, index), compressor in feedback.states.items():
+        state, partition = compressor.state_dict(), feedback.partitions[name, index]
+        span = slice(partition.offset, partition.offset + partition.count)
+        kind = str(feedback.kinds[name, index])
+        add(name, kind, span, state["step"], state["states"])
+    for (name, _), saved in feedback.loaded.items():
+        add(name, saved.fields["kind"], saved.span, saved.fields["step"], saved.states)
+    set_up = {name for name, _ in feedback.states}
+    for name, waiting in feedback.to_reshard.items():
+        whole = slice(0, old.sizes[name])
+        if isinstance(waiting, OwnState):  # of a change of members before
+            state = state_of(name, waiting.step)
+            for field, values in waiting.states.items():
+                state.add(field, whole, values, 1.0)
+        elif name not in set_up:  # all ranks have the same; each takes its share
+            state = state_of(name, waiting.step)
+            for field, values in waiting.states.items():
+                residual = field == "residual"
+                state.add(_MEAN if residual else field, whole, values, 1 / peers if residual else 1)
+    return found
+
+
+def newcomer(sizes: Mapping[str, int], step: int) -> dict[str, OwnState]:
+    """What a rank that joins has in the place of :func:`carry_over`: zeros.
+
+    :param sizes: of the gradients that the others' states are of
+    :param step: encodes that the others have done, on which a codec's warm-up may depend
+    """
+    found = {name: OwnState(size) for name, size in sizes.items()}
+    for state in found.values():
+        state.step = step
+    return found
+
+
+def _first_encoders(tasks: list[Task]) -> dict[int, int]:
+    """The first task of each partition that encodes something with this rank's own gradient."""
+    found: dict[int, int] = {}
+    has_own: set[int] = {GRADIENT}
+    for index, task in enumerate(tasks):
+        if has_own.intersection(task.inputs):
+            has_own.add(index)
+            if task.op == Op.ENCODE:
+                found.setdefault(task.partition, index)
+    return found
