@@ -24,6 +24,7 @@ class ElasticJob(Processes):
     ) -> None:  # fmt: skip
         super().__init__(**options)
         self._command, self._restarts = command, [0] * workers
+        self._latest: dict[str, str] = {}
         network = self._network
         agents = [
             f"{self.address(slot)}:{29700 if network else free_port()}" for slot in range(workers)
@@ -50,12 +51,16 @@ class ElasticJob(Processes):
         }
         again = self._restarts[slot]
         name = f"worker {slot}" + (f" again {again}" if again else "")
+        self._latest[f"worker {slot}"] = name
         self.start(name, self._command, {**self._env, **own}, slot if self._network else 0)
-        self.processes[f"worker {slot}"] = self.processes[name]
+
+    def present(self, slot: int) -> str:
+        """The name of a slot's present process."""
+        return self._latest[f"worker {slot}"]
 
     def kill(self, slot: int, number: int = signal.SIGKILL) -> None:
         """Sends a signal to the present process of a slot."""
-        self.signal(f"worker {slot}", number)
+        self.signal(self.present(slot), number)
 
     def restart(self, slot: int) -> None:
         """Starts a slot's process anew, whose last one has ended."""

@@ -1,6 +1,6 @@
 """Trains a small network on scikit-learn's digits, whatever happens to single workers.
 
-    hipress launch --elastic -n 4 --min-workers 2 python examples/torch/elastic.py --compression onebit
+    hipress launch --elastic -n 4 --min-workers 2 python examples/torch/elastic.py
 
 Kill any of the processes: the others go on with the same step, and its successor joins them.
 """

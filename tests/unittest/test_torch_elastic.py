@@ -90,9 +90,9 @@ def steps_of(job, slots):
 def end(job, slots, timeout=60):
     """Waits for the workers' end; returns what they have written last."""
     job.wait(timeout)
-    found = [job.output(f"worker {slot}") for slot in slots]
+    found = [job.output(job.present(slot)) for slot in slots]
     for slot in slots:
-        assert job.processes[f"worker {slot}"].returncode == 0, job.report()
+        assert job.processes[job.present(slot)].returncode == 0, job.report()
     return [text.strip().splitlines()[-1] for text in found]
 
 

@@ -10,8 +10,7 @@ import numpy as np
 import torch
 
 from hipress.torch.integrations.optimizer import DistributedOptimizer
-from hipress.torch.state.checkpoint import GlobalState
-from hipress.torch.state.reshape import carry_over
+from hipress.torch.state.carry_over import OwnState, carry_over
 from hipress.torch.synchronizer import Synchronizer
 
 
@@ -22,16 +21,13 @@ class Carried:
     """
 
     def __init__(self) -> None:
-        self._states: dict[str, GlobalState] = {}
+        self._states: dict[str, OwnState] = {}
         self._momentum: dict[str, tuple[int, torch.Tensor]] = {}
         self._step = 0
 
-    def take_from(self, compression: Synchronizer, size: int) -> None:
-        """Takes over the states of a compression whose view is over.
-
-        :param size: workers of the next view
-        """
-        self._states = carry_over(compression, size)
+    def take_from(self, compression: Synchronizer) -> None:
+        """Takes over the states of a compression whose view is over."""
+        self._states = carry_over(compression)
         self._momentum = dict(compression.shared.state()) if compression.shared else {}
         self._step = compression.step
 
@@ -54,7 +50,7 @@ class Carried:
         self._step = found["step"]
         self._momentum = {n: (offset, values) for n, (offset, values) in found["momentum"].items()}
         for name, (size, step) in found["encoded"].items():
-            self._states.setdefault(name, GlobalState(size)).step = step
+            self._states.setdefault(name, OwnState(size)).step = step
 
     @staticmethod
     def norm(optimizer: DistributedOptimizer) -> float:

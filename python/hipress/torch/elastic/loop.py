@@ -7,7 +7,8 @@ import logging
 from collections.abc import Callable
 from typing import Any
 
-from hipress.elastic.agent import Agent, ElasticError, Evicted, ViewChanged
+from hipress.elastic.agent import Agent
+from hipress.elastic.errors import ElasticError, Evicted, ViewChanged
 from hipress.elastic.view import View
 from hipress.torch.elastic.carried import Carried
 from hipress.torch.elastic.journal import Journal
@@ -64,16 +65,14 @@ class _Job:
 
     def _on_change(self, _view: View) -> None:
         session = self._session
-        if session is not None:
-            session.interrupt("the workers of this job have changed")
+        why = "" if session is None else self._agent.ended(session.view.epoch)
+        if why:
+            session.interrupt(why)
 
     def enter(self) -> None:
         """Begins the newest view."""
         state, view = self._state, self._view
         self._session = session = Session(state, self._agent, view, self._carried, self._journal)
-        newest = self._agent.view()
-        if newest.epoch > view.epoch and newest.boundary is None:
-            raise ViewChanged("the workers have changed again")
         session.open()
         state.session = session
         names = ", ".join(f"{reason}" for _, reason in view.departed)
@@ -93,7 +92,7 @@ class _Job:
         self._agent.leave()
 
     def go_on_after(self, error: Exception) -> None:
-        """Makes ready for the next view, if ``error`` shows that this one is over; else raises it."""
+        """Prepares for the next view, if ``error`` shows that this one is over; else raises it."""
         session, agent, state = self._session, self._agent, self._state
         if isinstance(error, ElasticError) and not isinstance(error, (Evicted, ViewChanged)):
             raise error
@@ -141,14 +140,15 @@ class _Job:
         elif not complete and not (behind and view.step > state.step):
             compression.roll_back()
             self._journal.write("rollback", epoch=session.view.epoch, step=state.step)
-        self._carried.take_from(compression, len(view.members))
+        self._carried.take_from(compression)
         for member, reason in view.departed:
             norm = session.norms.get(member.id)
             _log.warning(
                 "slot %d is gone (%s); its residual is written off%s", member.slot, reason,
                 "" if norm is None else f": a norm of {norm:.3g} when last compared",
             )  # fmt: skip
-            self._journal.write("gone", epoch=view.epoch, gone=member.slot, residual_written_off=norm)
+            gone = {"gone": member.slot, "residual_written_off": norm}
+            self._journal.write("gone", epoch=view.epoch, **gone)
 
     def _rejoin(self) -> None:
         """Joins as a new member, without a residual: the others have gone on without this one."""

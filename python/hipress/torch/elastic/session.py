@@ -23,7 +23,7 @@ from hipress.torch.executors.engine import Engine, HipressError
 from hipress.torch.integrations.optimizer import DistributedOptimizer
 
 _GROUP_SECONDS = 10.0
-"""Timeout of the process group's operations: whoever takes part has said before that it is there."""
+"""Timeout of the process group's operations. Whoever takes part has said that it is there."""
 _log = logging.getLogger("hipress")
 
 
@@ -47,7 +47,7 @@ class Session:
         self.optimizer: DistributedOptimizer | None = None
         self._store: dist.Store | None = None
         self._waking = threading.Lock()
-        self._closed = False
+        self._interrupted = ""
         self.norms: dict[str, float] = {}
         """The norms of the members' residuals when they were last compared, by id."""
 
@@ -69,9 +69,9 @@ class Session:
             state.optimizer.wrapped, named, timeout=state.timeout, **state.options
         )
         self.carried.give_to(self.optimizer.compression)
-        if self._closed:  # in the meantime
-            raise HipressError("the workers have changed again")
-        self._compare()
+        if why := self._interrupted or self._agent.ended(self.view.epoch):
+            raise HipressError(why)
+        self._compare(self._digest())
         self.optimizer.compression.begin_transaction()
 
     def await_all(self, what: str) -> None:
@@ -118,13 +118,13 @@ class Session:
             self._journal.write("copied", epoch=self.view.epoch, step=self._state.step)
         if behind:
             self.await_all("copied")
-        self._agent.completed(self._state.step)
+        self._agent.completed(self._state.step, True, self.view.epoch)
 
     # Steps.
 
     def applied(self) -> None:
         """Notes that the optimizer has made its step, before it is committed."""
-        self._agent.completed(self._state.step + 1, clean=False)
+        self._agent.completed(self._state.step + 1, False, self.view.epoch)
 
     def end_step(self, figures: Mapping[str, float]) -> None:
         """Ends a step of this view.
@@ -132,26 +132,32 @@ class Session:
         :raises ViewChange: if the next view begins here
         """
         state = self._state
-        self._agent.completed(state.step)
-        digest = self._compare() if state.step % state.check_every == 0 else None
+        self.optimizer.compression.begin_transaction()  # what is committed is not put back
+        self._agent.completed(state.step, True, self.view.epoch)
+        digest = self._digest() if state.step % state.check_every == 0 else None
         self._journal.write(
             "step", epoch=self.view.epoch, step=state.step, size=self.size, rank=self.rank,
             digest=digest, **figures,
         )  # fmt: skip
+        if digest is not None:
+            self._compare(digest)
         newest = self._agent.view()
-        if newest.epoch > self.view.epoch and state.step >= (newest.boundary or 0):
-            self.await_all(f"step {state.step}")
+        if newest is None or newest.epoch > self.view.epoch:
+            if newest is not None and newest.boundary is not None:
+                if state.step < newest.boundary:
+                    return
+                self.await_all(f"step {state.step}")
             raise ViewChange
-        self.optimizer.compression.begin_transaction()
 
-    def _compare(self) -> str:
-        """Compares the members' weights, and exchanges the norms of their residuals; returns the
-        weights' digest.
+    def _digest(self) -> str:
+        return transfer.digest(self._state.model.named_parameters())
 
-        :raises RuntimeError: if weights differ
+    def _compare(self, digest: str) -> None:
+        """Compares the members' weights, and exchanges the norms of their residuals.
+
+        :raises WeightsDiffer: on all members
         """
-        parameters = self._state.model.named_parameters()
-        mine = transfer.digest(parameters), self._state.step, self.carried.norm(self.optimizer)
+        mine = digest, self._state.step, self.carried.norm(self.optimizer)
         found: list[Any] = [None] * self.size
         dist.all_gather_object(found, mine)
         for rank, theirs in enumerate(found):
@@ -161,15 +167,15 @@ class Session:
                     f"{found[0][1]} and {theirs[0]} after step {theirs[1]}"
                 )
         self.norms = {member: theirs[2] for member, theirs in zip(self._ids, found)}
-        return mine[0]
 
     # Ending.
 
     def interrupt(self, why: str) -> None:
         """Ends what this worker waits for, from another thread."""
         with self._waking:
-            if not self._closed and self._engine is not None:
+            if not self._interrupted and self._engine is not None:
                 self._engine.fail(HipressError(why), "")
+            self._interrupted = why
 
     @property
     def _engine(self) -> Engine | None:
@@ -178,7 +184,7 @@ class Session:
     def close(self) -> None:
         """Leaves the view; gradients of a step that is not complete are dropped."""
         with self._waking:
-            self._closed = True
+            self._interrupted = "this view is over"
         if self.optimizer is not None:
             self.optimizer.detach()
             self._engine.close()

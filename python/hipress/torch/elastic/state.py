@@ -26,7 +26,7 @@ class State:
     :param compression: see :class:`hipress.torch.DistributedOptimizer`, as the next
     :param topology, min_size, warmup_steps, plan, shared_momentum, backward_passes_per_step: also
     :param check_every: steps between comparisons of all workers' weights, bit by bit
-    :param timeout: seconds to wait for enough workers, and for a worker that lives but is far behind
+    :param timeout: seconds to wait for enough workers, and for one that lives but is far behind
     :param kept: more that a worker which joins copies: objects with ``state_dict()`` and
         ``load_state_dict()``, such as a scheduler, and plain values, which become attributes
     :raises ValueError: for what cannot be kept
@@ -95,7 +95,9 @@ class State:
         :raises RuntimeError: if workers have different weights
         """
         if self.session is None:
-            raise RuntimeError("commit() belongs into a function that hipress.torch.elastic.run runs")
+            raise RuntimeError(
+                "state.commit() belongs into a function that hipress.torch.elastic.run runs"
+            )
         self.step, self.applied = self.step + 1, False
         self.session.end_step(figures)
 
