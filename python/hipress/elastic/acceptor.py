@@ -1,4 +1,4 @@
-"""The part of the protocol that every process has: what it promised and accepted, and knows of others."""
+"""What every process of the protocol has: what it promised and accepted, and knows of others."""
 
 from __future__ import annotations
 
@@ -268,8 +268,8 @@ class Acceptor:
             self.joining = False
             if view.boundary is None or not was_member or not is_next:
                 self.base_epoch = view.epoch
-            if view.epoch == 1 and view.source == self.me.id:
-                self.step, self.clean = view.step, True
+            if view.source == self.me.id and self.step == NO_STATE:
+                self.step, self.clean = view.step, True  # nothing is trained yet
             self.outputs.append(Installed(view))
             if view.boundary is None:
                 self.compare_steps()

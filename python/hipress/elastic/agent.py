@@ -20,19 +20,20 @@ _LEAVE_SECONDS = 1.0  # for the others to go on without a member that leaves
 class Agent:
     """One per process. All methods may be called from any thread.
 
-    A view is *entered* with ``join`` or ``await_view``; a view with a boundary by ``completed`` of that step.
-    The steps that ``completed`` reports belong to the view entered last.
+    A view is *entered* with ``join`` or ``await_view``; a view with a boundary by ``completed`` of
+    that step. The steps that ``completed`` reports belong to the view entered last.
 
     :param agents: the (host, port) of each slot's agent, the same in all processes
     :param slot: this process's slot; it listens on that address
     :param secret: the job's secret, 16 bytes or more
     :param min_members: a view has that many members or more
-    :param restart: how often the slot's process has been restarted; only those with 0 form the first view
+    :param restart: how often the slot's process has been restarted; only those with 0 form the
+        first view
     :param heartbeat_timeout: seconds of silence after which a process is left out
     :param start_timeout: seconds after which the first view may be formed without all slots
-    :param on_change: called in the agent's thread, with the newest view, when an epoch ends at once: a
-        member failed, the next view is there (unless it has a boundary), or this process is evicted. It
-        must return quickly, as no sign of life is sent meanwhile
+    :param on_change: called in the agent's thread, with the newest view, when an epoch ends at
+        once: a member failed, the next view is there (unless it has a boundary), or this process is
+        evicted. It must return quickly, as no sign of life is sent meanwhile
     :raises ElasticError: an argument is wrong, or the address is taken
     """
 
@@ -119,8 +120,9 @@ class Agent:
     def completed(self, step: int, clean: bool = True, epoch: int | None = None) -> None:
         """Says that this process's state is that after ``step``.
 
-        Also to be called after a member that was ``behind`` has copied the source's state. Sends nothing.
-        While a boundary is being decided it waits for that, a round trip, before it passes it.
+        Also to be called after a member that was ``behind`` has copied the source's state. Sends
+        nothing. While a boundary is being decided it waits for that, a round trip, before it passes
+        it.
 
         :param clean: the state is exactly that; others need not copy it only if it is
         :param epoch: of the view in which the step was done; the one entered last, if left out
@@ -179,8 +181,8 @@ class Agent:
             raise ElasticError(self._thread.error)
         if self._thread.evicted is not None:
             raise Evicted(
-                f"epoch {self._thread.evicted.epoch} goes on without this process: the others did not "
-                f"hear from it in time"
+                f"epoch {self._thread.evicted.epoch} goes on without this process: the others did "
+                f"not hear from it in time"
             )
 
     def share(self, epoch: int, key: str, value: str) -> None:
@@ -250,9 +252,9 @@ class Agent:
     def leave(self, at_boundary: bool = False, timeout: float = 60.0) -> View | None:
         """Leaves in peace. ``close`` comes after it.
 
-        :param at_boundary: False: leaves at once. The others need no step of this process any more, or
-            do their present step again without it. True: waits for the view that goes on without this process and
-            returns it; the caller completes its boundary step first
+        :param at_boundary: False: leaves at once. The others need no step of this process any more,
+            or do their present step again without it. True: waits for the view that goes on without
+            this process and returns it; the caller completes its boundary step first
         :param timeout: seconds to wait for that view
         :raises ElasticError: it took longer
         """
@@ -268,7 +270,7 @@ class Agent:
                 left = deadline - time.monotonic()
                 if left <= 0:
                     if at_boundary:
-                        raise ElasticError(f"the others did not agree to go on within {timeout:g} s")
+                        raise ElasticError(f"the others did not let it go within {timeout:g} s")
                     break
                 self._changed.wait(min(left, 0.05))
             return machine.newest if at_boundary and not machine.is_member else None

@@ -30,8 +30,8 @@ _threads: weakref.WeakSet[AgentThread] = weakref.WeakSet()
 
 
 class AgentThread:
-    """Owns the protocol's state. Other threads use ``machine`` and ``notes`` under ``changed`` and then call
-    ``flush``.
+    """Owns the protocol's state. Other threads use ``machine`` and ``notes`` under ``changed`` and
+    then call ``flush``.
 
     :param changed: notified when a view is installed, this process is evicted, or a note arrives
     """
@@ -133,7 +133,7 @@ class AgentThread:
             await asyncio.gather(*tasks, ended, return_exceptions=True)
 
     async def _listen(self) -> None:
-        """Listens before it dials anybody, so that whoever knows this process can tell its death."""
+        """Listens before it dials: whoever knows this process must be able to tell its death."""
         host, port = self.machine.addresses[self.me.slot]
         deadline = time.monotonic() + START_SECONDS
         while True:
@@ -143,8 +143,8 @@ class AgentThread:
             except OSError as error:
                 if error.errno != errno.EADDRINUSE or time.monotonic() > deadline:
                     raise ElasticError(
-                        f"slot {self.me.slot}'s agent cannot listen on {host}:{port}, its address in "
-                        f"HIPRESS_ELASTIC_AGENTS: {error.strerror or error}"
+                        f"slot {self.me.slot}'s agent cannot listen on {host}:{port}, its address "
+                        f"in HIPRESS_ELASTIC_AGENTS: {error.strerror or error}"
                     ) from error
             await asyncio.sleep(0.05)
 
@@ -260,7 +260,7 @@ class AgentThread:
                 log.exception("elastic: on_change failed")
 
     def drop_sockets(self) -> None:
-        """In a forked child: gives up its copies, which would keep the parent's death from being seen."""
+        """In a forked child: its copies would keep the parent's death from being seen."""
         sockets = list(self._listener.sockets)
         writers = [*self._listener.writers, *(link.writer for link in self._links.values())]
         sockets += [writer.get_extra_info("socket") for writer in writers if writer is not None]

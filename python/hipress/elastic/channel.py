@@ -1,8 +1,9 @@
-"""Authenticated frames on one connection: what passes was written by a process that has the job's secret.
+"""Authenticated frames on one connection: whoever wrote them has the job's secret.
 
-Each side contributes a nonce, and of the secret and both nonces comes a key for each direction. A frame is its
-length (4 bytes, big-endian), HMAC-SHA256 over a counter, the length and the payload, and the payload. So a frame
-that is changed, repeated, left out, or taken from another connection is noticed. Nothing is encrypted.
+Each side contributes a nonce, and of the secret and both nonces comes a key for each direction. A
+frame is its length (4 bytes, big-endian), HMAC-SHA256 over a counter, the length and the payload,
+and the payload. So a frame that is changed, repeated, left out, or taken from another connection is
+noticed. Nothing is encrypted.
 """
 
 from __future__ import annotations
@@ -61,7 +62,9 @@ class Channel:
         if size > limit:
             raise Stranger(f"it announced {size} bytes where at most {limit} are allowed")
         payload = await self._reader.readexactly(size)
-        if not hmac.compare_digest(head[4:], _mac(self._receive_key, self._received, head[:4], payload)):
+        if not hmac.compare_digest(
+            head[4:], _mac(self._receive_key, self._received, head[:4], payload)
+        ):
             raise Stranger("it could not prove that it knows the job's secret (HIPRESS_SECRET)")
         self._received += 1
         return payload

@@ -39,7 +39,7 @@ class Detector:
         gap = now - self._last_tick
         self._last_tick = now
         if gap < 0 or gap > self.timeout / 2:
-            self._heard = {member_id: now for member_id in self._heard}
+            self._heard = dict.fromkeys(self._heard, now)
         late = []
         for member_id, at in self._heard.items():
             if now - at > self.timeout and member_id not in self._silent:

@@ -6,7 +6,7 @@ from hipress.errors import HipressError
 
 
 class ElasticError(HipressError):
-    """No view was reached in time, or the setting is wrong; the message is a sentence for the user."""
+    """No view in time, or a setting is wrong; the message is a sentence for the user."""
 
     __module__ = "hipress.elastic"
 

@@ -49,7 +49,7 @@ class Link:
         self.writer: asyncio.StreamWriter | None = None
 
     def send(self, payload: Any) -> None:
-        """Sends a JSON value, now or when there is a connection. What does not arrive is not sent again."""
+        """Sends a JSON value, now or when there is a connection; it may get lost."""
         if self._channel is not None:
             self._write(self._channel, payload)
         else:
@@ -173,7 +173,7 @@ class Listener:
             log.warning("elastic: a connection from %s was closed: %s", _peer(writer), why)
         except (OSError, EOFError, asyncio.TimeoutError):
             if sender is None:
-                log.info("elastic: a connection from %s ended before it said who it is", _peer(writer))
+                log.info("elastic: a connection from %s ended in its handshake", _peer(writer))
         finally:
             self.writers.discard(writer)
             writer.close()

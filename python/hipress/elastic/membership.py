@@ -1,56 +1,61 @@
 """Who is a member in which epoch, agreed upon by the members themselves.
 
-A pure state machine: messages, the time and suspicions go in, messages to send and installed views come
-out. It has no clock, no threads, no sockets and no random numbers, so a test can replay every schedule.
+A pure state machine: messages, the time and suspicions go in, messages to send and installed views
+come out. It has no clock, no threads, no sockets and no random numbers, so a test can replay every
+schedule.
 
-DECISION. The view of epoch e+1 is one decision (single-decree Paxos) of the members of view e. A proposer
-takes a ballot (number, its id) and asks all members for a promise to take part in no lower ballot
-(*collect*, *promise*). With a promise comes what the member knows: its last completed step, whom it does not
-hear, and what it accepted before. With a quorum of promises the proposer asks the members to accept a view:
-the one accepted in the highest ballot, if there is any, or else one that it makes of what it was told
-(*accept*, *accepted*). With a quorum of these the view is decided, and is sent to everybody (*install*).
+DECISION. The view of epoch e+1 is one decision (single-decree Paxos) of the members of view e. A
+proposer takes a ballot (number, its id) and asks all members for a promise to take part in no lower
+ballot (*collect*, *promise*). With a promise comes what the member knows: its last completed step,
+whom it does not hear, and what it accepted before. With a quorum of promises the proposer asks the
+members to accept a view: the one accepted in the highest ballot, if there is any, or else one that
+it makes of what it was told (*accept*, *accepted*). With a quorum of these the view is decided, and
+is sent to everybody (*install*).
 
 QUORUM. It is one of two.
- 1. A majority of all members of view e, dead ones counted; or exactly half of them, rank 0 among these.
- 2. All members of view e that are not certainly dead. Then the proposer also asks whatever process it finds at
-    the address of each other slot, and each must answer that it knows no newer view (*witness*), or the
-    address must refuse the connection: nobody is there.
-A member is certainly dead when its socket was closed and its port refuses connections or is held by a later
-incarnation; that never becomes untrue. Silence never makes anybody certainly dead. A majority of the members
-that are *not dead* would not do: of five, {3, 4, 5} may decide, 4 and 5 die, and {1, 2} are most of the three
-that live, while 3, cut off, works on in the view decided.
+ 1. A majority of all members of view e, dead ones counted; or exactly half of them, rank 0 among
+    these.
+ 2. All members of view e that are not certainly dead. Then the proposer also asks whatever process
+    it finds at the address of each other slot, and each must answer that it knows no newer view
+    (*witness*), or the address must refuse the connection: nobody is there.
+A member is certainly dead when its socket was closed and its port refuses connections or is held by
+a later incarnation; that never becomes untrue. Silence never makes anybody certainly dead. A
+majority of the members that are *not dead* would not do: of five, {3, 4, 5} may decide, 4 and 5
+die, and {1, 2} are most of the three that live, while 3, cut off, works on in the view decided.
 
-WHY TWO QUORUMS MEET. A proposer is in its own quorum. Two quorums of kind 1 have a member in common, as in
-Paxos. One of kind 2 has all living members in it, so it meets every other quorum unless all of that
-are dead. Let those be dead when a proposer P begins its ballot.
-Its list of the dead travels with its messages, and whoever has seen it ignores what the dead have sent, even
-if that arrives later. So nobody alive who answered P can still learn of their decision, and nobody alive knows
-it already: a member or a witness who did would have said so. P's decision is then the only one among
-the living. If it is the other way round, and the dead had collected promises for a higher ballot before P's
-lower one was accepted, their requests to accept are ignored for the same reason.
-So no two processes ever live in two different views of one epoch.
+WHY TWO QUORUMS MEET. A proposer is in its own quorum. Two quorums of kind 1 have a member in
+common, as in Paxos. One of kind 2 has all living members in it, so it meets every other quorum
+unless all of that are dead. Let those be dead when a proposer P begins its ballot. Its list of the
+dead travels with its messages, and whoever has seen it ignores what the dead have sent, even if
+that arrives later. So nobody alive who answered P can still learn of their decision, and nobody
+alive knows it already: a member or a witness who did would have said so. P's decision is then the
+only one among the living. If it is the other way round, and the dead had collected promises for a
+higher ballot before P's lower one was accepted, their requests to accept are ignored for the same
+reason. So no two processes ever live in two different views of one epoch.
 
 WHAT CAN GO WRONG. Members cut off, alone too few for kind 1, may not know that the others went on
-without them. If then all the others die, every joiner included, those cut off are told so by the refused
-connections, form a quorum of kind 2 and go on from their own older step: the steps of the dead are lost. A
-``min_members`` of more than half of the slots makes that rare, not impossible (restarted processes count).
-Should all processes die, the job is over: who is restarted has no state and only ever asks to join.
-If half of the members or more become unreachable at once, and no kernel refuses connections in their name
-(power cut, cable), the rest wait, perhaps for ever, and say for whom.
+without them. If then all the others die, every joiner included, those cut off are told so by the
+refused connections, form a quorum of kind 2 and go on from their own older step: the steps of the
+dead are lost. A ``min_members`` of more than half of the slots makes that rare, not impossible
+(restarted processes count). Should all processes die, the job is over: who is restarted has no
+state and only ever asks to join. If half of the members or more become unreachable at once, and no
+kernel refuses connections in their name (power cut, cable), the rest wait, perhaps for ever, and
+say for whom.
 
 FIRST VIEW. It is decided in the same way by the slots, as epoch 0's members; the first process of a
-slot votes for it (incarnation 0). All slots must be there, or after ``start_timeout`` a quorum. A restarted
-process has no vote, it joins.
+slot votes for it (incarnation 0). All slots must be there, or after ``start_timeout`` a quorum. A
+restarted process has no vote, it joins.
 
-STEPS. A failure ends an epoch at once. A step needs all of an epoch's members, so their completed steps differ by
-one at most; who is lower copies from who is higher. Who completes a step after it made its promise
-asks for another view. If members only join or leave, the view has a boundary, two steps
-ahead of the highest completed one. Until such a decision is over no member passes two steps beyond what it
-promised with (``gate``), so all cross the boundary together.
+STEPS. A failure ends an epoch at once. A step needs all of an epoch's members, so their completed
+steps differ by one at most; who is lower copies from who is higher. Who completes a step after it
+made its promise asks for another view. If members only join or leave, the view has a boundary, two
+steps ahead of the highest completed one. Until such a decision is over no member passes two steps
+beyond what it promised with (``gate``), so all cross the boundary together.
 
-COST. n members: 5 messages to or from each, 2.5 round trips, for a view; nothing while nothing happens but a
-sign of life five times per heartbeat timeout and pair. The proposer is the lowest rank that is not suspected; others
-take over after a delay that grows with their rank and with each try.
+COST. n members: 5 messages to or from each, 2.5 round trips, for a view; nothing while nothing
+happens but a sign of life five times per heartbeat timeout and pair. The proposer is the lowest
+rank that is not suspected; others take over after a delay that grows with their rank and with each
+try.
 """
 
 from __future__ import annotations
@@ -75,14 +80,16 @@ from hipress.elastic.view import NO_STATE, Member
 
 
 class Membership(Acceptor):
-    """One process's part in the protocol. Each input may append to ``outputs``; the caller takes them.
+    """One process's part in the protocol. Each input may append to ``outputs``; the caller takes
+    them.
 
     :param me: this process
     :param addresses: the (host, port) of each slot
     :param min_members: a view has that many members or more
     :param now: seconds, of a clock that only this process reads
     :param heartbeat_timeout: seconds; the delays below are parts of it
-    :param start_timeout: seconds after which the first view is formed without the slots that are missing
+    :param start_timeout: seconds after which the first view is formed without the slots that are
+        missing
     """
 
     def __init__(
@@ -209,7 +216,7 @@ class Membership(Acceptor):
         self._advance()
 
     def refused(self, now: float, slot: int, ballot: tuple) -> None:
-        """A Collect could not be delivered: the slot's address refused the connection, made after it."""
+        """The slot's address refused a connection that was tried for this ballot's Collect."""
         self.now = now
         if self.attempt is not None and self.attempt.ballot == ballot:
             self.attempt.heard_slots.add(slot)
@@ -299,7 +306,7 @@ class Membership(Acceptor):
         self._next_try = self._next_request = self.now
 
     def _wish(self) -> bool | None:
-        """Whether this process wants a next view: True, a planned one will do; False, at once; None, no."""
+        """Whether it wants a next view: True, a planned one will do; False, at once; None, no."""
         view = self.newest
         if self.voter(view) is None:
             return None
@@ -352,7 +359,8 @@ class Membership(Acceptor):
             self._wish_since = self.now
         position = self._position()
         patience = position * self.answer_timeout / 2 * min(1.5**self._failures, 4)
-        turn = position == 0 or (position > 0 and not wish and self.now >= self._wish_since + patience)
+        overdue = not wish and self.now >= self._wish_since + patience
+        turn = position == 0 or (position > 0 and overdue)
         if turn and self.now >= self._next_try:
             self.attempt = Attempt(self, self.promise_myself(bool(wish)), bool(wish))
             self.attempt.begin()
@@ -383,8 +391,10 @@ class Membership(Acceptor):
         return f"the epoch has to end: {self.trouble}" if self.trouble else ""
 
 
-def new_member(slot: int, addresses: Sequence[tuple[str, int]], member_id: str, restart: int) -> Member:
-    """The member that a process is at first. ``restart``: how often the slot's process was restarted."""
+def new_member(
+    slot: int, addresses: Sequence[tuple[str, int]], member_id: str, restart: int
+) -> Member:
+    """What a process is at first. ``restart``: how often the slot's process was restarted."""
     host, port = addresses[slot]
     return Member(member_id, slot, host, port, restart << 16)
 

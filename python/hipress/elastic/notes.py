@@ -31,7 +31,7 @@ def check(key: str, value: str) -> None:
     """:raises ValueError: one of them is too long"""
     if len(key) > KEY_CHARACTERS or len(value) > VALUE_CHARACTERS:
         raise ValueError(
-            f"a note's key may have {KEY_CHARACTERS} characters and its value {VALUE_CHARACTERS}, not "
+            f"a note's key may have {KEY_CHARACTERS} characters, its value {VALUE_CHARACTERS}, not "
             f"{len(key)} and {len(value)}"
         )
 

@@ -1,4 +1,4 @@
-"""The proposer's part of the decision on the next view: one ballot, from its first message to its end."""
+"""The proposer's part of a decision: one ballot, from its first message to its end."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ from hipress.elastic.view import View
 class Attempt:
     """One ballot.
 
-    Who is certainly dead is fixed when it begins: all who answer have been told. If another member dies,
-    the proposer begins a new ballot.
+    Who is certainly dead is fixed when it begins: all who answer have been told. If another member
+    dies, the proposer begins a new ballot.
 
     :param core: the proposer's own state; it has promised this ballot to itself
     """
@@ -39,6 +39,7 @@ class Attempt:
         self.view: View | None = None  # phase 2 has begun
         self.waits_for = ""
         self._sent = core.now
+        self._stuck = False
 
     def begin(self) -> None:
         core = self._core
@@ -48,14 +49,14 @@ class Attempt:
             core.send(slot, message)
 
     def resend(self) -> None:
-        """Asks those again that have not answered."""
+        """Asks those again that have not answered; all, if what they said allows no view."""
         core = self._core
         if core.now - self._sent < core.retry:
             return
         self._sent = core.now
         dead = tuple(sorted(self.dead))
         if self.view is None:
-            for slot in core.other_slots() - self.heard_slots:
+            for slot in core.other_slots() - (set() if self._stuck else self.heard_slots):
                 core.send(slot, Collect(self.base, self.ballot, self.planned, dead))
         else:
             accept = Accept(self.base, self.ballot, self.view, dead)
@@ -93,24 +94,25 @@ class Attempt:
                 if member.id not in self.promises and member.id not in self.dead
             ]
             self.waits_for = (
-                f"a majority of epoch {base.epoch}'s members, or proof that the rest are dead: nothing "
-                f"is heard of {', '.join(silent)}"
+                f"a majority of epoch {base.epoch}'s members, or proof that the rest are dead: "
+                f"nothing is heard of {', '.join(silent)}"
             )
             return
         unknown = set(range(len(core.addresses))) - self.heard_slots
         if kind == quorum.ALL_ALIVE and unknown:
-            self.waits_for = "an answer or a refusal from slot " + ", ".join(map(str, sorted(unknown)))
+            self.waits_for = f"an answer or a refusal from slots {sorted(unknown)}"
             return
         earlier = max(self.promises.values(), key=lambda promise: promise.accepted_ballot)
         if earlier.accepted_ballot > NO_BALLOT:
             self._propose(earlier.accepted_view)
             return
+        self.promises[core.voter(base)] = core.own_promise(self.ballot)
         try:
             self._propose(successor(base, self._findings(), core.min_members))
         except NothingToDo:
             core.abandon(Abandon(base.epoch, self.ballot))
         except NotYet as reason:
-            self.waits_for = str(reason)
+            self.waits_for, self._stuck = str(reason), True
             if self.planned:
                 core.abandon(Abandon(base.epoch, self.ballot))
 

@@ -34,8 +34,8 @@ def from_environment(environ: Mapping[str, str] = os.environ) -> Settings:
     secret = _required(environ, "HIPRESS_SECRET")
     if len(secret) < SECRET_CHARACTERS:
         raise ElasticError(
-            f"HIPRESS_SECRET has {len(secret)} characters; elastic training needs {SECRET_CHARACTERS} "
-            f"or more (openssl rand -hex 32 makes some)"
+            f"HIPRESS_SECRET has {len(secret)} characters; elastic training needs "
+            f"{SECRET_CHARACTERS} or more (openssl rand -hex 32 makes some)"
         )
     return Settings(
         agents,

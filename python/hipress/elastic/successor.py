@@ -46,7 +46,9 @@ def successor(base: View, found: Findings, min_members: int) -> View:
     if base.epoch == 0:
         return _first(found, min_members)
     present = [
-        member for member in base.members if member.id in found.promises and member.id not in found.gone
+        member
+        for member in base.members
+        if member.id in found.promises and member.id not in found.gone
     ]
     survivors = _connected(present, found.promises)
     failed = len(survivors) < len(base.members) or bool(found.trouble)
@@ -77,8 +79,7 @@ def successor(base: View, found: Findings, min_members: int) -> View:
     behind = tuple(
         member.id
         for member in stay
-        if member != source
-        and (states[member.id].step != step or not states[member.id].clean)
+        if member != source and (states[member.id].step != step or not states[member.id].clean)
     )
     return View(epoch, members, step, source.id, behind + joined, None, reasons, joined)
 
@@ -112,7 +113,7 @@ def _joiners(found: Findings, stay: Sequence[Member]) -> list[Member]:
 
 
 def _connected(present: Sequence[Member], promises: Mapping[str, Promise]) -> list[Member]:
-    """Members that all hear each other: leaves out who has most broken links, the highest rank of equals."""
+    """Members that all hear each other. Who has most broken links is left out first."""
     kept = list(present)
     while True:
         broken = {member.id: 0 for member in kept}

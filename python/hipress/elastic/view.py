@@ -11,8 +11,8 @@ NO_STATE = -1  # a member's completed step before it has any state
 class Member:
     """One incarnation of a worker process.
 
-    ``incarnation`` grows with each process at a slot, and when a process joins again: of two members
-    of one slot, the one with the lower number has ended for good.
+    ``incarnation`` grows with each process at a slot, and when a process joins again: of two
+    members of one slot, the one with the lower number has ended for good.
     """
 
     id: str
@@ -34,8 +34,8 @@ class View:
     :param step: the highest completed step of the members; with a boundary, the boundary
     :param source: id of the member whose state (after ``step``) the others must have
     :param behind: ids of the members that must copy the source's state first
-    :param boundary: the members work on in the former epoch until they completed this step; None: not a
-        step more
+    :param boundary: the members work on in the former epoch until they completed this step; None:
+        not a step more
     :param departed: who was in the former view and is not in this one, and why
     :param joined: ids of the members that were not in the former view
     """
