@@ -1,0 +1,11 @@
+"""Elastic training: who is a member of the job, in epochs, while processes die and join.
+
+>>> agent = Agent.from_environment(on_change=lambda view: engine.abort())
+>>> view = agent.join(timeout=60)
+"""
+
+from hipress.elastic.agent import Agent
+from hipress.elastic.errors import ElasticError, Evicted, ViewChanged
+from hipress.elastic.view import NO_STATE, Member, View
+
+__all__ = ["NO_STATE", "Agent", "ElasticError", "Evicted", "Member", "View", "ViewChanged"]

@@ -1,0 +1,281 @@
+"""The agent's thread: sockets and a clock around the membership protocol."""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import logging
+import os
+import threading
+import time
+import uuid
+import weakref
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from hipress.elastic import messages
+from hipress.elastic.detector import Detector
+from hipress.elastic.errors import ElasticError
+from hipress.elastic.links import Link, Listener
+from hipress.elastic.membership import Membership, new_member
+from hipress.elastic.notes import Notes, is_note
+from hipress.elastic.outputs import Ending, Evicted, Installed, Left, Output, Send
+from hipress.elastic.view import Member, View
+
+log = logging.getLogger("hipress.elastic")
+
+START_SECONDS = 10.0  # for the address to become free
+_MESSAGE, _NOTE = "message", "note"
+_threads: weakref.WeakSet[AgentThread] = weakref.WeakSet()
+
+
+class AgentThread:
+    """Owns the protocol's state. Other threads use ``machine`` and ``notes`` under ``changed`` and
+    then call ``flush``.
+
+    :param changed: notified when a view is installed, this process is evicted, or a note arrives
+    """
+
+    def __init__(
+        self,
+        agents: Sequence[tuple[str, int]],
+        slot: int,
+        secret: bytes,
+        min_members: int,
+        restart: int,
+        heartbeat_timeout: float,
+        start_timeout: float,
+        on_change: Callable[[View], None] | None,
+    ) -> None:
+        self.secret = secret
+        self.changed = threading.Condition(threading.RLock())
+        self.machine = Membership(
+            new_member(slot, agents, uuid.uuid4().hex, restart),
+            agents,
+            min_members,
+            time.monotonic(),
+            heartbeat_timeout,
+            start_timeout,
+        )
+        self.notes = Notes()
+        self.evicted: View | None = None
+        self.error: str | None = None  # why the thread ended
+        self._on_change = on_change
+        self._detector = Detector(heartbeat_timeout, time.monotonic())
+        self._tick_seconds = min(max(heartbeat_timeout / 20, 0.01), 0.25)
+        self._links: dict[int, Link] = {}
+        self._listener = Listener(self, self._wake_link)
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._end: asyncio.Event | None = None
+        self._started = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="hipress-elastic", daemon=True)
+        self._thread.start()
+        self._started.wait()
+        if self.error is not None:
+            raise ElasticError(self.error)
+        _threads.add(self)
+
+    @property
+    def me(self) -> Member:
+        return self.machine.me
+
+    def close(self) -> None:
+        """Ends the thread and closes its sockets. To the others this process is dead then."""
+        if self._loop is not None and self._end is not None and self._thread.is_alive():
+            self._loop.call_soon_threadsafe(self._end.set)
+        if threading.current_thread() is not self._thread:
+            self._thread.join(5)
+
+    def flush(self) -> None:
+        """Has the thread do what the machine asked for."""
+        if self.machine.outputs and self._loop is not None and not self._loop.is_closed():
+            self._loop.call_soon_threadsafe(self._pump)
+
+    def send_note(self, note: list[Any], slots: Sequence[int]) -> None:
+        """Sends [epoch, key, value], or asks with [epoch, key]."""
+        if self._loop is not None and not self._loop.is_closed():
+            self._loop.call_soon_threadsafe(self._send_all, slots, self._payload(_NOTE, note))
+
+    # From here on: the thread.
+
+    def _run(self) -> None:
+        try:
+            asyncio.run(self._main())
+        except ElasticError as error:
+            self.error = str(error)
+        except Exception as error:  # whoever waits must learn of it
+            log.exception("elastic: the agent's thread ended")
+            self.error = f"the agent's thread ended: {error!r}"
+        finally:
+            with self.changed:
+                self.error = self.error or "the agent is closed"
+                self.changed.notify_all()
+            self._started.set()
+
+    async def _main(self) -> None:
+        self._loop, self._end = asyncio.get_running_loop(), asyncio.Event()
+        await self._listen()
+        for slot in sorted(self.machine.other_slots()):
+            self._links[slot] = Link(self, slot, *self.machine.addresses[slot])
+        tasks = [asyncio.ensure_future(link.run()) for link in self._links.values()]
+        tasks.append(asyncio.ensure_future(self._ticks()))
+        self._started.set()
+        ended = asyncio.ensure_future(self._end.wait())
+        try:
+            await asyncio.wait([ended, *tasks], return_when=asyncio.FIRST_COMPLETED)
+            for task in tasks:
+                if task.done():
+                    task.result()
+        finally:
+            self._listener.close()
+            for task in (*tasks, ended):
+                task.cancel()
+            await asyncio.gather(*tasks, ended, return_exceptions=True)
+
+    async def _listen(self) -> None:
+        """Listens before it dials: whoever knows this process must be able to tell its death."""
+        host, port = self.machine.addresses[self.me.slot]
+        deadline = time.monotonic() + START_SECONDS
+        while True:
+            try:
+                await self._listener.start(host, port)
+                return
+            except OSError as error:
+                if error.errno != errno.EADDRINUSE or time.monotonic() > deadline:
+                    raise ElasticError(
+                        f"slot {self.me.slot}'s agent cannot listen on {host}:{port}, its address "
+                        f"in HIPRESS_ELASTIC_AGENTS: {error.strerror or error}"
+                    ) from error
+            await asyncio.sleep(0.05)
+
+    async def _ticks(self) -> None:
+        while True:
+            now = time.monotonic()
+            with self.changed:
+                for member_id in self.machine.dead:
+                    self._detector.forget(member_id)
+                for member_id, seconds in self._detector.tick(now):
+                    why = f"it has been silent for {seconds:.1f} s"
+                    self.machine.suspect(now, member_id, False, why)
+                self.machine.tick(now)
+            self._pump()
+            await asyncio.sleep(self._tick_seconds)
+
+    def known_at(self, slot: int) -> Member | None:
+        return self.machine.known.get(slot)
+
+    def on_connected(self, member: Member) -> None:
+        with self.changed:
+            now = time.monotonic()
+            self._heard(member, now)
+            self.machine.met(now, member)
+        self._pump()
+
+    def on_refused(self, slot: int, before: Member | None, undelivered: list[Any]) -> None:
+        with self.changed:
+            now = time.monotonic()
+            if before is not None:
+                self.machine.suspect(now, before.id, True, "its process has ended")
+            for kind, _, body in undelivered:
+                if kind == _MESSAGE and body[0] == messages.Collect.__name__:
+                    self.machine.refused(now, slot, messages.from_plain(body).ballot)
+        self._pump()
+
+    def on_payload(self, sender: Member, payload: Any) -> None:
+        if not isinstance(payload, list) or len(payload) != 3:
+            raise messages.Malformed("no message")
+        kind, plain, body = payload
+        member = messages.member_from_plain(plain)
+        if member.slot != sender.slot:
+            raise messages.Malformed(f"slot {sender.slot} wrote as slot {member.slot}")
+        if kind == _NOTE:
+            self._on_note(member, body)
+            return
+        message = messages.from_plain(body)
+        with self.changed:
+            now = time.monotonic()
+            self._heard(member, now)
+            self.machine.receive(now, member, message)
+        self._pump()
+
+    def _heard(self, member: Member, now: float) -> None:
+        if member.id not in self.machine.dead and self._detector.heard(member.id, now):
+            self.machine.trust(now, member.id)
+
+    def _on_note(self, sender: Member, body: Any) -> None:
+        if not is_note(body):
+            raise messages.Malformed("no note")
+        with self.changed:
+            if len(body) == 3:
+                self.notes.put(*body)
+                self.changed.notify_all()
+                return
+            value = self.notes.get(*body)
+        if value is not None:
+            self._send_all([sender.slot], self._payload(_NOTE, [*body, value]))
+
+    def _payload(self, kind: str, body: list[Any]) -> list[Any]:
+        return [kind, messages.member_to_plain(self.me), body]
+
+    def _send_all(self, slots: Sequence[int], payload: list[Any]) -> None:
+        for slot in slots:
+            if slot in self._links:
+                self._links[slot].send(payload)
+
+    def _wake_link(self, slot: int) -> None:
+        if slot in self._links:
+            self._links[slot].wake()
+
+    def _pump(self) -> None:
+        with self.changed:
+            todo, self.machine.outputs = self.machine.outputs, []
+        for output in todo:
+            if isinstance(output, Send):
+                plain = messages.to_plain(output.message)
+                self._send_all([output.slot], self._payload(_MESSAGE, plain))
+            else:
+                self._changed(output)
+
+    def _changed(self, output: Output) -> None:
+        with self.changed:
+            if isinstance(output, Evicted) and not self.machine.joining:
+                self.evicted = output.view
+            if isinstance(output, Installed):
+                for member in output.view.members:
+                    if member.id != self.me.id:
+                        self._detector.watch(member.id, time.monotonic())
+            self.changed.notify_all()
+        view = output.view
+        if isinstance(output, Ending):
+            log.info("elastic: epoch %d ends: %s", view.epoch, output.why)
+        elif isinstance(output, Installed):
+            log.info("elastic: epoch %d has %d members", view.epoch, len(view.members))
+        elif isinstance(output, (Evicted, Left)):
+            log.info("elastic: epoch %d goes on without this process", view.epoch)
+        at_once = isinstance(output, Installed) and view.boundary is None
+        if self._on_change is not None and (at_once or isinstance(output, (Ending, Evicted))):
+            try:
+                self._on_change(view)
+            except Exception:
+                log.exception("elastic: on_change failed")
+
+    def drop_sockets(self) -> None:
+        """In a forked child: its copies would keep the parent's death from being seen."""
+        sockets = list(self._listener.sockets)
+        writers = [*self._listener.writers, *(link.writer for link in self._links.values())]
+        sockets += [writer.get_extra_info("socket") for writer in writers if writer is not None]
+        null = os.open(os.devnull, os.O_RDWR)
+        try:
+            for each in sockets:
+                if each is not None and each.fileno() >= 0:
+                    os.dup2(null, each.fileno(), inheritable=False)
+        finally:
+            os.close(null)
+
+
+def _after_fork_in_child() -> None:
+    for thread in list(_threads):
+        thread.drop_sockets()
+
+
+os.register_at_fork(after_in_child=_after_fork_in_child)

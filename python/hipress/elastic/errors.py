@@ -1,0 +1,23 @@
+"""What elastic training raises."""
+
+from __future__ import annotations
+
+from hipress.errors import HipressError
+
+
+class ElasticError(HipressError):
+    """No view in time, or a setting is wrong; the message is a sentence for the user."""
+
+    __module__ = "hipress.elastic"
+
+
+class Evicted(ElasticError):
+    """The others went on without this process; it may ``join`` again, as a new member."""
+
+    __module__ = "hipress.elastic"
+
+
+class ViewChanged(ElasticError):
+    """What was waited for belongs to a view that has ended."""
+
+    __module__ = "hipress.elastic"

@@ -1,0 +1,411 @@
+"""Who is a member in which epoch, agreed upon by the members themselves.
+
+A pure state machine: messages, the time and suspicions go in, messages to send and installed views
+come out. It has no clock, no threads, no sockets and no random numbers, so a test can replay every
+schedule.
+
+DECISION. The view of epoch e+1 is one decision (single-decree Paxos) of the members of view e. A
+proposer takes a ballot (number, its id) and asks all members for a promise to take part in no lower
+ballot (*collect*, *promise*). With a promise comes what the member knows: its last completed step,
+whom it does not hear, and what it accepted before. With a quorum of promises the proposer asks the
+members to accept a view: the one accepted in the highest ballot, if there is any, or else one that
+it makes of what it was told (*accept*, *accepted*). With a quorum of these the view is decided, and
+is sent to everybody (*install*).
+
+QUORUM. It is one of two.
+ 1. A majority of all members of view e, dead ones counted; or exactly half of them, rank 0 among
+    these.
+ 2. All members of view e that are not certainly dead. Then the proposer also asks whatever process
+    it finds at the address of each other slot, and each must answer that it knows no newer view
+    (*witness*), or the address must refuse the connection: nobody is there.
+A member is certainly dead when its socket was closed and its port refuses connections or is held by
+a later incarnation; that never becomes untrue. Silence never makes anybody certainly dead. A
+majority of the members that are *not dead* would not do: of five, {3, 4, 5} may decide, 4 and 5
+die, and {1, 2} are most of the three that live, while 3, cut off, works on in the view decided.
+
+WHY TWO QUORUMS MEET. A proposer is in its own quorum. Two quorums of kind 1 have a member in
+common, as in Paxos. One of kind 2 has all living members in it, so it meets every other quorum
+unless all of that are dead. Let those be dead when a proposer P begins its ballot. Its list of the
+dead travels with its messages, and whoever has seen it ignores what the dead have sent, even if
+that arrives later. So nobody alive who answered P can still learn of their decision, and nobody
+alive knows it already: a member or a witness who did would have said so. P's decision is then the
+only one among the living. If it is the other way round, and the dead had collected promises for a
+higher ballot before P's lower one was accepted, their requests to accept are ignored for the same
+reason. So no two processes ever live in two different views of one epoch.
+
+WHAT CAN GO WRONG. Members cut off, alone too few for kind 1, may not know that the others went on
+without them. If then all the others die, every joiner included, those cut off are told so by the
+refused connections, form a quorum of kind 2 and go on from their own older step: the steps of the
+dead are lost. A ``min_members`` of more than half of the slots makes that rare, not impossible
+(restarted processes count). Should all processes die, the job is over: who is restarted has no
+state and only ever asks to join. If half of the members or more become unreachable at once, and no
+kernel refuses connections in their name (power cut, cable), the rest wait, perhaps for ever, and
+say for whom.
+
+FIRST VIEW. It is decided in the same way by the slots, as epoch 0's members; the first process of a
+slot votes for it (incarnation 0). All slots must be there, or after ``start_timeout`` a quorum. A
+restarted process has no vote, it joins.
+
+STEPS. A failure ends an epoch at once. A step needs all of an epoch's members, so their completed
+steps differ by one at most; who is lower copies from who is higher. Who completes a step after it
+made its promise asks for another view. If members only join or leave, the view has a boundary, two
+steps ahead of the highest completed one. Until such a decision is over no member passes two steps
+beyond what it promised with (``gate``), so all cross the boundary together.
+
+COST. n members: 5 messages to or from each, 2.5 round trips, for a view; nothing while nothing
+happens but a sign of life five times per heartbeat timeout and pair. The proposer is the lowest
+rank that is not suspected; others take over after a delay that grows with their rank and with each
+try.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from hipress.elastic.acceptor import Acceptor
+from hipress.elastic.messages import (
+    Abandon,
+    Accepted,
+    Beat,
+    Install,
+    Leaving,
+    Message,
+    Promise,
+    Refuse,
+    Request,
+)
+from hipress.elastic.outputs import Ending, Evicted, Installed, Left, Output, Send
+from hipress.elastic.proposer import Attempt, announce
+from hipress.elastic.view import NO_STATE, Member
+
+
+class Membership(Acceptor):
+    """One process's part in the protocol. Each input may append to ``outputs``; the caller takes
+    them.
+
+    :param me: this process
+    :param addresses: the (host, port) of each slot
+    :param min_members: a view has that many members or more
+    :param now: seconds, of a clock that only this process reads
+    :param heartbeat_timeout: seconds; the delays below are parts of it
+    :param start_timeout: seconds after which the first view is formed without the slots that are
+        missing
+    """
+
+    def __init__(
+        self,
+        me: Member,
+        addresses: Sequence[tuple[str, int]],
+        min_members: int,
+        now: float,
+        heartbeat_timeout: float = 5.0,
+        start_timeout: float = 60.0,
+    ) -> None:
+        super().__init__(me, addresses, min_members, now)
+        self.answer_timeout = heartbeat_timeout
+        self.beat_interval = heartbeat_timeout / 5
+        self.retry = heartbeat_timeout / 25
+        self.start_timeout = start_timeout
+        self.attempt: Attempt | None = None
+        self._next_beat = now
+        self._joining_since = now
+        self._wish_since: float | None = None
+        self._next_try = now
+        self._next_request = now
+        self._failures = 0
+
+    # Inputs: what this process itself wants.
+
+    def join(self, now: float) -> None:
+        """Asks to become a member, until that is so."""
+        self.now = now
+        if not self.joining and not self.is_member:
+            self.joining = True
+            self._joining_since = self._next_beat = now
+        self._advance()
+
+    def rejoin(self, now: float, member_id: str) -> None:
+        """Becomes a new member-to-be, with a new id; whatever the former one promised is void."""
+        self.now = now
+        self.forget_self(member_id)
+        self.attempt = None
+        self.join(now)
+
+    def request_change(self, now: float, reason: str, epoch: int) -> None:
+        """The communicator of this epoch failed. Nothing happens if it is over anyway."""
+        self.now = now
+        if self.is_member and epoch >= self.base_epoch and epoch <= self.newest.epoch:
+            self.in_trouble(f"rank {self.newest.rank(self.me.id)}: {reason}")
+        self._advance()
+
+    def leave(self, now: float, at_boundary: bool) -> None:
+        """Leaves in peace: at once, or when all have completed a step that is soon agreed upon."""
+        self.now = now
+        self.joining = False
+        if self.is_member:
+            self.leaving[self.me.id] = at_boundary
+            for slot in self.other_slots():
+                self.send(slot, Leaving(at_boundary))
+        self._advance()
+
+    def enter(self, now: float, epoch: int) -> None:
+        """The caller begins to work in this epoch (its newest view's)."""
+        self.now = now
+        if self.is_member and epoch == self.newest.epoch and self.entered < epoch:
+            self.entered = epoch
+            if self.me.id in self.newest.behind:
+                self.step, self.clean = NO_STATE, False  # it is overwritten from now on
+        self._advance()
+
+    def completed(self, now: float, step: int, clean: bool, epoch: int) -> None:
+        """The caller's state is that after ``step``, which it completed in this epoch."""
+        self.now = now
+        self.step, self.clean = step, clean
+        view = self.newest
+        if not self.is_member or epoch >= view.epoch:
+            return
+        if view.boundary is None or epoch < self.base_epoch:
+            self.compare_steps()
+        elif step >= view.boundary:
+            if step > view.boundary:
+                self.in_trouble(f"rank {view.rank(self.me.id)} has passed the boundary")
+            self.entered = view.epoch
+        if self.trouble:
+            self._advance()
+
+    # Inputs: what is known of others.
+
+    def receive(self, now: float, sender: Member, message: Message) -> None:
+        """A message of another process. What a dead one sent counts no more."""
+        self.now = now
+        if sender.slot != self.me.slot and self.meet(sender):
+            if isinstance(message, Beat):
+                self._on_beat(sender, message)
+            elif isinstance(message, Request):
+                self._on_request(sender, message)
+            elif isinstance(message, Leaving):
+                self._on_leaving(sender, message)
+            else:
+                self.on_message(sender, message)
+        self._advance()
+
+    def met(self, now: float, member: Member) -> None:
+        """A connection to this process was made."""
+        self.now = now
+        if member.slot != self.me.slot and self.meet(member):
+            self._beat(member.slot)
+        self._advance()
+
+    def suspect(self, now: float, member_id: str, certain: bool, why: str) -> None:
+        """A process is dead (certain), or only silent."""
+        self.now = now
+        if certain:
+            self.is_dead(member_id, why)
+        elif member_id not in self.dead:
+            self.suspects[member_id] = why
+            self.joins.pop(member_id, None)
+        self._advance()
+
+    def trust(self, now: float, member_id: str) -> None:
+        """A process that was silent is heard again."""
+        self.now = now
+        if self.suspects.pop(member_id, None) is not None and self.attempt is not None:
+            for member in self.attempt.base.members:
+                if self.stands_for(member, member_id):
+                    self.attempt.asked[member.id] = now
+        self._advance()
+
+    def refused(self, now: float, slot: int, ballot: tuple) -> None:
+        """The slot's address refused a connection that was tried for this ballot's Collect."""
+        self.now = now
+        if self.attempt is not None and self.attempt.ballot == ballot:
+            self.attempt.heard_slots.add(slot)
+        self._advance()
+
+    def tick(self, now: float) -> None:
+        """Time passes; to be called every twentieth of the heartbeat timeout or more often."""
+        self.now = now
+        if now >= self._next_beat:
+            self._next_beat = now + self.beat_interval
+            for slot in sorted(self.other_slots()):
+                self._beat(slot)
+        if self.gate_until is not None and now >= self.gate_until:
+            self.open_gate()
+        self._advance()
+
+    # What follows from them.
+
+    def _beat(self, slot: int) -> None:
+        self.send(slot, Beat(self.newest.epoch, self.joining))
+
+    def _on_beat(self, sender: Member, beat: Beat) -> None:
+        if beat.joining and sender.id not in self.newest and sender.id not in self.suspects:
+            self.joins[sender.id] = sender
+        elif not beat.joining:
+            self.joins.pop(sender.id, None)
+        if beat.epoch < self.newest.epoch:
+            self.send(sender.slot, Install(self.newest))
+
+    def _on_request(self, sender: Member, request: Request) -> None:
+        if request.epoch < self.newest.epoch:
+            self.send(sender.slot, Install(self.newest))
+        elif request.epoch == self.newest.epoch and sender.id in self.newest:
+            if request.trouble:
+                self.in_trouble(request.trouble)
+            for member in request.joins:
+                if self.meet(member) and self.may_join(member):
+                    self.joins[member.id] = member
+
+    def _on_leaving(self, sender: Member, message: Leaving) -> None:
+        self.joins.pop(sender.id, None)
+        if sender.id in self.newest and self.is_member:
+            self.leaving[sender.id] = message.at_boundary
+            if not message.at_boundary:
+                self.in_trouble(f"rank {self.newest.rank(sender.id)} left")
+
+    def on_answer(self, sender: Member, message: Message) -> None:
+        attempt = self.attempt
+        if attempt is None or message.ballot != attempt.ballot:
+            return
+        if isinstance(message, Refuse):
+            self.promised = max(self.promised, message.promised)
+            self.outbid(message.promised)
+            return
+        attempt.heard_slots.add(sender.slot)
+        name = self.voter_of(sender, attempt.base)
+        if isinstance(message, Promise) and name is not None:
+            for member_id in message.dead:
+                self.is_dead(member_id, "its process has ended")
+            attempt.promises[name] = message
+        elif isinstance(message, Accepted) and name is not None:
+            attempt.accepted.add(name)
+
+    def abandon(self, message: Abandon) -> None:
+        """Gives the present ballot up; tries again after a while if there still is a reason."""
+        self.attempt = None
+        self._next_try = self.now + self.retry
+        self.open_gate()
+        for slot in self.other_slots():
+            self.send(slot, message)
+
+    def outbid(self, promised: tuple) -> None:
+        """Another ballot is higher: the others' turn, and then, after a growing delay, ours."""
+        if self.attempt is not None:
+            self.attempt = None
+            self._failures += 1
+            position = max(self._position(), 0)
+            self._next_try = self.now + self.retry * (position + 1) * min(2**self._failures, 16)
+
+    def new_ballot_seen(self) -> None:
+        self._wish_since = self.now
+
+    def after_install(self) -> None:
+        self.attempt = None
+        self._failures = 0
+        self._wish_since = None
+        self._next_try = self._next_request = self.now
+
+    def _wish(self) -> bool | None:
+        """Whether it wants a next view: True, a planned one will do; False, at once; None, no."""
+        view = self.newest
+        if self.voter(view) is None:
+            return None
+        if view.epoch == 0:
+            everybody = {member.slot for member in self.joins.values()} | {self.me.slot}
+            late = self.now >= self._joining_since + self.start_timeout
+            enough = len(everybody) == len(self.addresses) or (
+                late and len(everybody) >= self.min_members
+            )
+            return False if self.joining and enough else None
+        if self.trouble:
+            return False
+        changes = bool(self.joins) or any(self.leaving.values())
+        return True if changes and self.entered >= view.epoch else None
+
+    def _position(self) -> int:
+        """How many members have the first word before this one; -1: it has none."""
+        candidates = [member for member in self.newest.members if self.may_propose(member)]
+        if not candidates:
+            candidates = list(self.newest.members)
+        names = [member.id for member in candidates]
+        name = self.voter(self.newest)
+        return names.index(name) if name in names else -1
+
+    def coordinator(self) -> Member | None:
+        """Who is to propose the next view, as far as this process knows."""
+        candidates = [member for member in self.newest.members if self.may_propose(member)]
+        return candidates[0] if candidates else None
+
+    def _advance(self) -> None:
+        self.look_for_failures()
+        attempt = self.attempt
+        if attempt is not None:
+            if attempt.dead != self.dead_of(attempt.base):
+                self.attempt = attempt = None  # a new ballot tells the others who is dead
+                self._next_try = self.now
+            else:
+                attempt.resend()
+                view = attempt.progress()
+                if view is not None:
+                    self.install(view)
+                    announce(self, view)
+                    self._advance()
+                return
+        wish = self._wish()
+        if wish is None:
+            self._wish_since = None
+            return
+        if self._wish_since is None:
+            self._wish_since = self.now
+        position = self._position()
+        patience = position * self.answer_timeout / 2 * min(1.5**self._failures, 4)
+        overdue = not wish and self.now >= self._wish_since + patience
+        turn = position == 0 or (position > 0 and overdue)
+        if turn and self.now >= self._next_try:
+            self.attempt = Attempt(self, self.promise_myself(bool(wish)), bool(wish))
+            self.attempt.begin()
+            self._advance()
+        elif position > 0 and self.now >= self._next_request:
+            self._next_request = self.now + self.retry
+            first = self.coordinator()
+            if first is not None:
+                joins = tuple(sorted(self.joins.values(), key=lambda member: member.slot))
+                self.send(first.slot, Request(self.newest.epoch, self.trouble, joins))
+
+    def waits_for(self) -> str:
+        """What this process waits for, as a sentence; empty: for nothing."""
+        if self.attempt is not None and self.attempt.waits_for:
+            return f"it waits for {self.attempt.waits_for}"
+        if self.newest.epoch <= 0 and self.joining:
+            if self.me.incarnation:
+                return "it waits for the members to let it in"
+            known = {member.slot for member in self.joins.values()} | {self.me.slot}
+            missing = sorted(set(range(len(self.addresses))) - known)
+            if missing:
+                return "it waits for the first processes of slot " + ", ".join(map(str, missing))
+        if self.joining:
+            return f"it waits for the members of epoch {self.newest.epoch} to let it in"
+        first = self.coordinator() if self.trouble else None
+        if first is not None and self.is_member:
+            return f"it waits for {first} to propose the next view, as {self.trouble}"
+        return f"the epoch has to end: {self.trouble}" if self.trouble else ""
+
+
+def new_member(
+    slot: int, addresses: Sequence[tuple[str, int]], member_id: str, restart: int
+) -> Member:
+    """What a process is at first. ``restart``: how often the slot's process was restarted."""
+    host, port = addresses[slot]
+    return Member(member_id, slot, host, port, restart << 16)
+
+
+__all__ = [
+    "Ending",
+    "Evicted",
+    "Installed",
+    "Left",
+    "Membership",
+    "Output",
+    "Send",
+    "new_member",
+]

@@ -1,0 +1,88 @@
+"""What the launcher tells a process of an elastic job, in its environment."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from hipress.elastic.errors import ElasticError
+
+SECRET_CHARACTERS = 16
+HEARTBEAT_MS = 12000
+
+
+@dataclass(frozen=True)
+class Settings:
+    """:param heartbeat_timeout: seconds"""
+
+    agents: tuple[tuple[str, int], ...]
+    slot: int
+    secret: bytes
+    min_members: int
+    restart: int
+    heartbeat_timeout: float
+
+
+def from_environment(environ: Mapping[str, str] = os.environ) -> Settings:
+    """Reads HIPRESS_ELASTIC_AGENTS and so on.
+
+    :raises ElasticError: one is missing or wrong; the message says which, and what it takes
+    """
+    agents = parse_agents(_required(environ, "HIPRESS_ELASTIC_AGENTS"))
+    slot = _number(environ, "HIPRESS_ELASTIC_SLOT", None, 0, len(agents) - 1)
+    secret = _required(environ, "HIPRESS_SECRET")
+    if len(secret) < SECRET_CHARACTERS:
+        raise ElasticError(
+            f"HIPRESS_SECRET has {len(secret)} characters; elastic training needs "
+            f"{SECRET_CHARACTERS} or more (openssl rand -hex 32 makes some)"
+        )
+    return Settings(
+        agents,
+        slot,
+        secret.encode(),
+        _number(environ, "HIPRESS_ELASTIC_MIN_WORKERS", 1, 1, len(agents)),
+        _number(environ, "HIPRESS_ELASTIC_RESTART", 0, 0, 1 << 30),
+        _number(environ, "HIPRESS_HEARTBEAT_TIMEOUT_MS", HEARTBEAT_MS, 100, 1 << 30) / 1000,
+    )
+
+
+def parse_agents(text: str) -> tuple[tuple[str, int], ...]:
+    """``host:port,host:port``; an IPv6 address in brackets.
+
+    :raises ElasticError: naming the entry
+    """
+    found = []
+    for entry in text.split(","):
+        host, colon, port = entry.strip().rpartition(":")
+        host = host[1:-1] if host.startswith("[") and host.endswith("]") else host
+        if not (colon and host and port.isascii() and port.isdigit() and 0 < int(port) < 65536):
+            raise ElasticError(
+                f"HIPRESS_ELASTIC_AGENTS has '{entry}', where each slot's agent address belongs: "
+                f"host:port,host:port,..."
+            )
+        found.append((host, int(port)))
+    if len(set(found)) < len(found):
+        raise ElasticError(f"HIPRESS_ELASTIC_AGENTS has one address twice: '{text}'")
+    return tuple(found)
+
+
+def _required(environ: Mapping[str, str], name: str) -> str:
+    value = environ.get(name, "")
+    if not value:
+        raise ElasticError(
+            f"environment variable {name} is not set: start the job with 'hipress launch --elastic'"
+        )
+    return value
+
+
+def _number(
+    environ: Mapping[str, str], name: str, default: int | None, least: int, most: int
+) -> int:
+    text = environ.get(name, "")
+    if not text and default is not None:
+        return default
+    text = text or _required(environ, name)
+    if not (text.isascii() and text.isdigit() and least <= int(text) <= most):
+        raise ElasticError(f"{name} is '{text}'; it takes a number from {least} to {most}")
+    return int(text)

@@ -1,0 +1,79 @@
+"""Members and views: who takes part in an epoch, and whose state counts."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+NO_STATE = -1  # a member's completed step before it has any state
+
+
+@dataclass(frozen=True)
+class Member:
+    """One incarnation of a worker process.
+
+    ``incarnation`` grows with each process at a slot, and when a process joins again: of two
+    members of one slot, the one with the lower number has ended for good.
+    """
+
+    id: str
+    slot: int
+    host: str
+    port: int
+    incarnation: int = 0
+
+    def __str__(self) -> str:
+        return f"slot {self.slot} ({self.host}:{self.port})"
+
+
+@dataclass(frozen=True)
+class View:
+    """One epoch's members, in rank order, and what they begin with.
+
+    :param epoch: 1 for the first view; 0 stands for the slots from which that is formed
+    :param members: the rank is the index; survivors keep their order, joiners come behind
+    :param step: the highest completed step of the members; with a boundary, the boundary
+    :param source: id of the member whose state (after ``step``) the others must have
+    :param behind: ids of the members that must copy the source's state first
+    :param boundary: the members work on in the former epoch until they completed this step; None:
+        not a step more
+    :param departed: who was in the former view and is not in this one, and why
+    :param joined: ids of the members that were not in the former view
+    """
+
+    epoch: int
+    members: tuple[Member, ...]
+    step: int = 0
+    source: str = ""
+    behind: tuple[str, ...] = ()
+    boundary: int | None = None
+    departed: tuple[tuple[Member, str], ...] = ()
+    joined: tuple[str, ...] = ()
+
+    def __contains__(self, member_id: object) -> bool:
+        return any(member.id == member_id for member in self.members)
+
+    def rank(self, member_id: str) -> int:
+        """The rank of a member.
+
+        :raises ValueError: it is not in this view
+        """
+        for rank, member in enumerate(self.members):
+            if member.id == member_id:
+                return rank
+        raise ValueError(f"no member of epoch {self.epoch} has the id {member_id}")
+
+    @property
+    def ids(self) -> tuple[str, ...]:
+        return tuple(member.id for member in self.members)
+
+
+def slot_name(slot: int) -> str:
+    """The name under which the first process of a slot votes for the first view."""
+    return f"slot-{slot}"
+
+
+def first_electorate(addresses: list[tuple[str, int]]) -> View:
+    """Epoch 0: the slots, whose first processes decide on the first view."""
+    return View(
+        0, tuple(Member(slot_name(slot), slot, *at) for slot, at in enumerate(addresses)), NO_STATE
+    )

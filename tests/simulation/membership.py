@@ -1,0 +1,206 @@
+"""Random schedules of the membership protocol, each replayed exactly by its seed.
+
+    python -m tests.simulation.membership --seed 7
+    python -m tests.simulation.membership --schedules 10000
+
+Messages are late, repeated, lost and overtake each other; links are cut one way, both ways, and
+flap; clocks run at different speeds and jump; processes are killed, also two at a time, restarted,
+stopped and woken; engines fail; members leave. After each event: at most one view per epoch among
+the living (and every member of it has the same one), epochs only grow, quorums meet, no view is too
+small, only the dead are called dead, and nobody trains on a state that is not the others'. When the
+faults have ended, all processes reach one view in a bounded time, and train.
+"""
+
+from __future__ import annotations
+
+import argparse
+import random
+import sys
+import traceback
+from dataclasses import dataclass
+
+from tests.simulation.world import Violation, World
+
+FAULT_SECONDS = 5.0
+CALM_SECONDS = 60.0
+STEPS_TO_SEE = 3
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """:param over: the job ended, as nobody with its state was left"""
+
+    over: bool
+    steps: int
+    epochs: int
+    seconds: float
+
+
+def _restart_time(rng: random.Random) -> float | None:
+    return rng.choice([None, rng.uniform(0.05, 0.5), rng.uniform(0.5, 3.0)])
+
+
+def _kill(world: World, rng: random.Random) -> None:
+    slots = range(len(world.addresses))
+    for slot in rng.sample(slots, min(len(slots), rng.choice([1, 1, 1, 2, 2, 3]))):
+        delay = rng.choice([0.0, rng.uniform(0, 0.05)])
+        world.after(delay, world.kill, slot, _restart_time(rng))
+
+
+def _freeze(world: World, rng: random.Random) -> None:
+    slots = rng.sample(range(len(world.addresses)), rng.choice([1, 1, 2]))
+    for process in [world.live[slot] for slot in slots if slot in world.live]:
+        process.frozen = True
+        world.say(f"stop {process}")
+        world.after(rng.choice([rng.uniform(0.1, 0.9), rng.uniform(1, 4)]), _wake, process)
+
+
+def _wake(process) -> None:  # type: ignore[no-untyped-def]
+    process.world.say(f"wake {process}")
+    process.frozen = False
+    inbox, process.inbox = process.inbox, []
+    if process.world.rng.random() < 0.3:
+        process.do(process._tick)
+    for action in inbox:
+        process.do(action)
+
+
+def _partition(world: World, rng: random.Random) -> None:
+    count = len(world.addresses)
+    side = set(rng.sample(range(count), rng.randint(1, count - 1)))
+    pairs = {(a, b) for a in side for b in range(count) if b not in side}
+    kind = rng.randrange(4)
+    if kind == 0:  # both ways
+        pairs |= {(b, a) for a, b in pairs}
+    elif kind == 2:  # one link, one way
+        pairs = {rng.choice(sorted(pairs))}
+    elif kind == 3:  # one link, both ways
+        a, b = rng.choice(sorted(pairs))
+        pairs = {(a, b), (b, a)}
+    flaps = rng.choice([1, 1, rng.randint(2, 6)])
+    length = rng.uniform(0.1, 0.6) if flaps > 1 else rng.uniform(0.2, 3.0)
+    for flap in range(flaps):
+        world.after(2 * flap * length, _cut, world, pairs, True)
+        world.after((2 * flap + 1) * length, _cut, world, pairs, False)
+
+
+def _cut(world: World, pairs: set[tuple[int, int]], cut: bool) -> None:
+    if cut and world.now > FAULT_SECONDS:
+        return
+    world.say(f"{'cut' if cut else 'mend'} {sorted(pairs)}")
+    world.cut = world.cut | pairs if cut else world.cut - pairs
+
+
+def _lose(world: World, rng: random.Random) -> None:
+    world.loss = rng.uniform(0.02, 0.5)
+    world.after(rng.uniform(0.2, 1.5), setattr, world, "loss", 0.0)
+
+
+def _jump(world: World, rng: random.Random) -> None:
+    for process in list(world.live.values()):
+        if rng.random() < 0.5:
+            process.offset += rng.choice([rng.uniform(0, 0.6), rng.uniform(1, 100)])
+
+
+def _engine(world: World, rng: random.Random) -> None:
+    for process in list(world.live.values()):
+        if process.view is not None and rng.random() < 0.5:
+            epoch = process.view.epoch
+            process.do(
+                lambda process=process, epoch=epoch: process.machine.request_change(
+                    process.clock(), "the engine failed", epoch
+                )
+            )
+
+
+def _leave(world: World, rng: random.Random) -> None:
+    slot = rng.randrange(len(world.addresses))
+    process = world.live.get(slot)
+    if process is None:
+        return
+    at_boundary = rng.random() < 0.5
+    world.say(f"leave {process} {at_boundary}")
+    process.do(lambda: process.machine.leave(process.clock(), at_boundary))
+
+    def end() -> None:
+        if world.live.get(slot) is process:
+            world.kill(slot, _restart_time(rng))
+
+    world.after(rng.uniform(0.01, 1.0), end)
+
+
+FAULTS = (_kill, _kill, _kill, _freeze, _freeze, _partition, _partition, _lose, _jump, _engine, _leave)
+
+
+def run(seed: int, log: list[str] | None = None) -> Outcome:
+    """One schedule.
+
+    :raises Violation: the protocol broke a promise, or did not come to an agreement
+    """
+    rng = random.Random(seed)
+    slots = rng.randint(2, 6)
+    min_members = rng.choice([1, 1, rng.randint(1, slots), slots // 2 + 1])
+    world = World(rng, slots, min_members)
+    world.log = log
+    world.say(f"{slots} slots, min_members {min_members}")
+    for _ in range(rng.randint(1, 8)):
+        world.after(rng.uniform(0, FAULT_SECONDS), rng.choice(FAULTS), world, rng)
+    world.run(FAULT_SECONDS)
+    world.say("calm")
+    world.cut, world.loss = set(), 0.0
+    for process in list(world.live.values()):
+        if process.frozen:
+            _wake(process)
+    begin, needed = world.now, 0
+
+    def done() -> bool:
+        nonlocal needed
+        for slot in range(slots):  # whatever dies now is what was left of the faults
+            if slot not in world.live and world.now > begin + 4:
+                world.start(slot, 100)
+        if len(world.live) < slots or not world.agreed():
+            needed = 0
+            return False
+        needed = needed or world.completed_steps + STEPS_TO_SEE * slots
+        return world.completed_steps >= needed
+
+    reached = world.run(begin + CALM_SECONDS, done)
+    if not reached and not world.is_over():
+        waits = {str(each): each.machine.waits_for() for each in world.live.values()}
+        raise Violation(f"no agreement {CALM_SECONDS} s after the last fault: {waits}")
+    epochs = max((each.machine.newest.epoch for each in world.live.values()), default=0)
+    return Outcome(not reached, world.completed_steps, epochs, world.now - begin)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--seed", type=int, help="replay this schedule, and print what happens")
+    parser.add_argument("--schedules", type=int, default=500)
+    parser.add_argument("--first", type=int, default=0, help="the first seed")
+    options = parser.parse_args()
+    seeds = range(options.first, options.first + options.schedules)
+    if options.seed is not None:
+        seeds = range(options.seed, options.seed + 1)
+    over, slowest = 0, 0.0
+    for seed in seeds:
+        log: list[str] | None = [] if options.seed is not None else None
+        try:
+            outcome = run(seed, log)
+        except Exception as error:
+            print(*(log or []), sep="\n")
+            if not isinstance(error, Violation):
+                traceback.print_exc()
+            print(f"seed {seed}: {error}", file=sys.stderr)
+            return 1
+        print(*(log or []), sep="\n", end="" if log is None else "\n")
+        over += outcome.over
+        slowest = max(slowest, 0.0 if outcome.over else outcome.seconds)
+    print(
+        f"{len(seeds)} schedules kept all promises; {over} jobs were over, as nobody with their state "
+        f"was left; the longest way to one view took {slowest:.1f} s after the last fault"
+    )
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,412 @@
+"""A job's processes, their network and their clocks, all of one random number generator."""
+
+from __future__ import annotations
+
+import heapq
+import json
+import random
+from typing import Any, Callable
+
+from hipress.elastic import messages, outputs, quorum
+from hipress.elastic.detector import Detector
+from hipress.elastic.membership import Membership, new_member
+from hipress.elastic.view import NO_STATE, View, slot_name
+
+HEARTBEAT = 1.0
+START_TIMEOUT = 1.5
+TICK = 0.1
+
+
+class Violation(AssertionError):
+    """The protocol broke a promise."""
+
+
+class Watched(Membership):
+    """Reports decisions of its own to the world."""
+
+    world: World
+
+    def install(self, view: View) -> None:
+        attempt, before = self.attempt, self.newest
+        if attempt is not None and attempt.view == view:
+            self.world.decided(self, attempt)
+        super().install(view)
+        if self.newest is not before:
+            self.world.learned(self, self.newest)
+
+
+class Process:
+    """One process at a slot: the protocol, and a worker that trains when it is let.
+
+    Its state is (step, lineage): whoever begins a step of an epoch must have the same.
+    """
+
+    def __init__(self, world: World, slot: int, restart: int) -> None:
+        self.world, self.slot, self.restart = world, slot, restart
+        rng = world.rng
+        self.rate, self.offset = rng.uniform(0.9, 1.1), rng.uniform(0, 1000)
+        self.alive, self.frozen = True, False
+        self.inbox: list[Callable[[], None]] = []
+        self.machine = Watched(
+            new_member(slot, world.addresses, world.fresh_id(slot), restart),
+            world.addresses,
+            world.min_members,
+            self.clock(),
+            HEARTBEAT,
+            START_TIMEOUT,
+        )
+        self.machine.world = world
+        self.machine.beat_interval = HEARTBEAT / 3
+        self.detector = Detector(HEARTBEAT, self.clock())
+        self.state: tuple[int, int] | None = None
+        self.view: View | None = None  # that its worker works in
+        self.evicted = False
+        self.in_step = False
+        self.epoch_seen = 0
+        world.live[slot] = self
+        self.do(lambda: self.machine.join(self.clock()))
+        for other in world.live.values():
+            if other is not self:
+                world.after(rng.uniform(0, 0.05), world.meet, self, other)
+        world.after(rng.uniform(0, TICK), self.tick)
+
+    def __str__(self) -> str:
+        return f"{self.slot}.{self.restart}"
+
+    def clock(self) -> float:
+        return self.offset + self.rate * self.world.now
+
+    def do(self, action: Callable[[], None]) -> None:
+        """Runs an input of this process now, or when it is woken; never, if it is dead."""
+        if not self.alive:
+            return
+        if self.frozen:
+            self.inbox.append(action)
+            return
+        action()
+        todo, self.machine.outputs = self.machine.outputs, []
+        for output in todo:
+            if isinstance(output, outputs.Send):
+                self.world.send(self, output.slot, output.message)
+            elif isinstance(output, outputs.Installed):
+                for member_id in output.view.ids:
+                    if member_id != self.machine.me.id:
+                        self.detector.watch(member_id, self.clock())
+                self.soon(self.react)
+            elif isinstance(output, outputs.Evicted):
+                self.evicted = True
+                self.soon(self.react)
+        self.world.check(self)
+
+    def soon(self, action: Callable[[], None], most: float = 0.03) -> None:
+        self.world.after(self.world.rng.uniform(0, most), self.do, action)
+
+    def tick(self) -> None:
+        if not self.alive:
+            return
+        self.world.after(TICK * self.world.rng.uniform(0.7, 1.3), self.tick)
+        if not self.frozen:
+            self.do(self._tick)
+
+    def _tick(self) -> None:
+        for member_id in self.machine.dead:
+            self.detector.forget(member_id)
+        for member_id, seconds in self.detector.tick(self.clock()):
+            self.machine.suspect(self.clock(), member_id, False, f"silent for {seconds:.1f} s")
+        self.machine.tick(self.clock())
+        self.react()
+
+    def receive(self, sender: Any, message: messages.Message) -> None:
+        if sender.id not in self.machine.dead and self.detector.heard(sender.id, self.clock()):
+            self.machine.trust(self.clock(), sender.id)
+        self.machine.receive(self.clock(), sender, message)
+
+    # The worker.
+
+    def react(self) -> None:
+        """Follows the newest view, copies the state if that is needed, and begins the next step."""
+        machine = self.machine
+        if self.evicted:
+            self.evicted, self.view, self.state, self.in_step = False, None, None, False
+            machine.rejoin(self.clock(), self.world.fresh_id(self.slot))
+            return
+        newest = machine.newest
+        if not machine.is_member or machine.trouble:
+            return
+        if self.view is not newest:
+            ahead = newest.boundary is not None and self.machine.me.id not in newest.joined
+            if ahead and (self.state is None or self.state[0] < newest.boundary):
+                self.work()
+                return
+            self.view, self.in_step = newest, False
+            if not ahead:
+                machine.enter(self.clock(), newest.epoch)
+            if machine.me.id in newest.behind:
+                self.state = None
+            elif self.state is None and newest.source == machine.me.id and newest.step == 0:
+                self.state = (0, hash(machine.me.slot))  # as it was made
+        self.work()
+
+    def work(self) -> None:
+        if self.state is None and self.view is not None:
+            self.copy()
+        self.begin_step()
+
+    def copy(self) -> None:
+        view = self.view
+        source = self.world.process_of(view.source)
+        if source is None or source.view is not view and source.view != view:
+            return
+        if source.state is None or source.machine.me.id in view.behind:
+            return
+        if source.state[0] != view.step:
+            raise Violation(f"{source} is the source of {view} with {source.state}")
+        self.state = source.state
+        self.machine.completed(self.clock(), self.state[0], True, view.epoch)
+
+    def begin_step(self) -> None:
+        if self.in_step or self.view is None or self.state is None:
+            return
+        gate = self.machine.gate
+        if gate is not None and self.state[0] >= gate:
+            return
+        self.in_step = True
+        self.world.arrive(self, self.view, self.state)
+
+    def complete(self, view: View, state: tuple[int, int]) -> None:
+        """The step's result is there. The worker may have learned of a newer view meanwhile."""
+        if self.view != view or not self.in_step or self.evicted:
+            return
+        self.in_step = False
+        self.state = state
+        self.machine.completed(self.clock(), state[0], True, view.epoch)
+        self.world.completed_steps += 1
+        self.soon(self.react, 0.01)
+
+
+class World:
+    """All processes of a job.
+
+    :param slots: how many
+    """
+
+    def __init__(self, rng: random.Random, slots: int, min_members: int) -> None:
+        self.rng, self.min_members = rng, min_members
+        self.addresses = [("10.0.0.1", 1000 + slot) for slot in range(slots)]
+        self.now = 0.0
+        self.live: dict[int, Process] = {}
+        self.cut: set[tuple[int, int]] = set()  # one-way, from slot to slot
+        self.loss = 0.0
+        self.completed_steps = 0
+        self.log: list[str] | None = None
+        self._ids = 0
+        self._events: list[tuple[float, int, Callable[..., None], tuple[Any, ...]]] = []
+        self._count = 0
+        self._views: dict[int, list[tuple[View, set[Process]]]] = {}
+        self._decisions: list[tuple[View, tuple, frozenset[str]]] = []
+        self._arrivals: dict[tuple[View, int], dict[str, tuple[int, int]]] = {}
+        self._names: dict[str, Process] = {}
+        for slot in range(slots):
+            if rng.random() < 0.9:
+                self.after(rng.uniform(0, 0.3), self.start, slot, 0)
+            else:
+                self.after(rng.uniform(0, 3.0), self.start, slot, 0)
+
+    # Time.
+
+    def after(self, delay: float, action: Callable[..., None], *arguments: Any) -> None:
+        self._count += 1
+        heapq.heappush(self._events, (self.now + delay, self._count, action, arguments))
+
+    def run(self, until: float, done: Callable[[], bool] | None = None) -> bool:
+        """Runs all that happens before a moment. True: ``done`` said so."""
+        while self._events and self._events[0][0] <= until:
+            self.now, _, action, arguments = heapq.heappop(self._events)
+            action(*arguments)
+            if done is not None and done():
+                return True
+        self.now = until
+        return False
+
+    def say(self, text: str) -> None:
+        if self.log is not None:
+            self.log.append(f"{self.now:8.3f} {text}")
+
+    # Processes.
+
+    def fresh_id(self, slot: int) -> str:
+        self._ids += 1
+        return f"{self.rng.randrange(1 << 16):04x}-{slot}-{self._ids}"
+
+    def start(self, slot: int, restart: int) -> None:
+        if slot not in self.live:
+            self.say(f"start {slot}.{restart}")
+            Process(self, slot, restart)
+
+    def process_of(self, member_id: str) -> Process | None:
+        for process in self.live.values():
+            if process.machine.me.id == member_id:
+                return process
+        return None
+
+    def meet(self, one: Process, other: Process) -> None:
+        """They connect to each other."""
+        for a, b in ((one, other), (other, one)):
+            if a.alive and b.alive and not self.blocked(a.slot, b.slot):
+                b.do(lambda a=a, b=b: b.machine.met(b.clock(), a.machine.me))
+
+    def kill(self, slot: int, restart_after: float | None) -> None:
+        process = self.live.pop(slot, None)
+        if process is None:
+            return
+        self.say(f"kill {process}")
+        process.alive = False
+        for other in list(self.live.values()):
+            self.after(self.rng.uniform(0.001, 0.3), self.notice, other, process)
+        if restart_after is not None:
+            self.after(restart_after, self.start, slot, process.restart + 1)
+
+    def notice(self, process: Process, victim: Process) -> None:
+        """A process finds that another's port refuses connections, or that another holds it."""
+        if not process.alive:
+            return
+        if self.blocked(process.slot, victim.slot):
+            self.after(0.3, self.notice, process, victim)
+            return
+        known = process.machine.known.get(victim.slot)
+        if known is not None and known.id == victim.machine.me.id:
+            process.do(
+                lambda: process.machine.suspect(
+                    process.clock(), victim.machine.me.id, True, "it has ended"
+                )
+            )
+
+    # The network.
+
+    def blocked(self, one: int, other: int) -> bool:
+        """A connection needs both ways."""
+        return (one, other) in self.cut or (other, one) in self.cut
+
+    def send(self, sender: Process, slot: int, message: messages.Message) -> None:
+        rng = self.rng
+        if rng.random() < 0.02:
+            plain = json.loads(messages.dumps(messages.to_plain(message)))
+            if messages.from_plain(plain) != message:
+                raise Violation(f"{message} does not survive JSON")
+        if (sender.slot, slot) in self.cut or rng.random() < self.loss:
+            return
+        for _ in range(2 if rng.random() < 0.03 else 1):
+            delay = rng.uniform(0.0005, 0.004)
+            if rng.random() < 0.05:
+                delay += rng.uniform(0, 0.5)
+            self.after(delay, self.deliver, sender, sender.machine.me, slot, message)
+
+    def deliver(self, sender: Process, me: Any, slot: int, message: messages.Message) -> None:
+        if (sender.slot, slot) in self.cut:
+            return
+        target = self.live.get(slot)
+        if target is not None:
+            target.do(lambda: target.receive(me, message))
+        elif isinstance(message, messages.Collect) and not self.blocked(sender.slot, slot):
+            known = sender.machine.known.get(slot)
+            if known is not None:
+                sender.do(
+                    lambda: sender.machine.suspect(
+                        sender.clock(), known.id, True, "it has ended"
+                    )
+                )
+            sender.do(lambda: sender.machine.refused(sender.clock(), slot, message.ballot))
+
+    # Training.
+
+    def arrive(self, process: Process, view: View, state: tuple[int, int]) -> None:
+        """A member begins a step. When all have, it has a result, which may reach only some."""
+        arrivals = self._arrivals.setdefault((view, state[0]), {})
+        arrivals[process.machine.me.id] = state
+        if set(arrivals) == set(view.ids):
+            if len(set(arrivals.values())) > 1:
+                raise Violation(f"epoch {view.epoch} trains on different states: {arrivals}")
+            result = (state[0] + 1, hash((state, view.epoch, view.ids)))
+            for member_id in view.ids:
+                member = self.process_of(member_id)
+                if member is not None:
+                    member.soon(lambda member=member: member.complete(view, result), 0.04)
+
+    # Promises.
+
+    def learned(self, machine: Membership, view: View) -> None:
+        process = self.live[machine.me.slot]
+        self.say(f"{process} learns epoch {view.epoch}: {[m.id for m in view.members]} "
+                 f"step {view.step} boundary {view.boundary} {[w for _, w in view.departed]}")
+        if view.epoch <= process.epoch_seen:
+            raise Violation(f"{process} went from epoch {process.epoch_seen} to {view.epoch}")
+        process.epoch_seen = view.epoch
+        if len(view.members) < self.min_members:
+            raise Violation(f"{view} has fewer than {self.min_members} members")
+        if len({member.slot for member in view.members}) < len(view.members):
+            raise Violation(f"{view} has two members of one slot")
+        of_epoch = self._views.setdefault(view.epoch, [])
+        for known, holders in of_epoch:
+            if known == view:
+                holders.add(process)
+            elif any(holder.alive for holder in holders):
+                raise Violation(f"two views of epoch {view.epoch}: {known} and {view}")
+        if all(known != view for known, _ in of_epoch):
+            of_epoch.append((view, {process}))
+
+    def decided(self, machine: Membership, attempt: Any) -> None:
+        """Each quorum that promises in a higher ballot meets this one's, or that one is dead."""
+        self._decisions.append((attempt.base, attempt.ballot, frozenset(attempt.accepted)))
+        self.quorums_meet(attempt)
+
+    def quorums_meet(self, attempt: Any) -> None:
+        for base, ballot, accepted in self._decisions:
+            if base == attempt.base and ballot < attempt.ballot:
+                living = {name for name in accepted if self.voter_lives(name)}
+                if living and not accepted & set(attempt.promises):
+                    raise Violation(f"quorums {accepted} and {set(attempt.promises)} do not meet")
+
+    def voter_lives(self, name: str) -> bool:
+        return any(
+            process.machine.me.id == name
+            or (not process.machine.me.incarnation and slot_name(process.slot) == name)
+            for process in self.live.values()
+        )
+
+    def check(self, process: Process) -> None:
+        """After each event of a process."""
+        machine = process.machine
+        attempt = machine.attempt
+        if attempt is not None and attempt.view is not None:
+            if not quorum.reached(attempt.base, attempt.promises, attempt.dead):
+                raise Violation("a proposal without a quorum")
+            self.quorums_meet(attempt)
+        if len(machine.dead) != getattr(process, "dead_seen", 0):
+            process.dead_seen = len(machine.dead)
+            for name in machine.dead:
+                if self.voter_lives(name):
+                    raise Violation(f"{process} takes {name} for dead, which lives")
+
+    def agreed(self) -> bool:
+        """All processes are members of one view, work in it, and nothing more is to change."""
+        views = {process.machine.newest for process in self.live.values()}
+        if len(views) != 1:
+            return False
+        view = views.pop()
+        return len(view.members) == len(self.live) and all(
+            process.machine.is_member and not process.machine.trouble and process.view == view
+            for process in self.live.values()
+        )
+
+    def is_over(self) -> bool:
+        """Nobody alive has the job's state, or could ever vote for a first view."""
+        processes = self.live.values()
+        top = max((process.machine.newest.epoch for process in processes), default=0)
+        if top == 0:
+            return not any(process.machine.me.incarnation == 0 for process in processes)
+        members = [
+            process
+            for process in processes
+            if process.machine.is_member and process.machine.newest.epoch == top
+        ]
+        return not any(process.machine.step > NO_STATE for process in members)
