@@ -21,6 +21,7 @@ SUBJECTS = {
     "allreduce": "allreduce.sizes",
     "training": "training.steps",
     "convergence": "training.convergence",
+    "transactions": "training.transactions",
     "accuracy": "accuracy.types",
     "time-to-accuracy": "accuracy.seconds",
     "picture": "accuracy.picture",

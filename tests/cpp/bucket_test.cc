@@ -135,7 +135,7 @@ TEST_F(BucketTest, ManyStepsUnderWayDoNotMixTheirGradients) {
   }
   for (int step = 0; step < kSteps; ++step) {
     for (int w = 0; w < kWorkers; ++w) {
-      buckets_[w]->Run(flats[w][step].data(), &non_finite[w * kSteps + step], calls.Expect());
+      buckets_[w]->Run(flats[w][step].data(), 0, &non_finite[w * kSteps + step], calls.Expect());
     }
   }
   ASSERT_TRUE(calls.Wait());
@@ -242,7 +242,7 @@ TEST_F(BucketTest, StepsUnderWayEndWithTheJobsFailure) {
   Calls calls;
   for (int w = 0; w < 2; ++w) {
     flats_[w] = Gradients(w, 0);
-    buckets_[w]->Run(flats_[w].data(), &non_finite_[w], calls.Expect());
+    buckets_[w]->Run(flats_[w].data(), 0, &non_finite_[w], calls.Expect());
   }
   workers_.store(2).FailJob("worker 2 gave up: it is tired");
   ASSERT_TRUE(calls.Wait());
@@ -250,7 +250,7 @@ TEST_F(BucketTest, StepsUnderWayEndWithTheJobsFailure) {
   // And later ones at once.
   Calls late;
   for (int w = 0; w < kWorkers; ++w) {
-    buckets_[w]->Run(flats_[0].data(), &non_finite_[w], late.Expect());
+    buckets_[w]->Run(flats_[0].data(), 0, &non_finite_[w], late.Expect());
     ASSERT_TRUE(late.Wait());
     EXPECT_EQ(late.error(), "worker 2 gave up: it is tired");
   }

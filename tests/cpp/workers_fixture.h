@@ -84,10 +84,11 @@ struct KeyOptions {
   float momentum = 0;
 };
 
-/// A bound key, on one worker: what its encodes remember is `states`, by task.
+/// A bound key, on one worker: what its encodes remember is `states`, by task, and `befores` saves that.
 struct BoundKey {
   std::shared_ptr<Flow> flow;
   std::vector<std::shared_ptr<CodecState>> states;
+  std::vector<std::shared_ptr<StateBefore>> befores;
 
   BoundKey() = default;
   BoundKey(KVStoreDist* store, int worker, uint64_t key, int64_t n, const KeyOptions& options) {
@@ -96,9 +97,11 @@ struct BoundKey {
     binding.encodes.resize(encodes.program.tasks.size() / 7 + 1);
     for (const auto& [task, num_summands] : encodes.num_summands) {
       states.push_back(std::make_shared<CodecState>());
+      befores.push_back(std::make_shared<StateBefore>());
       EncodeBinding& encode = binding.encodes[size_t(task)];
       encode.codec = store->Intern(options.codec);
       encode.state = states.back();
+      encode.before = befores.back();
       encode.factor = options.average && num_summands == kWorkers ? 1.0f / kWorkers : 1.0f;
       const bool partial = num_summands > 1 && num_summands < kWorkers;
       encode.wire = partial ? DType::kFloat32 : options.dtype;
