@@ -380,6 +380,21 @@ def test_over_ssh_workers_survive_the_launcher(sshd, tmp_path):
         wait_until(lambda: not any(alive(pid) for _, _, pid, _ in found), 5.0, "their end")
 
 
+def test_over_ssh_nothing_is_left_to_watch(sshd, tmp_path):
+    with launched(arguments(2, *sshd.arguments(2), *python(WORKER)), cwd=tmp_path) as launch:
+        found = ups(launch, 2)
+        for _, _, pid, _ in found:
+            os.kill(supervisor_of(pid), signal.SIGKILL)
+        assert launch.finish(20.0) == 1
+        assert launch.err.splitlines()[-1] == (
+            "hipress-launch: only worker 0 on 127.0.0.1, worker 1 on 127.0.0.1 may still train, "
+            "unseen from here; giving up the watch"
+        )
+        assert all(alive(pid) for _, _, pid, _ in found)
+        (tmp_path / "end").touch()
+        wait_until(lambda: not any(alive(pid) for _, _, pid, _ in found), 5.0, "their end")
+
+
 # What is refused
 
 

@@ -1,0 +1,161 @@
+"""What the workers of an elastic job have logged, and what it says about a fault.
+
+Each worker appends to ``worker-SLOT.jsonl`` one line for each event: ``time`` (unix seconds),
+``pid``, ``slot``, ``event`` (start, view, step, rollback, copied, end), ``epoch``, ``step``,
+``size``, ``rank``, ``digest`` (of the weights after the step), ``loss``, ``residual_written_off``.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+
+Event = dict[str, object]
+
+
+class Logs:
+    """The events of all slots, in the order written; `read` brings them up to date."""
+
+    def __init__(self, folder: Path, slots: int) -> None:
+        self._files = [folder / f"worker-{slot}.jsonl" for slot in range(slots)]
+        self._read = [0] * slots
+        self.events: list[list[Event]] = [[] for _ in range(slots)]
+        self.torn = 0
+        """Lines that a kill has cut off."""
+
+    def read(self) -> None:
+        """Reads what was written since."""
+        for slot, path in enumerate(self._files):
+            try:
+                with open(path, "rb") as file:
+                    file.seek(self._read[slot])
+                    text = file.read()
+            except FileNotFoundError:
+                continue
+            whole = text[: text.rfind(b"\n") + 1]
+            self._read[slot] += len(whole)
+            for line in whole.splitlines():
+                # After a torn line the next process of the slot has gone on in the same line.
+                start = line.rfind(b'{"time"')
+                self.torn += start > 0
+                try:
+                    self.events[slot].append(json.loads(line[max(start, 0) :]))
+                except ValueError:
+                    self.torn += 1
+
+    def pid(self, slot: int) -> int | None:
+        """The process id of the slot's last process; None: it has none yet."""
+        return self.events[slot][-1]["pid"] if self.events[slot] else None
+
+    def last_step(self, slot: int) -> Event | None:
+        """The last completed step of the slot's last process."""
+        pid = self.pid(slot)
+        for event in reversed(self.events[slot]):
+            if event["pid"] != pid:
+                return None
+            if event["event"] == "step":
+                return event
+        return None
+
+    def steps(self, slot: int, since: float = 0.0) -> list[Event]:
+        """The slot's completed steps from a time on."""
+        return [e for e in self.events[slot] if e["event"] == "step" and e["time"] > since]
+
+
+@dataclass
+class Fault:
+    """A fault and what followed. Times are unix seconds."""
+
+    kind: str
+    victims: list[int]
+    time: float
+    struck: float = 0.0
+    """When all of it was done: of a double fault, the second signal; of a pause, its end."""
+    pids: dict[int, int] = field(default_factory=dict)
+    """Of all slots' processes at the time."""
+    epochs: dict[int, int] = field(default_factory=dict)
+    """The epoch of each survivor's last step before `struck`."""
+    step: int = 0
+    """The last completed step before it."""
+    recovered: float | None = None
+    """Seconds from the fault until each survivor has completed a step without its victims, or,
+    after a pause, with them."""
+    lost: int = 0
+    """Steps that a survivor had completed and had to do again."""
+    rejoin: list[float] = field(default_factory=list)
+    """Seconds from a restarted process's start to its first completed step, for each victim."""
+    whole: float | None = None
+    """Seconds from the fault until all workers trained again."""
+    written_off: float | None = None
+    """The largest part of the residual that was written off until then."""
+    wrong: list[str] = field(default_factory=list)
+
+    def survivors(self) -> list[int]:
+        """Slots that were not hit."""
+        return [slot for slot in self.pids if slot not in self.victims]
+
+    def row(self) -> dict[str, object]:
+        """For the results' file."""
+        row = asdict(self)
+        del row["pids"], row["epochs"]
+        return row
+
+
+def first_step_after(logs: Logs, fault: Fault, slot: int) -> Event | None:
+    """The first step that shows that a survivor trains on: in a view that came after the fault, or,
+    after a pause, in any."""
+    for event in logs.steps(slot, fault.time):
+        if event["epoch"] > fault.epochs[slot]:
+            return event
+        if fault.kind == "pause" and event["time"] > fault.struck:
+            return event
+    return None
+
+
+def steps_done_again(logs: Logs, fault: Fault, slot: int) -> int:
+    """How many steps that a survivor had completed it completed again in a later view."""
+    before = [e["step"] for e in logs.steps(slot) if e["epoch"] <= fault.epochs[slot]]
+    after = first_step_after(logs, fault, slot)
+    if not before or after is None or after["epoch"] <= fault.epochs[slot]:
+        return 0
+    return max(0, max(before) - after["step"] + 1)
+
+
+def rejoining(logs: Logs, slot: int, old: int) -> float | None:
+    """Seconds from the start of the slot's process to its first step, if it is a new one."""
+    pid = logs.pid(slot)
+    events = [event for event in logs.events[slot] if event["pid"] == pid]
+    steps = [event["time"] for event in events if event["event"] == "step"]
+    return steps[0] - events[0]["time"] if pid != old and steps else None
+
+
+def trains_whole(logs: Logs, since: float) -> bool:
+    """Whether all slots have completed a step of one view, with all of them in it."""
+    last = [logs.last_step(slot) for slot in range(len(logs.events))]
+    if any(event is None or event["time"] <= since for event in last):
+        return False
+    return {(e["epoch"], e["size"]) for e in last} == {(last[0]["epoch"], len(last))}
+
+
+def different_weights(events: Iterable[list[Event]]) -> tuple[int, list[str]]:
+    """Compares the weights after each step of each view among its members.
+
+    Returns:
+        how many steps could be compared between two members or more, and what was different.
+    """
+    digests: dict[tuple[int, int], dict[int, str]] = defaultdict(dict)
+    wrong = []
+    for slot, of_slot in enumerate(events):
+        for event in of_slot:
+            if event["event"] == "step":
+                seen = digests[event["epoch"], event["step"]]
+                if seen.setdefault(slot, event["digest"]) != event["digest"]:
+                    wrong.append(f"worker {slot} has done step {event['step']} of epoch "
+                                 f"{event['epoch']} twice, with different weights")  # fmt: skip
+    for (epoch, step), seen in sorted(digests.items()):
+        if len(set(seen.values())) > 1:
+            wrong.append(f"after step {step} of epoch {epoch} the weights are different: {seen}")
+    return sum(len(seen) > 1 for seen in digests.values()), wrong
