@@ -96,6 +96,11 @@ class Agent:
         """This process's id as a member; another one after it was evicted and joins again."""
         return self._machine.me.id
 
+    @property
+    def slot(self) -> int:
+        """This process's slot."""
+        return self._machine.me.slot
+
     def join(self, timeout: float) -> View:
         """Becomes a member, and enters the view.
 
@@ -185,6 +190,18 @@ class Agent:
                 f"not hear from it in time"
             )
 
+    def ended(self, epoch: int) -> str:
+        """Why this epoch is over, or about to be; empty if its members work on."""
+        with self._changed:
+            machine = self._machine
+            if self._thread.error is not None:
+                return self._thread.error
+            if not machine.is_member:
+                return "the others go on without this process"
+            if epoch < max(machine.base_epoch, machine.entered):
+                return f"epoch {machine.newest.epoch} follows"
+            return machine.trouble if epoch <= machine.newest.epoch else ""
+
     def share(self, epoch: int, key: str, value: str) -> None:
         """Leaves a short text for the members of a view. The first value of a key counts.
 
@@ -213,9 +230,8 @@ class Agent:
                 if value is not None:
                     return value
                 self._check()
-                ended = epoch < max(machine.base_epoch, machine.entered)
-                if ended or (epoch <= machine.newest.epoch and machine.trouble):
-                    why = machine.trouble or f"epoch {machine.newest.epoch} follows"
+                why = self.ended(epoch)
+                if why:
                     raise ViewChanged(f"epoch {epoch} has ended: {why}")
                 now = time.monotonic()
                 if now >= deadline:
