@@ -87,7 +87,7 @@ class _Job:
 
     def finish(self) -> None:
         """Ends the job in peace, together with the others."""
-        self._session.await_all("end")
+        self._session.await_end()
         self._leave_view()
         self._agent.leave()
 

@@ -14,6 +14,7 @@ import torch.distributed as dist
 
 from hipress import addresses
 from hipress.elastic.agent import Agent
+from hipress.elastic.errors import ElasticError
 from hipress.elastic.view import View
 from hipress.torch.elastic import transfer
 from hipress.torch.elastic.carried import Carried
@@ -169,6 +170,15 @@ class Session:
         self.norms = {member: theirs[2] for member, theirs in zip(self._ids, found)}
 
     # Ending.
+
+    def await_end(self) -> None:
+        """Waits until all members have come to the end of training, or one knows that they have."""
+        epoch = self.view.epoch
+        try:
+            self.await_all("end")
+        except ElasticError:  # one that left since, perhaps
+            self._agent.fetch(epoch, "over", 0.0)
+        self._agent.share(epoch, "over", "1")
 
     def interrupt(self, why: str) -> None:
         """Ends what this worker waits for, from another thread."""

@@ -225,14 +225,14 @@ class Engine:
         :param what: names the bucket, or another thing
         """
         with self._failing:
+            reports = self.error is None and not isinstance(error, str)
             if self.error is None:
-                reports = not isinstance(error, str)
                 if not isinstance(error, HipressError):
                     error = HipressError(f"{what}: {error}" if what else str(error))
                 self.error = error
-                if reports:
-                    sentence = f"worker {self.rank} gave up: {error}"
-                    lib.HipressFailJob(self.member.handle, sentence.encode())
+        if reports:  # without the lock: this ends steps, whose callbacks come here
+            sentence = f"worker {self.rank} gave up: {self.error}"
+            lib.HipressFailJob(self.member.handle, sentence.encode())
         return self.error
 
     def failure(self, seconds: float = 0.0) -> str:
