@@ -129,7 +129,19 @@ def _leave(world: World, rng: random.Random) -> None:
     world.after(rng.uniform(0.01, 1.0), end)
 
 
-FAULTS = (_kill, _kill, _kill, _freeze, _freeze, _partition, _partition, _lose, _jump, _engine, _leave)
+FAULTS = (
+    _kill,
+    _kill,
+    _kill,
+    _freeze,
+    _freeze,
+    _partition,
+    _partition,
+    _lose,
+    _jump,
+    _engine,
+    _leave,
+)
 
 
 def run(seed: int, log: list[str] | None = None) -> Outcome:

@@ -61,7 +61,7 @@ class Process:
         self.state: tuple[int, int] | None = None
         self.view: View | None = None  # that its worker works in
         self.evicted = False
-        self.in_step = False
+        self.in_step = self.must_copy = False
         self.epoch_seen = 0
         world.live[slot] = self
         self.do(lambda: self.machine.join(self.clock()))
@@ -128,6 +128,7 @@ class Process:
         machine = self.machine
         if self.evicted:
             self.evicted, self.view, self.state, self.in_step = False, None, None, False
+            self.must_copy = False
             machine.rejoin(self.clock(), self.world.fresh_id(self.slot))
             return
         newest = machine.newest
@@ -139,16 +140,16 @@ class Process:
                 self.work()
                 return
             self.view, self.in_step = newest, False
-            if not ahead:
-                machine.enter(self.clock(), newest.epoch)
+            machine.enter(self.clock(), newest.epoch)
+            self.must_copy = False
             if machine.me.id in newest.behind:
-                self.state = None
+                self.must_copy = True
             elif self.state is None and newest.source == machine.me.id and newest.step == 0:
                 self.state = (0, hash(machine.me.slot))  # as it was made
         self.work()
 
     def work(self) -> None:
-        if self.state is None and self.view is not None:
+        if self.must_copy:
             self.copy()
         self.begin_step()
 
@@ -157,15 +158,13 @@ class Process:
         source = self.world.process_of(view.source)
         if source is None or source.view is not view and source.view != view:
             return
-        if source.state is None or source.machine.me.id in view.behind:
-            return
-        if source.state[0] != view.step:
+        if source.state is None or source.state[0] != view.step:
             raise Violation(f"{source} is the source of {view} with {source.state}")
-        self.state = source.state
+        self.state, self.must_copy = source.state, False
         self.machine.completed(self.clock(), self.state[0], True, view.epoch)
 
     def begin_step(self) -> None:
-        if self.in_step or self.view is None or self.state is None:
+        if self.in_step or self.view is None or self.state is None or self.must_copy:
             return
         gate = self.machine.gate
         if gate is not None and self.state[0] >= gate:
@@ -311,9 +310,7 @@ class World:
             known = sender.machine.known.get(slot)
             if known is not None:
                 sender.do(
-                    lambda: sender.machine.suspect(
-                        sender.clock(), known.id, True, "it has ended"
-                    )
+                    lambda: sender.machine.suspect(sender.clock(), known.id, True, "it has ended")
                 )
             sender.do(lambda: sender.machine.refused(sender.clock(), slot, message.ballot))
 
@@ -336,8 +333,10 @@ class World:
 
     def learned(self, machine: Membership, view: View) -> None:
         process = self.live[machine.me.slot]
-        self.say(f"{process} learns epoch {view.epoch}: {[m.id for m in view.members]} "
-                 f"step {view.step} boundary {view.boundary} {[w for _, w in view.departed]}")
+        self.say(
+            f"{process} learns epoch {view.epoch}: {[m.id for m in view.members]} "
+            f"step {view.step} boundary {view.boundary} {[w for _, w in view.departed]}"
+        )
         if view.epoch <= process.epoch_seen:
             raise Violation(f"{process} went from epoch {process.epoch_seen} to {view.epoch}")
         process.epoch_seen = view.epoch

@@ -255,7 +255,9 @@ class Acceptor:
             return
         was_member, former = self.is_member, self.newest
         is_next = view.epoch == former.epoch + 1
-        if was_member and self.entered == former.epoch:
+        if not was_member:
+            self.previous = view
+        elif self.entered == former.epoch:
             self.previous = former
         self.newest = view
         self.promised, self._accepted = NO_BALLOT, (NO_BALLOT, None)
@@ -268,15 +270,15 @@ class Acceptor:
             self.joining = False
             if view.boundary is None or not was_member or not is_next:
                 self.base_epoch = view.epoch
-            if view.source == self.me.id and self.step == NO_STATE:
-                self.step, self.clean = view.step, True  # nothing is trained yet
+            if view.source == self.me.id and view.boundary is None:
+                self.clean = True  # as the others copy it, whatever it is
+                if self.step == NO_STATE:
+                    self.step = view.step  # nothing is trained yet
             self.outputs.append(Installed(view))
             if view.boundary is None:
                 self.compare_steps()
-            elif was_member and self.step >= view.boundary:
-                if self.step > view.boundary:
-                    self.in_trouble(f"rank {view.rank(self.me.id)} has passed the boundary")
-                self.entered = view.epoch
+            elif was_member and self.step > view.boundary:
+                self.in_trouble(f"rank {view.rank(self.me.id)} has passed the boundary")
         elif was_member:
             self.outputs.append((Left if self.me.id in self.leaving else Evicted)(view))
         self.leaving = {each: how for each, how in self.leaving.items() if each in view}

@@ -20,8 +20,16 @@ _LEAVE_SECONDS = 1.0  # for the others to go on without a member that leaves
 class Agent:
     """One per process. All methods may be called from any thread.
 
-    A view is *entered* with ``join`` or ``await_view``; a view with a boundary by ``completed`` of
-    that step. The steps that ``completed`` reports belong to the view entered last.
+    A view is *entered* with ``join`` or ``await_view``, one with a boundary after ``completed`` of
+    that step. The steps that ``completed`` reports belong to the view entered last. A worker's loop::
+
+        agent.completed(step)
+        newest = agent.view()
+        if newest.epoch > view.epoch and (newest.boundary is None or newest.boundary <= step):
+            view = agent.await_view(view.epoch, timeout)
+
+    A member of ``view.behind`` copies the state of ``view.source`` (after ``view.step``) and then
+    calls ``completed(view.step)``. Until then it counts as one whose state is not clean.
 
     :param agents: the (host, port) of each slot's agent, the same in all processes
     :param slot: this process's slot; it listens on that address
@@ -118,7 +126,7 @@ class Agent:
             return self._await(0, timeout, "this process is no member")
 
     def view(self) -> View | None:
-        """The newest view that this process is a member of; its boundary may be ahead."""
+        """The newest view, if this process is a member; its boundary may be ahead. Enters nothing."""
         with self._changed:
             return self._machine.newest if self._machine.is_member else None
 
@@ -155,7 +163,8 @@ class Agent:
     def await_view(self, after: int, timeout: float) -> View:
         """Waits for a view of a later epoch than ``after``, and enters it.
 
-        A view that is known to end already is not returned.
+        A view that is known to end already is not returned. One whose boundary is ahead is returned
+        at once, and not entered yet.
 
         :param timeout: seconds
         :raises ElasticError: it took longer; the message says what was waited for
@@ -171,9 +180,8 @@ class Agent:
             self._check()
             view = machine.newest
             if machine.is_member and view.epoch > after and not machine.trouble:
-                if view.boundary is None or self.id in view.joined:
-                    machine.enter(time.monotonic(), view.epoch)
-                    self._thread.flush()
+                machine.enter(time.monotonic(), view.epoch)
+                self._thread.flush()
                 return view
             left = deadline - time.monotonic()
             if left <= 0:

@@ -76,7 +76,7 @@ from hipress.elastic.messages import (
 )
 from hipress.elastic.outputs import Ending, Evicted, Installed, Left, Output, Send
 from hipress.elastic.proposer import Attempt, announce
-from hipress.elastic.view import NO_STATE, Member
+from hipress.elastic.view import Member, slot_name
 
 
 class Membership(Acceptor):
@@ -134,7 +134,7 @@ class Membership(Acceptor):
     def request_change(self, now: float, reason: str, epoch: int) -> None:
         """The communicator of this epoch failed. Nothing happens if it is over anyway."""
         self.now = now
-        if self.is_member and epoch >= self.base_epoch and epoch <= self.newest.epoch:
+        if self.is_member and max(self.base_epoch, self.entered) <= epoch <= self.newest.epoch:
             self.in_trouble(f"rank {self.newest.rank(self.me.id)}: {reason}")
         self._advance()
 
@@ -149,12 +149,18 @@ class Membership(Acceptor):
         self._advance()
 
     def enter(self, now: float, epoch: int) -> None:
-        """The caller begins to work in this epoch (its newest view's)."""
+        """The caller begins to work in this epoch (its newest view's), if no boundary is ahead.
+
+        Planned views wait until all members have begun: nobody misses a view with a boundary.
+        """
         self.now = now
-        if self.is_member and epoch == self.newest.epoch and self.entered < epoch:
-            self.entered = epoch
-            if self.me.id in self.newest.behind:
-                self.step, self.clean = NO_STATE, False  # it is overwritten from now on
+        view = self.newest
+        ahead = view.boundary is not None and self.me.id not in view.joined
+        if self.is_member and epoch == view.epoch and self.entered < epoch:
+            if not ahead or self.step >= view.boundary:
+                self.entered = epoch
+                if self.me.id in view.behind:
+                    self.clean = False  # it is overwritten from now on
         self._advance()
 
     def completed(self, now: float, step: int, clean: bool, epoch: int) -> None:
@@ -166,10 +172,8 @@ class Membership(Acceptor):
             return
         if view.boundary is None or epoch < self.base_epoch:
             self.compare_steps()
-        elif step >= view.boundary:
-            if step > view.boundary:
-                self.in_trouble(f"rank {view.rank(self.me.id)} has passed the boundary")
-            self.entered = view.epoch
+        elif step > view.boundary:
+            self.in_trouble(f"rank {view.rank(self.me.id)} has passed the boundary")
         if self.trouble:
             self._advance()
 
@@ -378,12 +382,16 @@ class Membership(Acceptor):
             return f"it waits for {self.attempt.waits_for}"
         if self.newest.epoch <= 0 and self.joining:
             if self.me.incarnation:
+                if all(slot_name(slot) in self.dead for slot in self.other_slots()):
+                    return "the job is over: no process is left that has its state"
                 return "it waits for the members to let it in"
             known = {member.slot for member in self.joins.values()} | {self.me.slot}
             missing = sorted(set(range(len(self.addresses))) - known)
             if missing:
                 return "it waits for the first processes of slot " + ", ".join(map(str, missing))
         if self.joining:
+            if all(member.id in self.dead for member in self.newest.members):
+                return f"the job is over: no member of epoch {self.newest.epoch} is left"
             return f"it waits for the members of epoch {self.newest.epoch} to let it in"
         first = self.coordinator() if self.trouble else None
         if first is not None and self.is_member:
