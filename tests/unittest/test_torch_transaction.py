@@ -105,6 +105,38 @@ def each(rank, type, options):
     return True
 
 
+def commits(rank, type, options):
+    """A step that some rank has completed stays; of low rank, also where Q has no sum here."""
+    training = Training(rank, type, **options)
+    for step in range(2):
+        training.step(step)
+    training.synchronizer.begin_transaction()
+    training.step(2)
+    done = training.state()
+    for state in training.synchronizer.error_feedback.states.values():
+        if type == "powersgd":  # as it is before the library keeps the step
+            matrix, before = state.matrix, state._before
+            matrix.last, matrix.next = matrix.next, matrix.last
+            matrix.last_q, matrix.own_q = matrix.own_q, matrix.last_q
+            for name, values in before.values.items():
+                state._memory[name].copy_(values)
+            state.step = before.step
+    assert type != "powersgd" or differing(training.state(), done)
+    training.synchronizer.commit()
+    assert all(key.endswith("start_q") for key in differing(training.state(), done))
+    assert training.synchronizer.step == 3
+    with pytest.raises(ValueError, match="no step to put back"):
+        training.synchronizer.roll_back()
+    if type == "powersgd":  # a rank that has made no Q has sent nothing
+        training.synchronizer.begin_transaction()
+        before = training.state()
+        for state in training.synchronizer.error_feedback.states.values():
+            state.save(training.synchronizer.error_feedback.transaction)
+        training.synchronizer.commit()
+        assert differing(training.state(), before) == [f"rank{rank}/step"]
+    return True
+
+
 def refuses(rank):
     """What cannot be put back is refused in a sentence."""
     from hipress.torch import HipressError
@@ -239,6 +271,14 @@ def test_a_completed_step_is_put_back(type, options):
 )
 def test_every_step_is_put_back(type, options):
     assert returned(run_ranks(each, 4, type, options)) == [True] * 4
+
+
+@pytest.mark.parametrize(
+    ("type", "options"),
+    [("onebit", {"shared_momentum": 0.5}), ("powersgd", {"params": {"rank": 2}})],
+)
+def test_a_step_that_others_have_completed_stays(type, options):
+    assert returned(run_ranks(commits, 2, type, options)) == [True] * 2
 
 
 def test_what_cannot_be_put_back_is_refused():
