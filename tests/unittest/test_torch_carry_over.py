@@ -1,5 +1,9 @@
 """When ranks die or join, the others take their own residuals along: nothing they had is lost."""
 
+import os
+import signal
+import time
+
 import pytest
 
 from harness.torch_ranks import returned, run_ranks, torch
@@ -153,6 +157,59 @@ def momentum_stays(rank):
 
 def test_momentum_of_a_codec_stays():
     assert returned(run_ranks(momentum_stays, 3)) == [True] * 3
+
+
+def dies(rank, type, options):
+    """The last rank dies in a step, which the others repeat: as if it had left before that step."""
+    import torch.distributed as dist
+
+    from hipress.torch import HipressError
+    from hipress.torch.gradient import packed
+    from hipress.torch.state.carry_over import carry_over
+
+    last = dist.get_world_size() - 1
+    survivors = dist.new_group(list(range(last)))
+
+    def goes_on(old):
+        new = make(survivors, type, options)
+        new.error_feedback.reshard(carry_over(old))
+        new.step = old.step
+        results = [run(new, rank, step).numpy().tobytes() for step in range(3, 6)]
+        values = new.state_dict().values()
+        return results, [v.numpy().tobytes() if torch.is_tensor(v) else v for v in values]
+
+    left = make(dist.group.WORLD, type, options)
+    disturbed = make(dist.group.WORLD, type, options)
+    for old in left, disturbed:
+        for step in range(3):
+            run(old, rank, step)
+    wanted = None if rank == last else goes_on(left)
+    dist.barrier()
+    disturbed.begin_transaction()
+    if rank == last:
+        os.kill(os.getpid(), signal.SIGKILL)
+    future = disturbed.synchronize(gradient(rank, 3), packed(SIZES.items()), "bucket")
+    with pytest.raises(HipressError, match=f"rank {last}"):
+        future.wait()
+    began = time.monotonic()
+    disturbed.roll_back()
+    assert time.monotonic() - began < 2
+    assert goes_on(disturbed) == wanted
+    return True
+
+
+@pytest.mark.parametrize(
+    ("type", "options"),
+    [
+        ("onebit", {"topology": "ps"}),
+        ("onebit", {"topology": "ring"}),
+        ("terngrad", {"topology": "tree"}),
+        ("dgc", {"topology": "ps", "params": {"ratio": 0.05, "momentum": 0.9}}),
+        ("powersgd", {"topology": "ps", "params": {"rank": 2}}),
+    ],
+)
+def test_a_death_leaves_no_trace(type, options):
+    assert run_ranks(dies, 4, type, options) == [True] * 3 + ["died with status -9"]
 
 
 def twice(rank):

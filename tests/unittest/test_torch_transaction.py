@@ -1,7 +1,10 @@
 """A step is a transaction: what it has changed can be put back to the bit, on whoever survives."""
 
+import contextlib
 import os
+import random
 import signal
+import time
 
 import pytest
 
@@ -85,6 +88,83 @@ def completed(rank, type, options):
     return True
 
 
+def each(rank, type, options):
+    """Every step is put back once, also those that end a warm-up."""
+    undisturbed = Training(rank, type, **options)
+    wanted = [undisturbed.step(step) for step in range(5)]
+    training = Training(rank, type, **options)
+    found = []
+    for step in range(5):
+        training.synchronizer.begin_transaction()
+        training.step(step + 100)
+        training.synchronizer.roll_back()
+        training.synchronizer.begin_transaction()
+        found.append(training.step(step))
+    assert found == wanted
+    assert training.state() == undisturbed.state()
+    return True
+
+
+def commits(rank, type, options):
+    """A step that some rank has completed stays; of low rank, also where Q has no sum here."""
+    training = Training(rank, type, **options)
+    for step in range(2):
+        training.step(step)
+    training.synchronizer.begin_transaction()
+    training.step(2)
+    done = training.state()
+    for state in training.synchronizer.error_feedback.states.values():
+        if type == "powersgd":  # as it is before the library keeps the step
+            matrix, before = state.matrix, state._before
+            matrix.last, matrix.next = matrix.next, matrix.last
+            matrix.last_q, matrix.own_q = matrix.own_q, matrix.last_q
+            for name, values in before.values.items():
+                state._memory[name].copy_(values)
+            state.step = before.step
+    assert type != "powersgd" or differing(training.state(), done)
+    training.synchronizer.commit()
+    assert all(key.endswith("start_q") for key in differing(training.state(), done))
+    assert training.synchronizer.step == 3
+    with pytest.raises(ValueError, match="no step to put back"):
+        training.synchronizer.roll_back()
+    if type == "powersgd":  # a rank that has made no Q has sent nothing
+        training.synchronizer.begin_transaction()
+        before = training.state()
+        for state in training.synchronizer.error_feedback.states.values():
+            state.save(training.synchronizer.error_feedback.transaction)
+        training.synchronizer.commit()
+        assert differing(training.state(), before) == [f"rank{rank}/step"]
+    return True
+
+
+def refuses(rank):
+    """What cannot be put back is refused in a sentence."""
+    from hipress.torch import HipressError
+
+    training = Training(rank, "powersgd", params={"rank": 2})
+    synchronizer = training.synchronizer
+    with pytest.raises(ValueError, match="no step to put back"):
+        synchronizer.roll_back()
+    training.step(0)
+    saved = synchronizer.state_dict()
+    synchronizer.begin_transaction()
+    training.step(1)
+    synchronizer.load_state_dict(saved)
+    with pytest.raises(ValueError, match="no step to put back"):
+        synchronizer.roll_back()
+    synchronizer.begin_transaction()
+    if rank == 0:  # which waits for the other
+        future = training.start(BUCKETS[0], 1)
+        with pytest.raises(HipressError, match="before the step before it is over"):
+            synchronizer.begin_transaction()
+    else:
+        future = training.start(BUCKETS[0], 1)
+    future.wait()
+    with pytest.raises(HipressError, match="two steps in one transaction"):
+        training.start(BUCKETS[0], 2).wait()
+    return True
+
+
 def first(rank, type, options):
     """The very first step leaves zeros when it is put back."""
     undisturbed = Training(rank, type, **options)
@@ -134,6 +214,31 @@ def killed(rank, type, options, victim):
     return True
 
 
+def at_any_time(rank, type, seed):
+    """A rank dies somewhere in a step of large buckets; what was done until then is put back."""
+    import torch.distributed as dist
+
+    from hipress.torch import HipressError
+
+    SHAPES["large"] = (1500, 700)
+    training = Training(rank, type, topology="ps", shared_momentum=0.5)
+    for step in range(2):
+        training.step(step)
+    before = training.state()
+    dist.barrier()
+    training.synchronizer.begin_transaction()
+    futures = [training.start(names, 2) for names in BUCKETS]
+    if rank == 1:
+        time.sleep(random.Random(seed).uniform(0, 0.004))
+        os.kill(os.getpid(), signal.SIGKILL)
+    for future in futures[: seed % 4]:
+        with contextlib.suppress(HipressError):
+            future.wait()
+    training.synchronizer.roll_back()
+    assert not differing(training.state(), before)
+    return True
+
+
 CASES = [
     ("onebit", {"topology": "ps"}),
     ("onebit", {"topology": "ring", "shared_momentum": 0.9}),
@@ -155,9 +260,40 @@ def test_a_completed_step_is_put_back(type, options):
     assert returned(run_ranks(completed, 3, type, options)) == [True] * 3
 
 
+@pytest.mark.parametrize(
+    ("type", "options"),
+    [
+        ("onebit", {"topology": "ps", "shared_momentum": 0.9, "warmup_steps": 2}),
+        ("terngrad", {"topology": "hierarchical", "devices_per_host": 2}),
+        ("dgc", {"topology": "ps", "warmup_steps": 3, "params": {"ratio": 0.05}}),
+        ("powersgd", {"topology": "ring", "warmup_steps": 1, "params": {"rank": 1}}),
+    ],
+)
+def test_every_step_is_put_back(type, options):
+    assert returned(run_ranks(each, 4, type, options)) == [True] * 4
+
+
+@pytest.mark.parametrize(
+    ("type", "options"),
+    [("onebit", {"shared_momentum": 0.5}), ("powersgd", {"params": {"rank": 2}})],
+)
+def test_a_step_that_others_have_completed_stays(type, options):
+    assert returned(run_ranks(commits, 2, type, options)) == [True] * 2
+
+
+def test_what_cannot_be_put_back_is_refused():
+    assert returned(run_ranks(refuses, 2)) == [True] * 2
+
+
 @pytest.mark.parametrize(("type", "options"), CASES, ids=IDS)
 def test_the_first_step_is_put_back(type, options):
     assert returned(run_ranks(first, 2, type, options)) == [True] * 2
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_survivors_put_a_step_back_at_any_time(seed):
+    found = run_ranks(at_any_time, 3, ("onebit", "terngrad")[seed % 2], seed)
+    assert found == [True, "died with status -9", True]
 
 
 @pytest.mark.parametrize("victim", [0, 2])

@@ -154,6 +154,23 @@ class Factors:
                 "a matrix of low rank has two steps in one transaction: begin one for each step"
             )
         self._before = _Before(transaction, self)
+        self._at[self.matrix.own_q][0, 0] = math.nan  # until the step has made its Q
+
+    def commit(self, transaction: int) -> None:
+        """Ends a transaction's step that other ranks have completed: if this rank has sent its Q,
+        and did not get the sum, what it did not send becomes the residual. The next step must not
+        begin with this ``start_q``, which is the last step's then."""
+        before, matrix = self._before, self.matrix
+        if before is None or before.transaction < transaction:
+            return
+        sent = not math.isnan(self._at[matrix.own_q][0, 0])
+        if sent and matrix.last == before.last:
+            matrix.last, matrix.next = matrix.next, matrix.last
+            matrix.last_q, matrix.own_q = matrix.own_q, matrix.last_q
+            p = self._memory["last_p"]
+            ctypes.memmove(p.data_ptr(), matrix.p, p.numel() * p.element_size())
+            self.step = before.step + 1
+        self._before = None
 
     def roll_back(self, transaction: int) -> None:
         """Puts the state back, bit for bit, to what it was before this transaction, or a later

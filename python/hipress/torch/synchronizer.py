@@ -214,14 +214,33 @@ class Synchronizer:
             loaded
         :raises HipressError: if a bucket that waits for the user's process group does not end
         """
-        transaction = self._transaction
-        if transaction is None:
-            raise ValueError("there is no step to put back: begin_transaction() was not called")
-        self.engine.settle(transaction.buckets)
+        transaction = self._settled()
         if self.shared:
             self.shared.roll_back(self.error_feedback.transaction)
         self.error_feedback.roll_back()
         self.step, self._transaction = transaction.step, None
+
+    def commit(self) -> None:
+        """Ends the transaction, whose step another rank has completed, though this one perhaps has
+        not: what it has sent stays sent, for the other rank's results have it. What all ranks
+        have alike (results, weights, shared momentum, low rank's ``start_q``) is to be taken from
+        the other rank then. It ends the engine's work as :meth:`roll_back` does.
+
+        :raises ValueError, HipressError: as :meth:`roll_back`
+        """
+        transaction = self._settled()
+        if self.shared:
+            self.shared.commit()
+        self.error_feedback.commit()
+        self.step, self._transaction = max(self.step, transaction.step + 1), None
+
+    def _settled(self) -> _Transaction:
+        """The transaction, of which no thread does anything any more."""
+        transaction = self._transaction
+        if transaction is None:
+            raise ValueError("there is no step to put back: begin_transaction() was not called")
+        self.engine.settle(transaction.buckets)
+        return transaction
 
     # What users ask.
 

@@ -137,7 +137,9 @@ class _Job:
         if state.applied:
             # All have this step's result; whoever is not behind goes on from it.
             state.step, state.applied = state.step + 1, False
-        elif not complete and not (behind and view.step > state.step):
+        elif behind and view.step > state.step:
+            compression.commit()  # some have the result, with this worker's part in it
+        elif not complete:
             compression.roll_back()
             self._journal.write("rollback", epoch=session.view.epoch, step=state.step)
         self._carried.take_from(compression)

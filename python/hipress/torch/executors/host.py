@@ -196,7 +196,7 @@ class HostSteps:
 
         def launch() -> None:
             try:
-                self.native.run(staged.host(engine.timeout), transaction, on_done)
+                self.native.run(staged.host(engine.timeout), on_done, transaction)
             except Exception as error:
                 finish(error)
 

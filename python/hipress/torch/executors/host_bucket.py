@@ -124,12 +124,14 @@ class HostBucket:
             )
         )  # fmt: skip
 
-    def run(self, host: torch.Tensor, transaction: int, done: Callable[[str | None], None]) -> None:
+    def run(
+        self, host: torch.Tensor, done: Callable[[str | None], None], transaction: int = 0
+    ) -> None:
         """Starts a step; all that it needs must stay until it is over.
 
         :param host: the flat tensor
-        :param transaction: by whose number it can be put back; 0: it cannot
         :param done: called in any thread when the step is over, with the error's sentence
+        :param transaction: by whose number it can be put back; 0: it cannot
         """
 
         def on_done(error: str | None, nonfinite: bool) -> None:

@@ -239,6 +239,13 @@ class ErrorFeedback:
             state.roll_back(self.transaction)
         self.transaction = 0
 
+    def commit(self) -> None:
+        """Ends the transaction: what other ranks, which have completed it, have got stays sent."""
+        for state in self.states.values():
+            if isinstance(state, Factors):
+                state.commit(self.transaction)
+        self.transaction = 0
+
     def finish_reshard(self, names: Iterable[str]) -> None:
         """Forgets what was resharded to these gradients, whose tasks all ranks have set up."""
         for name in names:

@@ -96,6 +96,10 @@ class SharedMomentum:
         """Keeps from now on what is changed, as it is now, for :meth:`roll_back`."""
         self._before = {}
 
+    def commit(self) -> None:
+        """Leaves what has been changed."""
+        self._before = None
+
     def roll_back(self, transaction: int) -> None:
         """Puts all results back to what they were when the transaction began; a key that the engine
         has got since keeps its gradient's."""
