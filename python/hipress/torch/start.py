@@ -13,20 +13,14 @@ from torch.distributed import distributed_c10d
 
 from hipress.torch.executors.cuda import device
 from hipress.torch.executors.engine import Engine, HipressError, engine_of
-from hipress.torch.executors.staging import backend, current, device_of
+from hipress.torch.executors.job import timeout_of
+from hipress.torch.executors.staging import current, device_of
 from hipress.torch.settings import Settings, agree, check_parameters, digest
 from hipress.torch.tuning import auto
 
 _WARNING_SECONDS = 10.0
 """Time until the log says for which rank this one waits."""
 _log = logging.getLogger("hipress")
-
-
-def _timeout_of(group: dist.ProcessGroup) -> float:
-    """The timeout that a process group was made with, in seconds."""
-    options = getattr(backend(group), "options", None)
-    timeout = getattr(options, "_timeout", None) or distributed_c10d.default_pg_timeout
-    return timeout.total_seconds()
 
 
 def start(
@@ -49,8 +43,8 @@ def start(
     :raises ValueError: on every rank, if any rank's parameter or setting is wrong or they differ
     :raises HipressError: if a rank has not called this in time
     """
-    wait = timeout if timeout and timeout > 0 else _timeout_of(group)
-    _meet(dist.get_process_group_ranks(group), wait)
+    wait = timeout if timeout and timeout > 0 else timeout_of(group)
+    _meet(dist.get_process_group_ranks(group), min(wait, timeout_of(group)))
     described, problem = dict(same), ""
     where = device_of([p for _, p in parameters])
     try:

@@ -10,6 +10,7 @@ from typing import Any
 from hipress.elastic.agent import Agent
 from hipress.elastic.errors import ElasticError, Evicted, ViewChanged
 from hipress.elastic.view import View
+from hipress.errors import HipressError as NodeError
 from hipress.torch.elastic.carried import Carried
 from hipress.torch.elastic.journal import Journal
 from hipress.torch.elastic.session import Session, ViewChange
@@ -97,7 +98,7 @@ class _Job:
         if isinstance(error, ElasticError) and not isinstance(error, (Evicted, ViewChanged)):
             raise error
         epoch = session.view.epoch
-        if isinstance(error, HipressError):
+        if isinstance(error, (HipressError, NodeError)) and not isinstance(error, ElasticError):
             agent.request_change(str(error), epoch)
         elif not isinstance(error, (ViewChange, Evicted, ViewChanged)):
             self._await_change(epoch, error)

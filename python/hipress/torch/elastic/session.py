@@ -20,7 +20,7 @@ from hipress.torch.elastic import transfer
 from hipress.torch.elastic.carried import Carried
 from hipress.torch.elastic.journal import Journal
 from hipress.torch.elastic.state import State
-from hipress.torch.executors.engine import Engine, HipressError
+from hipress.torch.executors.engine import Engine, HipressError, close_all
 from hipress.torch.integrations.optimizer import DistributedOptimizer
 
 _GROUP_SECONDS = 10.0
@@ -70,10 +70,10 @@ class Session:
             state.optimizer.wrapped, named, timeout=state.timeout, **state.options
         )
         self.carried.give_to(self.optimizer.compression)
+        self.optimizer.compression.begin_transaction()
         if why := self._interrupted or self._agent.ended(self.view.epoch):
             raise HipressError(why)
         self._compare(self._digest())
-        self.optimizer.compression.begin_transaction()
 
     def await_all(self, what: str) -> None:
         """Waits until all members have come to this point. Unlike a barrier of the process group
@@ -197,9 +197,9 @@ class Session:
             self._interrupted = "this view is over"
         if self.optimizer is not None:
             self.optimizer.detach()
-            self._engine.close()
-            for parameter in self._state.model.parameters():
-                parameter.grad = None
+        close_all()
+        for parameter in self._state.model.parameters():
+            parameter.grad = None
         if dist.is_initialized():
             with contextlib.suppress(RuntimeError):  # of peers that are gone
                 dist.destroy_process_group()

@@ -4,18 +4,26 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 import torch
 
 from hipress.config import CompressionConfig
 from hipress.secopa.plan import Decision
+from hipress.torch.integrations.optimizer import DistributedOptimizer
 from hipress.torch.settings import MIN_SIZE
 
-if TYPE_CHECKING:
-    from hipress.torch.elastic.session import Session
-
 _PLAIN = (bool, int, float, str, type(None))
+
+
+class Steps(Protocol):
+    """The steps of one view, see :class:`hipress.torch.elastic.session.Session`."""
+
+    optimizer: DistributedOptimizer
+
+    def applied(self) -> None: ...
+
+    def end_step(self, figures: Mapping[str, float]) -> None: ...
 
 
 class State:
@@ -64,7 +72,7 @@ class State:
         """This worker's rank in the present view, the number of its workers, and its number."""
         self.applied = False
         """True between the optimizer's step and ``commit()``."""
-        self.session: Session | None = None
+        self.session: Steps | None = None
         self._kept = tuple(kept)
         self._callbacks: list[Callable[[], None]] = []
         for name, value in kept.items():
@@ -159,7 +167,7 @@ class ElasticOptimizer:
         """The optimizer's; refused while gradients are on their way."""
         self._distributed().zero_grad(set_to_none)
 
-    def _distributed(self) -> Any:
+    def _distributed(self) -> DistributedOptimizer:
         if self._state.session is None:
             raise RuntimeError(
                 "state.optimizer belongs into a function that hipress.torch.elastic.run runs"

@@ -299,6 +299,12 @@ class Engine:
 _engines: dict[tuple, Engine] = {}
 
 
+def close_all() -> None:
+    """Closes all engines of this process, before their process groups are destroyed."""
+    for engine in list(_engines.values()):
+        engine.close()
+
+
 def engine_of(group: dist.ProcessGroup, timeout: float) -> Engine:
     """The group's engine for this timeout, on all ranks together: a new one if there is none yet,
     or the last one has failed.

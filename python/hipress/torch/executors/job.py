@@ -25,6 +25,7 @@ from hipress import addresses
 from hipress._lib import check_call, lib, string_pairs
 from hipress.errors import HipressError
 from hipress.member import Member
+from hipress.torch.executors.staging import backend
 
 _timelines: set[str] = set()
 """Files that this process's schedulers are to write."""
@@ -62,9 +63,14 @@ class Scheduler:
         lib.HipressStop(handle)
 
 
-def join(
-    group: dist.ProcessGroup, name: str, timeout: float
-) -> tuple[Member, Scheduler | None]:
+def timeout_of(group: dist.ProcessGroup) -> float:
+    """The timeout that a process group was made with, in seconds."""
+    options = getattr(backend(group), "options", None)
+    timeout = getattr(options, "_timeout", None) or distributed_c10d.default_pg_timeout
+    return timeout.total_seconds()
+
+
+def join(group: dist.ProcessGroup, name: str, timeout: float) -> tuple[Member, Scheduler | None]:
     """Makes this rank a worker of a job of the group's ranks, which all call this together.
 
     :param name: of the job, which no other job of the store has
@@ -74,12 +80,13 @@ def join(
     """
     store = dist.PrefixStore(f"hipress/{name}", distributed_c10d._get_default_store())
     seconds = max(1, math.ceil(min(timeout, 86400)))
+    start_seconds = max(1, math.ceil(min(seconds, timeout_of(group))))
     common = {
         "DMLC_NUM_WORKER": dist.get_world_size(group),
         "DMLC_NUM_SERVER": 0,
         "DMLC_INTERFACE": _interface(),
         "HIPRESS_TIMEOUT": seconds,
-        "HIPRESS_START_TIMEOUT": seconds,
+        "HIPRESS_START_TIMEOUT": start_seconds,
         "HIPRESS_RANKS": ",".join(map(str, dist.get_process_group_ranks(group))),
     }
     rank, scheduler = dist.get_rank(group), None
