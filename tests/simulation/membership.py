@@ -91,6 +91,28 @@ def _cut(world: World, pairs: set[tuple[int, int]], cut: bool) -> None:
     world.cut = world.cut | pairs if cut else world.cut - pairs
 
 
+def _split_and_kill(world: World, rng: random.Random) -> None:
+    """One side goes on without the other; then all of it die but one, which is still cut off."""
+    slots = list(range(len(world.addresses)))
+    rng.shuffle(slots)
+    size = rng.randint(1, len(slots) - 1)
+    side, rest = slots[:size], slots[size:]
+    pairs = {(a, b) for a in side for b in rest} | {(b, a) for a in side for b in rest}
+    last = {pair for pair in pairs if side[0] in pair}
+    length = rng.uniform(0.3, 2.0)
+    if rng.random() < 0.5:  # who is left is one that joined meanwhile
+        world.kill(side[0], rng.uniform(0.02, 0.3))
+        begin = rng.uniform(0, 0.1)
+        length += begin
+        world.after(begin, _cut, world, pairs, True)
+    else:
+        _cut(world, pairs, True)
+    for slot in side[1:]:
+        world.after(length + rng.uniform(0, 0.05), world.kill, slot, _restart_time(rng))
+    world.after(length + rng.uniform(0, 0.1), _cut, world, pairs - last, False)
+    world.after(length + rng.uniform(0.5, 2.5), _cut, world, last, False)
+
+
 def _lose(world: World, rng: random.Random) -> None:
     world.loss = rng.uniform(0.02, 0.5)
     world.after(rng.uniform(0.2, 1.5), setattr, world, "loss", 0.0)
@@ -130,17 +152,8 @@ def _leave(world: World, rng: random.Random) -> None:
 
 
 FAULTS = (
-    _kill,
-    _kill,
-    _kill,
-    _freeze,
-    _freeze,
-    _partition,
-    _partition,
-    _lose,
-    _jump,
-    _engine,
-    _leave,
+    *(_kill, _kill, _kill, _split_and_kill, _split_and_kill),
+    *(_freeze, _freeze, _partition, _partition, _lose, _jump, _engine, _leave),
 )
 
 
@@ -208,8 +221,8 @@ def main() -> int:
         over += outcome.over
         slowest = max(slowest, 0.0 if outcome.over else outcome.seconds)
     print(
-        f"{len(seeds)} schedules kept all promises; {over} jobs were over, as nobody with their state "
-        f"was left; the longest way to one view took {slowest:.1f} s after the last fault"
+        f"{len(seeds)} schedules kept all promises; {over} jobs were over, as nobody with their "
+        f"state was left; the longest way to one view took {slowest:.1f} s after the last fault"
     )
     return 0
 

@@ -25,7 +25,8 @@ class Agent:
 
         agent.completed(step)
         newest = agent.view()
-        if newest.epoch > view.epoch and (newest.boundary is None or newest.boundary <= step):
+        ahead = newest.boundary is not None and newest.boundary > step
+        if newest.epoch > view.epoch and not ahead:
             view = agent.await_view(view.epoch, timeout)
 
     A member of ``view.behind`` copies the state of ``view.source`` (after ``view.step``) and then
@@ -126,7 +127,7 @@ class Agent:
             return self._await(0, timeout, "this process is no member")
 
     def view(self) -> View | None:
-        """The newest view, if this process is a member; its boundary may be ahead. Enters nothing."""
+        """The newest view, if this process is in it; its boundary may be ahead. Enters nothing."""
         with self._changed:
             return self._machine.newest if self._machine.is_member else None
 
