@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import json
 import os
@@ -18,7 +19,7 @@ from typing import Any, Callable
 import pytest
 
 from hipress.elastic import Agent, ElasticError, Evicted, View, ViewChanged
-from hipress.elastic.channel import MAGIC
+from hipress.elastic.channel import MAGIC, Channel, Stranger
 
 SECRET = b"0123456789abcdef"
 HEARTBEAT = 1.0  # seconds
@@ -161,7 +162,6 @@ def test_the_others_go_on_within_moments_of_a_death(job: Callable[..., Job]) -> 
     running = job(4)
     killed = running.signal(0, signal.SIGKILL)
     views = running.wait_slots([1, 2, 3])
-    assert len({view["epoch"] for view in views}) == 1
     assert all(view["boundary"] is None and view["at"] - killed < QUICK for view in views)
     assert "its process has ended" in views[0]["why"]
 
@@ -320,7 +320,7 @@ def test_too_few_members_wait_and_say_so(start: Start) -> None:
 
 def test_a_missing_slot_is_named(start: Start) -> None:
     agents = [start(0, start_timeout=60), start(2, start_timeout=60)]
-    with pytest.raises(ElasticError, match="it waits for the first processes of slot 1, 2|slot 1"):
+    with pytest.raises(ElasticError, match="it waits for the first processes of slot 1, 2"):
         agents[0].join(1.0)
 
 
@@ -349,20 +349,50 @@ def test_strangers_and_garbage_harm_nothing(start: Start, caplog: pytest.LogCapt
         assert part in text, text
 
 
-def test_a_frame_cannot_be_repeated(start: Start) -> None:
-    """What was recorded on one connection is worth nothing on another."""
-    agents = [start(0), start(1), start(2)]
-    _join(agents)
-    port = start.ports[0]  # type: ignore[attr-defined]
-    recorded: list[bytes] = []
-    with socket.create_connection(("127.0.0.1", port), 5) as one:
-        nonce = one.recv(100)
-        recorded.append(MAGIC + nonce[len(MAGIC) :] + bytes(60))
-    with socket.create_connection(("127.0.0.1", port), 5) as other:
-        other.settimeout(5)
-        assert other.recv(100) != nonce
-        other.sendall(recorded[0])
-        assert other.recv(100) == b""
+class _Pipe:
+    """A writer whose bytes are kept."""
+
+    def __init__(self) -> None:
+        self.data = b""
+
+    def write(self, data: bytes) -> None:
+        self.data += data
+
+
+def _received(data: bytes, nonces: bytes = b"n" * 32, dials: bool = False) -> list[bytes]:
+    """What a channel makes of the bytes until they end."""
+
+    async def read() -> list[bytes]:
+        reader = asyncio.StreamReader()
+        reader.feed_data(data)
+        reader.feed_eof()
+        channel = Channel(reader, _Pipe(), SECRET, nonces, dials)  # type: ignore[arg-type]
+        payloads = []
+        with contextlib.suppress(EOFError):
+            while True:
+                payloads.append(await channel.receive())
+        return payloads
+
+    return asyncio.run(read())
+
+
+def test_frames_cannot_be_changed_repeated_left_out_or_moved() -> None:
+    frames = []
+    pipe = _Pipe()
+    sender = Channel(None, pipe, SECRET, b"n" * 32, True)  # type: ignore[arg-type]
+    for payload in (b"first", b"second"):
+        pipe.data = b""
+        sender.send(payload)
+        frames.append(pipe.data)
+    assert _received(frames[0] + frames[1]) == [b"first", b"second"]
+    changed = frames[0][:-1] + b"x"
+    for data in (changed, frames[0] + frames[0], frames[1], frames[1] + frames[0]):
+        with pytest.raises(Stranger, match="could not prove"):
+            _received(data)
+    with pytest.raises(Stranger):
+        _received(frames[0], nonces=b"m" * 32)  # another connection
+    with pytest.raises(Stranger):
+        _received(frames[0], dials=True)  # back to its sender
 
 
 @pytest.mark.parametrize(
