@@ -89,12 +89,13 @@ test-image: build $(STAMPS)/image  ## the container image, and a cluster of its 
 	@rm -f dist/hipress-*.whl; $(SETUP) wheel
 	@HIPRESS_TEST_IMAGE=1 $(PY) -m pytest -q tests/unittest/test_image.py $(PYTEST_ARGS)
 
-nightly: build  ## codecs on 2^24 elements, bit for bit; jobs whose processes are killed (minutes)
+nightly: build  ## codecs on 2^24 elements, bit for bit; jobs whose processes are killed; schedules of membership (minutes)
 	@$(PY) tests/nightly/large_gradients.py
 	@$(PY) tests/nightly/chaos.py
 	@$(PY) tests/nightly/chaos_torch.py
 	@$(PY) tests/nightly/chaos_mxnet.py
 	@$(PY) tests/nightly/cables.py
+	@$(PY) tests/nightly/elastic_membership.py
 	@$(MAKE) --no-print-directory tsan
 
 # The wide instruction sets' codecs would only take time to compile.

@@ -138,6 +138,16 @@ class Acceptor:
             return self.me.id not in self.leaving
         return self.is_awaited(member) and member.id not in self.leaving
 
+    def candidates(self) -> list[Member]:
+        """Who may propose the next view, as far as this process knows; the first has the word."""
+        return [member for member in self.newest.members if self.may_propose(member)]
+
+    def position(self) -> int:
+        """How many members have the word before this one; -1: it has none."""
+        names = [member.id for member in self.candidates() or self.newest.members]
+        name = self.voter(self.newest)
+        return names.index(name) if name in names else -1
+
     def may_join(self, member: Member) -> bool:
         if member.id in self.newest or member.id in self.dead or member.id in self.suspects:
             return False

@@ -128,9 +128,11 @@ class AgentThread:
                     task.result()
         finally:
             self._listener.close()
-            for task in (*tasks, ended):
-                task.cancel()
-            await asyncio.gather(*tasks, ended, return_exceptions=True)
+            pending = {*tasks, ended}
+            while pending:  # wait_for (Python < 3.12) may swallow a cancellation
+                for task in pending:
+                    task.cancel()
+                _, pending = await asyncio.wait(pending, timeout=0.05)
 
     async def _listen(self) -> None:
         """Listens before it dials: whoever knows this process must be able to tell its death."""

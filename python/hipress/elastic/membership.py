@@ -76,7 +76,7 @@ from hipress.elastic.messages import (
 )
 from hipress.elastic.outputs import Ending, Evicted, Installed, Left, Output, Send
 from hipress.elastic.proposer import Attempt, announce
-from hipress.elastic.view import Member, slot_name
+from hipress.elastic.view import Member, new_member, slot_name
 
 
 class Membership(Acceptor):
@@ -297,7 +297,7 @@ class Membership(Acceptor):
         if self.attempt is not None:
             self.attempt = None
             self._failures += 1
-            position = max(self._position(), 0)
+            position = max(self.position(), 0)
             self._next_try = self.now + self.retry * (position + 1) * min(2**self._failures, 16)
 
     def new_ballot_seen(self) -> None:
@@ -326,20 +326,6 @@ class Membership(Acceptor):
         changes = bool(self.joins) or any(self.leaving.values())
         return True if changes and self.entered >= view.epoch else None
 
-    def _position(self) -> int:
-        """How many members have the first word before this one; -1: it has none."""
-        candidates = [member for member in self.newest.members if self.may_propose(member)]
-        if not candidates:
-            candidates = list(self.newest.members)
-        names = [member.id for member in candidates]
-        name = self.voter(self.newest)
-        return names.index(name) if name in names else -1
-
-    def coordinator(self) -> Member | None:
-        """Who is to propose the next view, as far as this process knows."""
-        candidates = [member for member in self.newest.members if self.may_propose(member)]
-        return candidates[0] if candidates else None
-
     def _advance(self) -> None:
         self.look_for_failures()
         attempt = self.attempt
@@ -361,7 +347,7 @@ class Membership(Acceptor):
             return
         if self._wish_since is None:
             self._wish_since = self.now
-        position = self._position()
+        position = self.position()
         patience = position * self.answer_timeout / 2 * min(1.5**self._failures, 4)
         overdue = not wish and self.now >= self._wish_since + patience
         turn = position == 0 or (position > 0 and overdue)
@@ -371,8 +357,7 @@ class Membership(Acceptor):
             self._advance()
         elif position > 0 and self.now >= self._next_request:
             self._next_request = self.now + self.retry
-            first = self.coordinator()
-            if first is not None:
+            for first in self.candidates()[:1]:
                 joins = tuple(sorted(self.joins.values(), key=lambda member: member.slot))
                 self.send(first.slot, Request(self.newest.epoch, self.trouble, joins))
 
@@ -393,18 +378,10 @@ class Membership(Acceptor):
             if all(member.id in self.dead for member in self.newest.members):
                 return f"the job is over: no member of epoch {self.newest.epoch} is left"
             return f"it waits for the members of epoch {self.newest.epoch} to let it in"
-        first = self.coordinator() if self.trouble else None
-        if first is not None and self.is_member:
-            return f"it waits for {first} to propose the next view, as {self.trouble}"
+        first = self.candidates()[:1]
+        if self.trouble and first and self.is_member:
+            return f"it waits for {first[0]} to propose the next view, as {self.trouble}"
         return f"the epoch has to end: {self.trouble}" if self.trouble else ""
-
-
-def new_member(
-    slot: int, addresses: Sequence[tuple[str, int]], member_id: str, restart: int
-) -> Member:
-    """What a process is at first. ``restart``: how often the slot's process was restarted."""
-    host, port = addresses[slot]
-    return Member(member_id, slot, host, port, restart << 16)
 
 
 __all__ = [

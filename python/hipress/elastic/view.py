@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 NO_STATE = -1  # a member's completed step before it has any state
@@ -65,6 +66,14 @@ class View:
     @property
     def ids(self) -> tuple[str, ...]:
         return tuple(member.id for member in self.members)
+
+
+def new_member(
+    slot: int, addresses: Sequence[tuple[str, int]], member_id: str, restart: int
+) -> Member:
+    """What a process is at first. ``restart``: how often the slot's process was restarted."""
+    host, port = addresses[slot]
+    return Member(member_id, slot, host, port, restart << 16)
 
 
 def slot_name(slot: int) -> str:

@@ -1,0 +1,439 @@
+"""Agents of an elastic job on loopback: processes that are killed and stopped, strangers, notes."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import os
+import queue
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from typing import Any, Callable
+
+import pytest
+
+from hipress.elastic import Agent, ElasticError, Evicted, View, ViewChanged
+from hipress.elastic.channel import MAGIC, Channel, Stranger
+
+SECRET = b"0123456789abcdef"
+HEARTBEAT = 1.0  # seconds
+PATIENCE = 20.0
+QUICK = 1.0  # a view after a death; about 20 ms where nothing else runs
+
+WORKER = """
+import json, os, threading, time
+from hipress.elastic import Agent, Evicted
+
+changed = threading.Event()
+agent = Agent.from_environment(on_change=lambda view: changed.set())
+
+def begin(view):
+    changed.clear()
+    agent.completed(view.step)
+    print(json.dumps({"what": "view", "at": time.time(), "epoch": view.epoch, "id": agent.id,
+                      "slots": [member.slot for member in view.members], "step": view.step,
+                      "boundary": view.boundary, "behind": len(view.behind),
+                      "joined": len(view.joined), "why": [why for _, why in view.departed]}),
+          flush=True)
+    return view, view.step
+
+if os.environ.get("WORKER_FORKS") and os.fork() == 0:
+    time.sleep(30)
+    os._exit(0)
+view, step = begin(agent.join(20))
+while True:
+    try:
+        time.sleep(0.01)
+        if not changed.is_set():
+            step += 1
+            agent.completed(step)
+        newest = agent.view()
+        ahead = newest is None or newest.boundary is not None and newest.boundary > step
+        if changed.is_set() or newest is None or newest.epoch > view.epoch and not ahead:
+            view, step = begin(agent.await_view(view.epoch, 20))
+    except Evicted:
+        print(json.dumps({"what": "evicted"}), flush=True)
+        view, step = begin(agent.join(20))
+"""
+
+
+def _free_ports(count: int) -> list[int]:
+    with contextlib.ExitStack() as stack:
+        sockets = [stack.enter_context(socket.socket()) for _ in range(count)]
+        for each in sockets:
+            each.bind(("127.0.0.1", 0))
+        return [each.getsockname()[1] for each in sockets]
+
+
+class Job:
+    """Worker processes, by slot, and what they print."""
+
+    def __init__(self, slots: int, min_members: int) -> None:
+        ports = _free_ports(slots)
+        self.environment = {
+            **os.environ,
+            "PYTHONPATH": os.pathsep.join(sys.path),
+            "HIPRESS_SECRET": SECRET.decode(),
+            "HIPRESS_ELASTIC_AGENTS": ",".join(f"127.0.0.1:{port}" for port in ports),
+            "HIPRESS_ELASTIC_MIN_WORKERS": str(min_members),
+            "HIPRESS_HEARTBEAT_TIMEOUT_MS": str(int(HEARTBEAT * 1000)),
+        }
+        self.processes: dict[int, subprocess.Popen[str]] = {}
+        self.said: dict[int, queue.Queue[dict[str, Any]]] = {}
+
+    def start(self, slot: int, restart: int = 0, **more: str) -> None:
+        process = subprocess.Popen(
+            [sys.executable, "-c", WORKER],
+            env={
+                **self.environment,
+                **more,
+                "HIPRESS_ELASTIC_SLOT": str(slot),
+                "HIPRESS_ELASTIC_RESTART": str(restart),
+            },
+            stdout=subprocess.PIPE,
+            text=True,
+            start_new_session=True,
+        )
+        said: queue.Queue[dict[str, Any]] = queue.Queue()
+        self.processes[slot], self.said[slot] = process, said
+
+        def read() -> None:
+            assert process.stdout is not None
+            for line in process.stdout:
+                said.put(json.loads(line))
+
+        threading.Thread(target=read, daemon=True).start()
+
+    def signal(self, slot: int, number: int) -> float:
+        self.processes[slot].send_signal(number)
+        return time.time()
+
+    def wait(self, slot: int, right: Callable[[dict[str, Any]], bool]) -> dict[str, Any]:
+        """The first thing that a worker says which is right."""
+        deadline = time.monotonic() + PATIENCE
+        seen = []
+        while True:
+            try:
+                said = self.said[slot].get(timeout=max(deadline - time.monotonic(), 0.01))
+            except queue.Empty:
+                raise AssertionError(f"slot {slot} only said {seen}") from None
+            seen.append(said)
+            if right(said):
+                return said
+
+    def wait_slots(self, slots: list[int], of: list[int] | None = None) -> list[dict[str, Any]]:
+        return [
+            self.wait(slot, lambda said: said.get("slots") == slots)
+            for slot in (slots if of is None else of)
+        ]
+
+    def end(self) -> None:
+        for process in self.processes.values():
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+
+
+@pytest.fixture
+def job() -> Iterator[Callable[..., Job]]:
+    jobs: list[Job] = []
+
+    def make(slots: int, min_members: int = 1, **more: str) -> Job:
+        jobs.append(Job(slots, min_members))
+        for slot in range(slots):
+            jobs[-1].start(slot, **more)
+        jobs[-1].wait_slots(list(range(slots)))
+        return jobs[-1]
+
+    try:
+        yield make
+    finally:
+        for each in jobs:
+            each.end()
+
+
+def test_the_others_go_on_within_moments_of_a_death(job: Callable[..., Job]) -> None:
+    running = job(4)
+    killed = running.signal(0, signal.SIGKILL)
+    views = running.wait_slots([1, 2, 3])
+    assert all(view["boundary"] is None and view["at"] - killed < QUICK for view in views)
+    assert "its process has ended" in views[0]["why"]
+
+
+def test_two_of_four_die_at_once(job: Callable[..., Job]) -> None:
+    running = job(4, min_members=2)
+    running.signal(0, signal.SIGKILL)
+    killed = running.signal(2, signal.SIGKILL)
+    views = running.wait_slots([1, 3])
+    assert all(view["at"] - killed < QUICK for view in views)
+
+
+def test_one_of_four_is_left(job: Callable[..., Job]) -> None:
+    running = job(4)
+    for slot in (0, 1, 2):
+        running.signal(slot, signal.SIGKILL)
+    running.wait_slots([3])
+
+
+def test_who_was_stopped_is_evicted_and_joins_again(job: Callable[..., Job]) -> None:
+    running = job(3)
+    running.signal(1, signal.SIGSTOP)
+    views = running.wait_slots([0, 2])
+    assert "silent for" in views[0]["why"][0]
+    running.signal(1, signal.SIGCONT)
+    running.wait(1, lambda said: said["what"] == "evicted")
+    views = running.wait_slots([0, 2, 1])
+    assert len({view["id"] for view in views}) == 3
+
+
+def test_a_restarted_process_joins_at_a_boundary(job: Callable[..., Job]) -> None:
+    running = job(3)
+    running.signal(2, signal.SIGKILL)
+    running.wait_slots([0, 1])
+    running.start(2, restart=1)
+    views = running.wait_slots([0, 1, 2])
+    assert len({view["epoch"] for view in views}) == 1
+    assert all(view["boundary"] == view["step"] and view["joined"] == 1 for view in views)
+
+
+def test_a_child_that_lives_on_does_not_hide_a_death(job: Callable[..., Job]) -> None:
+    running = job(3, WORKER_FORKS="1")
+    killed = running.signal(0, signal.SIGKILL)
+    views = running.wait_slots([1, 2])
+    assert all(view["at"] - killed < QUICK for view in views)
+    assert "its process has ended" in views[0]["why"]
+
+
+Start = Callable[..., Agent]
+
+
+@pytest.fixture
+def start() -> Iterator[Start]:
+    """Starts agents of one job in this process."""
+    ports = _free_ports(3)
+    agents: list[Agent] = []
+
+    def make(slot: int, secret: bytes = SECRET, min_members: int = 1, **more: Any) -> Agent:
+        addresses = [("127.0.0.1", port) for port in ports]
+        more.setdefault("heartbeat_timeout", HEARTBEAT)
+        agents.append(Agent(addresses, slot, secret, min_members, **more))
+        return agents[-1]
+
+    make.ports = ports  # type: ignore[attr-defined]
+    try:
+        yield make
+    finally:
+        for agent in agents:
+            agent.close()
+
+
+def _join(agents: list[Agent]) -> list[View]:
+    views: dict[int, View] = {}
+    threads = [
+        threading.Thread(target=lambda at=at, agent=agent: views.update({at: agent.join(PATIENCE)}))
+        for at, agent in enumerate(agents)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    return [views[at] for at in range(len(agents))]
+
+
+def test_first_view_and_notes(start: Start) -> None:
+    agents = [start(slot) for slot in range(3)]
+    views = _join(agents)
+    assert views[0] == views[1] == views[2]
+    view = views[0]
+    assert [member.id for member in view.members] == [agent.id for agent in agents]
+    assert (view.epoch, view.step, view.source) == (1, 0, agents[0].id)
+    assert set(view.behind) == {agents[1].id, agents[2].id}
+    agents[0].share(1, "store", "127.0.0.1:5")
+    assert [agent.fetch(1, "store", 5) for agent in agents] == ["127.0.0.1:5"] * 3
+    with pytest.raises(ElasticError, match="no member of epoch 1 has left 'nothing' after 0.1 s"):
+        agents[1].fetch(1, "nothing", 0.1)
+    status = agents[2].status()
+    assert status["epoch"] == 1 and len(json.loads(json.dumps(status))["members"]) == 3
+
+
+def test_an_engines_failure_makes_a_view_of_the_same_members(start: Start) -> None:
+    changes: list[View] = []
+    agents = [start(slot, on_change=changes.append if slot == 1 else None) for slot in range(3)]
+    _join(agents)
+    for agent in agents:
+        agent.completed(7)
+    agents[0].completed(8)
+    agents[2].request_change("the engine failed", 1)
+    views = [agent.await_view(1, PATIENCE) for agent in agents]
+    assert views[0] == views[1] == views[2]
+    assert (views[0].step, views[0].source) == (8, agents[0].id)
+    assert set(views[0].behind) == {agents[1].id, agents[2].id} and not views[0].joined
+    agents[1].request_change("the engine failed", 1)  # too late
+    assert changes[-1].epoch == 2
+    with pytest.raises(ElasticError, match="no view after epoch 2 after 0.3 s"):
+        agents[0].await_view(2, 0.3)
+    with pytest.raises(ViewChanged, match="epoch 1 has ended"):
+        agents[0].fetch(1, "store", 5)
+
+
+def test_leaving_in_peace(start: Start) -> None:
+    agents = [start(slot) for slot in range(3)]
+    _join(agents)
+    agents[1].leave()
+    agents[1].close()
+    view = agents[0].await_view(1, PATIENCE)
+    assert [member.slot for member in view.members] == [0, 2]
+    assert [why for _, why in view.departed] == ["it left"]
+
+
+def test_leaving_at_a_boundary(start: Start) -> None:
+    agents = [start(slot) for slot in range(3)]
+    _join(agents)
+    for agent in agents:
+        agent.completed(4)
+    view = agents[0].leave(at_boundary=True, timeout=PATIENCE)
+    assert view is not None and view.boundary == 6 and agents[0].id not in view.ids
+    for step in (5, 6):
+        for agent in agents:
+            agent.completed(step)
+    assert [agent.await_view(1, PATIENCE) for agent in agents[1:]] == [view, view]
+
+
+def test_too_few_members_wait_and_say_so(start: Start) -> None:
+    agents = [start(slot, min_members=2) for slot in range(2)]
+    agents.append(start(2, min_members=2))
+    _join(agents)
+    agents[1].close()
+    agents[2].close()
+    with pytest.raises(ElasticError, match="it waits for 2 members or more: there are 1"):
+        agents[0].await_view(1, 1.5)
+    late = start(1, restart=1, min_members=2)
+    assert len(late.join(PATIENCE).members) == 2
+    assert len(agents[0].await_view(1, PATIENCE).members) == 2
+
+
+def test_a_missing_slot_is_named(start: Start) -> None:
+    agents = [start(0, start_timeout=60), start(2, start_timeout=60)]
+    with pytest.raises(ElasticError, match="it waits for the first processes of slot 1, 2"):
+        agents[0].join(1.0)
+
+
+def test_strangers_and_garbage_harm_nothing(start: Start, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level("INFO", "hipress.elastic")
+    agents = [start(slot) for slot in (0, 1)]
+    wrong = start(2, secret=b"another secret of 16")
+    port = start.ports[0]  # type: ignore[attr-defined]
+    frame = b"\x00\x00\x00\x02" + bytes(32) + b"{}"
+    for data in (b"GET / HTTP/1.0\r\n\r\n" + bytes(100), MAGIC + bytes(16) + frame, b"", bytes(9)):
+        with socket.create_connection(("127.0.0.1", port), 5) as stranger:
+            stranger.sendall(data)
+    huge = MAGIC + bytes(16) + b"\xff\xff\xff\xff" + bytes(32)
+    with socket.create_connection(("127.0.0.1", port), 5) as stranger:
+        stranger.sendall(huge)
+        stranger.settimeout(5)
+        assert len(stranger.recv(100)) == len(MAGIC) + 16
+        assert stranger.recv(100) == b""  # it is closed, and told nothing more
+    with pytest.raises(ElasticError, match="this process is no member after 1 s"):
+        wrong.join(1)
+    wrong.close()
+    newcomer = start(2)
+    assert len(_join([*agents, newcomer])[0].members) == 3
+    text = caplog.text
+    for part in ("does not speak this protocol", "could not prove", "4294967295 bytes"):
+        assert part in text, text
+
+
+class _Pipe:
+    """A writer whose bytes are kept."""
+
+    def __init__(self) -> None:
+        self.data = b""
+
+    def write(self, data: bytes) -> None:
+        self.data += data
+
+
+def _received(data: bytes, nonces: bytes = b"n" * 32, dials: bool = False) -> list[bytes]:
+    """What a channel makes of the bytes until they end."""
+
+    async def read() -> list[bytes]:
+        reader = asyncio.StreamReader()
+        reader.feed_data(data)
+        reader.feed_eof()
+        channel = Channel(reader, _Pipe(), SECRET, nonces, dials)  # type: ignore[arg-type]
+        payloads = []
+        with contextlib.suppress(EOFError):
+            while True:
+                payloads.append(await channel.receive())
+        return payloads
+
+    return asyncio.run(read())
+
+
+def test_frames_cannot_be_changed_repeated_left_out_or_moved() -> None:
+    frames = []
+    pipe = _Pipe()
+    sender = Channel(None, pipe, SECRET, b"n" * 32, True)  # type: ignore[arg-type]
+    for payload in (b"first", b"second"):
+        pipe.data = b""
+        sender.send(payload)
+        frames.append(pipe.data)
+    assert _received(frames[0] + frames[1]) == [b"first", b"second"]
+    changed = frames[0][:-1] + b"x"
+    for data in (changed, frames[0] + frames[0], frames[1], frames[1] + frames[0]):
+        with pytest.raises(Stranger, match="could not prove"):
+            _received(data)
+    with pytest.raises(Stranger):
+        _received(frames[0], nonces=b"m" * 32)  # another connection
+    with pytest.raises(Stranger):
+        _received(frames[0], dials=True)  # back to its sender
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "says"),
+    [
+        ("HIPRESS_ELASTIC_AGENTS", None, "HIPRESS_ELASTIC_AGENTS is not set"),
+        ("HIPRESS_ELASTIC_AGENTS", "a:1,b", "'b', where each slot's agent address belongs"),
+        ("HIPRESS_ELASTIC_AGENTS", "a:1,a:1", "one address twice"),
+        ("HIPRESS_ELASTIC_SLOT", "2", "HIPRESS_ELASTIC_SLOT is '2'; it takes a number from 0 to 1"),
+        ("HIPRESS_ELASTIC_SLOT", None, "HIPRESS_ELASTIC_SLOT is not set"),
+        ("HIPRESS_ELASTIC_MIN_WORKERS", "3", "it takes a number from 1 to 2"),
+        ("HIPRESS_ELASTIC_RESTART", "-1", "HIPRESS_ELASTIC_RESTART is '-1'"),
+        ("HIPRESS_SECRET", "short", "has 5 characters"),
+        ("HIPRESS_SECRET", None, "HIPRESS_SECRET is not set"),
+    ],
+)
+def test_a_wrong_environment_is_one_sentence(
+    monkeypatch: pytest.MonkeyPatch, name: str, value: str | None, says: str
+) -> None:
+    right = {
+        "HIPRESS_ELASTIC_AGENTS": "127.0.0.1:1,127.0.0.1:2",
+        "HIPRESS_ELASTIC_SLOT": "0",
+        "HIPRESS_ELASTIC_MIN_WORKERS": "1",
+        "HIPRESS_ELASTIC_RESTART": "0",
+        "HIPRESS_SECRET": SECRET.decode(),
+    }
+    for each, text in {**right, name: value}.items():
+        if text is None:
+            monkeypatch.delenv(each, raising=False)
+        else:
+            monkeypatch.setenv(each, text)
+    with pytest.raises(ElasticError, match=says):
+        Agent.from_environment()
+
+
+def test_an_address_that_is_taken(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("hipress.elastic.agent_thread.START_SECONDS", 0.2)
+    start(0)
+    with pytest.raises(ElasticError, match="slot 0's agent cannot listen on 127.0.0.1:"):
+        start(0)
+
+
+def test_evicted_is_an_elastic_error() -> None:
+    assert issubclass(Evicted, ElasticError) and issubclass(ViewChanged, ElasticError)

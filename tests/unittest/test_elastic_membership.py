@@ -1,0 +1,233 @@
+"""The membership protocol: random schedules, and what rules of it are for."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from hipress.elastic import messages, outputs, quorum
+from hipress.elastic.detector import Detector
+from hipress.elastic.membership import Membership, new_member
+from hipress.elastic.view import Member, View
+from tests.simulation import membership as simulation
+from tests.simulation.world import Violation
+
+SCHEDULES = 500
+ADDRESSES = [("10.0.0.1", 1000 + slot) for slot in range(4)]
+MEMBERS = tuple(Member(f"id{slot}", slot, *ADDRESSES[slot]) for slot in range(4))
+
+
+def test_random_schedules() -> None:
+    over = 0
+    for seed in range(SCHEDULES):
+        try:
+            over += simulation.run(seed).over
+        except Exception as error:
+            raise AssertionError(
+                f"python -m tests.simulation.membership --seed {seed} replays it: {error}"
+            ) from error
+    assert over < SCHEDULES / 3  # the others trained on to the end
+
+
+def test_a_seed_replays_its_schedule() -> None:
+    logs: list[list[str]] = [[], []]
+    outcomes = [simulation.run(7, log) for log in logs]
+    assert outcomes[0] == outcomes[1] and logs[0] == logs[1] and len(logs[0]) > 10
+
+
+@pytest.mark.parametrize(
+    "weak",
+    [
+        lambda view, voters: len(voters) > 0,
+        lambda view, voters: 2 * len(set(view.ids) & set(voters)) >= len(view.members),
+    ],
+    ids=["one member is enough", "any half is enough"],
+)
+def test_a_weak_quorum_is_found(monkeypatch: pytest.MonkeyPatch, weak) -> None:  # type: ignore[no-untyped-def]
+    monkeypatch.setattr(quorum, "is_majority", weak)
+    with pytest.raises(Violation):
+        for seed in range(200):
+            simulation.run(seed)
+
+
+def test_half_of_the_members_need_rank_0() -> None:
+    view = View(1, MEMBERS)
+    assert quorum.reached(view, {"id0", "id3"}, ()) == quorum.MAJORITY
+    assert quorum.reached(view, {"id1", "id2"}, ()) is None
+    assert quorum.reached(view, {"id1", "id2"}, {"id0"}) is None  # id3 may have decided with it
+    assert quorum.reached(view, {"id1", "id2"}, {"id0", "id3"}) == quorum.ALL_ALIVE
+    assert quorum.reached(view, {"id1", "id2", "id3"}, ()) == quorum.MAJORITY
+
+
+def _member_of_three() -> Membership:
+    """Slot 2's process, in a view of slots 0, 1 and 2; slot 3 is free."""
+    machine = Membership(MEMBERS[2], ADDRESSES, 1, 0.0)
+    view = View(1, MEMBERS[:3], 5, "id0")
+    machine.step, machine.clean = 5, True
+    machine.receive(0.0, MEMBERS[0], messages.Install(view))
+    machine.enter(0.0, 1)
+    machine.outputs.clear()
+    return machine
+
+
+def _installed(machine: Membership) -> list[View]:
+    return [each.view for each in machine.outputs if isinstance(each, outputs.Installed)]
+
+
+def _collects(machine: Membership) -> dict[int, messages.Collect]:
+    return {
+        each.slot: each.message
+        for each in machine.outputs
+        if isinstance(each, outputs.Send) and isinstance(each.message, messages.Collect)
+    }
+
+
+def test_who_survives_a_majority_asks_every_slot_before_it_goes_on() -> None:
+    machine = _member_of_three()
+    for dead in ("id0", "id1"):
+        machine.suspect(1.0, dead, True, "it has ended")
+    collect = _collects(machine)[3]
+    assert set(collect.dead) == {"id0", "id1"}
+    for slot in (0, 1):
+        machine.refused(1.1, slot, collect.ballot)
+    assert not _installed(machine) and "[3]" in machine.waits_for()
+    machine.refused(1.1, 3, (collect.ballot[0] - 1, "id2"))  # of an earlier question
+    assert not _installed(machine)
+    machine.receive(1.2, MEMBERS[3], messages.Witness(1, collect.ballot))
+    (view,) = _installed(machine)
+    assert (view.epoch, view.ids, view.step, view.source) == (2, ("id2",), 5, "id2")
+    assert [why for _, why in view.departed] == ["it has ended", "it has ended"]
+
+
+def test_who_survives_a_majority_learns_that_a_joiner_knows_better() -> None:
+    machine = _member_of_three()
+    for dead in ("id0", "id1"):
+        machine.suspect(1.0, dead, True, "it has ended")
+    later = View(2, (MEMBERS[0], MEMBERS[1], MEMBERS[3]), 5, "id0", joined=("id3",))
+    machine.receive(1.1, MEMBERS[3], messages.Install(later))
+    assert not _installed(machine) and machine.newest == later
+    assert any(isinstance(each, outputs.Evicted) for each in machine.outputs)
+
+
+def test_a_majority_does_not_wait_for_the_other_slots() -> None:
+    machine = _member_of_three()
+    machine.suspect(1.0, "id0", True, "it has ended")
+    machine.receive(1.0, MEMBERS[1], messages.Beat(1, False))
+    collect = messages.Collect(machine.newest, (1, "id1"), False, ("id0",))
+    machine.receive(1.0, MEMBERS[1], collect)
+    sent = [each.message for each in machine.outputs if isinstance(each, outputs.Send)]
+    promises = [each for each in sent if isinstance(each, messages.Promise)]
+    assert promises and promises[-1].step == 5 and promises[-1].dead == ("id0",)
+
+
+def test_what_the_dead_sent_counts_no_more() -> None:
+    machine = _member_of_three()
+    machine.suspect(1.0, "id0", True, "it has ended")
+    machine.outputs.clear()
+    machine.receive(1.1, MEMBERS[0], messages.Install(View(2, MEMBERS[:1], 5, "id0")))
+    machine.receive(1.1, MEMBERS[0], messages.Collect(machine.newest, (9, "id0"), False, ()))
+    assert machine.newest.epoch == 1
+    assert not [
+        each
+        for each in machine.outputs
+        if isinstance(each, outputs.Send) and isinstance(each.message, messages.Promise)
+    ]
+
+
+def test_a_later_incarnation_is_proof_of_death() -> None:
+    machine = _member_of_three()
+    newcomer = Member("new", 0, *ADDRESSES[0], incarnation=1 << 16)
+    machine.receive(1.0, newcomer, messages.Beat(0, True))
+    assert "id0" in machine.dead
+    machine.receive(1.1, MEMBERS[0], messages.Beat(1, False))  # late: it does not come back
+    assert machine.known[0] == newcomer and "new" not in machine.dead
+
+
+def test_a_restarted_process_has_no_vote_for_the_first_view() -> None:
+    machine = Membership(new_member(0, ADDRESSES, "again", 1), ADDRESSES, 1, 0.0)
+    machine.join(0.0)
+    for member in MEMBERS[1:]:
+        machine.receive(0.1, member, messages.Beat(0, True))
+    machine.tick(100.0)
+    assert not _collects(machine)
+    collect = messages.Collect(machine.newest, (1, "id1"), False, ())
+    machine.receive(100.0, MEMBERS[1], collect)
+    answers = [each.message for each in machine.outputs if isinstance(each, outputs.Send)]
+    assert not any(isinstance(each, messages.Promise) for each in answers)
+
+
+def test_nobody_passes_two_steps_beyond_a_promise_for_a_planned_view() -> None:
+    machine = _member_of_three()
+    machine.receive(1.0, MEMBERS[0], messages.Collect(machine.newest, (1, "id0"), True, ()))
+    assert machine.gate == 7
+    machine.receive(1.1, MEMBERS[0], messages.Abandon(1, (1, "id0")))
+    assert machine.gate is None
+
+
+def test_a_step_completed_after_the_promise_is_not_lost() -> None:
+    machine = _member_of_three()
+    machine.receive(1.0, MEMBERS[0], messages.Install(View(2, MEMBERS[1:3], 5, "id1")))
+    assert not machine.trouble
+    machine.completed(1.1, 6, True, 1)  # of the former epoch: it had been on its way
+    assert "completed step 6, not 5" in machine.trouble
+
+
+def test_an_old_epochs_failure_changes_nothing() -> None:
+    machine = _member_of_three()
+    machine.receive(1.0, MEMBERS[0], messages.Install(View(2, MEMBERS[:3], 5, "id0")))
+    machine.request_change(1.1, "the engine failed", 1)
+    assert not machine.trouble
+    machine.request_change(1.1, "the engine failed", 2)
+    assert machine.trouble == "rank 2: the engine failed"
+
+
+def test_messages_survive_json() -> None:
+    machine = _member_of_three()
+    view = View(
+        3, MEMBERS, 7, "id1", ("id2",), 9, ((Member("x", 1, "h", 2, 3), "it left"),), ("id3",)
+    )
+    promise = machine.own_promise((4, "id0"))
+    for message in (
+        messages.Install(view),
+        messages.Collect(view, (4, "id0"), True, ("id9",)),
+        messages.Accept(view, (4, "id0"), view, ()),
+        promise,
+        messages.Request(3, "it failed", MEMBERS[:1]),
+    ):
+        plain = json.loads(messages.dumps(messages.to_plain(message)))
+        assert messages.from_plain(plain) == message
+
+
+@pytest.mark.parametrize(
+    "plain",
+    [
+        None,
+        [],
+        ["Beat"],
+        ["Beat", 1, 1],
+        ["Beat", True, True],
+        ["Beat", 1, True, 2],
+        ["Nothing", 1],
+        [["Beat"], 1, True],
+        ["Install", [1, []]],
+        ["Install", [1, [], 0, "", [], None, [], []]],
+        ["Collect", [1, [["a", 0, "h", 1, "x"]], 0, "", [], None, [], []], [1, "a"], True, []],
+        ["Accepted", 1, [1, 2, 3]],
+        ["Accepted", 1, {"a": 1}],
+    ],
+)
+def test_malformed_messages_are_refused(plain: object) -> None:
+    with pytest.raises(messages.Malformed):
+        messages.from_plain(plain)
+
+
+def test_a_process_that_was_stopped_holds_it_against_nobody() -> None:
+    detector = Detector(1.0, 0.0)
+    detector.watch("a", 0.0)
+    assert detector.tick(0.4) == []
+    assert detector.tick(50.0) == []  # the gap is its own
+    assert detector.tick(50.4) == [] and detector.tick(50.8) == []
+    assert [member_id for member_id, _ in detector.tick(51.2)] == ["a"]
+    assert detector.tick(51.4) == []
+    assert detector.heard("a", 51.5) and not detector.heard("a", 51.6)
