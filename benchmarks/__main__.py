@@ -22,6 +22,7 @@ SUBJECTS = {
     "training": "training.steps",
     "convergence": "training.convergence",
     "transactions": "training.transactions",
+    "elastic": "training.elastic",
     "accuracy": "accuracy.types",
     "time-to-accuracy": "accuracy.seconds",
     "picture": "accuracy.picture",

@@ -22,6 +22,9 @@ from harness.torch_job import TorchJob
 
 Reports = list[dict[str, Any]]
 
+MALLOC = {"MALLOC_MMAP_THRESHOLD_": str(1 << 32), "MALLOC_TRIM_THRESHOLD_": str(1 << 32)}
+"""Else glibc gives large tensors back to the kernel and gets them again, empty, every step."""
+
 
 def node(module: str, **options: Any) -> list[str]:
     """The command of a measured process: a module of this package and its options."""
@@ -109,13 +112,9 @@ def torch_job(
     priority: bool = False,
 ) -> list[Result]:
     """Runs a command as the ranks of a torch.distributed job on Gloo; returns how they ended."""
-    env = {
-        **environment(),
-        # Else glibc gives large tensors back to the kernel and gets them again, empty, every step.
-        "MALLOC_MMAP_THRESHOLD_": str(1 << 32),
-        "MALLOC_TRIM_THRESHOLD_": str(1 << 32),
-    }
-    with TorchJob(command, ranks, env, network=network, priority=priority) as job:
+    with TorchJob(
+        command, ranks, {**environment(), **MALLOC}, network=network, priority=priority
+    ) as job:
         return job.wait(timeout, succeed=True)
 
 
