@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import contextlib
 import datetime
-import logging
 import os
 import threading
+import time
 from collections.abc import Mapping
-from typing import Any
 
+import torch
 import torch.distributed as dist
 
 from hipress import addresses
@@ -21,11 +20,12 @@ from hipress.torch.elastic.carried import Carried
 from hipress.torch.elastic.journal import Journal
 from hipress.torch.elastic.state import State
 from hipress.torch.executors.engine import Engine, HipressError, close_all
+from hipress.torch.executors.staging import backend
 from hipress.torch.integrations.optimizer import DistributedOptimizer
 
 _GROUP_SECONDS = 10.0
 """Timeout of the process group's operations. Whoever takes part has said that it is there."""
-_log = logging.getLogger("hipress")
+_POLL_SECONDS = 0.0005
 
 
 class ViewChange(Exception):
@@ -158,16 +158,30 @@ class Session:
 
         :raises WeightsDiffer: on all members
         """
-        mine = digest, self._state.step, self.carried.norm(self.optimizer)
-        found: list[Any] = [None] * self.size
-        dist.all_gather_object(found, mine)
+        halves = int(digest[:8], 16), int(digest[8:], 16)
+        norm = self.carried.norm(self.optimizer)
+        mine = torch.tensor([*halves, self._state.step, norm], dtype=torch.float64)
+        found = [torch.empty_like(mine) for _ in range(self.size)]
+        self._await(dist.all_gather(found, mine, async_op=True))
         for rank, theirs in enumerate(found):
-            if theirs[:2] != found[0][:2]:
+            if not torch.equal(theirs[:3], found[0][:3]):
                 raise WeightsDiffer(
-                    f"the weights of ranks 0 and {rank} differ: digest {found[0][0]} after step "
-                    f"{found[0][1]} and {theirs[0]} after step {theirs[1]}"
+                    f"the weights of ranks 0 and {rank} differ, after steps {int(found[0][2])} and "
+                    f"{int(theirs[2])}"
                 )
-        self.norms = {member: theirs[2] for member, theirs in zip(self._ids, found)}
+        self.norms = {member: theirs[3].item() for member, theirs in zip(self._ids, found)}
+
+    def _await(self, work: dist.Work) -> None:
+        """Waits for an operation of the process group, unlike ``wait()`` only while nobody is
+        missing.
+
+        :raises HipressError: if this view is over
+        """
+        while not work.is_completed():
+            if self._interrupted:
+                raise HipressError(self._interrupted)
+            time.sleep(_POLL_SECONDS)
+        work.wait()
 
     # Ending.
 
@@ -201,9 +215,16 @@ class Session:
         for parameter in self._state.model.parameters():
             parameter.grad = None
         if dist.is_initialized():
-            with contextlib.suppress(RuntimeError):  # of peers that are gone
-                dist.destroy_process_group()
+            _drop_group()
         self._store = None
+
+
+def _drop_group() -> None:
+    """Destroys the default process group. Its end waits for operations with members that are
+    silent, which nobody here waits for."""
+    held = [dist.group.WORLD, backend(dist.group.WORLD)]
+    dist.destroy_process_group()
+    threading.Thread(target=held.clear, name="hipress-gloo-end", daemon=True).start()
 
 
 class WeightsDiffer(Exception):
