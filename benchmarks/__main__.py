@@ -23,6 +23,7 @@ SUBJECTS = {
     "convergence": "training.convergence",
     "transactions": "training.transactions",
     "elastic": "training.elastic",
+    "survival": "training.survival",
     "accuracy": "accuracy.types",
     "time-to-accuracy": "accuracy.seconds",
     "picture": "accuracy.picture",

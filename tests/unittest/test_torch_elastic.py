@@ -191,3 +191,11 @@ def test_a_script_that_was_not_launched_so(tmp_path):
     )
     assert ended.returncode == 1
     assert "hipress launch --elastic" in ended.stderr.splitlines()[-1]
+
+
+def test_a_successor_that_comes_too_late_is_told(job):
+    with job(2, steps=5) as running:
+        end(running, range(2))
+        running.restart(1)
+        wait_until(lambda: running.running() == [], 60, "the end of the late one")
+        assert "the job is over: no other worker" in running.output(running.present(1))

@@ -185,11 +185,14 @@ class Agent:
                 machine.enter(time.monotonic(), view.epoch)
                 self._thread.flush()
                 return view
+            alone = self._thread.alone_for() > machine.answer_timeout
+            if machine.joining and machine.me.incarnation and alone:
+                raise ElasticError("the job is over: no other worker of it is left to join")
             left = deadline - time.monotonic()
             if left <= 0:
                 why = machine.waits_for()
                 raise ElasticError(f"{what} after {timeout:g} s" + (f": {why}" if why else ""))
-            self._changed.wait(left)
+            self._changed.wait(min(left, 1.0))
 
     def _check(self) -> None:
         if self._thread.error is not None:

@@ -58,6 +58,7 @@ class AgentThread:
             start_timeout,
         )
         self.notes = Notes()
+        self._refused: dict[int, float] = {}  # slots at whose address nobody is, and since when
         self.evicted: View | None = None
         self.error: str | None = None  # why the thread ended
         self._on_change = on_change
@@ -169,6 +170,7 @@ class AgentThread:
     def on_connected(self, member: Member) -> None:
         with self.changed:
             now = time.monotonic()
+            self._refused.pop(member.slot, None)
             self._heard(member, now)
             self.machine.met(now, member)
         self._pump()
@@ -176,12 +178,20 @@ class AgentThread:
     def on_refused(self, slot: int, before: Member | None, undelivered: list[Any]) -> None:
         with self.changed:
             now = time.monotonic()
+            self._refused.setdefault(slot, now)
             if before is not None:
                 self.machine.suspect(now, before.id, True, "its process has ended")
             for kind, _, body in undelivered:
                 if kind == _MESSAGE and body[0] == messages.Collect.__name__:
                     self.machine.refused(now, slot, messages.from_plain(body).ballot)
         self._pump()
+
+    def alone_for(self) -> float:
+        """Seconds since when there is no process at any other slot."""
+        slots = self.machine.other_slots()
+        if not slots <= self._refused.keys():
+            return 0.0
+        return time.monotonic() - max((self._refused[slot] for slot in slots), default=0.0)
 
     def on_payload(self, sender: Member, payload: Any) -> None:
         if not isinstance(payload, list) or len(payload) != 3:

@@ -54,10 +54,10 @@ class Carried:
 
     @staticmethod
     def norm(optimizer: DistributedOptimizer) -> float:
-        """The 2-norm of all residuals that this worker has."""
-        total = 0.0
-        for state in optimizer.compression.error_feedback.states.values():
-            residual = state.state_dict()["states"].get("residual")
-            if residual is not None:
-                total += float(np.square(np.asarray(residual, np.float64)).sum())
+        """The 2-norm of all residuals that this worker has, also those that no task uses yet."""
+        feedback, total = optimizer.compression.error_feedback, 0.0
+        tasks = [state.state_dict()["states"] for state in feedback.states.values()]
+        for states in (*tasks, *(state.states for state in feedback.to_reshard.values())):
+            for name in {"residual", "mean"}.intersection(states):
+                total += float(np.square(np.asarray(states[name], np.float64)).sum())
         return math.sqrt(total)
