@@ -187,5 +187,11 @@ class Member:
             self.disconnect()
             self._check(lib.HipressAbort(self._handle))
 
+    def free(self) -> None:
+        """Frees the memory and the files of a node that has left; it cannot be used any more."""
+        if self._end.left and not self._end.forked and self._handle:
+            handle, self._handle = self._handle, c_void_p()
+            lib.HipressFree(handle)
+
     def disconnect(self) -> None:
         """Takes native front ends off the node, just before it leaves."""

@@ -26,6 +26,7 @@ static_assert(sizeof(HipressEncodeBinding) == 32 && offsetof(HipressEncodeBindin
 static_assert(sizeof(HipressSpan) == 16, "packed");
 
 struct HipressBucket {
+  std::shared_ptr<KVStoreDist> store;  // outlives the bucket, even if the node is freed first
   std::shared_ptr<Bucket> bucket;
   DType dtype;
 };
@@ -122,7 +123,7 @@ int HipressBucketCreate(HipressNodeHandle node, int dtype, const HipressSpan* al
   auto bucket = std::make_shared<Bucket>(&store, type, Spans(all, num_all), checked != 0);
   for (int64_t i = 0; i < num_keys; ++i) bucket->Add({store.KeyOf(keys[i]), offsets[i]});
   if (num_fused > 0) bucket->Set(Bucket::Fusion{store.KeyOf(fusion), Spans(fused, num_fused)});
-  *out = new HipressBucket{std::move(bucket), type};
+  *out = new HipressBucket{node->worker, std::move(bucket), type};
   API_END();
 }
 

@@ -24,7 +24,7 @@ class SchedulerReceiver : public hipress::PostofficeReceiver {
 
 HipressNode::HipressNode(hipress::JobOptions options) : role(options.role) {
   switch (role) {
-    case Role::kWorker: worker = std::make_unique<hipress::KVStoreDist>(std::move(options)); break;
+    case Role::kWorker: worker = std::make_shared<hipress::KVStoreDist>(std::move(options)); break;
     case Role::kServer:
       server = std::make_unique<hipress::KVStoreDistServer>(std::move(options));
       break;

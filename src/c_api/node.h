@@ -31,7 +31,7 @@ struct HipressNode {
   hipress::KVStoreDistServer& AsServer();
 
   const hipress::Role role;
-  std::unique_ptr<hipress::KVStoreDist> worker;
+  std::shared_ptr<hipress::KVStoreDist> worker;  ///< its buckets keep it, too
   std::unique_ptr<hipress::KVStoreDistServer> server;
   std::unique_ptr<hipress::PostofficeReceiver> receiver;
   std::unique_ptr<hipress::Postoffice> scheduler;

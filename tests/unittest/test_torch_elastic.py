@@ -182,6 +182,41 @@ def test_other_compressions(job, compression):
         assert sorted(steps_of(running, (0, 2, 3))) == list(range(1, 61))
 
 
+def test_views_that_are_over_leave_nothing_behind(tmp_path):
+    program = """
+        import os
+        import torch
+        import hipress.torch.elastic as elastic
+
+        model = torch.nn.Linear(64, 96)
+        state = elastic.State(
+            model, torch.optim.SGD(model.parameters(), 0.1), "onebit", min_size=256)
+
+        @elastic.run
+        def train(state):
+            while state.epoch < 9:
+                for _ in range(2):
+                    state.optimizer.zero_grad()
+                    model(torch.randn(8, 64)).square().mean().backward()
+                    state.optimizer.step()
+                    files, threads = os.listdir("/proc/self/fd"), os.listdir("/proc/self/task")
+                    state.commit(files=len(files), threads=len(threads))
+                state.session._agent.request_change("a test", state.epoch)
+
+        train(state)
+    """
+    script = tmp_path / "train.py"
+    script.write_text(textwrap.dedent(program))
+    with ElasticJob([sys.executable, str(script)], 2) as running:
+        running.wait(60)
+        for slot in range(2):
+            steps = [e for e in running.journal(slot) if e["event"] == "step"]
+            early = [e for e in steps if 2 <= e["epoch"] <= 4]
+            late = [e for e in steps if e["epoch"] >= 8]
+            for what in ("files", "threads"):
+                assert max(e[what] for e in late) <= max(e[what] for e in early) + 2, steps
+
+
 def test_a_script_that_was_not_launched_so(tmp_path):
     script = tmp_path / "train.py"
     script.write_text(textwrap.dedent(PROGRAM))

@@ -46,10 +46,19 @@ def run(train: Callable[..., Any]) -> Callable[..., Any]:
                     return result
                 except Exception as error:
                     job.go_on_after(error)
+                    _forget_frames(error)
         finally:
             job.close()
 
     return elastic
+
+
+def _forget_frames(error: BaseException | None) -> None:
+    """Takes the tracebacks off an error that is dealt with. The native futures that failed with it
+    have it for ever, and their frames hold the view's process group and engine."""
+    while error is not None:
+        error.__traceback__ = None
+        error = error.__cause__ or error.__context__
 
 
 class _Job:

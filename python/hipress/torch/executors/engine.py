@@ -100,6 +100,10 @@ class Engine:
         if self._scheduler is not None:
             self._scheduler.stop(at_once=True)
 
+    def __del__(self) -> None:
+        if lib is not None and hasattr(self, "member"):
+            self.member.free()
+
     def use(self, group: dist.ProcessGroup) -> None:
         """Makes this the user's own group from now on; it has the same ranks."""
         self._user_group = group

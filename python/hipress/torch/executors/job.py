@@ -61,6 +61,7 @@ class Scheduler:
         lib.HipressAwaitEnd(self._handle, int(1e3 * seconds), ctypes.byref(over))
         handle, self._handle = self._handle, ctypes.c_void_p()
         lib.HipressStop(handle)
+        lib.HipressFree(handle)
 
 
 def timeout_of(group: dist.ProcessGroup) -> float:
