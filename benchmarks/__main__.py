@@ -24,6 +24,7 @@ SUBJECTS = {
     "transactions": "training.transactions",
     "elastic": "training.elastic",
     "survival": "training.survival",
+    "faults": "training.faults",
     "accuracy": "accuracy.types",
     "time-to-accuracy": "accuracy.seconds",
     "picture": "accuracy.picture",
