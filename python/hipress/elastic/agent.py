@@ -185,8 +185,7 @@ class Agent:
                 machine.enter(time.monotonic(), view.epoch)
                 self._thread.flush()
                 return view
-            alone = self._thread.alone_for() > machine.answer_timeout
-            if machine.joining and machine.me.incarnation and alone:
+            if machine.joining and machine.me.incarnation and self._thread.alone():
                 raise ElasticError("the job is over: no other worker of it is left to join")
             left = deadline - time.monotonic()
             if left <= 0:

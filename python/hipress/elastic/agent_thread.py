@@ -186,12 +186,13 @@ class AgentThread:
                     self.machine.refused(now, slot, messages.from_plain(body).ballot)
         self._pump()
 
-    def alone_for(self) -> float:
-        """Seconds since when there is no process at any other slot."""
-        slots = self.machine.other_slots()
-        if not slots <= self._refused.keys():
-            return 0.0
-        return time.monotonic() - max((self._refused[slot] for slot in slots), default=0.0)
+    def alone(self) -> bool:
+        """Whether there has been no process at any other slot for as long as one may take to start,
+        but for such as have been restarted and ask to join, too."""
+        since = time.monotonic() - self.machine.start_timeout
+        joining = {each.slot for each in self.machine.joins.values() if each.incarnation}
+        refused = {slot for slot, at in self._refused.items() if at < since}
+        return self.machine.other_slots() <= refused | joining
 
     def on_payload(self, sender: Member, payload: Any) -> None:
         if not isinstance(payload, list) or len(payload) != 3:
