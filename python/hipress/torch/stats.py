@@ -65,7 +65,7 @@ class Traffic:
 
     def stats(self, reason: Callable[[str, int, bool], str]) -> Stats:
         """:param reason: why a parameter's gradient of so many elements is not compressed, during
-            the warm-up or not; nothing if it is"""
+        the warm-up or not; nothing if it is"""
         found = Stats()
         for (entries, itemsize, warming_up), calls in self._calls.items():
             for name, _, count, *_ in entries:
