@@ -23,7 +23,7 @@ class ElasticJob(Processes):
         env: Mapping[str, str] | None = None, heartbeat_ms: int = 2000, **options: object,
     ) -> None:  # fmt: skip
         super().__init__(**options)
-        self._command, self._restarts = command, [0] * workers
+        self.command, self._restarts = command, [0] * workers
         self._latest: dict[str, str] = {}
         network = self._network
         agents = [
@@ -44,7 +44,7 @@ class ElasticJob(Processes):
             self.close()
             raise
 
-    def _launch(self, slot: int) -> None:
+    def _launch(self, slot: int, command: Sequence[str] | None = None) -> None:
         own = {
             "HIPRESS_ELASTIC_SLOT": str(slot),
             "HIPRESS_ELASTIC_RESTART": str(self._restarts[slot]),
@@ -52,7 +52,8 @@ class ElasticJob(Processes):
         again = self._restarts[slot]
         name = f"worker {slot}" + (f" again {again}" if again else "")
         self._latest[f"worker {slot}"] = name
-        self.start(name, self._command, {**self._env, **own}, slot if self._network else 0)
+        command = command or self.command
+        self.start(name, command, {**self._env, **own}, slot if self._network else 0)
 
     def present(self, slot: int) -> str:
         """The name of a slot's present process."""
@@ -62,10 +63,10 @@ class ElasticJob(Processes):
         """Sends a signal to the present process of a slot."""
         self.signal(self.present(slot), number)
 
-    def restart(self, slot: int) -> None:
-        """Starts a slot's process anew, whose last one has ended."""
+    def restart(self, slot: int, command: Sequence[str] | None = None) -> None:
+        """Starts a slot's process anew, whose last one has ended; with another command, maybe."""
         self._restarts[slot] += 1
-        self._launch(slot)
+        self._launch(slot, command)
 
     def journal(self, slot: int) -> list[dict]:
         """The events that a slot's processes have written."""

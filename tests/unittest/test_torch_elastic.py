@@ -14,6 +14,7 @@ from harness.processes import base_environment, wait_until
 torch = pytest.importorskip("torch")
 
 PROGRAM = """
+import os
 import sys
 import time
 
@@ -38,6 +39,8 @@ state = elastic.State(
 @elastic.run
 def train(state):
     while state.step < steps:
+        if state.step == 20 and os.environ["HIPRESS_ELASTIC_SLOT"] == os.environ.get("FAILS"):
+            raise RuntimeError("it cannot go on")
         generator = torch.Generator().manual_seed(state.step)
         inputs = torch.randn(48, 64, generator=generator)
         targets = inputs[:, :4] * 2
@@ -193,6 +196,26 @@ def test_other_compressions(job, compression):
         running.kill(1)
         assert len(set(end(running, (0, 2, 3)))) == 1
         assert sorted(steps_of(running, (0, 2, 3))) == list(range(1, 61))
+
+
+def test_a_worker_whose_script_fails_or_differs_ends_alone(job):
+    with job(3, steps=100_000, env={"FAILS": "2"}) as running:
+
+        def last_line():
+            process = running.processes[running.present(2)]
+            wait_until(lambda: process.poll() is not None, 60, "its end")
+            assert process.returncode == 1
+            return running.output(running.present(2)).splitlines()[-1]
+
+        assert last_line().endswith("RuntimeError: it cannot go on")
+        running.restart(2, [*running.command[:-1], "dgc"])
+        last = last_line()
+        assert "ValueError: this worker" in last and "differ in compression" in last
+        before = running.step(0)
+        wait_until(lambda: running.step(0) > before + 10, 60, "further steps")
+        # A change that is planned, to let it in, does not look like a death.
+        text = running.output("worker 0")
+        assert "died" not in text.partition("view 2:")[2], text
 
 
 def test_views_that_are_over_leave_nothing_behind(tmp_path):

@@ -101,3 +101,33 @@ def test_a_plan_decides_for_the_gradients_that_it_names():
 
 def test_ranks_may_differ_in_what_they_compute():
     succeed(run_ranks(other_order, 2))
+
+
+def with_a_scaler(rank):
+    """A step that a GradScaler leaves out on all ranks, and those after it."""
+    import hipress.torch as hvd
+
+    model = network()
+    optimizer = hvd.DistributedOptimizer(
+        torch.optim.SGD(model.parameters(), lr=0.1), model.named_parameters(), "onebit",
+        min_size=MIN_SIZE, timeout=10,
+    )  # fmt: skip
+    scaler = torch.amp.GradScaler("cpu", init_scale=1024.0)
+    found = []
+    for step in range(4):
+        optimizer.zero_grad()
+        loss = loss_of(model, rank, step) * (float("inf") if (rank, step) == (1, 1) else 1.0)
+        scaler.scale(loss).backward()
+        optimizer.synchronize()
+        scaler.unscale_(optimizer)
+        scaler.step(optimizer)
+        scaler.update()
+        found.append([p.detach().numpy().tobytes() for p in model.parameters()])
+    assert found[1] == found[0] != found[2] != found[3]
+    assert scaler.get_scale() == 512 and optimizer.compression.step == 4
+    return found
+
+
+def test_a_scaler_leaves_a_step_out():
+    found = succeed(run_ranks(with_a_scaler, 2))
+    assert found[0] == found[1]

@@ -7,7 +7,7 @@ from typing import Any
 KEY_CHARACTERS = 200
 VALUE_CHARACTERS = 100_000
 EPOCHS = 4  # older ones are forgotten
-NOTES = 1000  # of one epoch
+NOTES = 1000  # of one epoch; older ones are forgotten, too
 
 
 class Notes:
@@ -18,8 +18,9 @@ class Notes:
 
     def put(self, epoch: int, key: str, value: str) -> None:
         of_epoch = self._by_epoch.setdefault(epoch, {})
-        if len(of_epoch) < NOTES:
-            of_epoch.setdefault(key, value)
+        of_epoch.setdefault(key, value)
+        if len(of_epoch) > NOTES:
+            del of_epoch[next(iter(of_epoch))]
         for old in sorted(self._by_epoch)[:-EPOCHS]:
             del self._by_epoch[old]
 

@@ -163,13 +163,13 @@ def agree(group: dist.ProcessGroup, mine: Mapping[str, str], problem: str = "") 
         for name, value in found[0][1].items():
             if other.get(name) != value:
                 raise ValueError(
-                    f"ranks 0 and {rank} differ in {name}: {_difference(value, other.get(name))}; "
+                    f"ranks 0 and {rank} differ in {name}: {difference(value, other.get(name))}; "
                     "it must be the same on all ranks"
                 )
 
 
-def _difference(left: str, right: str | None, most: int = 160) -> str:
-    """The two texts, from where they begin to differ if they are long."""
+def difference(left: str, right: str | None, most: int = 160) -> str:
+    """Two texts, from where they begin to differ if they are long."""
     right = str(right)
     at = next((i for i, (a, b) in enumerate(zip(left, right)) if a != b), 0)
     at = max(0, at - 40) if max(len(left), len(right)) > most else 0

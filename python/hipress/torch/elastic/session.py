@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import datetime
+import json
 import os
 import threading
-import time
 from collections.abc import Mapping
 
-import torch
 import torch.distributed as dist
 
 from hipress import addresses
@@ -25,7 +24,6 @@ from hipress.torch.integrations.optimizer import DistributedOptimizer
 
 _GROUP_SECONDS = 10.0
 """Timeout of the process group's operations. Whoever takes part has said that it is there."""
-_POLL_SECONDS = 0.0005
 
 
 class ViewChange(Exception):
@@ -49,6 +47,7 @@ class Session:
         self._store: dist.Store | None = None
         self._waking = threading.Lock()
         self._interrupted = ""
+        self._all_done = False
         self.norms: dict[str, float] = {}
         """The norms of the members' residuals when they were last compared, by id."""
 
@@ -62,7 +61,7 @@ class Session:
         """
         state = self._state
         state.rank, state.size, state.epoch = self.rank, self.size, self.view.epoch
-        self.await_all("here")
+        self.exchange("here")
         self._make_group()
         self._copy_state()
         named = list(state.model.named_parameters())
@@ -75,14 +74,20 @@ class Session:
             raise HipressError(why)
         self._compare(self._digest())
 
-    def await_all(self, what: str) -> None:
-        """Waits until all members have come to this point. Unlike a barrier of the process group
-        this ends when a member dies, and may take as long as a slow step does."""
-        epoch = self.view.epoch
-        self._agent.share(epoch, f"{what}/{self.rank}", "1")
-        for rank in range(self.size):
-            if rank != self.rank:
-                self._agent.fetch(epoch, f"{what}/{rank}", self._state.timeout)
+    def exchange(self, what: str, value: str = "") -> list[str]:
+        """Gives all members a short text of each, by rank, when all have come to this point. Unlike
+        operations of the process group this ends when a member dies, and may take as long as a slow
+        step does.
+
+        :param what: names the point; each time another one
+        """
+        epoch, agent = self.view.epoch, self._agent
+        agent.share(epoch, f"{what}/{self.rank}", value)
+        return [
+            value if rank == self.rank
+            else agent.fetch(epoch, f"{what}/{rank}", self._state.timeout)
+            for rank in range(self.size)
+        ]  # fmt: skip
 
     def _make_group(self) -> None:
         me = self.view.members[self.rank]
@@ -107,19 +112,24 @@ class Session:
         """Has members that are behind copy the source's state."""
         source = self._ids.index(self.view.source)
         behind = [r for r, i in enumerate(self._ids) if i in self.view.behind and r != source]
+        state, epoch = self._state, self.view.epoch
         if self.rank == source and behind:
-            mine = {**self._state.state_dict(), "carried": self.carried.to_copy()}
-            data = transfer.pack(mine)
+            about = {"settings": state.settings(), "carried": self.carried.to_copy()}
+            data = transfer.pack({**state.state_dict(), **about})
             for rank in behind:
+                self._agent.share(epoch, f"copy/{rank}", str(data.numel()))
                 transfer.send(data, rank)
         elif self.rank in behind:
-            found = transfer.unpack(transfer.receive(source))
-            self._state.load_state_dict(found)
+            size = int(self._agent.fetch(epoch, f"copy/{self.rank}", state.timeout))
+            found = transfer.unpack(transfer.receive(size, source))
+            state.check(found["settings"])
+            state.load_state_dict(found)
             self.carried.copy(found["carried"])
-            self._journal.write("copied", epoch=self.view.epoch, step=self._state.step)
+            self._journal.write("copied", epoch=epoch, step=state.step)
+        # At once: if the source dies while others copy, this member has the step.
+        self._agent.completed(state.step, True, epoch)
         if behind:
-            self.await_all("copied")
-        self._agent.completed(self._state.step, True, self.view.epoch)
+            self.exchange("copied")
 
     # Steps.
 
@@ -147,7 +157,8 @@ class Session:
             if newest is not None and newest.boundary is not None:
                 if state.step < newest.boundary:
                     return
-                self.await_all(f"step {state.step}")
+                self.exchange(f"step {state.step}")
+                self._all_done = True
             raise ViewChange
 
     def _digest(self) -> str:
@@ -158,30 +169,16 @@ class Session:
 
         :raises WeightsDiffer: on all members
         """
-        halves = int(digest[:8], 16), int(digest[8:], 16)
-        norm = self.carried.norm(self.optimizer)
-        mine = torch.tensor([*halves, self._state.step, norm], dtype=torch.float64)
-        found = [torch.empty_like(mine) for _ in range(self.size)]
-        self._await(dist.all_gather(found, mine, async_op=True))
+        step = self._state.step
+        mine = json.dumps([digest, step, self.carried.norm(self.optimizer)])
+        found = [json.loads(each) for each in self.exchange(f"weights after step {step}", mine)]
         for rank, theirs in enumerate(found):
-            if not torch.equal(theirs[:3], found[0][:3]):
+            if theirs[:2] != found[0][:2]:
                 raise WeightsDiffer(
-                    f"the weights of ranks 0 and {rank} differ, after steps {int(found[0][2])} and "
-                    f"{int(theirs[2])}"
+                    f"the weights of ranks 0 and {rank} differ: digest {found[0][0]} after step "
+                    f"{found[0][1]} and {theirs[0]} after step {theirs[1]}"
                 )
-        self.norms = {member: theirs[3].item() for member, theirs in zip(self._ids, found)}
-
-    def _await(self, work: dist.Work) -> None:
-        """Waits for an operation of the process group, unlike ``wait()`` only while nobody is
-        missing.
-
-        :raises HipressError: if this view is over
-        """
-        while not work.is_completed():
-            if self._interrupted:
-                raise HipressError(self._interrupted)
-            time.sleep(_POLL_SECONDS)
-        work.wait()
+        self.norms = {member: theirs[2] for member, theirs in zip(self._ids, found)}
 
     # Ending.
 
@@ -189,10 +186,11 @@ class Session:
         """Waits until all members have come to the end of training, or one knows that they have."""
         epoch = self.view.epoch
         try:
-            self.await_all("end")
+            self.exchange("end")
         except ElasticError:  # one that left since, perhaps
             self._agent.fetch(epoch, "over", 0.0)
         self._agent.share(epoch, "over", "1")
+        self._all_done = True
 
     def interrupt(self, why: str) -> None:
         """Ends what this worker waits for, from another thread."""
@@ -211,6 +209,8 @@ class Session:
             self._interrupted = "this view is over"
         if self.optimizer is not None:
             self.optimizer.detach()
+            # Where nobody waits for anything any more, nobody need take this for a death.
+            self._engine.close(in_peace=self._all_done)
         close_all()
         for parameter in self._state.model.parameters():
             parameter.grad = None

@@ -11,7 +11,7 @@ import torch
 from hipress.config import CompressionConfig
 from hipress.secopa.plan import Decision
 from hipress.torch.integrations.optimizer import DistributedOptimizer
-from hipress.torch.settings import MIN_SIZE
+from hipress.torch.settings import MIN_SIZE, Settings, difference
 
 _PLAIN = (bool, int, float, str, type(None))
 
@@ -84,6 +84,7 @@ class State:
                     "load_state_dict(), or be a number, a text or None"
                 )
             setattr(self, name, value)
+        self.settings()  # what is wrong is said before anybody waits for this worker
 
     def register_reset_callback(self, callback: Callable[[], None]) -> None:
         """Has ``callback`` called in each new view, before ``train`` is: to share data out anew."""
@@ -108,6 +109,36 @@ class State:
             )
         self.step, self.applied = self.step + 1, False
         self.session.end_step(figures)
+
+    def settings(self) -> dict[str, str]:
+        """Texts that must be the same on all workers, by name.
+
+        :raises ValueError: if a setting of the compression is wrong
+        """
+        options = dict(self.options)
+        passes = options.pop("backward_passes_per_step")
+        named = [(n, p) for n, p in self.model.named_parameters() if p.requires_grad]
+        return {
+            **Settings.of(**options, encode_on="host").describe(),
+            "backward_passes_per_step": str(passes),
+            "check_every": str(self.check_every),
+            "what is kept": ", ".join(self._kept),
+            "optimizer": type(self.optimizer.wrapped).__name__,
+            "model": "; ".join(f"{n} {tuple(p.shape)} {p.dtype}" for n, p in named),
+        }
+
+    def check(self, settings: Mapping[str, str]) -> None:
+        """Compares another worker's :meth:`settings` with these.
+
+        :raises ValueError: saying how they differ
+        """
+        mine = self.settings()
+        for name, value in settings.items():
+            if mine.get(name) != value:
+                raise ValueError(
+                    f"this worker and the one whose state it is to copy differ in {name}: "
+                    f"{difference(str(mine.get(name)), value)}; it must be the same on all workers"
+                )
 
     def state_dict(self) -> dict[str, Any]:
         """What a worker that joins copies, but for the compression's part."""

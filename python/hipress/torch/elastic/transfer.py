@@ -10,6 +10,9 @@ from typing import Any
 import torch
 import torch.distributed as dist
 
+_PART = 16 << 20
+"""Bytes of a message: each has the process group's timeout for itself."""
+
 
 def pack(state: Mapping[str, Any]) -> torch.Tensor:
     """Serialises tensors, numbers, texts and containers of them: uint8, in host memory."""
@@ -28,16 +31,15 @@ def unpack(data: torch.Tensor) -> dict[str, Any]:
 
 def send(data: torch.Tensor, rank: int) -> None:
     """Sends bytes to another rank of the default process group, which must :func:`receive`."""
-    dist.send(torch.tensor([data.numel()]), rank)
-    dist.send(data, rank)
+    for part in data.split(_PART):
+        dist.send(part, rank)
 
 
-def receive(rank: int) -> torch.Tensor:
-    """Receives what another rank sends: uint8."""
-    size = torch.zeros(1, dtype=torch.int64)
-    dist.recv(size, rank)
-    data = torch.empty(int(size), dtype=torch.uint8)
-    dist.recv(data, rank)
+def receive(size: int, rank: int) -> torch.Tensor:
+    """Receives ``size`` bytes that another rank sends: uint8."""
+    data = torch.empty(size, dtype=torch.uint8)
+    for part in data.split(_PART):
+        dist.recv(part, rank)
     return data
 
 

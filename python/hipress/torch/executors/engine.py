@@ -90,15 +90,19 @@ class Engine:
         except NodeError as error:
             raise HipressError(self.named(str(error))) from error
 
-    def close(self) -> None:
-        """Leaves the job as a failure, at once. No thread of the engine's writes to a gradient or a
-        state any more when this returns, and the same ranks or others may make another engine."""
+    def close(self, in_peace: bool = False) -> None:
+        """Leaves the job. No thread of the engine's writes to a gradient or a state any more when
+        this returns, and the same ranks or others may make another engine.
+
+        :param in_peace: all ranks have completed all steps, and close theirs now; else this one
+            leaves as a failure, at once
+        """
         for about in [about for about, engine in _engines.items() if engine is self]:
             del _engines[about]
         with contextlib.suppress(NodeError):
-            self.member.abort()
+            self.member.stop() if in_peace else self.member.abort()
         if self._scheduler is not None:
-            self._scheduler.stop(at_once=True)
+            self._scheduler.stop(at_once=not in_peace)
 
     def __del__(self) -> None:
         if lib is not None and hasattr(self, "member"):

@@ -137,6 +137,7 @@ class DistributedOptimizer:
 
     def _ready(self, name: str) -> None:
         """Counts a backward pass of this gradient, and starts buckets that are complete."""
+        self._synchronized = False  # also if a GradScaler has left the step out
         self._left[name] -= 1
         while self._next < len(self._buckets):
             if any(self._left[name] for name, _ in self._buckets[self._next].named):
@@ -155,26 +156,25 @@ class DistributedOptimizer:
 
         :raises HipressError: if a rank has died or is silent
         """
+        if self._synchronized:
+            return
         while self._next < len(self._buckets):
             self._start()
         waiting, self._waiting = self._waiting, []
-        if not waiting:
-            return
         for bucket, future in waiting:
             future.wait()
             bucket.unpack()
         self.compression.poll()
         self.compression.step += 1
-        self._synchronized = True
+        self._synchronized, self._next = True, 0
+        self._left = dict.fromkeys(self._left, self._passes)
 
     _synchronized = False
 
     def step(self, closure: Any = None) -> Any:
         """Waits for the averages, unless ``synchronize()`` did, and makes the optimizer's step."""
-        if not self._synchronized:
-            self.synchronize()
-        self._synchronized, self._next = False, 0
-        self._left = dict.fromkeys(self._left, self._passes)
+        self.synchronize()
+        self._synchronized = False
         return self._optimizer.step(closure)
 
     def zero_grad(self, set_to_none: bool = True) -> None:
@@ -184,6 +184,7 @@ class DistributedOptimizer:
                 "zero_grad() between backward() and step() would lose gradients that are on their "
                 "way: call step() or synchronize() first"
             )
+        self._synchronized = False
         self._optimizer.zero_grad(set_to_none)
 
 
