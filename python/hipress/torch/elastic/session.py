@@ -221,10 +221,10 @@ class Session:
 
 def _drop_group() -> None:
     """Destroys the default process group. Its end waits for operations with members that are
-    silent, which nobody here waits for."""
+    silent, for which nobody waits but the process at its exit."""
     held = [dist.group.WORLD, backend(dist.group.WORLD)]
     dist.destroy_process_group()
-    threading.Thread(target=held.clear, name="hipress-gloo-end", daemon=True).start()
+    threading.Thread(target=held.clear, name="hipress-gloo-end").start()
 
 
 class WeightsDiffer(Exception):
