@@ -42,7 +42,8 @@ def main(
     if quick:
         workers, faults = 3, 2
     record = Record(output, locals())
-    record.update(json.loads(earlier.read_text()) if earlier else _run(workers, faults, seed))
+    found = json.loads(earlier.read_text()) if earlier else _run(workers, faults, seed)
+    record.update({name: value for name, value in found.items() if name != "command"})
     found = record["summary"]
     counts = Counter(fault["kind"] for fault in record["faults"])
     rows = [
