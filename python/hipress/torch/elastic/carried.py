@@ -24,9 +24,13 @@ class Carried:
         self._states: dict[str, OwnState] = {}
         self._momentum: dict[str, tuple[int, torch.Tensor]] = {}
         self._step = 0
+        self.undecided: Synchronizer | None = None
+        """A compression whose last step counts if this worker can copy its result, and else is to
+        be put back: whoever has the result may be gone before it is copied."""
 
     def take_from(self, compression: Synchronizer) -> None:
         """Takes over the states of a compression whose view is over."""
+        self.undecided = None
         self._states = carry_over(compression)
         self._momentum = dict(compression.shared.state()) if compression.shared else {}
         self._step = compression.step
@@ -46,7 +50,10 @@ class Carried:
         return {"step": self._step, "momentum": momentum, "encoded": sizes}
 
     def copy(self, found: Mapping[str, Any]) -> None:
-        """Takes over what another worker's :meth:`to_copy` returned; residuals stay as they are."""
+        """Takes over what another worker's :meth:`to_copy` returned; residuals are this one's."""
+        if self.undecided is not None:
+            self.undecided.commit()
+            self.take_from(self.undecided)
         self._step = found["step"]
         self._momentum = {n: (offset, values) for n, (offset, values) in found["momentum"].items()}
         for name, (size, step) in found["encoded"].items():

@@ -140,19 +140,23 @@ class _Job:
     def _take_over(self, session: Session, complete: bool) -> None:
         """Decides about the step that was under way, and keeps what error feedback remembers."""
         state, view = self._state, self._view
-        if session.optimizer is None:  # it came to no step
+        carried = self._carried
+        # A view that came to no step leaves what the one before has left.
+        made = session.optimizer
+        compression = carried.undecided if made is None else made.compression
+        if compression is None:
             return
-        compression = session.optimizer.compression
-        behind = self._agent.id in view.behind
         if state.applied:
             # All have this step's result; whoever is not behind goes on from it.
             state.step, state.applied = state.step + 1, False
-        elif behind and view.step > state.step:
-            compression.commit()  # some have the result, with this worker's part in it
-        elif not complete:
-            compression.roll_back()
-            self._journal.write("rollback", epoch=session.view.epoch, step=state.step)
-        self._carried.take_from(compression)
+            carried.take_from(compression)
+        elif self._agent.id in view.behind and view.step > state.step:
+            carried.undecided = compression  # some have the result, with this worker's part in it
+        else:
+            if not complete:
+                compression.roll_back()
+                self._journal.write("rollback", epoch=session.view.epoch, step=state.step)
+            carried.take_from(compression)
         for member, reason in view.departed:
             norm = session.norms.get(member.id)
             _log.warning(
