@@ -1,5 +1,4 @@
-"""DDP's own modes, optimizers and hooks in the backward pass: as without compression, or refused.
-"""
+"""DDP's own modes, and optimizers and hooks in the backward pass: work as ever, or refused."""
 
 import pytest
 
@@ -27,16 +26,21 @@ def alike(one, other):
     return all(torch.allclose(a, b, atol=0.02) for a, b in zip(whole(one), whole(other)))
 
 
+def refusal(model):
+    import hipress.torch
+
+    with pytest.raises(ValueError) as error:
+        hipress.torch.compress(model, "fp16")
+    return str(error.value)
+
+
 def refusals(rank):
     """Errors of compress() and DistributedOptimizer in each mode."""
     from torch.distributed.optim import _apply_optimizer_in_backward
     from torch.nn.parallel import DistributedDataParallel
-    from torch.nn.parallel.distributed import _MixedPrecision
 
     import hipress.torch
 
-    half = _MixedPrecision(torch.float16, torch.float16, torch.float16)
-    mixed = DistributedDataParallel(network(), mixed_precision=half)
     early = DistributedDataParallel(network())
     _apply_optimizer_in_backward(torch.optim.SGD, early.parameters(), {"lr": 0.1})
     torch._dynamo.config.optimize_ddp = "python_reducer"
@@ -47,30 +51,47 @@ def refusals(rank):
         delayed, delay_all_reduce_named_params=[("0.bias", delayed[0].bias)],
         param_to_hook_all_reduce=delayed[2].weight,
     )  # fmt: skip
-    said = []
-    for model in (mixed, early, python, delayed):
-        with pytest.raises(ValueError) as error:
-            hipress.torch.compress(model, "fp16")
-        said.append(str(error.value))
+    said = [refusal(model) for model in (early, python, delayed)]
     optimizer = torch.optim.SGD(early.module.parameters(), lr=0.1)
     with pytest.raises(ValueError) as error:
         hipress.torch.DistributedOptimizer(optimizer, early.module.named_parameters(), "fp16")
+    return [*said, str(error.value)]
+
+
+def test_what_has_a_hook_of_ddps_own_is_refused():
+    for early, python, delayed, optimizer in returned(run_ranks(refusals, 2)):
+        assert "'0.weight' has an optimizer in the backward pass" in early
+        assert "optimize_ddp of 'python_reducer'" in python
+        assert "delay_all_reduce_named_params" in delayed
+        assert "'0.weight' has an optimizer in the backward pass" in optimizer
+
+
+def refusals_of_streams(rank):
+    """As above, in the modes that need a torch.Stream()."""
+    from torch.distributed.optim import _apply_optimizer_in_backward
+    from torch.nn.parallel import DistributedDataParallel
+    from torch.nn.parallel.distributed import _MixedPrecision
+
+    import hipress.torch
+
+    half = _MixedPrecision(torch.float16, torch.float16, torch.float16)
+    said = refusal(DistributedDataParallel(network(), mixed_precision=half))
     # Given to a model later, DDP finds it before the first step.
     late = DistributedDataParallel(network())
     hipress.torch.compress(late, "fp16")
     _apply_optimizer_in_backward(torch.optim.SGD, late.parameters(), {"lr": 0.1})
     with pytest.raises(RuntimeError, match="can only be called once"):
         backward(late, rank, 0)
-    return [*said, str(error.value)]
+    return [said]
 
 
-def test_what_has_a_hook_of_ddps_own_is_refused():
-    for mixed, early, python, delayed, optimizer in returned(run_ranks(refusals, 2)):
+@pytest.mark.skipif(
+    torch.version.cuda is not None and not torch.cuda.is_available(),
+    reason="DDP cannot make streams: this PyTorch has CUDA, and the machine no GPU",
+)
+def test_modes_with_streams_of_their_own_are_refused():
+    for [mixed] in returned(run_ranks(refusals_of_streams, 2)):
         assert "mixed_precision" in mixed and "torch.autocast()" in mixed
-        assert "'0.weight' has an optimizer in the backward pass" in early
-        assert "optimize_ddp of 'python_reducer'" in python
-        assert "delay_all_reduce_named_params" in delayed
-        assert "'0.weight' has an optimizer in the backward pass" in optimizer
 
 
 def logged(rank):
