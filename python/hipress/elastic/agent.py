@@ -21,7 +21,7 @@ class Agent:
     """One per process. All methods may be called from any thread.
 
     A view is *entered* with ``join`` or ``await_view``, one with a boundary after ``completed`` of
-    that step. The steps that ``completed`` reports belong to the view entered last. A worker's loop::
+    that step. The steps that ``completed`` reports belong to the view entered last. Its loop::
 
         agent.completed(step)
         newest = agent.view()
