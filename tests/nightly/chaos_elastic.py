@@ -300,7 +300,7 @@ def summary(chaos: Chaos, wrong: list[str]) -> dict[str, object]:
     """Of the whole run; `wrong` is what made an end of it."""
     compared, different = different_weights(chaos.logs.events)
     if not compared:
-        different = ["no step was logged by two members"]
+        different = ["no step was logged with the weights of two members"]
     wrong = [*(w for fault in chaos.faults for w in fault.wrong), *wrong, *different]
     deaths = [fault for fault in chaos.faults if fault.kind != "launcher"]
     kinds = dict.fromkeys(fault.kind for fault in chaos.faults)
@@ -332,6 +332,7 @@ def parse() -> argparse.Namespace:
     add("--network", choices=["loopback", "namespaces"], default="loopback")
     add("--rate", help="of the namespaces' links, e.g. 1gbit; default: not shaped")
     add("--heartbeat-ms", type=int, default=3500, help="silence that is death")
+    add("--check-every", type=int, default=1, help="steps between comparisons, in the example")
     add("--env", action="append", default=[], metavar="KEY=VALUE")
     add("--json", help="file for the results")
     add("--keep", help="folder for the logs; default: a temporary one")
@@ -345,7 +346,8 @@ def parse() -> argparse.Namespace:
         netns.require()
     if not args.command:
         script = ROOT / "examples" / "torch" / "elastic.py"
-        args.command = [sys.executable, str(script), "--steps", "1000000"]
+        args.command = [sys.executable, str(script), "--steps", "1000000",
+                        "--check-every", str(args.check_every)]  # fmt: skip
     return args
 
 

@@ -141,7 +141,7 @@ def trains_whole(logs: Logs, since: float) -> bool:
 
 
 def different_weights(events: Iterable[list[Event]]) -> tuple[int, list[str]]:
-    """Compares the weights after each step of each view among its members.
+    """Compares the weights among the members of a view, after each step that has digests of them.
 
     Returns:
         how many steps could be compared between two members or more, and what was different.
@@ -150,7 +150,7 @@ def different_weights(events: Iterable[list[Event]]) -> tuple[int, list[str]]:
     wrong = []
     for slot, of_slot in enumerate(events):
         for event in of_slot:
-            if event["event"] == "step":
+            if event["event"] == "step" and event["digest"] is not None:
                 seen = digests[event["epoch"], event["step"]]
                 if seen.setdefault(slot, event["digest"]) != event["digest"]:
                     wrong.append(f"worker {slot} has done step {event['step']} of epoch "

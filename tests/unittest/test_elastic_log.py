@@ -57,6 +57,12 @@ def test_different_weights_are_found(tmp_path):
     assert wrong == ["after step 5 of epoch 1 the weights are different: {0: 'a', 1: 'b'}"]
 
 
+def test_steps_without_digests_are_not_counted_as_compared(tmp_path):
+    found = logs(tmp_path, [[(1.0, 1, 1, 5, 2, None), (2.0, 1, 1, 6, 2, "c")],
+                            [(1.0, 2, 1, 5, 2, None), (2.0, 2, 1, 6, 2, "c")]])  # fmt: skip
+    assert elastic_log.different_weights(found.events) == (1, [])
+
+
 def test_torn_lines_are_counted_and_what_follows_is_read(tmp_path):
     whole = json.dumps({"time": 2.0, "pid": 2, "event": "start"})
     path = tmp_path / "worker-0.jsonl"
