@@ -138,6 +138,12 @@ std::shared_ptr<Flow> KVStoreDist::FindFlow(uint64_t key) const {
   return it == flows_.end() ? nullptr : it->second;
 }
 
+std::vector<NodeId> KVStoreDist::Owners(const Flow& flow) const {
+  std::lock_guard<std::mutex> lock(mutex_);
+  const auto found = owners_.find(flow.key());
+  return found == owners_.end() ? std::vector<NodeId>() : found->second;
+}
+
 std::shared_ptr<Flow> KVStoreDist::Checked(uint64_t key, int64_t n, DType dtype,
                                            const char* verb) const {
   ThrowIfFailed();
@@ -163,11 +169,7 @@ void KVStoreDist::Push(const std::shared_ptr<Flow>& flow, const void* gradient, 
 void KVStoreDist::Pull(const std::shared_ptr<Flow>& flow, void* out, int priority, Done done) {
   counters_.pulled_raw_bytes += uint64_t(flow->elements()) * SizeOf(flow->wire());
   if (flow->Pull(out, flow->wire(), priority, &done)) return;
-  std::vector<NodeId> owners;
-  {
-    std::lock_guard<std::mutex> lock(mutex_);
-    owners = owners_[flow->key()];
-  }
+  const std::vector<NodeId> owners = Owners(*flow);
   if (owners.empty()) {
     locals_.Fetch(flow, out, flow->wire(), priority, std::move(done));
   } else {

@@ -159,6 +159,8 @@ class KVStoreDist : public PostofficeReceiver, public FlowHost {
   MessageHeader DataHeader(const Flow& flow, const Task& task, const Value& value,
                            uint32_t iteration);
   std::shared_ptr<Flow> FindFlow(uint64_t key) const;
+  /// Servers that hold a part of the key's value; empty if workers do without any.
+  std::vector<NodeId> Owners(const Flow& flow) const;
   FlowsByKey Flows(KeyRange range) const;
   std::string Request(NodeId to, int head, const std::string& body);
   Message InitMessage(const Flow& flow, uint64_t digest, uint32_t request,
