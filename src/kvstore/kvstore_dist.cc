@@ -49,7 +49,7 @@ void KVStoreDist::Abort() {
     std::unique_lock<std::mutex> lock(mutex_);
     reports_sent_.wait_for(lock, std::chrono::milliseconds(500),
                            [this] { return unsent_reports_ == 0; });
-    reports_sent_.wait_until(lock, failed_job_at_ + std::chrono::milliseconds(300),
+    reports_sent_.wait_until(lock, job_failed_at_ + std::chrono::milliseconds(300),
                              [] { return false; });
   }
   postoffice_.Abort();

@@ -211,7 +211,8 @@ class KVStoreDist : public PostofficeReceiver, public FlowHost {
   std::set<NodeId> left_;    // workers that have left in peace
   int unsent_reports_ = 0;   // of a failure
   std::condition_variable reports_sent_;
-  std::chrono::steady_clock::time_point failed_job_at_;
+  /// When this worker reported a failure, or a server did: others may be about to hear of it.
+  std::chrono::steady_clock::time_point job_failed_at_;
 
   std::thread watch_;  // runs once there are keys without servers
   std::condition_variable watch_stops_;

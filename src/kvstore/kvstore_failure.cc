@@ -48,7 +48,7 @@ void KVStoreDist::FailJob(const std::string& sentence, FailureCause cause) {
     std::lock_guard<std::mutex> lock(mutex_);
     linked = linked_;
     unsent_reports_ += int(linked.size());
-    if (!linked.empty()) failed_job_at_ = std::chrono::steady_clock::now();
+    if (!linked.empty()) job_failed_at_ = std::chrono::steady_clock::now();
   }
   for (NodeId peer : linked) {
     postoffice_.Send(peer, FailureMessage(sentence, cause), kControlPriority, [this](bool) {

@@ -83,7 +83,10 @@ void KVStoreDist::OnMessage(NodeId from, Message message) {
         FailJob(TextIn(message), FailureCause(header.flags));
       } else {
         if (header.flags == kTimedOut) debug_dumps::Request(TextIn(message));
-        FailAll(TextIn(message));
+        if (FailAll(TextIn(message))) {  // which the server says to all workers
+          std::lock_guard<std::mutex> lock(mutex_);
+          job_failed_at_ = std::chrono::steady_clock::now();
+        }
       }
       break;
     default: break;
