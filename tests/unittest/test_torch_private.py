@@ -1,5 +1,7 @@
 """Parts of PyTorch without a public name: those that hipress.torch.private looks up exist."""
 
+from datetime import timedelta
+
 import pytest
 
 torch = pytest.importorskip("torch")
@@ -49,6 +51,12 @@ def test_the_dtype_that_gradients_are_reduced_in(sharded):
 def test_hooks(sharded):
     scatter, all_reduce = private.hooks(sharded)
     assert isinstance(scatter, private.ReduceScatter) and all_reduce is None
+
+
+def test_the_timeout_of_a_process_group(alone):
+    private.set_timeout(dist.group.WORLD, timedelta(seconds=7))
+    found = private.lookup(dist.group.WORLD._get_backend(torch.device("cpu")), "options")
+    assert found._timeout == timedelta(seconds=7)
 
 
 def test_backward_pass_and_its_end():

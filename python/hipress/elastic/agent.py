@@ -81,6 +81,7 @@ class Agent:
             start_timeout,
             on_change,
         )
+        self.heartbeat_timeout = heartbeat_timeout
         self._machine = self._thread.machine
         self._changed = self._thread.changed
 

@@ -5,10 +5,13 @@ tests/unittest/test_torch_private.py names them all: it says what a new PyTorch 
 
 from __future__ import annotations
 
+import datetime
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
+import torch.distributed as dist
+from torch.distributed import distributed_c10d
 from torch.distributed.fsdp import FSDPModule
 
 try:
@@ -39,6 +42,11 @@ def lookup(value: Any, *names: str) -> Any:
         f"PyTorch {torch.__version__} has no {value.__class__.__name__}.{' or '.join(names)}, "
         "which hipress.torch needs: take an older PyTorch, or a newer hipress"
     )
+
+
+def set_timeout(group: dist.ProcessGroup, timeout: datetime.timedelta) -> None:
+    """Gives the later operations of a process group another timeout."""
+    lookup(distributed_c10d, "_set_pg_timeout")(timeout, group)
 
 
 def _groups(module: FSDPModule) -> Sequence[Any]:

@@ -14,6 +14,7 @@ from hipress import addresses
 from hipress.elastic.agent import Agent
 from hipress.elastic.errors import ElasticError
 from hipress.elastic.view import View
+from hipress.torch import private
 from hipress.torch.elastic import transfer
 from hipress.torch.elastic.carried import Carried
 from hipress.torch.elastic.journal import Journal
@@ -23,7 +24,9 @@ from hipress.torch.executors.staging import backend
 from hipress.torch.integrations.optimizer import DistributedOptimizer
 
 _GROUP_SECONDS = 10.0
-"""Timeout of the process group's operations. Whoever takes part has said that it is there."""
+"""Timeout of the operations of the user's script on the process group."""
+_MIN_SETUP_SECONDS = 2.0
+"""Timeout of those that set it up, at least: a busy machine may need so long."""
 
 
 class ViewChange(Exception):
@@ -68,6 +71,7 @@ class Session:
         self.optimizer = DistributedOptimizer(
             state.optimizer.wrapped, named, timeout=state.timeout, **state.options
         )
+        private.set_timeout(dist.group.WORLD, datetime.timedelta(seconds=_GROUP_SECONDS))
         self.carried.give_to(self.optimizer.compression)
         self.optimizer.compression.begin_transaction()
         if why := self._interrupted or self._agent.ended(self.view.epoch):
@@ -93,7 +97,10 @@ class Session:
         me = self.view.members[self.rank]
         os.environ.setdefault("DMLC_NODE_HOST", me.host)
         os.environ.setdefault("GLOO_SOCKET_IFNAME", addresses.interface_with(me.host))
-        timeout = datetime.timedelta(seconds=_GROUP_SECONDS)
+        # All have just said that they are here: whoever is late now is silent, and nothing else would
+        # end what the others wait for.
+        seconds = max(_MIN_SETUP_SECONDS, self._agent.heartbeat_timeout)
+        timeout = datetime.timedelta(seconds=seconds)
         first = self.view.members[0]
         if self.rank == 0:
             # Port 0: one that is free.

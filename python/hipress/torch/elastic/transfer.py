@@ -10,8 +10,8 @@ from typing import Any
 import torch
 import torch.distributed as dist
 
-_PART = 16 << 20
-"""Bytes of a message: each has the process group's timeout for itself."""
+_PART = 1 << 20
+"""Bytes of a message: each has the process group's timeout for itself, also on a slow link."""
 
 
 def pack(state: Mapping[str, Any]) -> torch.Tensor:
