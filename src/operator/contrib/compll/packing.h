@@ -82,10 +82,11 @@ COMPLL_INLINE __m512i TileBytes(const I* codes) {
 }
 /// The low `bits` bits of the upper halves of 64 lanes, as bytes in order.
 COMPLL_INLINE __m512i HighTileBytes(const I* codes, int bits) {
+  const auto mask = static_cast<uint16_t>((1 << bits) - 1);
   auto upper = [&](int v) __attribute__((always_inline)) {
     const auto lanes = __builtin_shuffle(reinterpret_cast<Words>(codes[v]),
                                          reinterpret_cast<Words>(codes[v + 1]), OddWords());
-    return reinterpret_cast<__m512i>(lanes & static_cast<uint16_t>((1 << bits) - 1));
+    return reinterpret_cast<__m512i>(lanes & mask);
   };
   return _mm512_permutexvar_epi64(_mm512_setr_epi64(0, 2, 4, 6, 1, 3, 5, 7),
                                   _mm512_packus_epi16(upper(0), upper(2)));
