@@ -48,8 +48,8 @@ def die():
 
 
 if not restarted:
-    # What happens in which synchronisation, counted from 1: "die" when all others send, "wait" until
-    # a death is known, "fail" when the result is there, "leave" when slot 0 is in the next round.
+    # What happens in which synchronisation, from 1 on: "die" when all others send, "wait" until a
+    # death is known, "fail" when the result is there, "leave" when slot 0 is in the next round.
     begin, take, compare, count = Fragment.begin, Outer.take, Session._compare, [0]
     journal = Path(os.environ["HIPRESS_ELASTIC_LOG"], "worker-0.jsonl")
 
