@@ -1,7 +1,8 @@
 """Training whose workers are killed all the time, beside training that nobody disturbs.
 
 Four workers train a small network on real digits (examples/torch/elastic.py). In the disturbed jobs
-a random worker is killed every few seconds, and its successor joins as soon as it has started.
+a random worker is killed every few seconds, and its successor joins as soon as it has started. With
+--sync-every they synchronise weights every so many steps (DiLoCo).
 """
 
 from __future__ import annotations
@@ -29,6 +30,7 @@ def main(
     nodes: Nodes = 4,
     steps: int = 1500,
     every: Annotated[float, typer.Option(help="Seconds between two kills.")] = 4.0,
+    sync_every: Annotated[int, typer.Option(help="Steps of a round; 0: without rounds.")] = 0,
     output: Output = "survival",
     quick: Quick = False,
 ) -> None:
@@ -39,7 +41,7 @@ def main(
     for kind in compression.split():
         for disturbed in (False, True):
             found = [
-                _train(kind, int(seed), nodes, steps, every if disturbed else 0.0)
+                _train(kind, int(seed), nodes, steps, every if disturbed else 0.0, sync_every)
                 for seed in seeds.split()
             ]
             record[f"{kind}, {'disturbed' if disturbed else 'undisturbed'}"] = found
@@ -53,7 +55,8 @@ def main(
                 ]
             )
     heads = ["", "kills", "loss of the last 100 steps", "right test images"]
-    title = f"{nodes} workers, {steps} steps, mean of the seeds (lowest to highest)"
+    rounds = f" in rounds of {sync_every}" if sync_every else ""
+    title = f"{nodes} workers, {steps} steps{rounds}, mean of the seeds (lowest to highest)"
     record.table(heads, rows, title)
     record.save()
 
@@ -64,13 +67,17 @@ def _span(values: list[float], form: str) -> str:
     return f"{mean} ({low} to {high})"
 
 
-def _train(compression: str, seed: int, workers: int, steps: int, every: float) -> dict:
+def _train(
+    compression: str, seed: int, workers: int, steps: int, every: float, sync_every: int
+) -> dict:
     """Trains once.
 
     :param every: seconds between two kills; 0: nobody is killed
+    :param sync_every: steps of a round; 0: without rounds
     """
     command = [sys.executable, str(ROOT / "examples" / "torch" / "elastic.py")]
     command += ["--compression", compression, "--steps", str(steps), "--seed", str(seed)]
+    command += ["--sync-every", str(sync_every)]
     chance, kills = random.Random(seed), 0
     with ElasticJob(command, workers, env=jobs.environment(), heartbeat_ms=3500) as job:
         next_kill = time.monotonic() + 2 * every

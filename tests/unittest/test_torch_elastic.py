@@ -267,13 +267,13 @@ def test_a_step_whose_result_was_not_copied_is_put_back(monkeypatch):
         job = loop._Job.__new__(loop._Job)
         job._carried, job._journal = carried.Carried(), mock.Mock()
         job._agent = mock.Mock(id="me")
-        job._state = mock.Mock(step=7, applied=False)
+        job._state = mock.Mock(step=7, completed=7, applied=False)
         job._view = mock.Mock(step=8, behind=("me",), departed=())
         job._take_over(mock.Mock(optimizer=mock.Mock(compression=old)), complete=False)
         assert not old.commit.called and not old.roll_back.called
         if copied:
             job._carried.copy({"step": 8, "momentum": {}, "encoded": {}})
-            job._state.step = 8
+            job._state.step = job._state.completed = 8
         job._view = mock.Mock(step=8 if copied else 7, behind=("me",), departed=())
         job._take_over(mock.Mock(optimizer=None), complete=False)
         assert old.commit.called == copied and old.roll_back.called == (not copied)

@@ -17,6 +17,9 @@ Started by ``hipress launch --elastic -n 4 python train.py``. The workers of the
 a process group and a job of the native engine. When one of them is gone, the others agree on the
 next view, put back what error feedback remembers of the step that failed, and ``train`` is called
 again for that same step. A process that joins copies weights, optimizer and step from another one.
+
+With ``State(..., sync_every=H, outer_optimizer=outer)`` the workers synchronise weights every H
+steps (:class:`hipress.torch.DiLoCo`), and views change only then.
 """
 
 from __future__ import annotations

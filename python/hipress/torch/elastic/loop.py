@@ -18,7 +18,7 @@ from hipress.torch.elastic.state import State
 from hipress.torch.executors.engine import HipressError
 
 _MAX_IDLE_VIEWS = 20
-"""Views in a row without a step, after which training ends with the last one's error."""
+"""Views in a row without a step, or round, after which training ends with the last one's error."""
 _CHANGE_SECONDS = 2.0
 """Time in which a change of the workers shows that an error of any kind was its consequence."""
 _log = logging.getLogger("hipress")
@@ -66,12 +66,14 @@ class _Job:
 
     def __init__(self, state: State) -> None:
         self._state, self._carried = state, Carried()
+        if state.rounds is not None:
+            state.rounds.begin()
         self._session: Session | None = None
         self._agent = Agent.from_environment(on_change=self._on_change)
         self._journal = Journal(self._agent.slot)
         self._journal.write("start")
         self._view = self._agent.join(state.timeout)
-        self._idle_views, self._last_step = 0, state.step
+        self._idle_views, self._completed = 0, state.completed
 
     def _on_change(self, _view: View) -> None:
         session = self._session
@@ -104,6 +106,8 @@ class _Job:
     def go_on_after(self, error: Exception) -> None:
         """Prepares for the next view, if ``error`` shows that this one is over; else raises it."""
         session, agent, state = self._session, self._agent, self._state
+        if session.in_round and not isinstance(error, Evicted):
+            raise error  # no other worker has to do with it
         if isinstance(error, ElasticError) and not isinstance(error, (Evicted, ViewChanged)):
             raise error
         epoch = session.view.epoch
@@ -111,8 +115,8 @@ class _Job:
             agent.request_change(str(error), epoch)
         elif not isinstance(error, (ViewChange, Evicted, ViewChanged)):
             self._await_change(epoch, error)
-        if state.step > self._last_step:
-            self._idle_views, self._last_step = 0, state.step
+        if state.completed > self._completed:
+            self._idle_views, self._completed = 0, state.completed
         self._idle_views += 1
         if self._idle_views > _MAX_IDLE_VIEWS:
             raise error
@@ -150,7 +154,7 @@ class _Job:
             # All have this step's result; whoever is not behind goes on from it.
             state.step, state.applied = state.step + 1, False
             carried.take_from(compression)
-        elif self._agent.id in view.behind and view.step > state.step:
+        elif self._agent.id in view.behind and view.step > state.completed:
             carried.undecided = compression  # some have the result, with this worker's part in it
         else:
             if not complete:
@@ -170,6 +174,8 @@ class _Job:
         """Joins as a new member, without a residual: the others have gone on without this one."""
         _log.warning("the others went on without this worker, which was silent: it joins again")
         self._carried = Carried()
+        if self._state.rounds is not None:
+            self._state.rounds.take_outer_weights()
         self._view = self._agent.join(self._state.timeout)
 
     def _leave_view(self) -> None:

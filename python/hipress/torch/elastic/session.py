@@ -6,7 +6,7 @@ import datetime
 import json
 import os
 import threading
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import torch.distributed as dist
 
@@ -18,6 +18,7 @@ from hipress.torch import private
 from hipress.torch.elastic import transfer
 from hipress.torch.elastic.carried import Carried
 from hipress.torch.elastic.journal import Journal
+from hipress.torch.elastic.rounds import InnerOptimizer
 from hipress.torch.elastic.state import State
 from hipress.torch.executors.engine import Engine, HipressError, close_all
 from hipress.torch.executors.staging import backend
@@ -30,7 +31,7 @@ _MIN_SETUP_SECONDS = 2.0
 
 
 class ViewChange(Exception):
-    """The workers change at this step: all of them have completed it."""
+    """The workers change at this step, or round: all of them have completed it."""
 
 
 class Session:
@@ -46,11 +47,18 @@ class Session:
         self._state, self._agent, self._journal = state, agent, journal
         self._ids = [member.id for member in view.members]
         self.rank, self.size = self._ids.index(agent.id), len(self._ids)
-        self.optimizer: DistributedOptimizer | None = None
+        self.optimizer: DistributedOptimizer | InnerOptimizer | None = None
+        self.in_round = False
+        """True while this worker makes steps of its own: they go on, whatever happens to others."""
         self._store: dist.Store | None = None
+        self._groups: list[dist.ProcessGroup] = []
         self._waking = threading.Lock()
         self._interrupted = ""
         self._all_done = False
+        # All have said that they are here: whoever is late then is silent, and nothing else would end
+        # what the others wait for.
+        seconds = max(_MIN_SETUP_SECONDS, agent.heartbeat_timeout)
+        self._setup_timeout = datetime.timedelta(seconds=seconds)
         self.norms: dict[str, float] = {}
         """The norms of the members' residuals when they were last compared, by id."""
 
@@ -64,19 +72,48 @@ class Session:
         """
         state = self._state
         state.rank, state.size, state.epoch = self.rank, self.size, self.view.epoch
-        self.exchange("here")
+        steps = self.exchange("here", str(self._steps_to_synchronize()))
+        trained = [rank for rank, count in enumerate(steps) if int(count)]
         self._make_group()
-        self._copy_state()
-        named = list(state.model.named_parameters())
-        self.optimizer = DistributedOptimizer(
-            state.optimizer.wrapped, named, timeout=state.timeout, **state.options
-        )
+        if trained:
+            self._synchronize_again(trained)
+        self._copy_state(trained)
+        if self.optimizer is None:
+            self._connect(dist.group.WORLD)
         private.set_timeout(dist.group.WORLD, datetime.timedelta(seconds=_GROUP_SECONDS))
+        self._compare(self._digest())
+        self.in_round = state.rounds is not None
+
+    def _steps_to_synchronize(self) -> int:
+        """Steps of this worker for a synchronisation that has failed. Of whoever is a round behind
+        they are in the result that others have."""
+        rounds = self._state.rounds
+        return rounds.inner_steps if rounds and rounds.completed == self.view.step else 0
+
+    def _connect(self, group: dist.ProcessGroup) -> None:
+        self.optimizer = self._state.connect(group)
         self.carried.give_to(self.optimizer.compression)
         self.optimizer.compression.begin_transaction()
         if why := self._interrupted or self._agent.ended(self.view.epoch):
             raise HipressError(why)
-        self._compare(self._digest())
+
+    def _synchronize_again(self, trained: Sequence[int]) -> None:
+        """Makes a synchronisation that failed again, among the ranks that trained for it. Who joins
+        has no part in the mean, and copies the result."""
+        everybody = len(trained) == self.size
+        if not everybody:
+            group = dist.new_group(trained, self._setup_timeout)  # on all ranks together
+        if self.rank in trained:
+            self._groups += [] if everybody else [group]
+            self._connect(self._groups[-1])
+            self._synchronize(len(trained))
+        if everybody:
+            return
+        self.exchange("synchronised")
+        if self.rank in trained:
+            self.carried.take_from(self.optimizer.compression)
+            self._engine.close(in_peace=True)
+            self.optimizer = None
 
     def exchange(self, what: str, value: str = "") -> list[str]:
         """Gives all members a short text of each, by rank, when all have come to this point. Unlike
@@ -97,11 +134,7 @@ class Session:
         me = self.view.members[self.rank]
         os.environ.setdefault("DMLC_NODE_HOST", me.host)
         os.environ.setdefault("GLOO_SOCKET_IFNAME", addresses.interface_with(me.host))
-        # All have just said that they are here: whoever is late now is silent, and nothing else would
-        # end what the others wait for.
-        seconds = max(_MIN_SETUP_SECONDS, self._agent.heartbeat_timeout)
-        timeout = datetime.timedelta(seconds=seconds)
-        first = self.view.members[0]
+        timeout, first = self._setup_timeout, self.view.members[0]
         if self.rank == 0:
             # Port 0: one that is free.
             self._store = dist.TCPStore(
@@ -114,15 +147,21 @@ class Session:
         dist.init_process_group(
             "gloo", store=self._store, rank=self.rank, world_size=self.size, timeout=timeout
         )
+        self._groups.append(dist.group.WORLD)
 
-    def _copy_state(self) -> None:
-        """Has members that are behind copy the source's state."""
-        source = self._ids.index(self.view.source)
+    def _copy_state(self, trained: Sequence[int]) -> None:
+        """Has members that are behind copy the source's state.
+
+        :param trained: the ranks that have made a synchronisation again: the others are behind
+        """
+        source = trained[0] if trained else self._ids.index(self.view.source)
         behind = [r for r, i in enumerate(self._ids) if i in self.view.behind and r != source]
+        if trained:
+            behind = [rank for rank in range(self.size) if rank not in trained]
         state, epoch = self._state, self.view.epoch
         if self.rank == source and behind:
             about = {"settings": state.settings(), "carried": self.carried.to_copy()}
-            data = transfer.pack({**state.state_dict(), **about})
+            data = transfer.pack({**state.to_copy(), **about})
             for rank in behind:
                 self._agent.share(epoch, f"copy/{rank}", str(data.numel()))
                 transfer.send(data, rank)
@@ -130,11 +169,11 @@ class Session:
             size = int(self._agent.fetch(epoch, f"copy/{self.rank}", state.timeout))
             found = transfer.unpack(transfer.receive(size, source))
             state.check(found["settings"])
-            state.load_state_dict(found)
+            state.copy(found)
             self.carried.copy(found["carried"])
             self._journal.write("copied", epoch=epoch, step=state.step)
         # At once: if the source dies while others copy, this member has the step.
-        self._agent.completed(state.step, True, epoch)
+        self._agent.completed(state.completed, True, epoch)
         if behind:
             self.exchange("copied")
 
@@ -142,34 +181,79 @@ class Session:
 
     def applied(self) -> None:
         """Notes that the optimizer has made its step, before it is committed."""
-        self._agent.completed(self._state.step + 1, False, self.view.epoch)
+        if self._state.rounds is None:
+            self._agent.completed(self._state.step + 1, False, self.view.epoch)
 
     def end_step(self, figures: Mapping[str, float]) -> None:
         """Ends a step of this view.
 
         :raises ViewChange: if the next view begins here
         """
+        rounds = self._state.rounds
+        if rounds is None:
+            self._go_on(self._complete("step", figures))
+            return
+        self._write("step", figures)
+        if self._agent.view() is None:  # the others went on without this worker
+            self.in_round = False
+            raise ViewChange
+        if self._state.step % rounds.sync_every == 0:
+            self._end_round()
+
+    def _end_round(self) -> None:
+        self.in_round = False
+        self._go_on(self._synchronize(self.size))
+        self.in_round = True
+
+    def _synchronize(self, trained: int) -> str | None:
+        """Completes a round, as :meth:`_complete` does.
+
+        :param trained: the number of workers that have a part in the mean
+        """
+        rounds = self._state.rounds
+        rounds.synchronize(self.optimizer.compression)
+        return self._complete("round", {"round": rounds.completed, "trained": trained})
+
+    def _complete(self, event: str, figures: Mapping[str, float]) -> str | None:
+        """Notes that this worker has completed what the workers complete together; returns a digest
+        of the weights if they are to be compared."""
         state = self._state
         self.optimizer.compression.begin_transaction()  # what is committed is not put back
-        self._agent.completed(state.step, True, self.view.epoch)
-        digest = self._digest() if state.step % state.check_every == 0 else None
+        self._agent.completed(state.completed, True, self.view.epoch)
+        digest = self._digest() if state.completed % state.check_every == 0 else None
+        self._write(event, {"digest": digest, **figures})
+        return digest
+
+    def _write(self, event: str, figures: Mapping[str, object]) -> None:
         self._journal.write(
-            "step", epoch=self.view.epoch, step=state.step, size=self.size, rank=self.rank,
-            digest=digest, **figures,
+            event, epoch=self.view.epoch, step=self._state.step, size=self.size, rank=self.rank,
+            **figures,
         )  # fmt: skip
+
+    def _go_on(self, digest: str | None) -> None:
+        """Compares the members' weights, if there is a digest.
+
+        :raises ViewChange: if the next view begins here
+        """
+        state = self._state
         if digest is not None:
             self._compare(digest)
+        elif state.rounds is not None:
+            # Whoever lacks the result could only wait while others made the next round without it.
+            self.exchange(f"round {state.completed}")
         newest = self._agent.view()
         if newest is None or newest.epoch > self.view.epoch:
             if newest is not None and newest.boundary is not None:
-                if state.step < newest.boundary:
+                if state.completed < newest.boundary:
                     return
                 self.exchange(f"step {state.step}")
                 self._all_done = True
             raise ViewChange
 
     def _digest(self) -> str:
-        return transfer.digest(self._state.model.named_parameters())
+        state = self._state
+        outer = state.rounds.weights() if state.rounds else []
+        return transfer.digest([*state.model.named_parameters(), *outer])
 
     def _compare(self, digest: str) -> None:
         """Compares the members' weights, and exchanges the norms of their residuals.
@@ -191,7 +275,10 @@ class Session:
 
     def await_end(self) -> None:
         """Waits until all members have come to the end of training, or one knows that they have."""
-        epoch = self.view.epoch
+        epoch, rounds = self.view.epoch, self._state.rounds
+        if rounds is not None and rounds.inner_steps:  # the last round is shorter
+            self._end_round()
+        self.in_round = False
         try:
             self.exchange("end")
         except ElasticError:  # one that left since, perhaps
@@ -222,14 +309,15 @@ class Session:
         for parameter in self._state.model.parameters():
             parameter.grad = None
         if dist.is_initialized():
-            _drop_group()
+            _drop(self._groups)
         self._store = None
 
 
-def _drop_group() -> None:
-    """Destroys the default process group. Its end waits for operations with members that are
-    silent, for which nobody waits but the process at its exit."""
-    held = [dist.group.WORLD, backend(dist.group.WORLD)]
+def _drop(groups: list[dist.ProcessGroup]) -> None:
+    """Destroys the process groups. Their end waits for operations with members that are silent, for
+    which nobody waits but the process at its exit."""
+    held = [[group, backend(group)] for group in groups]
+    groups.clear()
     dist.destroy_process_group()
     threading.Thread(target=held.clear, name="hipress-gloo-end").start()
 

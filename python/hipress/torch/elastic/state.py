@@ -7,9 +7,11 @@ from collections.abc import Callable, Mapping
 from typing import Any, Protocol
 
 import torch
+import torch.distributed as dist
 
 from hipress.config import CompressionConfig
 from hipress.secopa.plan import Decision
+from hipress.torch.elastic.rounds import InnerOptimizer, Rounds, check_others
 from hipress.torch.integrations.optimizer import DistributedOptimizer
 from hipress.torch.settings import MIN_SIZE, Settings, difference
 
@@ -19,7 +21,7 @@ _PLAIN = (bool, int, float, str, type(None))
 class Steps(Protocol):
     """The steps of one view, see :class:`hipress.torch.elastic.session.Session`."""
 
-    optimizer: DistributedOptimizer
+    optimizer: DistributedOptimizer | InnerOptimizer
 
     def applied(self) -> None: ...
 
@@ -30,11 +32,18 @@ class State:
     """The state of a training job whose workers come and go.
 
     :param model: on its device; all its parameters that require a gradient are averaged
-    :param optimizer: of its parameters; use ``state.optimizer`` in its place, which averages first
+    :param optimizer: of its parameters; use ``state.optimizer`` in its place, which averages first.
+        With ``sync_every`` it is the inner optimizer, which averages nothing
     :param compression: see :class:`hipress.torch.DistributedOptimizer`, as the next
     :param topology, min_size, warmup_steps, plan, shared_momentum, backward_passes_per_step: also
-    :param check_every: steps between comparisons of all workers' weights, bit by bit
-    :param timeout: seconds to wait for enough workers, and for one that lives but is far behind
+    :param sync_every: H, to synchronise weights every H steps instead of gradients in each, see
+        :class:`hipress.torch.DiLoCo`. The H steps are a *round*: a worker that dies or joins costs
+        the others none of them
+    :param outer_optimizer: over the same parameters, with ``sync_every``
+    :param check_every: steps between comparisons of all workers' weights, bit by bit; with
+        ``sync_every`` rounds, of which warmup_steps are, too
+    :param timeout: seconds to wait for enough workers, and for one that lives but is far behind;
+        with ``sync_every`` more than three rounds take
     :param kept: more that a worker which joins copies: objects with ``state_dict()`` and
         ``load_state_dict()``, such as a scheduler, and plain values, which become attributes
     :raises ValueError: for what cannot be kept
@@ -52,6 +61,8 @@ class State:
         plan: str | os.PathLike[str] | Mapping[str, Decision] | None = None,
         shared_momentum: float = 0.0,
         backward_passes_per_step: int = 1,
+        sync_every: int | None = None,
+        outer_optimizer: torch.optim.Optimizer | None = None,
         check_every: int = 100,
         timeout: float = 300.0,
         **kept: Any,
@@ -61,13 +72,18 @@ class State:
         self.model = model
         self.optimizer = ElasticOptimizer(self, optimizer)
         self.check_every, self.timeout = check_every, timeout
+        self._passes = backward_passes_per_step
         self.options = {
             "compression": compression, "topology": topology, "min_size": min_size,
             "warmup_steps": warmup_steps, "plan": plan, "shared_momentum": shared_momentum,
-            "backward_passes_per_step": backward_passes_per_step,
         }  # fmt: skip
+        self.rounds: Rounds | None = None
+        """What belongs to rounds of ``sync_every`` steps; None without."""
+        if sync_every is not None or outer_optimizer is not None:
+            check_others(kept, backward_passes_per_step)
+            self.rounds = Rounds(self._named(), optimizer, outer_optimizer, sync_every)
         self.step = 0
-        """Steps that are complete, of all workers together."""
+        """Steps that are complete, of all workers together; with ``sync_every`` of this worker."""
         self.rank, self.size, self.epoch = 0, 1, 0
         """This worker's rank in the present view, the number of its workers, and its number."""
         self.applied = False
@@ -90,6 +106,20 @@ class State:
         """Has ``callback`` called in each new view, before ``train`` is: to share data out anew."""
         self._callbacks.append(callback)
 
+    @property
+    def completed(self) -> int:
+        """What the workers complete together, and agree about: steps, or rounds of them."""
+        return self.step if self.rounds is None else self.rounds.completed
+
+    def connect(self, group: dist.ProcessGroup) -> DistributedOptimizer | InnerOptimizer:
+        """The optimizer of one view, whose workers make this group and all call this."""
+        if self.rounds is not None:
+            return self.rounds.connect(group, self.timeout, **self.options)
+        return DistributedOptimizer(
+            self.optimizer.wrapped, self.model.named_parameters(), group=group,
+            timeout=self.timeout, backward_passes_per_step=self._passes, **self.options,
+        )  # fmt: skip
+
     def call_back(self) -> None:
         """Calls what was registered."""
         for callback in self._callbacks:
@@ -108,6 +138,8 @@ class State:
                 "state.commit() belongs into a function that hipress.torch.elastic.run runs"
             )
         self.step, self.applied = self.step + 1, False
+        if self.rounds is not None:
+            self.rounds.inner_steps += 1
         self.session.end_step(figures)
 
     def settings(self) -> dict[str, str]:
@@ -115,17 +147,20 @@ class State:
 
         :raises ValueError: if a setting of the compression is wrong
         """
-        options = dict(self.options)
-        passes = options.pop("backward_passes_per_step")
-        named = [(n, p) for n, p in self.model.named_parameters() if p.requires_grad]
+        rounds = {} if self.rounds is None else self.rounds.settings()
         return {
-            **Settings.of(**options, encode_on="host").describe(),
-            "backward_passes_per_step": str(passes),
+            **Settings.of(**self.options, encode_on="host").describe(),
+            "sync_every": "",
+            **rounds,
+            "backward_passes_per_step": str(self._passes),
             "check_every": str(self.check_every),
             "what is kept": ", ".join(self._kept),
             "optimizer": type(self.optimizer.wrapped).__name__,
-            "model": "; ".join(f"{n} {tuple(p.shape)} {p.dtype}" for n, p in named),
+            "model": "; ".join(f"{n} {tuple(p.shape)} {p.dtype}" for n, p in self._named()),
         }
+
+    def _named(self) -> list[tuple[str, torch.nn.Parameter]]:
+        return [(n, p) for n, p in self.model.named_parameters() if p.requires_grad]
 
     def check(self, settings: Mapping[str, str]) -> None:
         """Compares another worker's :meth:`settings` with these.
@@ -141,18 +176,43 @@ class State:
                 )
 
     def state_dict(self) -> dict[str, Any]:
-        """What a worker that joins copies, but for the compression's part."""
+        """All but the compression's part, for a checkpoint."""
         kept = {name: getattr(self, name) for name in self._kept}
-        return {
+        found = {
             "step": self.step,
             "model": self.model.state_dict(),
             "optimizer": self.optimizer.state_dict(),
             "kept": {n: v if isinstance(v, _PLAIN) else v.state_dict() for n, v in kept.items()},
         }
+        if self.rounds is not None:
+            found["rounds"] = self.rounds.state_dict()
+        return found
 
     def load_state_dict(self, saved: Mapping[str, Any]) -> None:
-        """Takes over what :meth:`state_dict` of another worker returned."""
-        self.model.load_state_dict(saved["model"])
+        """Goes on from what :meth:`state_dict` returned."""
+        self._load(saved, strict=True)
+        if self.rounds is not None and "rounds" in saved:
+            self.rounds.load_state_dict(saved["rounds"])
+
+    def to_copy(self) -> dict[str, Any]:
+        """What a worker that joins or is behind has to :meth:`copy`, at the end of a round."""
+        found = self.state_dict()
+        if self.rounds is not None:  # its weights are the outer weights
+            trained = {name for name, _ in self._named()}
+            found["model"] = {n: v for n, v in found["model"].items() if n not in trained}
+        return found
+
+    def copy(self, found: Mapping[str, Any]) -> None:
+        """Takes over what another worker's :meth:`to_copy` returned; with rounds, a worker that has
+        made the same steps keeps what is its own: the inner optimizer, and what is kept."""
+        if self.rounds is None or not 0 < found["step"] == self.step:
+            self._load(found, strict=self.rounds is None)
+        if self.rounds is not None:
+            self.rounds.load_state_dict(found["rounds"])
+            self.rounds.take_outer_weights()
+
+    def _load(self, saved: Mapping[str, Any], strict: bool) -> None:
+        self.model.load_state_dict(saved["model"], strict=strict)
         self.optimizer.load_state_dict(saved["optimizer"])
         for name, value in saved["kept"].items():
             present = getattr(self, name)
@@ -164,7 +224,8 @@ class State:
 
 
 class ElasticOptimizer:
-    """The user's optimizer, whose ``step()`` first averages the gradients over the present view.
+    """The user's optimizer, whose ``step()`` first averages the gradients over the present view,
+    unless it is an inner one.
 
     Every other attribute is the wrapped optimizer's.
     """
@@ -198,7 +259,7 @@ class ElasticOptimizer:
         """The optimizer's; refused while gradients are on their way."""
         self._distributed().zero_grad(set_to_none)
 
-    def _distributed(self) -> DistributedOptimizer:
+    def _distributed(self) -> DistributedOptimizer | InnerOptimizer:
         if self._state.session is None:
             raise RuntimeError(
                 "state.optimizer belongs into a function that hipress.torch.elastic.run runs"

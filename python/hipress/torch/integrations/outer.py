@@ -1,0 +1,247 @@
+"""Outer weights and their optimizer: what training that synchronises weights has of its own.
+
+Between two synchronisations each rank trains by itself. The weights of the last one, in float32 and
+the same on all ranks, are the *outer weights*; the *pseudo-gradient* is what a rank has moved away
+from them. An outer optimizer steps the outer weights by the mean of the pseudo-gradients.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+import torch
+import torch.distributed as dist
+
+from hipress.torch.gradient import packed
+from hipress.torch.settings import Settings
+from hipress.torch.start import start
+from hipress.torch.synchronizer import Synchronizer
+
+Named = list[tuple[str, torch.nn.Parameter]]
+
+
+class Outer:
+    """The outer weights of a model's fragments, and the optimizers that step them.
+
+    :param parts: the parameters of each fragment
+    :param optimizers: of each fragment; one may be that of several. They get the outer weights in
+        place of the parameters
+    :param device: where the outer weights are; None: in host memory
+    """
+
+    def __init__(
+        self,
+        parts: Sequence[Named],
+        optimizers: Sequence[torch.optim.Optimizer],
+        device: torch.device | str | None = None,
+    ) -> None:
+        self.fragments = [Fragment(i, part, device) for i, part in enumerate(parts)]
+        self._optimizers = optimizers
+        outer = {id(p): f.outer[name] for f in self.fragments for name, p in f.named}
+        for optimizer in _distinct(optimizers):
+            for group in optimizer.param_groups:
+                group["params"] = [outer[id(p)] for p in group["params"] if id(p) in outer]
+
+    def take(self, fragment: Fragment, alpha: float = 0.0) -> bool:
+        """Waits for a fragment's mean, makes the outer optimizer's step with it, and the fragment's
+        weights. If the mean has a NaN or Inf, which it has on all ranks or on none, its weights are
+        the outer weights again.
+
+        :param alpha: the share of its own weights that stays
+        :returns: whether all of the mean is finite
+        :raises HipressError: if a rank has died or is silent; nothing has changed then
+        """
+        finite = fragment.finish()
+        if finite:
+            fragment.set_gradients()
+            self._optimizers[fragment.number].step()
+            fragment.clear_gradients()
+        fragment.update(alpha if finite else 0.0)
+        return finite
+
+    def state_dict(self) -> dict[str, Any]:
+        """Outer weights and optimizers, and fragments that are under way."""
+        found: dict[str, Any] = {}
+        for fragment in self.fragments:
+            found.update(fragment.state())
+        for number, optimizer in enumerate(_distinct(self._optimizers)):
+            found[f"outer_optimizer/{number}"] = optimizer.state_dict()
+        return found
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Goes on from what :meth:`state_dict` returned.
+
+        :raises ValueError: if it is another model's
+        """
+        for fragment in self.fragments:
+            fragment.load(state)
+        for number, optimizer in enumerate(_distinct(self._optimizers)):
+            optimizer.load_state_dict(state[f"outer_optimizer/{number}"])
+
+
+class Fragment:
+    """Parameters that are synchronised together.
+
+    :param device: where the outer weights are; None: in host memory
+    """
+
+    def __init__(self, number: int, named: Named, device: torch.device | str | None) -> None:
+        self.number, self.named = number, named
+        self.outer: dict[str, torch.nn.Parameter] = {}
+        for name, parameter in named:
+            copy = parameter.detach().to(device or "cpu", torch.float32, copy=True)
+            self.outer[name] = torch.nn.Parameter(copy)
+        self._gradients = packed((name, parameter.numel()) for name, parameter in named)
+        self._flat = torch.zeros(sum(g.count for g in self._gradients), device=device or "cpu")
+        self._future: torch.futures.Future | None = None
+        self.due = 0
+        """The inner step after which the result is taken."""
+
+    @property
+    def under_way(self) -> bool:
+        return self._future is not None
+
+    @torch.no_grad()
+    def begin_with_weights(self) -> None:
+        """Makes the outer weights what the weights are."""
+        for name, parameter in self.named:
+            self.outer[name].copy_(parameter)
+
+    def _views(self) -> Iterable[tuple[torch.nn.Parameter, torch.nn.Parameter, torch.Tensor]]:
+        """Each parameter, its outer weights and its pseudo-gradient."""
+        pieces = self._flat.split([gradient.count for gradient in self._gradients])
+        for (name, parameter), piece in zip(self.named, pieces):
+            yield parameter, self.outer[name], piece.view(parameter.shape)
+
+    @torch.no_grad()
+    def begin(self, compression: Synchronizer, due: int) -> None:
+        """Starts to average the pseudo-gradients; ``finish`` must have ended the last ones."""
+        for parameter, outer, pseudo_gradient in self._views():
+            torch.sub(outer, parameter.to(outer), out=pseudo_gradient)
+        what = f"fragment {self.number}"
+        self._future = compression.synchronize(self._flat, self._gradients, what)
+        self.due = due
+
+    def finish(self) -> bool:
+        """Waits for the mean, and says whether all of it is finite: it is so on all ranks or on
+        none.
+
+        :raises HipressError: if a rank has died or is silent
+        """
+        future, self._future = self._future, None
+        future.wait()
+        return bool(self._flat.isfinite().all())
+
+    def set_gradients(self) -> None:
+        for _, outer, pseudo_gradient in self._views():
+            outer.grad = pseudo_gradient
+
+    def clear_gradients(self) -> None:
+        """An optimizer of several fragments steps those that have a gradient."""
+        for outer in self.outer.values():
+            outer.grad = None
+
+    @torch.no_grad()
+    def update(self, alpha: float) -> None:
+        """Makes the weights alpha times what they are, and the rest outer weights."""
+        for parameter, outer, _ in self._views():
+            outer = outer.to(parameter)
+            parameter.copy_(torch.lerp(outer, parameter, alpha) if alpha else outer)
+
+    def state(self) -> dict[str, Any]:
+        found: dict[str, Any] = {f"outer/{n}": w.detach().clone() for n, w in self.outer.items()}
+        if self.under_way:
+            self._future.wait()
+            found[f"under_way/{self.number}/mean"] = self._flat.clone()
+            found[f"under_way/{self.number}/due"] = self.due
+        return found
+
+    def load(self, state: Mapping[str, Any]) -> None:
+        for name, outer in self.outer.items():
+            values = state.get(f"outer/{name}")
+            if values is None or values.shape != outer.shape:
+                raise ValueError(f"the state has no weights {name!r} of shape {tuple(outer.shape)}")
+            with torch.no_grad():
+                outer.copy_(values)
+        self._future = None
+        mean = state.get(f"under_way/{self.number}/mean")
+        if mean is not None:
+            if mean.shape != self._flat.shape:
+                raise ValueError("the state was cut into other fragments")
+            self._flat.copy_(mean)
+            self._future, self.due = torch.futures.Future(), state[f"under_way/{self.number}/due"]
+            self._future.set_result(self._flat)
+
+
+def is_count(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and value >= 1
+
+
+def parts_of(model: torch.nn.Module | Sequence[torch.nn.Module], fragments: int) -> list[Named]:
+    """The trained parameters of each fragment, by names that are unique among all."""
+    if isinstance(model, torch.nn.Module):
+        return _cut([(n, p) for n, p in model.named_parameters() if p.requires_grad], fragments)
+    parts: list[Named] = []
+    seen: set[int] = set()
+    for number, module in enumerate(model):
+        part = [
+            (f"{number}.{name}", p) for name, p in module.named_parameters()
+            if p.requires_grad and id(p) not in seen
+        ]  # fmt: skip
+        seen.update(id(p) for _, p in part)
+        parts.append(part)
+    return [part for part in parts if part]
+
+
+def _cut(named: Named, fragments: int) -> list[Named]:
+    """Neighbours in so many runs of about equal size, of which none is empty."""
+    total, before, runs = sum(p.numel() for _, p in named), 0, {}
+    for name, parameter in named:
+        middle = before + parameter.numel() / 2
+        runs.setdefault(int(middle * fragments / max(total, 1)), []).append((name, parameter))
+        before += parameter.numel()
+    return list(runs.values())
+
+
+def _distinct(optimizers: Iterable[torch.optim.Optimizer]) -> list[torch.optim.Optimizer]:
+    return list({id(optimizer): optimizer for optimizer in optimizers}.values())
+
+
+def check(
+    parts: Sequence[Named], optimizers: Sequence[torch.optim.Optimizer], sync_every: int
+) -> None:
+    """Checks what there is to synchronise, and how.
+
+    :param parts: the parameters of each fragment
+    :param optimizers: the outer optimizer of each
+    :raises ValueError: if something is wrong
+    """
+    if not any(parts):
+        raise ValueError("there is no parameter to synchronise")
+    if not is_count(sync_every):
+        raise ValueError(f"sync_every must be 1 or more, not {sync_every!r}")
+    if len(optimizers) != len(parts):
+        raise ValueError(f"{len(optimizers)} outer optimizers for {len(parts)} fragments")
+    known = {id(p) for o in _distinct(optimizers) for g in o.param_groups for p in g["params"]}
+    if missing := {id(p) for part in parts for _, p in part} - known:
+        raise ValueError(f"the outer optimizer lacks {len(missing)} of the model's parameters")
+    if any(optimizer.state for optimizer in optimizers):
+        raise ValueError("the outer optimizer has made steps before: make a new one")
+
+
+def connect(
+    make_settings: Callable[[], Settings],
+    group: dist.ProcessGroup,
+    named: Named,
+    timeout: float | None,
+    **same: str,
+) -> Synchronizer:
+    """Connects the ranks of a group, which all call this together, to average pseudo-gradients.
+
+    :param make_settings, timeout, same: see :func:`hipress.torch.start.start`
+    :raises ValueError: on every rank, if any rank's setting is wrong or they differ
+    """
+    types = {name: torch.float32 for name, _ in named}
+    settings, engine = start(make_settings, group, named, timeout, dtypes=types, **same)
+    return Synchronizer(settings, engine, group, named)

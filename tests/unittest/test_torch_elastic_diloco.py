@@ -1,0 +1,377 @@
+"""DiLoCo in elastic jobs: rounds of steps, of which workers that die or join cost nobody any."""
+
+import copy
+import os
+import signal
+import sys
+from pathlib import Path
+
+import pytest
+
+from harness import ROOT
+from harness.elastic import ElasticJob
+from harness.processes import wait_until
+
+torch = pytest.importorskip("torch")
+
+H = 5
+
+PROGRAM = '''
+import os
+import signal
+import sys
+import time
+from pathlib import Path
+
+import torch
+
+import hipress.torch.elastic as elastic
+from hipress.torch.elastic.session import Session
+from hipress.torch.executors.engine import HipressError
+from hipress.torch.integrations.outer import Fragment, Outer
+from test_torch_elastic_diloco import batch_of, parts
+
+compression, sync_every, steps, faults, load, save = eval(sys.argv[1])
+slot = int(os.environ["HIPRESS_ELASTIC_SLOT"])
+restarted = os.environ["HIPRESS_ELASTIC_RESTART"] != "0"
+torch.set_num_threads(1)
+model, inner, outer, scheduler = parts(slot)  # slot 0's weights are everybody's
+state = elastic.State(
+    model, inner, compression, sync_every=sync_every, outer_optimizer=outer, min_size=64,
+    check_every=1, timeout=60, scheduler=scheduler)
+if load and slot == 0:
+    state.load_state_dict(torch.load(load, weights_only=True))
+
+
+def die():
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+if not restarted:
+    # What happens in which synchronisation, from 1 on: "die" when all others send, "wait" until a
+    # death is known, "fail" when the result is there, "leave" when slot 0 is in the next round.
+    begin, take, compare, count = Fragment.begin, Outer.take, Session._compare, [0]
+    journal = Path(os.environ["HIPRESS_ELASTIC_LOG"], "worker-0.jsonl")
+
+    def counted(self, compression, *args):
+        count[0] += 1
+        while faults.get(slot) == ("wait", count[0]) and not compression.engine.failure():
+            time.sleep(0.02)
+        if faults.get(slot) == ("die", count[0]):
+            time.sleep(0.5)
+            die()
+        begin(self, compression, *args)
+
+    def failing(self, fragment, *args):
+        if faults.get(slot) == ("fail", count[0]):
+            fragment.finish()
+            raise HipressError("a test")
+        return take(self, fragment, *args)
+
+    def leaving(self, digest):
+        compare(self, digest)
+        if faults.get(slot) == ("leave", state.completed):
+            while journal.read_text().count('"event": "step"') <= state.step:
+                time.sleep(0.02)
+            raise HipressError("a test")
+
+    Fragment.begin, Outer.take, Session._compare = counted, failing, leaving
+
+
+@elastic.run
+def train(state):
+    while state.step < steps:
+        if faults.get(slot) == state.step and not restarted:
+            die()
+        inputs, targets = batch_of(slot, state.step)
+        state.optimizer.zero_grad()
+        loss = torch.nn.functional.mse_loss(model(inputs), targets)
+        loss.backward()
+        state.optimizer.step()
+        scheduler.step()
+        state.commit(loss=loss.item())
+        time.sleep(0.01)
+
+
+train(state)
+if save and slot == 0:
+    torch.save(state.state_dict(), save)
+'''
+
+
+def parts(seed=0):
+    torch.manual_seed(seed)
+    model = torch.nn.Sequential(torch.nn.Linear(16, 32), torch.nn.Tanh(), torch.nn.Linear(32, 4))
+    inner = torch.optim.SGD(model.parameters(), 0.05, momentum=0.9)
+    outer = torch.optim.SGD(model.parameters(), 0.7, momentum=0.9, nesterov=True)
+    return model, inner, outer, torch.optim.lr_scheduler.StepLR(inner, 7, 0.9)
+
+
+def batch_of(slot, step):
+    generator = torch.Generator().manual_seed(1000 * slot + step)
+    inputs = torch.randn(8, 16, generator=generator)
+    return inputs, inputs[:, :4] * 2
+
+
+class Alone:
+    """What an elastic job without compression does, in one process. It is exact if 1, 2 or 4
+    workers train in a round: 1/3 is not."""
+
+    def __init__(self):
+        model, _, self._outer, _ = parts()
+        self._weights = {n: torch.nn.Parameter(p.detach()) for n, p in model.named_parameters()}
+        self._outer.param_groups[0]["params"] = list(self._weights.values())
+        self._workers, self._first, self._step = {}, None, 0
+
+    def round(self, workers, steps=H):
+        """Makes a round; returns the digest of the weights after it.
+
+        :param workers: (slot, process) of those that train, by rank
+        """
+        from hipress.torch.elastic import transfer
+
+        first = self._first
+        total = [torch.zeros_like(weights) for weights in self._weights.values()]
+        for slot, process in workers:
+            if (slot, process) not in self._workers:
+                model, inner, _, scheduler = parts()
+                for mine, found in zip((inner, scheduler), first or ()):
+                    mine.load_state_dict(copy.deepcopy(found))  # as it copies what rank 0 had
+                self._workers[slot, process] = model, inner, scheduler
+            model, inner, scheduler = self._workers[slot, process]
+            self._train(slot, model, inner, scheduler, steps)
+            for weights, mine, sum_ in zip(self._weights.values(), model.parameters(), total):
+                sum_ += weights.detach() - mine.detach()
+        for weights, sum_ in zip(self._weights.values(), total):
+            weights.grad = sum_ / len(workers)
+        self._outer.step()
+        self._step += steps
+        self._first = copy.deepcopy([e.state_dict() for e in self._workers[workers[0]][1:]])
+        return transfer.digest([*self._weights.items(), *self._weights.items()])
+
+    def _train(self, slot, model, inner, scheduler, steps):
+        with torch.no_grad():
+            for parameter, weights in zip(model.parameters(), self._weights.values()):
+                parameter.copy_(weights)
+        for step in range(self._step, self._step + steps):
+            inputs, targets = batch_of(slot, step)
+            inner.zero_grad()
+            torch.nn.functional.mse_loss(model(inputs), targets).backward()
+            inner.step()
+            scheduler.step()
+
+
+@pytest.fixture
+def job():
+    """Starts a job of the program above."""
+    jobs = []
+
+    def start(
+        workers=4, steps=6 * H, compression="none", faults=None, load=None, save=None, **options
+    ):
+        about = [compression, H, steps, faults or {}, load, save]
+        command = [sys.executable, "-c", PROGRAM, repr(about)]
+        path = os.pathsep.join([str(Path(__file__).parent), str(ROOT)])
+        jobs.append(ElasticJob(command, workers, env={"PYTHONPATH": path}, **options))
+        return jobs[-1]
+
+    torch.set_num_threads(1)
+    yield start
+    for each in jobs:
+        each.close()
+
+
+def events(job, kind, slots=range(4)):
+    return [{**e, "slot": s} for s in slots for e in job.journal(s) if e["event"] == kind]
+
+
+def end(job, slots):
+    """Waits for the workers' end; checks that all made each inner step once, and all weights."""
+    job.wait(90)
+    for slot in slots:
+        assert job.processes[job.present(slot)].returncode == 0, job.report()
+    steps_are_made_once(job)
+    return weights_are_equal(job)
+
+
+def steps_are_made_once(job):
+    """Checks that no process repeats an inner step."""
+    steps = {}
+    for event in events(job, "step"):
+        steps.setdefault(event["pid"], []).append(event["step"])
+    for mine in steps.values():
+        assert all(after > before for before, after in zip(mine, mine[1:])), mine
+
+
+def weights_are_equal(job):
+    """The digest after each round; checks that it is the same on all workers."""
+    digests = {}
+    for event in events(job, "round"):
+        digests.setdefault(event["round"], set()).add(event["digest"])
+    assert sorted(digests) == list(range(1, len(digests) + 1))
+    assert all(len(found) == 1 for found in digests.values()), digests
+    return [digests[number].pop() for number in sorted(digests)]
+
+
+def contributions(job):
+    """(slot, process) of those that trained in each round, by rank."""
+    by_round = {}
+    for event in events(job, "round"):
+        by_round.setdefault(event["round"], []).append(event)
+    found = [sorted(by_round[number], key=lambda e: e["rank"]) for number in sorted(by_round)]
+    for each in found[:-1]:  # of the last one some may have no result yet
+        assert all(event["trained"] == len(each) for event in each), each
+    return [[(event["slot"], event["pid"]) for event in each] for each in found]
+
+
+def alone(workers, last=H):
+    """The digests after rounds that these workers make, of which the last is shorter, perhaps."""
+    reference = Alone()
+    return [
+        reference.round(each, last if i == len(workers) - 1 else H)
+        for i, each in enumerate(workers)
+    ]
+
+
+@pytest.mark.parametrize("when", [2 * H + 2, ("die", 3)], ids=["in a round", "as it synchronises"])
+def test_what_the_others_trained_is_all_that_counts(job, when):
+    with job(4, 5 * H + 2, faults={1: when, 3: when}) as running:
+        digests = end(running, (0, 2))
+        workers = contributions(running)
+        assert [[slot for slot, _ in each] for each in workers] == [[0, 1, 2, 3]] * 2 + [[0, 2]] * 4
+        assert digests == alone(workers, last=2)
+        for slot in (0, 2):
+            assert [e["step"] for e in events(running, "step", [slot])] == list(range(1, 5 * H + 3))
+
+
+def test_residuals_are_those_of_before(job):
+    """Whether the others had begun to send when a worker died does not matter."""
+    early = {0: ("wait", 3), 1: 2 * H + 2, 2: ("wait", 3)}
+    found = []
+    for faults in (early, {1: ("die", 3)}):
+        with job(3, compression="sparseloco", faults=faults) as running:
+            found.append(end(running, (0, 2)))
+    assert len(found[0]) == 6 and found[0] == found[1]
+
+
+def test_a_worker_that_lacks_the_result_copies_it_and_keeps_what_is_its_own(job):
+    with job(4, faults={2: ("fail", 3)}) as running:
+        digests = end(running, range(4))
+        (copied,) = [e for e in events(running, "copied", [2]) if e["step"]]
+        assert copied["step"] == 3 * H
+    assert digests == alone([[(slot, 0) for slot in range(4)]] * 6)
+
+
+def test_who_is_not_there_for_a_round_has_no_part_in_it(job):
+    """Workers that have a round's result leave the view when others have begun the next one."""
+    with job(4, faults=dict.fromkeys((1, 3), ("leave", 3))) as running:
+        digests = end(running, range(4))
+        (copied,) = [e for e in events(running, "copied", [1]) if e["step"]]
+        assert copied["step"] == 4 * H
+    # They go on with what they have copied, as new workers do.
+    four, later = [(slot, 0) for slot in range(4)], [(0, 0), (1, 1), (2, 0), (3, 1)]
+    assert digests == alone([four] * 3 + [[(0, 0), (2, 0)]] + [later] * 2)
+
+
+@pytest.mark.parametrize("least", [1, 2], ids=["between rounds", "into a round that failed"])
+def test_a_joiner_contributes_from_the_next_round_on(job, least):
+    with job(2, 1_000_000, faults={1: H + 3}, min_workers=least) as running:
+        first = running.processes[running.present(1)]
+        wait_until(lambda: first.poll() is not None, 60, "the worker's death")
+        if least == 1:
+            wait_until(lambda: events(running, "round", [0])[-1]["trained"] == 1, 60, "a round")
+        running.restart(1)
+
+        def rounds_of_successor():
+            return [e for e in events(running, "round", [1]) if e["pid"] != first.pid]
+
+        wait_until(lambda: len(rounds_of_successor()) > 3, 60, "rounds of both")
+        stop(running)
+        digests, workers = weights_are_equal(running)[:-1], contributions(running)[:-1]
+        steps_are_made_once(running)
+    sizes = [len(each) for each in workers]
+    assert sizes[:2] == [2, 1] and sizes[-2:] == [2, 2]
+    assert least == 1 or set(sizes[2:]) == {2}
+    assert digests == alone(workers)
+
+
+def stop(job):
+    for name in job.running():
+        job.signal(name, signal.SIGKILL)
+        job.processes[name].wait()
+
+
+def test_a_silent_worker_gives_its_steps_up_and_joins_again(job):
+    with job(3, 1_000_000) as running:
+        wait_until(lambda: running.step(0) > 2 * H, 60, "two rounds")
+        running.kill(2, signal.SIGSTOP)
+        wait_until(lambda: events(running, "round", [0])[-1]["trained"] == 2, 60, "two to go on")
+        running.kill(2, signal.SIGCONT)
+        running.wait_for("worker 2", "joins again")
+        wait_until(lambda: events(running, "round", [2])[-1]["trained"] == 3, 60, "all to train")
+        stop(running)
+        weights_are_equal(running)
+        contributions(running)
+
+
+def test_a_new_job_goes_on_from_a_checkpoint(job, tmp_path):
+    path = str(tmp_path / "saved.pt")
+    with job(2, 2 * H, save=path) as running:
+        before = end(running, range(2))
+    saved = torch.load(path, weights_only=True)
+    assert saved["step"] == 2 * H and saved["rounds"]["completed"] == 2
+    with job(2, 4 * H, load=path) as running:
+        running.wait(90, succeed=True)
+        found = {e["round"]: e["digest"] for e in events(running, "round")}
+    # With the state of slot 0 on all: what both had done alone is another training's.
+    reference = Alone()
+    both = [[(0, 0), (1, 0)], [(0, 0), (1, 0)], [(0, 0), (1, 1)], [(0, 0), (1, 1)]]
+    expected = [reference.round(each) for each in both]
+    assert before == expected[:2] and found == {3: expected[2], 4: expected[3]}
+
+
+def test_one_with_other_settings_or_an_error_in_a_round_ends_alone(job):
+    with job(2, 1_000_000, min_workers=1) as running:
+        wait_until(lambda: running.step(0) > H, 60, "a round")
+        running.kill(1)
+        other = repr(["none", H + 1, 1_000_000, {}, None, None])
+
+        def last_line(command):
+            running.processes[running.present(1)].wait(60)
+            running.restart(1, command)
+            process = running.processes[running.present(1)]
+            wait_until(lambda: process.poll() is not None, 60, "its end")
+            return running.output(running.present(1)).strip().splitlines()[-1]
+
+        last = last_line([*running.command[:-1], other])
+        assert "ValueError: this worker" in last and "differ in sync_every: '6' and '5'" in last
+        broken = running.command[2].replace("scheduler.step()\n", "raise OSError('no disk')\n")
+        assert "OSError: no disk" in last_line([*running.command[:2], broken, running.command[3]])
+        rounds = len(events(running, "round", [0]))
+        wait_until(lambda: len(events(running, "round", [0])) > rounds + 2, 60, "further rounds")
+
+
+@pytest.mark.parametrize(
+    ("given", "sentence"),
+    [
+        ({"outer_optimizer": "SGD"}, "outer_optimizer needs sync_every"),
+        ({"sync_every": 5}, "sync_every needs outer_optimizer"),
+        ({"sync_every": 0, "outer_optimizer": "SGD"}, "sync_every must be 1 or more, not 0"),
+        ({"sync_every": 5, "outer_optimizer": "inner"}, "must be another one than the inner"),
+        ({"sync_every": 5, "outer_optimizer": "SGD", "fragments": 4}, "leave fragments out"),
+        ({"sync_every": 5, "outer_optimizer": "SGD", "backward_passes_per_step": 2},
+         "backward_passes_per_step is for gradients that are averaged"),
+        ({"sync_every": 5, "outer_optimizer": "part"}, "lacks 2 of the model's parameters"),
+    ],
+)  # fmt: skip
+def test_what_is_wrong_is_said_in_a_sentence(given, sentence):
+    import hipress.torch.elastic as elastic
+
+    model, inner, outer, _ = parts()
+    part = torch.optim.SGD(model[0].parameters(), 0.7)
+    chosen = {"SGD": outer, "inner": inner, "part": part}
+    if "outer_optimizer" in given:
+        given = {**given, "outer_optimizer": chosen[given["outer_optimizer"]]}
+    with pytest.raises(ValueError) as caught:
+        elastic.State(model, inner, "sparseloco", **given)
+    assert sentence in str(caught.value)
