@@ -134,7 +134,7 @@ class Synchronizer:
     def _bucket(self, flat: torch.Tensor, gradients: tuple[Gradient, ...]) -> HostSteps | CudaSteps:
         """The steps of the bucket that has these gradients, prepared when it is new."""
         warming_up = self.step < self.settings.warmup_steps
-        self._traffic.add(gradients, flat.element_size(), warming_up)
+        self._traffic.add(gradients, flat.element_size(), "in the warm-up" if warming_up else "")
         if self._executor is None:
             parts = self.settings, self.engine, self.collective, self.error_feedback, self.shared
             if self.settings.encode_on == "device":
@@ -263,9 +263,7 @@ class Synchronizer:
         """Bytes of this rank's gradients that went compressed and uncompressed, and why."""
         shapes = self._shapes
         return self._traffic.stats(
-            lambda name, count, warming_up: reason(
-                self.settings, name, count, shapes.get(name, ()), warming_up
-            )
+            lambda name, count: reason(self.settings, name, count, shapes.get(name, ()))
         )
 
     def state_dict(self) -> dict[str, Any]:

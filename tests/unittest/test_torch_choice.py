@@ -1,0 +1,364 @@
+"""Type "auto": the ranks choose by measured times how gradients are synchronised."""
+
+from __future__ import annotations
+
+import math
+import sys
+
+import pytest
+
+from harness import netns
+from harness.processes import base_environment
+from harness.torch_job import TorchJob
+from harness.torch_ranks import returned, run_ranks, torch
+from hipress.secopa import choice as pure
+from hipress.secopa.choice import StepTrial, compare, gentlest
+from test_torch_ddp import loss_of, network
+
+
+def test_of_what_is_about_as_fast_the_gentlest_is_chosen():
+    assert gentlest([10.0, 11.0, 10.5]) == 0
+    assert gentlest([11.5, 11.0, 10.0]) == 1
+    assert gentlest([12.0, 11.5, 10.0]) == 2
+    assert gentlest([3.0]) == 0
+
+
+class Network:
+    """Ways that take so many seconds for a message, and for each element."""
+
+    def __init__(self, *ways):
+        self.ways, self.asked, self.spent = ways, [], 0.0
+
+    def measure(self, way, size):
+        self.asked.append((way, size))
+        seconds = self.ways[way][0] + size * self.ways[way][1]
+        self.spent += seconds
+        return seconds, size
+
+
+def test_samples_grow_to_the_model_where_there_is_time():
+    fast = Network((1e-4, 4e-9), (2e-3, 1e-9))
+    found = compare(fast.measure, 2, 5_000_000, 1 << 23)
+    assert [each.elements for each in found] == [5_000_000] * 2
+    assert found[0].seconds == pytest.approx(0.0201) and found[1].seconds == pytest.approx(0.007)
+    assert [size for way, size in fast.asked if way][:5] == [1 << 16] * 4 + [1 << 18]
+
+
+def test_on_a_slow_network_only_what_is_fast_gets_large_samples():
+    slow = Network((1e-3, 5e-7), (1e-3, 1.5e-7), (1e-3, 1.25e-7))
+    found = compare(slow.measure, 3, 20_000_000, 1 << 23)
+    assert [each.elements for each in found] == [1 << 18, 1 << 20, 1 << 20]
+    assert found[0].seconds == pytest.approx(10, rel=0.1)  # of all the model's gradients
+    assert found[2].seconds == pytest.approx(2.5, rel=0.1)
+    assert slow.spent < pure.BUDGET_SECONDS
+
+
+def test_where_the_first_sample_takes_long_it_is_measured_once():
+    slowest = Network((1.0, 1e-4), (1.0, 5e-5))
+    found = compare(slowest.measure, 2, 20_000_000, 1 << 23)
+    assert slowest.asked == [(0, 1 << 16), (1, 1 << 16)] and len(found) == 2
+
+
+def trained(gradients, choice, *steps):
+    """The choice after a trial in which steps by way i take ``steps[i]`` seconds; the ways that
+    were tried in the order of steps."""
+    trial, ways = StepTrial(gradients, choice), []
+    while not trial.over:
+        ways.append(trial.way)
+        median = trial.add(steps[trial.way])
+        if median is not None:
+            trial.end_block(median)
+        assert len(ways) < 1000
+    return trial.way, ways, trial.seconds
+
+
+def test_what_cannot_be_as_fast_is_not_tried_in_training():
+    way, ways, seconds = trained([2.0, math.inf, 0.1], 2, 9.0, 9.0, 0.5)
+    assert way == 2 and set(ways) == {2} and len(ways) < 10 and seconds == {2: 0.5}
+
+
+def test_computing_that_hides_what_is_sent_makes_a_gentler_way_the_choice():
+    way, ways, seconds = trained([0.4, 0.3, 0.1], 2, 0.5, 0.5, 0.5)
+    assert way == 0 and set(ways) == {0, 1, 2} and seconds == dict.fromkeys(range(3), 0.5)
+    assert trained([0.4, 0.3, 0.1], 2, 0.55, 0.5, 0.5)[0] == 1
+    assert trained([0.4, 0.3, 0.1], 2, 0.55, 0.53, 0.5)[0] == 2
+    assert trained([math.inf, 0.3, 0.1], 1, 0.1, 0.5, 0.45)[0] == 2  # ours, then DDP's own
+
+
+def test_what_is_hopeless_in_training_is_soon_left_out():
+    _, ways, seconds = trained([0.4, 0.1], 1, 0.9, 0.5)
+    assert ways.count(0) == 2 * (1 + 4) and seconds == {0: 0.9, 1: 0.5}
+
+
+SLOW = {"uncompressed": 8.0, "bf16": 4.0, "DDP's bf16_compress_hook": 4.2, "maxmin bits=8": 2.0}
+FAST = {"uncompressed": 1.0, "bf16": 1.0, "DDP's bf16_compress_hook": 1.5, "maxmin bits=8": 1.2}
+
+
+def chosen(rank, seconds, steps=None, count=3, type=None, dtype="float32", **options):
+    """Trains with type "auto", where gradients take so many ms by each way (others 4 times as many
+    as the fastest) on one of the ranks, less on the other, and steps so many seconds."""
+    import logging
+
+    from torch.nn.parallel import DistributedDataParallel
+
+    import hipress.torch
+    from hipress.torch.tuning import choice
+
+    lines = []
+    handler = logging.Handler()
+    handler.emit = lambda record: lines.append(record.getMessage())
+    logging.getLogger("hipress").addHandler(handler)
+    logging.getLogger("hipress").setLevel(logging.INFO)
+
+    def seconds_of(step):
+        choice.Step.seconds(step)  # it does work
+        slow = len(step.way.name) % 2 == rank
+        ms = seconds.get(step.way.name, 4 * min(seconds.values(), default=0))
+        return ms / 1e3 * (1.0 if slow else 0.1)
+
+    choice._WayStep.seconds = seconds_of
+    if steps:
+        choice.StepTimer.begin_step = lambda timer: (
+            None if timer.over else timer._trial.add(steps.get(timer.way.name, 0.2))
+        )
+    ddp = DistributedDataParallel(network().to(getattr(torch, dtype)))
+    compression = hipress.torch.compress(ddp, *([type] if type else []), min_size=1000, **options)
+    optimizer = torch.optim.SGD(ddp.parameters(), lr=0.1)
+    for step in range(count):
+        optimizer.zero_grad()
+        with torch.autocast("cpu", dtype=torch.bfloat16, enabled=dtype != "float32"):
+            loss_of(ddp, rank, step).backward()
+        optimizer.step()
+    return {
+        "weights": b"".join(p.detach().float().numpy().tobytes() for p in ddp.parameters()),
+        "explained": compression.explain(),
+        "text": str(compression.explain()),
+        "hooks": len(ddp._comm_hooks),
+        "lines": lines,
+        "type": compression.settings.type,
+        "params": dict(compression.settings.params),
+        "stats": compression.stats(),
+        "settled": compression.is_settled,
+        "step": compression.step,
+    }
+
+
+def both(*args, **options):
+    """The results of both ranks, which end with the same choice and the same weights."""
+    found = returned(run_ranks(with_options, 2, args, options))
+    assert found[0]["weights"] == found[1]["weights"]
+    for name in ("explained", "type", "params", "hooks", "step"):
+        assert found[0][name] == found[1][name]
+    assert not found[1]["lines"]  # rank 0 speaks for all
+    return found[0]
+
+
+def with_options(rank, args, options):
+    return chosen(rank, *args, **options)
+
+
+def test_a_slow_network_gets_a_codec_and_a_sentence():
+    found = both(SLOW)
+    assert (found["type"], found["params"], found["hooks"]) == ("maxmin", {"bits": 8}, 1)
+    (line,) = found["lines"]
+    assert line == found["explained"].sentence
+    assert line.startswith("auto: maxmin bits=8, the fastest: a step's gradients take 2 ms (uncompr")
+    assert "uncompressed 8 ms; bf16 4 ms; DDP's bf16_compress_hook 4.2 ms; maxmin bits=6 8" in line
+    rows = {row.way: row for row in found["explained"].rows}
+    assert (rows["bf16"].gradients_ms, rows["bf16"].sample) == (pytest.approx(4), 1)
+    assert [name for name, row in rows.items() if row.chosen] == ["maxmin bits=8"]
+    assert found["text"].splitlines()[0] == line and "> maxmin bits=8" in found["text"]
+    assert found["stats"].compressed > 0 and found["step"] == 3
+
+
+def test_a_fast_network_gets_ddp_as_it_was():
+    found = both(FAST)
+    assert (found["type"], found["hooks"]) == ("none", 0) and found["settled"]
+    assert "auto: uncompressed, the fastest: a step's gradients take" in found["lines"][0]
+    found = both({**FAST, "maxmin bits=8": 0.95})
+    assert found["hooks"] == 0
+    assert "uncompressed, about as fast as the fastest, maxmin bits=8, and gentler" in str(
+        found["lines"]
+    )
+
+
+def test_16_bits_may_be_ddps_own_hook():
+    found = both({**SLOW, "DDP's bf16_compress_hook": 1.0})
+    assert found["type"] == "bf16" and found["hooks"] == 1
+    reasons = {why for each in found["stats"].parameters.values() for why in each.reasons}
+    assert reasons == {"DDP's bf16_compress_hook, by auto"}
+
+
+def test_steps_of_training_may_show_that_it_does_not_pay():
+    fast = dict.fromkeys(SLOW, 0.1)
+    found = both(SLOW, fast, count=90)
+    assert found["settled"] and found["step"] == 90
+    assert found["explained"].rows[0].chosen and found["explained"].rows[0].step_ms == 100
+    assert "auto: uncompressed, for in training it is as fast as maxmin bits=8, or" in str(
+        found["lines"][1]
+    )
+    stats = found["stats"]
+    assert stats.compressed > 0 and stats.parameters["0.weight"].bytes > stats.compressed / 4
+
+
+def test_steps_of_training_may_confirm_it():
+    found = both(SLOW, {**dict.fromkeys(SLOW, 0.28), "maxmin bits=8": 0.2}, count=90)
+    assert found["settled"] and "auto: maxmin bits=8 stays: a step takes" in found["lines"][1]
+    assert found["type"] == "maxmin" and found["explained"].rows[3].chosen
+
+
+def test_gradients_of_16_bits_are_not_made_narrower():
+    found = both(SLOW, dtype="bfloat16")
+    assert [row.way for row in found["explained"].rows][:2] == ["uncompressed", "maxmin bits=8"]
+
+
+def alone_or_small(rank):
+    from torch.nn.parallel import DistributedDataParallel
+
+    import hipress.torch
+
+    ddp = DistributedDataParallel(network())
+    return hipress.torch.compress(ddp, min_size=40_001).explain(), len(ddp._comm_hooks)
+
+
+def test_where_there_is_nothing_to_measure():
+    ((explained, hooks),) = returned(run_ranks(alone_or_small, 1))
+    assert (explained.sentence, hooks) == ("auto: uncompressed, for there is one rank", 0)
+    for explained, hooks in returned(run_ranks(alone_or_small, 2)):
+        assert str(explained).endswith("for no gradient has 40001 elements (min_size)")
+        assert hooks == 0
+
+
+def restarted(rank):
+    """Saves a job's own state by each way, and goes on from it by each."""
+    from torch.nn.parallel import DistributedDataParallel
+
+    import hipress.torch
+    from hipress.torch.tuning import choice
+
+    saved, steps = {}, []
+    for name in ("maxmin bits=8", "uncompressed", "bf16"):
+        choice._WayStep.seconds = lambda step, name=name: 1.0 if step.way.name == name else 9.0
+        for state in [None, *saved.values()]:
+            ddp = DistributedDataParallel(network())
+            compression = hipress.torch.compress(ddp, min_size=1000)
+            if state is not None:
+                compression.load_state_dict(state)
+            for step in range(2):
+                loss_of(ddp, rank, step).backward()
+            steps.append(compression.step)
+        saved[name] = compression.state_dict()
+    ddp = DistributedDataParallel(network())
+    told = hipress.torch.compress(ddp, "onebit", min_size=1000)
+    loss_of(ddp, rank, 0).backward()
+    message = ""
+    try:
+        hipress.torch.compress(DistributedDataParallel(network())).load_state_dict(
+            told.state_dict()
+        )
+    except ValueError as error:
+        message = str(error)
+    return steps, message
+
+
+def test_a_restarted_job_may_choose_another_way():
+    for steps, message in returned(run_ranks(restarted, 2)):
+        # Two steps, of which DDP by itself counts none; then from the two that were saved each time.
+        assert steps == [2, 0, 2, 2, 4, 4]
+        assert "the states of all its ranks are needed" in message  # onebit's residuals
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        ({"bits": 4}, "no other setting: leave bits out, or name the type that it is for"),
+        ({"warmup_steps": 5}, "leave warmup_steps out"),
+        ({"plan": "auto"}, "leave plan out"),
+        ({"shared_momentum": 0.9}, "leave shared_momentum out"),
+        ({"encode_on": "device"}, "leave encode_on out"),
+    ],
+)
+def test_what_it_does_not_take(options, sentence):
+    from hipress import CompressionConfig
+
+    config = {"type": "auto", **options}
+    with pytest.raises(ValueError, match=f"type 'auto' chooses among .*{sentence}"):
+        CompressionConfig.of(config)
+
+
+def elsewhere(rank):
+    """The sentences of front ends that do not take it."""
+    import os
+
+    from torch.distributed.fsdp import fully_shard
+    from torch.nn.parallel import DistributedDataParallel
+
+    import hipress.torch
+    from hipress.torch.integrations.process_group import settings_from_environment
+
+    model = network()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    os.environ["HIPRESS_COMPRESSION"] = "auto"
+    calls = [
+        lambda: hipress.torch.DistributedOptimizer(optimizer, model.named_parameters(), "auto"),
+        lambda: hipress.torch.DiLoCo(
+            model, optimizer, torch.optim.SGD(model.parameters(), lr=1.0), 4, compression="auto"
+        ),
+        settings_from_environment,
+        lambda: hipress.torch.compress_fsdp(fully_shard(network()), "auto"),
+    ]
+    said = []
+    for call in calls:
+        with pytest.raises(ValueError) as error:
+            call()
+        said.append(str(error.value))
+    name = ["auto", "maxmin"][rank]
+    with pytest.raises(ValueError, match="differ in compression: 'type=auto' and 'type=maxmin"):
+        hipress.torch.compress(DistributedDataParallel(network()), name)
+    return said
+
+
+def test_where_it_does_not_work_yet():
+    from hipress import CompressionConfig
+
+    said = [one for of_rank in returned(run_ranks(elsewhere, 2)) for one in of_rank]
+    with pytest.raises(ValueError) as error:
+        CompressionConfig("auto", min_size=9, topology="ring").store_params()
+    for sentence in [*said, str(error.value)]:
+        assert "type 'auto' is for hipress.torch.compress() and DistributedDataPar" in sentence
+
+
+SCRIPT = """
+import sys, torch, torch.distributed as dist
+from torch.nn.parallel import DistributedDataParallel
+import hipress.torch
+torch.set_num_threads(1)
+dist.init_process_group("gloo")
+torch.manual_seed(0)
+model = DistributedDataParallel(torch.nn.Linear(500, 500))
+compression = hipress.torch.compress(model)
+for step in range(12):
+    model.zero_grad()
+    torch.manual_seed(10 * step + dist.get_rank())
+    model(torch.randn(4, 500)).square().sum().backward()
+same = [torch.zeros(500, 500) for _ in range(dist.get_world_size())]
+dist.all_gather(same, model.module.weight.grad)
+print("equal", all(torch.equal(same[0], each) for each in same))
+print("type", compression.settings.type)
+print(compression.explain())
+dist.barrier()
+dist.destroy_process_group()
+"""
+
+
+@pytest.mark.skipif(bool(netns.available()), reason=netns.available())
+def test_on_a_link_of_100_megabits_it_compresses():
+    with (
+        netns.ShapedNetwork(2, rate="100mbit", burst="32kb", verify=False) as network,
+        TorchJob([sys.executable, "-c", SCRIPT], 2, base_environment(), network=network) as job,
+    ):
+        first, second = (result.output for result in job.wait(90, succeed=True))
+    for output in (first, second):
+        assert "equal True" in output and "type maxmin" in output, output
+        assert "> maxmin bits=" in output, output
+    assert first[first.index("auto: ") :].splitlines()[0] in second  # both say the same
