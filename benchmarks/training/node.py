@@ -1,10 +1,11 @@
 """One rank of steps.py: trains one model with each method in turn, and reports the times.
 
 A method is "float32", "fp16" or "powersgd:RANK" (DDP and its own hooks), "TYPE:NAME=VALUE,..." for
-HiPress ("hipress.powersgd:rank=4" is its own PowerSGD), "shared_momentum" among them; "auto", whose
-trial comes before the steps that are timed; or "alone": nothing is sent, each rank keeps its own gradients, which is what no method's step can be faster
-than. "METHOD+late" begins to compress after ``late`` steps; for HiPress, the GPT's Adam freezes
-its denominators then. Without it, PyTorch's PowerSGD begins after 2 steps (its default is 1000).
+HiPress ("hipress.powersgd:rank=4" is its own PowerSGD), "shared_momentum" among them, "auto", whose
+trial comes before the steps that are timed, or "alone": nothing is sent, each rank keeps its own
+gradients, which is what no method's step can be faster than. "METHOD+late" begins to compress after
+``late`` steps; for HiPress, the GPT's Adam freezes its denominators then. Without it, PyTorch's
+PowerSGD begins after 2 steps (its default is 1000).
 """
 
 from __future__ import annotations

@@ -162,7 +162,7 @@ def test_a_slow_network_gets_a_codec_and_a_sentence():
     assert (found["type"], found["params"], found["hooks"]) == ("maxmin", {"bits": 8}, 1)
     (line,) = found["lines"]
     assert line == found["explained"].sentence
-    assert line.startswith("auto: maxmin bits=8, the fastest: a step's gradients take 2 ms (uncompr")
+    assert line.startswith("auto: maxmin bits=8, the fastest: a step's gradients take 2 ms (")
     assert "uncompressed 8 ms; bf16 4 ms; DDP's bf16_compress_hook 4.2 ms; maxmin bits=6 8" in line
     rows = {row.way: row for row in found["explained"].rows}
     assert (rows["bf16"].gradients_ms, rows["bf16"].sample) == (pytest.approx(4), 1)
@@ -263,7 +263,7 @@ def restarted(rank):
 
 def test_a_restarted_job_may_choose_another_way():
     for steps, message in returned(run_ranks(restarted, 2)):
-        # Two steps, of which DDP by itself counts none; then from the two that were saved each time.
+        # Two steps, of which DDP by itself counts none; then from the two that were saved.
         assert steps == [2, 0, 2, 2, 4, 4]
         assert "the states of all its ranks are needed" in message  # onebit's residuals
 
