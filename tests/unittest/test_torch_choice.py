@@ -328,6 +328,135 @@ def test_where_it_does_not_work_yet():
         assert "type 'auto' is for hipress.torch.compress() and DistributedDataPar" in sentence
 
 
+def test_the_rounding_error_is_what_a_codec_makes():
+    import numpy as np
+
+    from hipress import Compressor
+    from hipress.torch.gradient import Gradient
+    from hipress.torch.tuning.guard import Guard, error_of
+
+    generator = torch.Generator().manual_seed(0)
+    flat = torch.randn(50_000, generator=generator)
+    flat[20_000:].pow_(5)  # few large ones among small ones
+    for gradient in (Gradient("even", 0, 20_000), Gradient("uneven", 20_000, 30_000)):
+        guard = Guard()
+        guard.add(flat, gradient)
+        spread = guard.spread()
+        part = flat[gradient.offset :][: gradient.count].numpy()
+        for bits in (4, 5, 8):
+            codec = Compressor("maxmin", bits=bits)
+            error = codec.decode(codec.encode(part.copy()), part.size) - part
+            real = np.linalg.norm(error) / np.linalg.norm(part)
+            assert error_of({"bits": bits}, spread) == pytest.approx(real, rel=0.2)
+    assert guard.spread() is None
+    for value in (0.0, math.nan, math.inf):
+        guard.add(torch.full((2000,), value), Gradient("g", 0, 2000))
+        assert guard.spread() == 0
+    assert [step for step in range(7, 250) if guard.looks_at(step)] == [7, 107, 207]
+
+
+def coarse(rank, fastest, spread):
+    """Trains by the way that is the fastest, with gradients that have large elements on rank 1."""
+    from torch.nn.parallel import DistributedDataParallel
+
+    import hipress.torch
+    from hipress.torch.tuning import choice
+
+    ms = {fastest: 1.0, "DDP's bf16_compress_hook": 2.0, "maxmin bits=8": 1.5}
+    choice._WayStep.seconds = lambda step: ms.get(step.way.name, 4.0)
+    choice.StepTimer.begin_step = lambda timer: None if timer.over else timer._trial.add(0.001)
+    ddp = DistributedDataParallel(network())
+    compression = hipress.torch.compress(ddp, min_size=1000)
+    before = str(compression.explain())
+    for step in range(14):
+        x = torch.randn(8, 64, generator=torch.Generator().manual_seed(step))
+        x[:, 0] *= 1 + rank * spread  # one of 64 columns of a gradient is larger than the others
+        ddp.zero_grad()
+        ddp(x).square().sum().backward()
+    bits = b"".join(p.grad.numpy().tobytes() for p in ddp.parameters())
+    settings = compression.settings
+    return settings.type, dict(settings.params), bits, str(compression.explain()), before
+
+
+@pytest.mark.parametrize(
+    ("fastest", "spread", "type", "params"),
+    [
+        ("maxmin bits=5", 0, "maxmin", {"bits": 5}),
+        ("maxmin bits=5", 100, "maxmin", {"bits": 8}),
+        ("maxmin bits=8", 100, "maxmin", {"bits": 8}),
+    ],
+)
+def test_what_is_rounded_too_coarsely_goes_by_a_gentler_way(fastest, spread, type, params):
+    first, second = returned(run_ranks(coarse, 2, fastest, spread))
+    assert first[:4] == second[:4] and first[:2] == (type, params)
+    changes = params != {"bits": int(fastest[-1])}
+    assert ("rounds a gradient too coarsely" in first[3]) == changes
+    assert f"> {fastest}" in first[4]
+
+
+def uneven(rank):
+    """Ranks with other numbers of inputs, while steps of training are timed."""
+    from torch.nn.parallel import DistributedDataParallel
+
+    import hipress.torch
+    from hipress.torch.tuning import choice
+
+    of_way = {"uncompressed": 0.03, "bf16": 0.03, "maxmin bits=8": 0.01}
+    choice._WayStep.seconds = lambda step: of_way.get(step.way.name, 0.05)
+    choice.StepTimer.begin_step = lambda timer: (
+        None if timer.over else timer._trial.add(0.1 * (1 + rank))
+    )
+    ddp = DistributedDataParallel(network())
+    compression = hipress.torch.compress(ddp, min_size=1000)
+    with ddp.join():
+        for step in range(2 + 100 * rank):
+            ddp.zero_grad()
+            loss_of(ddp, rank, step).backward()
+    return compression.step, compression.is_settled, str(compression.explain())
+
+
+def test_join_with_uneven_inputs():
+    first, second = returned(run_ranks(uneven, 2))
+    assert first == second and first[:2] == (102, True)
+    assert "auto: uncompressed, for in training" in first[2]
+
+
+def deserted(rank, when):
+    """The sentence of rank 0 when rank 1 dies while they measure, or in a step that is timed."""
+    import os
+
+    from torch.nn.parallel import DistributedDataParallel
+
+    import hipress.torch
+    from hipress.torch.tuning import choice
+
+    left = [9]
+
+    def seconds_of(step):
+        left[0] -= 1
+        if rank and when == "measuring" and not left[0]:
+            os._exit(3)
+        choice.Step.seconds(step)
+        return 1.0 if step.way.name == "maxmin bits=8" else 9.0
+
+    choice._WayStep.seconds = seconds_of
+    ddp = DistributedDataParallel(network())
+    with pytest.raises(hipress.torch.HipressError) as error:
+        hipress.torch.compress(ddp, min_size=1000)
+        for step in range(20):
+            if rank and step == 7:  # in which the first block ends
+                os._exit(3)
+            loss_of(ddp, rank, step).backward()
+    return str(error.value)
+
+
+@pytest.mark.parametrize("when", ["measuring", "training"])
+def test_a_death_is_named(when):
+    message, status = run_ranks(deserted, 2, when)
+    assert status == "died with status 3"
+    assert "rank 1" in message and "died" in message, message
+
+
 SCRIPT = """
 import sys, torch, torch.distributed as dist
 from torch.nn.parallel import DistributedDataParallel

@@ -82,8 +82,8 @@ class Synchronizer:
         about = list(sizes.items()), offsets, average, settings.devices_per_host, parts
         self.layout = digest(str(about))
         """A digest that is equal in jobs of one size where each task encodes the same elements."""
-        codecs = Codecs(*settings.codec, average)
-        self.error_feedback = ErrorFeedback(codecs, self.rank, engine.world_size, offsets)
+        self._offsets = offsets
+        self.error_feedback = self._new_error_feedback()
         self.shared: SharedMomentum | None = None
         if settings.shared_momentum:
             share = 1.0 if average else 1.0 / engine.world_size
@@ -94,6 +94,20 @@ class Synchronizer:
         self._transaction: _Transaction | None = None
         if settings.any_momentum:
             watch(self)
+
+    def _new_error_feedback(self) -> ErrorFeedback:
+        codecs = Codecs(*self.settings.codec, self.average)
+        return ErrorFeedback(codecs, self.rank, self.engine.world_size, self._offsets)
+
+    def replace_codec(self, settings: Settings) -> None:
+        """Goes on with another codec, on all ranks at the same step, before its first bucket. For
+        codecs that keep no residual: it would be lost.
+
+        :param settings: which differ in type and parameters only
+        """
+        self.settings = settings
+        self.error_feedback = self._new_error_feedback()
+        self._executor, self._buckets = None, {}
 
     def _shape(self, parameter: torch.nn.Parameter) -> tuple[int, ...]:
         """The shape of a parameter's gradient, as that lies in the flat tensor."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 from collections.abc import Mapping
 from typing import Any
@@ -27,6 +28,9 @@ from hipress.torch.settings import MIN_SIZE, Settings
 from hipress.torch.start import start
 from hipress.torch.synchronizer import Synchronizer
 from hipress.torch.tuning import choice
+from hipress.torch.tuning.guard import Guard
+
+_log = logging.getLogger("hipress")
 
 
 def compress(
@@ -172,14 +176,16 @@ class Compression(Synchronizer):
     def __init__(self, *args: Any) -> None:
         super().__init__(*args)
         self._waiting: list[torch.futures.Future] = []
+        self._choice: choice.Choice | None = None
         self._timer: choice.StepTimer | None = None
+        self._guard = Guard()
         self._ddps: choice.Way | None = None
         """The way of this step, if it is DDP's own."""
         self._explanation = choice.Explanation(f"{self.settings}, as compress() was told")
 
     def follow(self, chosen: choice.Choice) -> None:
         """Goes by a choice, which the first steps may change."""
-        self._explanation = chosen.explanation
+        self._choice, self._explanation = chosen, chosen.explanation
         if not chosen.is_plain:
             self._timer = choice.StepTimer(chosen, self.engine.rank == 0)
 
@@ -222,25 +228,44 @@ class Compression(Synchronizer):
             self._traffic.add(tuple(gradients), flat.element_size(), f"{self._ddps.name}, by auto")
             future = self._ddps.hook(self.collective.group, bucket)
         else:
+            if self._is_rounded and self._guard.looks_at(self.step):
+                for gradient in gradients:
+                    if self._compresses(gradient.name, gradient.count):
+                        self._guard.add(flat, gradient)
             future = self.synchronize(flat, gradients, f"bucket {bucket.index()}")
             self._waiting.append(future)
         if bucket.is_last():
             self.step += 1
         return future
 
+    @property
+    def _is_rounded(self) -> bool:
+        """Whether this step goes by a way that the ranks have settled on and are to watch."""
+        return self._timer is not None and self._timer.over and "bits" in self._choice.way.params
+
     def _next_way(self, device: torch.device) -> choice.Way | None:
         """The way of the step that begins, if it is DDP's own; on all ranks the same."""
-        median = self._timer.begin_step()
+        median, spread = self._timer.begin_step(), self._guard.spread()
         if median is not None:
-            slowest = torch.tensor(median, dtype=torch.float64, device=device)
-            group = self.collective.group
-            work = dist.all_reduce(slowest, dist.ReduceOp.MAX, group, async_op=True)
-            try:
-                self.engine.wait(work, "auto", device)
-            except HipressError as error:
-                raise self.engine.fail(error, "auto") from error
-            self._timer.end_block(slowest.item())
+            self._timer.end_block(self._maximum(median, device))
+        if spread is not None:
+            sentence = self._choice.soften(self._maximum(spread, device), self.step)
+            if sentence and self.rank == 0:
+                _log.warning("%s", sentence)
+            if sentence and not self._choice.way.hook:
+                self.replace_codec(self._choice.settings)
         return self._timer.way if self._timer.way.hook else None
+
+    def _maximum(self, mine: float, device: torch.device) -> float:
+        """The maximum over all ranks, which wait for it."""
+        found = torch.tensor(mine, dtype=torch.float64, device=device)
+        group = self.collective.group
+        work = dist.all_reduce(found, dist.ReduceOp.MAX, group, async_op=True)
+        try:
+            self.engine.wait(work, "auto", device)
+        except HipressError as error:
+            raise self.engine.fail(error, "auto") from error
+        return found.item()
 
     def _finish(self) -> None:
         """Waits for all buckets, and raises what went wrong in words that DDP would swallow."""

@@ -28,6 +28,7 @@ from hipress.torch.executors.engine import Engine, HipressError
 from hipress.torch.gradient import Gradient
 from hipress.torch.settings import Settings
 from hipress.torch.tuning.auto import MAX_ELEMENTS, Ranks, Step, buckets_of, most_of
+from hipress.torch.tuning.guard import MAX_ERROR, error_of
 
 Hook = Callable[[dist.ProcessGroup, dist.GradBucket], torch.futures.Future]
 
@@ -142,8 +143,12 @@ class Choice:
         self, settings: Settings, ways: list[Way], number: int, explanation: Explanation
     ) -> None:
         self.ways, self.number, self.explanation = ways, number, explanation
-        self.settings = replace(settings, type=self.way.type, params=self.way.params)
+        self._settings = settings
+
+    @property
+    def settings(self) -> Settings:
         """With the way's type in place of "auto"."""
+        return replace(self._settings, type=self.way.type, params=self.way.params)
 
     @property
     def way(self) -> Way:
@@ -154,6 +159,28 @@ class Choice:
     def is_plain(self) -> bool:
         """Whether DDP does by itself what was chosen."""
         return self.way is UNCOMPRESSED
+
+
+    def soften(self, spread: float, step: int) -> str:
+        """Takes a gentler way if this one's rounding error is too large; returns the sentence that
+        says so, empty if it is not.
+
+        :param spread: see :meth:`hipress.torch.tuning.guard.Guard.spread`; the largest of all ranks
+        """
+        before, error = self.way, error_of(self.way.params, spread)
+        if error <= MAX_ERROR:
+            return ""
+        rows, ways = self.explanation.rows, self.ways[: self.number]
+        gentler = [i for i, way in enumerate(ways) if error_of(way.params, spread) <= MAX_ERROR]
+        rows[self.number].chosen = False
+        self.number = min(gentler, key=lambda i: rows[i].gradients_ms)
+        rows[self.number].chosen = True
+        self.explanation.sentence = (
+            f"auto: {self.way.name} from step {step} on, for {before.name} rounds a gradient too "
+            f"coarsely: the norm of its error is {error:.2f} times the gradient's (at most "
+            f"{MAX_ERROR:g})"
+        )
+        return self.explanation.sentence
 
 
 def choose(
@@ -258,7 +285,7 @@ class StepTimer:
     @property
     def way(self) -> Way:
         """The way of the step that has begun."""
-        return self._choice.ways[self._trial.way]
+        return self._choice.way if self.over else self._choice.ways[self._trial.way]
 
     @property
     def over(self) -> bool:
