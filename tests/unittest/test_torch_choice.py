@@ -362,6 +362,7 @@ def coarse(rank, fastest, spread):
     import hipress.torch
     from hipress.torch.tuning import choice
 
+    choice.MAX_ERROR = 0.3
     ms = {fastest: 1.0, "DDP's bf16_compress_hook": 2.0, "maxmin bits=8": 1.5}
     choice._WayStep.seconds = lambda step: ms.get(step.way.name, 4.0)
     choice.StepTimer.begin_step = lambda timer: None if timer.over else timer._trial.add(0.001)
