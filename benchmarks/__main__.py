@@ -21,6 +21,7 @@ SUBJECTS = {
     "allreduce": "allreduce.sizes",
     "training": "training.steps",
     "convergence": "training.convergence",
+    "rounding": "training.rounding",
     "transactions": "training.transactions",
     "elastic": "training.elastic",
     "survival": "training.survival",

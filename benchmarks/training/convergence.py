@@ -24,6 +24,10 @@ from benchmarks.common.results import Record
 METHODS = {
     "none": [],
     "none, frozen": [],
+    "bf16": ["--compression", "bf16"],
+    "maxmin 8 bits": ["--compression", "maxmin", "--param", "bits=8"],
+    "maxmin 6 bits": ["--compression", "maxmin", "--param", "bits=6"],
+    "maxmin 5 bits": ["--compression", "maxmin", "--param", "bits=5"],
     "maxmin 4 bits": ["--compression", "maxmin", "--param", "bits=4"],
     "maxminef 4 bits": ["--compression", "maxminef", "--param", "bits=4"],
     "maxminef 3 bits": ["--compression", "maxminef", "--param", "bits=3"],
@@ -55,7 +59,8 @@ def settings(model: str, method: str, steps: int) -> list[str]:
         warmup = {"onebit": 0.15, "ternary": 0.15, "dgc 1%": 0.3}.get(method, 0.0)  # dgc's: a ramp
         frozen = False
     else:
-        warmup = {"none": 0.0, "maxmin 4 bits": 0.0, "dgc 1%": 0.3}.get(method, 0.15)
+        plain = method in ("none", "bf16") or method.startswith("maxmin ")
+        warmup = 0.0 if plain else {"dgc 1%": 0.3}.get(method, 0.15)
         frozen = warmup > 0
     chosen = ["--optimizer", "frozen" if frozen else optimizer, "--learning-rate", rate]
     if (model, method) == ("gpt", "dgc 1%"):

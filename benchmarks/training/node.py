@@ -1,10 +1,11 @@
 """One rank of steps.py: trains one model with each method in turn, and reports the times.
 
 A method is "float32", "fp16" or "powersgd:RANK" (DDP and its own hooks), "TYPE:NAME=VALUE,..." for
-HiPress ("hipress.powersgd:rank=4" is its own PowerSGD), "shared_momentum" among them, or "alone":
-nothing is sent, each rank keeps its own gradients, which is what no method's step can be faster
-than. "METHOD+late" begins to compress after ``late`` steps; for HiPress, the GPT's Adam freezes
-its denominators then. Without it, PyTorch's PowerSGD begins after 2 steps (its default is 1000).
+HiPress ("hipress.powersgd:rank=4" is its own PowerSGD), "shared_momentum" among them, "auto", whose
+trial comes before the steps that are timed, or "alone": nothing is sent, each rank keeps its own
+gradients, which is what no method's step can be faster than. "METHOD+late" begins to compress after
+``late`` steps; for HiPress, the GPT's Adam freezes its denominators then. Without it, PyTorch's
+PowerSGD begins after 2 steps (its default is 1000).
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ sys.path.insert(0, str(ROOT / "examples" / "torch"))
 
 LATE = "+late"
 ALONE = "alone"
+AUTO = "auto"
 OURS = "hipress."
 """Before the names of types that are peers' names, too."""
 PEERS = ("float32", "fp16", "powersgd")
@@ -57,7 +59,10 @@ def run(method: str, args: SimpleNamespace) -> dict:
     # PowerSGD waits for itself when there are several buckets.
     size = 2000 if method.startswith("powersgd") else 25
     ddp = DistributedDataParallel(model, bucket_cap_mb=size, gradient_as_bucket_view=True)
+    dist.barrier()
+    start = time.perf_counter()
     compression = attach(ddp, method, args.late if late else 0)
+    attached = time.perf_counter() - start
     if late and compression is not None and args.model == "gpt":
         optimizer = frozen(optimizer, args.late, compression)
     elif compression is not None and compression.settings.any_momentum:
@@ -66,6 +71,13 @@ def run(method: str, args: SimpleNamespace) -> dict:
         optimizer.param_groups[0]["momentum"] = 0.0  # the compression's takes its place
     rate = optimizer.param_groups[0]["lr"]
     seconds, processor, losses = [], [], []
+    trial = 0
+    while compression is not None and not compression.is_settled:
+        trial += 1
+        optimizer.zero_grad()
+        loss_of(ddp).backward()
+        optimizer.step()
+    settled = time.perf_counter() - start
     steps = args.warmup + args.steps
     for step in range(steps):
         for group in optimizer.param_groups:
@@ -89,6 +101,19 @@ def run(method: str, args: SimpleNamespace) -> dict:
         "seconds": seconds,
         "processor": processor,
         "losses": (mean / dist.get_world_size()).tolist(),
+        **(explained(compression, attached, settled, trial) if method == AUTO else {}),
+    }
+
+
+def explained(compression, attached: float, settled: float, steps: int) -> dict:
+    """What was chosen and why; seconds of ``compress()``, and until no step tries anything else."""
+    explanation = compression.explain()
+    return {
+        "way": next((row.way for row in explanation.rows if row.chosen), ""),
+        "explanation": str(explanation),
+        "chose_seconds": [attached],
+        "settled_seconds": [settled],
+        "trial_steps": steps,
     }
 
 

@@ -11,7 +11,8 @@ chance, so the same is told of the mean of all seeds. The VGG-like network learn
 rank by heart, with SGD; the GPT reads text, with Adam. Methods that end in "+late" do the first 15%
 of the steps as float32 does, and are counted so; ours then freeze Adam's denominators
 (`FrozenAdamW`). "alone" sends nothing: its step is the bound of all, and it has no loss to
-compare. ``--seeds "0 1 2"`` repeats the losses (not the times, on which weights have no bearing);
+compare. "auto" chooses by itself, before the steps that are timed; how long that takes is told,
+too. ``--seeds "0 1 2"`` repeats the losses (not the times, on which weights have no bearing);
 ``--losses FILE`` takes those of an earlier run, as losses do not depend on what else the machine
 does. Needs root.
 """
@@ -29,7 +30,7 @@ import typer
 from benchmarks.common import jobs
 from benchmarks.common.options import Dilation, Nodes, Output, Priority, Quick, Rates, Seeds
 from benchmarks.common.results import Record
-from benchmarks.training.node import ALONE, LATE, PEERS
+from benchmarks.training.node import ALONE, AUTO, LATE, PEERS
 from harness import netns
 from harness.netns import ShapedNetwork
 
@@ -170,6 +171,10 @@ def measure(
             * statistics.fmean(statistics.median(report["processor"][-steps:]) for report in of),
             "losses": of[0]["losses"],
         }
+        if method == AUTO:
+            rows[method] |= {name: of[0][name] for name in ("way", "explanation", "trial_steps")}
+            for name in ("chose_seconds", "settled_seconds"):
+                rows[method][name] = jobs.slowest(of, name, network)[0]
     return rows
 
 
@@ -193,7 +198,8 @@ def show(
     ]
     cells = []
     for method, row in rows.items():
-        line = [method, f"{row['ms']:.0f}", f"{best / row['ms']:.2f}"]
+        name = f"{method} ({row['way']})" if "way" in row else method
+        line = [name, f"{row['ms']:.0f}", f"{best / row['ms']:.2f}"]
         line.append(f"{row['processor_ms']:.0f}")
         if method in steps:
             line.append(", ".join(str(count or "not reached") for count in steps[method]))
@@ -210,6 +216,12 @@ def show(
     title = f"{options['model']}, {size:.1f} million weights, {options['nodes']} nodes at {rate}, "
     padded = [[*line, *[""] * (len(heads) - len(line))] for line in cells]
     record.table(heads, padded, f"{title}dilation {options['dilation']:g}", rate)
+    if AUTO in rows:
+        auto = rows[AUTO]
+        print(
+            f"{auto['explanation']}\nauto chose in {auto['chose_seconds']:.1f} s, and was settled "
+            f"after {auto['trial_steps']} steps, {auto['settled_seconds']:.1f} s", flush=True,
+        )  # fmt: skip
 
 
 def show_mean(

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
 AUTO = "auto"
-"""The topology that goes by the job; the plan that is measured."""
+"""The topology that goes by the job; the plan that is measured; the type that the ranks choose."""
 LOW_RANK = "powersgd"
 """The compression type that is none of CompLL's codecs."""
 MAX_RANK = 32
@@ -30,7 +30,8 @@ class CompressionConfig:
     >>> config = hipress.CompressionConfig("dgc", {"ratio": 0.001}, warmup_steps=500)
     >>> hipress.torch.compress(model, config)
 
-    :param type: a codec's name, see :func:`hipress.codecs`; in PyTorch also "powersgd"
+    :param type: a codec's name, see :func:`hipress.codecs`; in PyTorch also "powersgd"; in
+        :func:`hipress.torch.compress` also "auto", which chooses by what the ranks measure
     :param params: its parameters, by name
     :param topology: a name in :data:`hipress.casync.TOPOLOGIES`, or "auto"
     :param min_size: gradients of fewer elements go uncompressed
@@ -87,12 +88,15 @@ class CompressionConfig:
         return self.plan if isinstance(self.plan, Mapping) else load(self.plan)
 
     def _check_type(self) -> None:
+        if self.type == AUTO:
+            self._check_auto()
+            return
         if self.type == LOW_RANK:
             self._check_rank()
             return
         known = codecs()
         if self.type not in known:
-            allowed = ", ".join(sorted([*known, LOW_RANK]))
+            allowed = ", ".join(sorted([*known, AUTO, LOW_RANK]))
             raise ValueError(f'unknown compression type "{self.type}"; allowed: {allowed}')
         unknown = sorted(set(self.params) - set(known[self.type].params), key=str)
         if unknown:
@@ -106,6 +110,15 @@ class CompressionConfig:
                 f"{own or 'none'}; those of every compression: {others}"
             )
         Compressor(self.type, **self.params)
+
+    def _check_auto(self) -> None:
+        for name in ("params", "warmup_steps", "plan", "encode_on", "shared_momentum"):
+            if getattr(self, name) and getattr(self, name) != _default(name):
+                what = ", ".join(map(str, self.params)) if name == "params" else name
+                raise ValueError(
+                    f"type 'auto' chooses among compressions that need no other setting: leave "
+                    f"{what} out, or name the type that it is for"
+                )
 
     def _check_rank(self) -> None:
         unknown = sorted(set(self.params) - {"rank"}, key=str)
@@ -153,6 +166,14 @@ class CompressionConfig:
         params = {name: value for name, value in compression.items() if name not in own}
         return cls(**{"params": params, **said, **given})
 
+    def refuse_auto(self) -> None:
+        """:raises ValueError: for type "auto", which only DDP models take"""
+        if self.type == AUTO:
+            raise ValueError(
+                "type 'auto' is for hipress.torch.compress() and DistributedDataParallel models "
+                "alone so far: name a type, which `hipress codecs` lists"
+            )
+
     def refuse_low_rank(self, where: str) -> None:
         """:raises ValueError: for a low-rank compression, which ``where`` cannot take"""
         if self.rank:
@@ -166,8 +187,9 @@ class CompressionConfig:
 
         :raises ValueError: in one sentence, for what a store does not have
         """
+        self.refuse_auto()
         for name in ("warmup_steps", "encode_on", "shared_momentum"):
-            if getattr(self, name) != CompressionConfig.__dataclass_fields__[name].default:
+            if getattr(self, name) != _default(name):
                 raise ValueError(f"{name} is for PyTorch: a key-value store does not have it")
         self.refuse_low_rank("a key-value store")
         params = {"type": self.type, **self.params, "pull": self.pull}
@@ -182,6 +204,11 @@ class CompressionConfig:
             if f.name != "params" and getattr(self, f.name) != f.default:
                 said[f.name] = getattr(self, f.name)
         return ", ".join(f"{name}={value}" for name, value in said.items())
+
+
+def _default(name: str) -> object:
+    """The default of a setting; not of params, whose default is made."""
+    return CompressionConfig.__dataclass_fields__[name].default
 
 
 def _whole(name: str, value: object) -> int:

@@ -77,12 +77,12 @@ def documented(rank, text):
 def test_the_one_line_of_the_documentation():
     page = (ROOT / "docs/start/pytorch.md").read_text()
     text = re.search(r"```python\n(.*?)```", page, re.DOTALL)[1]
-    line = next(line for line in text.splitlines() if "# the one line" in line)
-    compressed = succeed(run_ranks(documented, 2, text, join=False))
-    plain = succeed(run_ranks(documented, 2, text.replace(line, ""), join=False))
-    assert compressed != plain
-    assert all(torch.isfinite(torch.frombuffer(bytearray(p), dtype=torch.float32)).all()
-               for p in compressed[0])  # fmt: skip
+    named = text.replace("compress(model)", 'compress(model, "onebit")')  # as the page says, too
+    plain = "\n".join(line for line in text.splitlines() if "compress" not in line)
+    runs = [succeed(run_ranks(documented, 2, one, join=False)) for one in (text, named, plain)]
+    assert runs[1] != runs[2]
+    for weights in runs[0][0]:
+        assert torch.isfinite(torch.frombuffer(bytearray(weights), dtype=torch.float32)).all()
 
 
 def bench(rank, arguments):

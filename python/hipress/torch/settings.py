@@ -39,7 +39,9 @@ class Settings(CompressionConfig):
         self._set(topology=topologies.among_workers(self.topology))
         if self.pull != AUTO:
             raise ValueError("pull is for key-value stores: a process group does not have it")
-        if self.rank:
+        if self.type == AUTO:
+            config, momentum = f"type={AUTO}", 0.0
+        elif self.rank:
             self._check_low_rank()
             config, momentum = f"type={self.type},rank={self.rank}", 0.0
         else:

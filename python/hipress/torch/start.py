@@ -30,6 +30,7 @@ def start(
     timeout: float | None = None,
     sizes: Mapping[str, int] | None = None,
     dtypes: Mapping[str, torch.dtype] | None = None,
+    allow_auto: bool = False,
     **same: str,
 ) -> tuple[Settings, Engine]:
     """Connects the ranks of ``group``, which all call this together.
@@ -39,6 +40,7 @@ def start(
     :param timeout: seconds to wait for another rank; default: the group's
     :param sizes: elements of the gradients, where they are not those of the parameters
     :param dtypes: of the gradients, likewise
+    :param allow_auto: whether the type may be "auto", for which the caller then chooses another
     :param same: other texts that must be the same on all ranks, by name
     :raises ValueError: on every rank, if any rank's parameter or setting is wrong or they differ
     :raises HipressError: if a rank has not called this in time
@@ -51,6 +53,8 @@ def start(
         if timeout is not None and not timeout > 0:
             raise ValueError(f"timeout must be more than 0 seconds, not {timeout!r}")
         settings = make_settings()
+        if not allow_auto:
+            settings.refuse_auto()
         check_parameters(parameters, settings)
         if settings.encode_on == "device":
             device.check(where, group, settings)

@@ -54,31 +54,29 @@ class Traffic:
     def __init__(self) -> None:
         self._calls: dict[tuple, int] = {}
 
-    def add(self, entries: tuple, itemsize: int, warming_up: bool) -> None:
+    def add(self, entries: tuple, itemsize: int, why: str = "") -> None:
         """Counts one step of a bucket.
 
         :param entries: each a name, an offset and a count of elements
         :param itemsize: bytes of an element
+        :param why: nothing of it is compressed, if so
         """
-        key = entries, itemsize, warming_up
+        key = entries, itemsize, why
         self._calls[key] = self._calls.get(key, 0) + 1
 
-    def stats(self, reason: Callable[[str, int, bool], str]) -> Stats:
-        """:param reason: why a parameter's gradient of so many elements is not compressed, during
-            the warm-up or not; nothing if it is"""
+    def stats(self, reason: Callable[[str, int], str]) -> Stats:
+        """:param reason: why a parameter's gradient of so many elements is not compressed; nothing
+            if it is"""
         found = Stats()
-        for (entries, itemsize, warming_up), calls in self._calls.items():
+        for (entries, itemsize, why), calls in self._calls.items():
             for name, _, count, *_ in entries:
-                found.count(name, calls * count * itemsize, reason(name, count, warming_up))
+                found.count(name, calls * count * itemsize, why or reason(name, count))
         return found
 
 
-def reason(
-    settings: Settings, name: str, count: int, shape: Iterable[int], warming_up: bool
-) -> str:
-    """The reason why a gradient of ``count`` elements goes uncompressed; empty if it does not."""
-    if warming_up:
-        return "in the warm-up"
+def reason(settings: Settings, name: str, count: int, shape: Iterable[int]) -> str:
+    """The reason why a gradient of ``count`` elements goes uncompressed after the warm-up; empty if
+    it does not."""
     if settings.compresses(name, count, tuple(shape)):
         return ""
     if name in settings.decisions and not settings.decisions[name].compress:

@@ -82,8 +82,8 @@ class Synchronizer:
         about = list(sizes.items()), offsets, average, settings.devices_per_host, parts
         self.layout = digest(str(about))
         """A digest that is equal in jobs of one size where each task encodes the same elements."""
-        codecs = Codecs(*settings.codec, average)
-        self.error_feedback = ErrorFeedback(codecs, self.rank, engine.world_size, offsets)
+        self._offsets = offsets
+        self.error_feedback = self._new_error_feedback()
         self.shared: SharedMomentum | None = None
         if settings.shared_momentum:
             share = 1.0 if average else 1.0 / engine.world_size
@@ -94,6 +94,20 @@ class Synchronizer:
         self._transaction: _Transaction | None = None
         if settings.any_momentum:
             watch(self)
+
+    def _new_error_feedback(self) -> ErrorFeedback:
+        codecs = Codecs(*self.settings.codec, self.average)
+        return ErrorFeedback(codecs, self.rank, self.engine.world_size, self._offsets)
+
+    def replace_codec(self, settings: Settings) -> None:
+        """Goes on with another codec, on all ranks at the same step, before its first bucket. For
+        codecs that keep no residual: it would be lost.
+
+        :param settings: which differ in type and parameters only
+        """
+        self.settings = settings
+        self.error_feedback = self._new_error_feedback()
+        self._executor, self._buckets = None, {}
 
     def _shape(self, parameter: torch.nn.Parameter) -> tuple[int, ...]:
         """The shape of a parameter's gradient, as that lies in the flat tensor."""
@@ -134,7 +148,7 @@ class Synchronizer:
     def _bucket(self, flat: torch.Tensor, gradients: tuple[Gradient, ...]) -> HostSteps | CudaSteps:
         """The steps of the bucket that has these gradients, prepared when it is new."""
         warming_up = self.step < self.settings.warmup_steps
-        self._traffic.add(gradients, flat.element_size(), warming_up)
+        self._traffic.add(gradients, flat.element_size(), "in the warm-up" if warming_up else "")
         if self._executor is None:
             parts = self.settings, self.engine, self.collective, self.error_feedback, self.shared
             if self.settings.encode_on == "device":
@@ -263,9 +277,7 @@ class Synchronizer:
         """Bytes of this rank's gradients that went compressed and uncompressed, and why."""
         shapes = self._shapes
         return self._traffic.stats(
-            lambda name, count, warming_up: reason(
-                self.settings, name, count, shapes.get(name, ()), warming_up
-            )
+            lambda name, count: reason(self.settings, name, count, shapes.get(name, ()))
         )
 
     def state_dict(self) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 from collections.abc import Mapping
 from typing import Any
@@ -10,9 +11,10 @@ import torch
 import torch.distributed as dist
 from torch.nn.parallel import DistributedDataParallel
 
-from hipress.config import CompressionConfig
+from hipress.config import AUTO, CompressionConfig
 from hipress.secopa.plan import Decision
 from hipress.torch.executors.engine import HipressError
+from hipress.torch.executors.staging import current, device_of
 from hipress.torch.gradient import Gradient
 from hipress.torch.private import (
     backward_pass,
@@ -25,11 +27,15 @@ from hipress.torch.private import (
 from hipress.torch.settings import MIN_SIZE, Settings
 from hipress.torch.start import start
 from hipress.torch.synchronizer import Synchronizer
+from hipress.torch.tuning import choice
+from hipress.torch.tuning.guard import Guard
+
+_log = logging.getLogger("hipress")
 
 
 def compress(
     model: DistributedDataParallel,
-    type: str | CompressionConfig,
+    type: str | CompressionConfig = AUTO,
     *,
     topology: str = "ps",
     min_size: int = MIN_SIZE,
@@ -44,13 +50,16 @@ def compress(
     """Makes ``model`` synchronise compressed gradients, averaged over the ranks as before.
 
     >>> model = DistributedDataParallel(network)
-    >>> hipress.torch.compress(model, "dgc", ratio=0.001, warmup_steps=500)
+    >>> hipress.torch.compress(model)
+    >>> hipress.torch.compress(model, "dgc", ratio=0.001, warmup_steps=500)  # or by name
 
     To be called on every rank, before the first backward pass.
 
-    :param type: a :class:`hipress.CompressionConfig`, which then says all but the timeout; or a
-        codec's name, see :func:`hipress.codecs`, or "powersgd" (with ``rank=``), see
-        :mod:`hipress.torch.low_rank`
+    :param type: "auto": the ranks measure, for some seconds, and choose what is safe for every
+        optimizer and fast on this network, which may be no compression
+        (:meth:`Compression.explain`). A codec's name, see :func:`hipress.codecs`; "powersgd" (with
+        ``rank=``), see :mod:`hipress.torch.low_rank`; or a :class:`hipress.CompressionConfig`,
+        which then says all but the timeout
     :param topology: a name in :data:`hipress.casync.TOPOLOGIES`, such as "ps" (every rank serves a
         part of each gradient: 2 steps) or "ring" (2(N-1) steps, one neighbour to send to)
     :param min_size: gradients of fewer elements go uncompressed
@@ -94,9 +103,20 @@ def compress(
             shared_momentum=shared_momentum,
         )  # fmt: skip
 
-    settings, engine = start(make_settings, group, parameters, timeout)
+    settings, engine = start(make_settings, group, parameters, timeout, allow_auto=True)
+    chosen = None
+    if settings.type == AUTO:
+        sizes = {name: p.numel() for name, p in parameters}
+        dtypes = {name: p.dtype for name, p in parameters}
+        where = device_of([p for _, p in parameters])
+        with current(where):
+            chosen = choice.choose(settings, engine, group, where, sizes, dtypes)
+        settings = chosen.settings
     compression = Compression(settings, engine, group, parameters)
-    model.register_comm_hook(compression, hipress_hook)
+    if chosen is not None:
+        compression.follow(chosen)
+    if chosen is None or not chosen.is_plain:  # else DDP is as it was
+        model.register_comm_hook(compression, hipress_hook)
     return compression
 
 
@@ -156,6 +176,27 @@ class Compression(Synchronizer):
     def __init__(self, *args: Any) -> None:
         super().__init__(*args)
         self._waiting: list[torch.futures.Future] = []
+        self._choice: choice.Choice | None = None
+        self._timer: choice.StepTimer | None = None
+        self._guard = Guard()
+        self._ddps: choice.Way | None = None
+        """The way of this step, if it is DDP's own."""
+        self._explanation = choice.Explanation(f"{self.settings}, as compress() was told")
+
+    def follow(self, chosen: choice.Choice) -> None:
+        """Goes by a choice, which the first steps may change."""
+        self._choice, self._explanation = chosen, chosen.explanation
+        if not chosen.is_plain:
+            self._timer = choice.StepTimer(chosen, self.engine.rank == 0)
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether no step tries another way any more."""
+        return self._timer is None or self._timer.over
+
+    def explain(self) -> choice.Explanation:
+        """Why gradients are synchronised as they are, and what was measured; to be printed."""
+        return self._explanation
 
     def __reduce__(self) -> tuple:
         # Models are copied (AveragedModel) and pickled; connections cannot be.
@@ -179,13 +220,52 @@ class Compression(Synchronizer):
             gradients.append(Gradient(self.names[id(parameter)], offset, gradient.numel()))
         if bucket.index() == 0:  # the first one of this backward pass
             self._waiting = []  # of one that another error ended
+            if self._timer is not None:
+                self._ddps = self._next_way(flat.device)
             if backward_pass() >= 0:  # not so where join() takes part for a rank without inputs
                 queue_callback(self._finish)
-        future = self.synchronize(flat, gradients, f"bucket {bucket.index()}")
-        self._waiting.append(future)
+        if self._ddps is not None:
+            self._traffic.add(tuple(gradients), flat.element_size(), f"{self._ddps.name}, by auto")
+            future = self._ddps.hook(self.collective.group, bucket)
+        else:
+            if self._is_rounded and self._guard.looks_at(self.step):
+                for gradient in gradients:
+                    if self._compresses(gradient.name, gradient.count):
+                        self._guard.add(flat, gradient)
+            future = self.synchronize(flat, gradients, f"bucket {bucket.index()}")
+            self._waiting.append(future)
         if bucket.is_last():
             self.step += 1
         return future
+
+    @property
+    def _is_rounded(self) -> bool:
+        """Whether this step goes by a way that the ranks have settled on and are to watch."""
+        return self._timer is not None and self._timer.over and "bits" in self._choice.way.params
+
+    def _next_way(self, device: torch.device) -> choice.Way | None:
+        """The way of the step that begins, if it is DDP's own; on all ranks the same."""
+        median, spread = self._timer.begin_step(), self._guard.spread()
+        if median is not None:
+            self._timer.end_block(self._maximum(median, device))
+        if spread is not None:
+            sentence = self._choice.soften(self._maximum(spread, device), self.step)
+            if sentence and self.rank == 0:
+                _log.warning("%s", sentence)
+            if sentence and not self._choice.way.hook:
+                self.replace_codec(self._choice.settings)
+        return self._timer.way if self._timer.way.hook else None
+
+    def _maximum(self, mine: float, device: torch.device) -> float:
+        """The maximum over all ranks, which wait for it."""
+        found = torch.tensor(mine, dtype=torch.float64, device=device)
+        group = self.collective.group
+        work = dist.all_reduce(found, dist.ReduceOp.MAX, group, async_op=True)
+        try:
+            self.engine.wait(work, "auto", device)
+        except HipressError as error:
+            raise self.engine.fail(error, "auto") from error
+        return found.item()
 
     def _finish(self) -> None:
         """Waits for all buckets, and raises what went wrong in words that DDP would swallow."""

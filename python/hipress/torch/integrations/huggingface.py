@@ -18,6 +18,7 @@ from torch.nn.parallel import DistributedDataParallel
 from transformers import TrainerCallback
 
 from hipress import files
+from hipress.config import AUTO
 from hipress.torch.integrations.ddp import Compression, compress
 from hipress.torch.state.checkpoint import is_complete, load_checkpoint
 
@@ -29,7 +30,7 @@ FOLDER = "hipress"
 _log = logging.getLogger("hipress")
 
 
-def compress_trainer(trainer: Trainer, type: str, **settings: object) -> CompressionCallback:
+def compress_trainer(trainer: Trainer, type: str = AUTO, **settings: object) -> CompressionCallback:
     """Makes a Trainer synchronise compressed gradients; to be called before ``trainer.train()``.
 
     >>> trainer = Trainer(model=model, args=args, train_dataset=dataset)
@@ -38,7 +39,7 @@ def compress_trainer(trainer: Trainer, type: str, **settings: object) -> Compres
     Each checkpoint of the Trainer gets the residuals of all ranks, and ``train()`` with
     ``resume_from_checkpoint`` goes on from them, also with another number of ranks.
 
-    :param type: a codec's name, see :func:`hipress.codecs`
+    :param type: "auto", which chooses, or a name, see :func:`hipress.torch.compress`
     :param settings: all others of :func:`hipress.torch.compress`, which raises what is wrong with
         them when training begins
     """

@@ -62,6 +62,7 @@ def settings_from_environment() -> Settings:
     topology = _environment("HIPRESS_TOPOLOGY", default="ps")
     where = _environment("HIPRESS_ENCODE_ON", default="host")
     settings = Settings(type, params, topology, int(size), encode_on=where)
+    settings.refuse_auto()
     settings.refuse_low_rank("an all-reduce")
     if Compressor(type, **settings.params).state_names:
         raise ValueError(

@@ -198,6 +198,11 @@ class _Saved:
             )
         return found
 
+    @property
+    def is_empty(self) -> bool:
+        """Whether there is nothing but counts of steps: no residual, no momentum."""
+        return not any("/states/" in key for keys in self._keys.values() for key in keys)
+
     def names(self) -> set[str]:
         """The gradients that any rank has a state of."""
         found = _parse({key: None for keys in self._keys.values() for key in keys})
@@ -206,7 +211,8 @@ class _Saved:
 
 def load_state_dict(of: Stateful, state: Mapping[str, Any]) -> None:
     """Goes on from ``state``: exactly, if it holds this rank's of a job of this size, topology,
-    codec and layout; else it must hold all ranks' states, which are added up and resharded.
+    codec and layout; else it must hold all ranks' states, which are added up and resharded. Where
+    the codec kept neither residual nor momentum, there is only the step to go on from.
 
     :raises ValueError: if ranks are missing, it is another model's, or it is not such a state
     """
@@ -219,6 +225,9 @@ def _load(of: Stateful, saved: _Saved, complete: bool = False) -> None:
     kind = {"world_size": of.world_size, "topology": of.topology, "type": of.settings.type}
     same = all(some[name] == value for name, value in kind.items())
     exact = same and some["layout"] == of.layout
+    if not exact and saved.is_empty:
+        of.step = some["step"]
+        return
     missing = sorted(set(range(some["world_size"])) - set(saved.ranks))
     if missing and (complete or not exact or of.rank in missing):
         raise ValueError(

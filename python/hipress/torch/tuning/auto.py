@@ -93,6 +93,7 @@ class Step:
 
     def __init__(self, settings: Settings, buckets: Sequence[Sequence[int]], ranks: Ranks) -> None:
         self.settings, self._ranks = settings, ranks
+        self.elements = sum(map(sum, buckets))
         self._gradients: list[list[Gradient]] = []
         self._values: list[torch.Tensor] = []
         shapes = []
@@ -113,15 +114,16 @@ class Step:
         flats = [values.clone() for values in self._values]
         dist.barrier(self._ranks.group)
         began = time.perf_counter()
-        futures = [
-            self._synchronizer.synchronize(flat, gradients, "plan auto")
-            for flat, gradients in zip(flats, self._gradients)
-        ]
+        futures = [self.start(*bucket) for bucket in zip(flats, self._gradients)]
         for future in futures:
             future.wait()
         if self._ranks.device.type == "cuda":
             torch.cuda.synchronize(self._ranks.device)
         return time.perf_counter() - began
+
+    def start(self, flat: torch.Tensor, gradients: list[Gradient]) -> torch.futures.Future:
+        """Starts to synchronise a bucket."""
+        return self._synchronizer.synchronize(flat, gradients, "plan auto")
 
     def slowest(self) -> float:
         """Seconds of one step on the slowest rank."""
@@ -179,14 +181,17 @@ def most_of(sizes: Mapping[str, int], dtypes: Mapping[str, torch.dtype]) -> torc
     return max(elements, key=elements.get)
 
 
-def buckets_of(sizes: Mapping[str, int]) -> list[list[int]]:
-    """Elements of a model's gradients, or of some of a large one's, from its last one on."""
-    every = max(1, math.ceil(sum(sizes.values()) / MAX_ELEMENTS))
+def buckets_of(sizes: Mapping[str, int], most: int = MAX_ELEMENTS) -> list[list[int]]:
+    """Elements of a model's gradients, or of some of a large one's, from its last one on.
+
+    :param most: elements in all, about
+    """
+    every = max(1, math.ceil(sum(sizes.values()) / most))
     some = set(sorted(sizes, key=lambda name: -sizes[name])[::every])
     buckets: list[list[int]] = []
     for name in reversed(sizes):
         if name in some and sizes[name]:
             if not buckets or sum(buckets[-1]) >= BUCKET_ELEMENTS:
                 buckets.append([])
-            buckets[-1].append(min(sizes[name], MAX_ELEMENTS))
+            buckets[-1].append(min(sizes[name], most))
     return buckets

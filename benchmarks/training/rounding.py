@@ -1,0 +1,83 @@
+"""The rounding error of maxmin beside the gradients of the text examples, which bounds type "auto".
+
+Trains the models of convergence.py uncompressed, in one process. Shows the norm of the error over
+that of the gradient, as ``hipress.torch.tuning.guard`` finds it, for the worst parameter: the
+median and the largest of the steps that are looked at.
+"""
+
+from __future__ import annotations
+
+import statistics
+import sys
+from typing import Annotated
+
+import typer
+
+from benchmarks.common.options import Output, Quick
+from benchmarks.common.results import Record
+from harness import ROOT
+
+sys.path.insert(0, str(ROOT / "examples" / "torch"))
+
+BITS = (8, 6, 5, 4)
+
+
+def main(
+    models: str = "lstm gpt",
+    steps: int = 1000,
+    every: Annotated[int, typer.Option(help="Steps of which one is looked at.")] = 10,
+    width: int = 32,
+    layers: int = 2,
+    min_size: int = 1024,
+    batch_size: int = 4,
+    seed: int = 0,
+    output: Output = "rounding",
+    quick: Quick = False,
+) -> None:
+    if quick:
+        models, steps = "lstm", 20
+    record = Record(output, locals())
+    record["spreads"] = {}
+    rows = []
+    for model in models.split():
+        spreads = record["spreads"][model] = spreads_of(
+            model, steps, every, width, layers, min_size, batch_size, seed
+        )
+        middle, largest = statistics.median(spreads), max(spreads)
+        cells = [f"{middle / (2**b - 1):.3f} ({largest / (2**b - 1):.3f})" for b in BITS]
+        rows.append([model, *cells])
+    heads = ["median (largest)", *(f"{bits} bits" for bits in BITS)]
+    record.table(heads, rows, f"rounding error over the gradient's norm, {steps} steps")
+    record.save()
+
+
+def spreads_of(
+    name: str, steps: int, every: int, width: int, layers: int, min_size: int, batch_size: int,
+    seed: int,
+) -> list[float]:  # fmt: skip
+    """The error with one bit in some steps of training."""
+    import text
+    import torch
+
+    from benchmarks.training.convergence import USUAL
+    from hipress.torch.gradient import Gradient
+    from hipress.torch.tuning.guard import Guard
+
+    torch.set_num_threads(1)
+    torch.manual_seed(seed)
+    data, guard, found = text.Text(), Guard(), []
+    model = text.make(name, len(data.characters), width, layers)
+    optimizer, rate = USUAL[name]
+    make = {"sgd": torch.optim.SGD, "adam": torch.optim.Adam}[optimizer]
+    optimizer = make(model.parameters(), lr=float(rate))
+    generator = torch.Generator().manual_seed(1000 * seed)
+    for step in range(steps):
+        optimizer.zero_grad()
+        text.loss_of(model, data.batch(batch_size, generator)).backward()
+        if step % every == 0:
+            for key, parameter in model.named_parameters():
+                if parameter.numel() >= min_size:
+                    guard.add(parameter.grad.flatten(), Gradient(key, 0, parameter.numel()))
+            found.append(guard.spread())
+        optimizer.step()
+    return found

@@ -1,0 +1,75 @@
+"""Watches what rounding does to a model's gradients where the ranks have chosen ``maxmin``.
+
+In buckets of very different elements rounding leaves little of the small ones. In a step now and
+then each rank finds out how large its own rounding error is beside its gradient. That takes no
+encoding: ``maxmin`` rounds at random to the nearest two levels, which are ``range / (2^bits - 1)``
+apart, and the mean square of the error is about a sixth of that distance's square.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import torch
+
+from hipress.torch.gradient import Gradient
+
+MAX_ERROR = 0.4
+"""The norm of the error over that of the gradient, for each parameter, that is allowed: what it was
+at most where training kept its loss (5 bits; `python -m benchmarks rounding` and `convergence`)."""
+EVERY = 100
+"""Steps of which one is looked at."""
+_BUCKET = 1024
+"""Elements that share a range, the codec's default."""
+
+
+def squares(flat: torch.Tensor, gradient: Gradient) -> torch.Tensor:
+    """The sum of the squared ranges of a gradient's buckets, each times its elements, and that of
+    its squared elements: float32[2]."""
+    values = flat[gradient.offset : gradient.offset + gradient.count].float()
+    whole = gradient.count // _BUCKET * _BUCKET
+    found = values.new_zeros(2)
+    for rows in (values[:whole].view(-1, _BUCKET), values[whole:].view(1, -1)):
+        if rows.numel():
+            low, high = rows.aminmax(dim=1)
+            found[0] += (high - low).square().sum() * rows.shape[1]
+    found[1] = values.square().sum()
+    return found
+
+
+class Guard:
+    """The rounding error of one rank's gradients in the steps that are looked at."""
+
+    def __init__(self) -> None:
+        self._squares: list[torch.Tensor] = []
+        self._looked_at, self._next = -1, 0
+
+    def looks_at(self, step: int) -> bool:
+        """Whether a step's gradients are to be given to :meth:`add`."""
+        if step >= self._next:
+            self._looked_at, self._next = step, step + EVERY
+        return step == self._looked_at
+
+    def add(self, flat: torch.Tensor, gradient: Gradient) -> None:
+        """Adds a gradient that is about to be compressed."""
+        self._squares.append(squares(flat, gradient))
+
+    def spread(self) -> float | None:
+        """The largest of the gradients' errors with one bit, where levels are farthest apart, each
+        over the gradient's norm.
+
+        None if no step was looked at since the last call. What is NaN or Inf, and gradients of
+        zeros, do not count.
+        """
+        if not self._squares:
+            return None
+        ranges, norms = torch.stack(self._squares).double().unbind(dim=1)
+        self._squares = []
+        found = (ranges / 6 / norms).sqrt()
+        return found[found.isfinite()].amax().item() if found.isfinite().any() else 0.0
+
+
+def error_of(params: Mapping[str, object], spread: float) -> float:
+    """The error of ``maxmin`` with these parameters, beside a gradient's norm; 0 of other ways."""
+    bits = int(params.get("bits", 0))
+    return spread / (2**bits - 1) if bits else 0.0

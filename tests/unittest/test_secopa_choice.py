@@ -1,0 +1,83 @@
+"""Choosing among ways to synchronise gradients, by times that are given."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+
+from hipress.secopa.choice import BUDGET_SECONDS, StepTrial, compare, gentlest
+
+
+def test_of_what_is_about_as_fast_the_gentlest_is_chosen():
+    assert gentlest([10.0, 11.0, 10.5]) == 0
+    assert gentlest([11.5, 11.0, 10.0]) == 1
+    assert gentlest([12.0, 11.5, 10.0]) == 2
+    assert gentlest([3.0]) == 0
+
+
+class Network:
+    """Ways that take so many seconds for a message, and for each element."""
+
+    def __init__(self, *ways):
+        self.ways, self.asked, self.spent = ways, [], 0.0
+
+    def measure(self, way, size):
+        self.asked.append((way, size))
+        seconds = self.ways[way][0] + size * self.ways[way][1]
+        self.spent += seconds
+        return seconds, size
+
+
+def test_samples_grow_to_the_model_where_there_is_time():
+    fast = Network((1e-4, 4e-9), (2e-3, 1e-9))
+    found = compare(fast.measure, 2, 5_000_000, 1 << 23)
+    assert [each.elements for each in found] == [5_000_000] * 2
+    assert found[0].seconds == pytest.approx(0.0201) and found[1].seconds == pytest.approx(0.007)
+    assert [size for way, size in fast.asked if way][:5] == [1 << 16] * 4 + [1 << 18]
+
+
+def test_on_a_slow_network_only_what_is_fast_gets_large_samples():
+    slow = Network((1e-3, 5e-7), (1e-3, 1.5e-7), (1e-3, 1.25e-7))
+    found = compare(slow.measure, 3, 20_000_000, 1 << 23)
+    assert [each.elements for each in found] == [1 << 18, 1 << 20, 1 << 20]
+    assert found[0].seconds == pytest.approx(10, rel=0.1)  # of all the model's gradients
+    assert found[2].seconds == pytest.approx(2.5, rel=0.1)
+    assert slow.spent < BUDGET_SECONDS
+
+
+def test_where_the_first_sample_takes_long_it_is_measured_once():
+    slowest = Network((1.0, 1e-4), (1.0, 5e-5))
+    found = compare(slowest.measure, 2, 20_000_000, 1 << 23)
+    assert slowest.asked == [(0, 1 << 16), (1, 1 << 16)] and len(found) == 2
+
+
+def trained(gradients, choice, *steps):
+    """The choice after a trial in which steps by way i take ``steps[i]`` seconds; the ways that
+    were tried in the order of steps."""
+    trial, ways = StepTrial(gradients, choice), []
+    while not trial.over:
+        ways.append(trial.way)
+        median = trial.add(steps[trial.way])
+        if median is not None:
+            trial.end_block(median)
+        assert len(ways) < 1000
+    return trial.way, ways, trial.seconds
+
+
+def test_what_cannot_be_as_fast_is_not_tried_in_training():
+    way, ways, seconds = trained([2.0, math.inf, 0.1], 2, 9.0, 9.0, 0.5)
+    assert way == 2 and set(ways) == {2} and len(ways) < 10 and seconds == {2: 0.5}
+
+
+def test_computing_that_hides_what_is_sent_makes_a_gentler_way_the_choice():
+    way, ways, seconds = trained([0.4, 0.3, 0.1], 2, 0.5, 0.5, 0.5)
+    assert way == 0 and set(ways) == {0, 1, 2} and seconds == dict.fromkeys(range(3), 0.5)
+    assert trained([0.4, 0.3, 0.1], 2, 0.55, 0.5, 0.5)[0] == 1
+    assert trained([0.4, 0.3, 0.1], 2, 0.55, 0.53, 0.5)[0] == 2
+    assert trained([math.inf, 0.3, 0.1], 1, 0.1, 0.5, 0.45)[0] == 2  # ours, then DDP's own
+
+
+def test_what_is_hopeless_in_training_is_soon_left_out():
+    _, ways, seconds = trained([0.4, 0.1], 1, 0.9, 0.5)
+    assert ways.count(0) == 2 * (1 + 4) and seconds == {0: 0.9, 1: 0.5}
