@@ -38,7 +38,7 @@ class Agent:
     :param secret: the job's secret, 16 bytes or more
     :param min_members: a view has that many members or more
     :param restart: how often the slot's process has been restarted; only those with 0 form the
-        first view
+        first view. Nobody needs to count if all processes take ``view.uncounted(time.time())``
     :param heartbeat_timeout: seconds of silence after which a process is left out
     :param start_timeout: seconds after which the first view may be formed without all slots
     :param on_change: called in the agent's thread, with the newest view, when an epoch ends at

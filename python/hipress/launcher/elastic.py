@@ -6,11 +6,11 @@ import argparse
 import socket
 from collections.abc import Callable
 
-from hipress.addresses import towards
+from hipress.addresses import resolve, towards
 from hipress.casync import topologies
 
 from .errors import LaunchError
-from .hostfile import Host, is_loopback, place, resolve
+from .hostfile import Host, is_loopback, place
 from .job import Elastic, Job, free_port, port_error
 from .remote import node_host
 from .slots import Rules

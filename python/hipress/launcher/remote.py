@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from .hostfile import Host, is_loopback, place, resolve
+from hipress.addresses import resolve
+
+from .hostfile import Host, is_loopback, place
 from .job import SCHEDULER, SERVER, WORKER, Job, carried_environment
 from .local import local_task
 from .runner import SUPERVISOR, Task
