@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import time
 import uuid
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from hipress.elastic import notes
@@ -85,12 +86,16 @@ class Agent:
         self._changed = self._thread.changed
 
     @classmethod
-    def from_environment(cls, on_change: Callable[[View], None] | None = None) -> Agent:
-        """The agent of a process that ``hipress launch --elastic`` started.
+    def from_environment(
+        cls,
+        on_change: Callable[[View], None] | None = None,
+        environ: Mapping[str, str] = os.environ,
+    ) -> Agent:
+        """The agent of a process that ``hipress launch --elastic`` started, or one like it.
 
         :raises ElasticError: a variable is missing or wrong, or the address is taken
         """
-        found = from_environment()
+        found = from_environment(environ)
         return cls(
             found.agents,
             found.slot,

@@ -84,7 +84,8 @@ def _required(environ: Mapping[str, str], name: str) -> str:
     value = environ.get(name, "")
     if not value:
         raise ElasticError(
-            f"environment variable {name} is not set: start the job with 'hipress launch --elastic'"
+            f"environment variable {name} is not set: start the job with 'hipress launch "
+            "--elastic -n WORKERS python SCRIPT' (or with torchrun, which restarts all together)"
         )
     return value
 
