@@ -2,7 +2,8 @@
 
 - ``processes``: starts processes, bounds them in time, reads what they write, ends them by id
 - ``cluster``: a job of scheduler, servers and workers
-- ``launch``: the launcher, and an sshd for it; ``slurm``: a Slurm of one node
+- ``launch``: the launcher, and an sshd for it; ``launch_elastic``: workers of elastic jobs;
+  ``slurm``: a Slurm of one node
 - ``torch_ranks``: a function as the ranks of a torch.distributed job; ``torch_job``: a command
 - ``netns``: nodes as network namespaces, whose links carry a given rate
 - ``programs``: workers' programs that several tests run; ``marks``: when a test is skipped

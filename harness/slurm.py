@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import secrets
+import select
 import shutil
 import socket
 import subprocess
+import sys
 import tempfile
 import time
 from collections.abc import Iterator
@@ -15,7 +18,7 @@ from pathlib import Path
 
 from harness.processes import free_port
 
-PROGRAMS = ("munged", "slurmctld", "slurmd", "srun", "sinfo")
+PROGRAMS = ("munged", "slurmctld", "slurmd", "srun", "salloc", "scontrol", "sinfo")
 
 CONFIGURATION = """
 ClusterName=hipress
@@ -104,3 +107,30 @@ def running(timeout: float = 30) -> Iterator[dict[str, str]]:
             logs = "\n".join(path.read_text() for path in folder.glob("*.log"))
             raise AssertionError(f"no node is idle: {found.stdout}{found.stderr}\n{logs}")
         yield {"SLURM_CONF": env["SLURM_CONF"]}
+
+
+@contextlib.contextmanager
+def allocation(
+    slurm: dict[str, str], *options: str, timeout: float = 30
+) -> Iterator[dict[str, str]]:
+    """Allocates a node of a running Slurm; gives it back at the end.
+
+    Yields the environment of a command inside the allocation.
+    """
+    code = "import json, os; print(json.dumps(dict(os.environ)), flush=True); input()"
+    holder = subprocess.Popen(
+        ["salloc", "--quiet", "--nodes=1", *options, sys.executable, "-S", "-c", code],
+        env={**os.environ, **slurm}, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    try:
+        ready = select.select([holder.stdout], [], [], timeout)[0]
+        assert ready, f"no allocation within {timeout} s"
+        inside = json.loads(holder.stdout.readline())
+        yield {name: value for name, value in inside.items() if name.startswith("SLURM_")}
+    finally:
+        holder.stdin.close()  # the command ends, and with it the allocation
+        try:
+            holder.wait(timeout)
+        finally:
+            holder.kill()
+            holder.stdout.close()

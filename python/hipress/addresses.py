@@ -17,6 +17,17 @@ def towards(target: str) -> str:
             return "127.0.0.1"
 
 
+def resolve(host: str) -> str | None:
+    """The host's address as this machine sees it, IPv4 before IPv6; None if it is unknown here
+    (ssh may know the name all the same, from its own configuration)."""
+    try:
+        found = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)
+    except OSError:
+        return None
+    found.sort(key=lambda entry: entry[0] != socket.AF_INET)
+    return str(found[0][4][0])
+
+
 def of_interface(name: str) -> str:
     """The IPv4 address of a network interface.
 

@@ -151,32 +151,46 @@ def _leave(world: World, rng: random.Random) -> None:
     world.after(rng.uniform(0.01, 1.0), end)
 
 
+def _kill_all(world: World, rng: random.Random) -> None:
+    """All die, one soon after the other, and so will those that find the next view, some times."""
+    world.founders_to_kill = rng.randint(0, 3)
+    for slot in range(len(world.addresses)):
+        world.after(rng.uniform(0, 0.3), world.kill, slot, rng.uniform(0.1, 0.5))
+    world.late = rng.uniform(0, 0.8)
+    world.after(rng.uniform(1, 3), setattr, world, "late", 0.05)
+
+
 FAULTS = (
     *(_kill, _kill, _kill, _split_and_kill, _split_and_kill),
     *(_freeze, _freeze, _partition, _partition, _lose, _jump, _engine, _leave),
 )
 
 
-def run(seed: int, log: list[str] | None = None) -> Outcome:
+def run(seed: int, log: list[str] | None = None, uncounted: bool = False) -> Outcome:
     """One schedule.
 
+    :param uncounted: as World's
     :raises Violation: the protocol broke a promise, or did not come to an agreement
     """
     rng = random.Random(seed)
     slots = rng.randint(2, 6)
     min_members = rng.choice([1, 1, rng.randint(1, slots), slots // 2 + 1])
-    world = World(rng, slots, min_members)
+    world = World(rng, slots, min_members, uncounted)
     world.log = log
     world.say(f"{slots} slots, min_members {min_members}")
     for _ in range(rng.randint(1, 8)):
-        world.after(rng.uniform(0, FAULT_SECONDS), rng.choice(FAULTS), world, rng)
+        faults = (*FAULTS, *(_kill_all,) * 4) if uncounted else FAULTS
+        world.after(rng.uniform(0, FAULT_SECONDS), rng.choice(faults), world, rng)
     world.run(FAULT_SECONDS)
     world.say("calm")
-    world.cut, world.loss = set(), 0.0
+    world.cut, world.loss, world.founders_to_kill = set(), 0.0, 0
     for process in list(world.live.values()):
         if process.frozen:
             _wake(process)
     begin, needed = world.now, 0
+    if uncounted:  # though all may have died, and nothing happen any more
+        for slot in range(slots):
+            world.after(4.1, world.start, slot, 100)
 
     def done() -> bool:
         nonlocal needed
@@ -201,6 +215,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--seed", type=int, help="replay this schedule, and print what happens")
     parser.add_argument("--schedules", type=int, default=500)
+    parser.add_argument("--uncounted", action="store_true", help="nobody counts restarts")
     parser.add_argument("--first", type=int, default=0, help="the first seed")
     options = parser.parse_args()
     seeds = range(options.first, options.first + options.schedules)
@@ -210,7 +225,7 @@ def main() -> int:
     for seed in seeds:
         log: list[str] | None = [] if options.seed is not None else None
         try:
-            outcome = run(seed, log)
+            outcome = run(seed, log, options.uncounted)
         except Exception as error:
             print(*(log or []), sep="\n")
             if not isinstance(error, Violation):

@@ -10,7 +10,7 @@ from typing import Any, Callable
 from hipress.elastic import messages, outputs, quorum
 from hipress.elastic.detector import Detector
 from hipress.elastic.membership import Membership, new_member
-from hipress.elastic.view import NO_STATE, View, slot_name
+from hipress.elastic.view import NO_STATE, View, slot_name, uncounted
 
 HEARTBEAT = 1.0
 START_TIMEOUT = 1.5
@@ -47,8 +47,10 @@ class Process:
         self.rate, self.offset = rng.uniform(0.9, 1.1), rng.uniform(0, 1000)
         self.alive, self.frozen = True, False
         self.inbox: list[Callable[[], None]] = []
+        self.born, self.died = world.now, float("inf")
+        count = uncounted(world.now + 1e9) if world.uncounted else restart
         self.machine = Watched(
-            new_member(slot, world.addresses, world.fresh_id(slot), restart),
+            new_member(slot, world.addresses, world.fresh_id(slot), count),
             world.addresses,
             world.min_members,
             self.clock(),
@@ -187,15 +189,19 @@ class World:
     """All processes of a job.
 
     :param slots: how many
+    :param uncounted: no process knows how often its slot's was restarted
     """
 
-    def __init__(self, rng: random.Random, slots: int, min_members: int) -> None:
-        self.rng, self.min_members = rng, min_members
+    def __init__(
+        self, rng: random.Random, slots: int, min_members: int, uncounted: bool = False
+    ) -> None:
+        self.rng, self.min_members, self.uncounted = rng, min_members, uncounted
         self.addresses = [("10.0.0.1", 1000 + slot) for slot in range(slots)]
         self.now = 0.0
         self.live: dict[int, Process] = {}
         self.cut: set[tuple[int, int]] = set()  # one-way, from slot to slot
-        self.loss = 0.0
+        self.loss, self.late = 0.0, 0.05
+        self.founders_to_kill = 0
         self.completed_steps = 0
         self.log: list[str] | None = None
         self._ids = 0
@@ -259,11 +265,13 @@ class World:
         if process is None:
             return
         self.say(f"kill {process}")
-        process.alive = False
+        process.alive, process.died = False, self.now
         for other in list(self.live.values()):
             self.after(self.rng.uniform(0.001, 0.3), self.notice, other, process)
         if restart_after is not None:
-            self.after(restart_after, self.start, slot, process.restart + 1)
+            # The clock that counts must have moved on.
+            least = 0.11 if self.uncounted else 0.0
+            self.after(max(restart_after, least), self.start, slot, process.restart + 1)
 
     def notice(self, process: Process, victim: Process) -> None:
         """A process finds that another's port refuses connections, or that another holds it."""
@@ -296,7 +304,7 @@ class World:
             return
         for _ in range(2 if rng.random() < 0.03 else 1):
             delay = rng.uniform(0.0005, 0.004)
-            if rng.random() < 0.05:
+            if rng.random() < self.late:
                 delay += rng.uniform(0, 0.5)
             self.after(delay, self.deliver, sender, sender.machine.me, slot, message)
 
@@ -305,6 +313,10 @@ class World:
             return
         target = self.live.get(slot)
         if target is not None:
+            # Nobody has a connection to a process that began later than it died. Where restarts are
+            # counted, agreement does not even depend on that.
+            if self.uncounted and sender.died <= target.born:
+                return
             target.do(lambda: target.receive(me, message))
         elif isinstance(message, messages.Collect) and not self.blocked(sender.slot, slot):
             known = sender.machine.known.get(slot)
@@ -340,6 +352,9 @@ class World:
         if view.epoch <= process.epoch_seen:
             raise Violation(f"{process} went from epoch {process.epoch_seen} to {view.epoch}")
         process.epoch_seen = view.epoch
+        if self.founders_to_kill and view.joined == view.ids:
+            self.founders_to_kill -= process.slot == 0
+            self.after(self.rng.uniform(0, 0.01), self.kill, process.slot, self.rng.uniform(0, 0.3))
         if len(view.members) < self.min_members:
             raise Violation(f"{view} has fewer than {self.min_members} members")
         if len({member.slot for member in view.members}) < len(view.members):
@@ -401,6 +416,8 @@ class World:
         """Nobody alive has the job's state, or could ever vote for a first view."""
         processes = self.live.values()
         top = max((process.machine.newest.epoch for process in processes), default=0)
+        if top == 0 and self.uncounted:
+            return False
         if top == 0:
             return not any(process.machine.me.incarnation == 0 for process in processes)
         members = [
@@ -408,4 +425,6 @@ class World:
             for process in processes
             if process.machine.is_member and process.machine.newest.epoch == top
         ]
+        if self.uncounted and not members:
+            return False  # they begin anew
         return not any(process.machine.step > NO_STATE for process in members)

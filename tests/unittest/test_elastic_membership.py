@@ -9,7 +9,7 @@ import pytest
 from hipress.elastic import messages, outputs, quorum
 from hipress.elastic.detector import Detector
 from hipress.elastic.membership import Membership, new_member
-from hipress.elastic.view import Member, View
+from hipress.elastic.view import Member, View, uncounted
 from tests.simulation import membership as simulation
 from tests.simulation.world import Violation
 
@@ -18,16 +18,22 @@ ADDRESSES = [("10.0.0.1", 1000 + slot) for slot in range(4)]
 MEMBERS = tuple(Member(f"id{slot}", slot, *ADDRESSES[slot]) for slot in range(4))
 
 
-def test_random_schedules() -> None:
+@pytest.mark.parametrize(
+    ("uncounted", "most_over"),
+    [(False, SCHEDULES / 3), (True, SCHEDULES / 50)],  # the others trained on to the end
+    ids=["restarts are counted", "nobody counts restarts"],
+)
+def test_random_schedules(uncounted: bool, most_over: float) -> None:
     over = 0
     for seed in range(SCHEDULES):
         try:
-            over += simulation.run(seed).over
+            over += simulation.run(seed, uncounted=uncounted).over
         except Exception as error:
             raise AssertionError(
-                f"python -m tests.simulation.membership --seed {seed} replays it: {error}"
+                f"python -m tests.simulation.membership --seed {seed}"
+                f"{' --uncounted' * uncounted} replays it: {error}"
             ) from error
-    assert over < SCHEDULES / 3  # the others trained on to the end
+    assert over < most_over
 
 
 def test_a_seed_replays_its_schedule() -> None:
@@ -155,6 +161,98 @@ def test_a_restarted_process_has_no_vote_for_the_first_view() -> None:
     machine.receive(100.0, MEMBERS[1], collect)
     answers = [each.message for each in machine.outputs if isinstance(each, outputs.Send)]
     assert not any(isinstance(each, messages.Promise) for each in answers)
+
+
+# Nobody counts restarts: founder.py.
+
+
+def _uncounted(slot: int, second: float, name: str) -> Member:
+    return new_member(slot, ADDRESSES, name, uncounted(1e9 + second))
+
+
+OTHERS = [_uncounted(slot, 1, f"other{slot}") for slot in (1, 2, 3)]
+
+
+def _joining(member: Member) -> Membership:
+    machine = Membership(member, ADDRESSES, 1, 0.0)
+    machine.join(0.0)
+    return machine
+
+
+def _sent(machine: Membership, kind: type) -> list:
+    found = [each.message for each in machine.outputs if isinstance(each, outputs.Send)]
+    return [message for message in found if isinstance(message, kind)]
+
+
+def test_slot_0_needs_the_consent_of_all_that_are_there_now() -> None:
+    founder = _joining(_uncounted(0, 1, "founder"))
+    for other in OTHERS[:2]:
+        founder.receive(0.1, other, messages.Beat(0, True))
+    assert not _sent(founder, messages.Found) and "slot 3" in founder.waits_for()
+    founder.receive(0.1, OTHERS[2], messages.Beat(0, True))
+    asked = _sent(founder, messages.Found)[-1]
+    assert asked.members == (founder.me, *OTHERS)
+    for other in OTHERS[:2]:
+        founder.receive(0.2, other, messages.Consent(0, asked.ballot))
+    late = _uncounted(3, 2, "late")
+    founder.receive(0.2, late, messages.Beat(0, True))
+    founder.receive(0.2, OTHERS[2], messages.Consent(0, asked.ballot))  # it is dead
+    founder.receive(0.3, late, messages.Consent(0, asked.ballot))  # of an earlier question
+    assert not _installed(founder)
+    again = _sent(founder, messages.Found)[-1]
+    assert again.members == (founder.me, *OTHERS[:2], late) and again.ballot != asked.ballot
+    for other in (*OTHERS[:2], late):
+        founder.receive(0.4, other, messages.Consent(0, again.ballot))
+    (view,) = _installed(founder)
+    assert (view.epoch, view.ids) == (1, ("founder", "other1", "other2", "late"))
+    assert view.behind == view.ids[1:] and view.source == "founder"
+
+
+def test_who_consents_ignores_every_earlier_process_of_every_slot() -> None:
+    machine = _joining(OTHERS[0])
+    earlier = [_uncounted(slot, 0, f"earlier{slot}") for slot in (0, 2)]
+    now = (_uncounted(0, 1, "founder"), *OTHERS)
+    machine.receive(0.1, now[0], messages.Found((1, "founder"), now))
+    assert _sent(machine, messages.Consent) == [messages.Consent(0, (1, "founder"))]
+    decided = View(1, (earlier[0], machine.me, earlier[1]), 0, "earlier0")
+    for member in earlier:
+        machine.receive(0.2, member, messages.Install(decided))
+    assert not _installed(machine) and machine.newest.epoch == 0
+
+
+def test_who_is_in_a_view_or_knows_a_living_member_does_not_consent() -> None:
+    now = (_uncounted(0, 2, "founder"), *OTHERS)
+    view = View(3, (_uncounted(0, 1, "before"), OTHERS[0], OTHERS[1]), 7, "before")
+    member, joiner = _joining(OTHERS[0]), _joining(OTHERS[2])
+    for machine in (member, joiner):
+        machine.receive(0.1, view.members[0], messages.Install(view))
+        machine.receive(0.2, now[0], messages.Found((1, "founder"), now))
+        assert not _sent(machine, messages.Consent)
+        assert _sent(machine, messages.Install)[-1].view == view
+    # The view's members have all ended: another job begins, whose epochs are higher.
+    joiner.suspect(0.3, "other1", True, "it has ended")
+    joiner.suspect(0.3, "other2", True, "it has ended")
+    later = [_uncounted(slot, 3, f"later{slot}") for slot in (1, 2)]
+    joiner.receive(0.4, now[0], messages.Found((2, "founder"), (now[0], *later, joiner.me)))
+    assert _sent(joiner, messages.Consent) == [messages.Consent(3, (2, "founder"))]
+
+
+def test_a_job_that_begins_anew_has_higher_epochs() -> None:
+    founder = _joining(_uncounted(0, 1, "founder"))
+    for other in OTHERS:
+        founder.receive(0.1, other, messages.Beat(0, True))
+    asked = _sent(founder, messages.Found)[-1]
+    for other, epoch in zip(OTHERS, (0, 6, 2)):
+        founder.receive(0.2, other, messages.Consent(epoch, asked.ballot))
+    assert _installed(founder)[0].epoch == 7
+
+
+def test_counted_and_uncounted_processes_do_not_begin_together() -> None:
+    founder = _joining(_uncounted(0, 1, "founder"))
+    for other in (*OTHERS[:2], MEMBERS[3]):
+        founder.receive(0.1, other, messages.Beat(0, True))
+    founder.tick(100.0)
+    assert not _sent(founder, messages.Found)
 
 
 def test_nobody_passes_two_steps_beyond_a_promise_for_a_planned_view() -> None:

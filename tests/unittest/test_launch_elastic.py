@@ -14,59 +14,12 @@ from pathlib import Path
 import pytest
 
 from harness.launch import LAUNCH, REPORT, Sshd, launched, marked, python, reports, run
+from harness.launch_elastic import WORKER, alive, arguments, supervisor_of, ups
 from harness.processes import wait_until
 from hipress.launcher import elastic
 from hipress.launcher.hostfile import Host
 from hipress.launcher.runner import Task
 from hipress.launcher.slots import Ending, Slot, State
-
-#: Says which process it is and sleeps until a file "end" appears; some die by themselves.
-WORKER = """
-import os, signal, sys, time
-slot, restart = os.environ["HIPRESS_ELASTIC_SLOT"], os.environ["HIPRESS_ELASTIC_RESTART"]
-agent = os.environ["HIPRESS_ELASTIC_AGENTS"].split(",")[int(slot)]
-print("up", slot, restart, os.getpid(), agent, flush=True)
-die = os.environ.get("DIE", "").split()
-if slot in die or slot + "." + restart in die:
-    sys.exit(int(os.environ.get("STATUS", 1)))
-until = time.monotonic() + 60
-while time.monotonic() < until and not os.path.exists("end"):
-    time.sleep(0.02)
-    print("alive", flush=True)
-"""
-
-
-def arguments(n: int, *options: str) -> list[str]:
-    return ["--elastic", "-n", str(n), "--grace", "1", *options]
-
-
-def ups(launch, count: int) -> list[tuple[int, int, int, str]]:
-    """(slot, restart, process id, agent) of the next processes that say so."""
-    found = []
-    while len(found) < count:
-        line = launch.process.stdout.readline().decode()
-        assert line, "the launcher ended early"
-        match = re.fullmatch(r"\[worker (\d+)\] up (\d+) (\d+) (\d+) (\S+)\n", line)
-        if match:
-            assert match[1] == match[2]
-            found.append((int(match[1]), int(match[3]), int(match[4]), match[5]))
-    return sorted(found)
-
-
-def alive(pid: int) -> bool:
-    try:
-        return "\nState:\tZ" not in Path(f"/proc/{pid}/status").read_text()
-    except OSError:
-        return False
-
-
-def supervisor_of(pid: int) -> int:
-    """Its parent, which must be one."""
-    parent = int(re.search(r"\nPPid:\t(\d+)", Path(f"/proc/{pid}/status").read_text())[1])
-    text = Path(f"/proc/{parent}/cmdline").read_bytes()
-    assert b"supervisor.py" in text or b"import os;r=lambda" in text
-    return parent
-
 
 # What a worker is told
 
@@ -408,13 +361,13 @@ def test_over_ssh_nothing_is_left_to_watch(sshd, tmp_path):
         ),
         (
             "--elastic -n 2 --launcher mpi",
-            "--elastic does not work with --launcher mpi, which starts "
-            "all workers at once: leave it out, or use a host file (-H FILE) for ssh",
+            "--elastic with --launcher mpi needs a host file (-H FILE), to know each worker's "
+            "address; batch systems write one, as PBS does (-H $PBS_NODEFILE)",
         ),
         (
             "--elastic -n 2 --launcher slurm",
-            "--elastic does not work with --launcher slurm, which "
-            "starts all workers at once: leave it out, or use a host file (-H FILE) for ssh",
+            "--elastic with --launcher slurm starts each worker as a job step of its own: run it "
+            "inside an allocation, from sbatch or salloc",
         ),
         (
             "--elastic -n 2 --min-workers 3",

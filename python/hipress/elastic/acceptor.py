@@ -12,6 +12,8 @@ from hipress.elastic.messages import (
     Accepted,
     Ballot,
     Collect,
+    Consent,
+    Found,
     Install,
     Message,
     Promise,
@@ -194,6 +196,8 @@ class Acceptor:
                 self.send(sender.slot, Install(self.newest))
             elif self.newest == message.base:
                 self._on_ballot(sender, message)
+        elif isinstance(message, Found):
+            self._on_found(sender, message)
         elif isinstance(message, Abandon):
             if message.epoch == self.newest.epoch and message.ballot == self.promised:
                 self.open_gate()
@@ -221,6 +225,25 @@ class Acceptor:
             if message.planned:
                 self._close_gate()
             self.send(sender.slot, self.own_promise(ballot))
+
+    def may_be_founded(self) -> bool:
+        """Whether this process asks to join, and knows of nobody who could let it in."""
+        return (
+            self.joining
+            and self.me.uncounted
+            and all(
+                member.id in self.dead or member.id == slot_name(member.slot)
+                for member in self.newest.members
+            )
+        )
+
+    def _on_found(self, sender: Member, message: Found) -> None:
+        newest = [self.meet(member) for member in message.members]  # who came before them is dead
+        if all(newest):
+            if self.may_be_founded():
+                self.send(sender.slot, Consent(self.newest.epoch, message.ballot))
+            elif self.newest.epoch:
+                self.send(sender.slot, Install(self.newest))
 
     def promise_myself(self, planned: bool) -> Ballot:
         """A ballot higher than all seen, for this process's own proposal."""

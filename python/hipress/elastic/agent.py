@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import time
 import uuid
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from hipress.elastic import notes
@@ -38,7 +39,7 @@ class Agent:
     :param secret: the job's secret, 16 bytes or more
     :param min_members: a view has that many members or more
     :param restart: how often the slot's process has been restarted; only those with 0 form the
-        first view
+        first view. Nobody needs to count if all processes take ``view.uncounted(time.time())``
     :param heartbeat_timeout: seconds of silence after which a process is left out
     :param start_timeout: seconds after which the first view may be formed without all slots
     :param on_change: called in the agent's thread, with the newest view, when an epoch ends at
@@ -86,12 +87,16 @@ class Agent:
         self._changed = self._thread.changed
 
     @classmethod
-    def from_environment(cls, on_change: Callable[[View], None] | None = None) -> Agent:
-        """The agent of a process that ``hipress launch --elastic`` started.
+    def from_environment(
+        cls,
+        on_change: Callable[[View], None] | None = None,
+        environ: Mapping[str, str] = os.environ,
+    ) -> Agent:
+        """The agent of a process that ``hipress launch --elastic`` started, or one like it.
 
         :raises ElasticError: a variable is missing or wrong, or the address is taken
         """
-        found = from_environment()
+        found = from_environment(environ)
         return cls(
             found.agents,
             found.slot,

@@ -6,6 +6,7 @@ import asyncio
 import errno
 import logging
 import os
+import socket
 import threading
 import time
 import uuid
@@ -136,7 +137,8 @@ class AgentThread:
                 _, pending = await asyncio.wait(pending, timeout=0.05)
 
     async def _listen(self) -> None:
-        """Listens before it dials: whoever knows this process must be able to tell its death."""
+        """Listens before it dials: whoever knows this process must be able to tell its death. Its
+        former process may still hold the address, and a new container's name not be known yet."""
         host, port = self.machine.addresses[self.me.slot]
         deadline = time.monotonic() + START_SECONDS
         while True:
@@ -144,7 +146,8 @@ class AgentThread:
                 await self._listener.start(host, port)
                 return
             except OSError as error:
-                if error.errno != errno.EADDRINUSE or time.monotonic() > deadline:
+                passes = error.errno == errno.EADDRINUSE or isinstance(error, socket.gaierror)
+                if not passes or time.monotonic() > deadline:
                     raise ElasticError(
                         f"slot {self.me.slot}'s agent cannot listen on {host}:{port}, its address "
                         f"in HIPRESS_ELASTIC_AGENTS: {error.strerror or error}"
@@ -188,7 +191,10 @@ class AgentThread:
 
     def alone(self) -> bool:
         """Whether there has been no process at any other slot for as long as one may take to start,
-        but for such as have been restarted and ask to join, too."""
+        but for such as have been restarted and ask to join, too. Where nobody counts restarts they
+        may begin anew together."""
+        if self.me.uncounted:
+            return False
         since = time.monotonic() - self.machine.start_timeout
         joining = {each.slot for each in self.machine.joins.values() if each.incarnation}
         refused = {slot for slot, at in self._refused.items() if at < since}

@@ -44,7 +44,7 @@ say for whom.
 
 FIRST VIEW. It is decided in the same way by the slots, as epoch 0's members; the first process of a
 slot votes for it (incarnation 0). All slots must be there, or after ``start_timeout`` a quorum. A
-restarted process has no vote, it joins.
+restarted process has no vote, it joins. Where nobody counts restarts, founder.py does it.
 
 STEPS. A failure ends an epoch at once. A step needs all of an epoch's members, so their completed
 steps differ by one at most; who is lower copies from who is higher. Who completes a step after it
@@ -63,10 +63,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from hipress.elastic.acceptor import Acceptor
+from hipress.elastic.founder import Founder
 from hipress.elastic.messages import (
     Abandon,
     Accepted,
     Beat,
+    Consent,
     Install,
     Leaving,
     Message,
@@ -107,6 +109,7 @@ class Membership(Acceptor):
         self.retry = heartbeat_timeout / 25
         self.start_timeout = start_timeout
         self.attempt: Attempt | None = None
+        self._founder = Founder(self)
         self._next_beat = now
         self._joining_since = now
         self._wish_since: float | None = None
@@ -189,6 +192,8 @@ class Membership(Acceptor):
                 self._on_request(sender, message)
             elif isinstance(message, Leaving):
                 self._on_leaving(sender, message)
+            elif isinstance(message, Consent):
+                self._founder.on_consent(sender, message)
             else:
                 self.on_message(sender, message)
         self._advance()
@@ -341,6 +346,10 @@ class Membership(Acceptor):
                     announce(self, view)
                     self._advance()
                 return
+        founded = self._founder.progress()
+        if founded is not None:
+            self.install(founded)
+            announce(self, founded)
         wish = self._wish()
         if wish is None:
             self._wish_since = None
@@ -365,6 +374,11 @@ class Membership(Acceptor):
         """What this process waits for, as a sentence; empty: for nothing."""
         if self.attempt is not None and self.attempt.waits_for:
             return f"it waits for {self.attempt.waits_for}"
+        if self.joining and self.may_be_founded():
+            known = {member.slot for member in self.joins.values()} | {self.me.slot}
+            missing = sorted(set(range(len(self.addresses))) - known)
+            names = ", ".join(map(str, missing))
+            return f"it waits for the processes of slot {names or '0'} to begin the job together"
         if self.newest.epoch <= 0 and self.joining:
             if self.me.incarnation:
                 if all(slot_name(slot) in self.dead for slot in self.other_slots()):

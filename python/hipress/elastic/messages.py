@@ -100,6 +100,23 @@ class Abandon:
 
 
 @dataclass(frozen=True)
+class Found:
+    """Asks the processes that are at the slots now for consent to a view of just these."""
+
+    ballot: Ballot
+    members: tuple[Member, ...]
+
+
+@dataclass(frozen=True)
+class Consent:
+    """The answer of a process that knows no living member of a view. ``epoch``: the newest it has
+    heard of."""
+
+    epoch: int
+    ballot: Ballot
+
+
+@dataclass(frozen=True)
 class Install:
     """A view that is decided."""
 
@@ -114,7 +131,19 @@ class Leaving:
 
 
 Message = Union[
-    Beat, Request, Collect, Promise, Witness, Refuse, Accept, Accepted, Abandon, Install, Leaving
+    Beat,
+    Request,
+    Collect,
+    Promise,
+    Witness,
+    Refuse,
+    Accept,
+    Accepted,
+    Abandon,
+    Found,
+    Consent,
+    Install,
+    Leaving,
 ]
 _KINDS = {kind.__name__: kind for kind in Message.__args__}  # type: ignore[attr-defined]
 
@@ -186,7 +215,7 @@ _READ: dict[str, Callable[[Any], Any]] = {
     **dict.fromkeys(("dead", "suspects", "leaving"), _texts),
     **dict.fromkeys(("base", "view"), _view),
     "accepted_view": _view_or_none,
-    "joins": _members,
+    **dict.fromkeys(("joins", "members"), _members),
     "trouble": _text,
 }
 

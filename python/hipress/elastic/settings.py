@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 
 from hipress.elastic.errors import ElasticError
+from hipress.elastic.view import uncounted
 
 SECRET_CHARACTERS = 16
 HEARTBEAT_MS = 12000
+_RESTARTS = 1 << 17  # of a slot, and of torchrun's within each of them (12 bits)
 
 
 @dataclass(frozen=True)
 class Settings:
-    """:param heartbeat_timeout: seconds"""
+    """:param restart: as Agent's
+    :param heartbeat_timeout: seconds
+    """
 
     agents: tuple[tuple[str, int], ...]
     slot: int
@@ -42,9 +47,17 @@ def from_environment(environ: Mapping[str, str] = os.environ) -> Settings:
         slot,
         secret.encode(),
         _number(environ, "HIPRESS_ELASTIC_MIN_WORKERS", 1, 1, len(agents)),
-        _number(environ, "HIPRESS_ELASTIC_RESTART", 0, 0, 1 << 30),
+        _restart(environ),
         _number(environ, "HIPRESS_HEARTBEAT_TIMEOUT_MS", HEARTBEAT_MS, 100, 1 << 30) / 1000,
     )
+
+
+def _restart(environ: Mapping[str, str]) -> int:
+    """Grows with each process of a slot."""
+    if not environ.get("HIPRESS_ELASTIC_RESTART"):
+        return uncounted(time.time())
+    count = _number(environ, "HIPRESS_ELASTIC_RESTART", None, 0, _RESTARTS)
+    return (count << 12) + _number(environ, "TORCHELASTIC_RESTART_COUNT", 0, 0, (1 << 12) - 1)
 
 
 def parse_agents(text: str) -> tuple[tuple[str, int], ...]:
@@ -71,7 +84,8 @@ def _required(environ: Mapping[str, str], name: str) -> str:
     value = environ.get(name, "")
     if not value:
         raise ElasticError(
-            f"environment variable {name} is not set: start the job with 'hipress launch --elastic'"
+            f"environment variable {name} is not set: start the job with 'hipress launch "
+            "--elastic -n WORKERS python SCRIPT' (or with torchrun, which restarts all together)"
         )
     return value
 

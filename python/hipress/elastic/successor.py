@@ -87,8 +87,13 @@ def successor(base: View, found: Findings, min_members: int) -> View:
 def _first(found: Findings, min_members: int) -> View:
     members = tuple(_joiners(found, []))
     _enough(len(members), min_members)
+    return first_view(members, 1)
+
+
+def first_view(members: tuple[Member, ...], epoch: int) -> View:
+    """A view with which training begins: the others copy the first member's weights."""
     ids = tuple(member.id for member in members)
-    return View(1, members, 0, ids[0], ids[1:], None, (), ids)
+    return View(epoch, members, 0, ids[0], ids[1:], None, (), ids)
 
 
 def _enough(count: int, min_members: int) -> None:

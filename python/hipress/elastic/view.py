@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 NO_STATE = -1  # a member's completed step before it has any state
+UNCOUNTED = 1 << 46  # the incarnations from here on count from the clock
 
 
 @dataclass(frozen=True)
@@ -24,6 +25,11 @@ class Member:
 
     def __str__(self) -> str:
         return f"slot {self.slot} ({self.host}:{self.port})"
+
+    @property
+    def uncounted(self) -> bool:
+        """Whether nobody knows how many processes its slot has had before."""
+        return self.incarnation >= UNCOUNTED
 
 
 @dataclass(frozen=True)
@@ -74,6 +80,14 @@ def new_member(
     """What a process is at first. ``restart``: how often the slot's process was restarted."""
     host, port = addresses[slot]
     return Member(member_id, slot, host, port, restart << 16)
+
+
+def uncounted(seconds: float) -> int:
+    """What takes the place of ``restart`` where nobody counts.
+
+    :param seconds: the time of day; that of a slot's later process must be later by 0.1 s
+    """
+    return (UNCOUNTED >> 16) + int(seconds * 10)
 
 
 def slot_name(slot: int) -> str:

@@ -7,13 +7,13 @@ import os
 import sys
 from collections.abc import Sequence
 
-from hipress.addresses import towards
+from hipress.addresses import resolve, towards
 from hipress.casync import topologies
 
 from . import elastic, local, mpi, ssh
 from .elastic_runner import ElasticRunner
 from .errors import LaunchError
-from .hostfile import Host, interface_address, is_loopback, read_hostfile, resolve
+from .hostfile import Host, interface_address, is_loopback, read_hostfile
 from .job import Job, check_port, check_script, free_port, parse_env, parse_pairs
 from .output import Printer
 from .runner import Runner, Task
@@ -29,8 +29,9 @@ run. Output comes line by line with the process's name before it. If a process d
 stopped, the process is named and its exit status (128 + signal number) becomes this command's.
 
 With --elastic a worker that dies is started again, and the others go on meanwhile. There are only
-workers, in slots 0 to N-1 (HIPRESS_ELASTIC_SLOT, HIPRESS_ELASTIC_AGENTS, ...), here or over ssh.
-They also survive a kill -9 of this command and of their supervisors; Ctrl-C ends all of them:
+workers, in slots 0 to N-1 (HIPRESS_ELASTIC_SLOT, HIPRESS_ELASTIC_AGENTS, ...): here, over ssh, or
+each by an mpirun (with a host file) or a Slurm job step (in an allocation) of its own. They also
+survive a kill -9 of this command and of their supervisors; Ctrl-C ends all of them:
 
     hipress launch --elastic --min-workers 2 --max-restarts 3 -n 4 python train.py
 """
@@ -140,6 +141,8 @@ def make_tasks(args: argparse.Namespace) -> list[Task]:
         raise LaunchError("--sync-dst-dir needs a host file (-H FILE) to know where to copy to")
     elastic.check(args, launcher)
     hosts = read_hostfile(args.hostfile) if args.hostfile else []
+    if args.elastic and launcher == "slurm":
+        hosts = mpi.in_allocation(hosts, args.num_workers)
     topology, num_servers = choose_topology(args)
     job = Job(
         num_workers=args.num_workers,
@@ -169,6 +172,8 @@ def make_tasks(args: argparse.Namespace) -> list[Task]:
     directory = args.sync_dst_dir or os.getcwd()
     if launcher == "ssh":
         found = ssh.tasks(job, hosts, directory, args.ssh)
+    elif args.elastic:
+        found = mpi.elastic_tasks(job, hosts, directory, launcher)
     else:
         found = mpi.tasks(job, hosts, directory, launcher)
     if args.sync_dst_dir:

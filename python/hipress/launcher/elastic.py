@@ -6,14 +6,14 @@ import argparse
 import socket
 from collections.abc import Callable
 
-from hipress.addresses import towards
+from hipress.addresses import resolve, towards
 from hipress.casync import topologies
 
 from .errors import LaunchError
-from .hostfile import Host, is_loopback, place, resolve
+from .hostfile import Host, is_loopback, place
 from .job import Elastic, Job, free_port, port_error
+from .remote import node_host
 from .slots import Rules
-from .ssh import node_host
 
 #: The agent's port of the first slot on other machines; slot i's is i higher.
 PORT = 29700
@@ -80,10 +80,10 @@ def check(args: argparse.Namespace, launcher: str) -> None:
             if value is not None:
                 raise LaunchError(f"{option} is for elastic jobs: add --elastic")
         return
-    if launcher not in ("local", "ssh"):
+    if launcher == "mpi" and not args.hostfile:
         raise LaunchError(
-            f"--elastic does not work with --launcher {launcher}, which starts all "
-            "workers at once: leave it out, or use a host file (-H FILE) for ssh"
+            "--elastic with --launcher mpi needs a host file (-H FILE), to know each worker's "
+            "address; batch systems write one, as PBS does (-H $PBS_NODEFILE)"
         )
     if args.num_servers:
         raise LaunchError(

@@ -17,7 +17,7 @@ from .slots import Ending, Rules, Slot, State, describe_death
 NOT_FINISHED = 124  # the status when a worker had to be ended, as for --timeout
 #: Marks the environment of a job's processes, so that a process id cannot mean a stranger's.
 JOB = "HIPRESS_ELASTIC_JOB"
-#: What a host runs, as ssh's BOOTSTRAP starts it, to end a worker that has lost its supervisor.
+#: What a host runs, as BOOTSTRAP starts it, to end a worker that has lost its supervisor.
 CLEANER = """
 import os, signal, time
 def tell(*numbers):
@@ -207,16 +207,20 @@ class ElasticRunner(Runner):
         if slot.reported is not None:
             self._ended(slot, slot.reported, describe_death(slot.reported), now)
         elif slot.pid is None:
-            what = f"ssh {describe_death(status)}" if slot.task.via else describe_death(status)
+            what = f"{slot.task.means} {describe_death(status)}".strip()
             self._ended(slot, status, f"did not start ({what})", now)
+        elif slot.task.contained and status >= 0:
+            what = f"ended with its supervisor ({slot.task.means} {describe_death(status)})"
+            self._clean_up(slot)  # not every Slurm is set up to end what the step left behind
+            self._ended(slot, -signal.SIGKILL, what, now)
         elif slot.task.via is not None:
             slot.state = State.LOST if self._term_at is None else State.DEAD
             if self._term_at is not None:
                 self._clean_up(slot)
             else:
                 self._say(
-                    f"the connection to {slot.who} has ended (ssh {describe_death(status)}); "
-                    "the worker may go on, but is not started again"
+                    f"the connection to {slot.who} has ended ({slot.task.means} "
+                    f"{describe_death(status)}); the worker may go on, but is not started again"
                 )
         else:
             slot.state = State.ADOPTED

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ipaddress
 import re
-import socket
 from dataclasses import dataclass
 
 from hipress import addresses, files
@@ -80,19 +79,8 @@ def place(hosts: list[Host], count: int) -> list[Host]:
     return [slots[rank % len(slots)] for rank in range(count)]
 
 
-def resolve(host: str) -> str | None:
-    """The host's address as this machine sees it, IPv4 before IPv6; None if it is unknown here
-    (ssh may know the name all the same, from its own configuration)."""
-    try:
-        found = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)
-    except OSError:
-        return None
-    found.sort(key=lambda entry: entry[0] != socket.AF_INET)
-    return str(found[0][4][0])
-
-
 def is_loopback(address: str) -> bool:
-    """Whether an address as `resolve` gives it stays on its machine."""
+    """Whether an address as `addresses.resolve` gives it stays on its machine."""
     return ipaddress.ip_address(address.partition("%")[0]).is_loopback
 
 

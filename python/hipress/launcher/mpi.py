@@ -1,7 +1,11 @@
-"""Servers and workers through one mpirun (Open MPI or MPICH's Hydra) or one srun (Slurm).
+"""Servers and workers through mpirun (Open MPI or MPICH's Hydra) or srun (Slurm).
 
-The scheduler runs here. Every rank starts the supervisor, which looks its role up in a table in
-the environment: variables' names go onto command lines, values (the secret!) never do.
+One mpirun or srun starts all of them; the scheduler runs here. Every rank starts the supervisor,
+which looks its role up in a table in the environment: variables' names go onto command lines,
+values (the secret!) never do.
+
+mpirun and srun end all ranks when one dies. So each worker of an elastic job has one of its own,
+whose standard input is the supervisor's, as over ssh.
 """
 
 from __future__ import annotations
@@ -12,6 +16,7 @@ import shutil
 import subprocess
 from collections import Counter
 
+from . import remote
 from .errors import LaunchError
 from .hostfile import Host, place
 from .job import SCHEDULER, SERVER, WORKER, Job, Rank, carried_environment
@@ -19,6 +24,9 @@ from .local import local_task
 from .runner import RANKS, SUPERVISOR, Task
 
 TABLE = "HIPRESS_LAUNCH_TABLE"
+# Ranks share cores with servers, and use threads: neither one core each nor pinning.
+OPEN_MPI = ("--map-by", "slot:OVERSUBSCRIBE", "--bind-to", "none")
+SRUN = ("--export=ALL", "--cpu-bind=none", "--mpi=none")
 
 
 def tasks(job: Job, hosts: list[Host], directory: str, launcher: str) -> list[Task]:
@@ -67,22 +75,32 @@ def mpirun_command(order: list[tuple[Rank, str]]) -> list[str]:
     Raises:
         LaunchError: mpirun is missing or of an unknown kind.
     """
+    counts = Counter(host for _, host in order)
+    hosts = ",".join(f"{host}:{count}" for host, count in counts.items())
+    number = str(len(order))
+    mpirun, is_open_mpi = find_mpirun()
+    if is_open_mpi:
+        command = [mpirun, "-np", number, *OPEN_MPI, "-x", TABLE]
+        return [*command, "--host", hosts] if "" not in counts else command
+    command = [mpirun, "-genvall", "-n", number]
+    return [*command, "-hosts", hosts] if "" not in counts else command
+
+
+def find_mpirun() -> tuple[str, bool]:
+    """mpirun's path, and whether it is Open MPI's; else it is Hydra.
+
+    Raises:
+        LaunchError: mpirun is missing or of an unknown kind.
+    """
     mpirun = shutil.which("mpirun") or shutil.which("mpiexec")
     if mpirun is None:
         raise LaunchError("--launcher mpi needs mpirun, which is not on PATH here")
     version = subprocess.run([mpirun, "--version"], stdin=subprocess.DEVNULL,
                              capture_output=True, text=True).stdout
-    counts = Counter(host for _, host in order)
-    hosts = ",".join(f"{host}:{count}" for host, count in counts.items())
-    number = str(len(order))
     if "open mpi" in version.lower() or "open-mpi" in version.lower():
-        # Ranks share cores with servers, and use threads: neither one core each nor pinning.
-        command = [mpirun, "-np", number, "--map-by", "slot:OVERSUBSCRIBE", "--bind-to", "none",
-                   "-x", TABLE]
-        return [*command, "--host", hosts] if "" not in counts else command
+        return mpirun, True
     if "hydra" in version.lower() or "intel(r) mpi" in version.lower():
-        command = [mpirun, "-genvall", "-n", number]
-        return [*command, "-hosts", hosts] if "" not in counts else command
+        return mpirun, False
     raise LaunchError(f"{mpirun} is neither Open MPI's nor MPICH's (Hydra); its --version says "
                       f"'{version.strip().splitlines()[0] if version.strip() else 'nothing'}'")
 
@@ -93,11 +111,8 @@ def srun_command(order: list[tuple[Rank, str]]) -> tuple[list[str], dict[str, st
     Raises:
         LaunchError: srun is missing.
     """
-    srun = shutil.which("srun")
-    if srun is None:
-        raise LaunchError("--launcher slurm needs srun, which is not on PATH here")
-    command = [srun, f"--ntasks={len(order)}", "--export=ALL", "--kill-on-bad-exit=1",
-               "--input=none", "--overcommit", "--cpu-bind=none", "--mpi=none"]
+    command = [find_slurm("srun"), f"--ntasks={len(order)}", *SRUN, "--kill-on-bad-exit=1",
+               "--input=none", "--overcommit"]
     hosts = [host for _, host in order]
     if not all(hosts):
         return command, {}
@@ -106,9 +121,64 @@ def srun_command(order: list[tuple[Rank, str]]) -> tuple[list[str], dict[str, st
             "--distribution=arbitrary"], {"SLURM_HOSTFILE": hostfile_for_slurm(hosts)}
 
 
+def find_slurm(name: str) -> str:
+    """The path of one of Slurm's commands.
+
+    Raises:
+        LaunchError: it is missing.
+    """
+    found = shutil.which(name)
+    if found is None:
+        raise LaunchError(f"--launcher slurm needs {name}, which is not on PATH here")
+    return found
+
+
 def hostfile_for_slurm(hosts: list[str]) -> str:
     """A file with one line per rank, which ``--distribution=arbitrary`` reads: a memory file of
     this process, which goes away with it."""
     descriptor = os.memfd_create("hipress-hosts")
     os.write(descriptor, "".join(f"{host}\n" for host in hosts).encode())
     return f"/proc/{os.getpid()}/fd/{descriptor}"
+
+
+def elastic_tasks(job: Job, hosts: list[Host], directory: str, launcher: str) -> list[Task]:
+    """One mpirun or srun (``launcher``: mpi, slurm) for each worker, which is its rank 0 and gets
+    its standard input. Slurm ends with a job step what it has started.
+
+    Raises:
+        LaunchError: no mpirun or srun here, or an mpirun of an unknown kind.
+    """
+    if launcher == "slurm":
+        # --overlap: the steps share the allocation, and none waits for another one's end.
+        command = [find_slurm("srun"), "--nodes=1", "--ntasks=1", "--ntasks-per-node=1",
+                   "--overlap", *SRUN, "--quiet", "--nodelist"]
+    else:
+        mpirun, is_open_mpi = find_mpirun()
+        command = [mpirun, "-np", "1", *(OPEN_MPI if is_open_mpi else ()),
+                   "--host" if is_open_mpi else "-hosts"]
+    program = [job.python, "-I", "-S", "-c", remote.BOOTSTRAP]
+    return remote.tasks(
+        job, hosts, directory, lambda host: [*command, host.address, *program], launcher == "slurm")
+
+
+def in_allocation(hosts: list[Host], workers: int) -> list[Host]:
+    """Hosts for workers in the Slurm allocation that this process is in: without hosts of a host
+    file its nodes, with the workers spread evenly.
+
+    Raises:
+        LaunchError: it is in none, or scontrol is missing or fails.
+    """
+    nodes = os.environ.get("SLURM_JOB_NODELIST", "")
+    if not nodes:
+        raise LaunchError("--elastic with --launcher slurm starts each worker as a job step of its "
+                          "own: run it inside an allocation, from sbatch or salloc")
+    if hosts:
+        return hosts
+    done = subprocess.run([find_slurm("scontrol"), "show", "hostnames", nodes],
+                          stdin=subprocess.DEVNULL, capture_output=True, text=True)
+    names = done.stdout.split()
+    if done.returncode != 0 or not names:
+        raise LaunchError(f"scontrol cannot tell which nodes '{nodes}' are: {done.stderr.strip()}")
+    each, more = divmod(workers, len(names))
+    return [Host(name, slots=each + (number < more)) for number, name in enumerate(names)
+            if each or number < more]

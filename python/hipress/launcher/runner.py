@@ -36,9 +36,16 @@ class Task:
     spec: dict
     #: The command that starts the supervisor; default: here.
     via: list[str] | None = None
-    #: Sent before the spec (ssh: the supervisor's own text).
+    #: Sent before the spec: the supervisor's own text, where ``via`` reads that.
     preamble: bytes = b""
     where: str = ""
+    #: When ``via`` ends by itself, what it started is to end, too.
+    contained: bool = False
+
+    @property
+    def means(self) -> str:
+        """What starts the supervisor: ssh, mpirun or srun."""
+        return os.path.basename(self.via[0]) if self.via else ""
 
 
 @dataclass

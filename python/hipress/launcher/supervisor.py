@@ -16,7 +16,8 @@ With "elastic", the command outlives both this supervisor and the launcher, and 
 standard input ends nothing then. What the command writes goes to files of its own, which are read
 from here: a file can be written to when nobody reads it any more, a pipe cannot. The command's
 process id and its status are reported on standard error, in lines that begin with the word that
-"elastic" gives: the end of this supervisor alone would not tell whether the command has ended.
+"elastic" gives: the end of this supervisor alone would not tell whether the command has ended. Its
+own status is then 0, whatever the command's: mpirun and srun have much to say about any other.
 """
 
 import ctypes
@@ -370,8 +371,10 @@ def main():
     if os.environ.get("HIPRESS_LAUNCH_TABLE"):
         run_rank()
     spec = read_spec()
-    kind = ElasticSupervisor if spec.get("elastic") else Supervisor
-    leave(kind(spec, 0).run(), spec.get("mimic", False))
+    if spec.get("elastic"):
+        ElasticSupervisor(spec, 0).run()
+        os._exit(0)
+    leave(Supervisor(spec, 0).run(), spec.get("mimic", False))
 
 
 if __name__ == "__main__":

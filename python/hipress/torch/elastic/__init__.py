@@ -13,10 +13,11 @@
 ...         state.commit()
 >>> train(state)
 
-Started by ``hipress launch --elastic -n 4 python train.py``. The workers of the present *view* make
-a process group and a job of the native engine. When one of them is gone, the others agree on the
-next view, put back what error feedback remembers of the step that failed, and ``train`` is called
-again for that same step. A process that joins copies weights, optimizer and step from another one.
+Started by ``hipress launch --elastic -n 4 python train.py``, or by torchrun, which restarts all
+workers together when one dies. The workers of the present *view* make a process group and a job of
+the native engine. When one of them is gone, the others agree on the next view, put back what error
+feedback remembers of the step that failed, and ``train`` is called again for that same step. A
+process that joins copies weights, optimizer and step from another one.
 
 With ``State(..., sync_every=H, outer_optimizer=outer)`` the workers synchronise weights every H
 steps (:class:`hipress.torch.DiLoCo`), and views change only then.

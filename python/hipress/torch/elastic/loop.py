@@ -11,6 +11,7 @@ from hipress.elastic.agent import Agent
 from hipress.elastic.errors import ElasticError, Evicted, ViewChanged
 from hipress.elastic.view import View
 from hipress.errors import HipressError as NodeError
+from hipress.torch.elastic import torchrun
 from hipress.torch.elastic.carried import Carried
 from hipress.torch.elastic.journal import Journal
 from hipress.torch.elastic.session import Session, ViewChange
@@ -69,7 +70,8 @@ class _Job:
         if state.rounds is not None:
             state.rounds.begin()
         self._session: Session | None = None
-        self._agent = Agent.from_environment(on_change=self._on_change)
+        environ = torchrun.environment(state.timeout)
+        self._agent = Agent.from_environment(self._on_change, environ)
         self._journal = Journal(self._agent.slot)
         self._journal.write("start")
         self._view = self._agent.join(state.timeout)

@@ -132,8 +132,9 @@ class Session:
 
     def _make_group(self) -> None:
         me = self.view.members[self.rank]
-        os.environ.setdefault("DMLC_NODE_HOST", me.host)
-        os.environ.setdefault("GLOO_SOCKET_IFNAME", addresses.interface_with(me.host))
+        here = addresses.resolve(me.host) or me.host
+        os.environ.setdefault("DMLC_NODE_HOST", here)
+        os.environ.setdefault("GLOO_SOCKET_IFNAME", addresses.interface_with(here))
         timeout, first = self._setup_timeout, self.view.members[0]
         if self.rank == 0:
             # Port 0: one that is free.

@@ -112,7 +112,7 @@ def _start_scheduler(store: dist.Store, common: Mapping[str, object]) -> Schedul
     fresh = secrets.token_hex(32)
     secret = os.environ.get("HIPRESS_SECRET") or fresh
     try:
-        own = {"DMLC_ROLE": "scheduler", "DMLC_PS_ROOT_URI": _host(), "DMLC_PS_ROOT_PORT": 0}
+        own = {"DMLC_ROLE": "scheduler", "DMLC_PS_ROOT_URI": own_host(), "DMLC_PS_ROOT_PORT": 0}
         scheduler = Scheduler({**common, **own, "HIPRESS_SECRET": secret})
     except Exception as error:  # whatever it is, the others wait for an entry
         store.set("scheduler", json.dumps({"error": str(error)}))
@@ -139,7 +139,7 @@ def _interface() -> str:
     return named.split(",")[0]
 
 
-def _host() -> str:
+def own_host() -> str:
     """Finds the address by which other ranks reach this one."""
     if os.environ.get("DMLC_NODE_HOST"):
         return os.environ["DMLC_NODE_HOST"]

@@ -1,0 +1,57 @@
+"""Workers of an elastic job that do nothing but live and die, and how to find them."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from harness.launch import Launch
+
+#: Says which process it is and sleeps until a file "end" appears; some die by themselves.
+WORKER = """
+import os, signal, sys, time
+slot, restart = os.environ["HIPRESS_ELASTIC_SLOT"], os.environ["HIPRESS_ELASTIC_RESTART"]
+agent = os.environ["HIPRESS_ELASTIC_AGENTS"].split(",")[int(slot)]
+print("up", slot, restart, os.getpid(), agent, flush=True)
+die = os.environ.get("DIE", "").split()
+if slot in die or slot + "." + restart in die:
+    sys.exit(int(os.environ.get("STATUS", 1)))
+until = time.monotonic() + 60
+while time.monotonic() < until and not os.path.exists("end"):
+    time.sleep(0.02)
+    print("alive", flush=True)
+"""
+
+
+def arguments(n: int, *options: str) -> list[str]:
+    """The launcher's, for a job of n workers."""
+    return ["--elastic", "-n", str(n), "--grace", "1", *options]
+
+
+def ups(launch: Launch, count: int) -> list[tuple[int, int, int, str]]:
+    """(slot, restart, process id, agent) of the next processes that say so."""
+    found = []
+    while len(found) < count:
+        line = launch.process.stdout.readline().decode()
+        assert line, "the launcher ended early"
+        match = re.fullmatch(r"\[worker (\d+)\] up (\d+) (\d+) (\d+) (\S+)\n", line)
+        if match:
+            assert match[1] == match[2]
+            found.append((int(match[1]), int(match[3]), int(match[4]), match[5]))
+    return sorted(found)
+
+
+def alive(pid: int) -> bool:
+    """Whether a process runs, and is no zombie."""
+    try:
+        return "\nState:\tZ" not in Path(f"/proc/{pid}/status").read_text()
+    except OSError:
+        return False
+
+
+def supervisor_of(pid: int) -> int:
+    """Its parent, which must be one."""
+    parent = int(re.search(r"\nPPid:\t(\d+)", Path(f"/proc/{pid}/status").read_text())[1])
+    text = Path(f"/proc/{parent}/cmdline").read_bytes()
+    assert b"supervisor.py" in text or b"import os;r=lambda" in text
+    return parent

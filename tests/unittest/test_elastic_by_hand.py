@@ -1,0 +1,140 @@
+"""Elastic workers without a launcher: started one by one, with the documented variables alone."""
+
+from __future__ import annotations
+
+import os
+import re
+import secrets
+import sys
+
+import pytest
+
+from harness import ROOT
+from harness.processes import Processes, free_port
+
+pytest.importorskip("torch")
+
+#: Trains until a file "end" appears, which all see in the same step: rank 0 looks for it.
+PROGRAM = """
+import os, time
+import torch
+import hipress.torch.elastic as elastic
+
+torch.set_num_threads(1)
+model = torch.nn.Linear(64, 32)
+optimizer = torch.optim.SGD(model.parameters(), 0.01)
+state = elastic.State(model, optimizer, "onebit", min_size=256, timeout=60)
+steps = 0
+
+@elastic.run
+def train(state):
+    global steps
+    print("view of", state.size, "after step", state.step, flush=True)
+    while True:
+        end = torch.tensor([float(state.rank == 0 and os.path.exists("end"))])
+        torch.distributed.all_reduce(end)
+        if end.item():
+            return
+        state.optimizer.zero_grad()
+        model(torch.ones(8, 64)).square().mean().backward()
+        state.optimizer.step()
+        state.commit()
+        steps += 1
+        if steps == 5:
+            print("five steps", flush=True)
+        time.sleep(0.02)
+
+train(state)
+print("trained to step", state.step, "on", state.size, flush=True)
+"""
+WORKERS = 3
+
+
+class ByHand(Processes):
+    """Workers with nothing in their environment but what the reference lists."""
+
+    def __init__(self, **env: str) -> None:
+        super().__init__()
+        (self.path / "train.py").write_text(PROGRAM)
+        self.env = {
+            "PATH": os.environ["PATH"],
+            "PYTHONPATH": str(ROOT / "python"),
+            "HIPRESS_SECRET": secrets.token_hex(32),
+            # A name, as Kubernetes gives them.
+            "HIPRESS_ELASTIC_AGENTS": ",".join(f"localhost:{free_port()}" for _ in range(WORKERS)),
+            "HIPRESS_ELASTIC_MIN_WORKERS": "2",
+            **env,
+        }
+
+    def worker(self, name: str, slot: int, **env: str) -> None:
+        """Starts a process in a slot."""
+        own = {**self.env, "HIPRESS_ELASTIC_SLOT": str(slot), **env}
+        self.start(name, [sys.executable, "train.py"], own)
+
+    def all_train(self, names: list[str]) -> None:
+        """Waits until these have trained together."""
+        for name in names:
+            self.wait_for(name, f"view of {len(names)} after")
+        for name in names:
+            self.wait_for(name, "five steps")
+
+    def end(self, names: list[str]) -> list[int]:
+        """Ends training; checks that it ends well on these; returns their last steps."""
+        (self.path / "end").touch()
+        self.wait(60)
+        assert all(self.processes[name].returncode == 0 for name in names), self.report()
+        found = [re.search(r"trained to step (\d+) on 3", self.output(name)) for name in names]
+        assert all(found), self.report()
+        return [int(each[1]) for each in found]
+
+
+@pytest.mark.parametrize("counted", [True, False], ids=["restarts are counted", "nobody counts"])
+def test_a_worker_is_killed_and_started_again(counted):
+    def count(restarts: int) -> dict[str, str]:
+        return {"HIPRESS_ELASTIC_RESTART": str(restarts)} if counted else {}
+
+    with ByHand() as job:
+        for slot in range(WORKERS):
+            job.worker(f"worker {slot}", slot, **count(0))
+        job.all_train(["worker 0", "worker 1", "worker 2"])
+        job.signal("worker 1")
+        job.wait_for("worker 0", "view of 2 after")
+        job.worker("worker 1 again", 1, **count(1))
+        job.all_train(["worker 0", "worker 1 again", "worker 2"])
+        (step,) = set(job.end(["worker 0", "worker 1 again", "worker 2"]))
+        assert step >= 10
+
+
+def test_all_are_killed_and_begin_anew():
+    """As no process counts restarts, none needs one that remembers the job."""
+    names = [f"worker {slot}" for slot in range(WORKERS)]
+    with ByHand() as job:
+        for slot, name in enumerate(names):
+            job.worker(name, slot)
+        job.all_train(names)
+        for name in names:
+            job.signal(name)
+        for slot, name in enumerate(names):
+            job.processes[name].wait(10)
+            job.worker(f"{name} again", slot)
+        again = [f"{name} again" for name in names]
+        job.all_train(again)
+        assert "view of 3 after step 0" in job.output("worker 0 again")
+        (step,) = set(job.end(again))
+        assert step >= 5
+
+
+def test_the_secret_is_missing():
+    with ByHand(HIPRESS_SECRET="") as job:
+        job.worker("worker 0", 0)
+        job.wait(60)
+        last = job.output("worker 0").splitlines()[-1]
+        assert last.startswith("hipress.elastic.ElasticError: environment variable HIPRESS_SECRET")
+
+
+def test_the_example_of_the_guide_names_these_variables():
+    guide = (ROOT / "docs/guides/survive-failures.md").read_text()
+    example = guide[guide.index("$ export HIPRESS_SECRET") :].split("```")[0]
+    with ByHand() as job:
+        used = {name for name in job.env if name.startswith("HIPRESS_")}
+    assert set(re.findall(r"HIPRESS_\w+", example)) == {*used, "HIPRESS_ELASTIC_SLOT"}
