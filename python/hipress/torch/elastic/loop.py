@@ -11,6 +11,7 @@ from hipress.elastic.agent import Agent
 from hipress.elastic.errors import ElasticError, Evicted, ViewChanged
 from hipress.elastic.view import View
 from hipress.errors import HipressError as NodeError
+from hipress.torch.elastic import news
 from hipress.torch.elastic.carried import Carried
 from hipress.torch.elastic.journal import Journal
 from hipress.torch.elastic.session import Session, ViewChange
@@ -71,6 +72,8 @@ class _Job:
         self._journal = Journal(self._agent.slot)
         self._journal.write("start")
         self._view = self._agent.join(state.timeout)
+        self._last_view: View | None = None  # that has begun
+        self._norms: dict[str, float] = {}
         self._idle_views, self._last_step = 0, state.step
 
     def _on_change(self, _view: View) -> None:
@@ -85,11 +88,11 @@ class _Job:
         self._session = session = Session(state, self._agent, view, self._carried, self._journal)
         session.open()
         state.session = session
-        names = ", ".join(f"{reason}" for _, reason in view.departed)
-        _log.warning(
-            "view %d: rank %d of %d goes on after step %d%s", view.epoch, session.rank,
-            session.size, state.step, f" ({names})" if names else "",
-        )  # fmt: skip
+        if session.rank == 0:
+            news.tell(news.describe(view, self._last_view, state.step, self._norms))
+        else:
+            _log.info("view %d: this is rank %d of %d", view.epoch, session.rank, session.size)
+        self._last_view, self._norms = view, {}
         self._journal.write(
             "view", epoch=view.epoch, step=state.step, size=session.size, rank=session.rank
         )
@@ -141,6 +144,7 @@ class _Job:
         """Decides about the step that was under way, and keeps what error feedback remembers."""
         state, view = self._state, self._view
         carried = self._carried
+        self._norms.update(session.norms)
         # A view that came to no step leaves what the one before has left.
         made = session.optimizer
         compression = carried.undecided if made is None else made.compression
@@ -158,12 +162,8 @@ class _Job:
                 self._journal.write("rollback", epoch=session.view.epoch, step=state.step)
             carried.take_from(compression)
         for member, reason in view.departed:
-            norm = session.norms.get(member.id)
-            _log.warning(
-                "slot %d is gone (%s); its residual is written off%s", member.slot, reason,
-                "" if norm is None else f": a norm of {norm:.3g} when last compared",
-            )  # fmt: skip
-            gone = {"gone": member.slot, "residual_written_off": norm}
+            _log.info("view %d is without slot %d: %s", view.epoch, member.slot, reason)
+            gone = {"gone": member.slot, "residual_written_off": session.norms.get(member.id)}
             self._journal.write("gone", epoch=view.epoch, **gone)
 
     def _rejoin(self) -> None:

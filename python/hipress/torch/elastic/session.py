@@ -18,6 +18,7 @@ from hipress.torch.elastic import transfer
 from hipress.torch.elastic.carried import Carried
 from hipress.torch.elastic.journal import Journal
 from hipress.torch.elastic.state import State
+from hipress.torch.executors import job
 from hipress.torch.executors.engine import Engine, HipressError, close_all
 from hipress.torch.executors.staging import backend
 from hipress.torch.integrations.optimizer import DistributedOptimizer
@@ -61,6 +62,7 @@ class Session:
         """
         state = self._state
         state.rank, state.size, state.epoch = self.rank, self.size, self.view.epoch
+        job.view = self.view.epoch
         self.exchange("here")
         self._make_group()
         self._copy_state()
@@ -217,6 +219,7 @@ class Session:
         if dist.is_initialized():
             _drop_group()
         self._store = None
+        job.view = 0
 
 
 def _drop_group() -> None:
