@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import functools
+import json
 import logging
 from collections.abc import Callable
 from typing import Any
 
+from hipress._lib import lib
 from hipress.elastic.agent import Agent
 from hipress.elastic.errors import ElasticError, Evicted, ViewChanged
 from hipress.elastic.view import View
@@ -62,13 +64,20 @@ def _forget_frames(error: BaseException | None) -> None:
         error = error.__cause__ or error.__context__
 
 
+def _show_status(status: dict[str, Any] | None) -> None:
+    """Leaves what the agent knows with the library, whose dumps are to tell it even if Python is
+    stuck."""
+    text = None if status is None else json.dumps(status).encode()
+    lib.HipressSetDebugStatus(b"agent", text)  # the engine says what is wrong with its settings
+
+
 class _Job:
     """This process in an elastic job."""
 
     def __init__(self, state: State) -> None:
         self._state, self._carried = state, Carried()
         self._session: Session | None = None
-        self._agent = Agent.from_environment(on_change=self._on_change)
+        self._agent = Agent.from_environment(self._on_change, _show_status)
         self._journal = Journal(self._agent.slot)
         self._journal.write("start")
         self._view = self._agent.join(state.timeout)

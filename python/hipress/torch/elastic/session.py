@@ -87,7 +87,7 @@ class Session:
         agent.share(epoch, f"{what}/{self.rank}", value)
         return [
             value if rank == self.rank
-            else agent.fetch(epoch, f"{what}/{rank}", self._state.timeout)
+            else agent.fetch(epoch, f"{what}/{rank}", self._state.timeout, rank)
             for rank in range(self.size)
         ]  # fmt: skip
 
@@ -104,7 +104,7 @@ class Session:
             )
             self._agent.share(self.view.epoch, "store", str(self._store.port))
         else:
-            port = int(self._agent.fetch(self.view.epoch, "store", self._state.timeout))
+            port = int(self._agent.fetch(self.view.epoch, "store", self._state.timeout, 0))
             self._store = dist.TCPStore(first.host, port, None, False, timeout=timeout)
         dist.init_process_group(
             "gloo", store=self._store, rank=self.rank, world_size=self.size, timeout=timeout
@@ -122,7 +122,7 @@ class Session:
                 self._agent.share(epoch, f"copy/{rank}", str(data.numel()))
                 transfer.send(data, rank)
         elif self.rank in behind:
-            size = int(self._agent.fetch(epoch, f"copy/{self.rank}", state.timeout))
+            size = int(self._agent.fetch(epoch, f"copy/{self.rank}", state.timeout, source))
             found = transfer.unpack(transfer.receive(size, source))
             state.check(found["settings"])
             state.load_state_dict(found)
