@@ -21,7 +21,9 @@ SUFFIXES = {".py", ".h", ".cc", ".cu", ".cuh", ".sh", ".cll", ".toml"}
 PAGES = ("README.md", "CONTRIBUTING.md", "CHANGELOG.md")
 VARIABLES = ROOT / "docs" / "reference" / "environment.md"
 # Set by HiPress for its own processes.
-INTERNAL_VARIABLES = {"HIPRESS_LAUNCHED", "HIPRESS_LAUNCH_TABLE", "HIPRESS_RANKS"}
+INTERNAL_VARIABLES = {
+    "HIPRESS_LAUNCHED", "HIPRESS_LAUNCH_TABLE", "HIPRESS_RANKS", "HIPRESS_JOB", "HIPRESS_VIEW",
+}  # fmt: skip
 
 
 def anchors(text: str) -> set[str]:

@@ -175,6 +175,9 @@ HIPRESS_API int HipressStats(HipressNodeHandle node, const char** json);
 /*! \brief JSON of what the node does and waits for just now, and of its last events: what a dump on
  *         SIGUSR1 or after a timeout has (docs/guides/debug-a-hang.md). */
 HIPRESS_API int HipressDebugDump(HipressNodeHandle node, const char** json);
+/*! \brief Sets what dumps of this process say of a part of it that is no node ("agent 2"): a JSON object,
+ *         written as it is, with its age. NULL: the part is gone. Never waits for a node. */
+HIPRESS_API int HipressSetDebugStatus(const char* name, const char* json);
 
 /* ---- Worker --------------------------------------------------------------------------------------- */
 

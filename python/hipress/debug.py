@@ -6,13 +6,14 @@ takes too long. :mod:`hipress.wait_graph` finds in them who waits for whom.
 
 from __future__ import annotations
 
-import math
 import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from hipress import files
+from hipress import agent_dump, files
+from hipress.agent_dump import AgentDump
+from hipress.checked import DAMAGED, get, texts, typed
 
 FORMAT, VERSION = "hipress debug", 1
 MAX_AGE_SECONDS = 600.0
@@ -114,6 +115,8 @@ class Dump:
     servers: int
     ranks: list[str]
     """Users' names of workers 0, 1, ...; empty if they are just that."""
+    view: int
+    """The elastic job's view for which this node is; 0: none."""
     started: bool
     failure: str
     missing: str
@@ -151,8 +154,8 @@ def default_folder() -> Path:
     return Path(os.environ.get("TMPDIR") or "/tmp") / f"hipress-debug-{os.geteuid()}"  # noqa: S108
 
 
-def load(path: str | os.PathLike[str]) -> Dump:
-    """Reads a dump.
+def load(path: str | os.PathLike[str]) -> Dump | AgentDump:
+    """Reads a dump, of a node or of an elastic job's agent.
 
     :raises DebugError: if it is none
     """
@@ -165,46 +168,28 @@ def load(path: str | os.PathLike[str]) -> Dump:
     if values.get("version") != VERSION:
         raise DebugError(f"{path} is a dump of another version of HiPress: {values.get('version')}")
     try:
+        if "status" in values:
+            return agent_dump.parse(str(path), values)
         return _dump(str(path), values)
-    except (ValueError, OverflowError, KeyError, TypeError, AttributeError, IndexError) as error:
+    except DAMAGED as error:
         raise DebugError(f"{path} is a damaged dump: {type(error).__name__}: {error}") from error
 
 
-def _typed(value: object, kind: type, what: str) -> object:
-    if kind is float and isinstance(value, int) and not isinstance(value, bool):
-        value = float(value)
-    wrong = not isinstance(value, kind) or (kind is int and isinstance(value, bool))
-    if wrong or (kind is float and not math.isfinite(value)):
-        raise TypeError(f"{what} is {value!r}")
-    return value
-
-
-def _get(values: Mapping, name: str, kind: type, default: object = None) -> object:
-    """A value of the right type; of one that is left out the default."""
-    if name not in values and default is not None:
-        return default
-    return _typed(values[name], kind, name)
-
-
-def _texts(values: Iterable, what: str) -> list[str]:
-    return [_typed(value, str, what) for value in values]
-
-
 def _counts(values: Mapping, name: str) -> dict[str, int]:
-    rows = _get(values, name, list, [])
-    return {_get(row, "node", str): _get(row, "messages", int) for row in rows}
+    rows = get(values, name, list, [])
+    return {get(row, "node", str): get(row, "messages", int) for row in rows}
 
 
 def _iteration(values: Mapping) -> Iteration:
     running = [
-        f"{_get(row, 'op', str)} of partition {_get(row, 'partition', int)}"
-        for row in _get(values, "running", list, [])
+        f"{get(row, 'op', str)} of partition {get(row, 'partition', int)}"
+        for row in get(values, "running", list, [])
     ]
     return Iteration(
-        number=_get(values, "iteration", int),
-        seconds=_get(values, "seconds", float),
-        pushed=_get(values, "pushed", bool, True),
-        queued=_get(values, "queued", bool, False),
+        number=get(values, "iteration", int),
+        seconds=get(values, "seconds", float),
+        pushed=get(values, "pushed", bool, True),
+        queued=get(values, "queued", bool, False),
         waits_for=_counts(values, "waits_for"),
         arriving_from=_counts(values, "arriving_from"),
         sending_to=_counts(values, "sending_to"),
@@ -214,13 +199,13 @@ def _iteration(values: Mapping) -> Iteration:
 
 def _key(values: Mapping) -> Key:
     return Key(
-        number=_get(values, "key", int),
-        name=_get(values, "name", str),
-        channel=_get(values, "channel", int),
-        pushes=_get(values, "pushes", bool),
-        pushed=_get(values, "pushed", int, 0),
-        locked=_get(values, "locked", bool),
-        iterations=[_iteration(row) for row in _get(values, "iterations", list, [])],
+        number=get(values, "key", int),
+        name=get(values, "name", str),
+        channel=get(values, "channel", int),
+        pushes=get(values, "pushes", bool),
+        pushed=get(values, "pushed", int, 0),
+        locked=get(values, "locked", bool),
+        iterations=[_iteration(row) for row in get(values, "iterations", list, [])],
     )
 
 
@@ -228,64 +213,65 @@ def _event(row: list) -> Event:
     kinds = (float, int, int, int, str, str, str)
     if len(row) != len(kinds):
         raise ValueError(f"an event of {len(row)} fields")
-    return Event(*(_typed(value, kind, "event") for value, kind in zip(row, kinds)))
+    return Event(*(typed(value, kind, "event") for value, kind in zip(row, kinds)))
 
 
 def _dump(path: str, values: Mapping) -> Dump:
-    scheduler = _get(values, "scheduler", dict, {})
-    ranks = _get(values, "ranks", str)
+    scheduler = get(values, "scheduler", dict, {})
+    ranks = get(values, "ranks", str)
     return Dump(
         path=path,
-        job=_get(values, "job", str, "?"),
-        node=_get(values, "node", str),
-        host=_get(values, "host", str),
-        pid=_get(values, "pid", int),
-        time=_get(values, "time", float),
-        reason=_get(values, "reason", str),
-        process_nodes=_get(values, "process_nodes", int),
-        workers=_get(values, "workers", int),
-        servers=_get(values, "servers", int),
+        job=get(values, "job", str, "?"),
+        node=get(values, "node", str),
+        host=get(values, "host", str),
+        pid=get(values, "pid", int),
+        time=get(values, "time", float),
+        reason=get(values, "reason", str),
+        process_nodes=get(values, "process_nodes", int),
+        workers=get(values, "workers", int),
+        servers=get(values, "servers", int),
         ranks=ranks.split(",") if ranks else [],
-        started=_get(values, "started", bool, False),
-        failure=_get(values, "failure", str, ""),
-        missing=_get(scheduler, "missing", str, ""),
+        view=get(values, "view", int, 0),
+        started=get(values, "started", bool, False),
+        failure=get(values, "failure", str, ""),
+        missing=get(scheduler, "missing", str, ""),
         dead={
-            _get(row, "node", str): _get(row, "what", str)
-            for row in _get(values, "dead", list, [])
+            get(row, "node", str): get(row, "what", str)
+            for row in get(values, "dead", list, [])
         },
-        left=_texts(_get(values, "left", list, []), "left"),
+        left=texts(get(values, "left", list, []), "left"),
         silent={
-            _get(row, "node", str): _get(row, "silent", float, 0.0)
-            for row in _get(values, "links", list)
+            get(row, "node", str): get(row, "silent", float, 0.0)
+            for row in get(values, "links", list)
         },
         calls=[
-            Call(_get(row, "kind", str), _get(row, "about", str), _get(row, "seconds", float))
-            for row in _get(values, "calls", list)
+            Call(get(row, "kind", str), get(row, "about", str), get(row, "seconds", float))
+            for row in get(values, "calls", list)
         ],
         barriers={
-            _get(row, "about", str): _texts(_get(row, "missing", list), "missing")
-            for row in _get(scheduler, "barriers", list, [])
+            get(row, "about", str): texts(get(row, "missing", list), "missing")
+            for row in get(scheduler, "barriers", list, [])
         },
-        keys=[_key(row) for row in _get(values, "keys", list, [])],
+        keys=[_key(row) for row in get(values, "keys", list, [])],
         fetches=[
             Fetch(
-                _get(row, "key", int),
-                _get(row, "iteration", int),
-                _get(row, "seconds", float),
-                _texts(_get(row, "from", list), "from"),
+                get(row, "key", int),
+                get(row, "iteration", int),
+                get(row, "seconds", float),
+                texts(get(row, "from", list), "from"),
             )
-            for row in _get(values, "fetches", list, [])
+            for row in get(values, "fetches", list, [])
         ],
-        events=[_event(row) for row in _get(values, "events", list, [])],
+        events=[_event(row) for row in get(values, "events", list, [])],
     )  # fmt: skip
 
 
-def load_all(places: Iterable[str | os.PathLike[str]]) -> list[Dump]:
+def load_all(places: Iterable[str | os.PathLike[str]]) -> list[Dump | AgentDump]:
     """Reads files, and all dumps that folders have.
 
     :raises DebugError: if there is none, or a file is damaged
     """
-    found: list[Dump] = []
+    found: list[Dump | AgentDump] = []
     places = [Path(place) for place in places]
     for place in places:
         if not place.is_dir():
@@ -304,9 +290,12 @@ def load_all(places: Iterable[str | os.PathLike[str]]) -> list[Dump]:
     return found
 
 
-def latest_jobs(dumps: Iterable[Dump]) -> list[dict[str, Dump]]:
+def latest_jobs(dumps: Iterable[Dump], newest: float) -> list[dict[str, Dump]]:
     """The newest dumps, by job and node; of jobs that were not dumped about when the last one was,
-    nothing."""
+    nothing.
+
+    :param newest: when the last one was, in seconds since 1970
+    """
     jobs: dict[str, dict[str, Dump]] = {}
     for dump in sorted(dumps, key=lambda dump: dump.time):
         # Until the job has started, its nodes have no ranks.
@@ -314,7 +303,6 @@ def latest_jobs(dumps: Iterable[Dump]) -> list[dict[str, Dump]]:
         node = f"{dump.node} (process {dump.pid} on {dump.host})" if unnamed else dump.node
         jobs.setdefault(dump.job, {})[node] = dump
     last = {job: max(dump.time for dump in nodes.values()) for job, nodes in jobs.items()}
-    newest = max(last.values())
     return [
         {node: dump for node, dump in nodes.items() if dump.time > last[job] - MAX_AGE_SECONDS}
         for job, nodes in jobs.items()

@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from hipress.agent_dump import AgentDump
 from hipress.debug import DebugError, Dump, load
 
 _PROC = Path("/proc")
@@ -21,7 +22,7 @@ _PROC = Path("/proc")
 
 @dataclass(frozen=True)
 class Process:
-    """A process with nodes of jobs."""
+    """A process with nodes of jobs, or an elastic job's agent."""
 
     pid: int
     signal: int
@@ -33,7 +34,7 @@ class Process:
 
 
 def processes() -> list[Process]:
-    """Processes of this user with nodes of jobs."""
+    """Those of this user."""
     found = []
     for entry in _PROC.iterdir():
         if not entry.name.isdigit():
@@ -77,7 +78,7 @@ def _number(text: str) -> int:
     return int(getattr(signal, name, 0))
 
 
-def ask(timeout: float = 10.0) -> tuple[list[Dump], list[str]]:
+def ask(timeout: float = 10.0) -> tuple[list[Dump | AgentDump], list[str]]:
     """Asks all of them; returns their dumps, and a sentence about each that gave none.
 
     :raises DebugError: if there is no such process
@@ -95,7 +96,7 @@ def ask(timeout: float = 10.0) -> tuple[list[Dump], list[str]]:
         with contextlib.suppress(ProcessLookupError):
             os.kill(process.pid, process.signal)
             waiting[process.pid] = process
-    dumps: list[Dump] = []
+    dumps: list[Dump | AgentDump] = []
     deadline = time.monotonic() + timeout
     while waiting and time.monotonic() < deadline:
         for pid, process in list(waiting.items()):
@@ -115,7 +116,7 @@ def ask(timeout: float = 10.0) -> tuple[list[Dump], list[str]]:
     return dumps, sentences
 
 
-def _answer(process: Process, began: float) -> list[Dump]:
+def _answer(process: Process, began: float) -> list[Dump | AgentDump]:
     """Dumps of a process, when all are there."""
     dumps = []
     with contextlib.suppress(OSError):

@@ -15,11 +15,17 @@ from hipress.wait_graph import Wait, WaitGraph, order
 
 if TYPE_CHECKING:
     from hipress.debug import Dump
+    from hipress.elastic_job import ElasticJob
 
 _ASKED = {"the process got the signal that asks for it", "the program asked for it"}
 """Reasons of dumps that are no failures."""
 _APART_SECONDS = 5.0
 """Seconds between dumps of one job from which on they tell of different moments."""
+
+
+def _console() -> Console:
+    # A file or a pipe has no width.
+    return Console(highlight=False, width=None if sys.stdout.isatty() else 140)
 
 
 def show(nodes: Mapping[str, Dump], now: float, rows: int, events: int) -> None:
@@ -30,8 +36,7 @@ def show(nodes: Mapping[str, Dump], now: float, rows: int, events: int) -> None:
     :param rows: waits to list
     :param events: last events of each node to list
     """
-    # A file or a pipe has no width.
-    console = Console(highlight=False, width=None if sys.stdout.isatty() else 140)
+    console = _console()
     graph = WaitGraph(nodes)
     for line in lines(graph, now):
         console.print(escape(line), soft_wrap=True)
@@ -44,6 +49,26 @@ def show(nodes: Mapping[str, Dump], now: float, rows: int, events: int) -> None:
     for node, dump in sorted(nodes.items(), key=lambda pair: order(pair[0])) if events else ():
         if dump.events:
             console.print(_events(graph.label(node), dump, events))
+
+
+def show_elastic(job: ElasticJob, now: float, rows: int, events: int) -> None:
+    """Prints an elastic job, and then the native job of its present view, as :func:`show` does."""
+    console = _console()
+    for line in (job.headline(now), *job.sentences()):
+        console.print(escape(line), soft_wrap=True)
+    columns = ("slot", "rank", "process", "works in view", "completed step", "waits for")
+    table = _table(f"workers, by their rank in view {job.epoch}" if job.epoch else "", *columns)
+    for row in job.rows():
+        numbers = (row.slot, row.rank, row.process, row.view or -1, row.completed)
+        texts = ["" if number == -1 else str(number) for number in numbers]
+        table.add_row(*map(escape, (*texts, row.waits_for)))
+    console.print(table)
+    if job.older:
+        verb = "is" if job.older == 1 else "are"
+        console.print(f"{_count(job.older, 'dump')} of nodes of older views {verb} left out")
+    if job.nodes:
+        console.print(f"the native job of view {job.view_of_nodes}:")
+        show({node.node: node for node in job.nodes}, now, rows, events)
 
 
 def lines(graph: WaitGraph, now: float) -> list[str]:

@@ -5,11 +5,13 @@ Reads the traces that HIPRESS_TIMELINE and `hipress simulate --timeline` write.
 
 from __future__ import annotations
 
+import glob
 import os
 import statistics
 from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from pathlib import Path
 
 from hipress import files
 
@@ -55,6 +57,16 @@ class Timeline:
     """Whether it is of a real job, not of a simulation."""
     clock_error: float
     """Seconds; half of the slowest clock exchange's round trip."""
+    view: int = 0
+    """The elastic job's view that it is of; 0: of none."""
+    job: str = ""
+    """The job's name, which files of one job share; empty: not known."""
+    begin: float = 0.0
+    """Time 0 on the clock of the job's scheduler, in seconds."""
+    dropped: int = 0
+    """Tasks that nodes had no place for."""
+    parts: int = 1
+    """Files that it is of."""
 
     def steps(self) -> dict[int, tuple[float, float]]:
         """Begin and end of each iteration: first push to last result, over all nodes. A simulation
@@ -78,7 +90,14 @@ class Timeline:
 
 
 def load(path: str | os.PathLike[str]) -> Timeline:
-    """:raises ReportError: if it is not a timeline of ours"""
+    """:raises ReportError: if it is not a timeline of ours, or holds no task"""
+    timeline = _read(path)
+    if not timeline.spans:
+        raise ReportError(f"{path} holds no task")
+    return timeline
+
+
+def _read(path: str | os.PathLike[str]) -> Timeline:
     try:
         text = files.read_json(path, "timeline")
         rows = [event for event in text["traceEvents"] if event["ph"] == "X"]
@@ -96,14 +115,59 @@ def load(path: str | os.PathLike[str]) -> Timeline:
             for event in rows
         ]
         other = text.get("otherData", {})
-        trips = [float(clock["round_trip_us"]) for clock in other.get("clocks", {}).values()]
+        clocks = other.get("clocks", {}).values()
+        trips = [float(clock["round_trip_us"]) for clock in clocks]
+        dropped = sum(int(clock.get("dropped", 0)) for clock in clocks)
+        view, job = int(other.get("view", 0)), str(other.get("job", ""))
+        begin = float(other.get("begin_us", 0.0)) / 1e6
     except files.FileError as error:
         raise ReportError(str(error)) from error
     except (ValueError, OverflowError, KeyError, TypeError, AttributeError) as error:
         raise ReportError(f"{path} is not a timeline that HIPRESS_TIMELINE wrote") from error
-    if not spans:
-        raise ReportError(f"{path} holds no task")
-    return Timeline(str(path), spans, bool(other.get("recorded")), max(trips, default=0.0) / 2e6)
+    recorded, error = bool(other.get("recorded")), max(trips, default=0.0) / 2e6
+    return Timeline(str(path), spans, recorded, error, view, job, begin, dropped)
+
+
+def load_all(place: str | os.PathLike[str]) -> list[Timeline]:
+    """The timelines that belong to a path, in the order of views: a file's own; or, of an elastic
+    job, which HIPRESS_TIMELINE gave this path, those of all views, as no file has that very name.
+    Files of one job are put together.
+
+    :raises ReportError: if one of them is not a timeline of ours
+    """
+    path = Path(place)
+    of_views = [] if path.exists() else sorted(path.parent.glob(_of_views(path)))
+    if not of_views:
+        return [load(path)]
+    by_job: dict[tuple[int, str], list[Timeline]] = defaultdict(list)
+    for file in of_views:
+        timeline = _read(file)
+        by_job[timeline.view, timeline.job].append(timeline)
+    whole = [_together(parts) for parts in by_job.values()]
+    return sorted(whole, key=lambda timeline: (timeline.view, timeline.path))
+
+
+def _of_views(path: Path) -> str:
+    return f"{glob.escape(path.stem)}-view[0-9]*{glob.escape(path.suffix)}"
+
+
+def _together(parts: Sequence[Timeline]) -> Timeline:
+    """One timeline of a job's parts, whose nodes have written a file each."""
+    first = min(parts, key=lambda part: len(part.path))
+    begin = min(part.begin for part in parts)
+    spans = [
+        replace(span, begin=span.begin + part.begin - begin, end=span.end + part.begin - begin)
+        for part in parts
+        for span in part.spans
+    ]
+    return replace(
+        first,
+        spans=spans,
+        clock_error=max(part.clock_error for part in parts),
+        begin=begin,
+        dropped=sum(part.dropped for part in parts),
+        parts=len(parts),
+    )
 
 
 def covered(intervals: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:
@@ -158,14 +222,18 @@ def summary(timeline: Timeline) -> str:
     lengths = [end - begin for begin, end in list(steps.values())[1:] or list(steps.values())]
     nodes = {span.node for span in timeline.spans}
     kind = "recorded" if timeline.recorded else "simulated"
+    more = f" and {timeline.parts - 1} more" if timeline.parts > 1 else ""
+    view = f"view {timeline.view}, " if timeline.view else ""
     lines = [
-        f"{timeline.path}: {kind}, {len(nodes)} nodes, {len(timeline.spans)} tasks, "
+        f"{view}{timeline.path}{more}: {kind}, {len(nodes)} nodes, {len(timeline.spans)} tasks, "
         f"{len(steps)} steps; a step's synchronisation takes "
         f"{1e3 * statistics.median(lengths):.2f} ms (median), "
         f"{1e3 * min(lengths):.2f} to {1e3 * max(lengths):.2f} ms",
     ]
     if timeline.recorded:
         lines.append(f"clocks agree to within {1e6 * timeline.clock_error:.0f} us")
+    if timeline.dropped:
+        lines.append(f"{timeline.dropped} tasks are missing: a process keeps a million")
     lines.append(f"{'operation':10} {'tasks':>7} {'total ms':>10} {'mean us':>9} {'GB/s':>7}")
     by_op: dict[str, list[Span]] = defaultdict(list)
     for span in timeline.spans:

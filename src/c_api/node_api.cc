@@ -3,6 +3,7 @@
  * \brief The sections of c_api.h about any node, and about servers and the scheduler.
  */
 #include <chrono>
+#include <cstdlib>
 #include <future>
 #include <memory>
 #include <optional>
@@ -211,6 +212,14 @@ int HipressDebugDump(HipressNodeHandle node, const char** json) {
   node->Visit([&](auto& part) { part.Describe(&writer); });
   writer.EndObject();
   *json = hipress::KeepString(writer.text());
+  API_END();
+}
+
+int HipressSetDebugStatus(const char* name, const char* json) {
+  API_BEGIN();
+  const char* signal = std::getenv("HIPRESS_DEBUG_SIGNAL");
+  hipress::debug_dumps::SetStatus(name, json == nullptr ? "" : json,
+                                  hipress::debug_dumps::SignalOf(signal == nullptr ? "" : signal));
   API_END();
 }
 

@@ -16,6 +16,7 @@
 #include <cstring>
 #include <iterator>
 #include <map>
+#include <memory>
 #include <mutex>
 #include <thread>
 #include <utility>
@@ -253,6 +254,38 @@ Dumper* Make() {
   return current;
 }
 
+/// The last word of a part that is no node. Its lock is held for a copy only: who sets it must not wait for a
+/// dump of nodes, one of which may be stuck.
+struct Status {
+  int number = 0;  ///< of Add; under the lock of all
+
+  void Set(const std::string& json) {
+    std::lock_guard<std::mutex> lock(mutex_);
+    json_ = json;
+    at_ = std::chrono::steady_clock::now();
+  }
+  void Describe(JsonWriter* writer) {
+    std::lock_guard<std::mutex> lock(mutex_);
+    const std::chrono::duration<double> age = std::chrono::steady_clock::now() - at_;
+    writer->Name("age").Seconds(age.count()).Name("status").Raw(json_);
+  }
+
+ private:
+  std::mutex mutex_;
+  std::string json_;
+  std::chrono::steady_clock::time_point at_;
+};
+
+struct Statuses {
+  std::mutex mutex;
+  std::map<std::string, std::shared_ptr<Status>> by_name;
+};
+
+Statuses& TheStatuses() {
+  static Statuses* statuses = new Statuses;
+  return *statuses;
+}
+
 }  // namespace
 
 int SignalOf(const std::string& text) {
@@ -272,6 +305,26 @@ int Add(Node node, int signal) { return Make()->Add(std::move(node), signal); }
 
 void Remove(int number) {
   if (Dumper* dumper = Current()) dumper->Remove(number);
+}
+
+void SetStatus(const std::string& name, const std::string& json, int signal) {
+  Statuses& statuses = TheStatuses();
+  std::unique_lock<std::mutex> lock(statuses.mutex);
+  auto& status = statuses.by_name[name];
+  if (json.empty()) {
+    const int number = status ? status->number : 0;
+    statuses.by_name.erase(name);
+    lock.unlock();
+    if (number != 0) debug_dumps::Remove(number);
+    return;
+  }
+  const bool first = status == nullptr;
+  if (first) status = std::make_shared<Status>();
+  status->Set(json);
+  if (!first) return;
+  status->number = Add({[name] { return name; },
+                        [kept = status](JsonWriter* writer) { kept->Describe(writer); }},
+                       signal);
 }
 
 void Request(const std::string& reason) {

@@ -33,6 +33,12 @@ int Add(Node node, int signal);
 /// Waits until what has been asked for is written. Not under a lock that `describe` takes.
 void Remove(int number);
 
+/// Sets what the dump of a part of this process says that is no node and cannot be asked when it is needed,
+/// such as one in Python, whose interpreter may be held: its last word, and how old that is.
+/// \param name "agent 2"; it is dumped from the first time on, on the signal, too, if that is not 0
+/// \param json a JSON object; empty: the part is gone
+void SetStatus(const std::string& name, const std::string& json, int signal);
+
 /// Dumps all nodes of this process as they are now; the files are written a little later.
 /// \param reason in one sentence. Not under a lock that `describe` takes
 void Request(const std::string& reason);

@@ -1,5 +1,6 @@
 #include "common/timeline.h"
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <cstdlib>
@@ -34,6 +35,13 @@ struct Block {
   std::atomic<size_t> count{0};
 };
 
+/// Whether it is full, and nobody needs it any more.
+bool IsTaken(const std::shared_ptr<Block>& block) {
+  return block->count.load(std::memory_order_acquire) == kBlockEvents &&
+         std::all_of(block->events, block->events + kBlockEvents,
+                     [](const TimelineEvent& event) { return event.node == kTaken; });
+}
+
 struct Recorder {
   std::mutex mutex;
   std::vector<std::shared_ptr<Block>> blocks;
@@ -41,7 +49,7 @@ struct Recorder {
   std::atomic<int64_t> recorded{0};
   std::atomic<int64_t> dropped{0};
   std::atomic<uint16_t> threads{0};
-  std::atomic<uint8_t> nodes{0};
+  std::atomic<uint32_t> nodes{0};
 };
 
 /// Never destroyed: threads of the library may outlive static objects.
@@ -80,6 +88,7 @@ void Record(TimelineOp op, uint64_t key, uint32_t partition, uint32_t iteration,
   if (!kOn) return;
   Recorder& recorder = TheRecorder();
   if (recorder.recorded.fetch_add(1, std::memory_order_relaxed) >= kMaxEvents) {
+    recorder.recorded.fetch_sub(1, std::memory_order_relaxed);
     recorder.dropped.fetch_add(1, std::memory_order_relaxed);
     return;
   }
@@ -104,12 +113,16 @@ void NameKey(uint64_t key, const std::string& name) {
 }
 
 uint8_t NewNode() {
-  return uint8_t(TheRecorder().nodes.fetch_add(1, std::memory_order_relaxed) % kTaken);
+  const uint32_t count = TheRecorder().nodes.fetch_add(1, std::memory_order_relaxed);
+  const uint8_t node = uint8_t(count % kTaken);
+  if (count >= kTaken) Take(node);  // what a former node of this number has left behind
+  return node;
 }
 
 std::string Take(uint8_t node) {
   Recorder& recorder = TheRecorder();
   std::lock_guard<std::mutex> lock(recorder.mutex);
+  int64_t taken_events = 0;
   TimelineHeader header;
   header.dropped = uint64_t(recorder.dropped.exchange(0));
   std::string names, events;
@@ -127,8 +140,13 @@ std::string Take(uint8_t node) {
       taken.node = 0;
       Append(&events, &taken, sizeof(taken));
       event->node = kTaken;
+      ++taken_events;
     }
   }
+  // A process may be in one job after another.
+  recorder.recorded -= taken_events;
+  auto& blocks = recorder.blocks;
+  blocks.erase(std::remove_if(blocks.begin(), blocks.end(), IsTaken), blocks.end());
   header.names = uint32_t(recorder.names.size());
   header.events = events.size() / sizeof(TimelineEvent);
   std::string out;

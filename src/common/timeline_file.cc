@@ -115,7 +115,10 @@ std::string TimelineFile::ToJson() const {
   for (const auto& [node, part] : parts_) {
     for (const TimelineEvent& event : part.events) start = std::min(start, event.begin);
   }
-  std::string out = "{\"displayTimeUnit\":\"ms\",\"otherData\":{\"recorded\":true,\"clocks\":{";
+  std::string out = "{\"displayTimeUnit\":\"ms\",\"otherData\":{\"recorded\":true";
+  if (about_.view > 0) out += ",\"view\":" + std::to_string(about_.view);
+  out += ",\"job\":" + Quoted(about_.job) +
+         ",\"begin_us\":" + Microseconds(start == INT64_MAX ? 0 : start) + ",\"clocks\":{";
   bool first = true;
   for (const auto& [node, part] : parts_) {
     out += (first ? "" : ",") + Quoted(node.ToString()) +

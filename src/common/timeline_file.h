@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "common/timeline.h"
@@ -29,12 +30,21 @@ struct TimelineHeader {
 
 class TimelineFile {
  public:
+  /// Which job's it is; files of one job are its parts.
+  struct About {
+    int view = 0;  ///< of an elastic job; 0: of none
+    std::string job;
+  };
+
+  TimelineFile() = default;
+  explicit TimelineFile(About about) : about_(std::move(about)) {}
+
   /// Adds what a node recorded.
   /// \throw ProtocolError if the bytes are not what timeline::Take returns
   void Add(NodeId node, const std::string& taken, ClockOffset clock);
 
   /// Trace Event Format (JSON): a process per node, whose rows are its threads, its sends and its
-  /// receives, with time 0 at the first event.
+  /// receives, with time 0 at the first event, which was at begin_us of the scheduler's clock.
   std::string ToJson() const;
   size_t num_events() const;
 
@@ -44,6 +54,7 @@ class TimelineFile {
     uint64_t dropped = 0;
     ClockOffset clock;
   };
+  About about_;
   std::map<NodeId, Part> parts_;
   std::map<uint64_t, std::string> names_;
 };

@@ -126,6 +126,8 @@ JobOptions JobOptions::From(const Values& given) {
   options.debug_signal = debug_dumps::SignalOf(text("HIPRESS_DEBUG_SIGNAL"));
   options.timeline = text("HIPRESS_TIMELINE");
   options.ranks = text("HIPRESS_RANKS");
+  options.job = text("HIPRESS_JOB");
+  options.view = OptionalNumber(text, "HIPRESS_VIEW", 0, 0, kMaxNumber);
   options.van.secret = Secret(text);
   options.van.interface = text("DMLC_INTERFACE");
   const std::string tls = text("HIPRESS_TLS");

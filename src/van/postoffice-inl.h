@@ -161,7 +161,7 @@ class Postoffice::Impl final : public VanReceiver {
   uint32_t released_[kBarrierKinds] = {};
   std::string barrier_failure_, barrier_missing_;
   TimelineExchange timeline_{[this](NodeId to, Message m) { van_->Send(to, std::move(m)); },
-                             options_.timeline};
+                             options_.timeline, {options_.view, options_.job}};
   const pid_t creator_ = getpid();
 
   friend class Postoffice;

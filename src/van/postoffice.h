@@ -35,8 +35,11 @@ struct JobOptions {
   std::chrono::seconds wait_timeout{600};   ///< for any later wait for other nodes (HIPRESS_TIMEOUT)
   size_t flight_entries = 1024;  ///< events that each thread remembers (HIPRESS_FLIGHT_RECORDER); 0: none
   int debug_signal = 0;  ///< on which it is dumped (HIPRESS_DEBUG_SIGNAL); 0: none
-  std::string timeline;  ///< file that a scheduler writes (HIPRESS_TIMELINE)
+  /// File that a scheduler writes (HIPRESS_TIMELINE); that a worker of a view writes which fails.
+  std::string timeline;
   std::string ranks;  ///< what users call workers 0, 1, ...: "1,3" (HIPRESS_RANKS); empty: the same
+  std::string job;  ///< a name that no other job has (HIPRESS_JOB), for its timelines; may be empty
+  int view = 0;  ///< of an elastic job, for which this one is (HIPRESS_VIEW): deaths are no surprise; 0: of none
   int num_threads = 0;  ///< of the executor (HIPRESS_NUM_THREADS); 0: as many as the cores, at most 4
   VanOptions van;                 ///< secret: HIPRESS_SECRET; interface: DMLC_INTERFACE; tls: HIPRESS_TLS
 

@@ -27,6 +27,7 @@ void Postoffice::Impl::Leave(bool goodbye) {
   {
     std::unique_lock<std::mutex> lock(mutex_);
     if (!goodbye) AwaitReports(&lock);
+    if (!goodbye && options_.view > 0 && started_ && !stopping_) timeline_.WriteOwn(self());
     if (goodbye && started_ && !stopping_) timeline_.Ship();
     aborted_ = aborted_ || (!goodbye && !stopping_);
     stopping_ = true;

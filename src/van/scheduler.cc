@@ -180,7 +180,11 @@ bool SchedulerState::IsNewFailure(NodeId from, const Message& message) const {
 void SchedulerState::Die(NodeId node, const std::string& what) {
   if (dead_.count(node) != 0) return;
   dead_.insert(node);
-  LogWarning(what);
+  if (options_.view > 0) {
+    LogInfo(what);  // the next view follows
+  } else {
+    LogWarning(what);
+  }
   GiveUp(what);
   const Message message = NodeDown(node, what);
   for (const auto& entry : addresses_) {

@@ -4,7 +4,8 @@
  *
  * A node that records asks the scheduler for the time, a few times; the fastest answer tells the
  * offset of the clocks to within half of its round trip (Cristian 1989). When the node leaves, it
- * sends what it has recorded; the scheduler writes the file that its own HIPRESS_TIMELINE names.
+ * sends what it has recorded; the scheduler writes the file that its own HIPRESS_TIMELINE names. Where a
+ * failure is no end, in a view of an elastic job, each survivor writes a part by itself.
  */
 #pragma once
 
@@ -22,8 +23,9 @@ namespace hipress {
 class TimelineExchange {
  public:
   using Send = std::function<void(NodeId to, Message message)>;
-  /// \param path of the file that a scheduler writes
-  TimelineExchange(Send send, std::string path) : send_(std::move(send)), path_(std::move(path)) {}
+  /// \param path of the file that a scheduler writes, or a node that does not reach it any more
+  TimelineExchange(Send send, std::string path, TimelineFile::About about)
+      : send_(std::move(send)), path_(std::move(path)), file_(std::move(about)) {}
 
   /// This node's number for timeline::Record.
   uint8_t node() const { return node_; }
@@ -37,6 +39,8 @@ class TimelineExchange {
   void AtNode(const Message& message);
   /// Sends everything recorded.
   void Ship();
+  /// Writes everything recorded to a file of this node's own, as its job has failed.
+  void WriteOwn(NodeId self);
 
   // ---- The scheduler ----
   void AtScheduler(NodeId from, const Message& message);

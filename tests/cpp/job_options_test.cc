@@ -95,6 +95,7 @@ TEST(JobOptions, TheEnvironmentIsCheckedVariableByVariable) {
            {"HIPRESS_TIMEOUT", "0", "HIPRESS_TIMEOUT is '0'"},
            {"HIPRESS_NUM_THREADS", "four", "HIPRESS_NUM_THREADS is 'four'"},
            {"HIPRESS_FLIGHT_RECORDER", "all", "HIPRESS_FLIGHT_RECORDER is 'all'"},
+           {"HIPRESS_VIEW", "-1", "HIPRESS_VIEW is '-1'"},
            {"HIPRESS_DEBUG_SIGNAL", "SIGKILL", "HIPRESS_DEBUG_SIGNAL is 'SIGKILL', but must be USR1,"},
            {"HIPRESS_HEARTBEAT_INTERVAL_MS", "6001", "must be at least twice"}}) {
     EXPECT_HAS(error_with(c.name, c.value), c.error);

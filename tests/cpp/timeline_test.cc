@@ -59,6 +59,14 @@ TEST(Timeline, NodesAreOnOneClock) {
             std::string::npos);
 }
 
+TEST(Timeline, SaysWhichJobsItIs) {
+  TimelineFile file({3, "a1b2"});
+  file.Add(Worker(0), Recorded({Event(5000, 6000)}), {-2000, 10});
+  const char* about = "\"recorded\":true,\"view\":3,\"job\":\"a1b2\",\"begin_us\":3.000,";
+  EXPECT_NE(file.ToJson().find(about), std::string::npos);
+  EXPECT_EQ(TimelineFile().ToJson().find("view"), std::string::npos);
+}
+
 TEST(Timeline, MessagesThatOverlapGetRowsOfTheirOwn) {
   TimelineFile file;
   const auto send = TimelineOp::kSend;

@@ -7,7 +7,7 @@ import json
 
 import pytest
 
-from hipress import debug, debug_report, report
+from hipress import debug, debug_report, elastic_job, report
 from hipress.secopa import profiles, sosp21
 
 CURVE = {"w": 1e-9, "b": 1e-5, "o": 1e-5}
@@ -45,6 +45,19 @@ DUMP = {
     }],
     "fetches": [{"key": 1, "iteration": 2, "seconds": 1.0, "from": ["server 0"]}],
     "events": [[1e9, 1, 2, 0, "send", "done", "worker 1"]],
+}  # fmt: skip
+AGENT = {
+    "format": debug.FORMAT, "version": debug.VERSION, "reason": "x", "time": 1e9, "host": "h",
+    "pid": 1, "process_nodes": 1, "age": 0.1,
+    "status": {
+        "id": "a", "slot": 0, "agents": ["h:1", "h:2", "h:3"], "min_members": 2, "joining": False,
+        "epoch": 3, "entered": 2, "boundary": 9, "completed": 7, "joined": ["c"], "dead": ["b"],
+        "members": [{"id": "a", "slot": 0, "address": "h:1"},
+                    {"id": "c", "slot": 2, "address": "h:3"}],
+        "departed": [{"slot": 1, "why": "it left"}], "joins": [{"id": "d", "slot": 1}],
+        "suspects": [{"id": "c", "slot": 2, "silent": 1.5}], "waits_for": "it waits for you",
+        "calls": [{"about": "here/1", "epoch": 3, "rank": 1, "seconds": 2.0}],
+    },
 }  # fmt: skip
 DAMAGE = [None, "x", [], {}, -1, 1e400, float("nan"), [[1]], True]
 
@@ -107,13 +120,18 @@ def test_a_damaged_timeline(tmp_path):
     assert refused > 50
 
 
-def test_a_damaged_dump(tmp_path, capsys):
+@pytest.mark.parametrize("values", [DUMP, AGENT], ids=["node", "agent"])
+def test_a_damaged_dump(values, tmp_path, capsys):
     file = tmp_path / "dump.json"
     refused = 0
-    for path, damage, copied in [((), None, DUMP), *damaged(DUMP)]:
+    for path, damage, copied in [((), None, values), *damaged(values)]:
         file.write_text(json.dumps(copied))
         try:
-            for nodes in debug.latest_jobs([debug.load(file)]):
+            dump = debug.load(file)
+            elastic, others = elastic_job.gather([dump], dump.time)
+            for job in elastic:
+                debug_report.show_elastic(job, 1e9 + 5, 5, 5)
+            for nodes in debug.latest_jobs(others, dump.time):
                 debug_report.show(nodes, 1e9 + 5, 5, 5)
         except debug.DebugError as error:
             refused += 1

@@ -30,7 +30,8 @@ def command(
 ) -> None:
     """Say who waits for whom in a job that hangs."""
     from hipress import debug, debug_now
-    from hipress.debug_report import show
+    from hipress.debug_report import show, show_elastic
+    from hipress.elastic_job import gather
 
     try:
         answered: list = []
@@ -41,8 +42,12 @@ def command(
             if not answered and not places:
                 fail("no process has answered")
         given = debug.load_all(places or [debug.default_folder()]) if places or not now else []
-        jobs = debug.latest_jobs([*given, *answered])
     except debug.DebugError as error:
         fail(error)
-    for nodes in jobs:
+    dumps = [*given, *answered]
+    newest = max(dump.time for dump in dumps)
+    elastic, others = gather(dumps, newest)
+    for job in elastic:
+        show_elastic(job, time.time(), rows, events)
+    for nodes in debug.latest_jobs(others, newest):
         show(nodes, time.time(), rows, events)

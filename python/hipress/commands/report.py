@@ -1,17 +1,23 @@
 """`hipress report`: where the time of a job went."""
 
 from pathlib import Path
-from typing import Annotated, Optional
+from typing import TYPE_CHECKING, Annotated, Optional
 
 import typer
 
 from hipress.commands import fail
 
+if TYPE_CHECKING:
+    from hipress.report import Timeline
+
 _Path = Optional[Path]  # noqa: UP045 (Python 3.9)
 
 
 def command(
-    timeline: Annotated[Path, typer.Argument(help="the file that HIPRESS_TIMELINE named")],
+    timeline: Annotated[
+        Path,
+        typer.Argument(help="what HIPRESS_TIMELINE named; of an elastic job all views are shown"),
+    ],
     predicted: Annotated[
         _Path,
         typer.Option(
@@ -27,16 +33,28 @@ def command(
     from hipress import report
 
     try:
-        measured = report.load(timeline)
+        found = report.load_all(timeline)
         other = report.load(predicted) if predicted else None
-        typer.echo(report.summary(measured))
+        # A view of an elastic job may end before its first step.
+        drawn = [each for each in found if each.steps() or not each.view]
+        for each in found:
+            typer.echo(
+                report.summary(each) if each in drawn else f"view {each.view} came to no step"
+            )
         if other:
             typer.echo("\n" + report.summary(other))
     except report.ReportError as error:
         fail(error)
     if not picture:
         return
-    target = output or timeline.with_suffix(".png")
+    for each in drawn:
+        target = output or Path(each.path).with_suffix(".png")
+        if output and len(drawn) > 1:
+            target = output.with_name(f"{output.stem}-view{each.view}{output.suffix}")
+        _draw(each, target, other)
+
+
+def _draw(measured: "Timeline", target: Path, other: "Optional[Timeline]") -> None:
     try:
         from hipress.report_picture import draw
 

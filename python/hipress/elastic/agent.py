@@ -45,6 +45,8 @@ class Agent:
     :param on_change: called in the agent's thread, with the newest view, when an epoch ends at
         once: a member failed, the next view is there (unless it has a boundary), or this process is
         evicted. It must return quickly, as no sign of life is sent meanwhile
+    :param on_status: called in the agent's thread, too, several times in a heartbeat timeout, with
+        what ``status`` returns, and with None when the agent ends
     :raises ElasticError: an argument is wrong, or the address is taken
     """
 
@@ -58,6 +60,7 @@ class Agent:
         heartbeat_timeout: float = 5.0,
         start_timeout: float = 60.0,
         on_change: Callable[[View], None] | None = None,
+        on_status: Callable[[dict[str, Any] | None], None] | None = None,
     ) -> None:
         if not 0 <= slot < len(agents):
             raise ElasticError(f"there is no slot {slot}: {len(agents)} agent addresses are given")
@@ -81,6 +84,7 @@ class Agent:
             heartbeat_timeout,
             start_timeout,
             on_change,
+            on_status,
         )
         self.heartbeat_timeout = heartbeat_timeout
         self._machine = self._thread.machine
@@ -91,6 +95,7 @@ class Agent:
         cls,
         on_change: Callable[[View], None] | None = None,
         environ: Mapping[str, str] = os.environ,
+        on_status: Callable[[dict[str, Any] | None], None] | None = None,
     ) -> Agent:
         """The agent of a process that ``hipress launch --elastic`` started, or one like it.
 
@@ -105,6 +110,7 @@ class Agent:
             found.restart,
             found.heartbeat_timeout,
             on_change=on_change,
+            on_status=on_status,
         )
 
     @property
@@ -182,6 +188,10 @@ class Agent:
             return self._await(after, timeout, f"there is no view after epoch {after}")
 
     def _await(self, after: int, timeout: float, what: str) -> View:
+        with self._thread.calls.waiting("the next view", after):
+            return self._await_view(after, timeout, what)
+
+    def _await_view(self, after: int, timeout: float, what: str) -> View:
         machine = self._machine
         deadline = time.monotonic() + timeout
         while True:
@@ -231,10 +241,11 @@ class Agent:
             self._changed.notify_all()
             self._thread.send_note([epoch, key, value], sorted(self._machine.other_slots()))
 
-    def fetch(self, epoch: int, key: str, timeout: float) -> str:
+    def fetch(self, epoch: int, key: str, timeout: float, rank: int = -1) -> str:
         """Waits for a text that a member of the view left.
 
         :param timeout: seconds
+        :param rank: of the member that is to leave it, if that is known: for ``status``
         :raises ViewChanged: the view has ended
         :raises Evicted: the others went on without this process
         :raises ElasticError: it took longer
@@ -242,7 +253,7 @@ class Agent:
         machine = self._machine
         deadline = time.monotonic() + timeout
         next_request = 0.0
-        with self._changed:
+        with self._changed, self._thread.calls.waiting(key, epoch, rank):
             while True:
                 value = self._thread.notes.get(epoch, key)
                 if value is not None:
@@ -262,26 +273,8 @@ class Agent:
                 self._changed.wait(min(deadline, next_request) - now)
 
     def status(self) -> dict[str, Any]:
-        """What there is to know, for people: plain JSON types."""
-        with self._changed:
-            machine = self._machine
-            view = machine.newest
-            return {
-                "id": machine.me.id,
-                "slot": machine.me.slot,
-                "member": machine.is_member,
-                "epoch": view.epoch,
-                "entered": machine.entered,
-                "boundary": view.boundary,
-                "completed": machine.step,
-                "members": [
-                    {"id": each.id, "slot": each.slot, "address": f"{each.host}:{each.port}"}
-                    for each in (view.members if view.epoch else ())
-                ],
-                "joining": [str(each) for each in machine.joins.values()],
-                "suspects": dict(machine.suspects),
-                "waits_for": self._thread.error or machine.waits_for(),
-            }
+        """What there is to know, for people: plain JSON types (:mod:`hipress.elastic.status`)."""
+        return self._thread.status()
 
     def leave(self, at_boundary: bool = False, timeout: float = 60.0) -> View | None:
         """Leaves in peace. ``close`` comes after it.

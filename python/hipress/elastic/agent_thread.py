@@ -21,6 +21,7 @@ from hipress.elastic.links import Link, Listener
 from hipress.elastic.membership import Membership, new_member
 from hipress.elastic.notes import Notes, is_note
 from hipress.elastic.outputs import Ending, Evicted, Installed, Left, Output, Send
+from hipress.elastic.status import Calls, describe
 from hipress.elastic.view import Member, View
 
 log = logging.getLogger("hipress.elastic")
@@ -47,6 +48,7 @@ class AgentThread:
         heartbeat_timeout: float,
         start_timeout: float,
         on_change: Callable[[View], None] | None,
+        on_status: Callable[[dict[str, Any] | None], None] | None,
     ) -> None:
         self.secret = secret
         self.changed = threading.Condition(threading.RLock())
@@ -62,7 +64,8 @@ class AgentThread:
         self._refused: dict[int, float] = {}  # slots at whose address nobody is, and since when
         self.evicted: View | None = None
         self.error: str | None = None  # why the thread ended
-        self._on_change = on_change
+        self.calls = Calls()
+        self._on_change, self._on_status = on_change, on_status
         self._detector = Detector(heartbeat_timeout, time.monotonic())
         self._tick_seconds = min(max(heartbeat_timeout / 20, 0.01), 0.25)
         self._links: dict[int, Link] = {}
@@ -87,6 +90,11 @@ class AgentThread:
             self._loop.call_soon_threadsafe(self._end.set)
         if threading.current_thread() is not self._thread:
             self._thread.join(5)
+
+    def status(self) -> dict[str, Any]:
+        """What there is to know, for people."""
+        with self.changed:
+            return describe(self.machine, self._detector, self.calls, self.error)
 
     def flush(self) -> None:
         """Has the thread do what the machine asked for."""
@@ -113,6 +121,8 @@ class AgentThread:
                 self.error = self.error or "the agent is closed"
                 self.changed.notify_all()
             self._started.set()
+            if self._on_status is not None:
+                self._on_status(None)
 
     async def _main(self) -> None:
         self._loop, self._end = asyncio.get_running_loop(), asyncio.Event()
@@ -165,6 +175,8 @@ class AgentThread:
                     self.machine.suspect(now, member_id, False, why)
                 self.machine.tick(now)
             self._pump()
+            if self._on_status is not None:
+                self._on_status(self.status())
             await asyncio.sleep(self._tick_seconds)
 
     def known_at(self, slot: int) -> Member | None:

@@ -30,6 +30,10 @@ class Detector:
             return True
         return False
 
+    def silence(self, member_id: str, now: float) -> float:
+        """Seconds since a process's last sign of life; 0 for one that is not known."""
+        return now - self._heard.get(member_id, now)
+
     def forget(self, member_id: str) -> None:
         self._heard.pop(member_id, None)
         self._silent.discard(member_id)

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import functools
+import json
 import logging
 from collections.abc import Callable
 from typing import Any
 
+from hipress._lib import lib
 from hipress.elastic.agent import Agent
 from hipress.elastic.errors import ElasticError, Evicted, ViewChanged
 from hipress.elastic.view import View
 from hipress.errors import HipressError as NodeError
-from hipress.torch.elastic import torchrun
+from hipress.torch.elastic import news, torchrun
 from hipress.torch.elastic.carried import Carried
 from hipress.torch.elastic.journal import Journal
 from hipress.torch.elastic.session import Session, ViewChange
@@ -62,6 +64,13 @@ def _forget_frames(error: BaseException | None) -> None:
         error = error.__cause__ or error.__context__
 
 
+def _show_status(status: dict[str, Any] | None) -> None:
+    """Leaves what the agent knows with the library, whose dumps are to tell it even if Python is
+    stuck."""
+    text = None if status is None else json.dumps(status).encode()
+    lib.HipressSetDebugStatus(b"agent", text)  # the engine says what is wrong with its settings
+
+
 class _Job:
     """This process in an elastic job."""
 
@@ -71,10 +80,12 @@ class _Job:
             state.rounds.begin()
         self._session: Session | None = None
         environ = torchrun.environment(state.timeout)
-        self._agent = Agent.from_environment(self._on_change, environ)
+        self._agent = Agent.from_environment(self._on_change, environ, _show_status)
         self._journal = Journal(self._agent.slot)
         self._journal.write("start")
         self._view = self._agent.join(state.timeout)
+        self._last_view: View | None = None  # that has begun
+        self._norms: dict[str, float] = {}
         self._idle_views, self._completed = 0, state.completed
 
     def _on_change(self, _view: View) -> None:
@@ -89,11 +100,11 @@ class _Job:
         self._session = session = Session(state, self._agent, view, self._carried, self._journal)
         session.open()
         state.session = session
-        names = ", ".join(f"{reason}" for _, reason in view.departed)
-        _log.warning(
-            "view %d: rank %d of %d goes on after step %d%s", view.epoch, session.rank,
-            session.size, state.step, f" ({names})" if names else "",
-        )  # fmt: skip
+        if session.rank == 0:
+            news.tell(news.describe(view, self._last_view, state.step, self._norms))
+        else:
+            _log.info("view %d: this is rank %d of %d", view.epoch, session.rank, session.size)
+        self._last_view, self._norms = view, {}
         self._journal.write(
             "view", epoch=view.epoch, step=state.step, size=session.size, rank=session.rank
         )
@@ -147,6 +158,7 @@ class _Job:
         """Decides about the step that was under way, and keeps what error feedback remembers."""
         state, view = self._state, self._view
         carried = self._carried
+        self._norms.update(session.norms)
         # A view that came to no step leaves what the one before has left.
         made = session.optimizer
         compression = carried.undecided if made is None else made.compression
@@ -164,12 +176,8 @@ class _Job:
                 self._journal.write("rollback", epoch=session.view.epoch, step=state.step)
             carried.take_from(compression)
         for member, reason in view.departed:
-            norm = session.norms.get(member.id)
-            _log.warning(
-                "slot %d is gone (%s); its residual is written off%s", member.slot, reason,
-                "" if norm is None else f": a norm of {norm:.3g} when last compared",
-            )  # fmt: skip
-            gone = {"gone": member.slot, "residual_written_off": norm}
+            _log.info("view %d is without slot %d: %s", view.epoch, member.slot, reason)
+            gone = {"gone": member.slot, "residual_written_off": session.norms.get(member.id)}
             self._journal.write("gone", epoch=view.epoch, **gone)
 
     def _rejoin(self) -> None:

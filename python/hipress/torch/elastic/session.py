@@ -20,6 +20,7 @@ from hipress.torch.elastic.carried import Carried
 from hipress.torch.elastic.journal import Journal
 from hipress.torch.elastic.rounds import InnerOptimizer
 from hipress.torch.elastic.state import State
+from hipress.torch.executors import job
 from hipress.torch.executors.engine import Engine, HipressError, close_all
 from hipress.torch.executors.staging import backend
 from hipress.torch.integrations.optimizer import DistributedOptimizer
@@ -72,6 +73,7 @@ class Session:
         """
         state = self._state
         state.rank, state.size, state.epoch = self.rank, self.size, self.view.epoch
+        job.view = self.view.epoch
         steps = self.exchange("here", str(self._steps_to_synchronize()))
         trained = [rank for rank, count in enumerate(steps) if int(count)]
         self._make_group()
@@ -126,7 +128,7 @@ class Session:
         agent.share(epoch, f"{what}/{self.rank}", value)
         return [
             value if rank == self.rank
-            else agent.fetch(epoch, f"{what}/{rank}", self._state.timeout)
+            else agent.fetch(epoch, f"{what}/{rank}", self._state.timeout, rank)
             for rank in range(self.size)
         ]  # fmt: skip
 
@@ -143,7 +145,7 @@ class Session:
             )
             self._agent.share(self.view.epoch, "store", str(self._store.port))
         else:
-            port = int(self._agent.fetch(self.view.epoch, "store", self._state.timeout))
+            port = int(self._agent.fetch(self.view.epoch, "store", self._state.timeout, 0))
             self._store = dist.TCPStore(first.host, port, None, False, timeout=timeout)
         dist.init_process_group(
             "gloo", store=self._store, rank=self.rank, world_size=self.size, timeout=timeout
@@ -167,7 +169,7 @@ class Session:
                 self._agent.share(epoch, f"copy/{rank}", str(data.numel()))
                 transfer.send(data, rank)
         elif self.rank in behind:
-            size = int(self._agent.fetch(epoch, f"copy/{self.rank}", state.timeout))
+            size = int(self._agent.fetch(epoch, f"copy/{self.rank}", state.timeout, source))
             found = transfer.unpack(transfer.receive(size, source))
             state.check(found["settings"])
             state.copy(found)
@@ -312,6 +314,7 @@ class Session:
         if dist.is_initialized():
             _drop(self._groups)
         self._store = None
+        job.view = 0
 
 
 def _drop(groups: list[dist.ProcessGroup]) -> None:

@@ -27,6 +27,8 @@ from hipress.errors import HipressError
 from hipress.member import Member
 from hipress.torch.executors.staging import backend
 
+view = 0
+"""The number of the elastic job's view for which this process makes jobs now; 0: there is none."""
 _timelines: set[str] = set()
 """Files that this process's schedulers are to write."""
 _LINGER_SECONDS = 2.0
@@ -89,10 +91,13 @@ def join(group: dist.ProcessGroup, name: str, timeout: float) -> tuple[Member, S
         "HIPRESS_TIMEOUT": seconds,
         "HIPRESS_START_TIMEOUT": start_seconds,
         "HIPRESS_RANKS": ",".join(map(str, dist.get_process_group_ranks(group))),
+        "HIPRESS_JOB": name,
+        "HIPRESS_VIEW": view,
     }
     rank, scheduler = dist.get_rank(group), None
+    timeline = _timeline(group, name)
     if rank == 0:
-        scheduler = _start_scheduler(store, {**common, "HIPRESS_TIMELINE": _timeline(group, name)})
+        scheduler = _start_scheduler(store, {**common, "HIPRESS_TIMELINE": timeline})
     try:
         found = json.loads(store.get("scheduler"))
     except RuntimeError as error:  # it is silent, or gone, maybe with the store
@@ -103,6 +108,8 @@ def join(group: dist.ProcessGroup, name: str, timeout: float) -> tuple[Member, S
     secret = os.environ.get("HIPRESS_SECRET") or found["secret"]
     host, _, port = found["address"].rpartition(":")
     own = {"DMLC_ROLE": "worker", "DMLC_WORKER_ID": rank, "HIPRESS_SECRET": secret}
+    if view:  # each survivor of a view that fails writes a part
+        own["HIPRESS_TIMELINE"] = _beside(timeline, f"rank{rank}")
     where = {"DMLC_PS_ROOT_URI": host, "DMLC_PS_ROOT_PORT": port}
     return Member({**common, **own, **where}), scheduler
 
@@ -123,14 +130,22 @@ def _start_scheduler(store: dist.Store, common: Mapping[str, object]) -> Schedul
 
 def _timeline(group: dist.ProcessGroup, name: str) -> str:
     """The file for the timeline of a group's job: what HIPRESS_TIMELINE names is the first one's of
-    all ranks; others have a part of their name in theirs."""
+    all ranks; others have a part of their name in theirs. In an elastic job the views' numbers come
+    first: its processes do not know what others have written."""
     path = os.environ.get("HIPRESS_TIMELINE", "")
+    if view:
+        path = _beside(path, f"view{view}")
     everybody = dist.get_world_size(group) == dist.get_world_size()
-    if path and (not everybody or path in _timelines):
-        stem, suffix = os.path.splitext(path)
-        path = f"{stem}-{name[:8]}{suffix}"
+    if not everybody or path in _timelines:
+        path = _beside(path, name[:8])
     _timelines.add(path)
     return path
+
+
+def _beside(path: str, what: str) -> str:
+    """ "job-what.json" of "job.json"; of no file none."""
+    stem, suffix = os.path.splitext(path)
+    return path and f"{stem}-{what}{suffix}"
 
 
 def _interface() -> str:

@@ -25,7 +25,7 @@ std::string MessageBytes(bool to_node, uint8_t from, Flag flag, uint64_t key, ui
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   Input input(data, size);
-  TimelineExchange exchange([](NodeId, Message) {}, "");
+  TimelineExchange exchange([](NodeId, Message) {}, "", {});
   TimelineFile file;
   std::string pieces;
   while (!input.AtEnd()) {

@@ -1,0 +1,41 @@
+"""Values of JSON objects that others have written, checked for their types."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+
+DAMAGED = (ValueError, OverflowError, KeyError, TypeError, AttributeError, IndexError)
+"""What reading a damaged object may raise."""
+
+
+def typed(value: object, kind: type, what: str) -> object:
+    """A value of the right type; numbers must be finite, and whole ones do for float.
+
+    :raises TypeError: if it is not
+    """
+    if kind is float and isinstance(value, int) and not isinstance(value, bool):
+        value = float(value)
+    wrong = not isinstance(value, kind) or (kind is int and isinstance(value, bool))
+    if wrong or (kind is float and not math.isfinite(value)):
+        raise TypeError(f"{what} is {value!r}")
+    return value
+
+
+def get(values: Mapping, name: str, kind: type, default: object = None) -> object:
+    """A value of the right type; of one that is left out the default.
+
+    :raises KeyError: if it is missing, and there is no default
+    :raises TypeError: if it is of another type
+    """
+    if name not in values and default is not None:
+        return default
+    return typed(values[name], kind, name)
+
+
+def texts(values: Iterable, what: str) -> list[str]:
+    """A list of texts.
+
+    :raises TypeError: if something else is among them
+    """
+    return [typed(value, str, what) for value in values]

@@ -1,0 +1,76 @@
+"""What an agent knows, for people: what `hipress debug` shows of an elastic job."""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections.abc import Iterator
+from typing import Any
+
+from hipress.elastic.detector import Detector
+from hipress.elastic.membership import Membership
+
+
+class Calls:
+    """Calls of this process that wait for others, and since when. Use it under the agent's lock."""
+
+    def __init__(self) -> None:
+        self._running: dict[int, tuple[float, dict[str, Any]]] = {}
+        self._last = 0
+
+    @contextlib.contextmanager
+    def waiting(self, about: str, epoch: int, rank: int = -1) -> Iterator[None]:
+        """Notes a call while it lasts.
+
+        :param about: what is waited for
+        :param rank: who is waited for, of that epoch's members; -1: nobody in particular
+        """
+        self._last += 1
+        number = self._last
+        self._running[number] = time.monotonic(), {"about": about, "epoch": epoch, "rank": rank}
+        try:
+            yield
+        finally:
+            del self._running[number]
+
+    def describe(self) -> list[dict[str, Any]]:
+        now = time.monotonic()
+        return [{**about, "seconds": now - since} for since, about in self._running.values()]
+
+
+def describe(
+    machine: Membership, detector: Detector, calls: Calls, error: str | None
+) -> dict[str, Any]:
+    """Plain JSON types. Ids are those of members; seconds are ages.
+
+    ``epoch`` is the newest view's, ``entered`` that in which the caller works: they differ until
+    the view's ``boundary``, a step, is completed.
+    """
+    view, now = machine.newest, time.monotonic()
+    slots = {each.id: each.slot for each in (*view.members, *machine.known.values())}
+    return {
+        "id": machine.me.id,
+        "slot": machine.me.slot,
+        "agents": [f"{host}:{port}" for host, port in machine.addresses],
+        "min_members": machine.min_members,
+        "member": machine.is_member,
+        "joining": machine.joining and not machine.is_member,
+        "epoch": view.epoch,
+        "entered": machine.entered,
+        "boundary": -1 if view.boundary is None else view.boundary,
+        "completed": machine.step,
+        "members": [
+            {"id": each.id, "slot": each.slot, "address": f"{each.host}:{each.port}"}
+            for each in (view.members if view.epoch else ())
+        ],
+        "joined": list(view.joined),
+        "departed": [{"slot": each.slot, "why": why} for each, why in view.departed],
+        "dead": list(machine.dead),
+        "joins": [{"id": each.id, "slot": each.slot} for each in machine.joins.values()],
+        "suspects": [
+            {"id": each, "slot": slots.get(each, -1), "silent": detector.silence(each, now)}
+            for each in machine.suspects
+        ],
+        "calls": calls.describe(),
+        "waits_for": error or machine.waits_for(),
+    }

@@ -1,0 +1,92 @@
+"""What people read while an elastic job runs: a line for each view, and nothing that frightens."""
+
+import sys
+import textwrap
+
+import pytest
+
+from harness.elastic import ElasticJob
+from harness.processes import wait_until
+
+pytest.importorskip("torch")
+
+from hipress.elastic.view import Member, View  # noqa: E402
+from hipress.torch.elastic import news  # noqa: E402
+
+PROGRAM = """
+    import sys
+    import time
+
+    import torch
+
+    import hipress.torch.elastic as elastic
+
+    torch.set_num_threads(1)
+    model = torch.nn.Sequential(torch.nn.Linear(64, 96), torch.nn.Linear(96, 4))
+    optimizer = torch.optim.SGD(model.parameters(), 0.01)
+    state = elastic.State(model, optimizer, "onebit", min_size=256, check_every=5, timeout=60)
+
+    @elastic.run
+    def train(state):
+        while state.step < int(sys.argv[1]):
+            state.optimizer.zero_grad()
+            model(torch.ones(8, 64)).square().mean().backward()
+            state.optimizer.step()
+            state.commit()
+            time.sleep(0.01)
+
+    train(state)
+"""
+
+
+@pytest.fixture
+def program(tmp_path):
+    """The command of a worker; to be called with the number of steps."""
+    script = tmp_path / "train.py"
+    script.write_text(textwrap.dedent(PROGRAM))
+    return lambda steps: [sys.executable, str(script), str(steps)]
+
+
+@pytest.mark.parametrize("victim", [0, 1])
+def test_a_death_is_one_line_of_rank_0_and_no_warning(program, victim):
+    with ElasticJob(program(60), 3) as job:
+        wait_until(lambda: job.step(victim) >= 20, 60, "20 steps")
+        job.kill(victim)
+        job.wait(60)
+        first = 1 if victim == 0 else 0
+        said = {slot: job.output(f"worker {slot}").splitlines() for slot in range(3)}
+        first_view = "hipress: view 1: 3 workers begin"
+        assert said[0][0] == first_view
+        (line,) = said[first][first == 0 :]
+        assert line.startswith("hipress: view 2: 2 workers go on after step "), line
+        gone = f"; worker {victim} is gone: its process has ended; its residual, a norm of "
+        assert gone in line and line.endswith(" when last compared, is written off")
+        assert said[2] == [] and said[victim] == [first_view] * (victim == 0)
+
+
+def view(epoch, *slots, departed=()):
+    members = tuple(Member(f"id {slot}", int(slot), "h", 1) for slot in slots)
+    return View(epoch, members, departed=departed)
+
+
+def test_a_view_in_words():
+    four, two = view(1, "0", "1", "2", "3"), view(2, "0", "1")
+    assert news.describe(four, None, 0, {}) == "view 1: 4 workers begin"
+    assert news.describe(four, None, 7, {}) == "view 1: 4 workers go on after step 7"
+    assert news.describe(view(3, "2"), None, 7, {}) == (
+        "view 3: 1 worker goes on after step 7; this one has joined"
+    )
+    assert news.describe(four, two, 9, {}).endswith("; worker 2 has joined; worker 3 has joined")
+    # One view between the two came to nothing, so not all reasons are known.
+    left = view(4, "0", "1", departed=((four.members[3], "it left"),))
+    assert news.describe(left, four, 9, {"id 2": 0.5}) == (
+        "view 4: 2 workers go on after step 9; worker 2 is gone; its residual, a norm of 0.5 when "
+        "last compared, is written off; worker 3 is gone: it left; its residual is written off"
+    )
+
+
+def test_a_script_with_a_log_of_its_own_has_it_there(caplog, capsys):
+    with caplog.at_level("INFO", logger="hipress"):
+        news.tell("view 1: 4 workers begin")
+    assert [record.levelname for record in caplog.records] == ["INFO"]
+    assert capsys.readouterr().err == ""
