@@ -1,8 +1,9 @@
 """What the workers of an elastic job have logged, and what it says about a fault.
 
 Each worker appends to ``worker-SLOT.jsonl`` one line for each event: ``time`` (unix seconds),
-``pid``, ``slot``, ``event`` (start, view, step, rollback, copied, end), ``epoch``, ``step``,
-``size``, ``rank``, ``digest`` (of the weights after the step), ``loss``, ``residual_written_off``.
+``pid``, ``slot``, ``event`` (start, view, step, round, rollback, copied, end), ``epoch``, ``step``,
+``size``, ``rank``, ``digest`` (of the weights after the step or round), ``loss``,
+``residual_written_off``.
 """
 
 from __future__ import annotations
@@ -150,7 +151,7 @@ def different_weights(events: Iterable[list[Event]]) -> tuple[int, list[str]]:
     wrong = []
     for slot, of_slot in enumerate(events):
         for event in of_slot:
-            if event["event"] == "step" and event["digest"] is not None:
+            if event.get("digest") is not None:
                 seen = digests[event["epoch"], event["step"]]
                 if seen.setdefault(slot, event["digest"]) != event["digest"]:
                     wrong.append(f"worker {slot} has done step {event['step']} of epoch "

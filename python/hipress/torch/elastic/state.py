@@ -41,9 +41,9 @@ class State:
         the others none of them
     :param outer_optimizer: over the same parameters, with ``sync_every``
     :param check_every: steps between comparisons of all workers' weights, bit by bit; with
-        ``sync_every`` rounds, of which warmup_steps are, too
+        ``sync_every`` this and warmup_steps count rounds
     :param timeout: seconds to wait for enough workers, and for one that lives but is far behind;
-        with ``sync_every`` more than three rounds take
+        with ``sync_every`` longer than three rounds take
     :param kept: more that a worker which joins copies: objects with ``state_dict()`` and
         ``load_state_dict()``, such as a scheduler, and plain values, which become attributes
     :raises ValueError: for what cannot be kept
