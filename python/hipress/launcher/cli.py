@@ -31,7 +31,7 @@ stopped, the process is named and its exit status (128 + signal number) becomes 
 With --elastic a worker that dies is started again, and the others go on meanwhile. There are only
 workers, in slots 0 to N-1 (HIPRESS_ELASTIC_SLOT, HIPRESS_ELASTIC_AGENTS, ...): here, over ssh, or
 each by an mpirun (with a host file) or a Slurm job step (in an allocation) of its own. They also
-survive a kill -9 of this command and of their supervisors; Ctrl-C ends all of them:
+survive a kill -9 of this command and (not in Slurm) of their supervisors; Ctrl-C ends all of them:
 
     hipress launch --elastic --min-workers 2 --max-restarts 3 -n 4 python train.py
 """
