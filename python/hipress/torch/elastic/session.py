@@ -87,8 +87,8 @@ class Session:
         self.in_round = state.rounds is not None
 
     def _steps_to_synchronize(self) -> int:
-        """Steps of this worker for a synchronisation that has failed. Of whoever is a round behind
-        they are in the result that others have."""
+        """The number of this worker's steps that no result has, as their synchronisation failed: 0
+        if there are none, or if it is a round behind, for they are in the result of others."""
         rounds = self._state.rounds
         return rounds.inner_steps if rounds and rounds.completed == self.view.step else 0
 
@@ -103,11 +103,13 @@ class Session:
         """Makes a synchronisation that failed again, among the ranks that trained for it. Who joins
         has no part in the mean, and copies the result."""
         everybody = len(trained) == self.size
+        group = dist.group.WORLD
         if not everybody:
             group = dist.new_group(trained, self._setup_timeout)  # on all ranks together
         if self.rank in trained:
-            self._groups += [] if everybody else [group]
-            self._connect(self._groups[-1])
+            if not everybody:
+                self._groups.append(group)
+            self._connect(group)
             self._synchronize(len(trained))
         if everybody:
             return
