@@ -141,6 +141,7 @@ class _Job:
         except Evicted:
             self._rejoin()
             return
+        self._norms.update(session.norms)
         self._take_over(session, complete=isinstance(error, ViewChange))
 
     def _await_change(self, epoch: int, error: Exception) -> None:
@@ -158,7 +159,6 @@ class _Job:
         """Decides about the step that was under way, and keeps what error feedback remembers."""
         state, view = self._state, self._view
         carried = self._carried
-        self._norms.update(session.norms)
         # A view that came to no step leaves what the one before has left.
         made = session.optimizer
         compression = carried.undecided if made is None else made.compression
