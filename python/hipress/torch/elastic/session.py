@@ -56,8 +56,8 @@ class Session:
         self._waking = threading.Lock()
         self._interrupted = ""
         self._all_done = False
-        # All have said that they are here: whoever is late then is silent, and nothing else would end
-        # what the others wait for.
+        # All have said that they are here: whoever is late then is silent, and nothing else would
+        # end what the others wait for.
         seconds = max(_MIN_SETUP_SECONDS, agent.heartbeat_timeout)
         self._setup_timeout = datetime.timedelta(seconds=seconds)
         self.norms: dict[str, float] = {}
