@@ -133,7 +133,7 @@ def test_the_secret_is_missing():
 
 
 def test_the_example_of_the_guide_names_these_variables():
-    guide = (ROOT / "docs/guides/survive-failures.md").read_text()
+    guide = (ROOT / "docs/guides/start-elastic-jobs.md").read_text()
     example = guide[guide.index("$ export HIPRESS_SECRET") :].split("```")[0]
     with ByHand() as job:
         used = {name for name in job.env if name.startswith("HIPRESS_")}
