@@ -34,7 +34,8 @@ def sentences(tmp_path, *dumps):
     for number, values in enumerate(dumps):
         paths.append(tmp_path / f"{number}.json")
         paths[-1].write_text(json.dumps(values))
-    (nodes,) = debug.latest_jobs(debug.load_all(paths))
+    found = debug.load_all(paths)
+    (nodes,) = debug.latest_jobs(found, max(dump.time for dump in found))
     return WaitGraph(nodes).sentences()
 
 
