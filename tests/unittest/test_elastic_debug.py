@@ -5,61 +5,25 @@ from __future__ import annotations
 import json
 import re
 import signal
-import sys
-import textwrap
 import time
 
 import pytest
 
+from elastic_training import command
 from harness.elastic import ElasticJob
 from harness.processes import wait_until
 from test_debug import hipress
 
 pytest.importorskip("torch")
 
-PROGRAM = """
-    import ctypes
-    import os
-    import time
-
-    import torch
-
-    import hipress.torch.elastic as elastic
-
-    torch.set_num_threads(1)
-    slot = os.environ["HIPRESS_ELASTIC_SLOT"]
-    model = torch.nn.Sequential(torch.nn.Linear(64, 96), torch.nn.Linear(96, 4))
-    optimizer = torch.optim.SGD(model.parameters(), 0.01)
-    state = elastic.State(model, optimizer, "onebit", min_size=256, check_every=5, timeout=60)
-
-    @elastic.run
-    def train(state):
-        begin = state.step
-        while state.step < 100_000:
-            if os.environ.get("LATE") == f"{slot} {state.epoch}" and state.step == begin + 7:
-                print("late", flush=True)
-                # PyDLL: with the interpreter's lock.
-                ctypes.PyDLL(None).sleep(100) if "HOLDS" in os.environ else time.sleep(100)
-            state.optimizer.zero_grad()
-            model(torch.ones(8, 64)).square().mean().backward()
-            state.optimizer.step()
-            state.commit()
-            time.sleep(0.01)
-
-    train(state)
-"""
-
-
 @pytest.fixture
 def start(tmp_path):
-    """Starts a job of the program above, whose dumps are in tmp_path / "dumps"."""
-    script = tmp_path / "train.py"
-    script.write_text(textwrap.dedent(PROGRAM))
-    jobs = []
+    """Starts a job of elastic_training.py, whose dumps are in tmp_path / "dumps"."""
+    program, jobs = command(tmp_path), []
 
     def make(workers, **options):
         env = {"HIPRESS_DEBUG_DIR": str(tmp_path / "dumps"), **options.pop("env", {})}
-        jobs.append(ElasticJob([sys.executable, str(script)], workers, env=env, **options))
+        jobs.append(ElasticJob(program, workers, env=env, **options))
         return jobs[-1]
 
     yield make

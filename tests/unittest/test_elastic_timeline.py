@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import json
 import re
-import sys
-import textwrap
 
 import pytest
 
+from elastic_training import command
 from harness.elastic import ElasticJob
 from harness.processes import wait_until
 from hipress import report
 from test_debug import hipress
-from test_torch_elastic_news import PROGRAM
 
 pytest.importorskip("torch")
 
@@ -24,12 +22,8 @@ def steps(job, slot, epoch):
 
 
 def test_views_have_files_of_their_own_and_a_failure_loses_none(tmp_path):
-    script = tmp_path / "train.py"
-    script.write_text(textwrap.dedent(PROGRAM))
     path = tmp_path / "job.json"
-    with ElasticJob(
-        [sys.executable, str(script), "100000"], 3, env={"HIPRESS_TIMELINE": str(path)}
-    ) as job:
+    with ElasticJob(command(tmp_path), 3, env={"HIPRESS_TIMELINE": str(path)}) as job:
         wait_until(lambda: job.step(1) >= 20, 60, "20 steps")
         job.kill(0)  # which was to write the file
         wait_until(lambda: steps(job, 1, 2) >= 10, 60, "10 steps of view 2")

@@ -1,10 +1,9 @@
 """What people read while an elastic job runs: a line for each view, and nothing that frightens."""
 
-import sys
-import textwrap
 
 import pytest
 
+from elastic_training import command
 from harness.elastic import ElasticJob
 from harness.processes import wait_until
 
@@ -13,43 +12,10 @@ pytest.importorskip("torch")
 from hipress.elastic.view import Member, View  # noqa: E402
 from hipress.torch.elastic import news  # noqa: E402
 
-PROGRAM = """
-    import sys
-    import time
-
-    import torch
-
-    import hipress.torch.elastic as elastic
-
-    torch.set_num_threads(1)
-    model = torch.nn.Sequential(torch.nn.Linear(64, 96), torch.nn.Linear(96, 4))
-    optimizer = torch.optim.SGD(model.parameters(), 0.01)
-    state = elastic.State(model, optimizer, "onebit", min_size=256, check_every=5, timeout=60)
-
-    @elastic.run
-    def train(state):
-        while state.step < int(sys.argv[1]):
-            state.optimizer.zero_grad()
-            model(torch.ones(8, 64)).square().mean().backward()
-            state.optimizer.step()
-            state.commit()
-            time.sleep(0.01)
-
-    train(state)
-"""
-
-
-@pytest.fixture
-def program(tmp_path):
-    """The command of a worker; to be called with the number of steps."""
-    script = tmp_path / "train.py"
-    script.write_text(textwrap.dedent(PROGRAM))
-    return lambda steps: [sys.executable, str(script), str(steps)]
-
 
 @pytest.mark.parametrize("victim", [0, 1])
-def test_a_death_is_one_line_of_rank_0_and_no_warning(program, victim):
-    with ElasticJob(program(60), 3) as job:
+def test_a_death_is_one_line_of_rank_0_and_no_warning(tmp_path, victim):
+    with ElasticJob(command(tmp_path, steps=60), 3) as job:
         wait_until(lambda: job.step(victim) >= 20, 60, "20 steps")
         job.kill(victim)
         job.wait(60)
