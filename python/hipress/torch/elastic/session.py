@@ -74,8 +74,8 @@ class Session:
         state = self._state
         state.rank, state.size, state.epoch = self.rank, self.size, self.view.epoch
         job.view = self.view.epoch
-        steps = self.exchange("here", str(self._steps_to_synchronize()))
-        trained = [rank for rank, count in enumerate(steps) if int(count)]
+        here = self.exchange("here", "trained" if self._has_trained() else "")
+        trained = [rank for rank, text in enumerate(here) if text]
         self._make_group()
         if trained:
             self._synchronize_again(trained)
@@ -86,11 +86,11 @@ class Session:
         self._compare(self._digest())
         self.in_round = state.rounds is not None
 
-    def _steps_to_synchronize(self) -> int:
-        """The number of this worker's steps that no result has, as their synchronisation failed: 0
-        if there are none, or if it is a round behind, for they are in the result of others."""
+    def _has_trained(self) -> bool:
+        """Whether this worker has steps that no result has, as their synchronisation failed. Those
+        of one that is a round behind are in the result of others."""
         rounds = self._state.rounds
-        return rounds.inner_steps if rounds and rounds.completed == self.view.step else 0
+        return bool(rounds and rounds.completed == self.view.step and rounds.inner_steps)
 
     def _connect(self, group: dist.ProcessGroup) -> None:
         self.optimizer = self._state.connect(group)
