@@ -222,3 +222,11 @@ def _whole(name: str, value: object) -> int:
     except TypeError:
         pass
     raise ValueError(f"{name} must be a whole number of 0 or more, not {value!r}")
+
+
+def difference(left: str, right: str | None, most: int = 160) -> str:
+    """Two texts, from where they begin to differ if they are long."""
+    right = str(right)
+    at = next((i for i, (a, b) in enumerate(zip(left, right)) if a != b), 0)
+    at = max(0, at - 40) if max(len(left), len(right)) > most else 0
+    return " and ".join(repr(text[at : at + most]) for text in (left, right))
