@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import operator
 import os
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING
 
@@ -197,6 +197,23 @@ class CompressionConfig:
             if getattr(self, name) is not None:
                 params[name] = getattr(self, name)
         return params
+
+    def check_sums(self, names: Collection[str]) -> None:
+        """Refuses what workers that sum gradients of these names among themselves do not have.
+
+        :raises ValueError: in one sentence
+        """
+        self.store_params()
+        if self.pull == "none":
+            raise ValueError("pull is for kvstores: workers exchange sums compressed, too")
+        if self.plan == AUTO:
+            raise ValueError("plan='auto' measures for seconds, while workers come and go")
+        unknown = sorted(set(self.decisions) - set(names))
+        if unknown:
+            raise ValueError(
+                f"the plan has {unknown[0]!r}, which is no trained parameter; there are "
+                + ", ".join(list(names)[:5])
+            )
 
     def __str__(self) -> str:
         said = {"type": self.type, **self.params}

@@ -30,7 +30,7 @@ import mxnet as mx
 import numpy as np
 from mxnet import gluon
 
-from hipress.config import AUTO, CompressionConfig
+from hipress.config import CompressionConfig
 from hipress.dtypes import NUMPY
 from hipress.elastic_training import loop
 from hipress.elastic_training.arrays import ArraySession, ArrayState
@@ -85,7 +85,8 @@ class State(ArrayState):
         if isinstance(trainer, mx.optimizer.Optimizer):
             trainer = gluon.Trainer(parameters, trainer, kvstore=None)
         self._trained = _trained(trainer, self._parameters)
-        self.config = _config(compression_params or "none", self._trained)
+        self.config = CompressionConfig.of(compression_params or "none")
+        self.config.check_sums(self._trained)
         self.trainer = Trainer(self, trainer)
         self.keep(kept)
 
@@ -242,29 +243,13 @@ def _trained(
             )
     if not trained:
         raise ValueError("the Trainer has no parameter with a gradient")
-    return trained
-
-
-def _config(
-    params: str | Mapping[str, Any] | CompressionConfig, trained: Mapping[str, gluon.Parameter]
-) -> CompressionConfig:
-    """The compression that was asked for.
-
-    :raises ValueError: for what elastic training does not have
-    """
-    config = CompressionConfig.of(params)
-    config.store_params()
-    if config.pull == "none":
-        raise ValueError("pull is for kvstores: workers exchange sums compressed, too")
-    if config.plan == AUTO:
-        raise ValueError("plan='auto' measures for seconds, and workers come and go: give a file")
-    unknown = sorted(set(config.decisions) - set(trained))
-    if unknown:
+    try:
+        pickle.dumps(trainer.optimizer)
+    except Exception as error:
         raise ValueError(
-            f"the plan has {unknown[0]!r}, which is no trained parameter; there are "
-            + ", ".join(list(trained)[:5])
-        )
-    return config
+            f"the optimizer or its schedule cannot be copied to a worker that joins: {error}"
+        ) from error
+    return trained
 
 
 def _load_trainer(trainer: gluon.Trainer, states: bytes) -> None:
