@@ -13,6 +13,7 @@ import itertools
 import threading
 import time
 from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import Future
 from typing import Protocol
 
 import numpy as np
@@ -245,3 +246,19 @@ class Bucket:
         """Starts a step in this memory; see :meth:`Engine.run`. All that it needs must stay until
         it is over."""
         self._engine.run(self._handle, address, transaction, done)
+
+    def begin(self, address: int, transaction: int, what: str) -> Future[None]:
+        """Starts a step, as :meth:`start` does; returns a future of its end.
+
+        :param what: names the bucket in errors
+        """
+        future: Future[None] = Future()
+
+        def done(error: str | None, nonfinite: bool) -> None:
+            if error is None:
+                future.set_result(None)
+            else:
+                future.set_exception(self._engine.fail(error, what))
+
+        self.start(address, transaction, done)
+        return future

@@ -70,11 +70,11 @@ def join(
     if "error" in found:
         raise HipressError(f"worker 0: {found['error']}")
     secret = os.environ.get("HIPRESS_SECRET") or found["secret"]
-    host, _, port = found["address"].rpartition(":")
+    address, _, port = found["address"].rpartition(":")
     own = {"DMLC_ROLE": "worker", "DMLC_WORKER_ID": rank, "HIPRESS_SECRET": secret}
     if view:
         own["HIPRESS_TIMELINE"] = beside(timeline, f"rank{rank}")
-    where = {"DMLC_PS_ROOT_URI": host, "DMLC_PS_ROOT_PORT": port}
+    where = {"DMLC_PS_ROOT_URI": address, "DMLC_PS_ROOT_PORT": port}
     return Member({**common, **own, **where}), scheduler
 
 

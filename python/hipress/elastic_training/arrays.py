@@ -8,7 +8,6 @@ import os
 import pickle
 import uuid
 from collections.abc import Mapping, Sequence
-from concurrent.futures import Future
 from typing import Any
 
 import numpy as np
@@ -99,16 +98,7 @@ class ArraySession(session.Session):
             return {}
         memory = values.view(np.uint8)[:size]
         memory[: len(data)] = np.frombuffer(data, np.uint8)
-        over: Future[None] = Future()
-
-        def done(error: str | None, nonfinite: bool) -> None:
-            if error is None:
-                over.set_result(None)
-            else:
-                over.set_exception(engine.fail(error, "copying a worker's state"))
-
-        bucket.start(values.ctypes.data, 0, done)
-        over.result()
+        bucket.begin(values.ctypes.data, 0, "copying a worker's state").result()
         return {} if self.rank == source else pickle.loads(memory)
 
     def connect(self) -> None:

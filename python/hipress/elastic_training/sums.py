@@ -184,18 +184,9 @@ class Sums:
 
     def start(self, of: Gradients) -> Future[None]:
         """Starts to replace a bucket's gradients by their sums; the same order on all workers."""
-        future: Future[None] = Future()
-        self._steps.append(future)
         what = f"the bucket of {next(iter(of.slices))}"
-
-        def done(error: str | None, nonfinite: bool) -> None:
-            if error is None:
-                future.set_result(None)
-            else:
-                future.set_exception(self.engine.fail(error, what))
-
-        of.bucket.start(of.flat.ctypes.data, self._transaction, done)
-        return future
+        self._steps.append(of.bucket.begin(of.flat.ctypes.data, self._transaction, what))
+        return self._steps[-1]
 
     def begin_transaction(self) -> None:
         """Begins a step that :meth:`roll_back` can put back, when the one before is over."""

@@ -69,7 +69,8 @@ class State(ArrayState):
     :param compression: a codec's name; a mapping with "type", its parameters, min_size (1024),
         topology and plan; or a :class:`hipress.CompressionConfig`
     :param check_every: steps between comparisons of all workers' weights, bit by bit
-    :param timeout: seconds to wait for enough workers, and for one that lives but is far behind
+    :param timeout: seconds to wait for enough workers, and for one that lives but is far behind;
+        longer than it takes to copy all to a worker that joins
     :param kept: more that a worker which joins copies: objects with ``state_dict()`` and
         ``load_state_dict()``, and plain values, which become attributes
     :raises ValueError: for what cannot be
