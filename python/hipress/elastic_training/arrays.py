@@ -72,6 +72,7 @@ class ArraySession(session.Session):
             lambda: self.fetch("scheduler", 0), scheduler.beside(file, f"view{epoch}"), epoch,
         )  # fmt: skip
         self._engine = Engine(*found, self.rank, self.size, self._state.timeout, name)
+        self.check()
 
     def transfer(
         self, source: int, behind: Sequence[int], what: Mapping[str, Any] | None

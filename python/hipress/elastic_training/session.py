@@ -145,6 +145,11 @@ class Session(abc.ABC):
         self.compression = compression
         self.carried.give_to(compression)
         compression.begin_transaction()
+        self.check()
+
+    def check(self) -> None:
+        """Fails if the view has ended: to be called when there is something new to wait for, which
+        :meth:`fail` could not end before."""
         if why := self._interrupted or self._agent.ended(self.view.epoch):
             raise self.errors[0](why)
 
