@@ -176,7 +176,7 @@ class Blocks:
         return (left @ y.view(-1, self.rows, self._columns)).view(x.shape)
 
 
-@functools.lru_cache(maxsize=None)
+@functools.cache
 def _basis(size: int, device: torch.device) -> torch.Tensor:
     """float32[size, size] whose row k is the cosine of frequency k, of length 1."""
     k, i = torch.arange(size, dtype=torch.float64), torch.arange(size, dtype=torch.float64)
