@@ -44,7 +44,7 @@ slot = os.environ["HIPRESS_ELASTIC_SLOT"]
 first = os.environ["HIPRESS_ELASTIC_RESTART"] == "0"
 model, optimizer = parts(0 if slot == "0" else os.getpid())  # others' weights are copied
 state = elastic.State(
-    model, optimizer, {"type": "fp16", "min_size": 256}, check_every=1, timeout=60)
+    model, optimizer, {"type": "none", "min_size": 256}, check_every=1, timeout=60)
 model.compile(state.optimizer, "mse", jit_compile=False)
 
 
@@ -78,7 +78,7 @@ if slot == "0":
     for step in range(state.step):
         alone.train_on_batch(*batch(step))
     for mine, theirs in zip(model.variables, alone.variables):
-        np.testing.assert_allclose(np.asarray(mine), np.asarray(theirs), rtol=0.01, atol=1e-3)
+        np.testing.assert_allclose(np.asarray(mine), np.asarray(theirs), rtol=1e-3, atol=1e-4)
 """
 
 
