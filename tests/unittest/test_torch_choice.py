@@ -17,9 +17,15 @@ SLOW = {"uncompressed": 8.0, "bf16": 4.0, "DDP's bf16_compress_hook": 4.2, "maxm
 FAST = {"uncompressed": 1.0, "bf16": 1.0, "DDP's bf16_compress_hook": 1.5, "maxmin bits=8": 1.2}
 
 
-def chosen(rank, seconds, steps=None, count=3, type=None, dtype="float32", **options):
+def chosen(
+    rank, seconds, steps=None, count=3, type=None, dtype="float32", optimizer="SGD", given=False,
+    **options,
+):  # fmt: skip
     """Trains with type "auto", where gradients take so many ms by each way (others 4 times as many
-    as the fastest) on one of the ranks, less on the other, and steps so many seconds."""
+    as the fastest) on one of the ranks, less on the other, and steps so many seconds.
+
+    :param given: whether compress() is told the optimizer
+    """
     import logging
 
     from torch.nn.parallel import DistributedDataParallel
@@ -45,8 +51,11 @@ def chosen(rank, seconds, steps=None, count=3, type=None, dtype="float32", **opt
             None if timer.over else timer._trial.add(steps.get(timer.way.name, 0.2))
         )
     ddp = DistributedDataParallel(network().to(getattr(torch, dtype)))
-    compression = hipress.torch.compress(ddp, *([type] if type else []), min_size=1000, **options)
-    optimizer = torch.optim.SGD(ddp.parameters(), lr=0.1)
+    optimizer = getattr(torch.optim, optimizer)(ddp.parameters(), lr=0.1)
+    told = {"optimizer": optimizer} if given else {}
+    compression = hipress.torch.compress(
+        ddp, *([type] if type else []), min_size=1000, **told, **options
+    )
     for step in range(count):
         optimizer.zero_grad()
         with torch.autocast("cpu", dtype=torch.bfloat16, enabled=dtype != "float32"):
@@ -76,6 +85,19 @@ def both(*args, **options):
     return found[0]
 
 
+def uncompressed(rank):
+    """The weights that DDP alone comes to in the same training."""
+    from torch.nn.parallel import DistributedDataParallel
+
+    ddp = DistributedDataParallel(network())
+    optimizer = torch.optim.SGD(ddp.parameters(), lr=0.1)
+    for step in range(3):
+        optimizer.zero_grad()
+        loss_of(ddp, rank, step).backward()
+        optimizer.step()
+    return b"".join(p.detach().numpy().tobytes() for p in ddp.parameters())
+
+
 def with_options(rank, args, options):
     return chosen(rank, *args, **options)
 
@@ -94,12 +116,14 @@ def test_a_slow_network_gets_a_codec_and_a_sentence():
     assert found["stats"].compressed > 0 and found["step"] == 3
 
 
-def test_a_fast_network_gets_ddp_as_it_was():
+def test_a_fast_network_gets_ddps_own_all_reduce():
     found = both(FAST)
-    assert (found["type"], found["hooks"]) == ("none", 0) and found["settled"]
+    assert found["type"] == "none" and found["settled"] and not found["stats"].compressed
     assert "auto: uncompressed, the fastest: a step's gradients take" in found["lines"][0]
+    plain = returned(run_ranks(uncompressed, 2))
+    assert found["weights"] == plain[0]
     found = both({**FAST, "maxmin bits=8": 0.95})
-    assert found["hooks"] == 0
+    assert found["type"] == "none"
     assert "uncompressed, about as fast as the fastest, maxmin bits=8, and gentler" in str(
         found["lines"]
     )
@@ -133,6 +157,158 @@ def test_steps_of_training_may_confirm_it():
 def test_gradients_of_16_bits_are_not_made_narrower():
     found = both(SLOW, dtype="bfloat16")
     assert [row.way for row in found["explained"].rows][:2] == ["uncompressed", "maxmin bits=8"]
+
+
+POWERSGD = {**SLOW, "powersgd rank=4": 0.6}
+
+
+def test_sgd_gets_error_feedback_when_its_first_step_is_seen():
+    found = both(POWERSGD)
+    assert (found["type"], found["params"]) == ("powersgd", {"rank": 4})
+    first, second = found["lines"]
+    assert first.startswith("auto: maxmin bits=8, the fastest:")
+    assert "powersgd rank=4 0.6 ms (with SGD only)" in first
+    assert second.startswith("auto: from step 1 on, as the optimizer is SGD, powersgd rank=4, the")
+    assert "with SGD only" not in found["text"] and "> powersgd rank=4" in found["text"]
+    assert set(found["stats"].parameters) == {"0.bias", "2.bias", "4.bias"}
+
+
+def test_sgd_that_is_given_gets_error_feedback_at_once():
+    found = both(POWERSGD, given=True)
+    (line,) = found["lines"]
+    assert found["type"] == "powersgd" and line.startswith("auto: powersgd rank=4, the fastest:")
+
+
+def test_adam_gets_none():
+    found = both(POWERSGD, optimizer="Adam")
+    assert found["type"] == "maxmin" and len(found["lines"]) == 1
+    assert any(row.way == "maxminef bits=2" for row in found["explained"].rows)
+    found = both(POWERSGD, optimizer="AdamW", given=True)
+    assert found["type"] == "maxmin"
+    rows = found["explained"].rows
+    assert not any("maxminef" in row.way for row in rows)  # nor is it measured
+
+
+def test_what_optimizers_bear():
+    from hipress.torch.tuning.optimizers import Optimizers, allows_feedback
+
+    class Own(torch.optim.SGD):
+        """One of which nothing is known."""
+
+    one, other = (torch.nn.Parameter(torch.ones(3, 3)) for _ in range(2))
+    sgd = torch.optim.SGD([one], lr=0.1, momentum=0.9, nesterov=True)
+    assert allows_feedback(sgd) and allows_feedback(torch.optim.SGD([one], lr=0.1))
+    assert not allows_feedback(torch.optim.SGD([one], lr=0.1, momentum=0.99))
+    assert not allows_feedback(torch.optim.Adam([one])) and not allows_feedback(Own([one]))
+    assert Optimizers([one], sgd).allow_feedback is True
+    both = Optimizers([one, other], sgd)
+    assert both.allow_feedback is None  # that of the other is not known
+    torch.optim.SGD([torch.nn.Parameter(torch.ones(3))], lr=0.1).step()
+    assert both.allow_feedback is None
+    torch.optim.SGD([other], lr=0.1).step()
+    assert both.allow_feedback is True
+    torch.optim.Adam([other]).step()
+    assert both.allow_feedback is False
+    with pytest.raises(TypeError, match="takes a torch.optim.Optimizer, not list"):
+        Optimizers([one], [sgd])
+
+
+def wrong_optimizers(rank):
+    from torch.nn.parallel import DistributedDataParallel
+
+    import hipress.torch
+
+    ddp = DistributedDataParallel(network())
+    sgd, adam = torch.optim.SGD(ddp.parameters(), lr=0.1), torch.optim.Adam(ddp.parameters())
+    said = []
+    own = sgd if rank else adam
+    for args, optimizer in ((["onebit"], sgd), ([], "SGD" if rank else sgd), ([], own)):
+        with pytest.raises(ValueError) as error:
+            hipress.torch.compress(ddp, *args, optimizer=optimizer)
+        said.append(str(error.value))
+    return said
+
+
+def test_wrong_optimizers():
+    for said in returned(run_ranks(wrong_optimizers, 2)):
+        assert "optimizer= is for type 'auto': leave it out with 'onebit'" in said[0]
+        assert "optimizer= takes a torch.optim.Optimizer, not str" in said[1]
+        assert "differ in optimizer: 'Adam, without feedback' and 'SGD, with feedback'" in said[2]
+
+
+def with_vectors(rank):
+    """Whether large vectors, and matrices, are compressed."""
+    from torch.nn.parallel import DistributedDataParallel
+
+    import hipress.torch
+    from hipress.torch.tuning import choice
+
+    choice._WayStep.seconds = lambda step: 1.0 if step.way.name == "maxmin bits=5" else 9.0
+    model = torch.nn.Sequential(torch.nn.Linear(4, 5000), torch.nn.LayerNorm(5000))
+    ddp = DistributedDataParallel(model)
+    compression = hipress.torch.compress(ddp, min_size=1000)
+    ddp(torch.ones(2, 4)).square().sum().backward()
+    return compression.stats()
+
+
+def test_vectors_go_as_they_are():
+    for stats in returned(run_ranks(with_vectors, 2)):
+        assert stats.compressed == 4 * 4 * 5000
+        assert {n: each.reasons for n, each in stats.parameters.items()} == {
+            name: ["as planned"] for name in ("0.bias", "1.weight", "1.bias")
+        }
+
+
+def left(rank, way, gentler, steps=40):
+    """Trains without learning by a way whose residuals are found too large; returns what was sent
+    and what should have been, in sum, the sentences, and what is left in residuals."""
+    from torch.nn.parallel import DistributedDataParallel
+
+    import hipress.torch
+    from hipress.torch.tuning import choice, follower
+    from hipress.torch.tuning.feedback_guard import residual_norm
+
+    ms = {way: 1.0, gentler: 2.0}
+    choice._WayStep.seconds = lambda step: ms.get(step.way.name, 9.0)
+    choice.StepTimer.begin_step = lambda timer: None if timer.over else timer._trial.add(0.001)
+    follower.MAX_SHARE = 0.5
+    ours, plain = DistributedDataParallel(network()), DistributedDataParallel(network())
+    optimizer = torch.optim.SGD(ours.parameters(), lr=0.0)
+    compression = hipress.torch.compress(ours, min_size=1000, optimizer=optimizer)
+    types, sums = [], [[torch.zeros_like(p) for p in network().parameters()] for _ in range(2)]
+    for step in range(steps):
+        for ddp, total in zip((ours, plain), sums):
+            ddp.zero_grad()
+            loss_of(ddp, rank, step).backward()
+            for parameter, each in zip(ddp.parameters(), total):
+                each += parameter.grad
+        optimizer.step()
+        types.append(compression.settings.type)
+    flat = [torch.cat([each.flatten() for each in total]) for total in sums]
+    error = ((flat[0] - flat[1]).norm() / flat[1].norm()).item()
+    return types, error, str(compression.explain()), residual_norm(compression.error_feedback)
+
+
+@pytest.mark.parametrize(
+    ("way", "gentler"),
+    [
+        ("maxminef bits=2", "uncompressed"),
+        ("powersgd rank=4", "maxmin bits=8"),
+        ("powersgd rank=4", "maxminef bits=4"),
+    ],
+)
+def test_residuals_that_grow_too_large_are_sent_and_a_gentler_way_goes_on(way, gentler):
+    first, second = returned(run_ranks(left, 2, way, gentler))
+    assert first[0] == second[0] and first[2] == second[2]
+    types, error, said, rest = first
+    kinds = list(dict.fromkeys(types))
+    flushed = ["maxmin"] if gentler != "maxmin bits=8" else []
+    name = "none" if gentler == "uncompressed" else gentler.split()[0]
+    assert kinds == [way.split()[0], *flushed, name]
+    assert types.count("maxmin") == 1 or not flushed  # one step sends what is left
+    assert f"auto: {gentler} from step 24 on, for {way} delays too much: its residuals" in said
+    assert "too coarse" in said and f"> {gentler}" in said
+    assert error < (0.06 if rest else 0.02) and (rest == 0) == ("ef" not in gentler)
 
 
 def alone_or_small(rank):
@@ -186,9 +362,42 @@ def restarted(rank):
 
 def test_a_restarted_job_may_choose_another_way():
     for steps, message in returned(run_ranks(restarted, 2)):
-        # Two steps, of which DDP by itself counts none; then from the two that were saved.
-        assert steps == [2, 0, 2, 2, 4, 4]
+        assert steps == [2, 2, 4, 2, 4, 6]  # two more than what was saved
         assert "the states of all its ranks are needed" in message  # onebit's residuals
+
+
+def taken_over(rank, way, next_way):
+    """The error of what two jobs have sent, of which the second begins with the first one's state,
+    one rank's own, and by another way."""
+    from torch.nn.parallel import DistributedDataParallel
+
+    import hipress.torch
+    from hipress.torch.tuning import choice
+
+    saved, sums = None, [[torch.zeros_like(p) for p in network().parameters()] for _ in range(2)]
+    for name in (way, next_way):
+        choice._WayStep.seconds = lambda step, name=name: 1.0 if step.way.name == name else 9.0
+        ours, plain = DistributedDataParallel(network()), DistributedDataParallel(network())
+        optimizer = torch.optim.SGD(ours.parameters(), lr=0.0)
+        compression = hipress.torch.compress(ours, min_size=1000, optimizer=optimizer)
+        if saved is not None:
+            compression.load_state_dict(saved)
+        for step in range(3):
+            for ddp, total in zip((ours, plain), sums):
+                ddp.zero_grad()
+                loss_of(ddp, rank, step).backward()
+                for parameter, each in zip(ddp.parameters(), total):
+                    each += parameter.grad
+        saved = compression.state_dict()
+    flat = [torch.cat([each.flatten() for each in total]) for total in sums]
+    return ((flat[0] - flat[1]).norm() / flat[1].norm()).item(), compression.settings.type
+
+
+@pytest.mark.parametrize("next_way", ["uncompressed", "maxmin bits=8", "maxminef bits=2"])
+def test_a_restarted_job_takes_over_the_residuals_of_another_way(next_way):
+    for error, type in returned(run_ranks(taken_over, 2, "powersgd rank=4", next_way)):
+        assert type == ("none" if next_way == "uncompressed" else next_way.split()[0])
+        assert error < (0.6 if type == "maxminef" else 0.02)  # which has residuals of its own
 
 
 @pytest.mark.parametrize(
@@ -283,9 +492,9 @@ def coarse(rank, fastest, spread):
     from torch.nn.parallel import DistributedDataParallel
 
     import hipress.torch
-    from hipress.torch.tuning import choice
+    from hipress.torch.tuning import choice, follower
 
-    choice.MAX_ERROR = 0.3
+    choice.MAX_ERROR = follower.MAX_ERROR = 0.3
     ms = {fastest: 1.0, "DDP's bf16_compress_hook": 2.0, "maxmin bits=8": 1.5}
     choice._WayStep.seconds = lambda step: ms.get(step.way.name, 4.0)
     choice.StepTimer.begin_step = lambda timer: None if timer.over else timer._trial.add(0.001)
