@@ -195,7 +195,7 @@ class Compression(Synchronizer):
         """Goes by a choice, which training may change."""
         self._explanation = chosen.explanation
         if chosen.is_measured:
-            self._follower = Follower(chosen, optimizers)
+            self._follower = Follower(chosen, optimizers, self)
 
     @property
     def is_settled(self) -> bool:

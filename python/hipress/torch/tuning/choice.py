@@ -71,6 +71,7 @@ class Meter:
         self._settings, self._ranks, self.shapes, self._ways = settings, ranks, shapes, ways
         self.elements = sum(map(math.prod, shapes.values()))
         """Of all gradients."""
+        self.dtype = ranks.dtype
         self._size, self._steps = 0, {}
 
     def measure(self) -> list[Measured]:
@@ -152,6 +153,16 @@ class Choice:
         """Whether there is anything to choose from."""
         return bool(self.explanation.rows)
 
+    @property
+    def gradient_bytes(self) -> int:
+        """Bytes of a step's gradients, uncompressed."""
+        return self._meter.elements * self._meter.dtype.itemsize
+
+    def time(self, seconds: float) -> None:
+        """Takes what a step takes now, on the slowest rank."""
+        self.explanation.rows[self.number].step_ms = 1e3 * seconds
+        self.explanation.predict()
+
     def _take(self, found: Sequence[Measured]) -> None:
         """Takes what was measured, and chooses."""
         total = self._meter.elements
@@ -204,11 +215,10 @@ class Choice:
         self.choose(self._pick() if feedback or before.feedback else self.number)
         if self.way is before:
             return ""
-        self.explanation.sentence = (
+        return self.explanation.say(
             f"auto: from step {step} on, as the optimizer is {'' if feedback else 'not '}SGD, "
             f"{self._reason()}"
         )
-        return self.explanation.sentence
 
     def measure_again(self, step: int, ratio: float) -> str:
         """Measures all ways anew, on all ranks together, and chooses.
@@ -218,11 +228,10 @@ class Choice:
         :raises HipressError: if a rank dies or is silent meanwhile
         """
         self._take(self._meter.measure())
-        self.explanation.sentence = (
+        return self.explanation.say(
             f"auto: gradients take {ratio:.2g} times as long as they did; from step {step} on "
             f"{self._reason()}"
         )
-        return self.explanation.sentence
 
     def soften(self, problem: str, spread: float, step: int) -> str:
         """Takes a gentler way, as this one is too coarse for these gradients; returns the sentence
@@ -238,10 +247,9 @@ class Choice:
             if i not in self._too_coarse and error_of(way.params, spread) <= MAX_ERROR
         ]  # fmt: skip
         self.choose(min(gentler, key=lambda i: rows[i].gradients_ms))
-        self.explanation.sentence = (
+        return self.explanation.say(
             f"auto: {self.way.name} from step {step} on, for {before.name} {problem}"
         )
-        return self.explanation.sentence
 
 
 def choose(
@@ -328,11 +336,12 @@ class StepTimer:
         for i, seconds in self._trial.seconds.items():
             rows[i].step_ms = 1e3 * seconds
         choice.choose(self._trial.way)
+        choice.explanation.predict()
         tried = "; ".join(f"{r.way} {number(r.step_ms)} ms" for r in rows if r.step_ms)
         if choice.way is before:
             return logging.INFO, f"auto: {before.name} stays: a step takes {tried}"
-        choice.explanation.sentence = (
+        sentence = choice.explanation.say(
             f"auto: {choice.way.name}, for in training it is as fast as {before.name}, or faster: "
             f"a step takes {tried}"
         )
-        return logging.WARNING, choice.explanation.sentence
+        return logging.WARNING, sentence

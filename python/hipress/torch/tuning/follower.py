@@ -8,19 +8,22 @@ bucket, so that all of them change at the same step. A way with error feedback i
 from __future__ import annotations
 
 import logging
+import statistics
 import time
+from collections import deque
 from collections.abc import Callable, Sequence
 
 import torch
 import torch.distributed as dist
 
-from hipress.secopa.network_watch import NetworkWatch
+from hipress.secopa.network_watch import BLOCK_STEPS, NetworkWatch
 from hipress.torch.executors.engine import HipressError
 from hipress.torch.gradient import Gradient
 from hipress.torch.synchronizer import Synchronizer
 from hipress.torch.tuning.choice import Choice, StepTimer
 from hipress.torch.tuning.feedback_guard import FeedbackGuard, residual_norm
 from hipress.torch.tuning.guard import EVERY, MAX_ERROR, Guard, error_of
+from hipress.torch.tuning.journal import Journal
 from hipress.torch.tuning.optimizers import Optimizers
 from hipress.torch.tuning.ways import MAXMIN8, Way
 
@@ -40,9 +43,10 @@ class Follower:
 
     :param choice: made before the first step, of several ways
     :param optimizers: of the parameters that are compressed
+    :param of: the compression
     """
 
-    def __init__(self, choice: Choice, optimizers: Optimizers) -> None:
+    def __init__(self, choice: Choice, optimizers: Optimizers, of: Synchronizer) -> None:
         self.choice, self._optimizers = choice, optimizers
         self._codec = choice.way
         """The way that the compression is set up for; in a trial some steps go by DDP's own."""
@@ -56,7 +60,12 @@ class Follower:
         """Of the buckets of the step that has begun."""
         self._seconds_before: list[float] = []
         """Of the step before, of which the last one's may come when that has been waited for."""
-        self._step = 0
+        self._step, self._began = 0, None
+        self._steps: deque[float] = deque(maxlen=BLOCK_STEPS)
+        """Seconds of the last steps."""
+        self._known: dict[str, float] = {}
+        """The guard's latest figures of the way."""
+        self._journal = Journal(of, choice.gradient_bytes)
         self.way = choice.way
         """That of the step that has begun."""
 
@@ -75,6 +84,7 @@ class Follower:
         """
         before, step = self.choice.way, of.step
         self._step = step
+        self._time_step()
         said = self._watch_network(of, device)
         mine = self._figures(of, device)
         if mine:
@@ -86,9 +96,17 @@ class Follower:
                 _log.log(level, "%s", sentence)
         if self.choice.way is not before:
             self._network.begin(changed=True)
-            self._guard, self._feedback_guard = Guard(), None
+            self._guard, self._feedback_guard, self._known = Guard(), None, {}
         self.way = self._set_up(of)
+        own = self.way.hook is not None
+        self._journal.write(self.choice.explanation, of, own, self._known)
         return self.way
+
+    def _time_step(self) -> None:
+        now = time.perf_counter()
+        if self._began is not None:
+            self._steps.append(now - self._began)
+        self._began = now
 
     def _watch_network(self, of: Synchronizer, device: torch.device) -> list[tuple[int, str]]:
         """Takes the times of the last step but one, and measures all ways anew if the network seems
@@ -101,7 +119,10 @@ class Follower:
         asked, self._asked = self._asked, None
         ratio = None
         if asked is not None:
-            ratio = self._network.end_block(_waited(of, *asked).item())
+            on_the_way, step = _waited(of, *asked).tolist()
+            ratio = self._network.end_block(on_the_way)
+            if self._codec is self.choice.way:
+                self.choice.time(step)
         if not self._timer.over or self._flushing or self._codec is not self.choice.way:
             return []
         if ratio is not None:
@@ -114,7 +135,8 @@ class Follower:
             return [(logging.WARNING if changed else logging.INFO, sentence)]
         median = self._network.add(seconds)
         if median is not None:
-            mine = torch.tensor(median, dtype=torch.float64, device=device)
+            step = statistics.median(self._steps)
+            mine = torch.tensor([median, step], dtype=torch.float64, device=device)
             self._asked = _begin_reduce(of, mine, dist.ReduceOp.MAX), mine
         return []
 
@@ -158,6 +180,9 @@ class Follower:
             said.append((logging.WARNING, self.choice.learn(not found["forbidden"], step)))
             if self.choice.way is not before:
                 self._timer = StepTimer(self.choice)
+        rounding = error_of(self._codec.params, found["spread"]) if "spread" in found else None
+        known = {"rounding": rounding, "error": found.get("error"), "share": found.get("share")}
+        self._known |= {name: value for name, value in known.items() if value is not None}
         problem = self._problem(found)
         if problem and self.choice.way is self._codec:
             spread = found.get("spread", 0.0)
