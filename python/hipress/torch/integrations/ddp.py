@@ -189,6 +189,8 @@ class Compression(Synchronizer):
         super().__init__(*args)
         self._waiting: list[torch.futures.Future] = []
         self._follower: Follower | None = None
+        self._counted: dict[tuple[int, int, int], tuple[Gradient, ...]] = {}
+        """The gradients of buckets that go by DDP's own ways: their number, memory and length."""
         self._explanation = Explanation(f"{self.settings}, as compress() was told")
 
     def follow(self, chosen: choice.Choice, optimizers: Optimizers) -> None:
@@ -222,31 +224,39 @@ class Compression(Synchronizer):
         if flat.is_sparse:
             error = HipressError("sparse gradients cannot be compressed: use sparse=False")
             raise self.engine.fail(error, f"bucket {bucket.index()}")
-        gradients = []
-        for parameter, gradient in zip(bucket.parameters(), bucket.gradients()):
-            offset = gradient.storage_offset() - flat.storage_offset()
-            gradients.append(Gradient(self.names[id(parameter)], offset, gradient.numel()))
         if bucket.index() == 0:  # the first one of this backward pass
             self._waiting = []  # of one that another error ended
+            if self.step < 2:  # DDP makes new buckets after its first step
+                self._counted = {}
             if self._follower is not None:
                 self._follower.begin_step(self, flat.device)
             if backward_pass() >= 0:  # not so where join() takes part for a rank without inputs
                 queue_callback(self._finish)
-        future = self._start_bucket(bucket, flat, gradients)
+        future = self._start_bucket(bucket, flat)
         if self._follower is not None:
             future = self._follower.timed(future)
         if bucket.is_last():
             self.step += 1
         return future
 
-    def _start_bucket(
-        self, bucket: dist.GradBucket, flat: torch.Tensor, gradients: list[Gradient]
-    ) -> torch.futures.Future:
+    def _gradients(self, bucket: dist.GradBucket, flat: torch.Tensor) -> tuple[Gradient, ...]:
+        found = []
+        for parameter, gradient in zip(bucket.parameters(), bucket.gradients()):
+            offset = gradient.storage_offset() - flat.storage_offset()
+            found.append(Gradient(self.names[id(parameter)], offset, gradient.numel()))
+        return tuple(found)
+
+    def _start_bucket(self, bucket: dist.GradBucket, flat: torch.Tensor) -> torch.futures.Future:
         follower, what = self._follower, f"bucket {bucket.index()}"
         if follower is not None and follower.way.hook:
+            # What runs anyway is not to be slowed down by counting: a bucket keeps its gradients.
+            key = bucket.index(), flat.data_ptr(), flat.numel()
+            if key not in self._counted:
+                self._counted[key] = self._gradients(bucket, flat)
             why = f"{follower.way.name}, by auto"
-            self._traffic.add(tuple(gradients), flat.element_size(), why)
+            self._traffic.add(self._counted[key], flat.element_size(), why)
             return follower.way.hook(self.collective.group, bucket)
+        gradients = self._gradients(bucket, flat)
         after = follower.watch(self, flat, gradients) if follower is not None else None
         future = self.synchronize(flat, gradients, what)
         self._waiting.append(future)
