@@ -127,7 +127,10 @@ class Follower:
             return []
         if ratio is not None:
             before = self.choice.way
-            sentence = self.choice.measure_again(of.step, ratio)
+            try:
+                sentence = self.choice.measure_again(of.step, ratio)
+            except HipressError as error:
+                raise of.engine.fail(error, "auto") from error
             changed = self.choice.way is not before
             self._network.begin(changed)
             if changed:
