@@ -224,11 +224,21 @@ class ShapedNetwork:
             _run("ip", "-n", name, "link", "set", "eth0", "up")
             _run("ip", "-n", name, "link", "set", "lo", "up")
             if self.rate:
-                rate = f"{bits_per_second(self.rate) / self.dilation:.0f}bit"
-                latency = f"{self.latency * self.dilation:g}s"
-                for where, device in ((switch, port), (name, "eth0")):
-                    _run("tc", "-n", where, "qdisc", "add", "dev", device, "root", "tbf", "rate",
-                         rate, "burst", self.burst, "latency", latency)  # fmt: skip
+                self._shape(node, self.rate)
+
+    def _shape(self, node: int, rate: str) -> None:
+        """Shapes both ends of a node's link, for the first time or anew."""
+        rate = f"{bits_per_second(rate) / self.dilation:.0f}bit"
+        latency = f"{self.latency * self.dilation:g}s"
+        for where, device in ((self._switch, f"port{node}"), (self.namespace(node), "eth0")):
+            _run("tc", "-n", where, "qdisc", "replace", "dev", device, "root", "tbf", "rate",
+                 rate, "burst", self.burst, "latency", latency)  # fmt: skip
+
+    def reshape(self, rate: str) -> None:
+        """Gives all links another rate, while processes use them."""
+        self.rate = rate
+        for node in range(self.nodes):
+            self._shape(node, rate)
 
     def _verify(self) -> None:
         wanted = bits_per_second(self.rate)

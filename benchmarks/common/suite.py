@@ -11,7 +11,7 @@ from benchmarks.common.options import Quick
 from harness import ROOT, netns
 
 LOCAL = ["transport", "pushpull", "codecs", "accuracy", "paper", "smallkeys", "trainer"]
-LOCAL += ["collisions", "convergence"]
+LOCAL += ["collisions", "convergence", "feedback", "setups"]
 SHAPED = ["time-to-accuracy", "simulation", "autoplan", "topologies", "allreduce"]
 RATES = "100mbit 1gbit 10gbit"
 

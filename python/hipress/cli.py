@@ -20,6 +20,7 @@ COMMANDS = {
     "profile": "Measure this cluster and save what a planner needs.",
     "plan": "Decide per gradient whether to compress it and how to cut it.",
     "simulate": "Predict step time and scaling on a cluster of any size.",
+    "explain": "Say what each choice takes, what was chosen, and what would pay next.",
     "report": "Draw where the time of a recorded job went.",
     "bench": "Measure all-reduces on torch.distributed, compressed and not.",
     "compile": "Generate code of your own compression algorithm, and check it.",

@@ -27,7 +27,8 @@ def test_help_lists_all_commands():
     done = run("-m", "hipress", "--help")
     assert done.returncode == 0
     assert [line.split()[0] for line in done.stdout.split("Commands:")[1].splitlines() if line] == [
-        "launch", "profile", "plan", "simulate", "report", "bench", "compile", "codecs", "debug",
+        "launch", "profile", "plan", "simulate", "explain", "report", "bench", "compile", "codecs",
+        "debug",
     ]  # fmt: skip
 
 

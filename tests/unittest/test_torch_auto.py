@@ -135,7 +135,7 @@ def sharded_sizes(rank):
     auto.Ranks.seconds = lambda _, size, compressed: pays_from_20000(compressed, size, rank) / 9
     tuner.threshold = lambda *curves: 1000
     real = auto.buckets_of
-    auto.buckets_of = lambda sizes: tried.append(sizes) or real(sizes)
+    auto.buckets_of = lambda shapes: tried.append(shapes) or real(shapes)
     auto.preview = lambda compressed, plain: 0.5
     both = init_device_mesh("cpu", (2, 2), mesh_dim_names=("replicate", "shard"))
     for mesh, group in (
@@ -143,13 +143,13 @@ def sharded_sizes(rank):
     ):  # fmt: skip
         model = sharded(mesh)
         hipress.torch.compress_fsdp(model, "onebit", plan="auto", min_size=9, replicate_group=group)
-    return [sizes["parts.0.uneven"] for sizes in tried]
+    return [shapes["parts.0.uneven"] for shapes in tried]
 
 
 def test_a_trial_of_fsdp_has_the_gradients_that_are_synchronised():
     pytest.importorskip("test_torch_fsdp")  # which skips where FSDP2 has not what it needs
     found = run_ranks(sharded_sizes, 4)
-    assert found == [[37 * 65, 19 * 65], [37 * 65, 18 * 65]] * 2
+    assert found == [[(37 * 65,), (19 * 65,)], [(37 * 65,), (18 * 65,)]] * 2
 
 
 def test_a_trial_has_the_models_sizes():
@@ -157,12 +157,15 @@ def test_a_trial_has_the_models_sizes():
     from hipress.torch.tuning.auto import MAX_ELEMENTS as MOST
     from hipress.torch.tuning.auto import buckets_of
 
-    assert buckets_of({"a": 7, "none": 0, "b": BUCKET, "c": 5, "d": 3}) == [[3, 5, BUCKET], [7]]
-    layers = {f"{i}.{name}": size for i in range(99) for name, size in (("w", 1 << 20), ("b", 9))}
-    sizes = [size for bucket in buckets_of(layers) for size in bucket]
+    shapes = {"a": (7,), "none": (0,), "b": (BUCKET,), "c": (5, 1), "d": (3,)}
+    assert buckets_of(shapes) == [[(3,), (5, 1), (BUCKET,)], [(7,)]]
+    sizes = ("w", (1 << 10, 1 << 10)), ("b", (9,))
+    layers = {f"{i}.{name}": shape for i in range(99) for name, shape in sizes}
+    sizes = [math.prod(shape) for bucket in buckets_of(layers) for shape in bucket]
     assert sizes.count(9) == pytest.approx(sizes.count(1 << 20), abs=2)
     assert 0.8 * MOST < sum(sizes) < 1.2 * MOST
-    assert buckets_of({"large": 9 * MOST, "b": 9}) == [[MOST]]
+    assert buckets_of({"large": (9 * MOST,), "b": (9,)}) == [[(MOST,)]]
+    assert buckets_of({"large": (9 * 4096, 2, MOST // 8192)}) == [[(4096, 2, MOST // 8192)]]
 
 
 def dtypes_tried(rank):

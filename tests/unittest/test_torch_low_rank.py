@@ -103,7 +103,7 @@ class Job:
 
 def compare(rank, world_size, topology, dtype, average):
     job = Job(rank, dtype, average, topology=topology)
-    compressed = [n for n, shape in SHAPES.items() if job.synchronizer._compresses(n, 99999)]
+    compressed = [n for n, shape in SHAPES.items() if job.synchronizer.compresses(n, 99999)]
     references, all_bits = {}, b""
     for step in range(4):
         if step == 0:

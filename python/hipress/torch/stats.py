@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
@@ -53,6 +54,7 @@ class Traffic:
 
     def __init__(self) -> None:
         self._calls: dict[tuple, int] = {}
+        self._settled = Stats()
 
     def add(self, entries: tuple, itemsize: int, why: str = "") -> None:
         """Counts one step of a bucket.
@@ -67,11 +69,15 @@ class Traffic:
     def stats(self, reason: Callable[[str, int], str]) -> Stats:
         """:param reason: why a parameter's gradient of so many elements is not compressed; nothing
             if it is"""
-        found = Stats()
+        found = copy.deepcopy(self._settled)
         for (entries, itemsize, why), calls in self._calls.items():
             for name, _, count, *_ in entries:
                 found.count(name, calls * count * itemsize, why or reason(name, count))
         return found
+
+    def settle(self, reason: Callable[[str, int], str]) -> None:
+        """Ends the time in which these are the reasons."""
+        self._settled, self._calls = self.stats(reason), {}
 
 
 def reason(settings: Settings, name: str, count: int, shape: Iterable[int]) -> str:

@@ -16,6 +16,7 @@ from hipress.torch.executors.host import HostExecutor, HostSteps
 from hipress.torch.gradient import Gradient, summarize
 from hipress.torch.settings import Settings, digest
 from hipress.torch.state import checkpoint
+from hipress.torch.state.carry_over import carry_over
 from hipress.torch.state.double_momentum import watch
 from hipress.torch.state.error_feedback import Codecs, ErrorFeedback
 from hipress.torch.state.momentum import SharedMomentum
@@ -100,13 +101,16 @@ class Synchronizer:
         return ErrorFeedback(codecs, self.rank, self.engine.world_size, self._offsets)
 
     def replace_codec(self, settings: Settings) -> None:
-        """Goes on with another codec, on all ranks at the same step, before its first bucket. For
-        codecs that keep no residual: it would be lost.
+        """Goes on with another codec, on all ranks at the same step, before its first bucket. What
+        this rank has not sent goes with the next gradients.
 
-        :param settings: which differ in type and parameters only
+        :param settings: which differ in type, parameters and plan only
         """
+        remembered = carry_over(self)
+        self._traffic.settle(self._reason)
         self.settings = settings
         self.error_feedback = self._new_error_feedback()
+        self.error_feedback.reshard(remembered)
         self._executor, self._buckets = None, {}
 
     def _shape(self, parameter: torch.nn.Parameter) -> tuple[int, ...]:
@@ -161,7 +165,7 @@ class Synchronizer:
             self._forget(key)
             compressed, uncompressed = [], []
             for gradient in gradients:
-                large = not warming_up and self._compresses(gradient.name, gradient.count)
+                large = not warming_up and self.compresses(gradient.name, gradient.count)
                 (compressed if large else uncompressed).append(gradient)
             self._buckets[key] = self._executor.bucket(
                 flat, compressed, uncompressed, codecs_warm_up
@@ -183,7 +187,8 @@ class Synchronizer:
         for old in over:
             del self._buckets[old]
 
-    def _compresses(self, name: str, count: int) -> bool:
+    def compresses(self, name: str, count: int) -> bool:
+        """Whether a gradient of this name and number of elements is compressed after a warm-up."""
         return self.settings.compresses(name, count, self._shapes.get(name, ()))
 
     def poll(self) -> None:
@@ -264,7 +269,7 @@ class Synchronizer:
         momentum. In some topologies only some ranks' gradients get it, see
         :meth:`Settings.check_momentum`."""
         name = self.names.get(id(parameter))
-        if name is None or not self._compresses(name, math.prod(self._shapes[name])):
+        if name is None or not self.compresses(name, math.prod(self._shapes[name])):
             return 0.0
         return self.settings.any_momentum
 
@@ -275,10 +280,10 @@ class Synchronizer:
 
     def stats(self) -> Stats:
         """Bytes of this rank's gradients that went compressed and uncompressed, and why."""
-        shapes = self._shapes
-        return self._traffic.stats(
-            lambda name, count: reason(self.settings, name, count, shapes.get(name, ()))
-        )
+        return self._traffic.stats(self._reason)
+
+    def _reason(self, name: str, count: int) -> str:
+        return reason(self.settings, name, count, self._shapes.get(name, ()))
 
     def state_dict(self) -> dict[str, Any]:
         """This rank's residuals, momentum and step, in host memory; see

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import os
 from collections.abc import Mapping
 from typing import Any
@@ -12,6 +11,7 @@ import torch.distributed as dist
 from torch.nn.parallel import DistributedDataParallel
 
 from hipress.config import AUTO, CompressionConfig
+from hipress.secopa.explanation import Explanation
 from hipress.secopa.plan import Decision
 from hipress.torch.executors.engine import HipressError
 from hipress.torch.executors.staging import current, device_of
@@ -28,9 +28,8 @@ from hipress.torch.settings import MIN_SIZE, Settings
 from hipress.torch.start import start
 from hipress.torch.synchronizer import Synchronizer
 from hipress.torch.tuning import choice
-from hipress.torch.tuning.guard import Guard
-
-_log = logging.getLogger("hipress")
+from hipress.torch.tuning.follower import Follower
+from hipress.torch.tuning.optimizers import Optimizers, described
 
 
 def compress(
@@ -45,6 +44,7 @@ def compress(
     timeout: float | None = None,
     encode_on: str = "host",
     shared_momentum: float = 0.0,
+    optimizer: torch.optim.Optimizer | None = None,
     **params: object,
 ) -> Compression:
     """Makes ``model`` synchronise compressed gradients, averaged over the ranks as before.
@@ -55,7 +55,7 @@ def compress(
 
     To be called on every rank, before the first backward pass.
 
-    :param type: "auto": the ranks measure, for some seconds, and choose what is safe for every
+    :param type: "auto": the ranks measure, for some seconds, and choose what is safe with the
         optimizer and fast on this network, which may be no compression
         (:meth:`Compression.explain`). A codec's name, see :func:`hipress.codecs`; "powersgd" (with
         ``rank=``), see :mod:`hipress.torch.low_rank`; or a :class:`hipress.CompressionConfig`,
@@ -80,6 +80,8 @@ def compress(
         the new mean, and it is that which is compressed; for an optimizer without momentum (SGD
         with momentum=0), or for ``FrozenAdamW(..., compression=...)``, whose beta 1 it must be.
         Accumulate gradients under ``no_sync()``, or they have momentum more than once
+    :param optimizer: for type "auto": what the gradients are for; else it is known from its first
+        step on. With SGD error feedback is among the choices
     :param params: the codec's own parameters
     :raises ValueError: on every rank, if any rank's model or setting is wrong or they differ
     """
@@ -97,25 +99,35 @@ def compress(
 
     def make_settings() -> Settings:
         _check_model(model)
-        return Settings.of(
+        made = Settings.of(
             type, params=params, topology=topology, min_size=min_size, warmup_steps=warmup_steps,
             devices_per_host=devices_per_host, plan=plan, encode_on=encode_on,
             shared_momentum=shared_momentum,
         )  # fmt: skip
+        if optimizer is not None and made.type != AUTO:
+            raise ValueError(f"optimizer= is for type 'auto': leave it out with {made.type!r}")
+        if made.type == AUTO:
+            matrices = [p for _, p in parameters if p.dim() > 1 and p.numel() >= made.min_size]
+            optimizers.append(Optimizers(matrices, optimizer))
+        return made
 
-    settings, engine = start(make_settings, group, parameters, timeout, allow_auto=True)
-    chosen = None
-    if settings.type == AUTO:
-        sizes = {name: p.numel() for name, p in parameters}
-        dtypes = {name: p.dtype for name, p in parameters}
-        where = device_of([p for _, p in parameters])
-        with current(where):
-            chosen = choice.choose(settings, engine, group, where, sizes, dtypes)
-        settings = chosen.settings
-    compression = Compression(settings, engine, group, parameters)
-    if chosen is not None:
-        compression.follow(chosen)
-    if chosen is None or not chosen.is_plain:  # else DDP is as it was
+    optimizers: list[Optimizers] = []
+    settings, engine = start(
+        make_settings, group, parameters, timeout, allow_auto=True, optimizer=described(optimizer)
+    )
+    if settings.type != AUTO:
+        compression = Compression(settings, engine, group, parameters)
+        model.register_comm_hook(compression, hipress_hook)
+        return compression
+    shapes = {name: tuple(p.shape) for name, p in parameters}
+    dtypes = {name: p.dtype for name, p in parameters}
+    where = device_of([p for _, p in parameters])
+    with current(where):
+        feedback = None if optimizer is None else optimizers[0].allow_feedback
+        chosen = choice.choose(settings, engine, group, where, shapes, dtypes, feedback)
+    compression = Compression(chosen.settings(chosen.way), engine, group, parameters)
+    compression.follow(chosen, optimizers[0])
+    if chosen.is_measured:  # else DDP is as it was
         model.register_comm_hook(compression, hipress_hook)
     return compression
 
@@ -176,25 +188,23 @@ class Compression(Synchronizer):
     def __init__(self, *args: Any) -> None:
         super().__init__(*args)
         self._waiting: list[torch.futures.Future] = []
-        self._choice: choice.Choice | None = None
-        self._timer: choice.StepTimer | None = None
-        self._guard = Guard()
-        self._ddps: choice.Way | None = None
-        """The way of this step, if it is DDP's own."""
-        self._explanation = choice.Explanation(f"{self.settings}, as compress() was told")
+        self._follower: Follower | None = None
+        self._counted: dict[tuple[int, int, int], tuple[Gradient, ...]] = {}
+        """The gradients of buckets that go by DDP's own ways: their number, memory and length."""
+        self._explanation = Explanation(f"{self.settings}, as compress() was told")
 
-    def follow(self, chosen: choice.Choice) -> None:
-        """Goes by a choice, which the first steps may change."""
-        self._choice, self._explanation = chosen, chosen.explanation
-        if not chosen.is_plain:
-            self._timer = choice.StepTimer(chosen, self.engine.rank == 0)
+    def follow(self, chosen: choice.Choice, optimizers: Optimizers) -> None:
+        """Goes by a choice, which training may change."""
+        self._explanation = chosen.explanation
+        if chosen.is_measured:
+            self._follower = Follower(chosen, optimizers, self)
 
     @property
     def is_settled(self) -> bool:
         """Whether no step tries another way any more."""
-        return self._timer is None or self._timer.over
+        return self._follower is None or self._follower.is_settled
 
-    def explain(self) -> choice.Explanation:
+    def explain(self) -> Explanation:
         """Why gradients are synchronised as they are, and what was measured; to be printed."""
         return self._explanation
 
@@ -214,58 +224,61 @@ class Compression(Synchronizer):
         if flat.is_sparse:
             error = HipressError("sparse gradients cannot be compressed: use sparse=False")
             raise self.engine.fail(error, f"bucket {bucket.index()}")
-        gradients = []
-        for parameter, gradient in zip(bucket.parameters(), bucket.gradients()):
-            offset = gradient.storage_offset() - flat.storage_offset()
-            gradients.append(Gradient(self.names[id(parameter)], offset, gradient.numel()))
         if bucket.index() == 0:  # the first one of this backward pass
             self._waiting = []  # of one that another error ended
-            if self._timer is not None:
-                self._ddps = self._next_way(flat.device)
+            if self.step < 2:  # DDP makes new buckets after its first step
+                self._counted = {}
+            if self._follower is not None:
+                self._follower.begin_step(self, flat.device)
             if backward_pass() >= 0:  # not so where join() takes part for a rank without inputs
                 queue_callback(self._finish)
-        if self._ddps is not None:
-            self._traffic.add(tuple(gradients), flat.element_size(), f"{self._ddps.name}, by auto")
-            future = self._ddps.hook(self.collective.group, bucket)
-        else:
-            if self._is_rounded and self._guard.looks_at(self.step):
-                for gradient in gradients:
-                    if self._compresses(gradient.name, gradient.count):
-                        self._guard.add(flat, gradient)
-            future = self.synchronize(flat, gradients, f"bucket {bucket.index()}")
-            self._waiting.append(future)
+        future = self._start_bucket(bucket, flat)
+        if self._follower is not None:
+            future = self._follower.timed(future)
         if bucket.is_last():
             self.step += 1
         return future
 
-    @property
-    def _is_rounded(self) -> bool:
-        """Whether this step goes by a way that the ranks have settled on and are to watch."""
-        return self._timer is not None and self._timer.over and "bits" in self._choice.way.params
+    def _gradients(self, bucket: dist.GradBucket, flat: torch.Tensor) -> tuple[Gradient, ...]:
+        found = []
+        for parameter, gradient in zip(bucket.parameters(), bucket.gradients()):
+            offset = gradient.storage_offset() - flat.storage_offset()
+            found.append(Gradient(self.names[id(parameter)], offset, gradient.numel()))
+        return tuple(found)
 
-    def _next_way(self, device: torch.device) -> choice.Way | None:
-        """The way of the step that begins, if it is DDP's own; on all ranks the same."""
-        median, spread = self._timer.begin_step(), self._guard.spread()
-        if median is not None:
-            self._timer.end_block(self._maximum(median, device))
-        if spread is not None:
-            sentence = self._choice.soften(self._maximum(spread, device), self.step)
-            if sentence and self.rank == 0:
-                _log.warning("%s", sentence)
-            if sentence and not self._choice.way.hook:
-                self.replace_codec(self._choice.settings)
-        return self._timer.way if self._timer.way.hook else None
+    def _start_bucket(self, bucket: dist.GradBucket, flat: torch.Tensor) -> torch.futures.Future:
+        follower, what = self._follower, f"bucket {bucket.index()}"
+        if follower is not None and follower.way.hook:
+            # What runs anyway is not to be slowed down by counting: a bucket keeps its gradients.
+            key = bucket.index(), flat.data_ptr(), flat.numel()
+            if key not in self._counted:
+                self._counted[key] = self._gradients(bucket, flat)
+            why = f"{follower.way.name}, by auto"
+            self._traffic.add(self._counted[key], flat.element_size(), why)
+            return follower.way.hook(self.collective.group, bucket)
+        gradients = self._gradients(bucket, flat)
+        after = follower.watch(self, flat, gradients) if follower is not None else None
+        future = self.synchronize(flat, gradients, what)
+        self._waiting.append(future)
+        if after is None:
+            return future
 
-    def _maximum(self, mine: float, device: torch.device) -> float:
-        """The maximum over all ranks, which wait for it."""
-        found = torch.tensor(mine, dtype=torch.float64, device=device)
-        group = self.collective.group
-        work = dist.all_reduce(found, dist.ReduceOp.MAX, group, async_op=True)
-        try:
-            self.engine.wait(work, "auto", device)
-        except HipressError as error:
-            raise self.engine.fail(error, "auto") from error
-        return found.item()
+        def watched(done: torch.futures.Future) -> torch.Tensor:
+            after(done.value())
+            return done.value()
+
+        return future.then(watched)
+
+    def load_state_dict(self, saved: Mapping[str, Any]) -> None:
+        """Goes on from a state, see :meth:`Synchronizer.load_state_dict`. Of a job in which type
+        "auto" chose another way this rank's own state is enough."""
+        if self._follower is None:
+            super().load_state_dict(saved)
+            return
+        if saved.get(f"rank{self.rank}/world_size") == self.world_size:
+            self._follower.set_up_for(self, saved[f"rank{self.rank}/type"])
+        super().load_state_dict(saved)
+        self._follower.resume(self)
 
     def _finish(self) -> None:
         """Waits for all buckets, and raises what went wrong in words that DDP would swallow."""

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import logging
-import weakref
 from collections.abc import Container
 from typing import Protocol
 
 import torch
-from torch.optim.optimizer import register_optimizer_step_pre_hook
 
 from hipress.torch.settings import Settings
+from hipress.torch.state import optimizer_steps
 from hipress.torch.state.momentum import SharedMomentum
 
 _log = logging.getLogger("hipress")
@@ -34,31 +33,18 @@ def watch(compression: Compressing) -> None:
 
     ``compress()`` cannot check it: the optimizer is often made later.
     """
-    global _watching
-    _watched.setdefault(compression, weakref.WeakSet())
-    if not _watching:  # for good: PyTorch goes through its hooks while they are called
-        register_optimizer_step_pre_hook(_check)
-        _watching = True
+    optimizer_steps.watch(compression, _check)
 
 
-_watched: weakref.WeakKeyDictionary[Compressing, weakref.WeakSet] = weakref.WeakKeyDictionary()
-"""Compressions, and the optimizers that were checked for each."""
-_watching = False
-
-
-def _check(optimizer: torch.optim.Optimizer, *others: object) -> None:
-    for compression, seen in list(_watched.items()):
-        if optimizer in seen:
-            continue
-        seen.add(optimizer)
-        problems = (
-            doubled(compression, optimizer, group)
-            for group in optimizer.param_groups
-            if any(_gets_momentum(compression, parameter) for parameter in group["params"])
-        )
-        problem = next(filter(None, problems), "")
-        if problem and compression.rank == 0:
-            _log.warning("%s", problem)
+def _check(compression: Compressing, optimizer: torch.optim.Optimizer) -> None:
+    problems = (
+        doubled(compression, optimizer, group)
+        for group in optimizer.param_groups
+        if any(_gets_momentum(compression, parameter) for parameter in group["params"])
+    )
+    problem = next(filter(None, problems), "")
+    if problem and compression.rank == 0:
+        _log.warning("%s", problem)
 
 
 def _gets_momentum(compression: Compressing, parameter: torch.nn.Parameter) -> bool:

@@ -37,6 +37,7 @@ MAX_ELEMENTS = 1 << 23
 synchronised, and one larger than this as if it had this many."""
 
 _log = logging.getLogger("hipress")
+Shape = tuple[int, ...]
 
 
 class Ranks:
@@ -60,7 +61,7 @@ class Ranks:
         count = max(MIN_CONCURRENT, CONCURRENT_ELEMENTS // size)
         if (size, compressed) not in self._steps:
             self._steps = {  # of one size at a time, for memory's sake
-                (size, kind): Step(self.kinds[kind], [[size] * count], self)
+                (size, kind): Step(self.kinds[kind], [[(size,)] * count], self)
                 for kind in (False, True)
             }
         return self._steps[size, compressed].seconds() / count
@@ -88,23 +89,25 @@ class Ranks:
 class Step:
     """A step's gradients, which are synchronised again and again.
 
-    :param buckets: elements of the gradients in each
+    :param buckets: shapes of the gradients in each
     """
 
-    def __init__(self, settings: Settings, buckets: Sequence[Sequence[int]], ranks: Ranks) -> None:
+    def __init__(
+        self, settings: Settings, buckets: Sequence[Sequence[Shape]], ranks: Ranks
+    ) -> None:
         self.settings, self._ranks = settings, ranks
-        self.elements = sum(map(sum, buckets))
+        self.elements = sum(math.prod(shape) for bucket in buckets for shape in bucket)
         self._gradients: list[list[Gradient]] = []
         self._values: list[torch.Tensor] = []
-        shapes = []
+        named = []
         generator = torch.Generator().manual_seed(ranks.rank)
-        for b, sizes in enumerate(buckets):
-            gradients = packed((f"{b}/{i}", size) for i, size in enumerate(sizes))
+        for b, shapes in enumerate(buckets):
+            gradients = packed((f"{b}/{i}", math.prod(shape)) for i, shape in enumerate(shapes))
             self._gradients.append(gradients)
-            values = 0.01 * torch.randn(sum(sizes), generator=generator)
+            values = 0.01 * torch.randn(sum(g.count for g in gradients), generator=generator)
             self._values.append(values.to(ranks.device, ranks.dtype))
-            shapes += [(g.name, torch.empty(g.count, device="meta")) for g in gradients]
-        self._synchronizer = Synchronizer(settings, ranks.engine, ranks.group, shapes)
+            named += [(g.name, torch.empty(s, device="meta")) for g, s in zip(gradients, shapes)]
+        self._synchronizer = Synchronizer(settings, ranks.engine, ranks.group, named)
 
     def seconds(self) -> float:
         """Seconds of one step on this rank, from when all ranks begin.
@@ -159,7 +162,7 @@ def choose(
     least, _ = least_size(ranks, measure(ranks, SIZES), settings.type)
     least = max(least, settings.min_size)
     if any(size >= least for size in sizes.values()):
-        buckets = buckets_of(sizes)
+        buckets = buckets_of({name: (size,) for name, size in sizes.items()})
         kinds = replace(measured, min_size=least), ranks.kinds[False]
         ratio = preview(*(Step(kind, buckets, ranks).slowest for kind in kinds))
         if engine.rank == 0:
@@ -181,17 +184,27 @@ def most_of(sizes: Mapping[str, int], dtypes: Mapping[str, torch.dtype]) -> torc
     return max(elements, key=elements.get)
 
 
-def buckets_of(sizes: Mapping[str, int], most: int = MAX_ELEMENTS) -> list[list[int]]:
-    """Elements of a model's gradients, or of some of a large one's, from its last one on.
+def buckets_of(shapes: Mapping[str, Shape], most: int = MAX_ELEMENTS) -> list[list[Shape]]:
+    """Shapes of a model's gradients, or of some of a large one's, from its last one on.
 
     :param most: elements in all, about
     """
+    sizes = {name: math.prod(shape) for name, shape in shapes.items()}
     every = max(1, math.ceil(sum(sizes.values()) / most))
     some = set(sorted(sizes, key=lambda name: -sizes[name])[::every])
-    buckets: list[list[int]] = []
+    buckets: list[list[Shape]] = []
+    filled = 0
     for name in reversed(sizes):
         if name in some and sizes[name]:
-            if not buckets or sum(buckets[-1]) >= BUCKET_ELEMENTS:
+            if not buckets or filled >= BUCKET_ELEMENTS:
                 buckets.append([])
-            buckets[-1].append(min(sizes[name], most))
+                filled = 0
+            buckets[-1].append(_cut(tuple(shapes[name]), most))
+            filled += math.prod(buckets[-1][-1])
     return buckets
+
+
+def _cut(shape: Shape, most: int) -> Shape:
+    """The shape of the first rows that have about so many elements."""
+    row = math.prod(shape[1:])
+    return (most,) if row > most else (min(shape[0], max(1, most // row)), *shape[1:])

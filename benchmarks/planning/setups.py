@@ -1,0 +1,227 @@
+"""How far type "auto" is from the best choice, in some 200 simulated setups.
+
+Four networks on 2 to 64 nodes with links of 100 Mbit/s to 100 Gbit/s and codecs as fast as on a CPU
+(benchmarks/results/codecs-speed.json, four threads) or on a GPU (assumed: what a codec reads and
+writes at 2 TB/s, 20 us to start). In each the chooser (hipress.secopa.choice) is given what the
+simulator says of gradients alone, and of steps by DDP's own ways where it wants to try these. The
+best of an exhaustive search is the fastest simulated step over all ways, round a ring and by
+co-located servers. Neighbouring gradients are one of 25 MiB or more, like DDP's buckets. The
+networks but the GPT, which has Adam, train with SGD; powersgd is not simulated. Needs no root,
+nothing but a core for some minutes.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+import math
+import statistics
+import time
+from dataclasses import dataclass, replace
+
+from benchmarks.common.options import Output, Quick
+from benchmarks.common.results import PUBLISHED, Record
+from hipress import units
+from hipress.secopa.choice import StepTrial, gentlest
+from hipress.secopa.cluster import Cluster, Codec, Costs
+from hipress.secopa.curve import Curve
+from hipress.simulator import models
+from hipress.simulator.models import Layer, Model
+from hipress.simulator.step import Options, simulate
+
+THREADS, START = 4, 5e-6
+GPU_BYTES, GPU_START = 2e12, 20e-6
+"""Bytes a second, and seconds to start, of a GPU's codec."""
+BUCKET = 25 << 18
+"""Elements of a bucket, at least."""
+MERGED = 8
+"""Payloads of a merge that was timed."""
+
+
+@dataclass(frozen=True)
+class Way:
+    """A way to synchronise gradients, as hipress.torch.tuning.ways has them."""
+
+    name: str
+    bytes: float
+    """Of a payload, by element."""
+    timed: str
+    """The codec whose CPU times it has."""
+    moved: float
+    """Bytes that encoding reads and writes, by element."""
+    own: bool = False
+    """Whether it is DDP's own: round a ring, and tried in steps of training."""
+    feedback: bool = False
+
+
+WAYS = (
+    Way("uncompressed", 4.0, "none", 8.0, own=True),
+    Way("bf16", 2.0, "bf16", 6.0),
+    Way("DDP's bf16_compress_hook", 2.0, "bf16", 6.0, own=True),
+    Way("maxmin bits=8", 1.0 + 8 / 1024, "maxmin, 8 bits", 5.0),
+    Way("maxmin bits=6", 0.75 + 8 / 1024, "maxmin, 8 bits", 4.8),
+    Way("maxmin bits=5", 0.625 + 8 / 1024, "maxmin, 8 bits", 4.6),
+    Way("maxminef bits=4", 0.5 + 8 / 1024, "maxminef, 4 bits", 12.5, feedback=True),
+    Way("maxminef bits=3", 0.375 + 8 / 1024, "maxminef, 4 bits", 12.4, feedback=True),
+    Way("maxminef bits=2", 0.25 + 8 / 1024, "maxminef, 4 bits", 12.3, feedback=True),
+)
+
+
+def gpt2() -> Model:
+    """GPT-2 small, 1024 tokens, at 40 of an A100's 312 TFLOP/s of 16 bits."""
+    tokens, width, layers = 1024, 768, [Layer("embedding", 50257 * 768, 2.0 * 50257 * 768 * 1024)]
+    layers.append(Layer("position", 1024 * width))
+    for i in range(12):
+        for name, size in (("qkv", 3), ("out", 1), ("up", 4), ("down", 4)):
+            count = size * width * width
+            layers.append(Layer(f"{i}_{name}", count, 2.0 * count * tokens))
+        layers.append(Layer(f"{i}_norms_biases", 13 * width))
+    forward = tuple(8 * layer.flops / 40e12 for layer in layers)
+    return Model("gpt2", "", 8, tuple(layers), forward, tuple(2 * t for t in forward))
+
+
+def bucketed(model: Model) -> Model:
+    """The same network with neighbouring gradients in buckets."""
+    layers: list[Layer] = []
+    forward, backward = [], []
+    for layer, ahead, back in zip(model.layers, model.forward, model.backward):
+        if layers and layers[-1].size < BUCKET:
+            layers[-1] = Layer(layers[-1].name, layers[-1].size + layer.size)
+            forward[-1] += ahead
+            backward[-1] += back
+        else:
+            layers.append(Layer(layer.name, layer.size))
+            forward.append(ahead)
+            backward.append(back)
+    times = {"forward": tuple(forward), "backward": tuple(backward)}
+    return replace(model, layers=tuple(layers), **times)
+
+
+def codecs(where: str) -> dict[str, Codec]:
+    """The codecs of all ways, on a CPU or a GPU."""
+    found = {}
+    (table,) = json.loads((PUBLISHED / "codecs-speed.json").read_text())["tables"].values()
+    speeds = {row[0]: row for row in table["rows"]}
+    heads = {name: table["heads"].index(name) for name in ("16 Mi: encode", "decode", "sum of 8")}
+
+    def curve(seconds: float, start: float) -> Curve:
+        return Curve(seconds, start, start)
+
+    for way in WAYS:
+        if where == "cpu":
+            encode, decode, merge = (
+                4e-9 / float(speeds[way.timed][column]) for column in heads.values()
+            )
+            merge, start = merge / MERGED, START
+        else:
+            encode, decode, merge = (
+                moved / GPU_BYTES for moved in (way.moved, 4 + way.bytes, way.bytes)
+            )
+            start = GPU_START
+        parts = curve(encode, start), curve(decode, start), curve(merge, start)
+        found[way.name] = Codec(way.name, way.bytes, 0.0, *parts)
+    return found
+
+
+class Setup:
+    """A network on a cluster, of which steps are simulated."""
+
+    def __init__(self, model: Model, nodes: int, rate: str, where: str) -> None:
+        self.model, self.nodes, self.rate, self.where = model, nodes, rate, where
+        self._codecs = codecs(where)
+        threads = THREADS if where == "cpu" else 1
+        self._cluster = Cluster(units.rate(rate), threads=threads)
+        zeros = (0.0,) * len(model.layers)
+        self._gradients = replace(model, forward=zeros, backward=zeros)
+        self.ways = [way for way in WAYS if model.name != "gpt2" or not way.feedback]
+        self._known: dict[tuple, float] = {}
+
+    def seconds(self, way: Way, topology: str = "", alone: bool = False) -> float:
+        """Seconds of a step, or of its gradients alone.
+
+        :param topology: default: that of jobs
+        """
+        codec = self._codecs[way.name]
+        topology = topology or ("ring" if way.own else "colocated")
+        about = way.name, topology, alone
+        if about not in self._known:
+            self._known[about] = self._simulated(codec, topology, alone)
+        return self._known[about]
+
+    def _simulated(self, codec: Codec, topology: str, alone: bool) -> float:
+        model = self._gradients if alone else self.model
+        options = Options(topology, self.nodes, symmetric=True)
+        return simulate(model, Costs(codec, codec), self._cluster, options).seconds
+
+    def chosen(self) -> int:
+        """The way that the chooser comes to."""
+        alone = [self.seconds(way, alone=True) for way in self.ways]
+        number = gentlest(alone)
+        if not number:
+            return number
+        own = [each if way.own else math.inf for each, way in zip(alone, self.ways)]
+        trial = StepTrial(own, number)
+        steps: dict[int, float] = {}
+        while not trial.over:
+            steps.setdefault(trial.way, self.seconds(self.ways[trial.way]))
+            median = trial.add(steps[trial.way])
+            if median is not None:
+                trial.end_block(median)
+        return trial.way
+
+    def search(self) -> dict[str, float]:
+        """Seconds of a step by every way and topology."""
+        return {
+            f"{way.name}, {topology}": self.seconds(way, topology)
+            for way in self.ways
+            for topology in (("ring",) if way.own else ("colocated", "ring"))
+        }
+
+
+def main(
+    nodes: str = "2 4 8 16 64",
+    rates: str = "100mbit 1gbit 10gbit 25gbit 100gbit",
+    output: Output = "setups",
+    quick: Quick = False,
+) -> None:
+    nets = [models.load("vgg19"), gpt2(), models.load("resnet50"), models.load("lstm")]
+    nets = [bucketed(net) for net in nets]
+    if quick:
+        nets, nodes, rates = nets[2:3], "4", "1gbit 100gbit"
+    record, began = Record(output, {"nodes": nodes, "rates": rates}), time.perf_counter()
+    record["setups"] = found = []
+    for net, count, rate, where in itertools.product(
+        nets, map(int, nodes.split()), rates.split(), ("cpu", "gpu")
+    ):
+        setup = Setup(net, count, rate, where)
+        way, steps = setup.ways[setup.chosen()], setup.search()
+        best = min(steps, key=steps.get)
+        plain = min(s for name, s in steps.items() if name.startswith(("uncomp", "DDP's")))
+        mine = steps[f"{way.name}, {'ring' if way.own else 'colocated'}"]
+        found.append({
+            "model": net.name, "nodes": count, "rate": rate, "codecs": where, "auto": way.name,
+            "best": best, "seconds": mine, "best_seconds": steps[best], "plain_seconds": plain,
+        })  # fmt: skip
+    record["seconds"] = time.perf_counter() - began
+    show(record, found)
+    record.save()
+
+
+def show(record: Record, found: list[dict]) -> None:
+    """A table with a row for each value of each field, and one for all setups."""
+    rows = []
+    for name in ("", "model", "rate", "nodes", "codecs"):
+        for value in dict.fromkeys(each.get(name, "all") for each in found):
+            of = [each for each in found if each.get(name, "all") == value]
+            over = sorted(100 * (each["seconds"] / each["best_seconds"] - 1) for each in of)
+            gain = [each["plain_seconds"] / each["seconds"] for each in of]
+            about = f"{value} nodes" if name == "nodes" else f"{value}"
+            rows.append([
+                f"codecs of a {about.upper()}" if name == "codecs" else about, len(of),
+                f"{statistics.median(over):.1f}%", f"{over[math.ceil(0.95 * len(over)) - 1]:.1f}%",
+                f"{over[-1]:.1f}%", sum(each <= 5 for each in over),
+                f"{statistics.median(gain):.2f}", f"{min(gain):.2f}",
+            ])  # fmt: skip
+    heads = ["", "setups", "slower than the best: median", "95th percentile", "most",
+             "within 5%", "times as fast as DDP's own: median", "least"]  # fmt: skip
+    record.table(heads, rows, f"{len(found)} simulated setups")

@@ -1,0 +1,93 @@
+"""One rank of feedback.py: trains one model by one way of type "auto", and reports its figures."""
+
+from __future__ import annotations
+
+import math
+import os
+import statistics
+import sys
+from types import SimpleNamespace
+
+import torch
+import torch.distributed as dist
+from torch.nn.parallel import DistributedDataParallel
+
+from benchmarks.common.timing import options, report
+from benchmarks.training import node
+from harness import ROOT
+
+sys.path.insert(0, str(ROOT / "examples" / "torch"))
+
+import text  # noqa: E402
+
+import hipress.torch  # noqa: E402
+from hipress.secopa.choice import Measured  # noqa: E402
+from hipress.torch.tuning import choice, follower, ways  # noqa: E402
+
+
+def main() -> None:
+    torch.set_num_threads(1)
+    dist.init_process_group("gloo")
+    args = options()
+    figures = watch(args.way)
+    loss = lstm(args) if args.model == "lstm" else vgg(args)
+    if dist.get_rank() == 0:
+        report(loss=loss, figures=figures)
+    dist.barrier()
+    os._exit(0)  # Gloo's threads may outlive the group; the results are printed
+
+
+def watch(way: str) -> list[dict]:
+    """Makes auto choose this way whatever it takes, and keep to it; the figures as they come."""
+    ways.WAYS = (*ways.WAYS, ways.Way("onebit", "onebit", feedback=True))
+    figures: list[dict] = []
+    decide = follower.Follower._decide
+
+    def noted(self: follower.Follower, found: dict[str, float], step: int) -> list:
+        figures.append({"step": step, **found})
+        return decide(self, found, step)
+
+    def measured(meter: choice.Meter) -> list[Measured]:
+        names = [each.name for each in meter._ways]
+        return [Measured(1.0 if name == way else 9.0, meter.elements) for name in names]
+
+    follower.Follower._decide = noted
+    choice.Meter.measure = measured
+    follower.MAX_SHARE = follower.MAX_MEAN_ERROR = math.inf
+    return figures
+
+
+def lstm(args: SimpleNamespace) -> float:
+    """The loss on held-out text."""
+    sizes = ["--steps", args.steps, "--width", 32, "--min-size", args.min_size, "--batch-size", 4]
+    compression = [] if args.way == "none" else ["--compression", "auto"]
+    given = ["--model", "lstm", "--seed", args.seed, *compression, *sizes]
+    found: dict[str, float] = {}
+    text.train(text.arguments([*map(str, given)]), lambda step, loss, **more: found.update(more))
+    return found["test_loss"]
+
+
+def vgg(args: SimpleNamespace) -> float:
+    """The mean loss of all ranks' last 20 steps, of a learning rate that falls."""
+    torch.manual_seed(args.seed)
+    of = SimpleNamespace(model="vgg", batch_size=1)
+    model, loss_of, optimizer = node.workload(of, 1000 * args.seed + dist.get_rank())
+    ddp = DistributedDataParallel(model, gradient_as_bucket_view=True)
+    if args.way != "none":
+        hipress.torch.compress(ddp, optimizer=optimizer)
+    rate, losses = optimizer.param_groups[0]["lr"], []
+    for step in range(args.steps):
+        falling = 0.1 + 0.45 * (1 + math.cos(math.pi * step / args.steps))
+        optimizer.param_groups[0]["lr"] = rate * min(1.0, (step + 1) / 20) * falling
+        optimizer.zero_grad()
+        loss = loss_of(ddp)
+        loss.backward()
+        optimizer.step()
+        losses.append(loss.item())
+    mean = torch.tensor(statistics.fmean(losses[-20:]))
+    dist.all_reduce(mean)
+    return mean.item() / dist.get_world_size()
+
+
+if __name__ == "__main__":
+    main()

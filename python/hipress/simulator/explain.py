@@ -1,0 +1,69 @@
+"""Explains, by a profile, what each choice would take on a cluster that need not be there."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from hipress.secopa.choice import STEP_TOLERANCE, gentlest
+from hipress.secopa.cluster import Cluster
+from hipress.secopa.explanation import FASTER, Explanation, Row, number, pays
+from hipress.simulator import setting
+from hipress.simulator.models import Model
+from hipress.simulator.setting import Setting
+from hipress.simulator.step import Options, simulate
+
+
+def explain(
+    model: Model, profile: str, types: Sequence[str], options: Options, changes: Mapping[str, float]
+) -> Explanation:
+    """What a step takes by each type of a profile, which one pays, and what would pay next.
+
+    :param profile: its name or file
+    :param types: of the profile, from gentle to lossy; uncompressed is added before them
+    :param changes: of the profile's cluster, by field
+    :raises ValueError: in one sentence
+    """
+    zeros = (0.0,) * len(model.layers)
+    alone = replace(model, forward=zeros, backward=zeros)
+    scenes = [
+        setting.read(profile, each, "", model, options.topology, options.nodes)
+        for each in ("none", *types)
+    ]
+    cluster = replace(scenes[0].cluster, **changes)
+
+    def seconds(of: Model, on: Cluster) -> list[float]:
+        return [simulate(of, scene.costs, on, options).seconds for scene in scenes]
+
+    steps = seconds(model, cluster)
+    chosen = gentlest(steps, STEP_TOLERANCE)
+    rows = [
+        Row(
+            _name(scene), 1e3 * gradients, 1.0, chosen=i == chosen, predicted_ms=1e3 * step
+        )  # fmt: skip
+        for i, (scene, gradients, step) in enumerate(zip(scenes, seconds(alone, cluster), steps))
+    ]
+    computing = sum(model.forward) + sum(model.backward)
+    why = (
+        "no type would gain 3%" if not chosen
+        else f"{steps[0] / steps[chosen]:.2f} times as fast as uncompressed"
+    )  # fmt: skip
+    sentence = (
+        f"{model.name} on {options.nodes} hosts, {options.topology}: {rows[chosen].way}, for "
+        f"{why}; computing takes {number(1e3 * computing)} of a step's "
+        f"{number(1e3 * steps[chosen])} ms"
+    )
+    faster = replace(cluster, bandwidth=FASTER * cluster.bandwidth)
+    best = 1e3 * min(steps)
+    next_steps = pays(
+        best,
+        1e3 * min(seconds(model, faster)),
+        1e3 * min(seconds(model.with_compute(2 * computing), cluster)) / 2 if computing else best,
+    )
+    return Explanation(sentence, rows, next_steps=next_steps)
+
+
+def _name(scene: Setting) -> str:
+    return "uncompressed" if scene.costs.compressed is scene.costs.plain else (
+        scene.costs.compressed.name
+    )  # fmt: skip

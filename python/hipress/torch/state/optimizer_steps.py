@@ -1,0 +1,41 @@
+"""The first step of each optimizer, by PyTorch's hook of all optimizers.
+
+Whoever compresses gradients often has to know the optimizer, which users mostly make later.
+"""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch.optim.optimizer import register_optimizer_step_pre_hook
+
+Seen = Callable[[Any, torch.optim.Optimizer], None]
+
+_watching: weakref.WeakKeyDictionary[Any, tuple[Seen, weakref.WeakSet]] = (
+    weakref.WeakKeyDictionary()
+)
+"""What each owner does, and the optimizers that it has seen."""
+_registered = False
+
+
+def watch(owner: Any, seen: Seen) -> None:
+    """Calls ``seen(owner, optimizer)`` in the first step of every optimizer of this process from
+    now on, as long as the owner lives.
+
+    :param seen: must not hold the owner
+    """
+    global _registered
+    _watching[owner] = seen, weakref.WeakSet()
+    if not _registered:  # for good: PyTorch goes through its hooks while they are called
+        register_optimizer_step_pre_hook(_before_step)
+        _registered = True
+
+
+def _before_step(optimizer: torch.optim.Optimizer, *others: object) -> None:
+    for owner, (seen, known) in list(_watching.items()):
+        if optimizer not in known:
+            known.add(optimizer)
+            seen(owner, optimizer)

@@ -1,0 +1,264 @@
+"""Type "auto" and what a model bears: its optimizer, its gradients; and that nothing is lost."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+
+from harness.torch_ranks import returned, run_ranks, torch
+from test_torch_choice import SLOW, both
+from test_torch_ddp import loss_of, network
+
+POWERSGD = {**SLOW, "powersgd rank=4": 0.6}
+
+
+def test_sgd_gets_error_feedback_when_its_first_step_is_seen():
+    found = both(POWERSGD)
+    assert (found["type"], found["params"]) == ("powersgd", {"rank": 4})
+    first, second = found["lines"]
+    assert first.startswith("auto: maxmin bits=8, the fastest:")
+    assert "powersgd rank=4 0.6 ms (with SGD only)" in first
+    assert second.startswith("auto: from step 1 on, as the optimizer is SGD, powersgd rank=4, the")
+    assert not any(row.note for row in found["explained"].rows)
+    assert "> powersgd rank=4" in found["text"]
+    assert set(found["stats"].parameters) == {"0.bias", "2.bias", "4.bias"}
+
+
+def test_sgd_that_is_given_gets_error_feedback_at_once():
+    found = both(POWERSGD, given=True)
+    (line,) = found["lines"]
+    assert found["type"] == "powersgd" and line.startswith("auto: powersgd rank=4, the fastest:")
+
+
+def test_adam_gets_none():
+    found = both(POWERSGD, optimizer="Adam")
+    assert found["type"] == "maxmin" and len(found["lines"]) == 1
+    assert any(row.way == "maxminef bits=2" for row in found["explained"].rows)
+    found = both(POWERSGD, optimizer="AdamW", given=True)
+    assert found["type"] == "maxmin"
+    rows = found["explained"].rows
+    assert not any("maxminef" in row.way for row in rows)  # nor is it measured
+
+
+def test_what_optimizers_bear():
+    from hipress.torch.tuning.optimizers import Optimizers, allows_feedback
+
+    class Own(torch.optim.SGD):
+        """One of which nothing is known."""
+
+    one, other = (torch.nn.Parameter(torch.ones(3, 3)) for _ in range(2))
+    sgd = torch.optim.SGD([one], lr=0.1, momentum=0.9, nesterov=True)
+    assert allows_feedback(sgd) and allows_feedback(torch.optim.SGD([one], lr=0.1))
+    assert not allows_feedback(torch.optim.SGD([one], lr=0.1, momentum=0.99))
+    assert not allows_feedback(torch.optim.Adam([one])) and not allows_feedback(Own([one]))
+    assert Optimizers([one], sgd).allow_feedback is True
+    both = Optimizers([one, other], sgd)
+    assert both.allow_feedback is None  # that of the other is not known
+    torch.optim.SGD([torch.nn.Parameter(torch.ones(3))], lr=0.1).step()
+    assert both.allow_feedback is None
+    torch.optim.SGD([other], lr=0.1).step()
+    assert both.allow_feedback is True
+    torch.optim.Adam([other]).step()
+    assert both.allow_feedback is False
+    with pytest.raises(TypeError, match="takes a torch.optim.Optimizer, not list"):
+        Optimizers([one], [sgd])
+
+
+def wrong_optimizers(rank):
+    from torch.nn.parallel import DistributedDataParallel
+
+    import hipress.torch
+
+    ddp = DistributedDataParallel(network())
+    sgd, adam = torch.optim.SGD(ddp.parameters(), lr=0.1), torch.optim.Adam(ddp.parameters())
+    said = []
+    own = sgd if rank else adam
+    for args, optimizer in ((["onebit"], sgd), ([], "SGD" if rank else sgd), ([], own)):
+        with pytest.raises(ValueError) as error:
+            hipress.torch.compress(ddp, *args, optimizer=optimizer)
+        said.append(str(error.value))
+    return said
+
+
+def test_wrong_optimizers():
+    for said in returned(run_ranks(wrong_optimizers, 2)):
+        assert "optimizer= is for type 'auto': leave it out with 'onebit'" in said[0]
+        assert "optimizer= takes a torch.optim.Optimizer, not str" in said[1]
+        assert "differ in optimizer: 'Adam, without feedback' and 'SGD, with feedback'" in said[2]
+
+
+def with_vectors(rank):
+    """Whether large vectors, and matrices, are compressed."""
+    from torch.nn.parallel import DistributedDataParallel
+
+    import hipress.torch
+    from hipress.torch.tuning import choice
+
+    choice._WayStep.seconds = lambda step: 1.0 if step.way.name == "maxmin bits=5" else 9.0
+    model = torch.nn.Sequential(torch.nn.Linear(4, 5000), torch.nn.LayerNorm(5000))
+    ddp = DistributedDataParallel(model)
+    compression = hipress.torch.compress(ddp, min_size=1000)
+    ddp(torch.ones(2, 4)).square().sum().backward()
+    return compression.stats()
+
+
+def test_vectors_go_as_they_are():
+    for stats in returned(run_ranks(with_vectors, 2)):
+        assert stats.compressed == 4 * 4 * 5000
+        assert {n: each.reasons for n, each in stats.parameters.items()} == {
+            name: ["as planned"] for name in ("0.bias", "1.weight", "1.bias")
+        }
+
+
+def left(rank, way, gentler, steps=40):
+    """Trains without learning by a way whose residuals are found too large; returns what was sent
+    and what should have been, in sum, the sentences, and what is left in residuals."""
+    from torch.nn.parallel import DistributedDataParallel
+
+    import hipress.torch
+    from hipress.torch.tuning import choice, follower
+    from hipress.torch.tuning.feedback_guard import residual_norm
+
+    ms = {way: 1.0, gentler: 2.0}
+    choice._WayStep.seconds = lambda step: ms.get(step.way.name, 9.0)
+    choice.StepTimer.begin_step = lambda timer: None if timer.over else timer._trial.add(0.001)
+    follower.MAX_SHARE = 0.5
+    ours, plain = DistributedDataParallel(network()), DistributedDataParallel(network())
+    optimizer = torch.optim.SGD(ours.parameters(), lr=0.0)
+    compression = hipress.torch.compress(ours, min_size=1000, optimizer=optimizer)
+    types, sums = [], [[torch.zeros_like(p) for p in network().parameters()] for _ in range(2)]
+    for step in range(steps):
+        for ddp, total in zip((ours, plain), sums):
+            ddp.zero_grad()
+            loss_of(ddp, rank, step).backward()
+            for parameter, each in zip(ddp.parameters(), total):
+                each += parameter.grad
+        optimizer.step()
+        types.append(compression.settings.type)
+    flat = [torch.cat([each.flatten() for each in total]) for total in sums]
+    error = ((flat[0] - flat[1]).norm() / flat[1].norm()).item()
+    return types, error, str(compression.explain()), residual_norm(compression.error_feedback)
+
+
+@pytest.mark.parametrize(
+    ("way", "gentler"),
+    [
+        ("maxminef bits=2", "uncompressed"),
+        ("powersgd rank=4", "maxmin bits=8"),
+        ("powersgd rank=4", "maxminef bits=4"),
+    ],
+)
+def test_residuals_that_grow_too_large_are_sent_and_a_gentler_way_goes_on(way, gentler):
+    first, second = returned(run_ranks(left, 2, way, gentler))
+    assert first[0] == second[0] and first[2] == second[2]
+    types, error, said, rest = first
+    kinds = list(dict.fromkeys(types))
+    flushed = ["maxmin"] if gentler != "maxmin bits=8" else []
+    name = "none" if gentler == "uncompressed" else gentler.split()[0]
+    assert kinds == [way.split()[0], *flushed, name]
+    assert types.count("maxmin") == 1 or not flushed  # one step sends what is left
+    assert f"auto: {gentler} from step 24 on, for {way} delays too much: its residuals" in said
+    assert "too coarse" in said and f"> {gentler}" in said
+    assert error < (0.06 if rest else 0.02) and (rest == 0) == ("ef" not in gentler)
+
+
+def taken_over(rank, way, next_way):
+    """The error of what two jobs have sent, of which the second begins with the first one's state,
+    one rank's own, and by another way."""
+    from torch.nn.parallel import DistributedDataParallel
+
+    import hipress.torch
+    from hipress.torch.tuning import choice
+
+    saved, sums = None, [[torch.zeros_like(p) for p in network().parameters()] for _ in range(2)]
+    for name in (way, next_way):
+        choice._WayStep.seconds = lambda step, name=name: 1.0 if step.way.name == name else 9.0
+        ours, plain = DistributedDataParallel(network()), DistributedDataParallel(network())
+        optimizer = torch.optim.SGD(ours.parameters(), lr=0.0)
+        compression = hipress.torch.compress(ours, min_size=1000, optimizer=optimizer)
+        if saved is not None:
+            compression.load_state_dict(saved)
+        for step in range(3):
+            for ddp, total in zip((ours, plain), sums):
+                ddp.zero_grad()
+                loss_of(ddp, rank, step).backward()
+                for parameter, each in zip(ddp.parameters(), total):
+                    each += parameter.grad
+        saved = compression.state_dict()
+    flat = [torch.cat([each.flatten() for each in total]) for total in sums]
+    return ((flat[0] - flat[1]).norm() / flat[1].norm()).item(), compression.settings.type
+
+
+@pytest.mark.parametrize("next_way", ["uncompressed", "maxmin bits=8", "maxminef bits=2"])
+def test_a_restarted_job_takes_over_the_residuals_of_another_way(next_way):
+    for error, type in returned(run_ranks(taken_over, 2, "powersgd rank=4", next_way)):
+        assert type == ("none" if next_way == "uncompressed" else next_way.split()[0])
+        assert error < (0.6 if type == "maxminef" else 0.02)  # which has residuals of its own
+
+
+def test_the_rounding_error_is_what_a_codec_makes():
+    import numpy as np
+
+    from hipress import Compressor
+    from hipress.torch.gradient import Gradient
+    from hipress.torch.tuning.guard import Guard, error_of
+
+    generator = torch.Generator().manual_seed(0)
+    flat = torch.randn(50_000, generator=generator)
+    flat[20_000:].pow_(5)  # few large ones among small ones
+    for gradient in (Gradient("even", 0, 20_000), Gradient("uneven", 20_000, 30_000)):
+        guard = Guard()
+        guard.add(flat, gradient)
+        spread = guard.spread()
+        part = flat[gradient.offset :][: gradient.count].numpy()
+        for bits in (4, 5, 8):
+            codec = Compressor("maxmin", bits=bits)
+            error = codec.decode(codec.encode(part.copy()), part.size) - part
+            real = np.linalg.norm(error) / np.linalg.norm(part)
+            assert error_of({"bits": bits}, spread) == pytest.approx(real, rel=0.2)
+    assert guard.spread() is None
+    for value in (0.0, math.nan, math.inf):
+        guard.add(torch.full((2000,), value), Gradient("g", 0, 2000))
+        assert guard.spread() == 0
+    assert [step for step in range(7, 250) if guard.looks_at(step)] == [7, 107, 207]
+
+
+def coarse(rank, fastest, spread):
+    """Trains by the way that is the fastest, with gradients that have large elements on rank 1."""
+    from torch.nn.parallel import DistributedDataParallel
+
+    import hipress.torch
+    from hipress.torch.tuning import choice, follower
+
+    choice.MAX_ERROR = follower.MAX_ERROR = 0.3
+    ms = {fastest: 1.0, "DDP's bf16_compress_hook": 2.0, "maxmin bits=8": 1.5}
+    choice._WayStep.seconds = lambda step: ms.get(step.way.name, 4.0)
+    choice.StepTimer.begin_step = lambda timer: None if timer.over else timer._trial.add(0.001)
+    ddp = DistributedDataParallel(network())
+    compression = hipress.torch.compress(ddp, min_size=1000)
+    before = str(compression.explain())
+    for step in range(14):
+        x = torch.randn(8, 64, generator=torch.Generator().manual_seed(step))
+        x[:, 0] *= 1 + rank * spread  # one of 64 columns of a gradient is larger than the others
+        ddp.zero_grad()
+        ddp(x).square().sum().backward()
+    bits = b"".join(p.grad.numpy().tobytes() for p in ddp.parameters())
+    settings = compression.settings
+    return settings.type, dict(settings.params), bits, str(compression.explain()), before
+
+
+@pytest.mark.parametrize(
+    ("fastest", "spread", "type", "params"),
+    [
+        ("maxmin bits=5", 0, "maxmin", {"bits": 5}),
+        ("maxmin bits=5", 100, "maxmin", {"bits": 8}),
+        ("maxmin bits=8", 100, "maxmin", {"bits": 8}),
+    ],
+)
+def test_what_is_rounded_too_coarsely_goes_by_a_gentler_way(fastest, spread, type, params):
+    first, second = returned(run_ranks(coarse, 2, fastest, spread))
+    assert first[:4] == second[:4] and first[:2] == (type, params)
+    changes = params != {"bits": int(fastest[-1])}
+    assert ("rounds a gradient too coarsely" in first[3]) == changes
+    assert f"> {fastest}" in first[4]

@@ -1,0 +1,126 @@
+"""Type "auto" on a network that becomes another one while a model trains."""
+
+from __future__ import annotations
+
+import re
+import sys
+
+import pytest
+
+from harness import netns
+from harness.processes import base_environment
+from harness.torch_job import TorchJob
+from harness.torch_ranks import returned, run_ranks, torch
+from test_torch_ddp import loss_of, network
+
+SLOW = {"uncompressed": 100.0, "bf16": 50.0, "maxmin bits=8": 30.0, "powersgd rank=4": 5.0}
+FAST = {"uncompressed": 4.0, "bf16": 5.0, "maxmin bits=8": 6.0, "powersgd rank=4": 4.9}
+SLOWEST = {"uncompressed": 900.0, "bf16": 450.0, "maxmin bits=8": 250.0, "powersgd rank=4": 12.0}
+CHANGE = 50
+
+
+def trained(rank, before, after, optimizer, count):
+    """Trains while gradients take so many ms by each way, others 5 times the most, from step 50 on
+    others; the types of all steps, the sentences and the sum of the last gradients."""
+    import logging
+
+    from torch.nn.parallel import DistributedDataParallel
+
+    import hipress.torch
+    from hipress.torch.tuning import choice, follower
+
+    now, lines = dict(before), []
+    handler = logging.Handler()
+    handler.emit = lambda record: lines.append(record.getMessage())
+    logging.getLogger("hipress").addHandler(handler)
+    logging.getLogger("hipress").setLevel(logging.INFO)
+
+    def ms(way):
+        return now.get(way.name, 5 * max(now.values())) * (1 if rank else 0.8)
+
+    choice._WayStep.seconds = lambda step: ms(step.way) / 1e3
+    choice.StepTimer.begin_step = lambda timer: None if timer.over else timer._trial.add(0.001)
+    timed = follower.Follower.timed
+
+    def at_known_times(self, future):
+        self._seconds.append(ms(self.way) / 1e3)
+        self._seconds, kept = [], self._seconds  # those of the clock go nowhere
+        future = timed(self, future)
+        self._seconds = kept
+        return future
+
+    follower.Follower.timed = at_known_times
+    ddp = DistributedDataParallel(network())
+    optimizer = getattr(torch.optim, optimizer)(ddp.parameters(), lr=0.01)
+    compression = hipress.torch.compress(ddp, min_size=1000, optimizer=optimizer)
+    ways = []
+    for step in range(count):
+        if step == CHANGE:
+            now.clear()
+            now.update(after)
+        ddp.zero_grad()
+        loss_of(ddp, rank, step).backward()
+        optimizer.step()
+        ways.append(compression._follower.way.name)
+    return ways, lines, b"".join(p.grad.numpy().tobytes() for p in ddp.parameters())
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "optimizer", "first", "second"),
+    [
+        (FAST, SLOW, "SGD", "uncompressed", "powersgd rank=4"),
+        (FAST, SLOW, "Adam", "uncompressed", "maxmin bits=8"),
+        (SLOW, FAST, "Adam", "maxmin bits=8", "uncompressed"),
+        (SLOW, SLOWEST, "SGD", "powersgd rank=4", "powersgd rank=4"),
+    ],
+)
+def test_within_20_steps_there_is_another_choice(before, after, optimizer, first, second):
+    found = returned(run_ranks(trained, 2, before, after, optimizer, CHANGE + 30))
+    ways, lines, gradients = found[0]
+    assert ways == found[1][0] and gradients == found[1][2] and not found[1][1]
+    assert set(ways[:CHANGE]) == {first} and set(ways[CHANGE + 20 :]) == {second}
+    said = [line for line in lines if "times as long as they did" in line]
+    assert len(said) == 1 and f"{second}, " in said[0], lines
+
+
+SCRIPT = """
+import os, torch, torch.distributed as dist
+from torch.nn.parallel import DistributedDataParallel
+import hipress.torch
+torch.set_num_threads(1)
+dist.init_process_group("gloo")
+torch.manual_seed(0)
+model = DistributedDataParallel(torch.nn.Linear(700, 700))
+optimizer = torch.optim.Adam(model.parameters(), lr=1e-5)
+compression = hipress.torch.compress(model, optimizer=optimizer)
+settled, said = 0, None
+for step in range(10000):
+    torch.manual_seed(10 * step + dist.get_rank())
+    model.zero_grad()
+    model(torch.randn(4, 700)).square().mean().backward()
+    optimizer.step()
+    settled += compression.is_settled
+    print("step", step, "settled for", settled, flush=True)
+    if said is None and os.path.exists("slow"):
+        said = compression.explain().sentence
+    if said not in (None, compression.explain().sentence):
+        print("changed in", step, compression.settings.type, compression.explain(), flush=True)
+        break
+dist.barrier()
+"""
+
+
+@pytest.mark.skipif(bool(netns.available()), reason=netns.available())
+def test_a_link_that_becomes_slow_gets_a_codec():
+    with (
+        netns.ShapedNetwork(2, rate="10gbit", burst="256kb", verify=False) as network,
+        TorchJob([sys.executable, "-c", SCRIPT], 2, base_environment(), network=network) as job,
+    ):
+        job.wait_for("rank 0", "settled for 25\n")
+        network.reshape("20mbit")
+        (job.path / "slow").touch()
+        changed = int(re.findall(r"^step (\d+)", job.output("rank 0"), re.MULTILINE)[-1])
+        outputs = [result.output for result in job.wait(90, succeed=True)]
+    for output in outputs:
+        step, type = re.search(r"^changed in (\d+) (\w+)", output, re.MULTILINE).groups()
+        assert type == "maxmin" and int(step) <= changed + 20, output
