@@ -37,6 +37,7 @@ SUBJECTS = {
     "effort": "codecs.effort",
     "cuda": "cuda.speed",
     "transport": "transport.speed",
+    "longlinks": "transport.longlinks",
     "all": "common.suite",
     "tables": "common.tables",
 }

@@ -16,6 +16,7 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
+#include <fstream>
 #include <system_error>
 
 #include "common/types.h"
@@ -42,6 +43,17 @@ UniqueFd NewSocket(int type) {
 
 void SetOption(int fd, int level, int name, int value) {
   setsockopt(fd, level, name, &value, sizeof(value));
+}
+
+constexpr int kSocketBuffer = 4 << 20;
+
+/// Whether buffers of kSocketBuffer, which the kernel cuts down to a limit and doubles, are larger than
+/// what it makes of buffers by itself, as a connection needs it. `kind`: rmem or wmem.
+bool AskedForIsLarger(const std::string& kind) {
+  std::ifstream limit("/proc/sys/net/core/" + kind + "_max"), own("/proc/sys/net/ipv4/tcp_" + kind);
+  int64_t most = 0, least = 0, usual = 0, largest = 0;
+  return limit >> most && own >> least >> usual >> largest &&
+         2 * std::min<int64_t>(most, kSocketBuffer) > largest;
 }
 
 /// Descriptors + 1, 0 where free. Plain memory, since a forked child may run little code before exec.
@@ -193,15 +205,25 @@ UniqueFd ConnectOnce(const sockaddr_in& address, SteadyTime deadline, int* error
   return *error == 0 ? std::move(fd) : UniqueFd();
 }
 
+bool IsLongLink(int fd) {
+  constexpr uint32_t kLongMicroseconds = 5000;
+  tcp_info info{};
+  socklen_t size = sizeof(info);
+  return getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &size) == 0 && info.tcpi_rtt >= kLongMicroseconds;
+}
+
 void Tune(int fd, std::chrono::milliseconds unacknowledged_limit) {
-  constexpr int kSocketBuffer = 4 << 20;
-  constexpr int kUnsentBytes = 1 << 20;
+  static const bool larger_send = AskedForIsLarger("wmem"), larger_receive = AskedForIsLarger("rmem");
+  const bool long_link = IsLongLink(fd);
+  const int unsent = (1 << 20) / (long_link ? kLongLinkStreams : 1);
   SetOption(fd, IPPROTO_TCP, TCP_NODELAY, 1);
-  SetOption(fd, SOL_SOCKET, SO_SNDBUF, kSocketBuffer);
-  SetOption(fd, SOL_SOCKET, SO_RCVBUF, kSocketBuffer);
+  if (larger_send) SetOption(fd, SOL_SOCKET, SO_SNDBUF, kSocketBuffer);
+  if (larger_receive) SetOption(fd, SOL_SOCKET, SO_RCVBUF, kSocketBuffer);
+  // There, packets are lost without a queue that is full, and others take each loss for one.
+  if (long_link) setsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, "bbr", 3);
   SetOption(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, static_cast<int>(unacknowledged_limit.count()));
   // What is urgent waits behind no more than this that is not yet under way.
-  SetOption(fd, IPPROTO_TCP, TCP_NOTSENT_LOWAT, kUnsentBytes);
+  SetOption(fd, IPPROTO_TCP, TCP_NOTSENT_LOWAT, unsent);
   // Where the kernel has it (Linux 6.15): after a cut, the first byte is through within a second.
   constexpr int kTcpRtoMaxMs = 44;
   SetOption(fd, IPPROTO_TCP, kTcpRtoMaxMs, 1000);

@@ -56,6 +56,12 @@ UniqueFd Listen(const sockaddr_in& address);
 /// *error the errno
 UniqueFd ConnectOnce(const sockaddr_in& address, SteadyTime deadline, int* error);
 
+/// Streams of a connection over a long link: what is under way on one is limited by the kernel to some
+/// 4 MiB, of which a lost packet holds the most back for another round trip.
+constexpr int kLongLinkStreams = 8;
+/// Whether a round trip to the other end takes so long that what may be under way limits the speed.
+bool IsLongLink(int fd);
+
 /// Options of an established connection: no delay, buffers, a limit for unacknowledged data.
 void Tune(int fd, std::chrono::milliseconds unacknowledged_limit);
 
