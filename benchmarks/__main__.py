@@ -22,6 +22,7 @@ SUBJECTS = {
     "training": "training.steps",
     "convergence": "training.convergence",
     "rounding": "training.rounding",
+    "diloco": "training.diloco",
     "transactions": "training.transactions",
     "elastic": "training.elastic",
     "survival": "training.survival",

@@ -10,6 +10,7 @@ between them. So it needs no kernel with netem. It carries some Gbit/s on one co
 
 from __future__ import annotations
 
+import os
 import re
 import select
 import subprocess
@@ -23,8 +24,9 @@ from hipress import units
 
 ROUTER = ROOT / "build" / "wan_router"
 SPEC = (
-    "rate=RATE or up=RATE,down=RATE; delay=TIME, jitter=TIME, loss=PERCENT%, queue=TIME or BYTESkb, "
-    "seed=NUMBER, mtu=BYTES, reorder; separated by commas; and for a node that differs, ;NODE:..."
+    "rate=RATE or up=RATE,down=RATE; delay=TIME, jitter=TIME, loss=PERCENT%, "
+    "queue=TIME or BYTESkb, seed=NUMBER, mtu=BYTES, reorder; separated by commas; "
+    "and for a node that differs, ;NODE:..."
 )
 
 
@@ -50,9 +52,7 @@ class Link:
 
     def line(self, dilation: float) -> str:
         """The router's words for it, in this machine's time."""
-        queues = [
-            self.queue if self.queue_in_bytes else self.queue * rate for rate in (self.up, self.down)
-        ]
+        queues = [self.queue * (1 if self.queue_in_bytes else r) for r in (self.up, self.down)]
         values = [self.up / dilation, self.down / dilation, self.delay * dilation,
                   self.jitter * dilation, self.loss, *queues]  # fmt: skip
         return " ".join(f"{value:.12g}" for value in values)
@@ -81,7 +81,7 @@ class Wan:
         for part in rest:
             node, colon, changes = part.partition(":")
             if not (colon and node.strip().isdigit()):
-                raise ValueError(f"in {text!r}, {part!r} does not begin with a node, as in 3:up=1mbit")
+                raise ValueError(f"{part!r} does not begin with a node, as in 3:up=1mbit")
             others[int(node)] = _link(changes, link, {})
         return cls(link, others, **whole)
 
@@ -112,7 +112,8 @@ def _link(text: str, link: Link, whole: dict[str, object]) -> Link:
             else:
                 raise ValueError("it is none of these")
         except ValueError as error:
-            raise ValueError(f"{word!r} in a network's description: {error}; allowed are {SPEC}")
+            text = f"{word!r} in a network's description: {error}; allowed are {SPEC}"
+            raise ValueError(text) from None
     return replace(link, **changes)
 
 
@@ -178,6 +179,8 @@ class WideAreaNetwork(ShapedNetwork):
         self._router = subprocess.Popen(
             [str(ROUTER)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0
         )
+        # It stands for machines of its own: what else this one does must not delay packets.
+        os.sched_setscheduler(self._router.pid, os.SCHED_RR, os.sched_param(1))
         self._ask("\n".join([*lines, "start"]), 1)
         for node in range(self.nodes):
             name = self.namespace(node)

@@ -12,7 +12,7 @@ Wan = Annotated[
     str,
     typer.Option(
         "--wan",
-        help="A wide-area network instead, e.g. rate=100mbit,delay=20ms,loss=0.1% (harness/wan.py).",
+        help="A wide-area network: rate=100mbit,delay=20ms,loss=0.1%, and more (harness/wan.py).",
     ),
 ]
 Models = Annotated[str, typer.Option("--models", help="The simulated or played ones.")]

@@ -26,11 +26,12 @@ def main(
     wan: Wan = "rate=1gbit,delay=50ms,loss=0.1%",
     nodes: Nodes = 2,
     topology: str = "colocated",
-    streams: Annotated[str, typer.Option(help="Numbers, or auto.")] = "1 4 auto",
-    keys: int = 8,
+    streams: Annotated[str, typer.Option(help="Numbers, or auto.")] = "1 auto",
+    keys: int = 16,
     elements: Annotated[int, typer.Option(help="Of each key.")] = 4 << 20,
-    in_a_row: Annotated[int, typer.Option(help="Steps.")] = 3,
-    rounds: Rounds = 2,
+    warmup: Annotated[int, typer.Option(help="Steps, in which TCP finds the link's rate.")] = 3,
+    in_a_row: Annotated[int, typer.Option(help="Steps.")] = 4,
+    rounds: Rounds = 1,
     dilation: Dilation = 1.0,
     priority: Priority = False,
     output: Output = "longlinks",
@@ -38,7 +39,7 @@ def main(
 ) -> None:
     netns.require()
     if quick:
-        elements, rounds, in_a_row, streams = 1 << 18, 1, 1, "auto"
+        elements, warmup, in_a_row, streams = 1 << 18, 1, 1, "auto"
     args = SimpleNamespace(**locals())
     record = Record(output, vars(args))
     rows = [jobs.Variant(name) for name in streams.split()]
@@ -61,12 +62,12 @@ def main(
 def run(args: SimpleNamespace, network: WideAreaNetwork, row: jobs.Variant) -> None:
     """One round of a row."""
     command = jobs.node(
-        "graphs.node", sizes=[args.elements] * args.keys, warmup=2, iterations=0, blocks=1,
-        in_a_row=args.in_a_row,
+        "graphs.node", sizes=[args.elements] * args.keys, iterations=0, blocks=1,
+        warmup=args.warmup, in_a_row=args.in_a_row,
     )  # fmt: skip
     servers = args.nodes if TOPOLOGIES[args.topology].needs_servers else 0
     env = {"HIPRESS_TOPOLOGY": args.topology, "HIPRESS_STREAMS": row.name.replace("auto", "0")}
     found = jobs.kvstore_job(
-        command, args.nodes, servers, network, env, 300, priority=args.priority
+        command, args.nodes, servers, network, env, 600, priority=args.priority
     )  # fmt: skip
     row.seconds.append(statistics.fmean(jobs.slowest(found, "in_a_row", network)))

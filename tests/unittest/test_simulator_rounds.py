@@ -11,12 +11,12 @@ import pytest
 
 from hipress.secopa.cluster import Cluster, Codec, Costs
 from hipress.simulator.models import Layer, Model
-from hipress.simulator.rounds import Rounds, cut, mean_step
+from hipress.simulator.rounds import Rounds, mean_step
 from hipress.simulator.step import Options, simulate
 
 NONE = Codec("none", 4.0)
 COSTS = Costs(NONE, NONE)
-CLUSTER = Cluster(bandwidth=1e8, latency=0.02, message=0.0, task=0.0, threads=1)
+CLUSTER = Cluster(bandwidth=5e7, latency=0.02, message=0.0, task=0.0, threads=1)
 OPTIONS = Options("colocated", 4)
 MODEL = Model(
     "test", "", 1, tuple(Layer(f"g{i}", 1 << 18) for i in range(4)), (0.01,) * 4, (0.015,) * 4
@@ -32,10 +32,11 @@ def played(model: Model = MODEL, **rounds: int) -> tuple[float, tuple[float, ...
 
 def test_without_delay_training_waits_for_each_synchronisation():
     seconds, (takes,) = played(sync_every=10)
-    # What a step without computation takes: 3/4 of 4 MiB each way at 100 MB/s, and two latencies.
+    # What a step without computation takes: 3/4 of 4 MiB are sent, and as much of the sums, at 50
+    # MB/s; what comes last comes back after two latencies, while other sums are sent.
     alone = replace(MODEL, forward=(0.0,) * 4, backward=(0.0,) * 4)
     assert takes == simulate(alone, COSTS, CLUSTER, OPTIONS).seconds
-    assert 0.063 + 0.04 < takes < 0.12
+    assert 0.126 < takes < 0.126 + 0.05
     assert seconds == pytest.approx(0.1 + takes / 10)
 
 
@@ -56,30 +57,17 @@ def test_a_delay_hides_what_it_is_long_enough_for():
 def test_fragments_that_meet_on_the_links_wait_for_each_other():
     slow = replace(CLUSTER, bandwidth=1e7)
     mean = mean_step(MODEL, COSTS, slow, OPTIONS, Rounds(4, 4, 3))
-    assert min(mean.fragment_seconds) > 0.2
+    assert min(mean.fragment_seconds) > 0.15
     # The links never rest: a round takes what its four fragments take.
     assert mean.seconds == pytest.approx(sum(mean.fragment_seconds) / 4)
     assert mean.bytes_per_host == pytest.approx(2 * 0.75 * 4 * MODEL.elements / 4, rel=0.01)
-
-
-def test_models_are_cut_where_diloco_cuts_them():
-    torch = pytest.importorskip("torch", reason="needs torch")
-    from hipress.torch.integrations.outer import parts_of
-
-    sizes = [5, 900, 3, 3, 400, 1, 2000, 10, 600]
-    module = torch.nn.ParameterList([torch.zeros(size) for size in sizes])
-    layers = tuple(Layer(str(i), size) for i, size in enumerate(sizes))
-    model = Model("", "", 1, layers, (1.0,) * 9, (1.0,) * 9)
-    for fragments in range(1, 8):
-        ours = [[layer.name for layer in part.layers] for part in cut(model, fragments)]
-        assert ours == [[name for name, _ in part] for part in parts_of(module, fragments)]
 
 
 @pytest.mark.parametrize(
     ("rounds", "words"),
     [
         ((0,), "every 1 step or more, not 0"),
-        ((4, 5), "fragments must be 1 to the 4 steps of a round, not 5"),
+        ((4, 5), "fragments must be 1 to 4, the steps of a round, not 5"),
         ((4, 1, 4), "may travel 0 to 3 steps, fewer than a round has, not 4"),
     ],
 )
@@ -98,7 +86,8 @@ def test_the_command_tells_the_mean_step():
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout)
     rounds = found["rounds"]
-    assert (rounds["sync_every"], rounds["fragments"], rounds["sync_delay"]) == (30, 4, 5)
+    # The model's layers are too large for a fourth fragment.
+    assert (rounds["sync_every"], rounds["fragments"], rounds["sync_delay"]) == (30, 3, 5)
     assert found["compute_seconds"] < rounds["inner_step_seconds"] < found["step_seconds"]
     expected = found["compute_seconds"] / rounds["inner_step_seconds"]
     assert rounds["computing"] == pytest.approx(expected)

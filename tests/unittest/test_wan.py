@@ -1,4 +1,4 @@
-"""Wide-area networks in user space: delay, rate, loss and order as asked, and nothing left behind."""
+"""Wide-area networks in user space: delay, rate, loss, order as asked, and nothing left behind."""
 
 from __future__ import annotations
 
@@ -68,7 +68,8 @@ def asked(network: wan.WideAreaNetwork, packets: int) -> tuple[float, int, int]:
 
 
 def test_descriptions_are_read():
-    found = wan.Wan.read("rate=100mbit,delay=20ms,loss=0.1%,queue=64kb,seed=7;2:up=8mbit,queue=20ms")
+    text = "rate=100mbit,delay=20ms,loss=0.1%,queue=64kb,seed=7;2:up=8mbit,queue=20ms"
+    found = wan.Wan.read(text)
     assert found.link == wan.Link(12.5e6, 12.5e6, 0.02, 0.0, 0.001, 64e3, True)
     assert found.others == {2: wan.Link(1e6, 12.5e6, 0.02, 0.0, 0.001, 0.02, False)}
     assert (found.seed, found.mtu, found.reorder) == (7, 1500, False)
@@ -117,7 +118,8 @@ def test_jitter_reorders_only_if_asked_to(order):
 
 @needs_wan
 def test_up_and_down_have_their_own_rates():
-    with wan.WideAreaNetwork(2, "rate=800mbit,delay=1ms,loss=0.01%;0:up=40mbit,down=160mbit") as network:
+    links = "rate=800mbit,delay=1ms,loss=0.01%;0:up=40mbit,down=160mbit"
+    with wan.WideAreaNetwork(2, links) as network:
         assert 30e6 < network.measure(0, 1, 4 << 20) < 46e6
         assert 100e6 < network.measure(1, 0, 16 << 20) < 185e6
 
@@ -160,10 +162,9 @@ def test_a_cut_is_told_to_nobody_and_mended():
     with wan.WideAreaNetwork(2, "delay=1ms") as network:
         network.cut(1)
         before = network.counts()[1]["delivered"]
-        subprocess.run(
-            network.command(0, [sys.executable, "-c", ASKS.partition("rounds")[0] + "there.send(b'?')",
-                                network.address(1), "0"]), check=True, timeout=30,
-        )  # fmt: skip
+        program = ASKS.partition("def ask")[0] + "there.send(b'?')"
+        command = network.command(0, [sys.executable, "-c", program, network.address(1)])
+        subprocess.run(command, check=True, timeout=30)
         assert network.counts()[1]["delivered"] == before
         network.mend(1)
         assert asked(network, 10)[1] == 10

@@ -58,7 +58,7 @@ def command(
     ] = False,
     sync_every: Annotated[
         _Int,
-        typer.Option("--sync-every", min=1, help="weights every so many steps (DiLoCo), not gradients"),
+        typer.Option("--sync-every", min=1, help="weights every so many steps, as DiLoCo does"),
     ] = None,
     fragments: Annotated[
         int, typer.Option("--fragments", min=1, help="parts of the model that take turns at it")

@@ -38,10 +38,11 @@ class Rounds:
 
     def __post_init__(self) -> None:
         if self.sync_every < 1:
-            raise ValueError(f"weights are synchronised every 1 step or more, not {self.sync_every}")
+            raise ValueError(f"weights travel every 1 step or more, not {self.sync_every}")
         if not 1 <= self.fragments <= self.sync_every:
             raise ValueError(
-                f"fragments must be 1 to the {self.sync_every} steps of a round, not {self.fragments}"
+                f"fragments must be 1 to {self.sync_every}, the steps of a round, "
+                f"not {self.fragments}"
             )
         if not 0 <= self.delay < self.sync_every:
             raise ValueError(
@@ -81,7 +82,7 @@ def mean_step(
         for part in cut(model, rounds.fragments)
     ]
     takes = tuple(part.seconds for part in parts)
-    total = _play(compute, takes, rounds)
+    total = _play(compute, takes, replace(rounds, fragments=len(takes)))
     return Mean(
         seconds=total / rounds.sync_every,
         computing=compute * rounds.sync_every / total if total > 0 else 1.0,
