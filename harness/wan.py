@@ -158,6 +158,13 @@ class WideAreaNetwork(ShapedNetwork):
         lines = self._ask("stats", self.nodes)
         return [dict(zip(names, map(int, line.split()))) for line in lines]
 
+    def allow_buffers(self, size: int) -> None:
+        """Lets the buffers of TCP grow to so many bytes, as who administers a node may."""
+        for node in range(self.nodes):
+            for kind in ("wmem", "rmem"):
+                setting = f"net.ipv4.tcp_{kind}=4096 131072 {size}"
+                _run(*self.command(node, ["sysctl", "-q", "-w", setting]))
+
     def close(self) -> None:
         """Ends the router, kills what runs in the namespaces and removes them. Idempotent."""
         super().close()
@@ -205,6 +212,13 @@ class WideAreaNetwork(ShapedNetwork):
         except BrokenPipeError:
             raise NetworkError(f"the router ended with status {router.wait()}") from None
         return answer.decode().splitlines()
+
+
+def linked(nodes: int, links: str, dilation: float = 1.0) -> ShapedNetwork:
+    """The network of a benchmark: ``links`` is a rate, or describes a wide-area network."""
+    if "=" in links:
+        return WideAreaNetwork(nodes, links, dilation)
+    return ShapedNetwork(nodes, links, verify=False, dilation=dilation)
 
 
 def unavailable() -> str:

@@ -65,11 +65,13 @@ Connection::Connection(asio::io_context& io, Lanes lanes, NodeId peer, const Van
       last_received_(steady_clock::now()),
       staging_(kStagingBytes),
       last_sent_(last_received_.load()),
+      long_link_(IsLongLink(lanes[0].fd.get())),
       may_offer_(options.shared_memory && IsSameHost(lanes[0].fd.get())) {
   std::vector<std::unique_ptr<Stream>> streams;
+  sockets_.reserve(lanes.size());  // waits refer to them
   for (Lane& lane : lanes) {
     CloseInForkedChildren(lane.fd.get());
-    sockets_.push_back({asio::ip::tcp::socket(io)});
+    sockets_.emplace_back(io);
     sockets_.back().socket.assign(asio::ip::tcp::v4(), lane.fd.Release());
     streams.push_back(std::move(lane.stream));
   }
@@ -314,6 +316,9 @@ void Connection::Refuse(const std::string& why) {
 
 void Connection::Tick(SteadyTime now, steady_clock::duration stalled) {
   if (!open_) return;
+  for (Socket& one : sockets_) {
+    if (long_link_) TuneUnsent(one.socket.native_handle());
+  }
   last_received_ = last_received_.load() + stalled;
   const auto silence = Silence(now);
   if (silence > options_.heartbeat_timeout) {

@@ -107,6 +107,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
 
   /// One of those that stream_ goes over.
   struct Socket {
+    explicit Socket(asio::io_context& io) : socket(io) {}
     asio::ip::tcp::socket socket;
     bool reading = false, writing = false;  ///< waits until it can be
     bool ended = false;                     ///< after HangUp: the peer has closed it
@@ -153,6 +154,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   size_t first_piece_ = 0;
   SteadyTime last_sent_;
   SharedPayloads shared_payloads_;
+  const bool long_link_;
   std::atomic<bool> may_offer_;        ///< the peer is on this host and has no offer yet
   std::atomic<bool> peer_maps_arena_{false};   ///< the peer can read our arena
 };

@@ -46,8 +46,7 @@ Lanes OpenLanes(const sockaddr_in& remote, const VanOptions& options, NodeId sel
     *why = error == ECONNREFUSED ? "nothing listens there" : ErrnoText(error);
     return {};
   }
-  const int usual = IsLongLink(lanes[0].fd.get()) ? kLongLinkStreams : 1;
-  const int wanted = options.streams > 0 ? options.streams : usual;
+  const int wanted = options.streams > 0 ? options.streams : StreamsFor(lanes[0].fd.get());
   StripeId stripe = MakeStripeId(wanted);
   stripe.streams = Join(&lanes[0], options, self, peer, stripe, deadline).listener.stripe.streams;
   // All at the same time: each takes some round trips.
