@@ -39,6 +39,8 @@ METHODS = {
     "powersgd 4, frozen": ["--compression", "powersgd", "--param", "rank=4"],
     "powersgd 1": ["--compression", "powersgd", "--param", "rank=1"],
     "powersgd 1, late": ["--compression", "powersgd", "--param", "rank=1"],
+    "demo": [],
+    "demo, 8 of 4096": ["--param", "compression_topk=8"],
 }
 
 SHARED = ("onebit", "ternary")
@@ -51,6 +53,8 @@ USUAL = {"lstm": ("sgd", "0.3"), "gpt": ("adam", "0.004")}
 def settings(model: str, method: str, steps: int) -> list[str]:
     """Optimizer and warm-up of a run. The peer, "none", has what is usual for the model; powersgd
     has that too, to which "late" adds a warm-up, and "frozen" denominators that stay after it."""
+    if method.startswith("demo"):
+        return ["--optimizer", "demo", "--learning-rate", "0.004"]
     optimizer, rate = USUAL[model]
     if method.startswith("powersgd"):
         warmup = 0.15 if "," in method else 0.0

@@ -31,8 +31,10 @@ def parser(description: str, **defaults: Any) -> argparse.ArgumentParser:
     add("--steps", type=int, default=defaults.get("steps", 100))
     add("--batch-size", type=int, default=defaults.get("batch_size", 16), help="per rank")
     add("--learning-rate", type=float, default=defaults.get("learning_rate", 0.1))
-    add("--optimizer", choices=["sgd", "adam", "frozen"], default=defaults.get("optimizer", "sgd"),
-        help="frozen: Adam whose denominators stay after the warm-up steps")  # fmt: skip
+    add("--optimizer", choices=["sgd", "adam", "frozen", "demo"],
+        default=defaults.get("optimizer", "sgd"),
+        help="frozen: Adam whose denominators stay after the warm-up steps; "
+        "demo: signs of a few cosine coefficients, which is a compression by itself")  # fmt: skip
     add("--momentum", type=float, default=0.9, help="of SGD")
     add("--seed", type=int, default=0)
     add("--sync-every", type=int, default=0, metavar="STEPS",
@@ -74,8 +76,9 @@ def start(args: argparse.Namespace) -> None:
 def distribute(
     model: torch.nn.Module, args: argparse.Namespace
 ) -> tuple[torch.nn.Module, hipress.torch.Compression | None]:
-    """The model under DDP, with the compression that was asked for; itself with --sync-every."""
-    if args.sync_every:
+    """The model under DDP, with the compression that was asked for; itself where DiLoCo or DeMo
+    synchronises."""
+    if args.sync_every or args.optimizer == "demo":
         return model, None
     model, compression = DistributedDataParallel(model), None
     if args.compression:
@@ -93,6 +96,8 @@ def may_clip(args: argparse.Namespace, step: int) -> bool:
     """Whether what arrives in this step are gradients, uncompressed and without momentum."""
     if args.sync_every:  # they are this rank's own
         return True
+    if args.optimizer == "demo":  # only signs count
+        return False
     if args.compression and args.shared_momentum and args.optimizer != "frozen":
         return False
     ramp = args.compression == "dgc" and "warmup" not in params(args)
@@ -104,8 +109,13 @@ def optimizer_of(
     args: argparse.Namespace,
     compression: hipress.torch.Compression | None = None,
 ) -> torch.optim.Optimizer:
-    """SGD, Adam, or Adam with a warm-up."""
+    """SGD, Adam, Adam with a warm-up, or DeMo."""
     parameters, rate = model.parameters(), args.learning_rate
+    if args.optimizer == "demo":
+        hipress.torch.broadcast_parameters(model.state_dict())
+        return hipress.torch.DeMo(
+            model.named_parameters(), rate, topology=args.topology, **params(args)
+        )
     if args.optimizer == "adam":
         return torch.optim.AdamW(parameters, lr=rate, betas=(0.9, 0.98))
     if args.optimizer == "frozen":

@@ -124,6 +124,7 @@ class Postoffice::Impl final : public VanReceiver {
   void NotifyPeers(NodeId node, const std::string& what);
   /// Sends a failure report, for which AwaitReports then waits.
   void SendReport(NodeId to, Message message, int priority);
+  /// Waits, with mutex_ unlocked.
   void AwaitReports(std::unique_lock<std::mutex>* lock);
   bool IsDead(NodeId node) const;
   /// Whether a node is a member of the job, as far as this node knows, and has neither died nor left.
@@ -141,7 +142,10 @@ class Postoffice::Impl final : public VanReceiver {
   std::string root_address_;
   std::atomic<bool> member_check_{false};  ///< roster_ is there, and no longer changes
   std::atomic<bool> any_dead_{false};
-  std::atomic<int> unsent_reports_{0};  ///< at the scheduler: all its messages
+  /// Guards unsent_reports_: a message that cannot be sent is over while mutex_ is held.
+  std::mutex reports_mutex_;
+  std::condition_variable reports_sent_;
+  int unsent_reports_ = 0;  ///< at the scheduler: all its messages
   std::mutex barrier_mutex_;
   BlockingCalls calls_;
 

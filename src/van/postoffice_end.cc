@@ -204,15 +204,23 @@ void Postoffice::Impl::NotifyPeers(NodeId node, const std::string& what) {
 }
 
 void Postoffice::Impl::SendReport(NodeId to, Message message, int priority) {
-  ++unsent_reports_;
+  {
+    std::lock_guard<std::mutex> lock(reports_mutex_);
+    ++unsent_reports_;
+  }
   van_->Send(to, std::move(message), priority, [this](bool) {
-    --unsent_reports_;
-    changed_.notify_all();
+    std::lock_guard<std::mutex> lock(reports_mutex_);
+    if (--unsent_reports_ == 0) reports_sent_.notify_all();
   });
 }
 
 void Postoffice::Impl::AwaitReports(std::unique_lock<std::mutex>* lock) {
-  changed_.wait_for(*lock, kMaxReportTime, [this] { return unsent_reports_ == 0; });
+  lock->unlock();
+  {
+    std::unique_lock<std::mutex> reports(reports_mutex_);
+    reports_sent_.wait_for(reports, kMaxReportTime, [this] { return unsent_reports_ == 0; });
+  }
+  lock->lock();
 }
 
 bool Postoffice::Impl::IsDead(NodeId node) const {

@@ -19,6 +19,7 @@ import sys
 import traceback
 from dataclasses import dataclass
 
+from hipress.elastic.status import waits_for
 from tests.simulation.world import Violation, World
 
 FAULT_SECONDS = 5.0
@@ -205,7 +206,7 @@ def run(seed: int, log: list[str] | None = None, uncounted: bool = False) -> Out
 
     reached = world.run(begin + CALM_SECONDS, done)
     if not reached and not world.is_over():
-        waits = {str(each): each.machine.waits_for() for each in world.live.values()}
+        waits = {str(each): waits_for(each.machine) for each in world.live.values()}
         raise Violation(f"no agreement {CALM_SECONDS} s after the last fault: {waits}")
     epochs = max((each.machine.newest.epoch for each in world.live.values()), default=0)
     return Outcome(not reached, world.completed_steps, epochs, world.now - begin)

@@ -9,6 +9,7 @@ import pytest
 from hipress.elastic import messages, outputs, quorum
 from hipress.elastic.detector import Detector
 from hipress.elastic.membership import Membership, new_member
+from hipress.elastic.status import waits_for
 from hipress.elastic.view import Member, View, uncounted
 from tests.simulation import membership as simulation
 from tests.simulation.world import Violation
@@ -97,7 +98,7 @@ def test_who_survives_a_majority_asks_every_slot_before_it_goes_on() -> None:
     assert set(collect.dead) == {"id0", "id1"}
     for slot in (0, 1):
         machine.refused(1.1, slot, collect.ballot)
-    assert not _installed(machine) and "[3]" in machine.waits_for()
+    assert not _installed(machine) and "[3]" in waits_for(machine)
     machine.refused(1.1, 3, (collect.ballot[0] - 1, "id2"))  # of an earlier question
     assert not _installed(machine)
     machine.receive(1.2, MEMBERS[3], messages.Witness(1, collect.ballot))
@@ -188,7 +189,7 @@ def test_slot_0_needs_the_consent_of_all_that_are_there_now() -> None:
     founder = _joining(_uncounted(0, 1, "founder"))
     for other in OTHERS[:2]:
         founder.receive(0.1, other, messages.Beat(0, True))
-    assert not _sent(founder, messages.Found) and "slot 3" in founder.waits_for()
+    assert not _sent(founder, messages.Found) and "slot 3" in waits_for(founder)
     founder.receive(0.1, OTHERS[2], messages.Beat(0, True))
     asked = _sent(founder, messages.Found)[-1]
     assert asked.members == (founder.me, *OTHERS)

@@ -12,6 +12,7 @@ from hipress.elastic import notes
 from hipress.elastic.agent_thread import AgentThread
 from hipress.elastic.errors import ElasticError, Evicted, ViewChanged
 from hipress.elastic.settings import SECRET_CHARACTERS, from_environment
+from hipress.elastic.status import waits_for
 from hipress.elastic.view import View
 
 _ASK_SECONDS = 0.25  # between two requests for a note
@@ -205,7 +206,7 @@ class Agent:
                 raise ElasticError("the job is over: no other worker of it is left to join")
             left = deadline - time.monotonic()
             if left <= 0:
-                why = machine.waits_for()
+                why = waits_for(machine)
                 raise ElasticError(f"{what} after {timeout:g} s" + (f": {why}" if why else ""))
             self._changed.wait(min(left, 1.0))
 

@@ -78,7 +78,7 @@ from hipress.elastic.messages import (
 )
 from hipress.elastic.outputs import Ending, Evicted, Installed, Left, Output, Send
 from hipress.elastic.proposer import Attempt, announce
-from hipress.elastic.view import Member, new_member, slot_name
+from hipress.elastic.view import Member, new_member
 
 
 class Membership(Acceptor):
@@ -369,33 +369,6 @@ class Membership(Acceptor):
             for first in self.candidates()[:1]:
                 joins = tuple(sorted(self.joins.values(), key=lambda member: member.slot))
                 self.send(first.slot, Request(self.newest.epoch, self.trouble, joins))
-
-    def waits_for(self) -> str:
-        """What this process waits for, as a sentence; empty: for nothing."""
-        if self.attempt is not None and self.attempt.waits_for:
-            return f"it waits for {self.attempt.waits_for}"
-        if self.joining and self.may_be_founded():
-            known = {member.slot for member in self.joins.values()} | {self.me.slot}
-            missing = sorted(set(range(len(self.addresses))) - known)
-            names = ", ".join(map(str, missing))
-            return f"it waits for the processes of slot {names or '0'} to begin the job together"
-        if self.newest.epoch <= 0 and self.joining:
-            if self.me.incarnation:
-                if all(slot_name(slot) in self.dead for slot in self.other_slots()):
-                    return "the job is over: no process is left that has its state"
-                return "it waits for the members to let it in"
-            known = {member.slot for member in self.joins.values()} | {self.me.slot}
-            missing = sorted(set(range(len(self.addresses))) - known)
-            if missing:
-                return "it waits for the first processes of slot " + ", ".join(map(str, missing))
-        if self.joining:
-            if all(member.id in self.dead for member in self.newest.members):
-                return f"the job is over: no member of epoch {self.newest.epoch} is left"
-            return f"it waits for the members of epoch {self.newest.epoch} to let it in"
-        first = self.candidates()[:1]
-        if self.trouble and first and self.is_member:
-            return f"it waits for {first[0]} to propose the next view, as {self.trouble}"
-        return f"the epoch has to end: {self.trouble}" if self.trouble else ""
 
 
 __all__ = [

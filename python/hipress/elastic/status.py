@@ -9,6 +9,7 @@ from typing import Any
 
 from hipress.elastic.detector import Detector
 from hipress.elastic.membership import Membership
+from hipress.elastic.view import slot_name
 
 
 class Calls:
@@ -72,5 +73,33 @@ def describe(
             for each in machine.suspects
         ],
         "calls": calls.describe(),
-        "waits_for": error or machine.waits_for(),
+        "waits_for": error or waits_for(machine),
     }
+
+
+def waits_for(machine: Membership) -> str:
+    """What a process waits for, as a sentence; empty: for nothing."""
+    if machine.attempt is not None and machine.attempt.waits_for:
+        return f"it waits for {machine.attempt.waits_for}"
+    if machine.joining and machine.may_be_founded():
+        known = {member.slot for member in machine.joins.values()} | {machine.me.slot}
+        missing = sorted(set(range(len(machine.addresses))) - known)
+        names = ", ".join(map(str, missing))
+        return f"it waits for the processes of slot {names or '0'} to begin the job together"
+    if machine.newest.epoch <= 0 and machine.joining:
+        if machine.me.incarnation:
+            if all(slot_name(slot) in machine.dead for slot in machine.other_slots()):
+                return "the job is over: no process is left that has its state"
+            return "it waits for the members to let it in"
+        known = {member.slot for member in machine.joins.values()} | {machine.me.slot}
+        missing = sorted(set(range(len(machine.addresses))) - known)
+        if missing:
+            return "it waits for the first processes of slot " + ", ".join(map(str, missing))
+    if machine.joining:
+        if all(member.id in machine.dead for member in machine.newest.members):
+            return f"the job is over: no member of epoch {machine.newest.epoch} is left"
+        return f"it waits for the members of epoch {machine.newest.epoch} to let it in"
+    first = machine.candidates()[:1]
+    if machine.trouble and first and machine.is_member:
+        return f"it waits for {first[0]} to propose the next view, as {machine.trouble}"
+    return f"the epoch has to end: {machine.trouble}" if machine.trouble else ""

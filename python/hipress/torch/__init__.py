@@ -9,6 +9,7 @@ from __future__ import annotations
 from hipress.torch.executors.engine import HipressError
 from hipress.torch.integrations import process_group
 from hipress.torch.integrations.ddp import Compression, compress
+from hipress.torch.integrations.demo import DeMo
 from hipress.torch.integrations.diloco import DiLoCo, LocalSGD
 from hipress.torch.integrations.fsdp import compress_fsdp
 from hipress.torch.integrations.optimizer import (
@@ -21,6 +22,7 @@ from hipress.torch.state.checkpoint import load_checkpoint
 
 __all__ = [
     "Compression",
+    "DeMo",
     "DiLoCo",
     "DistributedOptimizer",
     "FrozenAdamW",

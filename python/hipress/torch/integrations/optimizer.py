@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import torch
@@ -71,6 +71,7 @@ class DistributedOptimizer:
         named = [(name, p) for name, p in named_parameters if p.requires_grad]
 
         def make_settings() -> Settings:
+            self._check_options()
             _check(optimizer, named, backward_passes_per_step, op)
             settings = Settings.of(
                 compression, topology=topology, min_size=min_size, warmup_steps=warmup_steps,
@@ -86,12 +87,21 @@ class DistributedOptimizer:
         if settings.any_momentum and isinstance(optimizer, FrozenAdamW):
             optimizer.attach(self.compression)
         # The last layer's gradients come first. All ranks send in this order, whatever their own.
-        self._buckets = _buckets(list(reversed(named)))
+        self._buckets = _buckets(list(reversed(named)), self._new_bucket)
         self._left = {name: backward_passes_per_step for name, _ in named}
         self._next = 0
-        self._waiting: list[tuple[_Bucket, torch.futures.Future]] = []
+        self._waiting: list[tuple[Bucket, torch.futures.Future]] = []
         self._pending: str | None = None
         self._hooks = [self._register(name, parameter) for name, parameter in named]
+
+    def _check_options(self) -> None:
+        """Checks what a subclass was given, so that all ranks hear of it.
+
+        :raises ValueError: if something is wrong
+        """
+
+    def _new_bucket(self, named: list[tuple[str, torch.nn.Parameter]]) -> Bucket:
+        return Bucket(named)
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._optimizer, name)
@@ -188,7 +198,7 @@ class DistributedOptimizer:
         self._optimizer.zero_grad(set_to_none)
 
 
-class _Bucket:
+class Bucket:
     """Gradients of one dtype that travel together."""
 
     def __init__(self, named: list[tuple[str, torch.nn.Parameter]]) -> None:
@@ -201,7 +211,7 @@ class _Bucket:
         for _, parameter in self.named:
             if parameter.grad is None:  # unused in this rank's forward pass
                 parameter.grad = torch.zeros_like(parameter)
-        gradients = [parameter.grad.detach().reshape(-1) for _, parameter in self.named]
+        gradients = [self._flattened(name, p.grad.detach()) for name, p in self.named]
         if len(gradients) == 1:
             self._flat = gradients[0]
         elif self._flat is None:
@@ -213,21 +223,32 @@ class _Bucket:
     def unpack(self) -> None:
         """Copies the flat tensor's values to the gradients."""
         sizes = [gradient.count for gradient in self.gradients]
-        for values, (_, parameter) in zip(self._flat.split(sizes), self.named):
+        for values, (name, parameter) in zip(self._flat.split(sizes), self.named):
             if values.data_ptr() != parameter.grad.data_ptr():
-                parameter.grad.copy_(values.view_as(parameter.grad))
+                parameter.grad.copy_(self._restored(name, values.view_as(parameter.grad)))
+
+    def _flattened(self, name: str, gradient: torch.Tensor) -> torch.Tensor:
+        """What travels of a gradient."""
+        return gradient.reshape(-1)
+
+    def _restored(self, name: str, values: torch.Tensor) -> torch.Tensor:
+        """The gradient of what has come back, in its shape."""
+        return values
 
 
-def _buckets(named: list[tuple[str, torch.nn.Parameter]]) -> list[_Bucket]:
+def _buckets(
+    named: list[tuple[str, torch.nn.Parameter]],
+    new: Callable[[list[tuple[str, torch.nn.Parameter]]], Bucket],
+) -> list[Bucket]:
     found, bucket, size = [], [], 0
     for name, parameter in named:
         more = parameter.numel() * parameter.element_size()
         if bucket and (size + more > BUCKET_BYTES or parameter.dtype != bucket[0][1].dtype):
-            found.append(_Bucket(bucket))
+            found.append(new(bucket))
             bucket, size = [], 0
         bucket.append((name, parameter))
         size += more
-    return found + ([_Bucket(bucket)] if bucket else [])
+    return found + ([new(bucket)] if bucket else [])
 
 
 def _check(optimizer: torch.optim.Optimizer, named: list, passes: int, op: str) -> None:

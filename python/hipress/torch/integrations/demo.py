@@ -1,0 +1,190 @@
+"""Decoupled momentum: ranks send the largest cosine coefficients of their own momenta.
+
+Peng, Quesnelle and Kingma, "DeMo: Decoupled momentum optimization", 2024 (arXiv:2411.19870). Each
+rank keeps a momentum of its own gradients, m = decay * m + g. What is common to all is taken to be
+in few cosine coefficients of blocks of m: in each step a rank sends the largest of them and takes
+them out of m, and all ranks step by the sign of the mean of what was sent.
+
+The transform is linear and keeps lengths, so m may be kept as coefficients. It then is the residual
+of a codec that sends the largest elements and multiplies what it leaves by ``decay``, which is what
+``sparseloco`` does: values of 2 bits, and positions in fewer bits than an index has.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Callable, Iterable
+
+import torch
+import torch.distributed as dist
+
+from hipress.torch.integrations.optimizer import Bucket, DistributedOptimizer
+from hipress.torch.integrations.outer import is_count
+
+_MIN_SIZE = 4096
+"""Gradients of fewer elements are averaged as they are: one block of the usual size."""
+
+
+class DeMo(DistributedOptimizer):
+    """SGD by signs, with a momentum of which ranks exchange the largest cosine coefficients.
+
+    >>> optimizer = hipress.torch.DeMo(model.named_parameters(), lr=1e-3)
+    >>> hipress.torch.broadcast_parameters(model.state_dict(), root_rank=0)
+    >>> for inputs, targets in batches:
+    ...     loss_of(model, inputs, targets).backward()
+    ...     optimizer.step()
+    ...     optimizer.zero_grad()
+
+    Do not wrap the model in DistributedDataParallel. A step sends compression_topk values for every
+    compression_chunk ** 2 elements, some 350 times fewer bytes than float32 gradients at the
+    defaults. A parameter's gradient of fewer than ``min_size`` elements goes as it is, and its step
+    has no momentum. Momenta are in ``.compression.state_dict()``.
+
+    Ranks compute the step from the same bits, each by itself. Where their processors differ, so may
+    the sign of a sum close to 0: send the first rank's weights to all now and then.
+
+    :param named_parameters: as of ``model.named_parameters()``
+    :param lr: by how much every weight moves in a step
+    :param compression_decay: of the momentum from one step to the next, in [0, 1]
+    :param compression_topk: how many coefficients of a block are sent, in the mean
+    :param compression_chunk: blocks have this many rows and columns, at most: in each dimension the
+        largest number that divides it. Dimensions from the second on count as one
+    :param weight_decay: share of its weights that a step of length 1 takes off
+    :param group, topology, min_size, timeout: see :class:`DistributedOptimizer`
+    :raises ValueError: on every rank, if any rank's setting is wrong or they differ
+    """
+
+    def __init__(
+        self,
+        named_parameters: Iterable[tuple[str, torch.nn.Parameter]],
+        lr: float = 1e-3,
+        compression_decay: float = 0.999,
+        compression_topk: int = 32,
+        compression_chunk: int = 64,
+        weight_decay: float = 0.0,
+        *,
+        group: dist.ProcessGroup | None = None,
+        topology: str = "ps",
+        min_size: int = _MIN_SIZE,
+        timeout: float | None = None,
+    ) -> None:
+        named = [(name, p) for name, p in named_parameters if p.requires_grad]
+        self._options = lr, compression_topk, compression_chunk, weight_decay
+        self._chunk = compression_chunk
+        try:
+            ratio = min(compression_topk / compression_chunk**2, 1.0)
+        except (TypeError, ArithmeticError):  # all ranks are told what is wrong
+            ratio = 1.0
+        codec = {"type": "sparseloco", "ratio": ratio, "decay": compression_decay}
+        signs = _SignDescent([p for _, p in named], lr, weight_decay)
+        super().__init__(
+            signs, named, codec, group=group, topology=topology, min_size=min_size, timeout=timeout
+        )
+
+    def _check_options(self) -> None:
+        rate, topk, chunk, decay = self._options
+        for name, value in (("compression_topk", topk), ("compression_chunk", chunk)):
+            if not is_count(value):
+                raise ValueError(f"{name} must be 1 or more, not {value!r}")
+        for name, value in (("lr", rate), ("weight_decay", decay)):
+            if not value >= 0:
+                raise ValueError(f"{name} must be 0 or more, not {value!r}")
+
+    def _new_bucket(self, named: list[tuple[str, torch.nn.Parameter]]) -> Bucket:
+        settings = self.compression.settings
+        blocks = {
+            name: Blocks(p.shape, self._chunk) for name, p in named
+            if settings.compresses(name, p.numel(), p.shape)
+        }  # fmt: skip
+        return _CosineBucket(named, blocks)
+
+
+class _SignDescent(torch.optim.Optimizer):
+    """Moves each weight by ``lr`` against the sign of its gradient (Bernstein et al., signSGD, ICML
+    2018, arXiv:1802.04434)."""
+
+    def __init__(self, parameters: list[torch.nn.Parameter], lr: float, weight_decay: float):
+        super().__init__(parameters, {"lr": lr, "weight_decay": weight_decay})
+
+    @torch.no_grad()
+    def step(self, closure: Callable[[], torch.Tensor] | None = None) -> torch.Tensor | None:
+        """One step; ``closure`` computes loss and gradients anew, as in torch.optim."""
+        loss = None
+        if closure is not None:
+            with torch.enable_grad():
+                loss = closure()
+        for group in self.param_groups:
+            for parameter in group["params"]:
+                if parameter.grad is not None:
+                    parameter.mul_(1 - group["lr"] * group["weight_decay"])
+                    parameter.sub_(parameter.grad.sign(), alpha=group["lr"])
+        return loss
+
+
+class _CosineBucket(Bucket):
+    """A bucket whose large gradients travel as cosine coefficients.
+
+    :param blocks: of the gradients that do
+    """
+
+    def __init__(
+        self, named: list[tuple[str, torch.nn.Parameter]], blocks: dict[str, Blocks]
+    ) -> None:
+        super().__init__(named)
+        self._blocks = blocks
+
+    def _flattened(self, name: str, gradient: torch.Tensor) -> torch.Tensor:
+        blocks = self._blocks.get(name)
+        gradient = gradient.float()
+        return (gradient if blocks is None else blocks.coefficients(gradient)).reshape(-1)
+
+    def _restored(self, name: str, values: torch.Tensor) -> torch.Tensor:
+        blocks = self._blocks.get(name)
+        return values if blocks is None else blocks.values(values)
+
+
+class Blocks:
+    """The cosine transform (DCT-II, orthonormal) of a tensor's blocks.
+
+    :param shape: of the tensor; dimensions from the second on count as one, and a vector is a row
+    :param chunk: rows and columns of a block, at most
+    """
+
+    def __init__(self, shape: Iterable[int], chunk: int) -> None:
+        shape = tuple(shape)
+        rows = shape[0] if len(shape) > 1 else 1
+        self._columns = math.prod(shape) // rows
+        self.rows, self.columns = _divisor(rows, chunk), _divisor(self._columns, chunk)
+        """Of a block."""
+
+    def coefficients(self, values: torch.Tensor) -> torch.Tensor:
+        """The coefficients of ``values``, float32, in the same shape: of a block where it lies."""
+        down, across = self._bases(values.device)
+        return self._transform(values, down, across.T)
+
+    def values(self, coefficients: torch.Tensor) -> torch.Tensor:
+        """The inverse of :meth:`coefficients`."""
+        down, across = self._bases(coefficients.device)
+        return self._transform(coefficients, down.T, across)
+
+    def _bases(self, device: torch.device) -> tuple[torch.Tensor, torch.Tensor]:
+        return _basis(self.rows, device), _basis(self.columns, device)
+
+    def _transform(self, x: torch.Tensor, left: torch.Tensor, right: torch.Tensor) -> torch.Tensor:
+        y = x.reshape(-1, self.columns) @ right
+        return (left @ y.view(-1, self.rows, self._columns)).view(x.shape)
+
+
+@functools.cache
+def _basis(size: int, device: torch.device) -> torch.Tensor:
+    """float32[size, size] whose row k is the cosine of frequency k, of length 1."""
+    k, i = torch.arange(size, dtype=torch.float64), torch.arange(size, dtype=torch.float64)
+    rows = torch.cos(math.pi * torch.outer(k, 2 * i + 1) / (2 * size)) * math.sqrt(2 / size)
+    rows[0] *= math.sqrt(0.5)
+    return rows.float().to(device)
+
+
+def _divisor(count: int, limit: int) -> int:
+    """The largest number up to ``limit`` that divides ``count``."""
+    return next(n for n in range(min(limit, count), 0, -1) if count % n == 0)
