@@ -36,11 +36,9 @@
 #include <cstdlib>
 #include <cstring>
 #include <iostream>
-#include <limits>
 #include <random>
 #include <sstream>
 #include <string>
-#include <utility>
 #include <vector>
 
 namespace {
@@ -62,7 +60,6 @@ static_assert(sizeof(VnetHeader) == 10, "as the kernel has it");
 constexpr size_t kVnet = sizeof(VnetHeader);
 /// Packets taken from one node before the others have their turn.
 constexpr int kTurn = 64;
-constexpr int kFirstAddress = 1;  ///< last byte of node 0's address
 
 /// Ends the router with a sentence about errno.
 [[noreturn]] void Fail(const std::string& what) {
@@ -98,16 +95,13 @@ class Packet {
     segments_ = std::max<size_t>(1, (payload + vnet()->gso_size - 1) / vnet()->gso_size);
   }
 
-  static bool Valid(const uint8_t* data, size_t size) {
-    return size >= kVnet + sizeof(iphdr) && data[kVnet] >> 4 == 4;
-  }
-
   size_t segments() const { return segments_; }
   /// Bytes of IP that its segments are on a link.
   double size() const {
     return static_cast<double>(bytes_.size() - kVnet + (segments_ - 1) * headers_);
   }
-  int target() const { return bytes_[kVnet + 19] - kFirstAddress; }
+  /// The node that it goes to: node 0's address ends with 1.
+  int target() const { return bytes_[kVnet + 19] - 1; }
   const Bytes& bytes() const { return bytes_; }
 
   /// The packet of `count` of its segments, from `first` on.
@@ -117,9 +111,8 @@ class Packet {
     const size_t begin = kVnet + headers_ + first * step;
     const size_t end = std::min(bytes_.size(), begin + count * step);
     Packet part;
-    part.bytes_.assign(bytes_.begin(), bytes_.begin() + static_cast<ptrdiff_t>(kVnet + headers_));
-    part.bytes_.insert(part.bytes_.end(), bytes_.begin() + static_cast<ptrdiff_t>(begin),
-                       bytes_.begin() + static_cast<ptrdiff_t>(end));
+    part.bytes_.assign(bytes_.data(), bytes_.data() + kVnet + headers_);
+    part.bytes_.insert(part.bytes_.end(), bytes_.data() + begin, bytes_.data() + end);
     part.headers_ = headers_;
     part.segments_ = count;
     uint8_t* const data = part.bytes_.data();
@@ -192,7 +185,7 @@ struct Event {
   uint64_t number;  ///< equals keep their order
   bool leaves;      ///< the link down; else it comes to it
   Packet packet;
-  bool operator<(const Event& other) const {
+  bool operator<(const Event& other) const {  // as a heap has it: the last comes first
     return at != other.at ? at > other.at : number > other.number;
   }
 };
@@ -306,9 +299,9 @@ class Router {
     for (int i = 0; i < kTurn; ++i) {
       const ssize_t n = read(fd, buffer_, sizeof(buffer_));
       if (n <= 0) return;
-      if (Packet::Valid(buffer_, static_cast<size_t>(n))) {
-        Enter(&*node, Packet(buffer_, static_cast<size_t>(n)));
-      }
+      const auto size = static_cast<size_t>(n);
+      const bool ipv4 = size >= kVnet + sizeof(iphdr) && buffer_[kVnet] >> 4 == 4;
+      if (ipv4) Enter(&*node, Packet(buffer_, size));
     }
   }
 
@@ -343,7 +336,7 @@ class Router {
   /// How many segments get through before one is lost.
   size_t Survivors(double loss) {
     const double run = std::log(1 - uniform_(random_)) / std::log1p(-loss);
-    return run < 1e9 ? static_cast<size_t>(run) : std::numeric_limits<size_t>::max() / 2;
+    return static_cast<size_t>(std::min(run, 1e9));
   }
 
   void Push(Event event) {
