@@ -97,6 +97,7 @@ nightly: build  ## codecs on 2^24 elements, bit for bit; jobs whose processes ar
 	@$(PY) tests/nightly/cables.py
 	@$(PY) tests/nightly/elastic_membership.py
 	@$(PY) tests/nightly/chaos_elastic.py --network namespaces --workers 5 --faults 60
+	@$(PY) tests/nightly/chaos_elastic.py --faults 12 -- $(PY) examples/mxnet/elastic.py --check-every 1 --steps 1000000
 	@$(MAKE) --no-print-directory tsan
 
 # The wide instruction sets' codecs would only take time to compile.

@@ -35,6 +35,7 @@ SUBJECTS = {
     "paper": "paper.simulation",
     "codecs": "codecs.speed",
     "codec-bounds": "codecs.bounds",
+    "codecs-lossless": "codecs.lossless",
     "effort": "codecs.effort",
     "cuda": "cuda.speed",
     "transport": "transport.speed",

@@ -102,6 +102,7 @@ const Case kCases[] = {
     {"natural", "natural", {}, 5.125, 5.125},
     {"fp16", "fp16", {}, 6, 6},
     {"bf16", "bf16", {}, 6, 6},
+    {"lossless", "lossless", {}, 7.41, 7.41},
     {"topk, 0.1%", "topk", {{"ratio", "0.001"}}, 12, 4},
     {"graddrop, 1%", "graddrop", {{"drop", "0.99"}}, 12.05, 4.05},
     {"dgc, 0.1%", "dgc", {{"ratio", "0.001"}}, 20, 4},

@@ -40,6 +40,7 @@ METHODS = {
     "powersgd 1": ["--compression", "powersgd", "--param", "rank=1"],
     "powersgd 1, late": ["--compression", "powersgd", "--param", "rank=1"],
     "demo": [],
+    "demo, 128 of 4096": ["--param", "compression_topk=128"],
     "demo, 8 of 4096": ["--param", "compression_topk=8"],
 }
 

@@ -200,7 +200,7 @@ class Compressor:
     ) -> Any:
         """The float32 sum of the decoded payloads, added in the order given, as a server merges.
 
-        :param dtype: of the encoded gradients; only the codec "none" looks at it
+        :param dtype: of the encoded gradients; only "none" and "lossless" look at it
         :param out: writable contiguous float32 array for the sum
         :raises ValueError: if there is no payload, or one is not well-formed
         """

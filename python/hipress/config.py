@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import operator
 import os
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING
 
@@ -198,6 +198,23 @@ class CompressionConfig:
                 params[name] = getattr(self, name)
         return params
 
+    def check_sums(self, names: Collection[str]) -> None:
+        """Refuses what workers that sum gradients of these names among themselves do not have.
+
+        :raises ValueError: in one sentence
+        """
+        self.store_params()
+        if self.pull == "none":
+            raise ValueError("pull is for kvstores: workers exchange sums compressed, too")
+        if self.plan == AUTO:
+            raise ValueError("plan='auto' measures for seconds, while workers come and go")
+        unknown = sorted(set(self.decisions) - set(names))
+        if unknown:
+            raise ValueError(
+                f"the plan has {unknown[0]!r}, which is no trained parameter; there are "
+                + ", ".join(list(names)[:5])
+            )
+
     def __str__(self) -> str:
         said = {"type": self.type, **self.params}
         for f in fields(self):
@@ -222,3 +239,11 @@ def _whole(name: str, value: object) -> int:
     except TypeError:
         pass
     raise ValueError(f"{name} must be a whole number of 0 or more, not {value!r}")
+
+
+def difference(left: str, right: str | None, most: int = 160) -> str:
+    """Two texts, from where they begin to differ if they are long."""
+    right = str(right)
+    at = next((i for i, (a, b) in enumerate(zip(left, right)) if a != b), 0)
+    at = max(0, at - 40) if max(len(left), len(right)) > most else 0
+    return " and ".join(repr(text[at : at + most]) for text in (left, right))

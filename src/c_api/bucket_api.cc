@@ -21,7 +21,7 @@ using hipress::Error;
 using hipress::Flow;
 using hipress::KVStoreDist;
 
-// python/hipress/torch/executors/engine.py has the same fields.
+// python/hipress/engine.py has the same fields.
 static_assert(sizeof(HipressEncodeBinding) == 32 && offsetof(HipressEncodeBinding, factor) == 24, "packed");
 static_assert(sizeof(HipressSpan) == 16, "packed");
 

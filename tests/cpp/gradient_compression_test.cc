@@ -60,10 +60,12 @@ TEST(GradientCompression, ListsWhatIsAllowed) {
   } cases[] = {
       {{{"type", "4bit"}},
        "unknown compression type \"4bit\"; allowed: 1bit, 2bit, bf16, dgc, fp16, graddrop, "
-       "maxmin, maxminef, natural, none, onebit, randomk, sparseloco, stc, tbq, ternary, terngrad, topk"},
+       "lossless, maxmin, maxminef, natural, none, onebit, randomk, sparseloco, stc, tbq, ternary, "
+       "terngrad, topk"},
       {{{"type", ""}},
        "unknown compression type \"\"; allowed: 1bit, 2bit, bf16, dgc, fp16, graddrop, "
-       "maxmin, maxminef, natural, none, onebit, randomk, sparseloco, stc, tbq, ternary, terngrad, topk"},
+       "lossless, maxmin, maxminef, natural, none, onebit, randomk, sparseloco, stc, tbq, ternary, "
+       "terngrad, topk"},
       {{{"type", "2bit"}, {"threshold", "0"}},
        "threshold of compression type 2bit must be a finite number > 0, not \"0\""},
       {{{"type", "2bit"}, {"threshold", "nan"}},

@@ -42,7 +42,7 @@ SYNCHRONOUS = ("dist_sync", "dist_device_sync")
 ASYNCHRONOUS = ("dist_async", "dist_device_async")
 SIZES = (1, 10, 5_000, 70_000, 1_000_000)
 TYPES = ("none", "2bit", "1bit", "onebit", "terngrad", "tbq", "maxmin", "maxminef", "topk")
-TYPES += ("randomk", "dgc", "graddrop", "natural", "fp16", "bf16")
+TYPES += ("randomk", "dgc", "graddrop", "natural", "fp16", "bf16", "lossless")
 CRASH = re.compile(
     r"Fatal Python error|Fatal Error|Segmentation fault|terminate called|Aborted|"
     r"SIGABRT|SIGSEGV|SIGBUS|SIGFPE|SIGILL|stack smashing|corrupted"

@@ -259,7 +259,8 @@ def test_views_that_are_over_leave_nothing_behind(tmp_path):
 
 def test_a_step_whose_result_was_not_copied_is_put_back(monkeypatch):
     """Whoever alone had completed it died before the others had copied its weights."""
-    from hipress.torch.elastic import carried, loop
+    from hipress.elastic_training import loop
+    from hipress.torch.elastic import carried
 
     monkeypatch.setattr(carried, "carry_over", lambda compression: dict(compression.states))
     for copied in (True, False):
@@ -269,13 +270,13 @@ def test_a_step_whose_result_was_not_copied_is_put_back(monkeypatch):
         job._agent = mock.Mock(id="me")
         job._state = mock.Mock(step=7, completed=7, applied=False)
         job._view = mock.Mock(step=8, behind=("me",), departed=())
-        job._take_over(mock.Mock(optimizer=mock.Mock(compression=old)), complete=False)
+        job._take_over(mock.Mock(compression=old), complete=False)
         assert not old.commit.called and not old.roll_back.called
         if copied:
             job._carried.copy({"step": 8, "momentum": {}, "encoded": {}})
             job._state.step = job._state.completed = 8
         job._view = mock.Mock(step=8 if copied else 7, behind=("me",), departed=())
-        job._take_over(mock.Mock(optimizer=None), complete=False)
+        job._take_over(mock.Mock(compression=None), complete=False)
         assert old.commit.called == copied and old.roll_back.called == (not copied)
         assert job._carried.undecided is None
 

@@ -128,7 +128,8 @@ class Alone:
 
         :param workers: (slot, process) of those that train, by rank
         """
-        from hipress.torch.elastic import transfer
+        from hipress.elastic_training.session import digest
+        from hipress.torch.elastic.transfer import as_bytes
 
         first = self._first
         total = [torch.zeros_like(weights) for weights in self._weights.values()]
@@ -147,7 +148,7 @@ class Alone:
         self._outer.step()
         self._step += steps
         self._first = copy.deepcopy([e.state_dict() for e in self._workers[workers[0]][1:]])
-        return transfer.digest([*self._weights.items(), *self._weights.items()])
+        return digest(as_bytes([*self._weights.items(), *self._weights.items()]))
 
     def _train(self, slot, model, inner, scheduler, steps):
         with torch.no_grad():

@@ -10,7 +10,7 @@ from harness.processes import wait_until
 pytest.importorskip("torch")
 
 from hipress.elastic.view import Member, View  # noqa: E402
-from hipress.torch.elastic import news  # noqa: E402
+from hipress.elastic_training import news  # noqa: E402
 
 
 @pytest.mark.parametrize("victim", [0, 1])

@@ -34,6 +34,7 @@ CODECS = {
     "natural": {},
     "fp16": {},
     "bf16": {},
+    "lossless": {},
 }
 
 
@@ -169,6 +170,9 @@ def test_every_codec_topology_dtype_and_world_size_equals_the_reference():
         assert all(everything[case] == sha for case, sha in found.items()), "ranks differ"
     wanted = {case: sha for _, share in ranks for case, sha in share.items()}
     assert wanted == everything
+    for (world_size, topology, type, dtype), sha in everything.items():
+        if type == "lossless":  # the very bits of uncompressed sums, where both are there
+            assert everything.get((world_size, topology, "none", dtype), sha) == sha
 
 
 CUT = [30_001, 20_000, 7]

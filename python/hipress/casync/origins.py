@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from hipress.casync.graph import Graph, Node, Op
+from collections.abc import Iterable
+
+from hipress.casync.graph import GRADIENT, Graph, Node, Op, Task
 
 
 def origins(graph: Graph) -> dict[tuple[Node, int], tuple[Node, int]]:
@@ -36,3 +38,18 @@ def results(graph: Graph) -> set[tuple[Node, int]]:
         for task in tasks
         if task.op == Op.DECODE and (node, task.inputs[0]) in origin
     }
+
+
+def first_encoders(tasks: Iterable[Task]) -> dict[int, int]:
+    """The first task of each partition that encodes something with this node's own gradient.
+
+    :param tasks: of one node
+    """
+    found: dict[int, int] = {}
+    has_own: set[int] = {GRADIENT}
+    for index, task in enumerate(tasks):
+        if has_own.intersection(task.inputs):
+            has_own.add(index)
+            if task.op == Op.ENCODE:
+                found.setdefault(task.partition, index)
+    return found

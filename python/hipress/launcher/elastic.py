@@ -93,7 +93,7 @@ def check(args: argparse.Namespace, launcher: str) -> None:
     if args.hipress:
         raise LaunchError(
             "--elastic does not go with --hipress, since MXNet's stores are not "
-            "elastic yet: run a script that uses hipress.torch.elastic"
+            "elastic yet: run a script that uses hipress.torch.elastic or mxnet_hipress.elastic"
         )
     others = {
         "--port": args.port,

@@ -46,39 +46,15 @@ class Average:
         :raises ValueError: in one sentence, for a gradient that cannot be sent
         :raises HipressError: if a gradient is None on some workers only
         """
-        _check_no_cond()
+        check_no_cond()
         tensors = [
-            None if gradient is None else self._tensor(gradient, variable)
+            None if gradient is None else to_tensor(gradient, variable, self._sparse_as_dense)
             for gradient, variable in zip(gradients, variables)
         ]
         return tensors if self._job.node is None else self._exchanged(tensors, variables)
 
-    def _tensor(self, gradient, variable) -> tf.Tensor:
-        if not hasattr(variable, "assign"):
-            raise ValueError(
-                f"gradients are averaged by variable, and a {type(variable).__name__} is none"
-            )
-        name = _name(variable)
-        if isinstance(gradient, tf.IndexedSlices):
-            if not self._sparse_as_dense:
-                raise ValueError(
-                    f"the gradient of {name} is sparse (tf.IndexedSlices), which HiPress does not "
-                    "send: sparse_as_dense=True turns it into a tensor of the variable's size"
-                )
-            gradient = tf.convert_to_tensor(gradient)
-        if gradient.dtype.name not in NUMPY:
-            raise ValueError(
-                f"the gradient of {name} must be float32 or float16, not {gradient.dtype.name}"
-            )
-        return gradient
-
     def _exchanged(self, gradients: list[tf.Tensor | None], variables: Sequence) -> list:
-        graph = tf.compat.v1.get_default_graph()
-        if not tf.executing_eagerly() and GraphOrParentsInXlaContext(graph):
-            raise ValueError(
-                "gradients cannot be sent from a function that XLA compiles: give Keras's "
-                "model.compile, or your tf.function, jit_compile=False"
-            )
+        check_not_compiled()
         group = _groups(self._job).of(gradients, variables)
         if not group.where:
             return gradients
@@ -94,7 +70,41 @@ class Average:
         return averages
 
 
-def _check_no_cond() -> None:
+def to_tensor(gradient, variable, sparse_as_dense: bool) -> tf.Tensor:
+    """A gradient as it is sent.
+
+    :raises ValueError: in one sentence, for one that cannot be
+    """
+    if not hasattr(variable, "assign"):
+        raise ValueError(
+            f"gradients are averaged by variable, and a {type(variable).__name__} is none"
+        )
+    name = name_of(variable)
+    if isinstance(gradient, tf.IndexedSlices):
+        if not sparse_as_dense:
+            raise ValueError(
+                f"the gradient of {name} is sparse (tf.IndexedSlices), which HiPress does not "
+                "send: sparse_as_dense=True turns it into a tensor of the variable's size"
+            )
+        gradient = tf.convert_to_tensor(gradient)
+    if gradient.dtype.name not in NUMPY:
+        raise ValueError(
+            f"the gradient of {name} must be float32 or float16, not {gradient.dtype.name}"
+        )
+    return gradient
+
+
+def check_not_compiled() -> None:
+    """:raises ValueError: in a function that XLA compiles"""
+    graph = tf.compat.v1.get_default_graph()
+    if not tf.executing_eagerly() and GraphOrParentsInXlaContext(graph):
+        raise ValueError(
+            "gradients cannot be sent from a function that XLA compiles: give Keras's "
+            "model.compile, or your tf.function, jit_compile=False"
+        )
+
+
+def check_no_cond() -> None:
     """:raises ValueError: in a tf.cond, or a function that one calls"""
     graph = tf.compat.v1.get_default_graph()
     # Around this function of its own, Keras asks by a tf.cond, with steps_per_execution, whether
@@ -160,7 +170,7 @@ class _Groups:
             where.append(i)
             arrays.append(np.zeros(shape, gradient.dtype.as_numpy_dtype))
             if keys[i] not in self._initialised:
-                self._job.node.init_array(keys[i], arrays[-1], _name(variables[i]))
+                self._job.node.init_array(keys[i], arrays[-1], name_of(variables[i]))
                 self._initialised.add(keys[i])
                 new.append(keys[i])
         self._job.initialised(new)
@@ -177,7 +187,7 @@ class _Groups:
 def _name_of_all(gradients: list, variables: Sequence) -> str:
     """A text that must be the same on all workers: the number of gradients, and which are None."""
     without = [
-        f"{i} {_name(variable) if hasattr(variable, 'assign') else 'a tensor'}"
+        f"{i} {name_of(variable) if hasattr(variable, 'assign') else 'a tensor'}"
         for i, (gradient, variable) in enumerate(zip(gradients, variables))
         if gradient is None
     ]
@@ -190,6 +200,6 @@ def _groups(job: Job) -> _Groups:
     return _Groups(job)
 
 
-def _name(variable) -> str:
+def name_of(variable) -> str:
     """Keras's variables have a path, which says more than their name."""
     return getattr(variable, "path", variable.name)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 import keras
+import tensorflow as tf
 
 from hipress.config import CompressionConfig
 from hipress.tensorflow.gradients import Average
@@ -16,7 +17,10 @@ class _Distributed:
     def apply(self, grads, trainable_variables=None):
         known = self._trainable_variables if trainable_variables is None else trainable_variables
         averages = self._hipress_average(list(grads), list(known))
-        return super().apply(averages, trainable_variables)
+        # In a graph what needs no gradient, such as the count of steps, waits for them, too: if
+        # somebody has died there is no step.
+        with tf.control_dependencies([each for each in averages if each is not None]):
+            return super().apply(averages, trainable_variables)
 
 
 def DistributedOptimizer(  # noqa: N802 - Horovod's name
@@ -45,16 +49,30 @@ def DistributedOptimizer(  # noqa: N802 - Horovod's name
     :raises ValueError: in one sentence, for another optimizer or op, or a second compression
     :raises HipressError: for a compression that is not allowed, or if somebody is missing
     """
-    if not isinstance(optimizer, keras.optimizers.Optimizer):
-        raise ValueError(f"optimizer must be one of Keras 3's, not a {type(optimizer).__name__}")
-    if keras.backend.backend() != "tensorflow":
-        raise ValueError(f"Keras must run on TensorFlow, not on {keras.backend.backend()}")
-    if isinstance(optimizer, _Distributed):
-        raise ValueError("the optimizer averages gradients already")
-    average = Average(compression, op, sparse_as_dense)
+    _check(optimizer)
+    return averaging(optimizer, Average(compression, op, sparse_as_dense))
+
+
+def averaging(
+    optimizer: keras.optimizers.Optimizer, average: Callable[[list, list], list]
+) -> keras.optimizers.Optimizer:
+    """Makes ``optimizer`` use what ``average`` makes of gradients and their variables.
+
+    :raises ValueError: for another optimizer
+    """
+    _check(optimizer)
     kind = type(optimizer)
     # Its name and module stay, so that Keras saves and loads it as what it is.
     names = {"__module__": kind.__module__, "__qualname__": kind.__qualname__}
     object.__setattr__(optimizer, "__class__", type(kind.__name__, (_Distributed, kind), names))
     object.__setattr__(optimizer, "_hipress_average", average)
     return optimizer
+
+
+def _check(optimizer: object) -> None:
+    if not isinstance(optimizer, keras.optimizers.Optimizer):
+        raise ValueError(f"optimizer must be one of Keras 3's, not a {type(optimizer).__name__}")
+    if keras.backend.backend() != "tensorflow":
+        raise ValueError(f"Keras must run on TensorFlow, not on {keras.backend.backend()}")
+    if isinstance(optimizer, _Distributed):
+        raise ValueError("the optimizer averages gradients already")

@@ -12,7 +12,7 @@ import torch.distributed as dist
 from hipress.casync import topologies
 from hipress.casync.graph import Graph
 from hipress.compression import Compressor, codecs
-from hipress.config import AUTO, CompressionConfig
+from hipress.config import AUTO, CompressionConfig, difference
 from hipress.torch import low_rank
 from hipress.torch.dtypes import DEVICE_TYPES, FLAGS
 
@@ -168,14 +168,6 @@ def agree(group: dist.ProcessGroup, mine: Mapping[str, str], problem: str = "") 
                     f"ranks 0 and {rank} differ in {name}: {difference(value, other.get(name))}; "
                     "it must be the same on all ranks"
                 )
-
-
-def difference(left: str, right: str | None, most: int = 160) -> str:
-    """Two texts, from where they begin to differ if they are long."""
-    right = str(right)
-    at = next((i for i, (a, b) in enumerate(zip(left, right)) if a != b), 0)
-    at = max(0, at - 40) if max(len(left), len(right)) > most else 0
-    return " and ".join(repr(text[at : at + most]) for text in (left, right))
 
 
 def check_parameters(

@@ -90,7 +90,8 @@ class Codec {
    * \param state of this encode task; made by the caller, empty at first. If it holds a
    *        residual left by another codec (see SettleResidual), that is taken over, so nothing is lost.
    * \param payload MaxPayloadBytes(n, wire) bytes, 64-byte aligned
-   * \param wire element type on the wire; only the identity codec looks at it
+   * \param wire element type on the wire; only codecs that lose nothing look at it: they encode the
+   *        gradient, and sums, in it, as the identity does
    * \return bytes written
    */
   virtual size_t Encode(const void* gradient, DType dtype, size_t n, CodecState* state,

@@ -133,26 +133,33 @@ class CompiledCodec : public Codec {
     return places;
   }
 
-  size_t MaxPayloadBytes(size_t n, DType) const override {
-    return static_cast<size_t>(algorithm_->max_bytes(static_cast<int64_t>(n), params_.data()));
+  size_t MaxPayloadBytes(size_t n, DType wire) const override {
+    const auto most = static_cast<size_t>(
+        algorithm_->max_bytes(static_cast<int64_t>(n), params_.data()));
+    return algorithm_->exact ? most - n * (sizeof(float) - SizeOf(wire)) : most;
   }
 
   size_t Encode(const void* gradient, DType dtype, size_t n, CodecState* state, uint8_t* payload,
                 DType wire) const override {
     CheckCount<Error>(n);
     if (state->lazy != algorithm_) Settle(state, n);
+    // What is to keep all its bits is encoded as "none" sends it: in the wire's type.
+    const DType type = algorithm_->exact ? wire : DType::kFloat32;
     Buffer sum;
     if (!HasResidual() && state->residual) {
       // What another codec left unsaid is added once.
-      sum = AllocateBuffer(n * sizeof(float));
-      ActiveKernels().add(gradient, dtype, ResidualOf(state, n), n, sum.data, DType::kFloat32);
+      sum = AllocateBuffer(n * SizeOf(type));
+      ActiveKernels().add(gradient, dtype, ResidualOf(state, n), n, sum.data, type);
       state->residual = Buffer();
+    } else if (algorithm_->exact && dtype != wire) {
+      sum = AllocateBuffer(n * SizeOf(type));
+      ActiveKernels().convert(gradient, dtype, n, sum.data, type);
     }
     Scratch<float*> states(static_cast<size_t>(algorithm_->num_states));
     TakeStates(state, n, &states);
     CompllEncodeCall call = {};
     call.gradient = sum ? sum.data : gradient;
-    call.gradient_type = sum ? COMPLL_FLOAT32 : TypeOf(dtype);
+    call.gradient_type = TypeOf(sum ? type : dtype);
     call.n = static_cast<int64_t>(n);
     call.params = params_.data();
     call.states = states.data();

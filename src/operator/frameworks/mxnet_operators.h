@@ -190,6 +190,7 @@ struct Encode {
     const int64_t bytes =
         call.codec->Encode(gradient.data_ptr, gradient.size(), gradient.dtype, states, step,
                            call.stream, out->at(0).data<uint8_t>());
+    std::memset(out->at(0).data<uint8_t>() + bytes, 0, out->at(0).size() - bytes);
     if (out->size() > 1) *out->at(1).data<int64_t>() = bytes;
     return ::mxnet::ext::MX_SUCCESS;
   }

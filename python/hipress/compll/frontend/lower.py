@@ -75,7 +75,8 @@ class Lowerer:
         elif isinstance(node, ast.If):
             self.if_(node)
         elif isinstance(node, ast.Call):
-            payloads.call_statement(self.x, node)
+            if payloads.call_statement(self.x, node):
+                self.finish(node.pos)
         elif isinstance(node, ast.Return):
             assigns = f"{self.syntax.name} assigns {self.signature.output}"
             raise CompileError(f"return is for lambdas; {assigns}", node.pos)
@@ -132,10 +133,7 @@ class Lowerer:
             raise CompileError(f"{node.name} cannot be assigned", node.pos)
 
     def assign_output(self, node: ast.Assign) -> None:
-        if self.finished:
-            raise CompileError(f"{node.name} is assigned twice", node.pos)
-        if self.depth:
-            raise CompileError(f"{node.name} must not be assigned inside an if", node.pos)
+        self.finish(node.pos)
         if self.signature.kind == "encode":
             if not (isinstance(node.value, ast.Call) and node.value.name == "concat"):
                 raise CompileError(
@@ -144,6 +142,17 @@ class Lowerer:
             payloads.concat(self.x, node.value)
         else:
             self.store_into(node.name, node.value)
+
+    def finish(self, pos: Pos) -> None:
+        """Notes that the output is assigned.
+
+        :raises CompileError: if it was, or may not be
+        """
+        name = self.signature.output
+        if self.finished:
+            raise CompileError(f"{name} is assigned twice", pos)
+        if self.depth:
+            raise CompileError(f"{name} must not be assigned inside an if", pos)
         self.finished = True
 
     def assign_vector(self, node: ast.Assign, old: Vec) -> None:

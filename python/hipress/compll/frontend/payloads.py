@@ -10,6 +10,7 @@ from hipress.compll.frontend.scope import Scalar, Unset, Vec
 from hipress.compll.ir.ir import Instr, Loop, Vector, node_writes
 
 _PLANE = "a vector of uint<1> of the gradient's size"
+_NUMBERS = {"n", "step", "param", "const"}
 _NO_MASK = f"the mask of pack_where must be a field before it, {_PLANE}"
 
 
@@ -85,7 +86,34 @@ def _is_plane(x: Expressions, name: str) -> bool:
     return plain and vector.elem == "u<1>" and vector.size is x.n
 
 
+def _pack_floats(x: Expressions, node: ast.Call) -> None:
+    """The whole payload: the gradient with all its bits."""
+    expect_args(node, 1)
+    inner = node.args[0]
+    if not isinstance(inner, ast.Name) or inner.name != x.signature.input or x.signature.states:
+        raise CompileError(
+            f"pack_floats takes {x.signature.input} itself, in an algorithm without states",
+            node.pos,
+        )
+    found = x.emit("pack_floats", [], "i64", ["", inner.name])
+    found.vec[0] = _new_packed(x, inner.name, "u<8>", found)
+    x.emit("emit", [], "none", [found.vec[0]], fields=[("vector", found.vec[0])])
+
+
+def _is_floats(node: ast.Node) -> bool:
+    return isinstance(node, ast.Call) and node.name == "pack_floats"
+
+
+def _alone(x: Expressions, args: tuple, node: ast.Node) -> None:
+    """pack_floats is all that a function does."""
+    if len(args) != 1 or any(isinstance(i, Loop) or i.op not in _NUMBERS for i in x.body):
+        raise CompileError("pack_floats must be the only field, and nothing else done", node.pos)
+
+
 def concat(x: Expressions, node: ast.Call) -> None:
+    for arg in filter(_is_floats, node.args):
+        _alone(x, node.args, arg)
+        return _pack_floats(x, arg)
     fields, args, vectors = [], [], []
     plain: set[str] = set()  # what pack_where reads must stay packed as it is
     for arg in node.args:
@@ -134,7 +162,8 @@ def _field_type(x: Expressions, node: ast.Node, value: Scalar) -> str:
     return allowed[type_.base]
 
 
-def call_statement(x: Expressions, node: ast.Call) -> None:
+def call_statement(x: Expressions, node: ast.Call) -> bool:
+    """An extract or a require; returns True if it has assigned the output."""
     if node.name == "require":
         if len(node.args) != 2 or not isinstance(node.args[1], ast.String):
             raise CompileError('require takes require(condition, "message")', node.pos)
@@ -143,18 +172,27 @@ def call_statement(x: Expressions, node: ast.Call) -> None:
         condition = x.boolean(node.args[0])
         x.emit("require", [condition], "none", message=node.args[1].value)
     elif node.name == "extract":
-        _extract(x, node)
+        return _extract(x, node)
     else:
         raise CompileError(
             f"{node.name}(...) alone does nothing; expected extract or require", node.pos
         )
+    return False
 
 
-def _extract(x: Expressions, node: ast.Call) -> None:
+def _extract(x: Expressions, node: ast.Call) -> bool:
     first = node.args[0] if node.args else None
     source = x.signature.input
     if x.signature.kind != "decode" or not isinstance(first, ast.Name) or first.name != source:
         raise CompileError(f"extract takes extract({source}, fields...) in a decoder", node.pos)
+    for arg in filter(_is_floats, node.args[1:]):
+        expect_args(arg, 1)
+        target = arg.args[0]
+        if not isinstance(target, ast.Name) or target.name != x.signature.output:
+            raise CompileError(f"pack_floats fills {x.signature.output} itself", arg.pos)
+        _alone(x, node.args[1:], arg)
+        x.emit("unpack_floats", [], "none", [target.name])
+        return True
     packed: list[tuple[str, list[Instr], list[str]]] = []
     for arg in node.args[1:]:
         inner, order, multiple = _pack_of(x, arg)
@@ -183,6 +221,7 @@ def _extract(x: Expressions, node: ast.Call) -> None:
     x.emit("end_of_payload", [])
     for op, args, vectors in packed:
         x.emit(op, args, "none", vectors)
+    return False
 
 
 def _expect_param(x: Expressions, node: ast.Name, target: Scalar) -> None:

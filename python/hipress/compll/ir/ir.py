@@ -20,7 +20,9 @@ Of functions only
     pack_ascending (indices to bytes; the value is their number), unpack_ascending (bytes to
     indices, or the payload is refused), ascending_bytes (of args[0] indices below args[1]),
     pack_where (bits under a mask; the value is their number), count_where (of a mask), unpack_where
-    (bits under a mask to where they were, 0 elsewhere), emit
+    (bits under a mask to where they were, 0 elsewhere), pack_floats (the gradient to bytes; the
+    value is their number), floats_bytes (at most that of args[0] floats), unpack_floats (the whole
+    payload to the output, or it is refused), emit
 """
 
 from __future__ import annotations
@@ -228,6 +230,12 @@ class Program:
         return [function for function in (self.encode, self.decode) if function is not None]
 
     @property
+    def exact(self) -> bool:
+        """Whether the gradient goes into payloads with all its bits, in its own type."""
+        return any(instr.op in ("pack_floats", "unpack_floats")
+                   for function in self.functions for instr in function.instrs())  # fmt: skip
+
+    @property
     def uses_step(self) -> bool:
         """Whether a payload depends on more than the gradient: on states, or on how many were made
         before it, as random numbers do."""
@@ -248,9 +256,11 @@ _READS = {"load", "load_at", "bucket_load", "element", "count_where", "emit"}
 _WRITES = {
     "store", "bucket_reduce", "compact", "topk", "sort", "random_indices", "scatter",
     "field_vector", "pack_ascending", "unpack_ascending", "pack_where", "unpack_where",
+    "pack_floats", "unpack_floats",
 }  # fmt: skip
 _SOURCES_FOLLOW = {
     "compact", "topk", "sort", "pack_ascending", "unpack_ascending", "pack_where", "unpack_where",
+    "pack_floats",
 }  # fmt: skip
 
 
@@ -271,7 +281,8 @@ def writes(instr: Instr) -> list[str]:
 def has_effect(instr: Instr) -> bool:
     """True if an instruction must stay even if nothing uses its value."""
     return instr.op in (
-        "emit", "require", "end_of_payload", "field", "field_vector", "unpack_ascending"
+        "emit", "require", "end_of_payload", "field", "field_vector", "unpack_ascending",
+        "unpack_floats",
     )  # fmt: skip
 
 

@@ -11,7 +11,7 @@ from hipress.compll.ir.ir import (
     node_uses,
     node_writes,
 )
-from hipress.compll.passes.vector_uses import spread_bits
+from hipress.compll.passes.vector_uses import operations, spread_bits
 
 
 def bucket_of(loop: Loop) -> Instr | None:
@@ -58,8 +58,11 @@ def _needs_whole_tiles(function: Function, loop: Loop) -> bool:
 
 
 def is_dense(function: Function) -> bool:
-    """True if a decoder is one loop that writes the output, from fields and bits under masks."""
+    """True if a decoder is one loop that writes the output, from fields and bits under masks, or
+    one operation that does."""
     loops = [node for node in function.body if isinstance(node, Loop)]
+    if operations(function, "unpack_floats"):
+        return True
     if len(loops) != 1 or loops[0].results or loops[0].domain.op != "n":
         return False
     if any(instr.op == "scatter" for instr in function.instrs()):

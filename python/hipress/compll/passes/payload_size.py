@@ -63,6 +63,9 @@ class PayloadSize:
         if size.op in ("compact", "pack_where"):
             self.fixed = False
             return self.bound(self.function.vectors[size.vec[1]].size)
+        if size.op == "pack_floats":
+            self.fixed = False
+            return self._emit("floats_bytes", [self._emit("n", [])])
         if size.op == "pack_ascending":
             most = self.bound(self.function.vectors[size.vec[1]].size)
             most = self._emit("ascending_bytes", [most, self._emit("n", [])])

@@ -56,7 +56,8 @@ def build(program: Program, emulate: bool = False, arch: str | None = None) -> P
     include = include_directory()
     folder = include / "operator/contrib/compll/cuda"
     headers = sorted([*folder.glob("*.h"), *folder.glob("*.cuh")])
-    headers += [include / "operator/contrib" / name for name in ("half.h", "compll/convert.h")]
+    shared = ("half.h", "compll/abi.h", "compll/convert.h", "compll/floats_layout.h")
+    headers += [include / "operator/contrib" / name for name in shared]
     command.append(f"-I{include}")
     name = f"{program.name}-{kind}"
     return library(name, "generated.cu", generate(program), command, depends=headers)

@@ -126,8 +126,12 @@ class _Algorithm(Structure):
         ("encode", ctypes.CFUNCTYPE(c_int64, POINTER(_EncodeCall))),
         ("decode", ctypes.CFUNCTYPE(c_int, POINTER(_DecodeCall))),
         ("settle", ctypes.CFUNCTYPE(None, POINTER(_SettleCall))), ("dense", c_int),
-        ("for_sum", c_void_p),
+        ("for_sum", c_void_p), ("exact", c_int),
     ]  # fmt: skip
+
+
+_TYPES = {"float32": 0, "float16": 1, "uint16": 2}
+"""CompllType of NumPy's types; bfloat16 is in uint16."""
 
 
 class Compiled:
@@ -164,7 +168,8 @@ class Compiled:
         stream: int = 0,
     ) -> bytes:
         """As Interpreter.encode."""
-        gradient = np.ascontiguousarray(gradient, np.float32)
+        type_ = _TYPES.get(gradient.dtype.name, 0) if self.algorithm.exact else 0
+        gradient = np.ascontiguousarray(gradient, gradient.dtype if type_ else np.float32)
         states = fill_states(self.program, states, gradient.size)
         pointers = [states[name].ctypes.data for name in self.program.states]
         pointers = (c_void_p * max(len(pointers), 1))(*pointers)
@@ -172,7 +177,7 @@ class Compiled:
         payload = np.zeros(self.max_bytes(gradient.size) + 64, np.uint8)
         payload[-64:] = 0xA5
         call = _EncodeCall(
-            gradient.ctypes.data, 0, gradient.size, self._values, pointers, 0,
+            gradient.ctypes.data, type_, gradient.size, self._values, pointers, 0,
             lazy_values.ctypes.data, step, stream, self.threads, None, payload.ctypes.data,
         )  # fmt: skip
         written = self.algorithm.encode(ctypes.byref(call))

@@ -25,7 +25,23 @@ steps (:class:`hipress.torch.DiLoCo`), and views change only then.
 
 from __future__ import annotations
 
-from hipress.torch.elastic.loop import run
+from collections.abc import Callable
+from typing import Any
+
+from hipress.elastic_training import loop
+from hipress.torch.elastic.session import Session
 from hipress.torch.elastic.state import State
 
 __all__ = ["State", "run"]
+
+
+def run(train: Callable[..., Any]) -> Callable[..., Any]:
+    """Makes a training function go on when workers die, leave or join.
+
+    :param train: takes a :class:`State` first. It is called anew in each view, and goes on from
+        ``state.step``: what it has of its own is to depend on that, ``state.rank`` and
+        ``state.size``
+    :returns: a function with the same arguments and result
+    :raises hipress.elastic.agent.ElasticError: if too few workers are left, for too long
+    """
+    return loop.run(train, Session)

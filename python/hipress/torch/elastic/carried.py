@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 import torch
 
-from hipress.torch.integrations.optimizer import DistributedOptimizer
 from hipress.torch.state.carry_over import OwnState, carry_over
 from hipress.torch.synchronizer import Synchronizer
 
@@ -60,9 +59,9 @@ class Carried:
             self._states.setdefault(name, OwnState(size)).step = step
 
     @staticmethod
-    def norm(optimizer: DistributedOptimizer) -> float:
+    def norm(compression: Synchronizer) -> float:
         """The 2-norm of all residuals that this worker has, also those that no task uses yet."""
-        feedback, total = optimizer.compression.error_feedback, 0.0
+        feedback, total = compression.error_feedback, 0.0
         tasks = [state.state_dict()["states"] for state in feedback.states.values()]
         for states in (*tasks, *(state.states for state in feedback.to_reshard.values())):
             for name in {"residual", "mean"}.intersection(states):

@@ -3,32 +3,22 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
-from typing import Any, Protocol
+from collections.abc import Iterable, Mapping
+from typing import Any
 
 import torch
 import torch.distributed as dist
 
 from hipress.config import CompressionConfig
+from hipress.elastic_training import state
 from hipress.secopa.plan import Decision
+from hipress.torch.elastic import transfer
 from hipress.torch.elastic.rounds import InnerOptimizer, Rounds, check_others
 from hipress.torch.integrations.optimizer import DistributedOptimizer
-from hipress.torch.settings import MIN_SIZE, Settings, difference
-
-_PLAIN = (bool, int, float, str, type(None))
+from hipress.torch.settings import MIN_SIZE, Settings
 
 
-class Steps(Protocol):
-    """The steps of one view, see :class:`hipress.torch.elastic.session.Session`."""
-
-    optimizer: DistributedOptimizer | InnerOptimizer
-
-    def applied(self) -> None: ...
-
-    def end_step(self, figures: Mapping[str, float]) -> None: ...
-
-
-class State:
+class State(state.State):
     """The state of a training job whose workers come and go.
 
     :param model: on its device; all its parameters that require a gradient are averaged
@@ -49,6 +39,8 @@ class State:
     :raises ValueError: for what cannot be kept
     """
 
+    module = "hipress.torch.elastic"
+
     def __init__(
         self,
         model: torch.nn.Module,
@@ -67,11 +59,9 @@ class State:
         timeout: float = 300.0,
         **kept: Any,
     ) -> None:
-        if check_every < 1:
-            raise ValueError(f"check_every must be 1 or more, not {check_every!r}")
+        super().__init__(check_every, timeout)
         self.model = model
         self.optimizer = ElasticOptimizer(self, optimizer)
-        self.check_every, self.timeout = check_every, timeout
         self._passes = backward_passes_per_step
         self.options = {
             "compression": compression, "topology": topology, "min_size": min_size,
@@ -82,29 +72,8 @@ class State:
         if sync_every is not None or outer_optimizer is not None:
             check_others(kept, backward_passes_per_step)
             self.rounds = Rounds(self._named(), optimizer, outer_optimizer, sync_every)
-        self.step = 0
-        """Steps that are complete, of all workers together; with ``sync_every`` of this worker."""
-        self.rank, self.size, self.epoch = 0, 1, 0
-        """This worker's rank in the present view, the number of its workers, and its number."""
-        self.applied = False
-        """True between the optimizer's step and ``commit()``."""
-        self.session: Steps | None = None
-        self._kept = tuple(kept)
-        self._callbacks: list[Callable[[], None]] = []
-        for name, value in kept.items():
-            if hasattr(self, name):
-                raise ValueError(f"{name!r} is a name of the state's own: give it another one")
-            if not (isinstance(value, _PLAIN) or hasattr(value, "load_state_dict")):
-                raise ValueError(
-                    f"{name} is a {type(value).__name__}: what is kept must have state_dict() and "
-                    "load_state_dict(), or be a number, a text or None"
-                )
-            setattr(self, name, value)
+        self.keep(kept)
         self.settings()  # what is wrong is said before anybody waits for this worker
-
-    def register_reset_callback(self, callback: Callable[[], None]) -> None:
-        """Has ``callback`` called in each new view, before ``train`` is: to share data out anew."""
-        self._callbacks.append(callback)
 
     @property
     def completed(self) -> int:
@@ -120,27 +89,15 @@ class State:
             timeout=self.timeout, backward_passes_per_step=self._passes, **self.options,
         )  # fmt: skip
 
-    def call_back(self) -> None:
-        """Calls what was registered."""
-        for callback in self._callbacks:
-            callback()
-
-    def commit(self, **figures: float) -> None:
-        """Ends a step, after ``optimizer.step()`` and all that belongs to the step.
-
-        May not return, if the workers change now: then ``train`` is called again.
-
-        :param figures: such as the loss, for the journal
-        :raises RuntimeError: if workers have different weights
-        """
-        if self.session is None:
-            raise RuntimeError(
-                "state.commit() belongs into a function that hipress.torch.elastic.run runs"
-            )
-        self.step, self.applied = self.step + 1, False
+    def begin(self) -> None:
+        """Begins the first round."""
         if self.rounds is not None:
-            self.rounds.inner_steps += 1
-        self.session.end_step(figures)
+            self.rounds.begin()
+
+    def rejoin(self) -> None:
+        """Gives up the steps of a round that the others went on without."""
+        if self.rounds is not None:
+            self.rounds.take_outer_weights()
 
     def settings(self) -> dict[str, str]:
         """Texts that must be the same on all workers, by name.
@@ -153,8 +110,7 @@ class State:
             "sync_every": "",
             **rounds,
             "backward_passes_per_step": str(self._passes),
-            "check_every": str(self.check_every),
-            "what is kept": ", ".join(self._kept),
+            **super().settings(),
             "optimizer": type(self.optimizer.wrapped).__name__,
             "model": "; ".join(f"{n} {tuple(p.shape)} {p.dtype}" for n, p in self._named()),
         }
@@ -162,28 +118,10 @@ class State:
     def _named(self) -> list[tuple[str, torch.nn.Parameter]]:
         return [(n, p) for n, p in self.model.named_parameters() if p.requires_grad]
 
-    def check(self, settings: Mapping[str, str]) -> None:
-        """Compares another worker's :meth:`settings` with these.
-
-        :raises ValueError: saying how they differ
-        """
-        mine = self.settings()
-        for name, value in settings.items():
-            if mine.get(name) != value:
-                raise ValueError(
-                    f"this worker and the one whose state it is to copy differ in {name}: "
-                    f"{difference(str(mine.get(name)), value)}; it must be the same on all workers"
-                )
-
     def state_dict(self) -> dict[str, Any]:
         """All but the compression's part, for a checkpoint."""
-        kept = {name: getattr(self, name) for name in self._kept}
-        found = {
-            "step": self.step,
-            "model": self.model.state_dict(),
-            "optimizer": self.optimizer.state_dict(),
-            "kept": {n: v if isinstance(v, _PLAIN) else v.state_dict() for n, v in kept.items()},
-        }
+        found = super().state_dict()
+        found.update(model=self.model.state_dict(), optimizer=self.optimizer.state_dict())
         if self.rounds is not None:
             found["rounds"] = self.rounds.state_dict()
         return found
@@ -214,13 +152,17 @@ class State:
     def _load(self, saved: Mapping[str, Any], strict: bool) -> None:
         self.model.load_state_dict(saved["model"], strict=strict)
         self.optimizer.load_state_dict(saved["optimizer"])
-        for name, value in saved["kept"].items():
-            present = getattr(self, name)
-            if isinstance(present, _PLAIN):
-                setattr(self, name, value)
-            else:
-                present.load_state_dict(value)
-        self.step, self.applied = saved["step"], False
+        super().load_state_dict(saved)
+
+    def weights(self) -> Iterable[tuple[str, memoryview]]:
+        """The bytes of the model's parameters, and of the outer weights."""
+        outer = self.rounds.weights() if self.rounds else []
+        return transfer.as_bytes([*self.model.named_parameters(), *outer])
+
+    def drop_gradients(self) -> None:
+        """Forgets the gradients of a step that is not complete."""
+        for parameter in self.model.parameters():
+            parameter.grad = None
 
 
 class ElasticOptimizer:
@@ -261,7 +203,5 @@ class ElasticOptimizer:
 
     def _distributed(self) -> DistributedOptimizer | InnerOptimizer:
         if self._state.session is None:
-            raise RuntimeError(
-                "state.optimizer belongs into a function that hipress.torch.elastic.run runs"
-            )
+            raise RuntimeError(f"state.optimizer {self._state.belongs}")
         return self._state.session.optimizer

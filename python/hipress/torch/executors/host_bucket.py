@@ -13,12 +13,12 @@ import numpy as np
 import torch
 
 from hipress._lib import lib
-from hipress.casync.graph import Graph, Op, worker
-from hipress.casync.origins import results
+from hipress.casync.graph import Graph, worker
 from hipress.casync.program import flatten
-from hipress.dtypes import FLOAT32
+from hipress.encodes import bindings
+from hipress.engine import Bucket
 from hipress.torch.dtypes import FLAGS
-from hipress.torch.executors.engine import EncodeBinding, Engine
+from hipress.torch.executors.engine import Engine
 from hipress.torch.gradient import Gradient, contiguous_slices
 from hipress.torch.low_rank import Factors
 from hipress.torch.state.error_feedback import ErrorFeedback
@@ -36,18 +36,12 @@ def add_key(
     :param wide: whether uncompressed sums on their way through others are float32, whatever the
         gradient's type; what all ranks get at the end has that type
     """
-    codecs = error_feedback.codecs
-    node, final = worker(engine.rank), results(graph)
+    node, codecs = worker(engine.rank), error_feedback.codecs
     mean = 1.0 / engine.world_size if codecs.average else 1.0
-    bound = []
-    for t, task in enumerate(graph.tasks.get(node, [])):
-        if task.op != Op.ENCODE:
-            continue
-        ends = (node, t) in final
-        codec = error_feedback.state_of(gradient.name, graph, t, task, codecs.kind(task, ends))
-        narrow = task.of_gradient or ends or not wide
-        wire = FLAGS[dtype] if narrow else FLOAT32
-        bound.append(EncodeBinding(t, codec, wire, mean if ends and not task.of_gradient else 1.0))
+    bound = bindings(
+        graph, engine.rank, codecs, FLAGS[dtype], mean,
+        lambda t, task, kind: error_feedback.state_of(gradient.name, graph, t, task, kind), wide,
+    )  # fmt: skip
     start = gradient.offset
     program = flatten(graph, node, lambda element: gradient.at(element) - start)
     last = gradient.at(gradient.count - 1) - start + 1
@@ -57,23 +51,16 @@ def add_key(
     )  # fmt: skip
 
 
-def _spans(gradients: Iterable[Gradient]) -> np.ndarray:
-    """HipressSpan of each piece."""
-    found = [(piece.start, piece.stop - piece.start) for piece in contiguous_slices(gradients)]
-    return np.array(found, np.int64).reshape(-1, 2)
+def _spans(gradients: Iterable[Gradient]) -> list[tuple[int, int]]:
+    return [(piece.start, piece.stop - piece.start) for piece in contiguous_slices(gradients)]
 
 
-class HostBucket:
-    """A bucket that is synchronised in one call.
+class HostBucket(Bucket):
+    """A bucket of PyTorch's; see :class:`hipress.engine.Bucket`.
 
     :param dtype: of the flat tensor
     :param gradients: all of the bucket's
-    :param keys: of gradients that travel in place, each with the offset of its first element
     :param fused: gradients that travel in a fusion buffer, by the key ``fusion``
-    :param checked: whether a NaN or Inf anywhere makes all results NaN and leaves all states as
-        they were; else it takes its natural way
-    :param own_keys: keys that no other bucket has, which go with it
-    :raises hipress.HipressError: if ranks differ in their keys, or one is missing
     """
 
     def __init__(
@@ -87,24 +74,11 @@ class HostBucket:
         checked: bool = True,
         own_keys: Sequence[int] = (),
     ) -> None:
-        self._engine, self._handle, self._own_keys = engine, ctypes.c_void_p(), own_keys
         self._factors: list[Factors] = []
-        every, small = _spans(gradients), _spans(fused)
-        numbers = np.array([key for key, _ in keys], np.uint64)
-        offsets = np.array([offset for _, offset in keys], np.int64)
-        engine.await_keys()
-        engine.check(
-            lib.HipressBucketCreate(
-                engine.member.handle, FLAGS[dtype], every.ctypes.data, len(every),
-                numbers.ctypes.data, offsets.ctypes.data, len(keys), fusion, small.ctypes.data,
-                len(small), int(checked), ctypes.byref(self._handle),
-            )
-        )  # fmt: skip
-
-    def __del__(self) -> None:
-        if getattr(self, "_handle", None) and lib is not None:
-            lib.HipressBucketFree(self._handle)
-            self._engine.retire_keys(self._own_keys)
+        spans = _spans(gradients), _spans(fused)
+        super().__init__(
+            engine, FLAGS[dtype], spans[0], keys, fusion, spans[1], checked, own_keys
+        )
 
     def set_low_rank(
         self, p: int, q: int, factors: Sequence[Factors], matrices: Sequence[Gradient]
@@ -142,4 +116,4 @@ class HostBucket:
 
         for factors in self._factors:
             factors.save(transaction)
-        self._engine.run(self._handle, host.data_ptr(), transaction, on_done)
+        self.start(host.data_ptr(), transaction, on_done)

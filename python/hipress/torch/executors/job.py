@@ -9,61 +9,23 @@ encrypted between machines.
 
 from __future__ import annotations
 
-import atexit
-import ctypes
-import json
 import math
 import os
-import secrets
 import socket
-from collections.abc import Mapping
 
 import torch.distributed as dist
 from torch.distributed import distributed_c10d
 
-from hipress import addresses
-from hipress._lib import check_call, lib, string_pairs
+from hipress import addresses, scheduler
 from hipress.errors import HipressError
 from hipress.member import Member
+from hipress.scheduler import Scheduler, beside
 from hipress.torch.executors.staging import backend
 
 view = 0
 """The number of the elastic job's view for which this process makes jobs now; 0: there is none."""
 _timelines: set[str] = set()
 """Files that this process's schedulers are to write."""
-_LINGER_SECONDS = 2.0
-"""Time that a process which ends keeps its scheduler for ranks that end later; 30 if there is a
-timeline to be written."""
-
-
-class Scheduler:
-    """A job's scheduler in the background of this process.
-
-    :param options: by the environment's names
-    :raises HipressError: if it cannot listen
-    """
-
-    def __init__(self, options: Mapping[str, object]) -> None:
-        self._handle, address = ctypes.c_void_p(), ctypes.c_char_p()
-        found = ctypes.byref(self._handle), ctypes.byref(address)
-        check_call(lib.HipressStartScheduler(*string_pairs(dict(options)), *found), HipressError)
-        self.address = address.value.decode()
-        """host:port, where it listens."""
-        self._pid = os.getpid()
-        atexit.register(self.stop)
-
-    def stop(self, at_once: bool = False) -> None:
-        """Ends it, when all workers have left or after some seconds."""
-        if os.getpid() != self._pid or not self._handle:
-            return
-        atexit.unregister(self.stop)
-        seconds = 30.0 if os.environ.get("HIPRESS_TIMELINE") else _LINGER_SECONDS
-        seconds = 0.0 if at_once else seconds
-        over = ctypes.c_int()
-        lib.HipressAwaitEnd(self._handle, int(1e3 * seconds), ctypes.byref(over))
-        handle, self._handle = self._handle, ctypes.c_void_p()
-        lib.HipressStop(handle)
-        lib.HipressFree(handle)
 
 
 def timeout_of(group: dist.ProcessGroup) -> float:
@@ -92,40 +54,19 @@ def join(group: dist.ProcessGroup, name: str, timeout: float) -> tuple[Member, S
         "HIPRESS_START_TIMEOUT": start_seconds,
         "HIPRESS_RANKS": ",".join(map(str, dist.get_process_group_ranks(group))),
         "HIPRESS_JOB": name,
-        "HIPRESS_VIEW": view,
     }
-    rank, scheduler = dist.get_rank(group), None
-    timeline = _timeline(group, name)
-    if rank == 0:
-        scheduler = _start_scheduler(store, {**common, "HIPRESS_TIMELINE": timeline})
-    try:
-        found = json.loads(store.get("scheduler"))
-    except RuntimeError as error:  # it is silent, or gone, maybe with the store
-        why = str(error).splitlines()[0]
-        raise HipressError(f"worker 0 did not start this job: {why}") from error
-    if "error" in found:
-        raise HipressError(f"rank {dist.get_process_group_ranks(group)[0]}: {found['error']}")
-    secret = os.environ.get("HIPRESS_SECRET") or found["secret"]
-    host, _, port = found["address"].rpartition(":")
-    own = {"DMLC_ROLE": "worker", "DMLC_WORKER_ID": rank, "HIPRESS_SECRET": secret}
-    if view:  # each survivor of a view that fails writes a part
-        own["HIPRESS_TIMELINE"] = _beside(timeline, f"rank{rank}")
-    where = {"DMLC_PS_ROOT_URI": host, "DMLC_PS_ROOT_PORT": port}
-    return Member({**common, **own, **where}), scheduler
 
+    def get() -> str:
+        try:
+            return store.get("scheduler")
+        except RuntimeError as error:  # it is silent, or gone, maybe with the store
+            why = str(error).splitlines()[0]
+            raise HipressError(f"worker 0 did not start this job: {why}") from error
 
-def _start_scheduler(store: dist.Store, common: Mapping[str, object]) -> Scheduler:
-    """Starts the scheduler, and leaves its address, or what went wrong, in the store."""
-    fresh = secrets.token_hex(32)
-    secret = os.environ.get("HIPRESS_SECRET") or fresh
-    try:
-        own = {"DMLC_ROLE": "scheduler", "DMLC_PS_ROOT_URI": own_host(), "DMLC_PS_ROOT_PORT": 0}
-        scheduler = Scheduler({**common, **own, "HIPRESS_SECRET": secret})
-    except Exception as error:  # whatever it is, the others wait for an entry
-        store.set("scheduler", json.dumps({"error": str(error)}))
-        raise
-    store.set("scheduler", json.dumps({"address": scheduler.address, "secret": fresh}))
-    return scheduler
+    return scheduler.join(
+        dist.get_rank(group), common, own_host, lambda text: store.set("scheduler", text), get,
+        _timeline(group, name), view,
+    )  # fmt: skip
 
 
 def _timeline(group: dist.ProcessGroup, name: str) -> str:
@@ -134,18 +75,12 @@ def _timeline(group: dist.ProcessGroup, name: str) -> str:
     first: its processes do not know what others have written."""
     path = os.environ.get("HIPRESS_TIMELINE", "")
     if view:
-        path = _beside(path, f"view{view}")
+        path = beside(path, f"view{view}")
     everybody = dist.get_world_size(group) == dist.get_world_size()
     if not everybody or path in _timelines:
-        path = _beside(path, name[:8])
+        path = beside(path, name[:8])
     _timelines.add(path)
     return path
-
-
-def _beside(path: str, what: str) -> str:
-    """ "job-what.json" of "job.json"; of no file none."""
-    stem, suffix = os.path.splitext(path)
-    return path and f"{stem}-{what}{suffix}"
 
 
 def _interface() -> str:

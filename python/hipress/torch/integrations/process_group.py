@@ -9,7 +9,7 @@ reduced that was, and why.
 Because an all-reduce does not say whose gradient it is, nothing can be carried over to the next
 one, so the codec must not keep a residual. From the environment, the same on all ranks:
 
-- HIPRESS_COMPRESSION: maxmin (default), terngrad, natural, fp16, bf16
+- HIPRESS_COMPRESSION: maxmin (default), terngrad, natural, fp16, bf16, lossless
 - HIPRESS_BITS, HIPRESS_BUCKET_SIZE (or QNCCL's names BITS and bucket_size): of maxmin
 - HIPRESS_TOPOLOGY: ps (default), or another topology's name
 - HIPRESS_MIN_SIZE: default 16384
@@ -68,7 +68,7 @@ def settings_from_environment() -> Settings:
         raise ValueError(
             f"HIPRESS_COMPRESSION is {type}, which keeps a residual of each gradient, but an "
             "all-reduce does not say whose gradient it is: take a codec without (maxmin, "
-            "terngrad, natural, fp16, bf16), or hipress.torch.compress(model, ...)"
+            "terngrad, natural, fp16, bf16, lossless), or hipress.torch.compress(model, ...)"
         )
     return settings
 

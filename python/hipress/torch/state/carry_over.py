@@ -18,9 +18,11 @@ from typing import Any
 
 import torch
 
-from hipress.casync.graph import GRADIENT, Graph, Op, Partition, Task
+from hipress.casync.graph import Graph, Partition, Task
+from hipress.casync.origins import first_encoders
+from hipress.encodes import OWN
 from hipress.torch.low_rank import START
-from hipress.torch.state.checkpoint import OWN, GlobalState, Stateful, TaskState
+from hipress.torch.state.checkpoint import GlobalState, Stateful, TaskState
 
 _MEAN = "mean"
 _SAVED = {-1: ("residual", OWN), -2: (_MEAN, "1")}
@@ -46,7 +48,7 @@ class OwnState(GlobalState):
             self._tasks = next(
                 each for each in graph.tasks.values() if index < len(each) and each[index] is task
             )
-            self._first = _first_encoders(self._tasks)
+            self._first = first_encoders(self._tasks)
         return self._first.get(task.partition) == index
 
     def save(self, name: str, put: Callable[..., None]) -> None:
@@ -153,16 +155,4 @@ def newcomer(sizes: Mapping[str, int], step: int) -> dict[str, OwnState]:
     found = {name: OwnState(size) for name, size in sizes.items()}
     for state in found.values():
         state.step = step
-    return found
-
-
-def _first_encoders(tasks: list[Task]) -> dict[int, int]:
-    """The first task of each partition that encodes something with this rank's own gradient."""
-    found: dict[int, int] = {}
-    has_own: set[int] = {GRADIENT}
-    for index, task in enumerate(tasks):
-        if has_own.intersection(task.inputs):
-            has_own.add(index)
-            if task.op == Op.ENCODE:
-                found.setdefault(task.partition, index)
     return found

@@ -22,6 +22,7 @@ import torch
 
 from hipress.casync.graph import GRADIENT, PLAIN, Graph, Op, Partition
 from hipress.compression import Compressor
+from hipress.encodes import OWN
 from hipress.torch.dtypes import floats
 from hipress.torch.low_rank import START
 from hipress.torch.settings import Settings
@@ -46,8 +47,6 @@ class Stateful(Protocol):
 
 
 VERSION = 3
-OWN = "own"
-"""The kind of tasks that encode one rank's own gradient, see :mod:`.error_feedback`."""
 _KEY = re.compile(r"rank(\d+)/(.+)")
 _log = logging.getLogger("hipress")
 

@@ -2,78 +2,22 @@
 
 from __future__ import annotations
 
-import itertools
 import logging
-import threading
-import zlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 import torch
 
-from hipress.casync import graph as casync
 from hipress.casync.graph import Graph, Partition, Task
 from hipress.compression import Compressor
+from hipress.encodes import OWN, Codecs, random_stream, transactions
 from hipress.torch.low_rank import Factors
 from hipress.torch.state import carry_over
 from hipress.torch.state.carry_over import OwnState
-from hipress.torch.state.checkpoint import OWN, GlobalState, TaskState, num_own_encoders
+from hipress.torch.state.checkpoint import GlobalState, TaskState, num_own_encoders
 
-PLAIN = "plain"
 _log = logging.getLogger("hipress")
-_transactions = itertools.count(1)  # no state meets a number twice
-
-
-class Codecs:
-    """The codecs of one compression setting, by what they encode.
-
-    A worker's own gradient goes by the codec that the user chose, a sum of several by that codec's
-    form for sums (2bit's threshold grows with the number of summands; dgc's has no momentum, for
-    the gradients had it already). With ``average``, the encode whose payload all ranks decode
-    encodes the mean, in scale a sum of one; so no rank makes a pass over memory to divide.
-    """
-
-    def __init__(self, type: str, params: Mapping[str, object], average: bool = True) -> None:
-        self._type, self._params, self.average = type, dict(params), average
-        self._own = Compressor(type, **self._params)  # checks type and parameters
-        self._shared: dict[object, Compressor] = {}
-        self._lock = threading.Lock()
-
-    def kind(self, task: Task, final: bool) -> object:
-        """The kind of an ENCODE task: PLAIN, OWN, or the number of summands in a sum's scale.
-
-        :param final: whether its payload is the result, see :func:`hipress.casync.origins.results`
-        """
-        if task.num_summands == casync.PLAIN:
-            return PLAIN
-        if task.of_gradient:
-            return OWN
-        return 1 if final and self.average else task.num_summands
-
-    def identity(self, kind: object) -> bool:
-        """Checks whether payloads of this kind are elements as they are."""
-        return kind == PLAIN or self._type == "none"
-
-    def make(self, kind: object) -> Compressor:
-        """Makes a compressor with a residual of its own."""
-        if kind == PLAIN:
-            return Compressor("none")
-        if kind == OWN:
-            return Compressor(self._type, **self._params)
-        return self._own.for_sum_of(kind)
-
-    def decoder(self, kind: object) -> Compressor:
-        """A compressor for decoding only, which any number of threads may share."""
-        with self._lock:
-            if kind not in self._shared:
-                self._shared[kind] = self.make(kind)
-            return self._shared[kind]
-
-
-def random_stream(name: str, index: int, rank: int) -> int:
-    """The number that tells apart the random numbers of tasks that share a seed."""
-    return zlib.crc32(f"{name}/{index}/{rank}".encode())
 
 
 class DeviceState:
@@ -230,7 +174,7 @@ class ErrorFeedback:
 
     def begin_transaction(self) -> None:
         """Makes what steps change from now on part of a transaction, which ends the one before."""
-        self.transaction = next(_transactions)
+        self.transaction = next(transactions)
 
     def roll_back(self) -> None:
         """Puts all states in host memory back, bit for bit, to what they were before the

@@ -10,7 +10,7 @@
 
 #include <stdint.h>
 
-#define COMPLL_ABI_VERSION 4u
+#define COMPLL_ABI_VERSION 5u
 /// At most this many numbers belong to a lazy state.
 #define COMPLL_MAX_LAZY 8
 
@@ -103,6 +103,9 @@ struct CompllAlgorithm {
   int dense;               ///< decode writes every element, and float16 and bfloat16, too
   /// Parameters for the sum of `count` payloads; the caller checks their bounds.
   void (*for_sum)(const double* params, int64_t count, double* out);
+  /// Decoding gives back the gradient's bits: float16 and bfloat16 are not float32 on the way. Then
+  /// max_bytes is that of float32; elements of two bytes have a bound that is 2 * n lower.
+  int exact;
 };
 
 typedef const CompllAlgorithm* (*CompllEntry)(void);

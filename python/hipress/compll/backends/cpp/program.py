@@ -36,6 +36,7 @@ class _ProgramWriter:
         self.program = program
         self.statics = [param for param in program.params if param.static]
         self.lazy = lazy_state(program)
+        self.exact = program.exact
         self.dense = program.decode is not None and is_dense(program.decode)
         vectors = program.encode.vectors if program.encode is not None else {}
         self.optional = {
@@ -54,7 +55,8 @@ class _ProgramWriter:
             decode = self.dense_decode if self.dense else self.decode
             parts += [decode(program.decode), self.decode_entry()]
         parts += [self.for_sum(), self.table()]
-        return source_file(program, ["ascending.h"], parts, "CompllAlgorithm", entry)
+        includes = ["ascending.h", *(["floats_sum.h"] if self.exact else [])]
+        return source_file(program, includes, parts, "CompllAlgorithm", entry)
 
     # Functions ----------------------------------------------------------------------
 
@@ -147,6 +149,9 @@ class _ProgramWriter:
 
     def dense_decode(self, function: Function) -> list[str]:
         """A decoder that adds all payloads in one pass."""
+        if self.exact:
+            head = "int DecodeImpl(const CompllDecodeCall& call)"
+            return self.function(head, "return UnpackFloats(call);")
         struct, parse, loop = write_dense(self.program, function)
         parsed = f"Parse{self.chosen()}(call, PartOf(call, k), arena, all + k)"
         return [
@@ -274,6 +279,6 @@ class _ProgramWriter:
             f"Granularity, MaxBytes, UsedStates, {encode},",
             f"{decode},",
             f"{pointer('Settle', self.lazy)},",
-            f"{int(self.dense)}, ForSum,",
+            f"{int(self.dense)}, ForSum, {int(self.exact)},",
         ]
         return [*lines, "const CompllAlgorithm kAlgorithm = {", *indent(fields), "};", ""]

@@ -79,6 +79,12 @@ def _count_where(context: FunctionContext, instr: Instr) -> None:
     context.define(instr, context.fill("CountBits({v0})", instr))
 
 
+def _pack_floats(context: FunctionContext, instr: Instr) -> None:
+    """The payload's one field, made in place."""
+    context.define(instr, "PackFloats(call)")
+    context.placed.add(instr.vec[0])
+
+
 def _scatter(context: FunctionContext, instr: Instr) -> None:
     target, index = instr.vec[:2]
     field = "ReadField<{}>(reinterpret_cast<const uint8_t*>({} + j))".format
@@ -157,7 +163,7 @@ def _require(context: FunctionContext, instr: Instr) -> None:
 
 STATEMENTS = {
     **dict.fromkeys(_CALLS, _call), "element": _element,
-    "count_where": _count_where, "scatter": _scatter,
+    "count_where": _count_where, "pack_floats": _pack_floats, "scatter": _scatter,
     "emit": _emit, "field": _field, "field_vector": _field_vector,
     "end_of_payload": _end_of_payload, "require": _require,
 }  # fmt: skip

@@ -18,7 +18,7 @@ _ACCESS = {
 }  # fmt: skip
 _NOT_NUMBERS = {"reduce", "compact", "element", "require", "field_vector", "end_of_payload", "emit",
                 "scatter", "sort", "unpack_ascending", "pack_where", "count_where",
-                "unpack_where"}  # fmt: skip
+                "unpack_where", "pack_floats", "unpack_floats"}  # fmt: skip
 _ALIGNED = ("compact", "topk", "sort", "random_indices", "element", "pack_ascending", "pack_where",
             "unpack_where")  # fmt: skip
 MAX_STATES = 4
@@ -82,7 +82,7 @@ class FunctionContext(FunctionNames):
         self.counts: dict[int, str] = {}
         self.index_fields = index_fields(function)
         self.checks = bool(self.index_fields) or bool(
-            operations(function, "unpack_ascending", "count_where")
+            operations(function, "unpack_ascending", "count_where", "unpack_floats")
         )
         self.sparse_output = scatters_output(function)
         self.aligned_temps = {name for n in operations(function, *_ALIGNED) for name in n.vec}

@@ -187,6 +187,29 @@ def _unpack_ascending(context: FunctionContext, instr: Instr) -> None:
     _check_order(context, [target])
 
 
+def _pack_floats(context: FunctionContext, instr: Instr) -> None:
+    size = _size(context, instr.vec[1])
+    number, blocks = context.number(instr), "FloatBlocks(n)"
+    kept = context.scratch(f"kept{number}", "uint32_t", "n * 4")
+    sizes = context.scratch(f"sizes{number}", "int64_t", f"{blocks} * 8")
+    _step(context, instr, size, f"PlanFloats(team, shared, call, {kept}, {sizes})")
+    total = f"TableBytes({blocks}) + ScanArray(shared, {sizes}, {blocks})"
+    context.define(instr, total, joined=True)
+    _step(context, instr, size, f"WriteFloats(team, call, {kept}, {sizes})")
+    context.placed.add(instr.vec[0])
+
+
+def _unpack_floats(context: FunctionContext, instr: Instr) -> None:
+    size, blocks = _size(context, instr.vec[0]), "FloatBlocks(n)"
+    sizes = context.scratch(f"sizes{context.number(instr)}", "int64_t", f"{blocks} * 8")
+    step = _step(context, instr, size, f"MeasureFloats(team, call, {sizes}, &control.disorder)")
+    step.joins.append(f"const int64_t found = ScanArray(shared, {sizes}, {blocks});")
+    step.serial.append("control.bad = JudgeFloats(call, found, control.disorder);")
+    step = _step(context, instr, size, f"CheckFloats(team, call, {sizes}, &control.disorder)")
+    step.serial.append("control.bad = JudgeCounts(call, control.disorder);")
+    _step(context, instr, size, f"UnpackFloats(team, call, {sizes}, add)")
+
+
 def _select(context: FunctionContext, instr: Instr, source: str, size: Instr, rank: str) -> str:
     """Three steps that find the largest value but `rank` - 1 of a source; the state's name."""
     state = f"control.selection{context.selections}"
@@ -324,6 +347,7 @@ OPERATIONS = {
     "end_of_payload": _end_of_payload, "require": _require, "element": _element,
     "compact": _compact, "pack_where": _pack_where, "count_where": _count_where,
     "unpack_where": _unpack_where, "pack_ascending": _pack_ascending,
-    "unpack_ascending": _unpack_ascending, "topk": _topk, "sort": _sort,
+    "unpack_ascending": _unpack_ascending, "pack_floats": _pack_floats,
+    "unpack_floats": _unpack_floats, "topk": _topk, "sort": _sort,
     "random_indices": _random_indices, "scatter": _scatter, "emit": _emit,
 }  # fmt: skip

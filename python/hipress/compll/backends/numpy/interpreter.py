@@ -7,8 +7,8 @@ from collections.abc import Callable
 
 import numpy as np
 
+from hipress.compll.backends.numpy import floats, packing, philox
 from hipress.compll.backends.numpy import operations as ops
-from hipress.compll.backends.numpy import packing, philox
 from hipress.compll.errors import PayloadError
 from hipress.compll.ir.ir import FIELD_BYTES, Block, Function, Instr, Loop, Param, Program
 from hipress.compll.ir.merge import integer_levels
@@ -64,10 +64,11 @@ class Interpreter:
         self, gradient: np.ndarray, states: dict[str, np.ndarray] | None = None, step: int = 0,
         stream: int = 0,
     ) -> bytes:  # fmt: skip
-        """The payload of a float32 gradient; updates `states` (float32[n] by name) in place."""
+        """The payload of a gradient, float32 or (of an exact program) 16 bits; updates `states`."""
         states = fill_states(self.program, states, gradient.size)
         run = _Run(self.program.encode, self.params, gradient.size, step, stream)
-        run.memory[self.program.encode.input] = np.ascontiguousarray(gradient, np.float32)
+        dtype = None if self.program.exact else np.float32
+        run.memory[self.program.encode.input] = np.ascontiguousarray(gradient, dtype)
         run.memory.update(states)
         run.execute()
         states.update({name: run.memory[name] for name in self.program.states})
@@ -285,11 +286,13 @@ class _Run:
     def bad_indices(self) -> PayloadError:
         return PayloadError(f"the payload must have indices that ascend and are below {self.n}")
 
+    def keep_bytes(self, name: str, data: bytes) -> int:
+        self.memory[name] = np.frombuffer(data, np.uint8).astype(np.int32)
+        return len(data)
+
     def do_pack_ascending(self, instr: Instr, args: list) -> int:
         target, index = instr.vec
-        data = packing.pack_ascending(self.memory[index], self.n)
-        self.memory[target] = np.frombuffer(data, np.uint8).astype(np.int32)
-        return len(data)
+        return self.keep_bytes(target, packing.pack_ascending(self.memory[index], self.n))
 
     def do_unpack_ascending(self, instr: Instr, args: list) -> None:
         target, source = instr.vec
@@ -313,6 +316,12 @@ class _Run:
         bits[self.memory[mask] != 0] = self.memory[packed]
         self.memory[target] = bits
 
+    def do_pack_floats(self, instr: Instr, args: list) -> int:
+        return self.keep_bytes(instr.vec[0], floats.pack(self.memory[instr.vec[1]]))
+
+    def do_unpack_floats(self, instr: Instr, args: list) -> None:
+        self.store(instr.vec[0], floats.unpack(self.input, self.n))
+
     def do_emit(self, instr: Instr, args: list) -> None:
         parts = []
         for kind, what in instr.attrs["fields"]:
@@ -335,10 +344,8 @@ class _Run:
     def take(self, size: int) -> bytes:
         data = self.input[self.position : self.position + size]
         if len(data) != size:
-            raise PayloadError(
-                f"the payload must have at least {self.position + size} bytes, "
-                f"not {len(self.input)}"
-            )
+            least, has = self.position + size, len(self.input)
+            raise PayloadError(f"the payload must have at least {least} bytes, not {has}")
         self.position += size
         return data
 
@@ -361,10 +368,9 @@ class _Run:
             self.memory[name] = packing.from_storage(data, vector.elem)
 
     def do_end_of_payload(self, instr: Instr, args: list) -> None:
-        if self.position != len(self.input):
-            raise PayloadError(
-                f"the payload must have {self.position} bytes, not {len(self.input)}"
-            )
+        right, has = self.position, len(self.input)
+        if right != has:
+            raise PayloadError(f"the payload must have {right} bytes, not {has}")
 
     def do_require(self, instr: Instr, args: list) -> None:
         if not args[0]:

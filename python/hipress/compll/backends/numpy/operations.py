@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from hipress.compll.backends.numpy import packing
+from hipress.compll.backends.numpy import floats, packing
 from hipress.compll.ir.ir import Instr
 
 _TYPES = {
@@ -64,6 +64,8 @@ def compute(instr: Instr, args: list, params: dict, lane: bool) -> object:
         return _finish(_shift(op, args[0], args[1], instr.type), instr.type)
     if op == "ascending_bytes":
         return packing.ascending_bytes(*args)
+    if op == "floats_bytes":
+        return floats.most_bytes(*args)
     if instr.type == "i64" and op in _INTEGER:
         return _INTEGER[op](*(int(arg) for arg in args))
     return _finish(_FUNCTIONS[op](*args), instr.type)

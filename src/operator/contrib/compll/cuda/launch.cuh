@@ -14,6 +14,7 @@
 #include "operator/contrib/compll/cuda/packing.cuh"
 #include "operator/contrib/compll/cuda/payload.cuh"
 #include "operator/contrib/compll/cuda/ascending.cuh"
+#include "operator/contrib/compll/cuda/floats.cuh"
 
 namespace hipress {
 namespace compll {

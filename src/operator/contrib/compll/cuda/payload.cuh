@@ -21,6 +21,9 @@ enum Trouble : int64_t {
   kBadIndices = 3,
   kNoMemory = 4,
   kPadding = 5,
+  kBadType = 6,
+  kBadBlocks = 7,
+  kBadCounts = 8,
   kRequire = 16,
 };
 
@@ -31,6 +34,9 @@ inline const char* CommonSentence(int64_t status) {
     case kBadIndices: return "must have indices that ascend and are below %lld";
     case kNoMemory: return "is said to have %lld bytes, more than its memory has";
     case kPadding: return "must have zeros where bits pad a byte";
+    case kBadType: return "must be of float32, float16 or bfloat16";
+    case kBadBlocks: return "must have blocks that can be";
+    case kBadCounts: return "must have as many codes as it says";
     default: return nullptr;
   }
 }

@@ -12,13 +12,10 @@ from hipress._lib import lib
 from hipress.elastic.agent import Agent
 from hipress.elastic.errors import ElasticError, Evicted, ViewChanged
 from hipress.elastic.view import View
-from hipress.errors import HipressError as NodeError
-from hipress.torch.elastic import news, torchrun
-from hipress.torch.elastic.carried import Carried
-from hipress.torch.elastic.journal import Journal
-from hipress.torch.elastic.session import Session, ViewChange
-from hipress.torch.elastic.state import State
-from hipress.torch.executors.engine import HipressError
+from hipress.elastic_training import news
+from hipress.elastic_training.journal import Journal
+from hipress.elastic_training.session import Session, ViewChange
+from hipress.elastic_training.state import State
 
 _MAX_IDLE_VIEWS = 20
 """Views in a row without a step, or round, after which training ends with the last one's error."""
@@ -27,19 +24,20 @@ _CHANGE_SECONDS = 2.0
 _log = logging.getLogger("hipress")
 
 
-def run(train: Callable[..., Any]) -> Callable[..., Any]:
+def run(train: Callable[..., Any], session: type[Session]) -> Callable[..., Any]:
     """Makes a training function go on when workers die, leave or join.
 
     :param train: takes a :class:`State` first. It is called anew in each view, and goes on from
         ``state.step``: what it has of its own is to depend on that, ``state.rank`` and
         ``state.size``
+    :param session: of the framework's
     :returns: a function with the same arguments and result
     :raises hipress.elastic.agent.ElasticError: if too few workers are left, for too long
     """
 
     @functools.wraps(train)
     def elastic(state: State, *args: Any, **kwargs: Any) -> Any:
-        job = _Job(state)
+        job = _Job(state, session)
         try:
             while True:
                 try:
@@ -74,12 +72,11 @@ def _show_status(status: dict[str, Any] | None) -> None:
 class _Job:
     """This process in an elastic job."""
 
-    def __init__(self, state: State) -> None:
-        self._state, self._carried = state, Carried()
-        if state.rounds is not None:
-            state.rounds.begin()
+    def __init__(self, state: State, session: type[Session]) -> None:
+        self._state, self._type, self._carried = state, session, session.Carried()
+        state.begin()
         self._session: Session | None = None
-        environ = torchrun.environment(state.timeout)
+        environ = session.environment(state.timeout)
         self._agent = Agent.from_environment(self._on_change, environ, _show_status)
         self._journal = Journal(self._agent.slot)
         self._journal.write("start")
@@ -97,7 +94,7 @@ class _Job:
     def enter(self) -> None:
         """Begins the newest view."""
         state, view = self._state, self._view
-        self._session = session = Session(state, self._agent, view, self._carried, self._journal)
+        self._session = session = self._type(state, self._agent, view, self._carried, self._journal)
         session.open()
         state.session = session
         if session.rank == 0:
@@ -124,7 +121,7 @@ class _Job:
         if isinstance(error, ElasticError) and not isinstance(error, (Evicted, ViewChanged)):
             raise error
         epoch = session.view.epoch
-        if isinstance(error, (HipressError, NodeError)) and not isinstance(error, ElasticError):
+        if isinstance(error, session.errors) and not isinstance(error, ElasticError):
             agent.request_change(str(error), epoch)
         elif not isinstance(error, (ViewChange, Evicted, ViewChanged)):
             self._await_change(epoch, error)
@@ -160,8 +157,7 @@ class _Job:
         state, view = self._state, self._view
         carried = self._carried
         # A view that came to no step leaves what the one before has left.
-        made = session.optimizer
-        compression = carried.undecided if made is None else made.compression
+        compression = session.compression or carried.undecided
         if compression is None:
             return
         if state.applied:
@@ -183,9 +179,8 @@ class _Job:
     def _rejoin(self) -> None:
         """Joins as a new member, without a residual: the others have gone on without this one."""
         _log.warning("the others went on without this worker, which was silent: it joins again")
-        self._carried = Carried()
-        if self._state.rounds is not None:
-            self._state.rounds.take_outer_weights()
+        self._carried = self._type.Carried()
+        self._state.rejoin()
         self._view = self._agent.join(self._state.timeout)
 
     def _leave_view(self) -> None:

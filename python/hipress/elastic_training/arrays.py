@@ -1,0 +1,130 @@
+"""Views of frameworks whose gradients are summed in NumPy arrays: all goes over the engine."""
+
+from __future__ import annotations
+
+import abc
+import math
+import os
+import pickle
+import uuid
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from hipress import addresses, scheduler
+from hipress.casync.graph import GRADIENT, PLAIN, Graph, Op, cut, worker
+from hipress.casync.program import flatten
+from hipress.config import CompressionConfig
+from hipress.dtypes import FLOAT32
+from hipress.elastic_training import session, state, sums
+from hipress.elastic_training.sums import Sums
+from hipress.encodes import Codecs, bindings
+from hipress.engine import Bucket, Engine
+from hipress.errors import HipressError
+
+_PART = 1 << 20
+"""Elements of a message of a state that is copied: 4 MiB."""
+
+
+class ArrayState(state.State):
+    """A state whose gradients are summed in arrays."""
+
+    config: CompressionConfig
+
+    @abc.abstractmethod
+    def sizes(self) -> Mapping[str, tuple[int, str]]:
+        """Elements and type ("float32") of each gradient by name, in the order of the layers."""
+
+    def settings(self) -> dict[str, str]:
+        """Texts that must be the same on all workers, by name."""
+        plan = "; ".join(f"{name} {each}" for name, each in self.config.decisions.items())
+        return {"compression": str(self.config), "plan": plan, **super().settings()}
+
+
+class ArraySession(session.Session):
+    """This worker's part of one view."""
+
+    _state: ArrayState
+    Carried = sums.Carried
+
+    def __init__(self, *parts: Any) -> None:
+        super().__init__(*parts)
+        self._engine: Engine | None = None
+
+    def meet(self) -> None:
+        """Makes the view's job. Its scheduler is in rank 0's process."""
+        name = self.exchange("here", uuid.uuid4().hex)[0]
+        me, seconds = self.view.members[self.rank], math.ceil(self._state.timeout)
+        here = os.environ.get("DMLC_NODE_HOST") or addresses.resolve(me.host) or me.host
+        common = {
+            "DMLC_NUM_WORKER": self.size,
+            "DMLC_NUM_SERVER": 0,
+            "HIPRESS_TIMEOUT": max(1, min(seconds, 86400)),
+            "HIPRESS_START_TIMEOUT": math.ceil(self._setup_seconds),
+            "HIPRESS_JOB": name,
+            "DMLC_NODE_HOST": here,
+        }
+        epoch, file = self.view.epoch, os.environ.get("HIPRESS_TIMELINE", "")
+        found = scheduler.join(
+            self.rank, common, lambda: here,
+            lambda text: self._agent.share(epoch, "scheduler", text),
+            lambda: self.fetch("scheduler", 0), scheduler.beside(file, f"view{epoch}"), epoch,
+        )  # fmt: skip
+        self._engine = Engine(*found, self.rank, self.size, self._state.timeout, name)
+        self.check()
+
+    def transfer(
+        self, source: int, behind: Sequence[int], what: Mapping[str, Any] | None
+    ) -> Mapping[str, Any]:
+        """Brings a state to those that are behind, as it is, over the engine's connections. Only
+        members can: they know the job's secret."""
+        engine, data = self._engine, b""
+        if self.rank == source:
+            data = pickle.dumps(what, 4)
+            self._agent.share(self.view.epoch, "copy", str(len(data)))
+        size = len(data) or int(self.fetch("copy", source))
+        values = np.zeros(-(-size // 4), np.float32)
+        graph = _copy_graph(values.size, source, behind)
+        codecs = Codecs("none", {})
+        key = engine.add_key(
+            "a worker's state", flatten(graph, worker(self.rank)), values.size, FLOAT32,
+            f"from {source} to {behind}",
+            bindings(graph, self.rank, codecs, FLOAT32, 1.0, lambda *task: codecs.make(task[-1])),
+        )  # fmt: skip
+        bucket = Bucket(
+            engine, FLOAT32, [(0, values.size)], [(key, 0)], checked=False, own_keys=[key]
+        )
+        if self.rank != source and self.rank not in behind:
+            return {}
+        memory = values.view(np.uint8)[:size]
+        memory[: len(data)] = np.frombuffer(data, np.uint8)
+        bucket.begin(values.ctypes.data, 0, "copying a worker's state").result()
+        return {} if self.rank == source else pickle.loads(memory)
+
+    def connect(self) -> None:
+        """Begins this view's sums."""
+        self.begin(Sums(self._engine, self._state.config, self._state.sizes()))
+
+    def fail(self, why: str) -> None:
+        """Ends what this worker waits for in the engine, if there is one."""
+        if self._engine is not None:
+            self._engine.fail(HipressError(why), "")
+
+    def disconnect(self, in_peace: bool) -> None:
+        """Leaves the engine."""
+        if self._engine is not None:
+            self._engine.close(in_peace)
+
+
+def _copy_graph(size: int, source: int, behind: Sequence[int]) -> Graph:
+    """The graph that brings one worker's values to others: a chain, so that each link carries them
+    once."""
+    graph = Graph(size, cut(0, size, _PART))
+    for p in range(len(graph.partitions)):
+        payload = graph.add(worker(source), Op.ENCODE, p, GRADIENT, num_summands=PLAIN)
+        for sender, receiver in zip([source, *behind], behind):
+            graph.add(worker(sender), Op.SEND, p, payload, peer=worker(receiver))
+            payload = graph.add(worker(receiver), Op.RECV, p, peer=worker(sender))
+            graph.add(worker(receiver), Op.DECODE, p, payload)
+    return graph

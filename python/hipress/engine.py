@@ -1,0 +1,264 @@
+"""The native engine for gradients in host memory, whose encodes the caller binds.
+
+A gradient that is synchronised is a key, a bucket of them one call. Everything between that call
+and its end runs in the library's threads; no thread of Python's waits for the network.
+"""
+
+from __future__ import annotations
+
+import collections
+import contextlib
+import ctypes
+import itertools
+import threading
+import time
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import Future
+from typing import Protocol
+
+import numpy as np
+
+from hipress._lib import Done, check_call, lib
+from hipress.encodes import EncodeBinding
+from hipress.errors import HipressError
+from hipress.member import Member
+from hipress.scheduler import Scheduler
+
+_REPORT_SECONDS = 2.0
+"""Time in which the engine learns of a death that another connection has shown."""
+_BINDING = np.dtype([("task", "i8"), ("codec", "u8"), ("wire", "i8"), ("factor", "f8")])
+_running: dict[int, Callable[[str | None], None]] = {}
+_numbers = itertools.count(1)
+
+
+@Done
+def _on_done(context: int, error: bytes | None) -> None:
+    """Ends an operation; called by the library's threads."""
+    _running.pop(context)(None if error is None else error.decode("utf-8", "replace"))
+
+
+class Step(Protocol):
+    """A bucket's step that is under way, or over."""
+
+    def done(self) -> bool: ...
+
+
+class Engine:
+    """A worker's part of a job without servers.
+
+    :param scheduler: the job's, if it is in this process
+    :param timeout: seconds that a step waits for another rank
+    :param name: of the job, hexadecimal, the same on all ranks, and no other job's
+    """
+
+    Error: type[RuntimeError] = HipressError
+    """The type of error that ends a step."""
+
+    def __init__(
+        self, member: Member, scheduler: Scheduler | None, rank: int, world_size: int,
+        timeout: float, name: str,
+    ) -> None:  # fmt: skip
+        self.member, self._scheduler = member, scheduler
+        self.rank, self.world_size, self.timeout, self.name = rank, world_size, timeout, name
+        self._failing = threading.Lock()
+        self.error: RuntimeError | None = None
+        self._keys = itertools.count(int(name[:7], 16) << 32)
+        self._retired_keys: collections.deque[int] = collections.deque()
+
+    def close(self, in_peace: bool = False) -> None:
+        """Leaves the job. No thread of the engine's writes to a gradient or a state any more when
+        this returns, and the same ranks or others may make another engine.
+
+        :param in_peace: all ranks have completed all steps, and close theirs now; else this one
+            leaves as a failure, at once
+        """
+        with contextlib.suppress(HipressError):
+            self.member.stop() if in_peace else self.member.abort()
+        if self._scheduler is not None:
+            self._scheduler.stop(at_once=not in_peace)
+
+    def __del__(self) -> None:
+        if lib is not None and hasattr(self, "member"):
+            self.member.free()
+
+    def named(self, sentence: str) -> str:
+        """The sentence of the library's as users are to read it."""
+        return sentence
+
+    # Keys.
+
+    def add_key(
+        self, name: str, program: np.ndarray, size: int, dtype: int, about: str,
+        bindings: Sequence[EncodeBinding], output_factor: float = 1.0, momentum: float = 0.0,
+    ) -> int:  # fmt: skip
+        """Begins to make a key, on all ranks together and in the same order; returns its number.
+        Keys that were retired are dropped first.
+
+        :param program: of this rank, see :func:`hipress.casync.program.flatten`
+        :param size: elements from the gradient's first to behind its last
+        :param dtype: type flag
+        :param about: must be the same on all ranks
+        """
+        while self._retired_keys:
+            lib.HipressDropKey(self.member.handle, self._retired_keys.popleft())
+        key = next(self._keys)
+        table = np.zeros(len(bindings), _BINDING)
+        for row, each in zip(table, bindings):
+            row["task"], row["codec"] = each.task, each.codec._handle.value
+            row["wire"], row["factor"] = each.wire, each.factor
+        self.check(
+            lib.HipressAddKey(
+                self.member.handle, key, name.encode(), size, dtype, about.encode(),
+                program.ctypes.data, len(program), table.ctypes.data, len(table), output_factor,
+                momentum,
+            )
+        )  # fmt: skip
+        return key
+
+    def await_keys(self) -> None:
+        """Waits until all ranks have made the keys that this one has: one round trip for all.
+
+        :raises hipress.HipressError: if ranks differ, or one does not make these keys in time
+        """
+        self.check(lib.HipressAwaitKeys(self.member.handle))
+
+    def retire_keys(self, keys: Iterable[int]) -> None:
+        """Has keys dropped that no step uses any more, when this rank next makes one.
+
+        A step is over on this rank when all messages of other ranks for it have come, so none of
+        them finds its key gone. May be called from any thread, also by Python's garbage collector.
+        """
+        self._retired_keys.extend(keys)
+
+    def check(self, code: int) -> None:
+        """:raises hipress.HipressError: with what went wrong in a call of the library"""
+        try:
+            check_call(code, HipressError)
+        except HipressError as error:
+            raise HipressError(self.named(str(error))) from None
+
+    # Steps.
+
+    def run(
+        self, bucket: ctypes.c_void_p, address: int, transaction: int,
+        done: Callable[[str | None, bool], None],
+    ) -> None:  # fmt: skip
+        """Starts a step of a bucket whose flat tensor is at ``address``.
+
+        :param transaction: by whose number it can be put back; 0: it cannot
+        :param done: called when it is over, in any thread, with the error's sentence and whether
+            the results are NaN because of a NaN or Inf
+        """
+        nonfinite, number = ctypes.c_int(), next(_numbers)
+        _running[number] = lambda error: done(error and self.named(error), bool(nonfinite.value))
+        found = ctypes.byref(nonfinite)
+        lib.HipressBucketRun(bucket, address, transaction, found, _on_done, number)
+
+    def settle(self, steps: Sequence[Step]) -> None:
+        """Returns when no thread works for a step that this rank has begun. Where that cannot be
+        waited for, as the job has failed or a step is not over, this rank leaves the job first.
+
+        :param steps: all steps of this rank that may be under way
+        :raises hipress.HipressError: if a step that waits for the user's process group does not end
+        """
+        running = not all(step.done() for step in steps)
+        if not running and not self.error and not self.failure():
+            try:
+                self.check(lib.HipressAwaitEncodes(self.member.handle))
+                return
+            except HipressError:  # somebody has died since
+                pass
+        self.member.abort()  # ends all that the library's threads do
+        until = time.monotonic() + self.timeout + _REPORT_SECONDS
+        while not all(step.done() for step in steps):
+            if time.monotonic() > until:
+                raise self.Error("a step of a job that has failed does not end")
+            time.sleep(0.001)
+
+    def fail(self, error: Exception | str, what: str) -> RuntimeError:
+        """Records a failure, which ends all later steps, here and on the other ranks; returns the
+        first one. The other ranks get a failure report.
+
+        :param error: a sentence is the library's, which all ranks know already
+        :param what: names the bucket, or another thing
+        """
+        with self._failing:
+            reports = self.error is None and not isinstance(error, str)
+            if self.error is None:
+                if not isinstance(error, self.Error):
+                    error = self.Error(f"{what}: {error}" if what else str(error))
+                self.error = error
+        if reports:  # without the lock: this ends steps, whose callbacks come here
+            sentence = f"worker {self.rank} gave up: {self.error}"
+            lib.HipressFailJob(self.member.handle, sentence.encode())
+        return self.error
+
+    def failure(self, seconds: float = 0.0) -> str:
+        """The reason why no operation can succeed any more; empty if none is known after so many
+        ``seconds``."""
+        until = time.monotonic() + seconds
+        while True:
+            found = self.member.failure()
+            if found or time.monotonic() >= until:
+                return self.named(found)
+            time.sleep(0.01)
+
+
+class Bucket:
+    """Gradients of one type in one piece of memory, which are synchronised in one call.
+
+    :param dtype: type flag
+    :param spans: (first element, elements) of all gradients, adjacent ones made one
+    :param keys: of gradients that travel in place, each with the offset of its first element
+    :param fused: spans of gradients that travel in a fusion buffer, by the key ``fusion``
+    :param checked: whether a NaN or Inf anywhere makes all results NaN and leaves all states as
+        they were; else it takes its natural way
+    :param own_keys: keys that no other bucket has, which go with it
+    :raises hipress.HipressError: if ranks differ in their keys, or one is missing
+    """
+
+    def __init__(
+        self, engine: Engine, dtype: int, spans: Sequence[tuple[int, int]],
+        keys: Sequence[tuple[int, int]], fusion: int = 0, fused: Sequence[tuple[int, int]] = (),
+        checked: bool = True, own_keys: Sequence[int] = (),
+    ) -> None:  # fmt: skip
+        self._engine, self._handle, self._own_keys = engine, ctypes.c_void_p(), own_keys
+        every, small = (np.array(each, np.int64).reshape(-1, 2) for each in (spans, fused))
+        numbers = np.array([key for key, _ in keys], np.uint64)
+        offsets = np.array([offset for _, offset in keys], np.int64)
+        engine.await_keys()
+        engine.check(
+            lib.HipressBucketCreate(
+                engine.member.handle, dtype, every.ctypes.data, len(every),
+                numbers.ctypes.data, offsets.ctypes.data, len(keys), fusion, small.ctypes.data,
+                len(small), int(checked), ctypes.byref(self._handle),
+            )
+        )  # fmt: skip
+
+    def __del__(self) -> None:
+        if getattr(self, "_handle", None) and lib is not None:
+            lib.HipressBucketFree(self._handle)
+            self._engine.retire_keys(self._own_keys)
+
+    def start(
+        self, address: int, transaction: int, done: Callable[[str | None, bool], None]
+    ) -> None:
+        """Starts a step in this memory; see :meth:`Engine.run`. All that it needs must stay until
+        it is over."""
+        self._engine.run(self._handle, address, transaction, done)
+
+    def begin(self, address: int, transaction: int, what: str) -> Future[None]:
+        """Starts a step, as :meth:`start` does; returns a future of its end.
+
+        :param what: names the bucket in errors
+        """
+        future: Future[None] = Future()
+
+        def done(error: str | None, nonfinite: bool) -> None:
+            if error is None:
+                future.set_result(None)
+            else:
+                future.set_exception(self._engine.fail(error, what))
+
+        self.start(address, transaction, done)
+        return future

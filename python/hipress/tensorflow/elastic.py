@@ -1,0 +1,193 @@
+"""Keras training that goes on when a worker dies, leaves or joins, with compressed gradients.
+
+>>> import hipress.tensorflow.elastic as elastic
+>>> state = elastic.State(model, keras.optimizers.SGD(0.1), "onebit")
+>>> @elastic.run
+... def train(state):
+...     while state.step < 1000:
+...         images, labels = batch(state.step, state.rank, state.size)
+...         with tf.GradientTape() as tape:
+...             loss = loss_of(labels, model(images, training=True))
+...         gradients = tape.gradient(loss, model.trainable_variables)
+...         state.optimizer.apply(gradients, model.trainable_variables)
+...         state.commit()
+>>> train(state)
+
+Or with ``model.compile(state.optimizer, loss, jit_compile=False)``, and ``model.fit(...,
+callbacks=[state.callback()])`` in the place of the loop, which then begins with the data of
+``state.step``. Started by ``hipress launch --elastic -n 4 python train.py``.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+import keras
+import numpy as np
+import tensorflow as tf
+
+from hipress.config import CompressionConfig
+from hipress.elastic_training import loop
+from hipress.elastic_training.arrays import ArraySession, ArrayState
+from hipress.errors import HipressError
+from hipress.tensorflow.gradients import check_no_cond, check_not_compiled, name_of, to_tensor
+from hipress.tensorflow.optimizer import averaging
+
+__all__ = ["State", "run"]
+
+
+def run(train: Callable[..., Any]) -> Callable[..., Any]:
+    """Makes a training function go on when workers die, leave or join.
+
+    :param train: takes a :class:`State` first. It is called anew in each view, and goes on from
+        ``state.step``: what it has of its own is to depend on that, ``state.rank`` and
+        ``state.size``
+    :returns: a function with the same arguments and result
+    :raises hipress.elastic.ElasticError: if too few workers are left, for too long
+    """
+
+    @functools.wraps(train)
+    def named(state: State, *args: Any, **kwargs: Any) -> Any:
+        state.failure = None
+        try:
+            return train(state, *args, **kwargs)
+        except tf.errors.OpError as error:
+            # TensorFlow makes an error of its own of one in a tf.function.
+            raise state.failure or error from None
+
+    return loop.run(named, ArraySession)
+
+
+class State(ArrayState):
+    """The state of a training job whose workers come and go.
+
+    :param model: of Keras 3, built
+    :param optimizer: of Keras 3; it becomes ``state.optimizer``, which averages gradients over the
+        present view before it uses them
+    :param compression: a codec's name; a mapping with "type", its parameters, min_size (1024),
+        topology and plan; or a :class:`hipress.CompressionConfig`
+    :param check_every: steps between comparisons of all workers' weights, bit by bit
+    :param timeout: seconds to wait for enough workers, and for one that lives but is far behind;
+        longer than it takes to copy all to a worker that joins
+    :param kept: more that a worker which joins copies: objects with ``state_dict()`` and
+        ``load_state_dict()``, and plain values, which become attributes
+    :raises ValueError: for what cannot be
+    """
+
+    module = "hipress.tensorflow.elastic"
+
+    def __init__(
+        self,
+        model: keras.Model,
+        optimizer: keras.optimizers.Optimizer,
+        compression: str | Mapping[str, Any] | CompressionConfig = "none",
+        *,
+        check_every: int = 100,
+        timeout: float = 300.0,
+        **kept: Any,
+    ) -> None:
+        super().__init__(check_every, timeout)
+        if not model.trainable_variables:
+            raise ValueError("the model has no weights yet: give it an Input, or call it once")
+        self.config = CompressionConfig.of(compression)
+        self.config.check_sums([name_of(v) for v in model.trainable_variables])
+        self.model, self.failure = model, None
+        self.optimizer = averaging(optimizer, self._averages)
+        self.optimizer.build(model.trainable_variables)
+        self.keep(kept)
+
+    def callback(self) -> keras.callbacks.Callback:
+        """Commits each batch of ``model.fit`` as a step."""
+        return _Commit(self)
+
+    def sizes(self) -> dict[str, tuple[int, str]]:
+        """Elements and type of each gradient, by its variable's path."""
+        variables = self.model.trainable_variables
+        return {name_of(v): (int(np.prod(v.shape)), v.dtype) for v in variables}
+
+    def settings(self) -> dict[str, str]:
+        """Texts that must be the same on all workers, by name."""
+        about = [f"{name_of(v)} {tuple(v.shape)} {v.dtype}" for v in self.model.variables]
+        optimizer = type(self.optimizer).__name__
+        return {**super().settings(), "optimizer": optimizer, "model": "; ".join(about)}
+
+    def state_dict(self) -> dict[str, Any]:
+        """All but the compression's part, for a checkpoint: NumPy arrays in the order of the
+        model's and the optimizer's variables, and more."""
+        return {
+            **super().state_dict(),
+            "model": [np.asarray(v) for v in self.model.variables],
+            "optimizer": [np.asarray(v) for v in self.optimizer.variables],
+        }
+
+    def load_state_dict(self, saved: Mapping[str, Any]) -> None:
+        """Goes on from what :meth:`state_dict` returned, in a process that has the same model."""
+        for of in ("model", "optimizer"):
+            for variable, value in zip(getattr(self, of).variables, saved[of]):
+                variable.assign(value)
+        super().load_state_dict(saved)
+
+    def weights(self) -> Iterable[tuple[str, memoryview]]:
+        """The bytes of the variables that are trained."""
+        for variable in self.model.trainable_variables:
+            yield name_of(variable), memoryview(np.array(variable).reshape(-1)).cast("B")
+
+    def drop_gradients(self) -> None:
+        """Does nothing: gradients belong to the step that made them."""
+
+    def _averages(self, gradients: Sequence, variables: Sequence) -> list[tf.Tensor]:
+        """The averages over the present view; one ``tf.function`` serves all views."""
+        check_no_cond()
+        check_not_compiled()
+        names = [name_of(variable) for variable in variables]
+        missing = [n for n, gradient in zip(names, gradients) if gradient is None]
+        missing += sorted(set(self.sizes()) - set(names))
+        if missing:
+            raise ValueError(f"variable {missing[0]} has no gradient; elastic training needs all")
+        tensors = [to_tensor(g, v, False) for g, v in zip(gradients, variables)]
+        exchange = functools.partial(self._exchange, names)
+        found = tf.numpy_function(exchange, tensors, [tensor.dtype for tensor in tensors])
+        averages = tf.nest.flatten(found)
+        for average, variable in zip(averages, variables):
+            average.set_shape(variable.shape)
+        return averages
+
+    def _exchange(self, names: Sequence[str], *gradients: np.ndarray) -> list[np.ndarray]:
+        if self.session is None:
+            raise RuntimeError(f"state.optimizer {self.belongs}")
+        if self.applied:
+            raise RuntimeError(
+                "a step is committed before the next one: call state.commit(), or give model.fit "
+                "state.callback(), and model.compile steps_per_execution=1"
+            )
+        sums = self.session.compression
+        given, found = dict(zip(names, gradients)), {}
+        try:
+            under_way = []
+            for each in sums.buckets:
+                for name, span in each.slices.items():
+                    each.flat[span] = given[name].reshape(-1)
+                under_way.append((sums.start(each), each))
+            for future, each in under_way:
+                future.result()
+                mean = each.flat / each.flat.dtype.type(self.size)
+                found.update({n: mean[s].reshape(given[n].shape) for n, s in each.slices.items()})
+        except HipressError as error:
+            self.failure = error
+            raise
+        self.applied = True  # whatever follows needs no other worker
+        self.session.applied()
+        return [found[name] for name in names]
+
+
+class _Commit(keras.callbacks.Callback):
+    """Commits each batch of ``model.fit``."""
+
+    def __init__(self, state: State) -> None:
+        super().__init__()
+        self._state = state
+
+    def on_train_batch_end(self, batch: int, logs: Mapping[str, float] | None = None) -> None:
+        self._state.commit(**{name: float(value) for name, value in (logs or {}).items()})

@@ -1,0 +1,267 @@
+"""Gluon training that goes on when a worker dies, leaves or joins, with compressed gradients.
+
+>>> import mxnet_hipress.elastic as elastic
+>>> state = elastic.State(net, trainer, {"type": "onebit"})
+>>> @elastic.run
+... def train(state):
+...     while state.step < 1000:
+...         images, labels = batch(state.step, state.rank, state.size)
+...         with autograd.record():
+...             loss = loss_of(net(images), labels)
+...         loss.backward()
+...         state.trainer.step(BATCH)
+...         state.commit()
+>>> train(state)
+
+Started by ``hipress launch --elastic -n 4 python train.py``. There are neither servers nor a
+kvstore: the workers of the present *view* sum gradients among themselves. When one of them is gone,
+the others agree on the next view, put back what error feedback remembers of the step that failed,
+and ``train`` is called again for that same step. A process that joins copies the parameters, the
+Trainer with its optimizer's states and schedule, and the step from another one.
+"""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+import mxnet as mx
+import numpy as np
+from mxnet import gluon
+
+from hipress.config import CompressionConfig
+from hipress.dtypes import NUMPY
+from hipress.elastic_training import loop
+from hipress.elastic_training.arrays import ArraySession, ArrayState
+
+__all__ = ["State", "Trainer", "run"]
+
+
+def run(train: Callable[..., Any]) -> Callable[..., Any]:
+    """Makes a training function go on when workers die, leave or join.
+
+    :param train: takes a :class:`State` first. It is called anew in each view, and goes on from
+        ``state.step``: what it has of its own is to depend on that, ``state.rank`` and
+        ``state.size``
+    :returns: a function with the same arguments and result
+    :raises hipress.elastic.ElasticError: if too few workers are left, for too long
+    """
+    return loop.run(train, ArraySession)
+
+
+class State(ArrayState):
+    """The state of a training job whose workers come and go.
+
+    :param net: a Block, or its parameters: a ParameterDict, a dict or a list. All have their shapes
+        and lie on one device
+    :param trainer: of some or all of them, without a distributed kvstore; use ``state.trainer`` in
+        its place, which sums gradients first. Or an Optimizer, for which one is made
+    :param compression_params: as a Trainer takes them: type, its parameters, min_size (1024),
+        topology, plan; None: gradients go uncompressed
+    :param check_every: steps between comparisons of all workers' weights, bit by bit
+    :param timeout: seconds to wait for enough workers, and for one that lives but is far behind;
+        longer than it takes to copy all to a worker that joins
+    :param kept: more that a worker which joins copies: objects with ``state_dict()`` and
+        ``load_state_dict()``, and plain values, which become attributes
+    :raises ValueError: for what cannot be
+    """
+
+    module = "mxnet_hipress.elastic"
+
+    def __init__(
+        self,
+        net: gluon.Block | gluon.ParameterDict | Mapping[str, gluon.Parameter] | list,
+        trainer: gluon.Trainer | mx.optimizer.Optimizer,
+        compression_params: str | Mapping[str, Any] | CompressionConfig | None = None,
+        *,
+        check_every: int = 100,
+        timeout: float = 300.0,
+        **kept: Any,
+    ) -> None:
+        super().__init__(check_every, timeout)
+        found = net.collect_params() if isinstance(net, gluon.Block) else net
+        parameters = list(found.values() if hasattr(found, "values") else found)
+        self._parameters = {parameter.name: parameter for parameter in parameters}
+        if isinstance(trainer, mx.optimizer.Optimizer):
+            trainer = gluon.Trainer(parameters, trainer, kvstore=None)
+        self._trained = _trained(trainer, self._parameters)
+        self.config = CompressionConfig.of(compression_params or "none")
+        self.config.check_sums(self._trained)
+        self.trainer = Trainer(self, trainer)
+        self.keep(kept)
+
+    def sizes(self) -> dict[str, tuple[int, str]]:
+        """Elements and type of each gradient that is summed, by name."""
+        return {n: (p.grad().size, np.dtype(p.dtype).name) for n, p in self._trained.items()}
+
+    def settings(self) -> dict[str, str]:
+        """Texts that must be the same on all workers, by name."""
+        about = [f"{n} {p.shape} {np.dtype(p.dtype).name}" for n, p in self._parameters.items()]
+        optimizer = type(self.trainer.wrapped.optimizer).__name__
+        return {**super().settings(), "optimizer": optimizer, "model": "; ".join(about)}
+
+    def state_dict(self) -> dict[str, Any]:
+        """All but the compression's part, for a checkpoint: NumPy arrays by the parameters' names,
+        the Trainer's states as :meth:`mxnet.gluon.Trainer.save_states` writes them, and more."""
+        parameters = {name: p.data().asnumpy() for name, p in self._parameters.items()}
+        states = self.trainer.wrapped._updaters[0].get_states(dump_optimizer=True)
+        return {**super().state_dict(), "parameters": parameters, "trainer": states}
+
+    def load_state_dict(self, saved: Mapping[str, Any]) -> None:
+        """Goes on from what :meth:`state_dict` returned, in a process that has the same model."""
+        for name, value in saved["parameters"].items():
+            self._parameters[name].set_data(mx.nd.array(value, dtype=value.dtype))
+        _load_trainer(self.trainer.wrapped, saved["trainer"])
+        super().load_state_dict(saved)
+
+    def weights(self) -> Iterable[tuple[str, memoryview]]:
+        """The bytes of the parameters that are trained."""
+        for name, parameter in self._trained.items():
+            yield name, memoryview(parameter.data().asnumpy()).cast("B")
+
+    def drop_gradients(self) -> None:
+        """Forgets the gradients of a step that is not complete, where the next would add to them.
+        """
+        for parameter in self._trained.values():
+            if parameter.grad_req == "add":
+                parameter.zero_grad()
+
+
+class Trainer:
+    """The user's Trainer, whose ``step()`` first sums gradients over the present view.
+
+    Every other attribute is the wrapped Trainer's.
+    """
+
+    def __init__(self, state: State, trainer: gluon.Trainer) -> None:
+        self._state, self.wrapped = state, trainer
+        self._arrays: dict[str, mx.nd.NDArray] = {}
+        self._sums: object = None
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.wrapped, name)
+
+    def step(self, batch_size: int) -> None:
+        """Sums the gradients and makes the optimizer's step.
+
+        :param batch_size: by which sums are divided: the samples of this step of all workers
+        :raises hipress.HipressError: if a worker has died or is silent; weights have not changed
+        """
+        self.allreduce_grads()
+        self.update(batch_size)
+
+    def allreduce_grads(self) -> None:
+        """Replaces the gradients by their sums over all workers, e.g. to clip them before
+        :meth:`update`."""
+        if self._state.applied:
+            raise RuntimeError("call state.commit() after each state.trainer.step()")
+        sums, trained = self._session().compression, self._state._trained
+        arrays = self._memory(sums)
+        under_way = []
+        for gradients in sums.buckets:
+            for name in gradients.slices:
+                trained[name].grad().copyto(arrays[name])
+            for name in gradients.slices:  # the layers before go on with the backward pass
+                arrays[name].wait_to_read()
+            under_way.append((sums.start(gradients), gradients))
+        for future, gradients in under_way:
+            future.result()
+            for name in gradients.slices:
+                arrays[name].copyto(trained[name].grad())
+
+    def update(self, batch_size: int) -> None:
+        """Makes the optimizer's step with the sums.
+
+        :param batch_size: see :meth:`step`
+        """
+        session = self._session()
+        self.wrapped.update(batch_size)
+        self._state.applied = True
+        session.applied()
+
+    def _session(self) -> Any:
+        if self._state.session is None:
+            raise RuntimeError(f"state.trainer {self._state.belongs}")
+        return self._state.session
+
+    def _memory(self, sums: Any) -> dict[str, mx.nd.NDArray]:
+        """The memory of a view's sums as arrays, by the gradients' names. MXNet is told of all that
+        is done there, but for the sum itself, while which nothing else is."""
+        if self._sums is not sums:
+            self._sums, self._arrays = sums, {}
+            for gradients in sums.buckets:
+                for name, span in gradients.slices.items():
+                    shape = self._state._trained[name].shape
+                    part = gradients.flat[span].reshape(shape)
+                    self._arrays[name] = mx.nd.from_numpy(part, zero_copy=True)
+        return self._arrays
+
+
+def _trained(
+    trainer: gluon.Trainer, parameters: Mapping[str, gluon.Parameter]
+) -> dict[str, gluon.Parameter]:
+    """The parameters whose gradients are summed, by name.
+
+    :raises ValueError: for what cannot be
+    """
+    if not isinstance(trainer, gluon.Trainer):
+        raise ValueError(
+            f"the second argument is a gluon.Trainer or an Optimizer, not {type(trainer).__name__}"
+        )
+    kvstore = trainer._kvstore_params["kvstore"]
+    if "dist" in str(getattr(kvstore, "type", kvstore)):
+        raise ValueError(
+            "elastic training needs no kvstore, as its workers come and go: give the Trainer "
+            f"kvstore=None instead of {getattr(kvstore, 'type', kvstore)!r}"
+        )
+    if trainer._compression_params or trainer._kvstore_params["update_on_kvstore"]:
+        raise ValueError(
+            "compression_params belong to elastic.State, and update_on_kvstore to a kvstore, which "
+            "elastic training has none of: leave them out of the Trainer"
+        )
+    for name, parameter in parameters.items():
+        if parameter._data is None:
+            raise ValueError(
+                f"parameter {name!r} has no values yet: initialize the net, and call it once if "
+                "its layers find out their shapes by that"
+            )
+        if len(parameter.list_ctx()) > 1:
+            raise ValueError(
+                f"parameter {name!r} is on {len(parameter.list_ctx())} devices; start a worker for "
+                "each instead"
+            )
+    summed = {p.name for p in trainer._params if p.grad_req != "null"}
+    if unknown := sorted(summed - set(parameters)):
+        raise ValueError(f"the Trainer's parameter {unknown[0]!r} is not among those of the net")
+    trained = {name: p for name, p in parameters.items() if name in summed}  # in the net's order
+    for name, parameter in trained.items():
+        kind = np.dtype(parameter.dtype).name
+        if kind not in NUMPY or parameter._grad_stype != "default":
+            raise ValueError(
+                f"the gradient of {name!r} is {parameter._grad_stype} {kind}; elastic training "
+                f"sums dense ones, of {' or '.join(NUMPY)}"
+            )
+    if not trained:
+        raise ValueError("the Trainer has no parameter with a gradient")
+    try:
+        pickle.dumps(trainer.optimizer)
+    except Exception as error:
+        raise ValueError(
+            f"the optimizer or its schedule cannot be copied to a worker that joins: {error}"
+        ) from error
+    return trained
+
+
+def _load_trainer(trainer: gluon.Trainer, states: bytes) -> None:
+    """Makes a Trainer's optimizer what :meth:`State.state_dict` has saved, with its schedule and
+    counts. Both stay the objects that they are: the script may have them, too."""
+    updater = trainer._updaters[0]
+    loaded_states, loaded = pickle.loads(states)
+    optimizer, schedule = trainer.optimizer, trainer.optimizer.lr_scheduler
+    about = {name: value for name, value in vars(loaded).items() if name != "param_dict"}
+    if schedule is not None and type(schedule) is type(loaded.lr_scheduler):
+        vars(schedule).update(vars(about.pop("lr_scheduler")))
+    vars(optimizer).update(about)
+    updater.states = loaded_states
+    updater.states_synced = dict.fromkeys(loaded_states, False)

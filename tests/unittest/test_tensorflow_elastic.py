@@ -1,0 +1,138 @@
+"""Elastic training with Keras's fit: a worker dies and joins, and the others lose no step."""
+
+import subprocess
+import sys
+
+import pytest
+
+from harness.elastic import ElasticJob
+from harness.marks import needs_tensorflow
+from harness.processes import base_environment, wait_until
+
+pytestmark = [needs_tensorflow, pytest.mark.timeout(170)]
+
+#: Trains with fit; slot 1's first process dies in the middle of step 12. Ends when another one has
+#: taken part for 8 steps. Slot 0 then trains the same alone, without us, and compares.
+PROGRAM = """
+import os
+import signal
+import time
+
+import hipress.tensorflow.elastic as elastic
+
+import keras
+import numpy as np
+import tensorflow as tf
+
+BATCH, DIES = 48, 12
+
+
+def parts(seed):
+    keras.utils.set_random_seed(seed)
+    layers = [keras.Input((64,)), keras.layers.Dense(96, "relu", name="a"),
+              keras.layers.Dense(4, name="b")]
+    rate = keras.optimizers.schedules.ExponentialDecay(0.1, 5, 0.9, staircase=True)
+    return keras.Sequential(layers), keras.optimizers.SGD(rate, momentum=0.9)
+
+
+def batch(step):
+    values = np.random.RandomState(step).randn(BATCH, 64).astype(np.float32)
+    return values, values[:, :4] * 2
+
+
+slot = os.environ["HIPRESS_ELASTIC_SLOT"]
+first = os.environ["HIPRESS_ELASTIC_RESTART"] == "0"
+model, optimizer = parts(0 if slot == "0" else os.getpid())  # others' weights are copied
+state = elastic.State(
+    model, optimizer, {"type": "fp16", "min_size": 256}, check_every=1, timeout=60)
+model.compile(state.optimizer, "mse", jit_compile=False)
+
+
+class Pace(keras.callbacks.Callback):
+    def on_train_batch_begin(self, batch, logs=None):
+        time.sleep(0.02)
+        if first and slot == "1" and state.step == DIES:
+            time.sleep(0.3)
+            os.kill(os.getpid(), signal.SIGKILL)
+
+
+@elastic.run
+def train(state):
+    def batches():
+        step = state.step
+        while True:
+            inputs, targets = batch(step)
+            yield inputs[state.rank :: state.size], targets[state.rank :: state.size]
+            step += 1
+
+    joined = state.size == 2 and state.step > DIES
+    model.fit(batches(), steps_per_epoch=8 if joined else 1 << 20, verbose=0,
+              callbacks=[Pace(), state.callback()])
+
+
+train(state)
+print("iterations", int(optimizer.iterations.numpy()))
+if slot == "0":
+    alone, sgd = parts(0)
+    alone.compile(sgd, "mse", jit_compile=False)
+    for step in range(state.step):
+        alone.train_on_batch(*batch(step))
+    for mine, theirs in zip(model.variables, alone.variables):
+        np.testing.assert_allclose(np.asarray(mine), np.asarray(theirs), rtol=0.01, atol=1e-3)
+"""
+
+
+def test_a_worker_dies_and_its_successor_joins(tmp_path):
+    script = tmp_path / "train.py"
+    script.write_text(PROGRAM)
+    command = [sys.executable, str(script)]
+    with ElasticJob(command, 2, min_workers=1) as job:
+        wait_until(lambda: job.step(0) >= 15, 90, "the other one to go on")
+        assert [e["step"] for e in job.journal(0) if e["event"] == "rollback"] == [12]
+        job.restart(1)
+        job.wait(90)
+        names = [job.present(slot) for slot in range(2)]
+        assert all(job.processes[name].returncode == 0 for name in names), job.report()
+        said = f"iterations {job.step(0)}"
+        assert all(said in job.output(name).splitlines() for name in names), job.report()
+        digests = {}
+        for slot in range(2):
+            for event in job.journal(slot):
+                if event["event"] == "step":
+                    digests.setdefault(event["step"], set()).add(event["digest"])
+        assert sorted(digests) == list(range(1, job.step(0) + 1))
+        assert all(len(found) == 1 for found in digests.values()), digests
+
+
+def test_what_cannot_be_is_refused_in_a_sentence(tmp_path):
+    program = """if True:
+        import hipress.tensorflow.elastic as elastic
+        import keras
+        import numpy as np
+
+        def state(compression="none", layers=(keras.Input((2,)), keras.layers.Dense(1))):
+            return elastic.State(keras.Sequential(layers), keras.optimizers.SGD(), compression)
+
+        def steps():
+            made = state()
+            made.optimizer.apply([None, None], made.model.trainable_variables)
+
+        for refused in (
+            lambda: state(layers=[keras.layers.Dense(1)]),
+            lambda: state({"type": "onebit", "pull": "none"}),
+            steps,
+            lambda: state().commit(),
+        ):
+            try:
+                refused()
+            except Exception as error:
+                print(str(error).splitlines()[0])
+    """
+    ended = subprocess.run(
+        [sys.executable, "-c", program], env=base_environment(), capture_output=True, text=True,
+        timeout=90,
+    )  # fmt: skip
+    said = ended.stdout.splitlines()
+    expected = ("has no weights yet", "pull is for kvstores", "has no gradient", "run runs")
+    assert len(said) == len(expected), ended
+    assert all(part in line for line, part in zip(said, expected)), said
