@@ -23,6 +23,7 @@ SUBJECTS = {
     "convergence": "training.convergence",
     "rounding": "training.rounding",
     "feedback": "training.feedback",
+    "diloco": "training.diloco",
     "transactions": "training.transactions",
     "elastic": "training.elastic",
     "survival": "training.survival",
@@ -40,6 +41,7 @@ SUBJECTS = {
     "effort": "codecs.effort",
     "cuda": "cuda.speed",
     "transport": "transport.speed",
+    "longlinks": "transport.longlinks",
     "all": "common.suite",
     "tables": "common.tables",
 }

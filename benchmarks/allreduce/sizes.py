@@ -11,14 +11,15 @@ from typing import Annotated
 import typer
 
 from benchmarks.common import jobs
-from benchmarks.common.options import Dilation, Nodes, Output, Priority, Quick, Rates
+from benchmarks.common.options import Dilation, Nodes, Output, Priority, Quick, Rates, Wan
 from benchmarks.common.results import Record, console
 from harness import netns
-from harness.netns import ShapedNetwork
+from harness.wan import linked
 
 
 def main(
     rates: Rates = "1gbit",
+    wan: Wan = "",
     nodes: Nodes = 4,
     compression: Annotated[str, typer.Option(help="Types.")] = "onebit maxmin",
     largest: str = "64M",
@@ -33,8 +34,8 @@ def main(
         nodes, compression, largest, iterations = 2, "onebit", "256K", 2
     record = Record(output, locals())
     record["printed"] = {}
-    for rate in rates.split():
-        with ShapedNetwork(nodes, rate=rate, verify=False, dilation=dilation) as network:
+    for rate in [wan] if wan else rates.split():
+        with linked(nodes, rate, dilation) as network:
             for kind in compression.split():
                 command = [sys.executable, "-m", "hipress", "bench", "allreduce", "-b", "64K"]
                 command += ["-e", largest, "-f", "4", "-n", str(iterations), "-w", "2", "-c", kind]

@@ -8,6 +8,13 @@ import typer
 
 Rate = Annotated[str, typer.Option(help="Of each link, as tc writes it.")]
 Rates = Annotated[str, typer.Option(help="Of each link, as tc writes them.")]
+Wan = Annotated[
+    str,
+    typer.Option(
+        "--wan",
+        help="A wide-area network: rate=100mbit,delay=20ms,loss=0.1%, and more (harness/wan.py).",
+    ),
+]
 Models = Annotated[str, typer.Option("--models", help="The simulated or played ones.")]
 Nodes = Annotated[int, typer.Option(min=1, help="Each a network namespace, or a process.")]
 Rounds = Annotated[int, typer.Option(min=1, help="In which all variants take turns.")]

@@ -28,11 +28,12 @@ from typing import Annotated, Any
 import typer
 
 from benchmarks.common import jobs
-from benchmarks.common.options import Dilation, Nodes, Output, Priority, Quick, Rates, Seeds
+from benchmarks.common.options import Dilation, Nodes, Output, Priority, Quick, Rates, Seeds, Wan
 from benchmarks.common.results import Record
 from benchmarks.training.node import ALONE, AUTO, LATE, PEERS
 from harness import netns
 from harness.netns import ShapedNetwork
+from harness.wan import linked
 
 METHODS = f"{ALONE} float32 fp16 powersgd:1 powersgd:4 onebit tbq:threshold=0.001 "
 METHODS += "maxmin:bits=4 dgc:ratio=0.01,momentum=0"
@@ -48,6 +49,7 @@ MORE = 1.5  # steps than to the target
 def main(
     model: Annotated[str, typer.Option(help="vgg or gpt.")] = "vgg",
     rates: Rates = "1gbit",
+    wan: Wan = "",
     nodes: Nodes = 4,
     methods: Annotated[str, typer.Option(help="Separated by blanks.")] = "",
     steps: int = 8,
@@ -85,8 +87,8 @@ def main(
         record["steps_of_mean"] = steps_of_mean(args, curves)
         print(f"steps to the loss of float32 after {target}, by seed: {counts}", flush=True)
     record["rates"], record["seconds"] = {}, {}
-    for rate in rates.split():
-        with ShapedNetwork(nodes, rate=rate, verify=False, dilation=dilation) as network:
+    for rate in [wan] if wan else rates.split():
+        with linked(nodes, rate, dilation) as network:
             rows = record["rates"][rate] = measure(args, network, steps, 2, 5)
         seconds = record["seconds"][rate] = {
             method: [count and times(rows, method, count, late) for count in of_seed]

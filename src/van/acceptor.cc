@@ -117,9 +117,13 @@ class PendingHandshake : public std::enable_shared_from_this<PendingHandshake> {
     // Between the roster's arrival at the caller and here, only the caller knows our rank.
     const bool unnamed = self.rank == kUnnamedRank && wanted.role == self.role;
     const bool tls = WantsTls(acceptor_->options_.tls, LocalAddress(fd_), remote_);
-    transcript_.listener = MakeHello(unnamed ? wanted : self, NodeId::Unpack(caller.from), tls);
+    StripeId stripe = caller.stripe;
+    const int most = acceptor_->options_.streams > 0 ? acceptor_->options_.streams : kMaxStreams;
+    stripe.streams = std::min(stripe.streams, static_cast<uint8_t>(most));
+    transcript_.listener = MakeHello(unnamed ? wanted : self, NodeId::Unpack(caller.from), tls, stripe);
     if (!SendNow(&transcript_.listener, sizeof(Hello))) return;
     if (!wrong.empty()) return Refuse(wrong);
+    if (stripe.stream >= stripe.streams) return Refuse("opens more streams than this node allows");
     if ((caller.tls != 0) != tls) {
       return Refuse(std::string(tls ? "does not want" : "wants") +
                     " TLS, unlike this node; HIPRESS_TLS must be the same on all nodes");
@@ -162,8 +166,7 @@ class PendingHandshake : public std::enable_shared_from_this<PendingHandshake> {
     UniqueFd fd(socket_.release(error));
     if (error) return Refuse("could not be taken over: " + error.message());
     Finish();
-    acceptor->hooks_.accepted(NodeId::Unpack(transcript_.caller.from), std::move(fd),
-                              std::move(stream));
+    acceptor->hooks_.accepted(transcript_, {std::move(fd), std::move(stream)});
   }
 
   void Reject(VerdictCode code, const std::string& why) {

@@ -14,8 +14,8 @@
 #include <string>
 
 #include "van/handshake.h"
+#include "van/lanes.h"
 #include "van/socket.h"
-#include "van/stream.h"
 #include "van/van.h"
 
 namespace hipress {
@@ -29,7 +29,7 @@ class Acceptor {
     std::function<NodeId()> self;
     /// Whether a node of that name may come in now.
     std::function<bool(NodeId)> admits;
-    std::function<void(NodeId peer, UniqueFd fd, std::unique_ptr<Stream> stream)> accepted;
+    std::function<void(const Transcript& transcript, Lane lane)> accepted;
   };
 
   Acceptor(asio::io_context& io, UniqueFd listener, const VanOptions& options,

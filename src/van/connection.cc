@@ -9,6 +9,7 @@
 #include "common/batch.h"
 #include "common/log.h"
 #include "van/framing.h"
+#include "van/striped.h"
 
 namespace hipress {
 namespace {
@@ -52,13 +53,11 @@ bool IsConnectionKind(MessageKind kind) {
 
 }  // namespace
 
-Connection::Connection(asio::io_context& io, UniqueFd fd, std::unique_ptr<Stream> stream,
-                       NodeId peer, const VanOptions& options, VanCounters* counters,
-                       ConnectionOwner* owner)
-    : socket_(io),
-      stream_(std::move(stream)),
+Connection::Connection(asio::io_context& io, Lanes lanes, NodeId peer, const VanOptions& options,
+                       VanCounters* counters, ConnectionOwner* owner)
+    : io_(io),
       peer_(peer),
-      address_(ToText(RemoteAddress(fd.get()))),
+      address_(ToText(RemoteAddress(lanes[0].fd.get()))),
       options_(options),
       counters_(*counters),
       owner_(*owner),
@@ -66,13 +65,27 @@ Connection::Connection(asio::io_context& io, UniqueFd fd, std::unique_ptr<Stream
       last_received_(steady_clock::now()),
       staging_(kStagingBytes),
       last_sent_(last_received_.load()),
-      may_offer_(options.shared_memory && IsSameHost(fd.get())) {
-  CloseInForkedChildren(fd.get());
-  socket_.assign(asio::ip::tcp::v4(), fd.Release());
+      long_link_(IsLongLink(lanes[0].fd.get())),
+      may_offer_(options.shared_memory && IsSameHost(lanes[0].fd.get())) {
+  std::vector<std::unique_ptr<Stream>> streams;
+  sockets_.reserve(lanes.size());  // waits refer to them
+  for (Lane& lane : lanes) {
+    CloseInForkedChildren(lane.fd.get());
+    sockets_.emplace_back(io);
+    sockets_.back().socket.assign(asio::ip::tcp::v4(), lane.fd.Release());
+    streams.push_back(std::move(lane.stream));
+  }
+  if (streams.size() == 1) {
+    stream_ = std::move(streams[0]);
+  } else {
+    stream_ = std::make_unique<StripedStream>(std::move(streams));
+  }
 }
 
 Connection::~Connection() {
-  if (socket_.is_open()) ForgetInForkedChildren(socket_.native_handle());
+  for (Socket& one : sockets_) {
+    if (one.socket.is_open()) ForgetInForkedChildren(one.socket.native_handle());
+  }
   for (SendItem* item : batch_) delete item;
 }
 
@@ -85,10 +98,16 @@ void Connection::Start() {
 
 void Connection::WaitReadable() {
   if (!write_failure_.empty()) return Close(false, write_failure_);
-  socket_.async_wait(asio::ip::tcp::socket::wait_read,
-                     [self = shared_from_this()](const asio::error_code& error) {
-                       if (!error) self->OnReadable();
-                     });
+  for (size_t i = 0; i < sockets_.size(); ++i) {
+    Socket& one = sockets_[i];
+    if (one.reading || one.ended || !(hung_up_ || stream_->AwaitsRead(i))) continue;
+    one.reading = true;
+    one.socket.async_wait(asio::ip::tcp::socket::wait_read,
+                          [self = shared_from_this(), &one](const asio::error_code& error) {
+                            one.reading = false;
+                            if (!error && !self->turn_over_) self->OnReadable();
+                          });
+  }
 }
 
 void Connection::OnReadable() {
@@ -121,7 +140,11 @@ void Connection::OnReadable() {
     if (static_cast<size_t>(n) < asked && !stream_->ShortReadMeansNothing()) return WaitReadable();
     turn += static_cast<size_t>(n);
     if (turn >= kTurnBytes) {
-      asio::post(socket_.get_executor(), [self = shared_from_this()] { self->OnReadable(); });
+      turn_over_ = true;
+      asio::post(io_, [self = shared_from_this()] {
+        self->turn_over_ = false;
+        self->OnReadable();
+      });
       return;
     }
   }
@@ -269,9 +292,16 @@ void Connection::WriteFailed(ssize_t result) {
 }
 
 void Connection::Discard() {
-  const ssize_t n = recv(socket_.native_handle(), nullptr, INT_MAX, MSG_TRUNC | MSG_DONTWAIT);
-  if (n > 0) last_received_ = steady_clock::now();
-  if (n > 0 || (n < 0 && (errno == EAGAIN || errno == EINTR))) return WaitReadable();
+  bool all_ended = true;
+  for (Socket& one : sockets_) {
+    if (one.ended || !open_) continue;
+    const int fd = one.socket.native_handle();
+    const ssize_t n = recv(fd, nullptr, INT_MAX, MSG_TRUNC | MSG_DONTWAIT);
+    if (n > 0) last_received_ = steady_clock::now();
+    one.ended = n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR);
+    all_ended &= one.ended;
+  }
+  if (!all_ended) return WaitReadable();
   Close(true, "was left by this node");
 }
 
@@ -286,6 +316,9 @@ void Connection::Refuse(const std::string& why) {
 
 void Connection::Tick(SteadyTime now, steady_clock::duration stalled) {
   if (!open_) return;
+  for (Socket& one : sockets_) {
+    if (long_link_) TuneUnsent(one.socket.native_handle());
+  }
   last_received_ = last_received_.load() + stalled;
   const auto silence = Silence(now);
   if (silence > options_.heartbeat_timeout) {
@@ -303,7 +336,9 @@ void Connection::Tick(SteadyTime now, steady_clock::duration stalled) {
 bool Connection::Delivered(SteadyTime now) {
   // Who has gone silent may never acknowledge anything: it is not waited for.
   return !open_ || Silence(now) > 2 * options_.heartbeat_interval ||
-         !HasUnacknowledged(socket_.native_handle());
+         std::none_of(sockets_.begin(), sockets_.end(), [](Socket& one) {
+           return HasUnacknowledged(one.socket.native_handle());
+         });
 }
 
 void Connection::Leave() {
@@ -331,8 +366,10 @@ void Connection::Close(bool graceful, const std::string& reason) {
   open_ = false;
   const auto self = shared_from_this();
   asio::error_code ignored;
-  ForgetInForkedChildren(socket_.native_handle());
-  socket_.close(ignored);
+  for (Socket& one : sockets_) {
+    ForgetInForkedChildren(one.socket.native_handle());
+    one.socket.close(ignored);
+  }
   {
     std::lock_guard<std::mutex> lock(mutex_);
     closed_ = true;

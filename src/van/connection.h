@@ -15,8 +15,9 @@
 #include <vector>
 
 #include "van/checksum.h"
-#include "van/shared_payload.h"
+#include "van/lanes.h"
 #include "van/send_queue.h"
+#include "van/shared_payload.h"
 #include "van/socket.h"
 #include "van/stream.h"
 #include "van/van.h"
@@ -46,8 +47,8 @@ class ConnectionOwner {
 /// Methods run on the van's thread unless they say otherwise.
 class Connection : public std::enable_shared_from_this<Connection> {
  public:
-  Connection(asio::io_context& io, UniqueFd fd, std::unique_ptr<Stream> stream, NodeId peer,
-             const VanOptions& options, VanCounters* counters, ConnectionOwner* owner);
+  Connection(asio::io_context& io, Lanes lanes, NodeId peer, const VanOptions& options,
+             VanCounters* counters, ConnectionOwner* owner);
   ~Connection();
 
   /// Begins to receive.
@@ -104,8 +105,18 @@ class Connection : public std::enable_shared_from_this<Connection> {
   void ScheduleFlush();
   void OfferArena();
 
-  asio::ip::tcp::socket socket_;
+  /// One of those that stream_ goes over.
+  struct Socket {
+    explicit Socket(asio::io_context& io) : socket(io) {}
+    asio::ip::tcp::socket socket;
+    bool reading = false, writing = false;  ///< waits until it can be
+    bool ended = false;                     ///< after HangUp: the peer has closed it
+  };
+
+  asio::io_context& io_;
+  std::vector<Socket> sockets_;
   std::unique_ptr<Stream> stream_;
+  bool turn_over_ = false;  ///< OnReadable goes on when other connections have had their turn
   NodeId peer_;
   const std::string address_;
   const VanOptions& options_;
@@ -143,6 +154,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   size_t first_piece_ = 0;
   SteadyTime last_sent_;
   SharedPayloads shared_payloads_;
+  const bool long_link_;
   std::atomic<bool> may_offer_;        ///< the peer is on this host and has no offer yet
   std::atomic<bool> peer_maps_arena_{false};   ///< the peer can read our arena
 };

@@ -51,7 +51,7 @@ void Connection::Send(Message message, int priority, Van::SendDone done) {
   if (idle) {  // once for all messages of a batch
     Batch::AtEnd([self = shared_from_this()] { self->ScheduleFlush(); });
   }
-  if (done) asio::post(socket_.get_executor(), [done = std::move(done)] { done(false); });
+  if (done) asio::post(io_, [done = std::move(done)] { done(false); });
 }
 
 void Connection::OfferArena() {
@@ -66,14 +66,20 @@ void Connection::OfferArena() {
 }
 
 void Connection::ScheduleFlush() {
-  asio::post(socket_.get_executor(), [self = shared_from_this()] { self->Flush(); });
+  asio::post(io_, [self = shared_from_this()] { self->Flush(); });
 }
 
 void Connection::WaitWritable() {
-  socket_.async_wait(asio::ip::tcp::socket::wait_write,
-                     [self = shared_from_this()](const asio::error_code& error) {
-                       if (!error) self->Flush();
-                     });
+  for (size_t i = 0; i < sockets_.size(); ++i) {
+    Socket& one = sockets_[i];
+    if (one.writing || !stream_->AwaitsWrite(i)) continue;
+    one.writing = true;
+    one.socket.async_wait(asio::ip::tcp::socket::wait_write,
+                          [self = shared_from_this(), &one](const asio::error_code& error) {
+                            one.writing = false;
+                            if (!error) self->Flush();
+                          });
+  }
 }
 
 void Connection::Flush() {
@@ -82,7 +88,11 @@ void Connection::Flush() {
     const bool more = first_piece_ < pieces_.size() || NextBatch();
     if (!more && !stream_->HasUnsent()) {
       asio::error_code ignored;
-      if (goodbye_sent_ || hung_up_) socket_.shutdown(asio::ip::tcp::socket::shutdown_send, ignored);
+      for (Socket& one : sockets_) {
+        if (goodbye_sent_ || hung_up_) {
+          one.socket.shutdown(asio::ip::tcp::socket::shutdown_send, ignored);
+        }
+      }
       return;
     }
     const ssize_t n = stream_->Write(pieces_.data() + first_piece_,

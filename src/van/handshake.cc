@@ -13,7 +13,7 @@ namespace hipress {
 namespace {
 
 /// To be raised with kMessageVersion, too: here a mismatch becomes a sentence on both sides.
-constexpr uint16_t kVersion = 2;
+constexpr uint16_t kVersion = 3;
 
 /// HMAC-SHA256 over a label that separates the roles, the transcript and one more byte.
 Mac Sign(const std::string& secret, const char* label, const Transcript& transcript, uint8_t extra) {
@@ -73,13 +73,22 @@ T ReceiveAll(int fd, SteadyTime deadline) {
 
 const uint8_t kHelloMagic[8] = {'H', 'I', 'P', 'R', 'E', 'S', 'S', 0};
 
-Hello MakeHello(NodeId from, NodeId to, bool tls) {
+StripeId MakeStripeId(int streams) {
+  StripeId stripe{};
+  stripe.streams = static_cast<uint8_t>(streams);
+  auto* const group = reinterpret_cast<unsigned char*>(&stripe.group);
+  if (RAND_bytes(group, sizeof(stripe.group)) != 1) throw Error("OpenSSL cannot produce random bytes");
+  return stripe;
+}
+
+Hello MakeHello(NodeId from, NodeId to, bool tls, StripeId stripe) {
   Hello hello{};
   std::memcpy(hello.magic, kHelloMagic, sizeof(kHelloMagic));
   hello.version = kVersion;
   hello.tls = tls ? 1 : 0;
   hello.from = from.Packed();
   hello.to = to.Packed();
+  hello.stripe = stripe;
   if (RAND_bytes(hello.nonce, sizeof(hello.nonce)) != 1) {
     throw Error("OpenSSL cannot produce random bytes");
   }
@@ -92,7 +101,8 @@ std::string CheckHello(const Hello& hello) {
     return "speaks version " + std::to_string(hello.version) + " of the handshake, not " +
            std::to_string(kVersion);
   }
-  if (hello.tls > 1 || hello.reserved != 0 || hello.from >> 16 > uint32_t(Role::kWorker) ||
+  const StripeId& stripe = hello.stripe;
+  if (stripe.streams > kMaxStreams || stripe.stream >= stripe.streams || hello.tls > 1 || hello.reserved != 0 || hello.from >> 16 > uint32_t(Role::kWorker) ||
       hello.to >> 16 > uint32_t(Role::kWorker)) {
     return "sent a malformed greeting";
   }
@@ -124,9 +134,9 @@ bool WantsTls(const std::string& mode, const sockaddr_in& a, const sockaddr_in& 
 }
 
 Transcript CallerHandshake(int fd, const std::string& secret, NodeId self, NodeId peer, bool tls,
-                           SteadyTime deadline) {
+                           SteadyTime deadline, StripeId stripe) {
   Transcript transcript;
-  transcript.caller = MakeHello(self, peer, tls);
+  transcript.caller = MakeHello(self, peer, tls, stripe);
   SendAll(fd, transcript.caller, deadline);
   transcript.listener = ReceiveAll<Hello>(fd, deadline);
   const std::string wrong = CheckHello(transcript.listener);
@@ -135,6 +145,11 @@ Transcript CallerHandshake(int fd, const std::string& secret, NodeId self, NodeI
     throw Error(std::string("this end ") + (tls ? "wants" : "does not want") +
                 " TLS and the other " + (tls ? "does not" : "does") +
                 "; set HIPRESS_TLS to the same value on all nodes");
+  }
+  if (transcript.listener.stripe.group != stripe.group ||
+      transcript.listener.stripe.stream != stripe.stream ||
+      transcript.listener.stripe.streams > stripe.streams) {
+    throw Error("whatever listens there sent a malformed greeting");
   }
   const Mac proof = CallerProof(secret, transcript);
   SendAll(fd, proof, deadline);

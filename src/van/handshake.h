@@ -22,6 +22,15 @@ namespace hipress {
 
 using Mac = std::array<uint8_t, 32>;
 
+/// Which of its connection's sockets a socket is (striped.h).
+struct StripeId {
+  uint8_t streams = 1;  ///< sockets: as many as the caller wants, then as many as the listener allows
+  uint8_t stream = 0;   ///< from 0
+  uint16_t group = 0;   ///< the caller's random number for the connection
+};
+
+constexpr int kMaxStreams = 16;
+
 struct Hello {
   uint8_t magic[8];
   uint16_t version;
@@ -29,7 +38,8 @@ struct Hello {
   uint8_t reserved;     ///< 0
   uint32_t from;        ///< NodeId, packed
   uint32_t to;          ///< NodeId, packed
-  uint8_t nonce[32];
+  StripeId stripe;
+  uint8_t nonce[28];
 };
 static_assert(sizeof(Hello) == 52, "sent as it lies in memory");
 
@@ -55,7 +65,9 @@ struct Transcript {
 /// Beginning of every hello.
 extern const uint8_t kHelloMagic[8];
 
-Hello MakeHello(NodeId from, NodeId to, bool tls);
+Hello MakeHello(NodeId from, NodeId to, bool tls, StripeId stripe = {});
+/// Of the first socket of a new connection.
+StripeId MakeStripeId(int streams);
 /// \return empty if the hello is well formed, else what is wrong, as a clause
 std::string CheckHello(const Hello& hello);
 Mac CallerProof(const std::string& secret, const Transcript& transcript);
@@ -78,6 +90,6 @@ struct HandshakeBroken : Error {
 /// The caller's side on a connected non-blocking socket, waiting with poll. \return the transcript
 /// \throw HandshakeBroken, or Error with a clause that says why the other end is the wrong one
 Transcript CallerHandshake(int fd, const std::string& secret, NodeId self, NodeId peer, bool tls,
-                           SteadyTime deadline);
+                           SteadyTime deadline, StripeId stripe = {});
 
 }  // namespace hipress

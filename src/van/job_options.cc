@@ -133,6 +133,7 @@ JobOptions JobOptions::From(const Values& given) {
   const std::string tls = text("HIPRESS_TLS");
   if (!tls.empty()) options.van.tls = tls;
   CheckTlsMode(options.van.tls);
+  options.van.streams = OptionalNumber(text, "HIPRESS_STREAMS", 0, 0, kMaxStreams);
   const std::string shared = text("HIPRESS_SHARED_MEMORY");
   if (!shared.empty() && shared != "auto" && shared != "off") {
     throw Error("environment variable HIPRESS_SHARED_MEMORY is '" + shared + "', but must be auto or off");

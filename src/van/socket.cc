@@ -4,7 +4,7 @@
 #include <ifaddrs.h>
 #include <linux/sockios.h>
 #include <netdb.h>
-#include <netinet/tcp.h>
+#include <linux/tcp.h>
 #include <poll.h>
 #include <pthread.h>
 #include <sys/ioctl.h>
@@ -16,6 +16,7 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
+#include <fstream>
 #include <system_error>
 
 #include "common/types.h"
@@ -43,6 +44,26 @@ UniqueFd NewSocket(int type) {
 void SetOption(int fd, int level, int name, int value) {
   setsockopt(fd, level, name, &value, sizeof(value));
 }
+
+constexpr int kSocketBuffer = 4 << 20;
+constexpr int kLongLinkWindow = 8 << 20;
+/// For 1 Gbit/s and 100 ms of round trip, 12.5 MB, and as much again behind each packet that is lost.
+constexpr int64_t kUnderWayBytes = 32 << 20;
+/// What is urgent waits behind no more than this that is not yet under way.
+constexpr int kUnsentBytes = 1 << 20;
+
+/// The kernel's limits of a socket's buffer. `kind`: rmem or wmem.
+struct BufferLimits {
+  explicit BufferLimits(const std::string& kind) {
+    std::ifstream limit("/proc/sys/net/core/" + kind + "_max"), own("/proc/sys/net/ipv4/tcp_" + kind);
+    int64_t most = 0, least = 0, usual = 0, largest = 0;
+    if (!(limit >> most && own >> least >> usual >> largest)) return;
+    asked = 2 * std::min<int64_t>(most, kSocketBuffer);
+    grown = largest;
+  }
+  int64_t asked = 0;  ///< what it makes of kSocketBuffer: cuts it down to a limit, and doubles it
+  int64_t grown = kSocketBuffer;  ///< what it makes by itself of a buffer for which nobody asks
+};
 
 /// Descriptors + 1, 0 where free. Plain memory, since a forked child may run little code before exec.
 constexpr size_t kMaxGuarded = 8192;
@@ -193,15 +214,49 @@ UniqueFd ConnectOnce(const sockaddr_in& address, SteadyTime deadline, int* error
   return *error == 0 ? std::move(fd) : UniqueFd();
 }
 
+bool IsLongLink(int fd) {
+  constexpr uint32_t kLongMicroseconds = 5000;
+  tcp_info info{};
+  socklen_t size = sizeof(info);
+  return getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &size) == 0 && info.tcpi_rtt >= kLongMicroseconds;
+}
+
+int StreamsFor(int fd) {
+  if (!IsLongLink(fd)) return 1;
+  const BufferLimits sending("wmem");
+  const int64_t of_one = std::max<int64_t>(1, std::max(sending.asked, sending.grown));
+  return static_cast<int>(std::clamp<int64_t>(kUnderWayBytes / of_one, 1, 8));
+}
+
+void TuneUnsent(int fd) {
+  constexpr double kSeconds = 0.03;  // of this thread's other work, and of its waits for a processor
+  tcp_info info{};
+  socklen_t size = sizeof(info);
+  if (getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &size) != 0) return;
+  // Beyond the delivery rate: it is that of a sender which had nothing to send, too.
+  const auto rate = static_cast<double>(std::min(info.tcpi_pacing_rate, 4 * info.tcpi_delivery_rate));
+  const double bytes = std::clamp(rate * kSeconds, double(kUnsentBytes) / 8,
+                                  double(kSocketBuffer));
+  SetOption(fd, IPPROTO_TCP, TCP_NOTSENT_LOWAT, static_cast<int>(bytes));
+}
+
 void Tune(int fd, std::chrono::milliseconds unacknowledged_limit) {
-  constexpr int kSocketBuffer = 4 << 20;
-  constexpr int kUnsentBytes = 1 << 20;
+  const BufferLimits sending("wmem"), receiving("rmem");
+  const bool long_link = IsLongLink(fd);
+  const int unsent = kUnsentBytes / StreamsFor(fd);
   SetOption(fd, IPPROTO_TCP, TCP_NODELAY, 1);
-  SetOption(fd, SOL_SOCKET, SO_SNDBUF, kSocketBuffer);
-  SetOption(fd, SOL_SOCKET, SO_RCVBUF, kSocketBuffer);
+  if (sending.asked > sending.grown) SetOption(fd, SOL_SOCKET, SO_SNDBUF, kSocketBuffer);
+  if (receiving.asked > receiving.grown) SetOption(fd, SOL_SOCKET, SO_RCVBUF, kSocketBuffer);
+  if (long_link) {
+    // There, packets are lost without a queue that is full, and others take each loss for one.
+    setsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, "bbr", 3);
+    // Makes the kernel open the window as far as it may at once, and leaves the buffer's size to it: as
+    // it grows by itself, a sender that finds a window full takes the link to be no faster.
+    SetOption(fd, SOL_SOCKET, SO_RCVLOWAT, kLongLinkWindow);
+    SetOption(fd, SOL_SOCKET, SO_RCVLOWAT, 1);
+  }
   SetOption(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, static_cast<int>(unacknowledged_limit.count()));
-  // What is urgent waits behind no more than this that is not yet under way.
-  SetOption(fd, IPPROTO_TCP, TCP_NOTSENT_LOWAT, kUnsentBytes);
+  SetOption(fd, IPPROTO_TCP, TCP_NOTSENT_LOWAT, unsent);
   // Where the kernel has it (Linux 6.15): after a cut, the first byte is through within a second.
   constexpr int kTcpRtoMaxMs = 44;
   SetOption(fd, IPPROTO_TCP, kTcpRtoMaxMs, 1000);

@@ -56,8 +56,18 @@ UniqueFd Listen(const sockaddr_in& address);
 /// *error the errno
 UniqueFd ConnectOnce(const sockaddr_in& address, SteadyTime deadline, int* error);
 
+/// Whether a round trip to the other end takes so long that what may be under way limits the speed.
+bool IsLongLink(int fd);
+/// How many sockets let enough be under way to the other end of this one: 1, unless it is a long link
+/// and the kernel limits buffers to little.
+int StreamsFor(int fd);
+
 /// Options of an established connection: no delay, buffers, a limit for unacknowledged data.
 void Tune(int fd, std::chrono::milliseconds unacknowledged_limit);
+
+/// Of a long link, to be called now and then: how much waits in the socket follows the rate at which it
+/// goes, so that a fast one is never empty, and what is urgent overtakes what is left of a slow one.
+void TuneUnsent(int fd);
 
 /// Waits until `fd` is readable (or writable). \return false when the deadline has passed
 bool WaitFor(int fd, bool readable, SteadyTime deadline);

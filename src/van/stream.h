@@ -27,6 +27,9 @@ class Stream {
   virtual bool HasUnsent() const { return false; }
   /// False if a read of fewer bytes than asked for means that the socket has been emptied.
   virtual bool ShortReadMeansNothing() const { return false; }
+  /// Of a stream of several sockets: whether Read, or Write, waits for this one.
+  virtual bool AwaitsRead(size_t socket) const { return true; }
+  virtual bool AwaitsWrite(size_t socket) const { return true; }
 };
 
 class PlainStream final : public Stream {

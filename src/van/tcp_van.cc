@@ -14,7 +14,7 @@
 #include "common/thread_name.h"
 #include "van/acceptor.h"
 #include "van/connection.h"
-#include "van/tls.h"
+#include "van/lanes.h"
 #include "van/van.h"
 
 namespace hipress {
@@ -50,9 +50,13 @@ class TcpCore final : public ConnectionOwner {
         io_, std::move(listener), options_, &counters_,
         Acceptor::Hooks{[this] { return NodeId::Unpack(self_); },
                         [this](NodeId peer) { return Admits(peer); },
-                        [this](NodeId peer, UniqueFd fd, std::unique_ptr<Stream> stream) {
+                        [this](const Transcript& transcript, Lane lane) {
+                          Lanes lanes =
+                              gathering_.Add(transcript, std::move(lane), steady_clock::now());
+                          if (lanes.empty()) return;
+                          NodeId peer = NodeId::Unpack(transcript.caller.from);
                           if (peer.rank == kUnnamedRank) peer.rank = NextProvisional(peer.role);
-                          Add(peer, std::move(fd), std::move(stream));
+                          Add(peer, std::move(lanes));
                         }});
     acceptor_->Start();
     last_tick_ = steady_clock::now();
@@ -182,35 +186,12 @@ class TcpCore final : public ConnectionOwner {
       throw Error("connections between machines need a job secret; set HIPRESS_SECRET to the same "
                   "value on all nodes");
     }
-    int error = 0;
-    UniqueFd fd = hipress::ConnectOnce(remote, deadline, &error);
-    if (fd.get() < 0) {
-      *why = error == ECONNREFUSED ? "nothing listens there" : ErrnoText(error);
-      return false;
-    }
-    Tune(fd.get(), 2 * options_.heartbeat_timeout);
-    const auto soon = std::min(deadline, steady_clock::now() + std::chrono::seconds(5));
-    const bool tls = WantsTls(options_.tls, LocalAddress(fd.get()), remote);
-    const Transcript transcript =
-        CallerHandshake(fd.get(), options_.secret, NodeId::Unpack(self_), peer, tls, soon);
-    std::unique_ptr<Stream> stream;
-    if (tls) {
-      stream = CallerTls(fd.get(), TlsKey(options_.secret, transcript), soon);
-    } else {
-      stream = std::make_unique<PlainStream>(fd.get());
-    }
-    struct Handover {
-      UniqueFd fd;
-      std::unique_ptr<Stream> stream;
-      std::promise<bool> added;
-    };
-    const auto handover = std::make_shared<Handover>();
-    handover->fd = std::move(fd);
-    handover->stream = std::move(stream);
-    auto result = handover->added.get_future();
-    asio::post(io_, [this, peer, handover] {
-      handover->added.set_value(Add(peer, std::move(handover->fd), std::move(handover->stream)));
-    });
+    auto lanes = std::make_shared<Lanes>(
+        OpenLanes(remote, options_, NodeId::Unpack(self_), peer, deadline, why));
+    if (lanes->empty()) return false;
+    const auto added = std::make_shared<std::promise<bool>>();
+    auto result = added->get_future();
+    asio::post(io_, [this, peer, lanes, added] { added->set_value(Add(peer, std::move(*lanes))); });
     // The loop may have ended meanwhile; then nobody will answer.
     while (result.wait_for(milliseconds(50)) != std::future_status::ready) {
       if (stopped_) throw Error("this node is being stopped");
@@ -236,10 +217,10 @@ class TcpCore final : public ConnectionOwner {
     return rank;
   }
 
-  bool Add(NodeId peer, UniqueFd fd, std::unique_ptr<Stream> stream) {
+  bool Add(NodeId peer, Lanes lanes) {
     if (stopping_) return false;
-    const auto connection = std::make_shared<Connection>(io_, std::move(fd), std::move(stream), peer,
-                                                         options_, &counters_, this);
+    const auto connection =
+        std::make_shared<Connection>(io_, std::move(lanes), peer, options_, &counters_, this);
     {
       std::lock_guard<std::mutex> lock(mutex_);
       if (!peers_.emplace(peer, connection).second) return false;
@@ -273,6 +254,7 @@ class TcpCore final : public ConnectionOwner {
       held_up_until_ = now;
     }
     for (const ConnectionPtr& connection : Snapshot()) connection->Tick(now, stalled);
+    gathering_.DropOld(now);
     if (!stopping_) receiver_->OnTick();
     timer_.expires_at(now + interval);
     timer_.async_wait([this](const asio::error_code& error) {
@@ -320,6 +302,7 @@ class TcpCore final : public ConnectionOwner {
   asio::executor_work_guard<asio::io_context::executor_type> work_{io_.get_executor()};
   asio::steady_timer timer_;
   std::unique_ptr<Acceptor> acceptor_;
+  Gathering gathering_;
   std::mutex mutex_;
   std::unordered_map<NodeId, ConnectionPtr> peers_;  ///< guarded by mutex_
   std::thread thread_;

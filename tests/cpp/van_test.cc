@@ -1,4 +1,5 @@
-// What the van promises, whatever carries its bytes: TCP, TCP with TLS, TCP with shared memory.
+// What the van promises, whatever carries its bytes: TCP, TLS, several of them as one stream, shared
+// memory.
 #include <atomic>
 #include <future>
 #include <random>
@@ -8,10 +9,10 @@
 namespace hipress::testing {
 namespace {
 
-enum class Kind { kTcp, kTls, kSharedMemory };
+enum class Kind { kTcp, kTls, kStriped, kStripedTls, kSharedMemory };
 
 const char* NameOf(Kind kind) {
-  const char* const names[] = {"Tcp", "Tls", "SharedMemory"};
+  const char* const names[] = {"Tcp", "Tls", "Striped", "StripedTls", "SharedMemory"};
   return names[static_cast<int>(kind)];
 }
 
@@ -20,7 +21,9 @@ class VanTest : public ::testing::TestWithParam<Kind> {
   std::unique_ptr<Van> Make(VanOptions options = TestVanOptions()) {
     // Silence is failure_test.cc's matter; here it would be a sanitizer's on a busy machine.
     options.heartbeat_timeout = seconds(20);
-    options.tls = GetParam() == Kind::kTls ? "on" : "off";
+    const bool striped = GetParam() == Kind::kStriped || GetParam() == Kind::kStripedTls;
+    options.streams = striped ? 5 : 0;
+    options.tls = GetParam() == Kind::kTls || GetParam() == Kind::kStripedTls ? "on" : "off";
     options.shared_memory = GetParam() == Kind::kSharedMemory;
     return MakeTcpVan(std::move(options));
   }
@@ -312,7 +315,8 @@ TEST_P(VanTest, StopsWithinItsLingerWhenThePeerDoesNotRead) {
 }
 
 INSTANTIATE_TEST_SUITE_P(
-    All, VanTest, ::testing::Values(Kind::kTcp, Kind::kTls, Kind::kSharedMemory),
+    All, VanTest, ::testing::Values(Kind::kTcp, Kind::kTls, Kind::kStriped, Kind::kStripedTls,
+                                     Kind::kSharedMemory),
     [](const auto& info) { return NameOf(info.param); });
 
 }  // namespace

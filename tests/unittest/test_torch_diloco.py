@@ -274,3 +274,17 @@ def test_wrong_settings_are_refused_with_a_sentence():
         ]  # fmt: skip
         for sentence, part in zip(sentences, expected, strict=True):
             assert part in sentence
+
+
+def test_the_simulator_cuts_models_where_they_are_cut():
+    from hipress.simulator.models import Layer, Model
+    from hipress.simulator.rounds import cut
+    from hipress.torch.integrations.outer import parts_of
+
+    sizes = [5, 900, 3, 3, 400, 1, 2000, 10, 600]
+    module = torch.nn.ParameterList([torch.zeros(size) for size in sizes])
+    layers = tuple(Layer(str(i), size) for i, size in enumerate(sizes))
+    model = Model("", "", 1, layers, (1.0,) * 9, (1.0,) * 9)
+    for fragments in range(1, 8):
+        ours = [[layer.name for layer in part.layers] for part in cut(model, fragments)]
+        assert ours == [[name for name, _ in part] for part in parts_of(module, fragments)]

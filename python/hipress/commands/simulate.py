@@ -56,17 +56,30 @@ def command(
     overlap_forward: Annotated[
         bool, typer.Option("--overlap-forward", help="start layers as their gradients come")
     ] = False,
+    sync_every: Annotated[
+        _Int,
+        typer.Option("--sync-every", min=1, help="weights every so many steps, as DiLoCo does"),
+    ] = None,
+    fragments: Annotated[
+        int, typer.Option("--fragments", min=1, help="parts of the model that take turns at it")
+    ] = 1,
+    sync_delay: Annotated[
+        int, typer.Option("--sync-delay", min=0, help="steps that such a part may travel")
+    ] = 0,
     timeline: Annotated[_Path, typer.Option("--timeline", help="write a Perfetto trace")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="print JSON")] = False,
 ) -> None:
     """Predict step time and scaling on a cluster of any size."""
     from hipress import units
     from hipress.simulator import models, setting, trace
+    from hipress.simulator.rounds import Rounds, mean_step
     from hipress.simulator.step import Options, simulate
 
     began = time.perf_counter()
     if servers and topology.lower() not in topologies.names(servers=True):
         fail(f"--servers goes with --topology {_SERVED}, not {topology}")
+    if sync_every is None and (fragments, sync_delay) != (1, 0):
+        fail("--fragments and --sync-delay go with --sync-every")
     try:
         net = models.load(model)
         if compute_ms is not None:
@@ -91,7 +104,12 @@ def command(
         )
         step = simulate(net, scene.costs, cluster, how, scene.plan)
         plain = replace(scene.costs, compressed=scene.costs.plain)
-        raw = simulate(net, plain, cluster, replace(how, record=False))
+        quiet = replace(how, record=False)
+        raw = simulate(net, plain, cluster, quiet)
+        mean = None
+        if sync_every is not None:
+            rounds = Rounds(sync_every, fragments, sync_delay)
+            mean = mean_step(net, scene.costs, cluster, quiet, rounds, scene.plan)
     except ValueError as error:
         fail(error)
     values = {
@@ -116,6 +134,16 @@ def command(
         "by_symmetry": step.symmetric,
         "simulation_seconds": time.perf_counter() - began,
     }
+    if mean is not None:
+        values["rounds"] = {
+            "sync_every": sync_every,
+            "fragments": len(mean.fragment_seconds),
+            "sync_delay": sync_delay,
+            "inner_step_seconds": mean.seconds,
+            "computing": mean.computing,
+            "fragment_seconds": mean.fragment_seconds,
+            "bytes_sent_per_host_and_step": mean.bytes_per_host,
+        }
     if timeline is not None:
         try:
             trace.save(timeline, step.result, step.lowered, net, {"predicted": values})
@@ -147,6 +175,17 @@ def _describe(values: dict, net, timeline: Optional[Path]) -> None:
     ]
     if values["by_symmetry"]:
         lines.append("one host was simulated for all (symmetry)")
+    if "rounds" in values:
+        found = values["rounds"]
+        lines += [
+            f"weights every {found['sync_every']} steps, fragments {found['fragments']}, delay "
+            f"{found['sync_delay']}",
+            f"  inner step        {1e3 * found['inner_step_seconds']:10.2f} ms in the mean"
+            f"   ({found['computing']:.1%} computing)",
+            f"  a synchronisation {1e3 * max(found['fragment_seconds']):10.2f} ms   (the longest)",
+            f"  a host sends      {found['bytes_sent_per_host_and_step'] / 2**20:10.2f} MiB a step "
+            "in the mean",
+        ]
     if timeline is not None:
         lines.append(f"timeline: {timeline} (open it with ui.perfetto.dev or `hipress report`)")
     typer.echo("\n".join(lines))

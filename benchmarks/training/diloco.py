@@ -1,0 +1,105 @@
+"""How much of the time ranks compute over a slow link: DiLoCo beside codecs in each step.
+
+A GPT on several nodes of a wide-area network (`--wan`, harness/wan.py; needs root). Computation is
+played by sleeping, `--compute` seconds a step, as on a GPU. *Computing* is the share of a step that
+"alone", which sends nothing, takes. *Simulated* is what `hipress simulate` predicts with
+`--sync-every`, `--fragments` and `--sync-delay`, from the link's rate and delay alone: codecs take
+no time there.
+"""
+
+from __future__ import annotations
+
+import statistics
+from types import SimpleNamespace
+from typing import Annotated
+
+import typer
+
+from benchmarks.common import jobs
+from benchmarks.common.options import Dilation, Nodes, Output, Priority, Quick, Wan
+from benchmarks.common.results import Record
+from harness import netns
+from harness.wan import WideAreaNetwork
+from hipress.secopa.cluster import Cluster, Codec, Costs
+from hipress.secopa.plan import Decision
+from hipress.simulator.models import Layer, Model
+from hipress.simulator.rounds import Rounds, mean_step
+from hipress.simulator.step import Options
+
+ALONE, DILOCO = "alone", "diloco "
+METHODS = (
+    "alone; onebit; powersgd:rank=1; diloco none; diloco maxmin:bits=4; "
+    "diloco maxmin:bits=4,fragments=4; diloco maxmin:bits=4,fragments=4,delay=5"
+)
+BYTES = {"none": 4.0, "maxmin": 0.5 + 8 / 1024}
+"""Of an element of types whose synchronisation is simulated, `maxmin` with 4 bits."""
+MIN_SIZE = 16 * 1024
+
+
+def main(
+    wan: Wan = "rate=100mbit,delay=20ms",
+    nodes: Nodes = 4,
+    methods: Annotated[str, typer.Option(help="Separated by semicolons.")] = METHODS,
+    sync_every: int = 30,
+    compute: Annotated[float, typer.Option(help="Seconds of forward and backward pass.")] = 0.1,
+    width: int = 512,
+    steps: Annotated[int, typer.Option(help="Of a block of methods that send in each.")] = 8,
+    blocks: int = 2,
+    dilation: Dilation = 1.0,
+    priority: Priority = False,
+    output: Output = "diloco-wan",
+    quick: Quick = False,
+) -> None:
+    netns.require()
+    if quick:
+        nodes, width, steps, blocks, sync_every = 2, 64, 2, 1, 4
+        methods = "alone; onebit; diloco maxmin:bits=4,fragments=2,delay=1"
+    args = SimpleNamespace(**locals())
+    record = Record(output, vars(args))
+    names = [name.strip() for name in methods.split(";")]
+    found: dict[str, jobs.Reports] = {}
+    with WideAreaNetwork(nodes, wan, dilation) as network:
+        link = network.link(0)
+        for name in names:
+            command = jobs.node(
+                "training.diloco_node", methods=[name], sync_every=sync_every, width=width,
+                compute=compute * dilation, steps=steps, blocks=blocks,
+            )  # fmt: skip
+            results = jobs.torch_job(command, nodes, network, 500, priority)
+            found[name] = jobs.reports(results)
+            print(name, jobs.slowest(found[name], network=network), flush=True)
+        seconds = {
+            name: statistics.fmean(jobs.slowest(of, network=network)) for name, of in found.items()
+        }
+    alone = seconds[ALONE]
+    sizes = found[ALONE][0]["sizes"]
+    cells = []
+    for name, each in seconds.items():
+        expected = simulated(args, name, sizes, alone, link.up, link.delay)
+        share = f"{expected.computing:.0%}" if expected else ""
+        cells.append([name, f"{1e3 * each:.0f}", f"{min(1.0, alone / each):.0%}", share])
+    title = (f"{sum(sizes) / 1e6:.1f} million weights, {nodes} nodes, {wan}, H = {sync_every}, "
+             f"dilation {dilation:g}")  # fmt: skip
+    record.table(["method", "ms a step in the mean", "computing", "simulated"], cells, title)
+    record["seconds"] = seconds
+    record.save()
+
+
+def simulated(
+    args: SimpleNamespace, name: str, sizes: list[int], compute: float, rate: float, delay: float
+):
+    """The simulator's mean step of a DiLoCo method, or None for others."""
+    if not name.startswith(DILOCO):
+        return None
+    kind, _, rest = name.removeprefix(DILOCO).partition(":")
+    if kind not in BYTES:
+        return None
+    values = dict(item.split("=") for item in filter(None, rest.split(",")))
+    layers = tuple(Layer(str(i), size) for i, size in enumerate(sizes))
+    zero = (0.0,) * len(layers)
+    model = Model(name, "", 1, layers, zero, (compute, *zero[1:]))
+    plan = {layer.name: Decision(False, 1) for layer in layers if layer.size < MIN_SIZE}
+    costs = Costs(Codec("none", 4.0), Codec(kind, BYTES[kind]))
+    cluster = Cluster(bandwidth=rate, latency=delay)
+    rounds = Rounds(args.sync_every, int(values.get("fragments", 1)), int(values.get("delay", 0)))
+    return mean_step(model, costs, cluster, Options("colocated", args.nodes), rounds, plan)

@@ -1,0 +1,93 @@
+"""What uncompressed sums make of a long, fast link that loses packets, over TLS.
+
+Two nodes or more sum keys, in the wide-area network that `--wan` describes (harness/wan.py; needs
+root). *Share* is that of the link's rate which the payload of these sums takes, in steps in a row,
+as in training; headers of IP and TCP take 3.5% of a link with packets of 1,500 bytes. *Streams* are
+the sockets of a connection (`HIPRESS_STREAMS`), `auto` how many the transport opens by itself.
+*Buffers* are the limits `net.ipv4.tcp_wmem` and `tcp_rmem` of each node.
+"""
+
+from __future__ import annotations
+
+import statistics
+from dataclasses import dataclass
+from types import SimpleNamespace
+from typing import Annotated
+
+import typer
+
+from benchmarks.common import jobs, options
+from benchmarks.common.options import Dilation, Nodes, Output, Priority, Quick, Rounds
+from benchmarks.common.results import Record
+from harness import netns
+from harness.wan import Wan, WideAreaNetwork
+from hipress.casync import TOPOLOGIES
+
+
+def main(
+    wan: options.Wan = "rate=1gbit,delay=50ms,loss=0.1%",
+    nodes: Nodes = 2,
+    topology: str = "colocated",
+    streams: Annotated[str, typer.Option(help="Numbers, or auto.")] = "1 auto",
+    buffers: Annotated[
+        str, typer.Option(help="Largest that each node's kernel allows, in MiB; 0: as here.")
+    ] = "0 64",
+    keys: int = 16,
+    elements: Annotated[int, typer.Option(help="Of each key.")] = 4 << 20,
+    warmup: Annotated[int, typer.Option(help="Steps, in which TCP finds the link's rate.")] = 3,
+    in_a_row: Annotated[int, typer.Option(help="Steps.")] = 4,
+    rounds: Rounds = 1,
+    dilation: Dilation = 1.0,
+    priority: Priority = False,
+    output: Output = "longlinks",
+    quick: Quick = False,
+) -> None:
+    netns.require()
+    if quick:
+        elements, warmup, in_a_row, streams, buffers = 1 << 18, 1, 1, "auto", "0"
+    args = SimpleNamespace(**locals())
+    record = Record(output, vars(args))
+    rows = [
+        Variant(f"{name}, buffers {size} MiB", streams=name, buffers=int(size))
+        for size in buffers.split()
+        for name in streams.split()
+    ]
+    well = jobs.take_turns(rounds, rows, lambda row: run(args, row))
+    sent = 4 * keys * elements * 2 * (nodes - 1) / nodes  # bytes up from, and down to, a node
+    rate = Wan.read(wan).link.up
+    cells = [
+        [row.name, f"{row.median:.2f}", f"{8e-6 * sent / row.median:.0f}",
+         f"{sent / row.median / rate:.0%}" if rate else ""]
+        for row in rows
+    ]  # fmt: skip
+    title = f"{nodes} nodes, {wan}, {sent / 1e6:.0f} MB a step each way, dilation {dilation:g}"
+    record.table(["streams", "s a step", "Mbit/s", "share"], cells, title)
+    record["rows"] = [vars(row) for row in rows]
+    record.save()
+    raise typer.Exit(not well)
+
+
+@dataclass
+class Variant(jobs.Variant):
+    """One row."""
+
+    streams: str = "auto"
+    buffers: int = 0
+    """MiB."""
+
+
+def run(args: SimpleNamespace, row: Variant) -> None:
+    """One round of a row."""
+    command = jobs.node(
+        "graphs.node", sizes=[args.elements] * args.keys, iterations=0, blocks=1,
+        warmup=args.warmup, in_a_row=args.in_a_row,
+    )  # fmt: skip
+    servers = args.nodes if TOPOLOGIES[args.topology].needs_servers else 0
+    env = {"HIPRESS_TOPOLOGY": args.topology, "HIPRESS_STREAMS": row.streams.replace("auto", "0")}
+    with WideAreaNetwork(args.nodes, args.wan, args.dilation) as network:
+        if row.buffers:
+            network.allow_buffers(row.buffers << 20)
+        found = jobs.kvstore_job(
+            command, args.nodes, servers, network, env, 600, priority=args.priority
+        )
+        row.seconds.append(statistics.fmean(jobs.slowest(found, "in_a_row", network)))

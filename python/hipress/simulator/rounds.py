@@ -1,0 +1,128 @@
+"""Training that synchronises weights every H steps: how long an inner step takes in the mean.
+
+A round is H inner steps, in which nothing travels but what a *fragment*, a part of the model, sends
+after the step that is its turn (Douillard et al., Streaming DiLoCo, arXiv:2501.18512). With a delay
+of D steps training waits for it only if it is not back after D more steps; with 0 it waits at once.
+Fragments that meet on the links go one after the other. What one of them takes is what a step
+without computation takes, of the same graphs (:mod:`hipress.simulator.step`).
+
+Steps of an inner or outer optimizer count as computation; connections know their link's rate.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from hipress.secopa.cluster import Cluster, Costs
+from hipress.secopa.plan import Decision
+from hipress.simulator.models import Layer, Model
+from hipress.simulator.step import Options, simulate
+
+ROUNDS = 8
+"""That are played; the mean is that of the second half."""
+
+
+@dataclass(frozen=True)
+class Rounds:
+    """How weights are synchronised, as in :class:`hipress.torch.DiLoCo`.
+
+    :raises ValueError: in one sentence
+    """
+
+    sync_every: int
+    """Inner steps between two synchronisations of the same weights."""
+    fragments: int = 1
+    delay: int = 0
+    """Inner steps that a fragment may travel."""
+
+    def __post_init__(self) -> None:
+        if self.sync_every < 1:
+            raise ValueError(f"weights travel every 1 step or more, not {self.sync_every}")
+        if not 1 <= self.fragments <= self.sync_every:
+            raise ValueError(
+                f"fragments must be 1 to {self.sync_every}, the steps of a round, "
+                f"not {self.fragments}"
+            )
+        if not 0 <= self.delay < self.sync_every:
+            raise ValueError(
+                f"a fragment may travel 0 to {self.sync_every - 1} steps, fewer than a round has, "
+                f"not {self.delay}"
+            )
+
+    def turn(self, fragment: int) -> int:
+        """The step of a round, from 1 on, after which a fragment is synchronised."""
+        return (fragment + 1) * self.sync_every // self.fragments
+
+
+@dataclass(frozen=True)
+class Mean:
+    """An inner step in the mean of a round."""
+
+    seconds: float
+    computing: float
+    """The share of it that is computation."""
+    bytes_per_host: float
+    fragment_seconds: tuple[float, ...]
+    """What each fragment's synchronisation takes, alone on the links."""
+
+
+def mean_step(
+    model: Model,
+    costs: Costs,
+    cluster: Cluster,
+    options: Options,
+    rounds: Rounds,
+    plan: Mapping[str, Decision] | None = None,
+) -> Mean:
+    """Plays rounds of training; see :func:`hipress.simulator.step.simulate`."""
+    compute = sum(model.forward) + sum(model.backward)
+    parts = [
+        simulate(part, costs, cluster, replace(options, overlap_forward=False), plan)
+        for part in cut(model, rounds.fragments)
+    ]
+    takes = tuple(part.seconds for part in parts)
+    total = _play(compute, takes, replace(rounds, fragments=len(takes)))
+    return Mean(
+        seconds=total / rounds.sync_every,
+        computing=compute * rounds.sync_every / total if total > 0 else 1.0,
+        bytes_per_host=sum(part.bytes_per_host for part in parts) / rounds.sync_every,
+        fragment_seconds=takes,
+    )
+
+
+def cut(model: Model, fragments: int) -> list[Model]:
+    """Neighbouring layers in so many parts of about equal size, without computation, as
+    :class:`hipress.torch.DiLoCo` cuts parameters; fewer if layers are large."""
+    runs: dict[int, list[Layer]] = {}
+    before = 0
+    for layer in model.layers:
+        middle = before + layer.size / 2
+        runs.setdefault(int(middle * fragments / max(model.elements, 1)), []).append(layer)
+        before += layer.size
+    return [
+        replace(
+            model, layers=tuple(run), forward=(0.0,) * len(run), backward=(0.0,) * len(run)
+        )
+        for run in runs.values()
+    ]  # fmt: skip
+
+
+def _play(compute: float, takes: tuple[float, ...], rounds: Rounds) -> float:
+    """Seconds of a round."""
+    now = free = half = 0.0
+    under_way: dict[int, tuple[int, float]] = {}  # by fragment: the step it is due after, its end
+    for step in range(1, ROUNDS * rounds.sync_every + 1):
+        now += compute
+        for fragment, seconds in enumerate(takes):
+            if fragment in under_way and under_way[fragment][0] == step:
+                now = max(now, under_way.pop(fragment)[1])
+            if step % rounds.sync_every == rounds.turn(fragment) % rounds.sync_every:
+                free = max(now, free) + seconds
+                if rounds.delay:
+                    under_way[fragment] = (step + rounds.delay, free)
+                else:
+                    now = free
+        if step == ROUNDS // 2 * rounds.sync_every:
+            half = now
+    return (now - half) / (ROUNDS - ROUNDS // 2)

@@ -1,0 +1,54 @@
+"""The transport over wide-area networks: sums are right, and bulk data leaves heartbeats alone."""
+
+from __future__ import annotations
+
+import sys
+
+import pytest
+
+from harness import wan
+from harness.cluster import run_cluster, worker_outputs
+
+pytestmark = pytest.mark.skipif(bool(wan.unavailable()), reason=wan.unavailable() or "can run")
+
+SUMS = """
+import numpy as np
+from hipress.node import Node
+node = Node()
+if node.role != "worker":
+    node.serve()
+else:
+    size = {size}
+    gradient = np.arange(size, dtype=np.float32) % 97 + node.rank
+    total = np.zeros(size, np.float32)
+    node.init_array(0, total)
+    for _ in range(2):
+        node.pushpull(0, gradient, total).wait(100)
+    assert (total == 2 * (np.arange(size, dtype=np.float32) % 97) + 1).all()
+    node.barrier()
+    node.stop()
+    print("right")
+"""
+
+
+def sums(description: str, size: int, **env: str) -> list[str]:
+    """Two workers, each on a node of its own, sum an array twice, over TLS."""
+    with wan.WideAreaNetwork(2, description) as network:
+        results = run_cluster(
+            SUMS.format(size=size), workers=2, servers=0, network=network, timeout=100,
+            server_command=[sys.executable, "-c", "from hipress.node import Node; Node().serve()"],
+            env={"HIPRESS_TOPOLOGY": "colocated", **env},
+            node_of=lambda role, rank: rank,
+        )  # fmt: skip
+    return [output.strip() for output in worker_outputs(results)]
+
+
+def test_sums_over_a_long_link_that_loses_packets_are_right():
+    # Long enough for several sockets, whose stripes arrive in another order than they left.
+    assert sums("rate=200mbit,delay=20ms,loss=1%", 1 << 20) == ["right", "right"]
+
+
+def test_heartbeats_are_not_starved_by_bulk_data():
+    # 4 MiB at 20 Mbit/s keep the link full for longer than the silence that is death.
+    times = {"HIPRESS_HEARTBEAT_INTERVAL_MS": "200", "HIPRESS_HEARTBEAT_TIMEOUT_MS": "1200"}
+    assert sums("rate=20mbit,delay=20ms", 1 << 20, **times) == ["right", "right"]

@@ -1,0 +1,192 @@
+"""Wide-area networks in user space: delay, rate, loss, order as asked, and nothing left behind."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+from harness import ROOT, netns, wan
+from harness.processes import wait_until
+
+needs_wan = pytest.mark.skipif(bool(wan.unavailable()), reason=wan.unavailable() or "can run")
+
+ANSWERS = """
+import socket, sys
+here = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+here.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1 << 22)
+here.bind(("0.0.0.0", 7))
+print("ready", flush=True)
+count, swapped, last = 0, 0, -1
+while True:
+    data, peer = here.recvfrom(100)
+    if data == b"?":
+        here.sendto(b"%d %d" % (count, swapped), peer)
+    else:
+        count, swapped, last = count + 1, swapped + (int(data) < last), int(data)
+"""
+ASKS = """
+import socket, sys, time
+there = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+there.connect((sys.argv[1], 7))
+there.settimeout(1)
+def ask():
+    for _ in range(20):
+        try:
+            begin = time.perf_counter()
+            there.send(b"?")
+            return there.recv(100), time.perf_counter() - begin
+        except TimeoutError:
+            pass
+rounds = [ask()[1] for _ in range(8)]
+for number in range(int(sys.argv[2])):
+    there.send(b"%d" % number)
+    time.sleep(0.0001)
+time.sleep(0.3)
+print(min(rounds), *ask()[0].decode().split())
+"""
+
+
+def asked(network: wan.WideAreaNetwork, packets: int) -> tuple[float, int, int]:
+    """Seconds of a round trip from node 0 to 1, and of so many packets how many arrive, and how
+    many of these after a later one."""
+    answers = network.popen(1, [sys.executable, "-c", ANSWERS], stdout=subprocess.PIPE, text=True)
+    try:
+        assert answers.stdout.readline() == "ready\n"
+        command = network.command(0, [sys.executable, "-c", ASKS, network.address(1), str(packets)])
+        done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True)
+        seconds, count, swapped = done.stdout.split()
+        return float(seconds), int(count), int(swapped)
+    finally:
+        answers.kill()
+        answers.wait()
+        answers.stdout.close()
+
+
+def test_descriptions_are_read():
+    text = "rate=100mbit,delay=20ms,loss=0.1%,queue=64kb,seed=7;2:up=8mbit,queue=20ms"
+    found = wan.Wan.read(text)
+    assert found.link == wan.Link(12.5e6, 12.5e6, 0.02, 0.0, 0.001, 64e3, True)
+    assert found.others == {2: wan.Link(1e6, 12.5e6, 0.02, 0.0, 0.001, 0.02, False)}
+    assert (found.seed, found.mtu, found.reorder) == (7, 1500, False)
+    # Twice as slow: half the rate, twice the delay, the same bytes in the queues.
+    assert wan.Link(2e6, 1e6, 0.01, queue=0.1).line(2) == "1000000 500000 0.02 0 0 200000 100000"
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("speed=1mbit", "'speed=1mbit' in a network's description: it is none of these; allowed"),
+        ("rate=fast", "a rate is a number and one of"),
+        ("loss=1", "a loss is a number from 0 to below 100 and %"),
+        ("rate=1mbit;up=2mbit", "'up=2mbit' does not begin with a node"),
+    ],
+)
+def test_wrong_descriptions_say_what_is_allowed(text, words):
+    with pytest.raises(ValueError, match=words):
+        wan.Wan.read(text)
+
+
+def test_a_node_that_is_not_there_is_not_described():
+    with pytest.raises(ValueError, match="there is no node 2 to describe: there are 2"):
+        wan.WideAreaNetwork(2, "delay=1ms;2:up=1mbit")
+
+
+@needs_wan
+def test_delay_and_loss_are_those_asked_for():
+    with wan.WideAreaNetwork(2, "delay=30ms,loss=5%;1:delay=10ms") as network:
+        seconds, count, swapped = asked(network, 2000)
+        assert 0.04 <= seconds < 0.06
+        # 100 are lost in the mean, with a standard deviation of 10.
+        assert 1840 < count < 1960 and swapped == 0
+        sent = network.counts()[0]
+        assert sent["lost"] >= 2000 - count and sent["sent"] >= 2000
+
+
+@needs_wan
+@pytest.mark.parametrize("order", ["", ",reorder"])
+def test_jitter_reorders_only_if_asked_to(order):
+    with wan.WideAreaNetwork(2, "delay=20ms,jitter=10ms" + order) as network:
+        seconds, count, swapped = asked(network, 300)
+        assert 0.02 <= seconds < 0.05 and count == 300
+        assert (swapped > 30) == bool(order)
+
+
+@needs_wan
+def test_up_and_down_have_their_own_rates():
+    links = "rate=800mbit,delay=1ms,loss=0.01%;0:up=40mbit,down=160mbit"
+    with wan.WideAreaNetwork(2, links) as network:
+        assert 30e6 < network.measure(0, 1, 4 << 20) < 46e6
+        assert 100e6 < network.measure(1, 0, 16 << 20) < 185e6
+
+
+@needs_wan
+def test_a_queue_that_is_full_drops_packets():
+    with wan.WideAreaNetwork(2, "rate=100kbit,queue=2kb") as network:
+        _, count, _ = asked(network, 1000)  # 29 kB or more, in less than 2 s
+        assert 20 < count < 800
+        assert network.counts()[0]["dropped"] >= 1000 - count
+
+
+@needs_wan
+def test_segments_are_lost_one_by_one_and_what_arrives_is_right():
+    program = (
+        "import socket, hashlib, sys\n"
+        "data = bytes(range(251)) * 40000\n"
+        "if len(sys.argv) > 1:\n"
+        "    socket.create_connection((sys.argv[1], 5001), timeout=30).sendall(data)\n"
+        "else:\n"
+        "    here = socket.create_server(('', 5001)); print('ready', flush=True)\n"
+        "    there, _ = here.accept(); got = b''.join(iter(lambda: there.recv(1 << 20), b''))\n"
+        "    print(got == data)\n"
+    )
+    with wan.WideAreaNetwork(2, "rate=400mbit,delay=2ms,loss=1%") as network:
+        command = [sys.executable, "-c", program]
+        reader = network.popen(1, command, stdout=subprocess.PIPE, text=True)
+        assert reader.stdout.readline() == "ready\n"
+        writer = network.popen(0, [*command, network.address(1)])
+        assert reader.communicate(timeout=60)[0] == "True\n"
+        assert writer.wait(timeout=10) == 0
+        counts = network.counts()[0]
+        # 10 MB are 6,934 segments of 1,448 bytes, and what is sent again.
+        assert 6934 <= counts["sent"] < 12000
+        assert 0.004 < counts["lost"] / counts["sent"] < 0.02
+
+
+@needs_wan
+def test_a_cut_is_told_to_nobody_and_mended():
+    with wan.WideAreaNetwork(2, "delay=1ms") as network:
+        network.cut(1)
+        before = network.counts()[1]["delivered"]
+        program = ASKS.partition("def ask")[0] + "there.send(b'?')"
+        command = network.command(0, [sys.executable, "-c", program, network.address(1)])
+        subprocess.run(command, check=True, timeout=30)
+        assert network.counts()[1]["delivered"] == before
+        network.mend(1)
+        assert asked(network, 10)[1] == 10
+
+
+@needs_wan
+def test_router_and_namespaces_of_a_killed_maker_go():
+    script = (
+        "import sys, time; sys.path.insert(0, sys.argv[1]); from harness import wan\n"
+        "with wan.WideAreaNetwork(1, 'delay=1ms') as network:\n"
+        "    print(network.namespace(0), network._router.pid, flush=True); time.sleep(60)\n"
+    )
+    maker = subprocess.Popen(
+        [sys.executable, "-c", script, str(ROOT)], stdout=subprocess.PIPE, text=True
+    )
+    name, router = maker.stdout.readline().split()
+    assert name in netns._namespaces()
+    os.kill(maker.pid, signal.SIGKILL)
+    maker.wait()
+    maker.stdout.close()
+    wait_until(lambda: not os.path.exists(f"/proc/{router}/exe"), 10, "the router's end")
+    deadline = time.monotonic() + 5
+    while name in netns._namespaces() and time.monotonic() < deadline:
+        netns.remove_stale()
+    assert name not in netns._namespaces()
