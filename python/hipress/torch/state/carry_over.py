@@ -22,7 +22,8 @@ from hipress.casync.graph import Graph, Partition, Task
 from hipress.casync.origins import first_encoders
 from hipress.encodes import OWN
 from hipress.torch.low_rank import START
-from hipress.torch.state.checkpoint import GlobalState, Stateful, TaskState
+from hipress.torch.state.checkpoint import Stateful, TaskState
+from hipress.torch.state.global_state import GlobalState
 
 _MEAN = "mean"
 _SAVED = {-1: ("residual", OWN), -2: (_MEAN, "1")}

@@ -15,7 +15,8 @@ from hipress.encodes import OWN, Codecs, random_stream, transactions
 from hipress.torch.low_rank import Factors
 from hipress.torch.state import carry_over
 from hipress.torch.state.carry_over import OwnState
-from hipress.torch.state.checkpoint import GlobalState, TaskState, num_own_encoders
+from hipress.torch.state.checkpoint import TaskState, num_own_encoders
+from hipress.torch.state.global_state import GlobalState
 
 _log = logging.getLogger("hipress")
 
