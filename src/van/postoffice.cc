@@ -36,7 +36,7 @@ void Postoffice::Impl::Barrier(uint64_t kind, seconds timeout) {
 
 void Postoffice::Impl::Link(NodeId peer) {
   const auto deadline = steady_clock::now() + options_.van.connect_timeout;
-  auto patience = seconds(2);
+  auto patience = seconds(1);
   while (true) {
     std::string address;
     {
@@ -49,10 +49,9 @@ void Postoffice::Impl::Link(NodeId peer) {
       if (it == roster_.addresses.end()) throw Error("there is no " + peer.ToString());
       address = it->second;
     }
-    // In short tries, so that a failure report ends it; longer ones for who is so far away that a
-    // handshake takes seconds.
+    // In short tries, so that a failure report ends it; in longer ones where a handshake takes so long.
     const auto until = std::min(deadline, steady_clock::now() + patience);
-    patience = std::min(2 * patience, seconds(16));
+    patience = std::min(2 * patience, seconds(4));
     try {
       return van_->Connect(peer, address, until);
     } catch (const Error&) {
