@@ -10,7 +10,6 @@ the elements' first bytes, then their second ones, and so on, which suits it bes
 from __future__ import annotations
 
 import sys
-import time
 import zlib
 from collections.abc import Callable, Iterator
 from typing import Annotated
@@ -21,6 +20,7 @@ import typer
 import hipress
 from benchmarks.common.options import Output, Quick
 from benchmarks.common.results import Record, verdict
+from benchmarks.common.timing import best_seconds
 from harness import ROOT
 
 sys.path.insert(0, str(ROOT / "examples" / "torch"))
@@ -113,17 +113,6 @@ def task(model: str, seed: int) -> tuple[object, Callable]:
         return functional.cross_entropy(scores.float(), labels)
 
     return network, loss_of
-
-
-def best_seconds(run: Callable[[], object], seconds: float) -> float:
-    """The fastest of as many runs as fit into a time, and at least one."""
-    best, end = float("inf"), time.perf_counter() + seconds
-    while True:
-        begin = time.perf_counter()
-        run()
-        best = min(best, time.perf_counter() - begin)
-        if time.perf_counter() > end:
-            return best
 
 
 def measured(gradients: list[np.ndarray], dtype: str, seconds: float) -> dict[str, float]:

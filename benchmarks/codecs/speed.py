@@ -11,8 +11,6 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-import time
-from collections.abc import Callable
 from typing import Annotated
 
 import typer
@@ -24,6 +22,7 @@ from benchmarks.codecs.reference import WANTED, share
 from benchmarks.common.jobs import built
 from benchmarks.common.options import Quick
 from benchmarks.common.results import Record
+from benchmarks.common.timing import best_seconds
 
 
 def native(seconds: float, all_tables: bool, progress: Progress) -> list[dict]:
@@ -41,18 +40,6 @@ def native(seconds: float, all_tables: bool, progress: Progress) -> list[dict]:
     if process.returncode != 0:
         sys.exit(f"codec_bench failed with status {process.returncode}")
     return rows
-
-
-def best_seconds(run: Callable[[], object], seconds: float) -> float:
-    """The fastest of as many runs as fit into the given time, and at least two."""
-    run()
-    best, end = float("inf"), time.perf_counter() + seconds
-    while True:
-        begin = time.perf_counter()
-        run()
-        best = min(best, time.perf_counter() - begin)
-        if time.perf_counter() > end:
-            return best
 
 
 def peer_rows(elements: int, seconds: float) -> list[dict]:

@@ -48,3 +48,15 @@ def time_blocks(
             step()
         seconds.append((time.perf_counter() - began) / steps)
     return seconds
+
+
+def best_seconds(run: Callable[[], object], seconds: float) -> float:
+    """The fastest of as many runs as fit into the given time, and at least two."""
+    run()
+    best, end = float("inf"), time.perf_counter() + seconds
+    while True:
+        begin = time.perf_counter()
+        run()
+        best = min(best, time.perf_counter() - begin)
+        if time.perf_counter() > end:
+            return best

@@ -22,11 +22,9 @@ def cosine(size):
     return torch.tensor(rows, dtype=torch.float64)
 
 
-def by_blocks(values, rows, columns, inverse=False):
+def by_blocks(values, rows, columns):
     """The transform of each block by itself."""
     down, across = cosine(rows), cosine(columns)
-    if inverse:
-        down, across = down.T, across.T
     found = values.double().clone()
     for y in range(0, values.shape[0], rows):
         for x in range(0, values.shape[1], columns):

@@ -14,13 +14,14 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 
 import torch
 import torch.distributed as dist
 
 from hipress.torch.integrations.optimizer import Bucket, DistributedOptimizer
 from hipress.torch.integrations.outer import is_count
+from hipress.torch.optim.by_parameter import ByParameter
 
 _MIN_SIZE = 4096
 """Gradients of fewer elements are averaged as they are: one block of the usual size."""
@@ -70,8 +71,10 @@ class DeMo(DistributedOptimizer):
         timeout: float | None = None,
     ) -> None:
         named = [(name, p) for name, p in named_parameters if p.requires_grad]
-        self._options = lr, compression_topk, compression_chunk, weight_decay
-        self._chunk = compression_chunk
+        self._counts = {
+            "compression_topk": compression_topk, "compression_chunk": compression_chunk,
+        }  # fmt: skip
+        self._rates = {"lr": lr, "weight_decay": weight_decay}
         try:
             ratio = min(compression_topk / compression_chunk**2, 1.0)
         except (TypeError, ArithmeticError):  # all ranks are told what is wrong
@@ -83,43 +86,32 @@ class DeMo(DistributedOptimizer):
         )
 
     def _check_options(self) -> None:
-        rate, topk, chunk, decay = self._options
-        for name, value in (("compression_topk", topk), ("compression_chunk", chunk)):
+        for name, value in self._counts.items():
             if not is_count(value):
                 raise ValueError(f"{name} must be 1 or more, not {value!r}")
-        for name, value in (("lr", rate), ("weight_decay", decay)):
+        for name, value in self._rates.items():
             if not value >= 0:
                 raise ValueError(f"{name} must be 0 or more, not {value!r}")
 
     def _new_bucket(self, named: list[tuple[str, torch.nn.Parameter]]) -> Bucket:
         settings = self.compression.settings
         blocks = {
-            name: Blocks(p.shape, self._chunk) for name, p in named
+            name: Blocks(p.shape, self._counts["compression_chunk"]) for name, p in named
             if settings.compresses(name, p.numel(), p.shape)
         }  # fmt: skip
         return _CosineBucket(named, blocks)
 
 
-class _SignDescent(torch.optim.Optimizer):
+class _SignDescent(ByParameter):
     """Moves each weight by ``lr`` against the sign of its gradient (Bernstein et al., signSGD, ICML
     2018, arXiv:1802.04434)."""
 
     def __init__(self, parameters: list[torch.nn.Parameter], lr: float, weight_decay: float):
         super().__init__(parameters, {"lr": lr, "weight_decay": weight_decay})
 
-    @torch.no_grad()
-    def step(self, closure: Callable[[], torch.Tensor] | None = None) -> torch.Tensor | None:
-        """One step; ``closure`` computes loss and gradients anew, as in torch.optim."""
-        loss = None
-        if closure is not None:
-            with torch.enable_grad():
-                loss = closure()
-        for group in self.param_groups:
-            for parameter in group["params"]:
-                if parameter.grad is not None:
-                    parameter.mul_(1 - group["lr"] * group["weight_decay"])
-                    parameter.sub_(parameter.grad.sign(), alpha=group["lr"])
-        return loss
+    def _update(self, parameter: torch.Tensor, group: dict) -> None:
+        parameter.mul_(1 - group["lr"] * group["weight_decay"])
+        parameter.sub_(parameter.grad.sign(), alpha=group["lr"])
 
 
 class _CosineBucket(Bucket):

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import torch
 import torch.distributed as dist
 from torch.distributed.tensor import DTensor
 
+from hipress.torch.optim.by_parameter import ByParameter
 from hipress.torch.settings import Settings
 from hipress.torch.synchronizer import Synchronizer
 
 
-class FrozenAdamW(torch.optim.Optimizer):
+class FrozenAdamW(ByParameter):
     """AdamW whose second moment stays as it is after ``freeze_step`` steps.
 
     Adam divides by the size of past gradients. What error feedback delays comes later in larger
@@ -141,19 +140,6 @@ class FrozenAdamW(torch.optim.Optimizer):
         for state in self.state.values():  # AdamW updates it in every step
             state.setdefault("exp_avg_sq_updates", int(state["step"]))
         self._denominators.clear()
-
-    @torch.no_grad()
-    def step(self, closure: Callable[[], torch.Tensor] | None = None) -> torch.Tensor | None:
-        """One step; ``closure`` computes loss and gradients anew, as in torch.optim."""
-        loss = None
-        if closure is not None:
-            with torch.enable_grad():
-                loss = closure()
-        for group in self.param_groups:
-            for parameter in group["params"]:
-                if parameter.grad is not None:
-                    self._update(parameter, group)
-        return loss
 
     def _update(self, parameter: torch.Tensor, group: dict) -> None:
         state, (beta1, beta2) = self.state[parameter], group["betas"]
