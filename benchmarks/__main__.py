@@ -10,7 +10,7 @@ from pathlib import Path
 
 import typer
 
-from benchmarks.common.jobs import clean_up_when_terminated
+from harness import processes
 
 SUBJECTS = {
     "pushpull": "kvstore.pushpull",
@@ -60,7 +60,7 @@ def main() -> None:
             print(f"{known:18}{summary(module)}")
         sys.exit(f"there is no {name!r}" if name and not name.startswith("-") else 0)
     module = importlib.import_module(f"benchmarks.{SUBJECTS[name]}")
-    clean_up_when_terminated()
+    processes.clean_up_when_terminated()
     app = typer.Typer(add_completion=False)
     app.command(help=re.sub(r"(?<=\S)\n(?=\S)", " ", module.__doc__))(module.main)
     app(args=sys.argv[2:], prog_name=f"python -m benchmarks {name}")

@@ -76,6 +76,16 @@ def base_environment(extra: Mapping[str, str] | None = None) -> dict[str, str]:
     return {**clean_environment(), "OMP_NUM_THREADS": "1", **(extra or {})}
 
 
+def clean_up_when_terminated() -> None:
+    """Makes SIGTERM, and SIGINT even in a background job, end this process as Ctrl-C would."""
+
+    def end(*unused: object) -> None:
+        raise KeyboardInterrupt
+
+    signal.signal(signal.SIGTERM, end)
+    signal.signal(signal.SIGINT, end)
+
+
 def wait_until(condition: Callable[[], Any], seconds: float, what: str) -> Any:
     """Polls until the condition's value is true; returns it."""
     deadline = time.monotonic() + seconds

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import signal
 import statistics
 import subprocess
 import sys
@@ -35,16 +34,6 @@ def reports(results: Sequence[Result]) -> Reports:
     """What processes handed over by `timing.report`, in the order they were started."""
     lines = [line for result in results for line in result.output.splitlines()]
     return [json.loads(line[len(RESULT) :]) for line in lines if line.startswith(RESULT)]
-
-
-def clean_up_when_terminated() -> None:
-    """Makes SIGTERM, and SIGINT even in a background job, end this process as Ctrl-C would."""
-
-    def end(*unused: object) -> None:
-        raise KeyboardInterrupt
-
-    signal.signal(signal.SIGTERM, end)
-    signal.signal(signal.SIGINT, end)
 
 
 def built(target: str) -> Path:

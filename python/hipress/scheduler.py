@@ -32,6 +32,7 @@ class Scheduler:
         self.address = address.value.decode()
         """host:port, where it listens."""
         self._pid = os.getpid()
+        self._elastic = bool(options.get("HIPRESS_VIEW"))
         atexit.register(self.stop)
 
     def stop(self, at_once: bool = False) -> None:
@@ -44,7 +45,8 @@ class Scheduler:
         over = ctypes.c_int()
         lib.HipressAwaitEnd(self._handle, int(1e3 * seconds), ctypes.byref(over))
         handle, self._handle = self._handle, ctypes.c_void_p()
-        lib.HipressStop(handle)
+        # A goodbye is answered, but not by a worker that is silent.
+        lib.HipressAbort(handle) if at_once and self._elastic else lib.HipressStop(handle)
         lib.HipressFree(handle)
 
 

@@ -20,6 +20,9 @@ constexpr int kReportPriority = INT_MAX - 1;
 /// A node that ends waits for its failure reports to be sent, this long at most: on a slow network they
 /// wait behind what the kernel has.
 constexpr milliseconds kMaxReportTime{2000};
+/// A node that aborts waits so long for its peers to close. In an elastic job they wait for it in the
+/// next view, its membership has told them what happened, and who is silent does not close.
+constexpr milliseconds kElasticAbortLinger{50};
 
 }  // namespace
 
@@ -31,11 +34,15 @@ void Postoffice::Impl::Leave(bool goodbye) {
     if (goodbye && started_ && !stopping_) timeline_.Ship();
     aborted_ = aborted_ || (!goodbye && !stopping_);
     stopping_ = true;
-    goodbye = goodbye && !aborted_;  // whoever fails says none, whatever is called while it goes
+    // Whoever fails says none, whatever is called while it goes; nor does the scheduler of a view that
+    // has failed.
+    goodbye = goodbye && !aborted_ && (options_.view == 0 || deaths_.empty());
     changed_.notify_all();
   }
   if (goodbye) {
     van_->Stop();
+  } else if (options_.view > 0) {
+    van_->Abort(kElasticAbortLinger);
   } else {
     van_->Abort();
   }

@@ -19,19 +19,21 @@ import contextlib
 import json
 import os
 import random
+import shlex
 import signal
-import statistics
 import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import BinaryIO
 
 import havoc  # noqa: F401  first: it finds the harness
 from elastic_log import (
     Fault,
     Logs,
+    costs,
     different_weights,
     first_step_after,
     rejoining,
@@ -39,7 +41,7 @@ from elastic_log import (
     trains_whole,
 )
 
-from harness import ROOT, netns
+from harness import ROOT, netns, processes
 from harness.launch import Launch, launched
 
 KINDS = ("kill", "stop", "pause", "double", "cut")
@@ -211,25 +213,43 @@ def send(pid: int, number: int) -> None:
 
 
 @contextlib.contextmanager
+def running(command: list[str], output: BinaryIO) -> Iterator[None]:
+    """A process that is ended in the end."""
+    process = subprocess.Popen(command, stdout=output, stderr=subprocess.STDOUT)
+    try:
+        yield
+    finally:
+        process.kill()
+        process.wait()
+
+
+@contextlib.contextmanager
 def started(args: argparse.Namespace, folder: Path) -> Iterator[Chaos]:
     """A running job, of which nothing is left in the end."""
     with contextlib.ExitStack() as stack:
-        network = None
+        network, address = None, "127.0.0.1"
         arguments = ["--elastic", "-n", str(args.workers), "--min-workers", str(args.min_workers),
                      "--max-restarts", "1000000"]  # fmt: skip
         if args.network == "namespaces":
-            network = netns.ShapedNetwork(args.workers, rate=args.rate, verify=False)
+            nodes = args.workers + bool(args.beside)
+            network = netns.ShapedNetwork(nodes, rate=args.rate, verify=False)
             stack.enter_context(network)
             ssh, hosts = folder / "ssh", folder / "hosts"
             ssh.write_text(SSH.format(prefix=network.namespace(0)[:-1]))
             ssh.chmod(0o700)
             hosts.write_text("".join(f"{network.address(i)}\n" for i in range(args.workers)))
             arguments += ["-H", str(hosts), "--ssh", str(ssh)]
+            address = network.address(args.workers) if args.beside else address
         elif args.rate:
             sys.exit("--rate needs --network namespaces")
+        if args.beside:
+            words = [word.replace("{address}", address) for word in shlex.split(args.beside)]
+            command = network.command(args.workers, words) if network else words
+            log = stack.enter_context(open(folder / "beside", "wb"))
+            stack.enter_context(running(command, log))
         environment = {"HIPRESS_ELASTIC_LOG": str(folder),
                        "HIPRESS_HEARTBEAT_TIMEOUT_MS": str(args.heartbeat_ms),
-                       **dict(entry.split("=", 1) for entry in args.env)}  # fmt: skip
+                       **dict(e.replace("{address}", address).split("=", 1) for e in args.env)}  # fmt: skip
         output = stack.enter_context(open(folder / "output", "wb"))
         launch = stack.enter_context(
             launched([*arguments, "--", *args.command], env=environment, stdout=output,
@@ -279,23 +299,6 @@ def line(number: int, fault: Fault) -> str:
                           seconds(fault.whole), "; ".join(fault.wrong)).rstrip()  # fmt: skip
 
 
-def spread(values: list[float]) -> dict[str, float | None]:
-    """Median and worst."""
-    if not values:
-        return {"median": None, "worst": None}
-    return {"median": statistics.median(values), "worst": max(values)}
-
-
-def costs(faults: list[Fault]) -> dict[str, dict[str, float | None]]:
-    """What faults cost: as the columns of the table."""
-    return {
-        "next_step_s": spread([f.recovered for f in faults if f.recovered is not None]),
-        "rejoin_s": spread([seconds for fault in faults for seconds in fault.rejoin]),
-        "whole_s": spread([fault.whole for fault in faults if fault.whole is not None]),
-        "steps_lost": spread([fault.lost for fault in faults if fault.recovered is not None]),
-    }
-
-
 def summary(chaos: Chaos, wrong: list[str]) -> dict[str, object]:
     """Of the whole run; `wrong` is what made an end of it."""
     compared, different = different_weights(chaos.logs.events)
@@ -333,6 +336,8 @@ def parse() -> argparse.Namespace:
     add("--rate", help="of the namespaces' links, e.g. 1gbit; default: not shaped")
     add("--heartbeat-ms", type=int, default=3500, help="silence that is death")
     add("--check-every", type=int, default=1, help="steps between comparisons, in the example")
+    add("--beside", metavar="COMMAND", help="runs on a node of its own, which no fault hits; "
+        "{address} in it and in --env is that node's")
     add("--env", action="append", default=[], metavar="KEY=VALUE")
     add("--json", help="file for the results")
     add("--keep", help="folder for the logs; default: a temporary one")
@@ -353,6 +358,7 @@ def parse() -> argparse.Namespace:
 
 def main() -> int:
     args = parse()
+    processes.clean_up_when_terminated()
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(args.keep or temporary).resolve()
         folder.mkdir(parents=True, exist_ok=True)

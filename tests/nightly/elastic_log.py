@@ -9,6 +9,7 @@ Each worker appends to ``worker-SLOT.jsonl`` one line for each event: ``time`` (
 from __future__ import annotations
 
 import json
+import statistics
 from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field
@@ -160,3 +161,20 @@ def different_weights(events: Iterable[list[Event]]) -> tuple[int, list[str]]:
         if len(set(seen.values())) > 1:
             wrong.append(f"after step {step} of epoch {epoch} the weights are different: {seen}")
     return sum(len(seen) > 1 for seen in digests.values()), wrong
+
+
+def spread(values: list[float]) -> dict[str, float | None]:
+    """Median and worst."""
+    if not values:
+        return {"median": None, "worst": None}
+    return {"median": statistics.median(values), "worst": max(values)}
+
+
+def costs(faults: list[Fault]) -> dict[str, dict[str, float | None]]:
+    """What faults cost: as the columns of the table."""
+    return {
+        "next_step_s": spread([f.recovered for f in faults if f.recovered is not None]),
+        "rejoin_s": spread([seconds for fault in faults for seconds in fault.rejoin]),
+        "whole_s": spread([fault.whole for fault in faults if fault.whole is not None]),
+        "steps_lost": spread([fault.lost for fault in faults if fault.recovered is not None]),
+    }
