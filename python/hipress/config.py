@@ -167,11 +167,11 @@ class CompressionConfig:
         return cls(**{"params": params, **said, **given})
 
     def refuse_auto(self) -> None:
-        """:raises ValueError: for type "auto", which only DDP models take"""
+        """:raises ValueError: for type "auto", which not every front end takes"""
         if self.type == AUTO:
             raise ValueError(
-                "type 'auto' is for hipress.torch.compress() and DistributedDataParallel models "
-                "alone so far: name a type, which `hipress codecs` lists"
+                "type 'auto' is not for what this is: it is for DDP models and DistributedOptimizer"
+                "; name a type, which `hipress codecs` lists"
             )
 
     def refuse_low_rank(self, where: str) -> None:

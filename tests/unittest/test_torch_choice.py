@@ -31,6 +31,7 @@ def chosen(
 
     import hipress.torch
     from hipress.torch.tuning import choice
+    from hipress.tuning import choice as of_ways
 
     lines = []
     handler = logging.Handler()
@@ -46,7 +47,7 @@ def chosen(
 
     choice._WayStep.seconds = seconds_of
     if steps:
-        choice.StepTimer.begin_step = lambda timer: (
+        of_ways.StepTimer.begin_step = lambda timer: (
             None if timer.over else timer._trial.add(steps.get(timer.way.name, 0.2))
         )
     ddp = DistributedDataParallel(network().to(getattr(torch, dtype)))
@@ -245,7 +246,6 @@ def elsewhere(rank):
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
     os.environ["HIPRESS_COMPRESSION"] = "auto"
     calls = [
-        lambda: hipress.torch.DistributedOptimizer(optimizer, model.named_parameters(), "auto"),
         lambda: hipress.torch.DiLoCo(
             model, optimizer, torch.optim.SGD(model.parameters(), lr=1.0), 4, compression="auto"
         ),
@@ -270,7 +270,7 @@ def test_where_it_does_not_work_yet():
     with pytest.raises(ValueError) as error:
         CompressionConfig("auto", min_size=9, topology="ring").store_params()
     for sentence in [*said, str(error.value)]:
-        assert "type 'auto' is for hipress.torch.compress() and DistributedDataPar" in sentence
+        assert "type 'auto' is not for what this is: it is for DDP" in sentence
 
 
 def uneven(rank):
@@ -279,10 +279,11 @@ def uneven(rank):
 
     import hipress.torch
     from hipress.torch.tuning import choice
+    from hipress.tuning import choice as of_ways
 
     of_way = {"uncompressed": 0.03, "bf16": 0.03, "maxmin bits=8": 0.01}
     choice._WayStep.seconds = lambda step: of_way.get(step.way.name, 0.05)
-    choice.StepTimer.begin_step = lambda timer: (
+    of_ways.StepTimer.begin_step = lambda timer: (
         None if timer.over else timer._trial.add(0.1 * (1 + rank))
     )
     ddp = DistributedDataParallel(network())

@@ -27,7 +27,8 @@ def trained(rank, before, after, optimizer, count):
     from torch.nn.parallel import DistributedDataParallel
 
     import hipress.torch
-    from hipress.torch.tuning import choice, follower
+    from hipress.torch.tuning import choice, following
+    from hipress.tuning import choice as of_ways
 
     now, lines = dict(before), []
     handler = logging.Handler()
@@ -39,17 +40,13 @@ def trained(rank, before, after, optimizer, count):
         return now.get(way.name, 5 * max(now.values())) * (1 if rank else 0.8)
 
     choice._WayStep.seconds = lambda step: ms(step.way) / 1e3
-    choice.StepTimer.begin_step = lambda timer: None if timer.over else timer._trial.add(0.001)
-    timed = follower.Follower.timed
+    of_ways.StepTimer.begin_step = lambda timer: None if timer.over else timer._trial.add(0.001)
 
     def at_known_times(self, future):
-        self._seconds.append(ms(self.way) / 1e3)
-        self._seconds, kept = [], self._seconds  # those of the clock go nowhere
-        future = timed(self, future)
-        self._seconds = kept
+        self._follower.seconds.append(ms(self._follower.way) / 1e3)
         return future
 
-    follower.Follower.timed = at_known_times
+    following.Following.timed = at_known_times
     ddp = DistributedDataParallel(network())
     optimizer = getattr(torch.optim, optimizer)(ddp.parameters(), lr=0.01)
     compression = hipress.torch.compress(ddp, min_size=1000, optimizer=optimizer)

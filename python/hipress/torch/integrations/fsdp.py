@@ -16,7 +16,7 @@ from hipress.secopa.plan import Decision
 from hipress.torch.dtypes import FLAGS
 from hipress.torch.executors.collectives import ReduceScatter
 from hipress.torch.executors.engine import HipressError
-from hipress.torch.gradient import Gradient
+from hipress.torch.gradient import Gradient, chunk_of, scattered
 from hipress.torch.private import ReduceScatter as FsdpReduceScatter
 from hipress.torch.private import (
     backward_pass,
@@ -54,16 +54,7 @@ class Unit:
             for name, each in self._managed
             if each.sharded_param.requires_grad
         ]
-        chunks = [chunk_of(shape, self.shards) for _, shape in trained]
-        return tuple(
-            Gradient(name, sum(chunks[:i]), shape.numel(), chunks[i], sum(chunks))
-            for i, (name, shape) in enumerate(trained)
-        )
-
-
-def chunk_of(shape: torch.Size, shards: int) -> int:
-    """Elements of each rank's chunk of a parameter, filled up."""
-    return -(-shape[0] // shards) * shape[1:].numel()
+        return tuple(scattered(dict(trained), self.shards))
 
 
 class ShardedCompression(Synchronizer):
