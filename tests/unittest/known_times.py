@@ -33,8 +33,41 @@ def measure(ms, steps=None):
 
     choice._WayStep.seconds = seconds_of
     following.Following.timed = timed
+    following.Following.took = lambda self, seconds: timed(self, None)
     of_ways.StepTimer.begin_step = lambda timer: (
         None if timer.over
         else timer._trial.add(0.001 if steps is None else steps(timer.way.name))
     )  # fmt: skip
+    return lines
+
+
+def measure_store(ms):
+    """The same for key-value stores, whose trials are over after their first block."""
+    from hipress.tuning import choice as of_ways
+    from hipress.tuning import store
+
+    lines = []
+    handler = logging.Handler()
+    handler.emit = lambda record: lines.append(record.getMessage())
+    logging.getLogger("hipress").addHandler(handler)
+    logging.getLogger("hipress").setLevel(logging.INFO)
+    sample = store.StoreMeter._sample
+
+    def sample_of(self, way, size):
+        _, count = sample(self, way, size)  # it does work
+        return ms(self._ways[way].name) / 1e3 * count / self.elements, count
+
+    store.StoreMeter._sample = sample_of
+    of_ways.StepTimer.begin_step = lambda timer: None if timer.over else timer._trial.add(0.001)
+    after = store.StoreChoice.after
+
+    def after_known_times(self, keys, results, seconds):
+        after(self, keys, results, ms(self.follower.way.name) / 1e3 if self.follower else 0.0)
+
+    store.StoreChoice.after = after_known_times
+
+    def time_steps(self):
+        self.follower.seconds.append(ms(self.follower.way.name) / 1e3)
+
+    store.StoreChoice._time_steps = time_steps
     return lines

@@ -236,7 +236,6 @@ def elsewhere(rank):
     """The sentences of front ends that do not take it."""
     import os
 
-    from torch.distributed.fsdp import fully_shard
     from torch.nn.parallel import DistributedDataParallel
 
     import hipress.torch
@@ -250,7 +249,6 @@ def elsewhere(rank):
             model, optimizer, torch.optim.SGD(model.parameters(), lr=1.0), 4, compression="auto"
         ),
         settings_from_environment,
-        lambda: hipress.torch.compress_fsdp(fully_shard(network()), "auto"),
     ]
     said = []
     for call in calls:

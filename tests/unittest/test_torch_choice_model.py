@@ -120,7 +120,6 @@ def left(rank, way, gentler, steps=40):
     from hipress.torch.tuning import choice
     from hipress.tuning import choice as of_ways
     from hipress.tuning import follower
-    
 
     ms = {way: 1.0, gentler: 2.0}
     choice._WayStep.seconds = lambda step: ms.get(step.way.name, 9.0)

@@ -103,7 +103,7 @@ class Follower:
         """Seconds of the last steps."""
         self._known: dict[str, float] = {}
         """The guard's latest figures of the way."""
-        self._journal = Journal(front.rank, raw)
+        self._journal = Journal(front.rank, raw, front.bytes_sent())
         self.way = choice.way
         """That of the step that has begun."""
 
@@ -228,10 +228,12 @@ class Follower:
             said.append((logging.WARNING, self.choice.soften(problem, spread, step)))
         if "share" in found:
             self._feedback_guard.next_window()
-            off = f"what it sent in some steps is off by {found['error']:.2g} times its norm, "
+            off = ""
+            if "error" in found:
+                off = f"what it sent in some steps is off by {found['error']:.2g} times its norm, "
             said.append((logging.INFO, (
-                f"auto: {self._codec.name}: {off if 'error' in found else ''}"
-                f"residuals are {found['share']:.2g} times a gradient's norm"
+                f"auto: {self._codec.name}: {off}residuals are {found['share']:.2g} times a "
+                "gradient's norm"
             )))  # fmt: skip
         return said
 

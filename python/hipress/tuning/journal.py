@@ -34,13 +34,14 @@ class Journal:
 
     :param rank: of whose processes 0 writes
     :param raw: bytes of a step, uncompressed, that this rank sends
+    :param sent: bytes that it has sent so far
     """
 
-    def __init__(self, rank: int, raw: float) -> None:
+    def __init__(self, rank: int, raw: float, sent: int) -> None:
         path = os.environ.get("HIPRESS_EXPLAIN", "") if rank == 0 else ""
         self._path = Path(path) if path else None
         self._raw = raw
-        self._counted = 0, 0  # steps, and bytes until then
+        self._counted = 0, sent  # steps, and bytes until then
         self._said = ""
 
     def write(

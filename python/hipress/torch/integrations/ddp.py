@@ -27,7 +27,7 @@ from hipress.torch.settings import MIN_SIZE, Settings
 from hipress.torch.start import start
 from hipress.torch.tuning import choice
 from hipress.torch.tuning.following import Following
-from hipress.torch.tuning.optimizers import Optimizers, described
+from hipress.torch.tuning.optimizers import Optimizers, choosing, described
 
 
 def compress(
@@ -102,14 +102,10 @@ def compress(
             devices_per_host=devices_per_host, plan=plan, encode_on=encode_on,
             shared_momentum=shared_momentum,
         )  # fmt: skip
-        if optimizer is not None and made.type != AUTO:
-            raise ValueError(f"optimizer= is for type 'auto': leave it out with {made.type!r}")
-        if made.type == AUTO:
-            matrices = [p for _, p in parameters if p.dim() > 1 and p.numel() >= made.min_size]
-            optimizers.append(Optimizers(matrices, optimizer))
+        optimizers.append(choosing(made, parameters, optimizer))
         return made
 
-    optimizers: list[Optimizers] = []
+    optimizers: list[Optimizers | None] = []
     settings, engine = start(
         make_settings, group, parameters, timeout, allow_auto=True, optimizer=described(optimizer)
     )

@@ -22,7 +22,7 @@ from hipress.torch.settings import MIN_SIZE, Settings
 from hipress.torch.start import start
 from hipress.torch.tuning import choice
 from hipress.torch.tuning.following import Following
-from hipress.torch.tuning.optimizers import Optimizers, described
+from hipress.torch.tuning.optimizers import choosing, described
 
 BUCKET_BYTES = 25 << 20
 """Size of a bucket, at most, unless one gradient alone has more."""
@@ -224,8 +224,7 @@ def _compression(
         return Following(settings, engine, group, named, average=average)
     shapes = {name: tuple(p.shape) for name, p in named}
     dtypes = {name: p.dtype for name, p in named}
-    matrices = [p for _, p in named if p.dim() > 1 and p.numel() >= settings.min_size]
-    optimizers, where = Optimizers(matrices, optimizer), device_of([p for _, p in named])
+    optimizers, where = choosing(settings, named, optimizer), device_of([p for _, p in named])
     hooks = choice.MEANS if average else choice.SUMS
     with current(where):
         feedback = optimizers.allow_feedback

@@ -50,11 +50,13 @@ def sum_hook(group: dist.ProcessGroup, bucket: Flat) -> torch.futures.Future:
 
 
 def scatter_hook(group: dist.ProcessGroup, bucket: Flat) -> torch.futures.Future:
-    """Reduce-scatters rows, uncompressed, as FSDP2 does; the future is of a rank's own row."""
+    """Reduce-scatters rows, uncompressed, and waits, as FSDP2 does; gives a rank's own row."""
     flat = bucket.buffer()
     row = flat.new_empty(flat.numel() // group.size())
-    work = dist.reduce_scatter_tensor(row, flat, group=group, async_op=True)
-    return work.get_future().then(lambda _: row)
+    dist.reduce_scatter_tensor(row, flat, group=group)  # whose work has no future with Gloo
+    done: torch.futures.Future = torch.futures.Future()
+    done.set_result(row)
+    return done
 
 
 MEANS: Mapping[str, Hook] = {

@@ -121,6 +121,11 @@ class Following(Synchronizer):
             future.add_done_callback(lambda _: seconds.append(time.perf_counter() - began))
         return future
 
+    def took(self, seconds: float) -> None:
+        """Takes the time of a bucket of this step that has been waited for."""
+        if self._follower is not None:
+            self._follower.seconds.append(seconds)
+
     def _watch(
         self, flat: torch.Tensor, gradients: Sequence[Gradient]
     ) -> Callable[[torch.Tensor], None] | None:
@@ -216,7 +221,7 @@ class _Front:
 
 
 def _squares(flat: torch.Tensor, gradient: Gradient) -> torch.Tensor:
-    """What :func:`hipress.tuning.guard.squares` returns of a gradient, on its device: float32[2]."""
+    """As :func:`hipress.tuning.guard.squares`, where the gradient is: float32[2]."""
     found = flat.new_zeros(2, dtype=torch.float32)
     for piece in gradient.slices():
         values = flat[piece].float()
