@@ -26,14 +26,12 @@ def measure(ms, steps=None):
         choice.Step.seconds(step)  # it does work
         return ms(step.way.name) / 1e3
 
-    def timed(self, future):
-        if self._follower is not None:
-            self._follower.seconds.append(ms(self._follower.way.name) / 1e3)
-        return future
+    def timer(self):
+        self._follower.seconds.append(ms(self._follower.way.name) / 1e3)
+        return lambda: None
 
     choice._WayStep.seconds = seconds_of
-    following.Following.timed = timed
-    following.Following.took = lambda self, seconds: timed(self, None)
+    following.Following.timer = timer
     of_ways.StepTimer.begin_step = lambda timer: (
         None if timer.over
         else timer._trial.add(0.001 if steps is None else steps(timer.way.name))

@@ -208,7 +208,7 @@ class Compression(Following):
             self.begin_step()
             if backward_pass() >= 0:  # not so where join() takes part for a rank without inputs
                 queue_callback(self._finish)
-        future = self.timed(self._start_bucket(bucket, flat))
+        future = self._start_bucket(bucket, flat)
         if bucket.is_last():
             self.step += 1
         return future

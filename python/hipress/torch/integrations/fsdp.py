@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import time
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -82,14 +81,14 @@ class ShardedCompression(Following):
 
     def reduce(self, unit: Unit, flat: torch.Tensor, gradients: Sequence[Gradient]) -> None:
         """Synchronises a module's gradients, and waits: FSDP needs the results at once."""
-        self.wait(self.timed(self.start_bucket(flat, gradients, unit.what)))
+        self.wait(self.start_bucket(flat, gradients, unit.what))
 
     def reduce_own(self, unit: Unit, row: torch.Tensor, flat: torch.Tensor) -> None:
         """Sums a module's gradients by PyTorch's own reduce-scatter, and waits."""
-        began = time.perf_counter()
+        ended = self.timer()
         work = dist.reduce_scatter_tensor(row, flat, group=self.collective.group, async_op=True)
         self.engine.wait(work, unit.what, flat.device)
-        self.took(time.perf_counter() - began)
+        ended()
 
     def gradients(self, unit: Unit, size: int, rows: int) -> tuple[Gradient, ...]:
         """A module's gradients in a flat tensor of ``size`` elements in ``rows`` rows.
@@ -170,7 +169,7 @@ class _AllReduce:
         self._compression.begin()
         if shards and self._compression.own_way:
             future = self._compression.start_own(choice.Flat(row), shards, row.element_size())
-            self._compression.wait(self._compression.timed(future))
+            self._compression.wait(future)
         elif shards:
             self._compression.reduce(self._unit, row, shards)
 

@@ -176,7 +176,7 @@ class DistributedOptimizer:
             future = compression.start_own(choice.Flat(flat), bucket.gradients, flat.element_size())
         else:
             future = compression.start_bucket(flat, bucket.gradients, what)
-        self._waiting.append((bucket, compression.timed(future)))
+        self._waiting.append((bucket, future))
 
     def synchronize(self) -> None:
         """Waits until all gradients are averaged, e.g. to clip them before ``step()``.

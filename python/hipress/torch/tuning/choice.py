@@ -67,7 +67,7 @@ MEANS: Mapping[str, Hook] = {
 SUMS: Mapping[str, Hook] = {UNCOMPRESSED.name: sum_hook}
 """Those to sum them."""
 SCATTERS: Mapping[str, Hook] = {UNCOMPRESSED.name: scatter_hook}
-"""Those of FSDP2, of which :class:`hipress.torch.integrations.fsdp` runs its own."""
+"""Those to measure reduce-scatters by; FSDP2's run where it calls them."""
 
 
 class _WayStep(Step):

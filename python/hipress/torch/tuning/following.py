@@ -78,7 +78,7 @@ class Following(Synchronizer):
     ) -> torch.futures.Future:
         """Starts a bucket of this step by a codec, as :meth:`synchronize` does."""
         after = self._watch(flat, gradients)
-        future = self.synchronize(flat, gradients, what)
+        future = self._timed(self.synchronize(flat, gradients, what))
         if after is None:
             return future
 
@@ -106,25 +106,26 @@ class Following(Synchronizer):
 
         :param bucket: whose ``buffer()`` is the flat tensor
         """
-        way = self.own_way
+        hook = self._hooks[self._follower.way.name]
         self.count_own(gradients, element_size)
-        return self._hooks[way.name](self.collective.group, bucket)
+        return self._timed(hook(self.collective.group, bucket))
 
     def count_own(self, gradients: Sequence[Gradient], element_size: int) -> None:
         """Counts what goes by :attr:`own_way`."""
         self._traffic.add(tuple(gradients), element_size, f"{self.own_way.name}, by auto")
 
-    def timed(self, future: torch.futures.Future) -> torch.futures.Future:
-        """Takes the time of a bucket of this step, from now until its results are there."""
+    def _timed(self, future: torch.futures.Future) -> torch.futures.Future:
+        """Takes the time of a bucket, from now until its results are there."""
         if self._follower is not None:
-            began, seconds = time.perf_counter(), self._follower.seconds
-            future.add_done_callback(lambda _: seconds.append(time.perf_counter() - began))
+            ended = self.timer()
+            future.add_done_callback(lambda _: ended())
         return future
 
-    def took(self, seconds: float) -> None:
-        """Takes the time of a bucket of this step that has been waited for."""
-        if self._follower is not None:
-            self._follower.seconds.append(seconds)
+    def timer(self) -> Callable[[], None]:
+        """What is to be called when the results of a bucket of this step, which starts now, are
+        there."""
+        began, seconds = time.perf_counter(), self._follower.seconds
+        return lambda: seconds.append(time.perf_counter() - began)
 
     def _watch(
         self, flat: torch.Tensor, gradients: Sequence[Gradient]
