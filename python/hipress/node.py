@@ -12,7 +12,6 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from ctypes import byref, c_int64, c_uint32, c_void_p
 from dataclasses import replace
-from typing import NamedTuple
 
 import numpy as np
 
@@ -27,7 +26,7 @@ from hipress.key_graphs import KeyGraphs
 from hipress.member import Member
 from hipress.operations import Operations, Pending, memory_of
 from hipress.secopa.auto import FIRST_KEY, AutoPlan
-from hipress.secopa.explanation import Explanation
+from hipress.tuning.node import Known, TunedNode
 from hipress.tuning.store import StoreChoice
 
 
@@ -48,19 +47,7 @@ _AUTO_IS_SYNC = (
 )
 
 
-class Known(NamedTuple):
-    """A key that is initialised."""
-
-    name: str
-    size: int
-    """Elements."""
-    dtype: int
-    """Type flag."""
-    compress: bool
-    """Whether its gradients may be compressed."""
-
-
-class Node(Member):
+class Node(TunedNode, Member):
     """A member of the job that the DMLC_* environment describes: a worker with its
     store, a server or a scheduler.
 
@@ -71,12 +58,6 @@ class Node(Member):
         super().__init__()
         self._updater = None
         self._operations = Operations()
-        self.auto: AutoPlan | StoreChoice | None = None
-        """With ``plan="auto"``, or type "auto", what measures and decides."""
-        self.sees_results = False
-        """Whether the front end gives type "auto" results and times (:meth:`after`)."""
-        self.known_keys: dict[int, Known] = {}
-        self._asked = CompressionConfig()
         self.sizes: dict[int, int] = {}
         """Elements by key, of those that are initialised."""
 
@@ -111,11 +92,6 @@ class Node(Member):
         """Whether keys live in the workers alone, without servers."""
         with self._sentences():
             return self._graphs.serverless
-
-    def allows_feedback(self) -> bool | None:
-        """Whether all optimizers bear error feedback as they are; None: it is not known. For type
-        "auto", of which front ends know more."""
-        return None
 
     def init(
         self, key: int, name: str, data: int | None, n: int, dtype: int, compress: bool = True
@@ -163,11 +139,6 @@ class Node(Member):
         """Initialises ``key`` with a C-contiguous float32 or float16 array, see :meth:`init`."""
         address, n, flag = memory_of(value)
         return self.init(key, name or str(key), address, n, flag, compress)
-
-    def compresses_shape(self, shape: Sequence[int]) -> bool:
-        """Whether a gradient of this shape may be compressed: with type "auto" one of a bias or a
-        normalisation is not."""
-        return len(shape) > 1 or not isinstance(self.auto, StoreChoice)
 
     def push(self, key: int, gradient: np.ndarray, priority: int = 0) -> Pending:
         """Pushes; ``gradient`` must not change until the result's ``wait`` returns."""
@@ -270,28 +241,6 @@ class Node(Member):
         if self.auto is not None:
             self.auto.stop()
         self.auto = StoreChoice(self, config, self._compress)
-
-    def explain(self) -> Explanation:
-        """Why gradients are synchronised as they are, and what was measured; to be printed."""
-        if isinstance(self.auto, StoreChoice) and self.auto.watching:
-            return self.auto.explanation
-        return Explanation(f"{self._asked}, as was asked for")
-
-    def look(self, keys: Sequence[int], gradients: Sequence[np.ndarray]) -> None:
-        """Shows type "auto" gradients that are about to be pushed, after :meth:`before_push`."""
-        if self.looks:
-            self.auto.look(keys, gradients)
-
-    @property
-    def looks(self) -> bool:
-        """Whether type "auto" wants to see the gradients of this step."""
-        return isinstance(self.auto, StoreChoice) and self.auto.looks
-
-    def after(self, keys: Sequence[int], results: Sequence[np.ndarray], seconds: float) -> None:
-        """Shows type "auto" the sums of a step, and the seconds that they took; for front ends
-        that set :attr:`sees_results`."""
-        if isinstance(self.auto, StoreChoice):
-            self.auto.after(keys, results, seconds)
 
     def _cut(self, elements: int) -> None:
         self._graphs.partition_elements = elements

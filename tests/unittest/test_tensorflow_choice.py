@@ -57,5 +57,6 @@ print("lines", len(lines))
     same_bits(outputs)
     for rank, output in enumerate(outputs):
         assert "auto: uncompressed, the fastest: a step's gradients take" in output
+        assert " bf16 " in output  # whose gradients are float32, whatever was broadcast
         assert "> maxminef bits=2" in output and "times as long as they did" in output, output
         assert rank == 0 or "lines 0" in output

@@ -1,14 +1,9 @@
-"""Type "auto" of DistributedOptimizer."""
+"""Type "auto" of DistributedOptimizer; test_torch_choice.py has it on a slow link."""
 
 from __future__ import annotations
 
-import sys
-
 import pytest
 
-from harness import netns
-from harness.processes import base_environment
-from harness.torch_job import TorchJob
 from harness.torch_ranks import returned, run_ranks, torch
 from test_torch_choice import FAST, SLOW
 from test_torch_ddp import loss_of, network
@@ -112,37 +107,3 @@ def still(rank, op):
     mine = torch.cat([p.grad.flatten() for p in model.parameters()])
     torch.testing.assert_close(mine, averages(rank, op), rtol=1e-6, atol=1e-7)
     return mine
-
-
-SCRIPT = """
-import torch, torch.distributed as dist
-import hipress.torch
-torch.set_num_threads(1)
-dist.init_process_group("gloo")
-torch.manual_seed(0)
-model = torch.nn.Linear(500, 500)
-optimizer = hipress.torch.DistributedOptimizer(
-    torch.optim.Adam(model.parameters(), lr=1e-4), model.named_parameters(), "auto")
-for step in range(12):
-    optimizer.zero_grad()
-    torch.manual_seed(10 * step + dist.get_rank())
-    model(torch.randn(4, 500)).square().sum().backward()
-    optimizer.step()
-same = [torch.zeros(500, 500) for _ in range(dist.get_world_size())]
-dist.all_gather(same, model.weight.detach())
-print("equal", all(torch.equal(same[0], each) for each in same))
-print("type", optimizer.compression.settings.type)
-print(optimizer.compression.explain())
-dist.barrier()
-"""
-
-
-@pytest.mark.skipif(bool(netns.available()), reason=netns.available())
-def test_on_a_link_of_100_megabits_it_compresses():
-    with (
-        netns.ShapedNetwork(2, rate="100mbit", burst="32kb", verify=False) as network,
-        TorchJob([sys.executable, "-c", SCRIPT], 2, base_environment(), network=network) as job,
-    ):
-        for result in job.wait(90, succeed=True):
-            assert "equal True" in result.output and "type maxmin" in result.output, result.output
-            assert "> maxmin bits=" in result.output, result.output

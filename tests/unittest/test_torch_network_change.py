@@ -87,14 +87,14 @@ import hipress.torch
 torch.set_num_threads(1)
 dist.init_process_group("gloo")
 torch.manual_seed(0)
-model = DistributedDataParallel(torch.nn.Linear(700, 700))
+model = DistributedDataParallel(torch.nn.Linear(350, 350))
 optimizer = torch.optim.Adam(model.parameters(), lr=1e-5)
 compression = hipress.torch.compress(model, optimizer=optimizer)
 settled, said = 0, None
 for step in range(10000):
     torch.manual_seed(10 * step + dist.get_rank())
     model.zero_grad()
-    model(torch.randn(4, 700)).square().mean().backward()
+    model(torch.randn(4, 350)).square().mean().backward()
     optimizer.step()
     settled += compression.is_settled
     print("step", step, "settled for", settled, flush=True)

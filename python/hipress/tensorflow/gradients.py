@@ -168,7 +168,8 @@ class _Groups:
     def _make(self, keys: tuple, gradients: list, variables: Sequence) -> _Group:
         # Whoever lacks a gradient would wait for other keys than the others: they compare names.
         name = _name_of_all(gradients, variables)
-        self._job.node.init_array(next(self._job.keys), np.zeros(1, np.float32), name, False)
+        self._job.node.init_array(key := next(self._job.keys), np.zeros(1, np.float32), name)
+        self._job.node.is_no_gradient(key)
         where, arrays, new = [], [], []
         for i, gradient in enumerate(gradients):
             if gradient is None or 0 in (shape := tuple(variables[i].shape)):
