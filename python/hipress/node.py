@@ -42,8 +42,8 @@ LATER = Later.LATER
 LAST_KEY = (1 << 64) - 1
 """The highest number a key can have."""
 _AUTO_IS_SYNC = (
-    "plan auto needs synchronous updates: its workers agree by sums of what all push, which "
-    "asynchronous servers do not make; choose a plan from a file, or none"
+    "{} auto needs synchronous updates: its workers agree by sums of what all push, which "
+    "asynchronous servers do not make; choose a plan from a file, or a type by its name"
 )
 
 
@@ -76,7 +76,8 @@ class Node(TunedNode, Member):
         :raises HipressError: for asynchronous ones with ``plan="auto"``, or without servers
         """
         if not sync and self.auto is not None and self.auto.watching:
-            raise self.Error(_AUTO_IS_SYNC)
+            what = "type" if isinstance(self.auto, StoreChoice) else "plan"
+            raise self.Error(_AUTO_IS_SYNC.format(what))
         with self._sentences():
             self._graphs.set_sync(sync)
         self._check(lib.HipressSetSync(self._handle, int(sync)))
@@ -215,7 +216,7 @@ class Node(TunedNode, Member):
         self._asked = config
         if (config.plan or os.environ.get("HIPRESS_PLAN")) == AUTO:
             if not self._graphs.sync:
-                raise self.Error(_AUTO_IS_SYNC)
+                raise self.Error(_AUTO_IS_SYNC.format("plan"))
             config = replace(config, plan=None)
             self._compress(config)  # whatever is wrong with it is said at once
             if not isinstance(self.auto, AutoPlan):
@@ -231,7 +232,7 @@ class Node(TunedNode, Member):
         if os.environ.get("HIPRESS_PLAN"):
             raise self.Error("type auto chooses without a plan: leave HIPRESS_PLAN out")
         if not self._graphs.sync:
-            raise self.Error(_AUTO_IS_SYNC.replace("plan auto", "type auto"))
+            raise self.Error(_AUTO_IS_SYNC.format("type"))
         if isinstance(self.auto, StoreChoice) and self.auto.watching:
             if self.auto.config != config:
                 raise self.Error(

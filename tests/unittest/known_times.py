@@ -39,8 +39,11 @@ def measure(ms, steps=None):
     return lines
 
 
-def measure_store(ms):
-    """The same for key-value stores, whose trials are over after their first block."""
+def measure_store(ms, watched=True):
+    """The same for key-value stores, whose trials are over after their first block.
+
+    :param watched: whether the times of steps of training are known, too, and not the clock's
+    """
     from hipress.tuning import choice as of_ways
     from hipress.tuning import store
 
@@ -57,6 +60,8 @@ def measure_store(ms):
 
     store.StoreMeter._sample = sample_of
     of_ways.StepTimer.begin_step = lambda timer: None if timer.over else timer._trial.add(0.001)
+    if not watched:
+        return lines
     after = store.StoreChoice.after
 
     def after_known_times(self, keys, results, seconds):
@@ -64,8 +69,12 @@ def measure_store(ms):
 
     store.StoreChoice.after = after_known_times
 
-    def time_steps(self):
-        self.follower.seconds.append(ms(self.follower.way.name) / 1e3)
+    begin_step = store.StoreChoice._begin_step
 
-    store.StoreChoice._time_steps = time_steps
+    def begin_at_known_times(self):
+        if self.follower:
+            self._seconds, self._settled = ms(self.follower.way.name) / 1e3, None
+        begin_step(self)
+
+    store.StoreChoice._begin_step = begin_at_known_times
     return lines

@@ -151,6 +151,25 @@ show(ways=ways, lines=lines, bits=bits(got))
     assert "is off by" in str(first["lines"])
 
 
+def test_where_nobody_waits_steps_are_timed():
+    first, second = job("""
+import time
+from known_times import measure_store
+lines = measure_store(lambda way: {"maxmin bits=8": 1.0}.get(way, 9.0), watched=False)
+
+def slower(step):
+    if step >= 40:
+        time.sleep(0.06)
+
+ways, got, wanted = train(make(sees=False), 75, slower)
+show(ways=ways, lines=lines, bits=bits(got))
+""")
+    assert first["ways"] == second["ways"] and first["bits"] == second["bits"]
+    said = [line for line in first["lines"] if "times as long as they did" in line]
+    steps = [int(re.search(r"from step (\d+) on", line)[1]) for line in said]
+    assert any(40 < step <= 65 for step in steps), (steps, first["lines"])
+
+
 def test_what_cannot_be_is_said():
     (first, second) = job("""
 said = []

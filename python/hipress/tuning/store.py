@@ -234,7 +234,10 @@ class StoreChoice:
         self._seen: set[int] = set()  # keys that were pushed, until one is again
         self._step_key: int | None = None  # with this key's push a step begins
         self._guard: Guard | FeedbackGuard | None = None
-        self._block_began, self._seconds = 0.0, 0.0
+        self._settled: tuple[float, int] | None = None
+        """When what had been begun was over last, and the step that began then."""
+        self._seconds = 0.0
+        """Of a step before that."""
         self._least = MIN_SIZE if config.min_size is None else config.min_size
         compress(replace(config, type="none"))
 
@@ -298,24 +301,25 @@ class StoreChoice:
     def _begin_step(self) -> None:
         if self.follower is None:
             return
+        settles = not self._node.sees_results and self._settles
+        if settles:
+            self._ranks.settle()
+            if self._settled is not None:
+                then, step = self._settled
+                self._seconds = (time.perf_counter() - then) / (self._ranks.step - step)
         if not self._node.sees_results:
-            self._time_steps()
+            self.follower.seconds.append(self._seconds)
         self.follower.begin_step()
         self._guard = self.follower.guard()
+        if settles:
+            self._settled = time.perf_counter(), self._ranks.step
 
-    def _time_steps(self) -> None:
+    @property
+    def _settles(self) -> bool:
         """Where nobody waits for results, what a step takes is known only of several, after what
-        has been begun is over; while ways are tried, that is done in each step."""
-        step = self._ranks.step
-        if self.follower.is_trying:
-            self._ranks.settle()
-        elif step % BLOCK_STEPS == 0:
-            self._ranks.settle()
-            now = time.perf_counter()
-            if self._block_began:
-                self._seconds = (now - self._block_began) / BLOCK_STEPS
-            self._block_began = now
-        self.follower.seconds.append(self._seconds)
+        has been begun is over; while ways are tried, that is waited for in each step."""
+        tries = self.follower.is_trying or not self._seconds
+        return tries or self._ranks.step % BLOCK_STEPS == 0
 
     # What front ends show.
 
