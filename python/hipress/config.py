@@ -30,8 +30,8 @@ class CompressionConfig:
     >>> config = hipress.CompressionConfig("dgc", {"ratio": 0.001}, warmup_steps=500)
     >>> hipress.torch.compress(model, config)
 
-    :param type: a codec's name, see :func:`hipress.codecs`; in PyTorch also "powersgd"; in
-        data-parallel training also "auto", which chooses by what the ranks measure
+    :param type: a codec's name, see :func:`hipress.codecs`; in PyTorch also "powersgd"; or
+        "auto", which chooses by what the ranks measure
     :param params: its parameters, by name
     :param topology: a name in :data:`hipress.casync.TOPOLOGIES`, or "auto"
     :param min_size: gradients of fewer elements go uncompressed

@@ -27,7 +27,7 @@ from hipress.torch.settings import MIN_SIZE, Settings
 from hipress.torch.start import start
 from hipress.torch.tuning import choice
 from hipress.torch.tuning.following import Following
-from hipress.torch.tuning.optimizers import Optimizers, choosing, described
+from hipress.torch.tuning.optimizers import Optimizers, choosing
 
 
 def compress(
@@ -107,7 +107,7 @@ def compress(
 
     optimizers: list[Optimizers | None] = []
     settings, engine = start(
-        make_settings, group, parameters, timeout, allow_auto=True, optimizer=described(optimizer)
+        make_settings, group, parameters, timeout, allow_auto=True, optimizer=optimizer
     )
     if settings.type != AUTO:
         compression = Compression(settings, engine, group, parameters)

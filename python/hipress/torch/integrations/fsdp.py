@@ -33,7 +33,7 @@ from hipress.torch.start import start
 from hipress.torch.synchronizer import Shards
 from hipress.torch.tuning import choice
 from hipress.torch.tuning.following import Following
-from hipress.torch.tuning.optimizers import Optimizers, choosing, described
+from hipress.torch.tuning.optimizers import Optimizers, choosing
 from hipress.tuning.ways import POWERSGD
 
 
@@ -275,7 +275,7 @@ def compress_fsdp(
     }
     settings, engine = start(
         make_settings, group, parameters, timeout, sizes, dtypes, allow_auto=True,
-        shards=str(num_shards), optimizer=described(optimizer), **same,
+        shards=str(num_shards), optimizer=optimizer, **same,
     )  # fmt: skip
     chosen = None
     if settings.type == AUTO:

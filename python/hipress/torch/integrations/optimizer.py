@@ -22,7 +22,7 @@ from hipress.torch.settings import MIN_SIZE, Settings
 from hipress.torch.start import start
 from hipress.torch.tuning import choice
 from hipress.torch.tuning.following import Following
-from hipress.torch.tuning.optimizers import choosing, described
+from hipress.torch.tuning.optimizers import choosing
 
 BUCKET_BYTES = 25 << 20
 """Size of a bucket, at most, unless one gradient alone has more."""
@@ -89,7 +89,7 @@ class DistributedOptimizer:
 
         settings, engine = start(
             make_settings, group, named, timeout, allow_auto=True, op=op,
-            optimizer=described(optimizer),
+            optimizer=optimizer,
         )  # fmt: skip
         self._optimizer, self._passes = optimizer, backward_passes_per_step
         self.compression = _compression(settings, engine, group, named, op == "average", optimizer)
