@@ -151,6 +151,29 @@ show(ways=ways, lines=lines, bits=bits(got))
     assert "is off by" in str(first["lines"])
 
 
+def test_another_job_takes_over_residuals_whatever_it_chooses(tmp_path):
+    body = f"""
+from hipress import states
+from known_times import measure_store
+path = {str(tmp_path / "saved")!r}
+first = not os.path.exists(path + ".worker-0")
+measure_store(lambda way: 1.0 if way == ("maxminef bits=2" if first else "uncompressed") else 9.0)
+node = make()
+if not first:
+    states.load(node, states.read(node, path), 0, 2)
+ways, got, wanted = train(node, 5)
+node.barrier()
+states.save(node, path, 0, 2)
+show(ways=ways, off=[(a - b).tolist() for a, b in zip(got, wanted)][0])
+"""
+    (of_first, _), (of_second, _) = job(body), job(body)
+    assert set(of_first["ways"]) == {"maxminef bits=2"}
+    assert set(of_second["ways"]) == {"uncompressed"}
+    late = max(map(abs, of_first["off"]))
+    rest = max(abs(a + b) for a, b in zip(of_first["off"], of_second["off"]))
+    assert rest < 1e-4 < 0.1 < late  # what the first has not sent, the second has
+
+
 def test_where_nobody_waits_steps_are_timed():
     first, second = job("""
 import time
