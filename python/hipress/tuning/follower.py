@@ -101,6 +101,8 @@ class Follower:
         self._step, self._began = 0, None
         self._steps: deque[float] = deque(maxlen=BLOCK_STEPS)
         """Seconds of the last steps."""
+        self.step_seconds = 0.0
+        """Of a step, where they are known better than by the times at which steps begin."""
         self._known: dict[str, float] = {}
         """The guard's latest figures of the way."""
         self._journal = Journal(front.rank, raw, front.bytes_sent())
@@ -180,7 +182,8 @@ class Follower:
             return [(logging.WARNING if changed else logging.INFO, sentence)]
         median = self._network.add(seconds)
         if median is not None:
-            self._asked = self._front.begin_maxima([median, statistics.median(self._steps)])
+            step = self.step_seconds or statistics.median(self._steps)
+            self._asked = self._front.begin_maxima([median, step])
         return []
 
     def _figures(self) -> dict[str, float]:

@@ -309,6 +309,7 @@ class StoreChoice:
                 self._seconds = (time.perf_counter() - then) / (self._ranks.step - step)
         if not self._node.sees_results:
             self.follower.seconds.append(self._seconds)
+            self.follower.step_seconds = self._seconds
         self.follower.begin_step()
         self._guard = self.follower.guard()
         if settles:
