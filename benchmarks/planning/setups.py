@@ -40,7 +40,7 @@ MERGED = 8
 
 @dataclass(frozen=True)
 class Way:
-    """A way to synchronise gradients, as hipress.torch.tuning.ways has them."""
+    """A way to synchronise gradients, as hipress.tuning.ways has them."""
 
     name: str
     bytes: float

@@ -22,7 +22,8 @@ import text  # noqa: E402
 
 import hipress.torch  # noqa: E402
 from hipress.secopa.choice import Measured  # noqa: E402
-from hipress.torch.tuning import choice, follower, ways  # noqa: E402
+from hipress.torch.tuning import choice  # noqa: E402
+from hipress.tuning import follower, ways  # noqa: E402
 
 
 def main() -> None:

@@ -1,7 +1,7 @@
 """The rounding error of maxmin beside the gradients of the text examples, which bounds type "auto".
 
 Trains the models of convergence.py uncompressed, in one process. Shows the norm of the error over
-that of the gradient, as ``hipress.torch.tuning.guard`` finds it, for the worst parameter: the
+that of the gradient, as ``hipress.tuning.guard`` finds it, for the worst parameter: the
 median and the largest of the steps that are looked at.
 """
 
@@ -60,8 +60,7 @@ def spreads_of(
     import torch
 
     from benchmarks.training.convergence import USUAL
-    from hipress.torch.gradient import Gradient
-    from hipress.torch.tuning.guard import Guard
+    from hipress.tuning.guard import Guard, squares
 
     torch.set_num_threads(1)
     torch.manual_seed(seed)
@@ -75,9 +74,9 @@ def spreads_of(
         optimizer.zero_grad()
         text.loss_of(model, data.batch(batch_size, generator)).backward()
         if step % every == 0:
-            for key, parameter in model.named_parameters():
+            for parameter in model.parameters():
                 if parameter.numel() >= min_size:
-                    guard.add(parameter.grad.flatten(), Gradient(key, 0, parameter.numel()))
+                    guard.add(squares(parameter.grad.flatten().numpy()))
             found.append(guard.spread())
         optimizer.step()
     return found

@@ -30,8 +30,8 @@ class CompressionConfig:
     >>> config = hipress.CompressionConfig("dgc", {"ratio": 0.001}, warmup_steps=500)
     >>> hipress.torch.compress(model, config)
 
-    :param type: a codec's name, see :func:`hipress.codecs`; in PyTorch also "powersgd"; in
-        :func:`hipress.torch.compress` also "auto", which chooses by what the ranks measure
+    :param type: a codec's name, see :func:`hipress.codecs`; in PyTorch also "powersgd"; or
+        "auto", which chooses by what the ranks measure
     :param params: its parameters, by name
     :param topology: a name in :data:`hipress.casync.TOPOLOGIES`, or "auto"
     :param min_size: gradients of fewer elements go uncompressed
@@ -167,11 +167,12 @@ class CompressionConfig:
         return cls(**{"params": params, **said, **given})
 
     def refuse_auto(self) -> None:
-        """:raises ValueError: for type "auto", which only DDP models take"""
+        """:raises ValueError: for type "auto", which not every front end takes"""
         if self.type == AUTO:
             raise ValueError(
-                "type 'auto' is for hipress.torch.compress() and DistributedDataParallel models "
-                "alone so far: name a type, which `hipress codecs` lists"
+                "type 'auto' is not for what this is: it is for DDP models, FSDP2, "
+                "DistributedOptimizer, Keras and key-value stores; name a type, which "
+                "`hipress codecs` lists"
             )
 
     def refuse_low_rank(self, where: str) -> None:
@@ -183,16 +184,17 @@ class CompressionConfig:
             )
 
     def store_params(self) -> dict[str, object]:
-        """Parameters of a key-value store's native part, by name.
+        """Parameters of a key-value store's native part, by name; of type "auto" those until a
+        codec is chosen.
 
         :raises ValueError: in one sentence, for what a store does not have
         """
-        self.refuse_auto()
         for name in ("warmup_steps", "encode_on", "shared_momentum"):
             if getattr(self, name) != _default(name):
                 raise ValueError(f"{name} is for PyTorch: a key-value store does not have it")
         self.refuse_low_rank("a key-value store")
-        params = {"type": self.type, **self.params, "pull": self.pull}
+        type = "none" if self.type == AUTO else self.type
+        params = {"type": type, **self.params, "pull": self.pull}
         for name in ("min_size", "topology", "devices_per_host"):
             if getattr(self, name) is not None:
                 params[name] = getattr(self, name)
@@ -203,6 +205,7 @@ class CompressionConfig:
 
         :raises ValueError: in one sentence
         """
+        self.refuse_auto()
         self.store_params()
         if self.pull == "none":
             raise ValueError("pull is for kvstores: workers exchange sums compressed, too")

@@ -26,6 +26,8 @@ from hipress.key_graphs import KeyGraphs
 from hipress.member import Member
 from hipress.operations import Operations, Pending, memory_of
 from hipress.secopa.auto import FIRST_KEY, AutoPlan
+from hipress.tuning.node import Known, TunedNode
+from hipress.tuning.store import StoreChoice
 
 
 class Later(enum.Enum):
@@ -40,12 +42,12 @@ LATER = Later.LATER
 LAST_KEY = (1 << 64) - 1
 """The highest number a key can have."""
 _AUTO_IS_SYNC = (
-    "plan auto needs synchronous updates: its workers agree by sums of what all push, which "
-    "asynchronous servers do not make; choose a plan from a file, or none"
+    "{} auto needs synchronous updates: its workers agree by sums of what all push, which "
+    "asynchronous servers do not make; choose a plan from a file, or a type by its name"
 )
 
 
-class Node(Member):
+class Node(TunedNode, Member):
     """A member of the job that the DMLC_* environment describes: a worker with its
     store, a server or a scheduler.
 
@@ -56,8 +58,6 @@ class Node(Member):
         super().__init__()
         self._updater = None
         self._operations = Operations()
-        self.auto: AutoPlan | None = None
-        """With ``plan="auto"``, what measures and decides."""
         self.sizes: dict[int, int] = {}
         """Elements by key, of those that are initialised."""
 
@@ -76,7 +76,8 @@ class Node(Member):
         :raises HipressError: for asynchronous ones with ``plan="auto"``, or without servers
         """
         if not sync and self.auto is not None and self.auto.watching:
-            raise self.Error(_AUTO_IS_SYNC)
+            what = "type" if isinstance(self.auto, StoreChoice) else "plan"
+            raise self.Error(_AUTO_IS_SYNC.format(what))
         with self._sentences():
             self._graphs.set_sync(sync)
         self._check(lib.HipressSetSync(self._handle, int(sync)))
@@ -93,17 +94,20 @@ class Node(Member):
         with self._sentences():
             return self._graphs.serverless
 
-    def init(self, key: int, name: str, data: int | None, n: int, dtype: int) -> Graph:
+    def init(
+        self, key: int, name: str, data: int | None, n: int, dtype: int, compress: bool = True
+    ) -> Graph:
         """Initialises ``key`` on all workers together with rank 0's ``data``.
 
         Returns the graph that its gradients will travel along.
 
         :param data: address of ``n`` elements; read on rank 0 only
         :param dtype: type flag (0 float32, 2 float16, 12 bfloat16)
+        :param compress: False: its gradients never go compressed, whatever is set
         :raises HipressError: the same on all workers, if they do not agree
         """
         with self._sentences():
-            graph, description = self._graphs.next(n, name)
+            graph, description = self._graphs.next(n, name, compress)
         nodes = [node for node in graph.tasks if node.role == Role.SERVER]
         nodes.append(worker(self.rank))
         programs = [flatten(graph, node) for node in nodes]
@@ -127,16 +131,20 @@ class Node(Member):
         )
         self._graphs.in_use = True
         self.sizes[key] = n
+        self.known_keys[key] = Known(name, n, dtype, compress)
         return graph
 
-    def init_array(self, key: int, value: np.ndarray, name: str | None = None) -> Graph:
+    def init_array(
+        self, key: int, value: np.ndarray, name: str | None = None, compress: bool = True
+    ) -> Graph:
         """Initialises ``key`` with a C-contiguous float32 or float16 array, see :meth:`init`."""
         address, n, flag = memory_of(value)
-        return self.init(key, name or str(key), address, n, flag)
+        return self.init(key, name or str(key), address, n, flag, compress)
 
     def push(self, key: int, gradient: np.ndarray, priority: int = 0) -> Pending:
         """Pushes; ``gradient`` must not change until the result's ``wait`` returns."""
         self.before_push((key,))
+        self.look((key,), (gradient,))
         memory, n, flag = memory_of(gradient)
         return self.start(lib.HipressPush, gradient, key, memory, n, flag, priority)
 
@@ -150,6 +158,7 @@ class Node(Member):
     ) -> Pending:
         """Pushes ``gradient`` and pulls into ``out`` (``gradient`` itself by default)."""
         self.before_push((key,))
+        self.look((key,), (gradient,))
         memory, n, flag = memory_of(gradient)
         to, its_n, its_flag = (memory, n, flag) if out is None else memory_of(out)
         if its_n != n or its_flag != flag:
@@ -194,18 +203,23 @@ class Node(Member):
         initialised later. With ``plan="auto"`` all workers call this together and find out by some
         seconds of measuring from which size on compression pays, and how to cut gradients; they
         check that again as they push, for which all must push their keys in the same order
-        (:mod:`hipress.secopa.auto`). Synchronous updates only.
+        (:mod:`hipress.secopa.auto`). With type "auto" they choose the codec, too, before the first
+        push (:mod:`hipress.tuning`). Both are for synchronous updates only.
 
         :raises HipressError: a sentence that lists what is allowed
         """
         with self._sentences():
             config = CompressionConfig.of(compression)
+        if config.type == AUTO:
+            self._choose(config)
+            return
+        self._asked = config
         if (config.plan or os.environ.get("HIPRESS_PLAN")) == AUTO:
             if not self._graphs.sync:
-                raise self.Error(_AUTO_IS_SYNC)
+                raise self.Error(_AUTO_IS_SYNC.format("plan"))
             config = replace(config, plan=None)
             self._compress(config)  # whatever is wrong with it is said at once
-            if self.auto is None:
+            if not isinstance(self.auto, AutoPlan):
                 chosen = os.environ.get("HIPRESS_PARTITION_ELEMENTS")
                 self.auto = AutoPlan(self, self._compress, None if chosen else self._cut)
             self.auto.decide(config)
@@ -214,14 +228,29 @@ class Node(Member):
             self.auto.stop()
         self._compress(config)
 
+    def _choose(self, config: CompressionConfig) -> None:
+        if os.environ.get("HIPRESS_PLAN"):
+            raise self.Error("type auto chooses without a plan: leave HIPRESS_PLAN out")
+        if not self._graphs.sync:
+            raise self.Error(_AUTO_IS_SYNC.format("type"))
+        if isinstance(self.auto, StoreChoice) and self.auto.watching:
+            if self.auto.config != config:
+                raise self.Error(
+                    f"a job has one type auto: it is {self.auto.config}, and cannot be {config}"
+                )
+            return
+        if self.auto is not None:
+            self.auto.stop()
+        self.auto = StoreChoice(self, config, self._compress)
+
     def _cut(self, elements: int) -> None:
         self._graphs.partition_elements = elements
 
     def before_push(self, keys: Sequence[int], settle: Callable[[], None] | None = None) -> None:
         """Front ends that push through :attr:`handle` call this before each push, in its order.
 
-        With ``plan="auto"`` it now and then, the same time on all workers, finds out whether the
-        plan still holds.
+        With ``plan="auto"`` or type "auto" it now and then, the same time on all workers, finds out
+        whether the plan, or the choice, still holds.
 
         :param settle: blocks until all that was pushed and pulled is over; else :meth:`wait_all`
         :raises HipressError: if a node fails meanwhile

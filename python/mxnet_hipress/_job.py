@@ -5,9 +5,11 @@ from __future__ import annotations
 import os
 
 import mxnet as mx
+from mxnet import optimizer as opt
 from mxnet.base import MXNetError
 
 from hipress.node import Node
+from hipress.tuning.ways import MAX_MOMENTUM
 from mxnet_hipress import _engine
 from mxnet_hipress._sparse import SparseStore
 
@@ -24,6 +26,19 @@ class WorkerNode(Node):
         super().__init__()
         self.set_sync(sync)
         self.sparse = SparseStore(self, sync)
+        self.optimizer: opt.Optimizer | None = None
+        """That of the servers, or of all workers alike without servers, if it is known."""
+
+    def allows_feedback(self) -> bool | None:
+        """SGD bears error feedback, as it adds gradients up, unless it clips what residuals have
+        saved up; of subclasses nothing is known."""
+        if self.optimizer is None:
+            return None
+        return (
+            type(self.optimizer) is opt.SGD
+            and 0 <= self.optimizer.momentum <= MAX_MOMENTUM
+            and not self.optimizer.clip_gradient
+        )
 
     def settle(self) -> None:
         """Blocks until MXNet has computed everything, and the stores have sent it."""

@@ -15,6 +15,7 @@ from hipress import states
 from hipress.casync import topologies
 from hipress.config import CompressionConfig
 from hipress.node import HipressError
+from hipress.secopa.explanation import Explanation
 from mxnet_hipress import _arrays, _engine, _states, _stock
 from mxnet_hipress._commands import STORE_SHIFT, Head
 from mxnet_hipress._job_store import JobStore
@@ -76,7 +77,8 @@ class KVStore(JobStore):
             if self.rank == 0:
                 value = value.as_in_context(mx.cpu())
                 data = _engine.data_pointer(value)
-            self._node.init(key.number, str(key.user_key), data, key.size, key.dtype)
+            compress = self._node.compresses_shape(key.shape)
+            self._node.init(key.number, str(key.user_key), data, key.size, key.dtype, compress)
             key.handle = _engine.key_handle(
                 self._node.handle, key.number, key.name, key.size, key.dtype
             )
@@ -94,6 +96,7 @@ class KVStore(JobStore):
             entry = self._keys.get(user_key, "push")
             self._node.before_push((entry.number,), self._settle)
             self._check_optimizer(entry)
+            self._look(entry, arrays)
             if entry.sparse:
                 self._job.sparse.push(entry, arrays, priority)
             elif self._local is not None:
@@ -142,6 +145,7 @@ class KVStore(JobStore):
                     f"pushpull does not take row_sparse keys such as {user_key!r}: "
                     "use push and row_sparse_pull"
                 )
+            self._look(entry, pushed)
             at_once = len(pushed) == len(pulled) == 1 and self._local is None
             if at_once and _engine.push_pull(entry.handle, pushed[0], pulled[0], priority):
                 continue
@@ -194,7 +198,8 @@ class KVStore(JobStore):
         {"type": "2bit", "threshold": 0.5}, does what MXNet does: gradients of every size are
         compressed, what is pulled is not.
 
-        :param compression_params: type ("none", "2bit", "1bit", "onebit", ...) and its parameters;
+        :param compression_params: type ("auto", which chooses by what workers measure, "none",
+            "2bit", "1bit", "onebit", ...) and its parameters;
             topology ("ps", "ring", "colocated", ...) and plan (a file, or "auto"), before the
             first key
         :raises MXNetError: for an unknown type or parameter; the sentence lists what is allowed
@@ -210,6 +215,10 @@ class KVStore(JobStore):
         self._node.set_gradient_compression(config)
         self._compresses = config.type != "none"
 
+    def explain(self) -> Explanation:
+        """Why gradients are synchronised as they are, and what was measured; to be printed."""
+        return self._node.explain()
+
     def set_optimizer(self, optimizer: opt.Optimizer) -> None:
         """Runs `optimizer` on the servers from now on; pulls then return weights. Blocks.
 
@@ -217,6 +226,7 @@ class KVStore(JobStore):
         all have set the same one. Unlike MXNet's own, lr_mult and wd_mult of Gluon parameters are
         heeded.
         """
+        self._node.optimizer = optimizer
         if self._node.serverless:
             self._updater = opt.get_updater(optimizer)
             self._set_updater(self._updater)
@@ -355,6 +365,12 @@ class KVStore(JobStore):
     _barrier = barrier
 
     # ---- Arrays ----------------------------------------------------------------------------------
+
+    def _look(self, key: Key, arrays: list[mx.nd.NDArray]) -> None:
+        """Shows type "auto" a gradient, in the few steps in which it looks at them. Blocks then."""
+        if self._node.looks and not key.sparse:
+            total = _arrays.total(key, arrays).as_nd_ndarray().astype("float32")
+            self._node.look((key.number,), [total.asnumpy()])
 
     def _check_optimizer(self, key: Key) -> None:
         """Without an optimizer, a server would not know what to do with an asynchronous push, or

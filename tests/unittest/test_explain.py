@@ -84,13 +84,15 @@ def journal(rank, folder, name):
 
     import hipress.torch
     from hipress.secopa import network_watch
-    from hipress.torch.tuning import choice, journal
+    from hipress.torch.tuning import choice
+    from hipress.tuning import choice as of_ways
+    from hipress.tuning import journal
     from test_torch_ddp import loss_of, network
 
     journal.EVERY, network_watch.FACTOR = 20, 1e9
     os.environ["HIPRESS_EXPLAIN"] = os.path.join(folder, "job.json")
     choice._WayStep.seconds = lambda step: 1.0 if step.way.name == name else 2.0
-    choice.StepTimer.begin_step = lambda timer: None if timer.over else timer._trial.add(0.001)
+    of_ways.StepTimer.begin_step = lambda timer: None if timer.over else timer._trial.add(0.001)
     ddp = DistributedDataParallel(network())
     hipress.torch.compress(ddp, min_size=1000)
     for step in range(50):

@@ -117,12 +117,13 @@ def left(rank, way, gentler, steps=40):
     from torch.nn.parallel import DistributedDataParallel
 
     import hipress.torch
-    from hipress.torch.tuning import choice, follower
-    from hipress.torch.tuning.feedback_guard import residual_norm
+    from hipress.torch.tuning import choice
+    from hipress.tuning import choice as of_ways
+    from hipress.tuning import follower
 
     ms = {way: 1.0, gentler: 2.0}
     choice._WayStep.seconds = lambda step: ms.get(step.way.name, 9.0)
-    choice.StepTimer.begin_step = lambda timer: None if timer.over else timer._trial.add(0.001)
+    of_ways.StepTimer.begin_step = lambda timer: None if timer.over else timer._trial.add(0.001)
     follower.MAX_SHARE = 0.5
     ours, plain = DistributedDataParallel(network()), DistributedDataParallel(network())
     optimizer = torch.optim.SGD(ours.parameters(), lr=0.0)
@@ -138,7 +139,7 @@ def left(rank, way, gentler, steps=40):
         types.append(compression.settings.type)
     flat = [torch.cat([each.flatten() for each in total]) for total in sums]
     error = ((flat[0] - flat[1]).norm() / flat[1].norm()).item()
-    return types, error, str(compression.explain()), residual_norm(compression.error_feedback)
+    return types, error, str(compression.explain()), compression._follower._front.residual_norm()
 
 
 @pytest.mark.parametrize(
@@ -202,16 +203,19 @@ def test_the_rounding_error_is_what_a_codec_makes():
 
     from hipress import Compressor
     from hipress.torch.gradient import Gradient
-    from hipress.torch.tuning.guard import Guard, error_of
+    from hipress.torch.tuning.following import _squares
+    from hipress.tuning.guard import Guard, error_of, squares
 
     generator = torch.Generator().manual_seed(0)
     flat = torch.randn(50_000, generator=generator)
     flat[20_000:].pow_(5)  # few large ones among small ones
     for gradient in (Gradient("even", 0, 20_000), Gradient("uneven", 20_000, 30_000)):
         guard = Guard()
-        guard.add(flat, gradient)
+        guard.add(_squares(flat, gradient))
         spread = guard.spread()
         part = flat[gradient.offset :][: gradient.count].numpy()
+        guard.add(squares(part))
+        assert guard.spread() == pytest.approx(spread)
         for bits in (4, 5, 8):
             codec = Compressor("maxmin", bits=bits)
             error = codec.decode(codec.encode(part.copy()), part.size) - part
@@ -219,7 +223,7 @@ def test_the_rounding_error_is_what_a_codec_makes():
             assert error_of({"bits": bits}, spread) == pytest.approx(real, rel=0.2)
     assert guard.spread() is None
     for value in (0.0, math.nan, math.inf):
-        guard.add(torch.full((2000,), value), Gradient("g", 0, 2000))
+        guard.add(squares(np.full(2000, value)))
         assert guard.spread() == 0
     assert [step for step in range(7, 250) if guard.looks_at(step)] == [7, 107, 207]
 
@@ -229,12 +233,14 @@ def coarse(rank, fastest, spread):
     from torch.nn.parallel import DistributedDataParallel
 
     import hipress.torch
-    from hipress.torch.tuning import choice, follower
+    from hipress.torch.tuning import choice
+    from hipress.tuning import choice as of_ways
+    from hipress.tuning import follower
 
-    choice.MAX_ERROR = follower.MAX_ERROR = 0.3
+    of_ways.MAX_ERROR = follower.MAX_ERROR = 0.3
     ms = {fastest: 1.0, "DDP's bf16_compress_hook": 2.0, "maxmin bits=8": 1.5}
     choice._WayStep.seconds = lambda step: ms.get(step.way.name, 4.0)
-    choice.StepTimer.begin_step = lambda timer: None if timer.over else timer._trial.add(0.001)
+    of_ways.StepTimer.begin_step = lambda timer: None if timer.over else timer._trial.add(0.001)
     ddp = DistributedDataParallel(network())
     compression = hipress.torch.compress(ddp, min_size=1000)
     before = str(compression.explain())

@@ -27,7 +27,8 @@ def trained(rank, before, after, optimizer, count):
     from torch.nn.parallel import DistributedDataParallel
 
     import hipress.torch
-    from hipress.torch.tuning import choice, follower
+    from hipress.torch.tuning import choice, following
+    from hipress.tuning import choice as of_ways
 
     now, lines = dict(before), []
     handler = logging.Handler()
@@ -39,17 +40,13 @@ def trained(rank, before, after, optimizer, count):
         return now.get(way.name, 5 * max(now.values())) * (1 if rank else 0.8)
 
     choice._WayStep.seconds = lambda step: ms(step.way) / 1e3
-    choice.StepTimer.begin_step = lambda timer: None if timer.over else timer._trial.add(0.001)
-    timed = follower.Follower.timed
+    of_ways.StepTimer.begin_step = lambda timer: None if timer.over else timer._trial.add(0.001)
 
-    def at_known_times(self, future):
-        self._seconds.append(ms(self.way) / 1e3)
-        self._seconds, kept = [], self._seconds  # those of the clock go nowhere
-        future = timed(self, future)
-        self._seconds = kept
-        return future
+    def at_known_times(self):
+        self._follower.seconds.append(ms(self._follower.way) / 1e3)
+        return lambda: None
 
-    follower.Follower.timed = at_known_times
+    following.Following.timer = at_known_times
     ddp = DistributedDataParallel(network())
     optimizer = getattr(torch.optim, optimizer)(ddp.parameters(), lr=0.01)
     compression = hipress.torch.compress(ddp, min_size=1000, optimizer=optimizer)
@@ -90,14 +87,14 @@ import hipress.torch
 torch.set_num_threads(1)
 dist.init_process_group("gloo")
 torch.manual_seed(0)
-model = DistributedDataParallel(torch.nn.Linear(700, 700))
+model = DistributedDataParallel(torch.nn.Linear(350, 350))
 optimizer = torch.optim.Adam(model.parameters(), lr=1e-5)
 compression = hipress.torch.compress(model, optimizer=optimizer)
 settled, said = 0, None
 for step in range(10000):
     torch.manual_seed(10 * step + dist.get_rank())
     model.zero_grad()
-    model(torch.randn(4, 700)).square().mean().backward()
+    model(torch.randn(4, 350)).square().mean().backward()
     optimizer.step()
     settled += compression.is_settled
     print("step", step, "settled for", settled, flush=True)

@@ -21,6 +21,7 @@ if os.environ.get("DMLC_ROLE") in ("server", "scheduler"):
 from hipress.node import HipressError
 from hipress.tensorflow.broadcast import broadcast_variables
 from hipress.tensorflow.job import (
+    explain,
     init,
     load_states,
     rank,
@@ -37,6 +38,7 @@ __all__ = [
     "DistributedOptimizer",
     "HipressError",
     "broadcast_variables",
+    "explain",
     "init",
     "load_states",
     "rank",

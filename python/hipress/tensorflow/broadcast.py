@@ -31,6 +31,7 @@ def broadcast_variables(variables: Iterable[tf.Variable], root_rank: int = 0) ->
     # without servers, keep that as it is, whatever dtype it belongs to.
     numbers, key = data.astype(np.float16), next(job.keys)
     job.node.init_array(key, numbers, f"values of {len(values)} variables")
+    job.node.is_no_gradient(key)
     job.node.pull(key, numbers).wait()
     received, at = numbers.astype(np.uint8), 0
     for variable, value in zip(variables, values):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import time
 import zlib
 from collections.abc import Mapping, Sequence
 
@@ -24,6 +25,7 @@ class Average:
         :class:`hipress.CompressionConfig`
     :param op: "average" or "sum"
     :param sparse_as_dense: turns tf.IndexedSlices into tensors, instead of refusing them
+    :param feedback: whether what uses the averages bears error feedback, for type "auto"
     :raises ValueError: for another op, or if the job has another compression
     :raises HipressError: for a type or parameter that is not allowed, or if somebody is missing
     """
@@ -33,11 +35,12 @@ class Average:
         compression: str | Mapping[str, object] | CompressionConfig,
         op: str,
         sparse_as_dense: bool,
+        feedback: bool = False,
     ) -> None:
         if op not in ("average", "sum"):
             raise ValueError(f"op must be 'average' or 'sum', not {op!r}")
         self._job = join()
-        self._job.compress(compression)
+        self._job.compress(compression, feedback)
         self._op, self._sparse_as_dense = op, sparse_as_dense
 
     def __call__(self, gradients: Sequence, variables: Sequence) -> list:
@@ -126,7 +129,7 @@ class _Group:
     ) -> None:
         self.where = where
         """Indices of a step's gradients that are sent."""
-        self._arrays = arrays
+        self._arrays, self._node = arrays, job.node
         self._group = job.node.group(keys, arrays)
 
     def exchange(self, divisor: int, *gradients: np.ndarray) -> list[np.ndarray]:
@@ -136,7 +139,10 @@ class _Group:
         """
         for array, gradient in zip(self._arrays, gradients):
             array[...] = gradient
-        self._group.pushpull().wait()
+        pending = self._group.pushpull()  # in which type "auto" may measure first
+        began = time.perf_counter()
+        pending.wait()
+        self._node.after(self._group.keys, self._arrays, time.perf_counter() - began)
         return [np.divide(a, a.dtype.type(divisor), out=np.empty_like(a)) for a in self._arrays]
 
 
@@ -162,7 +168,8 @@ class _Groups:
     def _make(self, keys: tuple, gradients: list, variables: Sequence) -> _Group:
         # Whoever lacks a gradient would wait for other keys than the others: they compare names.
         name = _name_of_all(gradients, variables)
-        self._job.node.init_array(next(self._job.keys), np.zeros(1, np.float32), name)
+        self._job.node.init_array(key := next(self._job.keys), np.zeros(1, np.float32), name)
+        self._job.node.is_no_gradient(key)
         where, arrays, new = [], [], []
         for i, gradient in enumerate(gradients):
             if gradient is None or 0 in (shape := tuple(variables[i].shape)):
@@ -170,7 +177,8 @@ class _Groups:
             where.append(i)
             arrays.append(np.zeros(shape, gradient.dtype.as_numpy_dtype))
             if keys[i] not in self._initialised:
-                self._job.node.init_array(keys[i], arrays[-1], name_of(variables[i]))
+                compress = self._job.node.compresses_shape(shape)
+                self._job.node.init_array(keys[i], arrays[-1], name_of(variables[i]), compress)
                 self._initialised.add(keys[i])
                 new.append(keys[i])
         self._job.initialised(new)

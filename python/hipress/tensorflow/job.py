@@ -9,6 +9,21 @@ from collections.abc import Mapping, Sequence
 from hipress import states
 from hipress.config import CompressionConfig
 from hipress.node import HipressError, Node
+from hipress.secopa.auto import FIRST_KEY
+from hipress.secopa.explanation import Explanation
+
+
+class _WorkerNode(Node):
+    """A node that shows type "auto" results, and tells whether optimizers bear feedback."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.sees_results = True
+        self.feedback: list[bool] = []
+        """Whether each user of averages bears error feedback."""
+
+    def allows_feedback(self) -> bool:
+        return all(self.feedback)
 
 
 class Job:
@@ -18,7 +33,7 @@ class Job:
     """
 
     def __init__(self) -> None:
-        self.node = Node() if os.environ.get("DMLC_ROLE") else None
+        self.node = _WorkerNode() if os.environ.get("DMLC_ROLE") else None
         self.keys = itertools.count()
         """The numbers of keys, given out in the same order on all workers."""
         self._compression: CompressionConfig | None = None
@@ -47,9 +62,12 @@ class Job:
             states.load(self.node, parts, min(known), max(known))
         self._states = parts
 
-    def compress(self, wanted: str | Mapping[str, object] | CompressionConfig) -> None:
+    def compress(
+        self, wanted: str | Mapping[str, object] | CompressionConfig, feedback: bool = False
+    ) -> None:
         """Sets the job's compression, or checks that it is the one that is set.
 
+        :param feedback: whether who asks bears error feedback
         :raises ValueError: if it is another one
         :raises HipressError: for a type or parameter that is not allowed
         """
@@ -58,6 +76,8 @@ class Job:
             config.store_params()
         except ValueError as error:
             raise HipressError(str(error)) from error
+        if self.node is not None:
+            self.node.feedback.append(feedback)
         if self._compression is None:
             if self.node is not None:
                 self.node.set_gradient_compression(config)
@@ -113,6 +133,12 @@ def stats() -> dict[str, int]:
     return {} if node is None else node.stats()
 
 
+def explain() -> Explanation:
+    """Why gradients are synchronised as they are, and what was measured; to be printed."""
+    node = join().node
+    return Explanation("uncompressed, for there is one worker") if node is None else node.explain()
+
+
 def save_states(path: str | os.PathLike[str]) -> None:
     """Saves what compression remembers: residuals, momentum of codecs, counts of random ones.
 
@@ -124,7 +150,7 @@ def save_states(path: str | os.PathLike[str]) -> None:
     """
     node = join().node
     if node is not None:
-        states.save(node, path)
+        states.save(node, path, 0, FIRST_KEY - 1)  # without what plans have measured
 
 
 def load_states(path: str | os.PathLike[str]) -> None:

@@ -9,6 +9,7 @@ import tensorflow as tf
 
 from hipress.config import CompressionConfig
 from hipress.tensorflow.gradients import Average
+from hipress.tuning.ways import MAX_MOMENTUM
 
 
 class _Distributed:
@@ -41,7 +42,8 @@ def DistributedOptimizer(  # noqa: N802 - Horovod's name
     skip a step on one worker alone, and is refused in a graph.
 
     :param optimizer: one of Keras 3's
-    :param compression: a codec's name; a mapping with "type" and what else
+    :param compression: "auto", which chooses by what workers measure and says why in
+        :func:`hipress.tensorflow.explain`; a codec's name; a mapping with "type" and what else
         ``kv.set_gradient_compression`` takes (parameters, min_size, topology, plan); or a
         :class:`hipress.CompressionConfig`
     :param op: "average" or "sum"
@@ -50,7 +52,19 @@ def DistributedOptimizer(  # noqa: N802 - Horovod's name
     :raises HipressError: for a compression that is not allowed, or if somebody is missing
     """
     _check(optimizer)
-    return averaging(optimizer, Average(compression, op, sparse_as_dense))
+    average = Average(compression, op, sparse_as_dense, _allows_feedback(optimizer))
+    return averaging(optimizer, average)
+
+
+def _allows_feedback(optimizer: keras.optimizers.Optimizer) -> bool:
+    """Whether training bears residuals as it is: SGD does, as it adds gradients up, unless it clips
+    what residuals have saved up; of subclasses nothing is known."""
+    clips = (optimizer.clipnorm, optimizer.clipvalue, optimizer.global_clipnorm)
+    return (
+        type(optimizer) is keras.optimizers.SGD
+        and 0 <= optimizer.momentum <= MAX_MOMENTUM
+        and not any(clips)
+    )
 
 
 def averaging(

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 
@@ -41,6 +42,21 @@ def packed(sizes: Iterable[tuple[str, int]]) -> list[Gradient]:
         found.append(Gradient(name, offset, count))
         offset += count
     return found
+
+
+def chunk_of(shape: Sequence[int], shards: int) -> int:
+    """Elements of each rank's chunk of a gradient, the same rows of dimension 0, filled up."""
+    return -(-shape[0] // shards) * math.prod(shape[1:])
+
+
+def scattered(shapes: Mapping[str, Sequence[int]], shards: int) -> list[Gradient]:
+    """Gradients of these shapes as FSDP2 lays them out for a reduce-scatter: a row for each rank,
+    with its chunk of each."""
+    chunks = [chunk_of(shape, shards) for shape in shapes.values()]
+    return [
+        Gradient(name, sum(chunks[:i]), math.prod(shape), chunks[i], sum(chunks))
+        for i, (name, shape) in enumerate(shapes.items())
+    ]
 
 
 def contiguous_slices(gradients: Iterable[Gradient]) -> list[slice]:

@@ -11,12 +11,13 @@ import torch
 import torch.distributed as dist
 from torch.distributed import distributed_c10d
 
+from hipress.config import AUTO
 from hipress.torch.executors.cuda import device
 from hipress.torch.executors.engine import Engine, HipressError, engine_of
 from hipress.torch.executors.job import timeout_of
 from hipress.torch.executors.staging import current, device_of
 from hipress.torch.settings import Settings, agree, check_parameters, digest
-from hipress.torch.tuning import auto
+from hipress.torch.tuning import auto, optimizers
 
 _WARNING_SECONDS = 10.0
 """Time until the log says for which rank this one waits."""
@@ -31,6 +32,7 @@ def start(
     sizes: Mapping[str, int] | None = None,
     dtypes: Mapping[str, torch.dtype] | None = None,
     allow_auto: bool = False,
+    optimizer: torch.optim.Optimizer | None = None,
     **same: str,
 ) -> tuple[Settings, Engine]:
     """Connects the ranks of ``group``, which all call this together.
@@ -41,6 +43,7 @@ def start(
     :param sizes: elements of the gradients, where they are not those of the parameters
     :param dtypes: of the gradients, likewise
     :param allow_auto: whether the type may be "auto", for which the caller then chooses another
+    :param optimizer: that the caller was told of; with type "auto" of one kind on all ranks
     :param same: other texts that must be the same on all ranks, by name
     :raises ValueError: on every rank, if any rank's parameter or setting is wrong or they differ
     :raises HipressError: if a rank has not called this in time
@@ -59,6 +62,8 @@ def start(
         if settings.encode_on == "device":
             device.check(where, group, settings)
         described.update(settings.describe())
+        if settings.type == AUTO:
+            described["optimizer"] = optimizers.described(optimizer)
     except Exception as error:  # whatever it is, the others wait for this rank's word
         problem = str(error) or repr(error)
     described["model"] = "; ".join(f"{n} {tuple(p.shape)} {p.dtype}" for n, p in parameters)

@@ -11,7 +11,6 @@ import torch.distributed as dist
 from torch.nn.parallel import DistributedDataParallel
 
 from hipress.config import AUTO, CompressionConfig
-from hipress.secopa.explanation import Explanation
 from hipress.secopa.plan import Decision
 from hipress.torch.executors.engine import HipressError
 from hipress.torch.executors.staging import current, device_of
@@ -26,10 +25,9 @@ from hipress.torch.private import (
 )
 from hipress.torch.settings import MIN_SIZE, Settings
 from hipress.torch.start import start
-from hipress.torch.synchronizer import Synchronizer
 from hipress.torch.tuning import choice
-from hipress.torch.tuning.follower import Follower
-from hipress.torch.tuning.optimizers import Optimizers, described
+from hipress.torch.tuning.following import Following
+from hipress.torch.tuning.optimizers import Optimizers, choosing
 
 
 def compress(
@@ -104,16 +102,12 @@ def compress(
             devices_per_host=devices_per_host, plan=plan, encode_on=encode_on,
             shared_momentum=shared_momentum,
         )  # fmt: skip
-        if optimizer is not None and made.type != AUTO:
-            raise ValueError(f"optimizer= is for type 'auto': leave it out with {made.type!r}")
-        if made.type == AUTO:
-            matrices = [p for _, p in parameters if p.dim() > 1 and p.numel() >= made.min_size]
-            optimizers.append(Optimizers(matrices, optimizer))
+        optimizers.append(choosing(made, parameters, optimizer))
         return made
 
-    optimizers: list[Optimizers] = []
+    optimizers: list[Optimizers | None] = []
     settings, engine = start(
-        make_settings, group, parameters, timeout, allow_auto=True, optimizer=described(optimizer)
+        make_settings, group, parameters, timeout, allow_auto=True, optimizer=optimizer
     )
     if settings.type != AUTO:
         compression = Compression(settings, engine, group, parameters)
@@ -125,9 +119,9 @@ def compress(
     with current(where):
         feedback = None if optimizer is None else optimizers[0].allow_feedback
         chosen = choice.choose(settings, engine, group, where, shapes, dtypes, feedback)
-    compression = Compression(chosen.settings(chosen.way), engine, group, parameters)
-    compression.follow(chosen, optimizers[0])
-    if chosen.is_measured:  # else DDP is as it was
+    compression = Compression(chosen.settings(), engine, group, parameters)
+    compression.follow(chosen, optimizers[0], where)
+    if chosen.choice.is_measured:  # else DDP is as it was
         model.register_comm_hook(compression, hipress_hook)
     return compression
 
@@ -178,7 +172,7 @@ class Detached:
     not, until compress() is called with it, as DDP does not copy a communication hook."""
 
 
-class Compression(Synchronizer):
+class Compression(Following):
     """A model's compression, with its state: what :func:`compress` returns.
 
     ``state_dict()`` and ``load_state_dict()`` keep residuals, momentum and step; see
@@ -188,25 +182,8 @@ class Compression(Synchronizer):
     def __init__(self, *args: Any) -> None:
         super().__init__(*args)
         self._waiting: list[torch.futures.Future] = []
-        self._follower: Follower | None = None
         self._counted: dict[tuple[int, int, int], tuple[Gradient, ...]] = {}
         """The gradients of buckets that go by DDP's own ways: their number, memory and length."""
-        self._explanation = Explanation(f"{self.settings}, as compress() was told")
-
-    def follow(self, chosen: choice.Choice, optimizers: Optimizers) -> None:
-        """Goes by a choice, which training may change."""
-        self._explanation = chosen.explanation
-        if chosen.is_measured:
-            self._follower = Follower(chosen, optimizers, self)
-
-    @property
-    def is_settled(self) -> bool:
-        """Whether no step tries another way any more."""
-        return self._follower is None or self._follower.is_settled
-
-    def explain(self) -> Explanation:
-        """Why gradients are synchronised as they are, and what was measured; to be printed."""
-        return self._explanation
 
     def __reduce__(self) -> tuple:
         # Models are copied (AveragedModel) and pickled; connections cannot be.
@@ -228,13 +205,10 @@ class Compression(Synchronizer):
             self._waiting = []  # of one that another error ended
             if self.step < 2:  # DDP makes new buckets after its first step
                 self._counted = {}
-            if self._follower is not None:
-                self._follower.begin_step(self, flat.device)
+            self.begin_step()
             if backward_pass() >= 0:  # not so where join() takes part for a rank without inputs
                 queue_callback(self._finish)
         future = self._start_bucket(bucket, flat)
-        if self._follower is not None:
-            future = self._follower.timed(future)
         if bucket.is_last():
             self.step += 1
         return future
@@ -247,44 +221,22 @@ class Compression(Synchronizer):
         return tuple(found)
 
     def _start_bucket(self, bucket: dist.GradBucket, flat: torch.Tensor) -> torch.futures.Future:
-        follower, what = self._follower, f"bucket {bucket.index()}"
-        if follower is not None and follower.way.hook:
+        if self.own_way:
             # What runs anyway is not to be slowed down by counting: a bucket keeps its gradients.
             key = bucket.index(), flat.data_ptr(), flat.numel()
             if key not in self._counted:
                 self._counted[key] = self._gradients(bucket, flat)
-            why = f"{follower.way.name}, by auto"
-            self._traffic.add(self._counted[key], flat.element_size(), why)
-            return follower.way.hook(self.collective.group, bucket)
-        gradients = self._gradients(bucket, flat)
-        after = follower.watch(self, flat, gradients) if follower is not None else None
-        future = self.synchronize(flat, gradients, what)
+            return self.start_own(bucket, self._counted[key], flat.element_size())
+        what = f"bucket {bucket.index()}"
+        future = self.start_bucket(flat, self._gradients(bucket, flat), what)
         self._waiting.append(future)
-        if after is None:
-            return future
-
-        def watched(done: torch.futures.Future) -> torch.Tensor:
-            after(done.value())
-            return done.value()
-
-        return future.then(watched)
-
-    def load_state_dict(self, saved: Mapping[str, Any]) -> None:
-        """Goes on from a state, see :meth:`Synchronizer.load_state_dict`. Of a job in which type
-        "auto" chose another way this rank's own state is enough."""
-        if self._follower is None:
-            super().load_state_dict(saved)
-            return
-        if saved.get(f"rank{self.rank}/world_size") == self.world_size:
-            self._follower.set_up_for(self, saved[f"rank{self.rank}/type"])
-        super().load_state_dict(saved)
-        self._follower.resume(self)
+        return future
 
     def _finish(self) -> None:
         """Waits for all buckets, and raises what went wrong in words that DDP would swallow."""
         waiting, self._waiting = self._waiting, []
         for future in waiting:
-            future.wait()
+            self.wait(future)
         self.poll()
 
 

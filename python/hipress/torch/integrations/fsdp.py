@@ -11,12 +11,13 @@ import torch.distributed as dist
 from torch.distributed.fsdp import FSDPModule
 from torch.distributed.tensor import DTensor, Shard
 
-from hipress.config import CompressionConfig
+from hipress.config import AUTO, CompressionConfig
 from hipress.secopa.plan import Decision
 from hipress.torch.dtypes import FLAGS
 from hipress.torch.executors.collectives import ReduceScatter
 from hipress.torch.executors.engine import HipressError
-from hipress.torch.gradient import Gradient
+from hipress.torch.executors.staging import current, device_of
+from hipress.torch.gradient import Gradient, chunk_of, scattered
 from hipress.torch.private import ReduceScatter as FsdpReduceScatter
 from hipress.torch.private import (
     backward_pass,
@@ -29,7 +30,11 @@ from hipress.torch.private import (
 )
 from hipress.torch.settings import MIN_SIZE, Settings
 from hipress.torch.start import start
-from hipress.torch.synchronizer import Shards, Synchronizer
+from hipress.torch.synchronizer import Shards
+from hipress.torch.tuning import choice
+from hipress.torch.tuning.following import Following
+from hipress.torch.tuning.optimizers import Optimizers, choosing
+from hipress.tuning.ways import POWERSGD
 
 
 class Unit:
@@ -54,19 +59,10 @@ class Unit:
             for name, each in self._managed
             if each.sharded_param.requires_grad
         ]
-        chunks = [chunk_of(shape, self.shards) for _, shape in trained]
-        return tuple(
-            Gradient(name, sum(chunks[:i]), shape.numel(), chunks[i], sum(chunks))
-            for i, (name, shape) in enumerate(trained)
-        )
+        return tuple(scattered(dict(trained), self.shards))
 
 
-def chunk_of(shape: torch.Size, shards: int) -> int:
-    """Elements of each rank's chunk of a parameter, filled up."""
-    return -(-shape[0] // shards) * shape[1:].numel()
-
-
-class ShardedCompression(Synchronizer):
+class ShardedCompression(Following):
     """A model's compression, with its state: what :func:`compress_fsdp` returns.
 
     ``state_dict()`` and ``load_state_dict()`` keep residuals, momentum and step; see
@@ -75,13 +71,24 @@ class ShardedCompression(Synchronizer):
 
     _backward = -1
 
-    def reduce(self, unit: Unit, flat: torch.Tensor, gradients: Sequence[Gradient]) -> None:
-        """Synchronises a module's gradients, and waits: FSDP needs the results at once."""
+    def begin(self) -> None:
+        """To be called before each module's gradients are reduced."""
         backward = backward_pass()  # an error may have ended the one before
         if backward != self._backward:  # the first module of this backward pass
             self._backward = backward
             queue_callback(self._count)
-        self.synchronize(flat, gradients, unit.what).wait()
+            self.begin_step()
+
+    def reduce(self, unit: Unit, flat: torch.Tensor, gradients: Sequence[Gradient]) -> None:
+        """Synchronises a module's gradients, and waits: FSDP needs the results at once."""
+        self.wait(self.start_bucket(flat, gradients, unit.what))
+
+    def reduce_own(self, unit: Unit, row: torch.Tensor, flat: torch.Tensor) -> None:
+        """Sums a module's gradients by PyTorch's own reduce-scatter, and waits."""
+        ended = self.timer()
+        work = dist.reduce_scatter_tensor(row, flat, group=self.collective.group, async_op=True)
+        self.engine.wait(work, unit.what, flat.device)
+        ended()
 
     def gradients(self, unit: Unit, size: int, rows: int) -> tuple[Gradient, ...]:
         """A module's gradients in a flat tensor of ``size`` elements in ``rows`` rows.
@@ -133,10 +140,17 @@ class _ReduceScatter(FsdpReduceScatter):
                 f"gradients can be summed or averaged, not reduced by {kind}; "
                 "after set_gradient_divide_factor() call set_force_sum_reduction_for_comms(True)",
             )
-        rows = self._unit.shards
-        gradients = self._compression.gradients(self._unit, input_tensor.numel(), rows)
-        self._compression.reduce(self._unit, input_tensor, gradients)
-        output_tensor.copy_(input_tensor.view(rows, -1)[self._compression.engine.rank])
+        rows, compression = self._unit.shards, self._compression
+        gradients = compression.gradients(self._unit, input_tensor.numel(), rows)
+        compression.begin()
+        if compression.own_way:
+            compression.count_own(gradients, input_tensor.element_size())
+            compression.reduce_own(self._unit, output_tensor, input_tensor)
+            if kind == dist.ReduceOp.AVG:
+                output_tensor.div_(rows)
+            return None
+        compression.reduce(self._unit, input_tensor, gradients)
+        output_tensor.copy_(input_tensor.view(rows, -1)[compression.engine.rank])
         if kind == dist.ReduceOp.SUM:
             output_tensor.mul_(rows)
         return None
@@ -152,13 +166,17 @@ class _AllReduce:
         gradients = self._compression.gradients(self._unit, row.numel(), 1)
         counts = [min(g.chunk, g.count - self._shard * g.chunk) for g in gradients]
         shards = [Gradient(g.name, g.offset, n) for g, n in zip(gradients, counts) if n > 0]
-        if shards:
+        self._compression.begin()
+        if shards and self._compression.own_way:
+            future = self._compression.start_own(choice.Flat(row), shards, row.element_size())
+            self._compression.wait(future)
+        elif shards:
             self._compression.reduce(self._unit, row, shards)
 
 
 def compress_fsdp(
     model: FSDPModule,
-    type: str | CompressionConfig,
+    type: str | CompressionConfig = AUTO,
     *,
     min_size: int = MIN_SIZE,
     warmup_steps: int = 0,
@@ -168,17 +186,20 @@ def compress_fsdp(
     timeout: float | None = None,
     encode_on: str = "host",
     shared_momentum: float = 0.0,
+    optimizer: torch.optim.Optimizer | None = None,
     **params: object,
 ) -> ShardedCompression:
     """Makes a ``fully_shard``-ed model reduce-scatter compressed gradients.
 
     >>> for layer in model.layers: fully_shard(layer)
-    >>> hipress.torch.compress_fsdp(fully_shard(model), "maxmin", bits=8)
+    >>> hipress.torch.compress_fsdp(fully_shard(model))
+    >>> hipress.torch.compress_fsdp(fully_shard(model), "maxmin", bits=8)  # or by name
 
     Every rank's chunk of every parameter's gradient is encoded by itself. To be called on every
     rank, before the first backward pass. A parameter that has no gradient, because the forward pass
     did not use it, takes part with one of zeros.
 
+    :param type: "auto", a codec's name or a configuration, see :func:`hipress.torch.compress`
     :param min_size: parameters of fewer elements (with ``replicate_group``: whose shards have
         fewer) go uncompressed; a module's neighbours travel together
     :param warmup_steps: see :func:`hipress.torch.compress`
@@ -192,6 +213,7 @@ def compress_fsdp(
         process group, or ``replicate_group``
     :param shared_momentum: see :func:`hipress.torch.compress`. Without ``replicate_group`` every
         rank gets all ranks' results for it, compressed: twice as much is sent
+    :param optimizer: see :func:`hipress.torch.compress`
     :param params: the codec's own parameters
     :raises ValueError: on every rank, if any rank's model or setting is wrong or they differ
     :raises TypeError: if the model is not a fully_shard-ed one
@@ -236,10 +258,12 @@ def compress_fsdp(
             shared_momentum=shared_momentum,
         )  # fmt: skip
         settings.refuse_low_rank("FSDP2")
+        optimizers.append(choosing(settings, parameters, optimizer))
         for name, module in modules.items():
             _check_module(name, module, settings, names)
         return settings
 
+    optimizers: list[Optimizers | None] = []
     num_shards, shard = mesh.size(), mesh.get_local_rank(0)
     same = {"shard": str(shard)} if replicate_group else {}
     sizes = {n: p.to_local().numel() for n, p in parameters} if replicate_group else None
@@ -250,8 +274,20 @@ def compress_fsdp(
         for each in managed(module)
     }
     settings, engine = start(
-        make_settings, group, parameters, timeout, sizes, dtypes, shards=str(num_shards), **same
-    )
+        make_settings, group, parameters, timeout, sizes, dtypes, allow_auto=True,
+        shards=str(num_shards), optimizer=optimizer, **same,
+    )  # fmt: skip
+    chosen = None
+    if settings.type == AUTO:
+        where, scatters = device_of([p for _, p in parameters]), replicate_group is None
+        shapes = {n: tuple((p if scatters else p.to_local()).shape) for n, p in parameters}
+        hooks = choice.SCATTERS if scatters else choice.MEANS
+        feedback = None if optimizer is None else optimizers[0].allow_feedback
+        with current(where):
+            chosen = choice.choose(
+                settings, engine, group, where, shapes, dtypes, feedback, hooks, [POWERSGD]
+            )
+        settings = chosen.settings()
     collective = shards = None
     if replicate_group is None:
         collective = ReduceScatter(settings, group, engine.world_size, [n for n, _ in parameters])
@@ -261,6 +297,8 @@ def compress_fsdp(
     compression = ShardedCompression(
         settings, engine, group, parameters, collective=collective, shards=shards
     )
+    if chosen is not None:
+        compression.follow(chosen, optimizers[0], where, results=not scatters)
     for name, module in modules.items():
         unit = Unit(name, managed(module), names, num_shards)
         if replicate_group is None:

@@ -11,14 +11,18 @@ import torch.distributed as dist
 from torch.distributed.tensor import DTensor
 from torch.utils.hooks import RemovableHandle
 
-from hipress.config import CompressionConfig
+from hipress.config import AUTO, CompressionConfig
 from hipress.secopa.plan import Decision
+from hipress.torch.executors.engine import Engine
+from hipress.torch.executors.staging import current, device_of
 from hipress.torch.gradient import packed
 from hipress.torch.optim.adam import FrozenAdamW
 from hipress.torch.private import is_stepped_in_backward, last_gradient_hook, queue_callback
 from hipress.torch.settings import MIN_SIZE, Settings
 from hipress.torch.start import start
-from hipress.torch.synchronizer import Synchronizer
+from hipress.torch.tuning import choice
+from hipress.torch.tuning.following import Following
+from hipress.torch.tuning.optimizers import choosing
 
 BUCKET_BYTES = 25 << 20
 """Size of a bucket, at most, unless one gradient alone has more."""
@@ -37,8 +41,10 @@ class DistributedOptimizer:
     isinstance() it is one of the same class.
 
     :param named_parameters: as of ``model.named_parameters()``; all that the optimizer has
-    :param compression: a codec's name, a mapping with its name as "type" and its parameters, or a
-        :class:`hipress.CompressionConfig`, which then says all of the compression
+    :param compression: "auto", which chooses as :func:`hipress.torch.compress` does and says why
+        in ``optimizer.compression.explain()``; a codec's name; a mapping with its name as "type"
+        and its parameters; or a :class:`hipress.CompressionConfig`, which then says all of the
+        compression
     :param warmup_steps: see :func:`hipress.torch.compress`; a :class:`FrozenAdamW` with as many as
         freeze_step leaves the first moment to the codec, if that has a momentum
     :param backward_passes_per_step: gradients of so many backward passes are added up first
@@ -81,9 +87,12 @@ class DistributedOptimizer:
                 optimizer.check(settings)
             return settings
 
-        settings, engine = start(make_settings, group, named, timeout, op=op)
+        settings, engine = start(
+            make_settings, group, named, timeout, allow_auto=True, op=op,
+            optimizer=optimizer,
+        )  # fmt: skip
         self._optimizer, self._passes = optimizer, backward_passes_per_step
-        self.compression = Synchronizer(settings, engine, group, named, average=op == "average")
+        self.compression = _compression(settings, engine, group, named, op == "average", optimizer)
         if settings.any_momentum and isinstance(optimizer, FrozenAdamW):
             optimizer.attach(self.compression)
         # The last layer's gradients come first. All ranks send in this order, whatever their own.
@@ -91,6 +100,7 @@ class DistributedOptimizer:
         self._left = {name: backward_passes_per_step for name, _ in named}
         self._next = 0
         self._waiting: list[tuple[Bucket, torch.futures.Future]] = []
+        self._began = False
         self._pending: str | None = None
         self._hooks = [self._register(name, parameter) for name, parameter in named]
 
@@ -158,7 +168,14 @@ class DistributedOptimizer:
         bucket = self._buckets[self._next]
         what = f"bucket {self._next}"
         self._next += 1
-        future = self.compression.synchronize(bucket.pack(), bucket.gradients, what)
+        compression, flat = self.compression, bucket.pack()
+        if not self._began:
+            self._began = True
+            compression.begin_step()
+        if compression.own_way:
+            future = compression.start_own(choice.Flat(flat), bucket.gradients, flat.element_size())
+        else:
+            future = compression.start_bucket(flat, bucket.gradients, what)
         self._waiting.append((bucket, future))
 
     def synchronize(self) -> None:
@@ -172,11 +189,11 @@ class DistributedOptimizer:
             self._start()
         waiting, self._waiting = self._waiting, []
         for bucket, future in waiting:
-            future.wait()
+            self.compression.wait(future)
             bucket.unpack()
         self.compression.poll()
         self.compression.step += 1
-        self._synchronized, self._next = True, 0
+        self._synchronized, self._next, self._began = True, 0, False
         self._left = dict.fromkeys(self._left, self._passes)
 
     _synchronized = False
@@ -196,6 +213,25 @@ class DistributedOptimizer:
             )
         self._synchronized = False
         self._optimizer.zero_grad(set_to_none)
+
+
+def _compression(
+    settings: Settings, engine: Engine, group: dist.ProcessGroup,
+    named: list[tuple[str, torch.nn.Parameter]], average: bool, optimizer: torch.optim.Optimizer,
+) -> Following:  # fmt: skip
+    """The compression of the settings; of type "auto" one that the ranks choose."""
+    if settings.type != AUTO:
+        return Following(settings, engine, group, named, average=average)
+    shapes = {name: tuple(p.shape) for name, p in named}
+    dtypes = {name: p.dtype for name, p in named}
+    optimizers, where = choosing(settings, named, optimizer), device_of([p for _, p in named])
+    hooks = choice.MEANS if average else choice.SUMS
+    with current(where):
+        feedback = optimizers.allow_feedback
+        chosen = choice.choose(settings, engine, group, where, shapes, dtypes, feedback, hooks)
+    compression = Following(chosen.settings(), engine, group, named, average=average)
+    compression.follow(chosen, optimizers, where)
+    return compression
 
 
 class Bucket:

@@ -23,8 +23,9 @@ import torch.distributed as dist
 from hipress.secopa.trial import preview
 from hipress.secopa.tuner import CONCURRENT_ELEMENTS, NEVER, SIZES, least_size, measure
 from hipress.torch.dtypes import FLAGS
+from hipress.torch.executors.collectives import ReduceScatter
 from hipress.torch.executors.engine import Engine
-from hipress.torch.gradient import Gradient, packed
+from hipress.torch.gradient import Gradient, chunk_of, packed, scattered
 from hipress.torch.settings import AUTO, Settings
 from hipress.torch.synchronizer import Synchronizer
 
@@ -44,12 +45,14 @@ class Ranks:
     """The ranks of a group, which synchronise gradients together; a tuner's Meter.
 
     :param device, dtype: of the gradients
+    :param scatters: whether they reduce-scatter them, as FSDP2 does
     """
 
     def __init__(
         self, settings: Settings, engine: Engine, group: dist.ProcessGroup, device: torch.device,
-        dtype: torch.dtype,
+        dtype: torch.dtype, scatters: bool = False,
     ) -> None:  # fmt: skip
+        self.scatters = scatters
         self.engine, self.group, self.device, self.dtype = engine, group, device, dtype
         self.rank = engine.rank
         self.kinds = replace(settings, min_size=NEVER), settings
@@ -102,12 +105,27 @@ class Step:
         named = []
         generator = torch.Generator().manual_seed(ranks.rank)
         for b, shapes in enumerate(buckets):
-            gradients = packed((f"{b}/{i}", math.prod(shape)) for i, shape in enumerate(shapes))
+            shaped = {f"{b}/{i}": shape for i, shape in enumerate(shapes)}
+            gradients, size = self._laid_out(shaped)
             self._gradients.append(gradients)
-            values = 0.01 * torch.randn(sum(g.count for g in gradients), generator=generator)
+            values = 0.01 * torch.randn(size, generator=generator)
             self._values.append(values.to(ranks.device, ranks.dtype))
-            named += [(g.name, torch.empty(s, device="meta")) for g, s in zip(gradients, shapes)]
-        self._synchronizer = Synchronizer(settings, ranks.engine, ranks.group, named)
+            named += [(name, torch.empty(s, device="meta")) for name, s in shaped.items()]
+        engine, collective = ranks.engine, None
+        if ranks.scatters:
+            names = [name for name, _ in named]
+            collective = ReduceScatter(settings, ranks.group, engine.world_size, names)
+        self._synchronizer = Synchronizer(
+            settings, engine, ranks.group, named, collective=collective
+        )
+
+    def _laid_out(self, shapes: Mapping[str, Shape]) -> tuple[list[Gradient], int]:
+        """The gradients of a bucket in a flat tensor, and the elements of that."""
+        if not self._ranks.scatters:
+            gradients = packed((name, math.prod(shape)) for name, shape in shapes.items())
+            return gradients, sum(g.count for g in gradients)
+        peers = self._ranks.engine.world_size
+        return scattered(shapes, peers), peers * sum(chunk_of(s, peers) for s in shapes.values())
 
     def seconds(self) -> float:
         """Seconds of one step on this rank, from when all ranks begin.

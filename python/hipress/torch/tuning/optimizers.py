@@ -6,11 +6,10 @@ from collections.abc import Iterable
 
 import torch
 
+from hipress.config import AUTO
+from hipress.torch.settings import Settings
 from hipress.torch.state import optimizer_steps
-
-MAX_MOMENTUM = 0.95
-"""The highest momentum of SGD with which error feedback is taken. What was measured, here and in
-the literature (PowerSGD, arXiv:1905.13727), had 0.9."""
+from hipress.tuning.ways import MAX_MOMENTUM
 
 
 def allows_feedback(optimizer: torch.optim.Optimizer) -> bool:
@@ -70,3 +69,21 @@ class Optimizers:
     def allow_feedback(self) -> bool | None:
         """Whether all of them bear it; None if that is not known of all parameters."""
         return False if self._forbidden else None if self._unknown else True
+
+
+def choosing(
+    settings: Settings,
+    parameters: Iterable[tuple[str, torch.nn.Parameter]],
+    given: torch.optim.Optimizer | None,
+) -> Optimizers | None:
+    """With type "auto", the optimizers of what is compressed of some parameters.
+
+    :param given: by the user
+    :raises ValueError: if one is given that no other type has a use for
+    """
+    if settings.type == AUTO:
+        large = [p for _, p in parameters if p.dim() > 1 and p.numel() >= settings.min_size]
+        return Optimizers(large, given)
+    if given is not None:
+        raise ValueError(f"optimizer= is for type 'auto': leave it out with {settings.type!r}")
+    return None

@@ -1,8 +1,8 @@
 """Type "auto" while a model trains: which way each step goes, and what changes it.
 
 What makes ranks change their minds is compared between them when a step begins, before its first
-bucket, so that all of them change at the same step. A way with error feedback is left by a step of
-``maxmin``, which takes over its residuals and sends them, so nothing is lost.
+gradient, so that all of them change at the same step. What runs, and how numbers are compared, is
+the front end's part, its :class:`Front`.
 """
 
 from __future__ import annotations
@@ -11,24 +11,20 @@ import logging
 import statistics
 import time
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from typing import Any, Protocol
 
-import torch
-import torch.distributed as dist
+import numpy as np
 
 from hipress.secopa.network_watch import BLOCK_STEPS, NetworkWatch
-from hipress.torch.executors.engine import HipressError
-from hipress.torch.gradient import Gradient
-from hipress.torch.synchronizer import Synchronizer
-from hipress.torch.tuning.choice import Choice, StepTimer
-from hipress.torch.tuning.feedback_guard import FeedbackGuard, residual_norm
-from hipress.torch.tuning.guard import EVERY, MAX_ERROR, Guard, error_of
-from hipress.torch.tuning.journal import Journal
-from hipress.torch.tuning.optimizers import Optimizers
-from hipress.torch.tuning.ways import MAXMIN8, Way
+from hipress.tuning.choice import Choice, StepTimer
+from hipress.tuning.feedback_guard import FeedbackGuard
+from hipress.tuning.guard import EVERY, MAX_ERROR, Guard, error_of
+from hipress.tuning.journal import Journal
+from hipress.tuning.ways import MAXMIN8, Way
 
 MAX_SHARE, MAX_MEAN_ERROR = 6.0, 1.3
-"""Bounds of :mod:`hipress.torch.tuning.feedback_guard`'s figures: where training kept its loss they
+"""Bounds of :mod:`hipress.tuning.feedback_guard`'s figures: where training kept its loss they
 were up to 4.3 and 1.2, and with ``onebit``, which lost 3%, a share was 10 (`python -m benchmarks
 feedback`)."""
 
@@ -38,34 +34,78 @@ SOON = 8
 _log = logging.getLogger("hipress")
 
 
+class Front(Protocol):
+    """What a front end does for a :class:`Follower`. Numbers are compared on all ranks together."""
+
+    rank: int
+    """Of whose processes 0 logs."""
+    step: int
+    """That begins."""
+    sends_all_it_leaves: bool
+    """Whether whoever has a residual adds it to the next gradient, however that is sent. Else only
+    a codec does, and the way uncompressed is none: a way with error feedback is left by a step of
+    ``maxmin``, which takes over its residuals and sends them."""
+    compares_results: bool
+    """Whether results are means of gradients that the front end sees (not weights)."""
+
+    def begin_maxima(self, values: Sequence[float]) -> Any:
+        """Begins to compare numbers; waits for nobody."""
+
+    def end_maxima(self, begun: Any) -> list[float]:
+        """The maxima over all ranks, with the same bits on each.
+
+        :raises HipressError: if a rank dies or is silent meanwhile
+        """
+
+    def mean(self, sample: np.ndarray) -> np.ndarray:
+        """The mean of float32[n] over all ranks.
+
+        :raises HipressError: if a rank dies or is silent meanwhile
+        """
+
+    def use(self, way: Way) -> None:
+        """Sets the compression up for this way; nothing that waits in residuals is lost."""
+
+    def residual_norm(self) -> float:
+        """The norm of all residuals of this rank."""
+
+    def allows_feedback(self) -> bool | None:
+        """Whether all optimizers bear error feedback; None: it is not known yet."""
+
+    def bytes_sent(self) -> int:
+        """Bytes that this rank has sent so far."""
+
+
 class Follower:
     """The way of each step of a model, on one rank.
 
     :param choice: made before the first step, of several ways
-    :param optimizers: of the parameters that are compressed
-    :param of: the compression
+    :param raw: bytes of a step, uncompressed, that this rank sends
     """
 
-    def __init__(self, choice: Choice, optimizers: Optimizers, of: Synchronizer) -> None:
-        self.choice, self._optimizers = choice, optimizers
+    def __init__(self, choice: Choice, front: Front, raw: float) -> None:
+        self.choice, self._front = choice, front
         self._codec = choice.way
-        """The way that the compression is set up for; in a trial some steps go by DDP's own."""
+        """The way that the compression is set up for; in a trial some steps may go past it, by
+        ways of the framework's own."""
         self._flushing = self._owes = False
         self._timer = StepTimer(choice)
         self._guard = Guard()
         self._feedback_guard: FeedbackGuard | None = None
         self._network = NetworkWatch()
-        self._asked: tuple[dist.Work, torch.Tensor] | None = None
-        self._seconds: list[float] = []
-        """Of the buckets of the step that has begun."""
+        self._asked: Any = None
+        self.seconds: list[float] = []
+        """Of what was on its way of the step that has begun."""
         self._seconds_before: list[float] = []
         """Of the step before, of which the last one's may come when that has been waited for."""
         self._step, self._began = 0, None
         self._steps: deque[float] = deque(maxlen=BLOCK_STEPS)
         """Seconds of the last steps."""
+        self.step_seconds = 0.0
+        """Of a step, where they are known better than by the times at which steps begin."""
         self._known: dict[str, float] = {}
         """The guard's latest figures of the way."""
-        self._journal = Journal(of, choice.gradient_bytes)
+        self._journal = Journal(front.rank, raw, front.bytes_sent())
         self.way = choice.way
         """That of the step that has begun."""
 
@@ -75,31 +115,38 @@ class Follower:
         known = self.choice.feedback is not None or self._step > SOON
         return self._timer.over and known
 
-    def begin_step(self, of: Synchronizer, device: torch.device) -> Way:
+    @property
+    def compares_results(self) -> bool:
+        """Whether :meth:`guard`'s FeedbackGuard is to be shown samples, too."""
+        return self._front.compares_results
+
+    @property
+    def is_trying(self) -> bool:
+        """Whether steps are timed that try another way."""
+        return not self._timer.over
+
+    def begin_step(self) -> Way:
         """Decides by which way the step that begins goes, on all ranks the same.
 
-        :param of: the compression, which this sets up for the way
-        :param device: where gradients are
         :raises HipressError: if a rank dies or is silent meanwhile
         """
-        before, step = self.choice.way, of.step
-        self._step = step
+        front, before = self._front, self.choice.way
+        step = self._step = front.step
         self._time_step()
-        said = self._watch_network(of, device)
-        mine = self._figures(of, device)
+        said = self._watch_network()
+        mine = self._figures()
         if mine:
-            values = torch.tensor(list(mine.values()), dtype=torch.float64, device=device)
-            found = _reduced(of, values, dist.ReduceOp.MAX).tolist()
+            found = front.end_maxima(front.begin_maxima(list(mine.values())))
             said += self._decide(dict(zip(mine, found)), step)
-        for level, sentence in said if of.rank == 0 else ():
+        for level, sentence in said if front.rank == 0 else ():
             if sentence:
                 _log.log(level, "%s", sentence)
         if self.choice.way is not before:
             self._network.begin(changed=True)
             self._guard, self._feedback_guard, self._known = Guard(), None, {}
-        self.way = self._set_up(of)
-        own = self.way.hook is not None
-        self._journal.write(self.choice.explanation, of, own, self._known)
+        self.way = self._set_up()
+        counts = front.sends_all_it_leaves or not self.way.own
+        self._journal.write(self.choice.explanation, step, front.bytes_sent, counts, self._known)
         return self.way
 
     def _time_step(self) -> None:
@@ -108,18 +155,18 @@ class Follower:
             self._steps.append(now - self._began)
         self._began = now
 
-    def _watch_network(self, of: Synchronizer, device: torch.device) -> list[tuple[int, str]]:
+    def _watch_network(self) -> list[tuple[int, str]]:
         """Takes the times of the last step but one, and measures all ways anew if the network seems
         to be another one; returns sentences for the log, with their levels.
 
         What is compared between the ranks travels during a step, so nobody waits for it.
         """
         seconds = sum(self._seconds_before)
-        self._seconds_before, self._seconds = self._seconds, []
+        self._seconds_before, self.seconds = self.seconds, []
         asked, self._asked = self._asked, None
         ratio = None
         if asked is not None:
-            on_the_way, step = _waited(of, *asked).tolist()
+            on_the_way, step = self._front.end_maxima(asked)
             ratio = self._network.end_block(on_the_way)
             if self._codec is self.choice.way:
                 self.choice.time(step)
@@ -127,10 +174,7 @@ class Follower:
             return []
         if ratio is not None:
             before = self.choice.way
-            try:
-                sentence = self.choice.measure_again(of.step, ratio)
-            except HipressError as error:
-                raise of.engine.fail(error, "auto") from error
+            sentence = self.choice.measure_again(self._step, ratio)
             changed = self.choice.way is not before
             self._network.begin(changed)
             if changed:
@@ -138,30 +182,25 @@ class Follower:
             return [(logging.WARNING if changed else logging.INFO, sentence)]
         median = self._network.add(seconds)
         if median is not None:
-            step = statistics.median(self._steps)
-            mine = torch.tensor([median, step], dtype=torch.float64, device=device)
-            self._asked = _begin_reduce(of, mine, dist.ReduceOp.MAX), mine
+            step = self.step_seconds or statistics.median(self._steps)
+            self._asked = self._front.begin_maxima([median, step])
         return []
 
-    def timed(self, future: torch.futures.Future) -> torch.futures.Future:
-        """Takes the time of a bucket of this step, from now until its results are there."""
-        began, seconds = time.perf_counter(), self._seconds
-        future.add_done_callback(lambda _: seconds.append(time.perf_counter() - began))
-        return future
-
-    def _figures(self, of: Synchronizer, device: torch.device) -> dict[str, float]:
+    def _figures(self) -> dict[str, float]:
         """What is to be compared now: this rank's, of the same names on all ranks."""
+        front, step = self._front, self._step
         mine = {
             "median": self._timer.begin_step(),
             "spread": self._guard.spread(),
-            "forbidden": self._forbidden(of.step),
+            "forbidden": self._forbidden(step),
         }
         if self._flushing:
-            mine["left"] = residual_norm(of.error_feedback)
+            mine["left"] = front.residual_norm()
         guard = self._feedback_guard
-        if guard is not None and guard.is_over(of.step):
-            exact = _reduced(of, guard.sample().to(device), dist.ReduceOp.SUM) / of.world_size
-            mine |= {"error": guard.error(exact), "share": guard.share(of.error_feedback)}
+        if guard is not None and guard.is_over(step):
+            mine["share"] = guard.share(front.residual_norm())
+            if front.compares_results:
+                mine["error"] = guard.error(front.mean(guard.sample()))
         return {name: value for name, value in mine.items() if value is not None}
 
     def _forbidden(self, step: int) -> float | None:
@@ -169,7 +208,7 @@ class Follower:
         known yet; in the first steps and now and then."""
         if not self.choice.any_feedback or not (step % EVERY == 0 or step & (step - 1) == 0):
             return None
-        allowed = self._optimizers.allow_feedback
+        allowed = self._front.allows_feedback()
         return 0.5 if allowed is None else 1.0 - allowed
 
     def _decide(self, found: dict[str, float], step: int) -> list[tuple[int, str]]:
@@ -190,11 +229,14 @@ class Follower:
         if problem and self.choice.way is self._codec:
             spread = found.get("spread", 0.0)
             said.append((logging.WARNING, self.choice.soften(problem, spread, step)))
-        if "error" in found:
+        if "share" in found:
             self._feedback_guard.next_window()
+            off = ""
+            if "error" in found:
+                off = f"what it sent in some steps is off by {found['error']:.2g} times its norm, "
             said.append((logging.INFO, (
-                f"auto: what {self._codec.name} sent in some steps is off by {found['error']:.2g} "
-                f"times its norm, residuals are {found['share']:.2g} times a gradient's"
+                f"auto: {self._codec.name}: {off}residuals are {found['share']:.2g} times a "
+                "gradient's norm"
             )))  # fmt: skip
         return said
 
@@ -218,69 +260,47 @@ class Follower:
             )
         return ""
 
-    def _set_up(self, of: Synchronizer) -> Way:
+    def _set_up(self) -> Way:
         """Sets the compression up for the choice, and returns the way of this step."""
         if self._flushing:
             return self._codec
-        if self.choice.way is not self._codec or self._owes:
-            self._flushing, self._owes = self._codec.feedback or self._owes, False
-            self._codec = MAXMIN8 if self._flushing else self.choice.way
-            of.replace_codec(self.choice.settings(self._codec))
+        simple = self._front.sends_all_it_leaves
+        wanted = self._timer.way if simple else self.choice.way
+        if wanted is not self._codec or self._owes:
+            self._flushing = not simple and (self._codec.feedback or self._owes)
+            self._owes = False
+            self._codec = MAXMIN8 if self._flushing else wanted
+            self._front.use(self._codec)
             if self._flushing:
                 return self._codec
         if self._timer.over and self._codec.feedback and self._feedback_guard is None:
-            self._feedback_guard = FeedbackGuard(of.step)
+            self._feedback_guard = FeedbackGuard(self._step)
         return self._timer.way
 
-    def set_up_for(self, of: Synchronizer, type: str) -> None:
+    def set_up_for(self, type: str) -> None:
         """Sets the compression up for the residuals of another way, which are about to be loaded.
 
         :param type: of the compression that has left them
         """
         for way in self.choice.ways:
             if way.feedback and way.type == type and way is not self._codec:
-                of.replace_codec(self.choice.settings(way))
+                self._front.use(way)
                 self._codec = way
 
-    def resume(self, of: Synchronizer) -> None:
-        """Takes note of what was loaded: DDP's own ways would not send it."""
-        waits = of.error_feedback.loaded or of.error_feedback.to_reshard
-        self._owes = bool(waits) and self._codec.hook is not None
+    def resume(self, waits: bool) -> None:
+        """Takes note of what was loaded.
 
-    def watch(
-        self, of: Synchronizer, flat: torch.Tensor, gradients: Sequence[Gradient]
-    ) -> Callable[[torch.Tensor], None] | None:
-        """Looks at a bucket of this step, which is about to go by a codec.
-
-        :returns: what is to be called with the bucket's results, if anything
+        :param waits: whether residuals are among it: a framework's own way would not send them
         """
+        self._owes = waits and self._codec.own
+
+    def guard(self) -> Guard | FeedbackGuard | None:
+        """What is to be shown those gradients of this step that are compressed; a FeedbackGuard
+        also what has become of them, if the front end compares results."""
         if not self._timer.over or self._flushing:
             return None
-        compressed = [g for g in gradients if of.compresses(g.name, g.count)]
         if not self._codec.feedback:
-            if "bits" in self._codec.params and self._guard.looks_at(of.step):
-                for gradient in compressed:
-                    self._guard.add(flat, gradient)
-            return None
+            looks = "bits" in self._codec.params and self._guard.looks_at(self._step)
+            return self._guard if looks else None
         guard = self._feedback_guard
-        if not guard.looks_at(of.step):
-            return None
-        guard.before(flat, compressed, of.step)
-        return lambda results: guard.after(results, compressed)
-
-
-def _begin_reduce(of: Synchronizer, mine: torch.Tensor, op: dist.ReduceOp) -> dist.Work:
-    return dist.all_reduce(mine, op, of.collective.group, async_op=True)
-
-
-def _waited(of: Synchronizer, work: dist.Work, mine: torch.Tensor) -> torch.Tensor:
-    try:
-        of.engine.wait(work, "auto", mine.device)
-    except HipressError as error:
-        raise of.engine.fail(error, "auto") from error
-    return mine
-
-
-def _reduced(of: Synchronizer, mine: torch.Tensor, op: dist.ReduceOp) -> torch.Tensor:
-    """The sum, or the maximum, over all ranks, which wait for it."""
-    return _waited(of, _begin_reduce(of, mine, op), mine)
+        return guard if guard.looks_at(self._step) else None

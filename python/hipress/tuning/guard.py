@@ -8,40 +8,40 @@ apart, and the mean square of the error is about a sixth of that distance's squa
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
-import torch
-
-from hipress.torch.gradient import Gradient
+import numpy as np
 
 MAX_ERROR = 0.4
 """The norm of the error over that of the gradient, for each parameter, that is allowed: what it was
 at most where training kept its loss (5 bits; `python -m benchmarks rounding` and `convergence`)."""
 EVERY = 100
 """Steps of which one is looked at."""
-_BUCKET = 1024
+BUCKET = 1024
 """Elements that share a range, the codec's default."""
 
 
-def squares(flat: torch.Tensor, gradient: Gradient) -> torch.Tensor:
+def squares(values: np.ndarray) -> tuple[float, float]:
     """The sum of the squared ranges of a gradient's buckets, each times its elements, and that of
-    its squared elements: float32[2]."""
-    values = flat[gradient.offset : gradient.offset + gradient.count].float()
-    whole = gradient.count // _BUCKET * _BUCKET
-    found = values.new_zeros(2)
-    for rows in (values[:whole].view(-1, _BUCKET), values[whole:].view(1, -1)):
-        if rows.numel():
-            low, high = rows.aminmax(dim=1)
-            found[0] += (high - low).square().sum() * rows.shape[1]
-    found[1] = values.square().sum()
-    return found
+    its squared elements.
+
+    :param values: one-dimensional
+    """
+    values = values.astype(np.float32, copy=False)
+    whole = values.size // BUCKET * BUCKET
+    found = 0.0
+    for rows in (values[:whole].reshape(-1, BUCKET), values[whole:].reshape(1, -1)):
+        if rows.size:
+            with np.errstate(invalid="ignore"):  # Inf - Inf
+                found += float(np.square(np.ptp(rows, axis=1)).sum()) * rows.shape[1]
+    return found, float(np.dot(values, values))
 
 
 class Guard:
     """The rounding error of one rank's gradients in the steps that are looked at."""
 
     def __init__(self) -> None:
-        self._squares: list[torch.Tensor] = []
+        self._squares: list[Sequence[float]] = []
         self._looked_at, self._next = -1, 0
 
     def looks_at(self, step: int) -> bool:
@@ -50,9 +50,10 @@ class Guard:
             self._looked_at, self._next = step, step + EVERY
         return step == self._looked_at
 
-    def add(self, flat: torch.Tensor, gradient: Gradient) -> None:
-        """Adds a gradient that is about to be compressed."""
-        self._squares.append(squares(flat, gradient))
+    def add(self, squares: Sequence[float]) -> None:
+        """Adds the two :func:`squares` of a gradient that is about to be compressed; they may be in
+        the memory of a GPU, and are read later."""
+        self._squares.append(squares)
 
     def spread(self) -> float | None:
         """The largest of the gradients' errors with one bit, where levels are farthest apart, each
@@ -63,10 +64,12 @@ class Guard:
         """
         if not self._squares:
             return None
-        ranges, norms = torch.stack(self._squares).double().unbind(dim=1)
+        ranges, norms = np.array([[float(a), float(b)] for a, b in self._squares]).T
         self._squares = []
-        found = (ranges / 6 / norms).sqrt()
-        return found[found.isfinite()].amax().item() if found.isfinite().any() else 0.0
+        with np.errstate(all="ignore"):
+            found = np.sqrt(ranges / 6 / norms)
+        found = found[np.isfinite(found)]
+        return float(found.max()) if found.size else 0.0
 
 
 def error_of(params: Mapping[str, object], spread: float) -> float:

@@ -5,11 +5,12 @@ every :data:`EVERY` steps. Beside it, a file with the ending ``.jsonl`` gets a l
 
     step, way
     bytes       that rank 0 has sent in a step, mean of the steps since the last line; null while
-                DDP's own way runs, as the process group does not count
-    ratio       what an uncompressed all-reduce sends, 2 (N - 1) / N of the gradients, over that
+                PyTorch's own way runs, as a process group does not count
+    ratio       what rank 0 sends uncompressed over that: of an all-reduce 2 (N - 1) / N of the
+                gradients, to servers all of them once
     rounding, error, share      the guard's latest figures of this way, or null
     gradients_ms, step_ms       of this way, and of a step; null before it was timed
-    saved_ms    what gradients by DDP's own all-reduce take longer, alone
+    saved_ms    what gradients that are uncompressed take longer, alone
 """
 
 from __future__ import annotations
@@ -17,12 +18,11 @@ from __future__ import annotations
 import json
 import logging
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from hipress.files import FileError
 from hipress.secopa.explanation import Explanation
-from hipress.torch.synchronizer import Synchronizer
 
 EVERY = 100
 FIGURES = ("rounding", "error", "share")
@@ -32,36 +32,39 @@ _log = logging.getLogger("hipress")
 class Journal:
     """The files of one job; none if the environment does not ask for them.
 
-    :param of: the compression of the job's gradients
-    :param gradient_bytes: of a step, uncompressed
+    :param rank: of whose processes 0 writes
+    :param raw: bytes of a step, uncompressed, that this rank sends
+    :param sent: bytes that it has sent so far
     """
 
-    def __init__(self, of: Synchronizer, gradient_bytes: int) -> None:
-        path = os.environ.get("HIPRESS_EXPLAIN", "") if of.rank == 0 else ""
+    def __init__(self, rank: int, raw: float, sent: int) -> None:
+        path = os.environ.get("HIPRESS_EXPLAIN", "") if rank == 0 else ""
         self._path = Path(path) if path else None
-        peers = of.engine.world_size
-        self._raw = gradient_bytes * 2 * (peers - 1) / peers
-        self._counted = 0, 0  # steps, and bytes until then
+        self._raw = raw
+        self._counted = 0, sent  # steps, and bytes until then
         self._said = ""
 
     def write(
-        self, explanation: Explanation, of: Synchronizer, own: bool, figures: Mapping[str, float]
-    ) -> None:
+        self, explanation: Explanation, step: int, sent: Callable[[], int], counts: bool,
+        figures: Mapping[str, float],
+    ) -> None:  # fmt: skip
         """Writes what is new: the explanation if it has changed, all if many steps have passed.
 
-        :param own: whether DDP's own way runs
+        :param step: that begins
+        :param sent: bytes that this rank has sent so far
+        :param counts: whether those of the way that runs are among them
         :param figures: of the guard, those that are known of this way
         """
         if self._path is None:
             return
-        steps = of.step - self._counted[0]
+        steps = step - self._counted[0]
         if steps < EVERY and explanation.sentence == self._said:
             return
         self._said = explanation.sentence
         try:
             explanation.save(self._path)
             if steps >= EVERY:
-                line = self._line(explanation, of, own, figures)
+                line = self._line(explanation, step, sent(), counts, figures)
                 with self._path.with_suffix(".jsonl").open("a", encoding="utf-8") as file:
                     file.write(json.dumps(line) + "\n")
         except (OSError, FileError) as error:
@@ -69,14 +72,14 @@ class Journal:
             self._path = None
 
     def _line(
-        self, explanation: Explanation, of: Synchronizer, own: bool, figures: Mapping[str, float]
-    ) -> dict[str, object]:
-        (before, sent_before), sent = self._counted, of.engine.member.stats()["bytes_sent"]
-        self._counted = of.step, sent
-        bytes = None if own else round((sent - sent_before) / (of.step - before))
+        self, explanation: Explanation, step: int, sent: int, counts: bool,
+        figures: Mapping[str, float],
+    ) -> dict[str, object]:  # fmt: skip
+        (before, sent_before), self._counted = self._counted, (step, sent)
+        bytes = round((sent - sent_before) / (step - before)) if counts else None
         row = next(row for row in explanation.rows if row.chosen)
         return {
-            "step": of.step,
+            "step": step,
             "way": row.way,
             "bytes": bytes,
             "ratio": round(self._raw / bytes, 2) if bytes else None,

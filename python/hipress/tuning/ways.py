@@ -2,61 +2,59 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import NamedTuple
-
-import torch
-import torch.distributed as dist
-from torch.distributed.algorithms.ddp_comm_hooks import default_hooks
-
-Hook = Callable[[dist.ProcessGroup, dist.GradBucket], torch.futures.Future]
 
 
 class Way(NamedTuple):
-    """A way to synchronise gradients.
-
-    Ours compresses by a codec; DDP's own is a communication hook over the process group.
-    """
+    """A way to synchronise gradients: by a codec, or one of the framework's own."""
 
     name: str
     type: str
     params: Mapping[str, object] = {}
-    hook: Hook | None = None
-    """DDP's own."""
+    own: bool = False
+    """What runs without HiPress, too, or in a store uncompressed: tried in steps of training."""
     narrows: bool = False
     """Whether it gains nothing with gradients of 16 bits, as it sends 16 bits."""
     feedback: bool = False
     """Whether what it leaves out waits in residuals, which not every optimizer can do with."""
 
 
-UNCOMPRESSED = Way("uncompressed", "none", hook=default_hooks.allreduce_hook)
+MAX_MOMENTUM = 0.95
+"""The highest momentum of SGD with which error feedback is taken. What was measured, here and in
+the literature (PowerSGD, arXiv:1905.13727), had 0.9."""
+UNCOMPRESSED = Way("uncompressed", "none", own=True)
+BF16_HOOK = Way("DDP's bf16_compress_hook", "bf16", own=True, narrows=True)
 MAXMIN8 = Way("maxmin bits=8", "maxmin", {"bits": 8})
+POWERSGD = Way("powersgd rank=4", "powersgd", {"rank": 4}, feedback=True)
 WAYS = (
     UNCOMPRESSED,
     Way("bf16", "bf16", narrows=True),
-    Way("DDP's bf16_compress_hook", "bf16", hook=default_hooks.bf16_compress_hook, narrows=True),
+    BF16_HOOK,
     MAXMIN8,
     Way("maxmin bits=6", "maxmin", {"bits": 6}),
     Way("maxmin bits=5", "maxmin", {"bits": 5}),
     Way("maxminef bits=4", "maxminef", {"bits": 4}, feedback=True),
     Way("maxminef bits=3", "maxminef", {"bits": 3}, feedback=True),
     Way("maxminef bits=2", "maxminef", {"bits": 2}, feedback=True),
-    Way("powersgd rank=4", "powersgd", {"rank": 4}, feedback=True),
+    POWERSGD,
 )
 """From gentle to lossy: what has kept the loss of uncompressed training; those without feedback
 with SGD and with Adam (`python -m benchmarks convergence`), those with it with SGD as it was
 (`python -m benchmarks feedback`). ``onebit`` did not, but with a shared momentum."""
 
 
-def ways_for(dtype: torch.dtype, feedback: bool) -> list[Way]:
+def ways_for(narrow: bool, feedback: bool, without: Collection[Way] = ()) -> list[Way]:
     """The ways that are worth measuring.
 
-    :param dtype: of most gradients
+    :param narrow: whether most gradients have 16 bits already
     :param feedback: whether those with error feedback are among them
+    :param without: which the front end does not have
     """
     return [
         way for way in WAYS
-        if (dtype == torch.float32 or not way.narrows) and (feedback or not way.feedback)
+        if not (narrow and way.narrows) and (feedback or not way.feedback)
+        and not any(way is each for each in without)
     ]  # fmt: skip
 
 

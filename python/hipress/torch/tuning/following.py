@@ -1,0 +1,248 @@
+"""A compression that may choose by itself, on one rank of a process group."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import torch
+import torch.distributed as dist
+
+from hipress.secopa.explanation import Explanation
+from hipress.torch.executors.engine import HipressError
+from hipress.torch.gradient import Gradient
+from hipress.torch.synchronizer import Synchronizer
+from hipress.torch.tuning.choice import Chosen, Hook
+from hipress.torch.tuning.optimizers import Optimizers
+from hipress.tuning.feedback_guard import FeedbackGuard, sample_step
+from hipress.tuning.follower import Follower
+from hipress.tuning.guard import BUCKET, Guard
+from hipress.tuning.ways import Way
+
+
+class Following(Synchronizer):
+    """A synchronizer that goes by a choice, which training may change."""
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        self._follower: Follower | None = None
+        self._hooks: Mapping[str, Hook] = {}
+        self._explanation = Explanation(f"{self.settings}, as was asked for")
+
+    def follow(
+        self, chosen: Chosen, optimizers: Optimizers, device: torch.device, results: bool = True
+    ) -> None:
+        """Goes by a choice.
+
+        :param optimizers: of the parameters that are compressed
+        :param device: where the gradients are
+        :param results: whether all of a gradient's results come to this rank
+        """
+        self._explanation = chosen.choice.explanation
+        if chosen.choice.is_measured:
+            front = _Front(self, chosen, optimizers, device, results)
+            peers = self.engine.world_size
+            raw = chosen.gradient_bytes * 2 * (peers - 1) / peers
+            self._follower = Follower(chosen.choice, front, raw)
+            self._hooks = chosen.hooks
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether no step tries another way any more."""
+        return self._follower is None or self._follower.is_settled
+
+    def explain(self) -> Explanation:
+        """Why gradients are synchronised as they are, and what was measured; to be printed."""
+        return self._explanation
+
+    def begin_step(self) -> None:
+        """To be called on all ranks before a step's first bucket.
+
+        :raises HipressError: if a rank dies or is silent meanwhile
+        """
+        if self._follower is not None:
+            self._follower.begin_step()
+
+    @property
+    def own_way(self) -> Way | None:
+        """The way of this step, if it is PyTorch's own: no codec runs."""
+        if self._follower is None or self._follower.way.name not in self._hooks:
+            return None
+        return self._follower.way
+
+    def start_bucket(
+        self, flat: torch.Tensor, gradients: Sequence[Gradient], what: str
+    ) -> torch.futures.Future:
+        """Starts a bucket of this step by a codec, as :meth:`synchronize` does."""
+        after = self._watch(flat, gradients)
+        future = self._timed(self.synchronize(flat, gradients, what))
+        if after is None:
+            return future
+
+        def watched(done: torch.futures.Future) -> torch.Tensor:
+            after(done.value())
+            return done.value()
+
+        return future.then(watched)
+
+    def wait(self, future: torch.futures.Future) -> None:
+        """Waits for a bucket of :meth:`start_bucket`.
+
+        :raises HipressError: in our words also where a callback has put others around them
+        """
+        try:
+            future.wait()
+        except Exception:
+            self.poll()
+            raise
+
+    def start_own(
+        self, bucket: Any, gradients: Sequence[Gradient], element_size: int
+    ) -> torch.futures.Future:
+        """Starts a bucket of this step by :attr:`own_way`.
+
+        :param bucket: whose ``buffer()`` is the flat tensor
+        """
+        hook = self._hooks[self._follower.way.name]
+        self.count_own(gradients, element_size)
+        return self._timed(hook(self.collective.group, bucket))
+
+    def count_own(self, gradients: Sequence[Gradient], element_size: int) -> None:
+        """Counts what goes by :attr:`own_way`."""
+        self._traffic.add(tuple(gradients), element_size, f"{self.own_way.name}, by auto")
+
+    def _timed(self, future: torch.futures.Future) -> torch.futures.Future:
+        """Takes the time of a bucket, from now until its results are there."""
+        if self._follower is not None:
+            ended = self.timer()
+            future.add_done_callback(lambda _: ended())
+        return future
+
+    def timer(self) -> Callable[[], None]:
+        """What is to be called when the results of a bucket of this step, which starts now, are
+        there."""
+        began, seconds = time.perf_counter(), self._follower.seconds
+        return lambda: seconds.append(time.perf_counter() - began)
+
+    def _watch(
+        self, flat: torch.Tensor, gradients: Sequence[Gradient]
+    ) -> Callable[[torch.Tensor], None] | None:
+        """Looks at a bucket of this step, which is about to go by a codec.
+
+        :returns: what is to be called with the bucket's results, if anything
+        """
+        guard = None if self._follower is None else self._follower.guard()
+        if guard is None:
+            return None
+        compressed = [g for g in gradients if self.compresses(g.name, g.count)]
+        if isinstance(guard, Guard):
+            for gradient in compressed:
+                guard.add(_squares(flat, gradient))
+            return None
+        if guard.is_last(self.step):
+            parts = [flat[piece].float() for g in compressed for piece in g.slices()]
+            guard.add_square(sum(part.square().sum().item() for part in parts))
+        if not self._follower.compares_results:
+            return None
+        guard.before(_samples(flat, compressed))
+        scale = 1.0 if self.average else 1.0 / self.engine.world_size
+        return lambda results: _after(guard, results, compressed, scale)
+
+    def load_state_dict(self, saved: Mapping[str, Any]) -> None:
+        """Goes on from a state, see :meth:`Synchronizer.load_state_dict`. Of a job in which type
+        "auto" chose another way this rank's own state is enough."""
+        if self._follower is None:
+            super().load_state_dict(saved)
+            return
+        if saved.get(f"rank{self.rank}/world_size") == self.world_size:
+            self._follower.set_up_for(saved[f"rank{self.rank}/type"])
+        super().load_state_dict(saved)
+        feedback = self.error_feedback
+        self._follower.resume(bool(feedback.loaded or feedback.to_reshard))
+
+
+class _Front:
+    """What a follower asks of a process group."""
+
+    sends_all_it_leaves = False  # PyTorch's own ways know nothing of residuals
+
+    def __init__(
+        self, of: Following, chosen: Chosen, optimizers: Optimizers, device: torch.device,
+        results: bool,
+    ) -> None:  # fmt: skip
+        self._of, self._chosen, self._optimizers = of, chosen, optimizers
+        self._device, self.compares_results, self.rank = device, results, of.rank
+
+    @property
+    def step(self) -> int:
+        return self._of.step
+
+    def begin_maxima(self, values: Sequence[float]) -> tuple[dist.Work, torch.Tensor]:
+        mine = torch.tensor(values, dtype=torch.float64, device=self._device)
+        return self._reduce(mine, dist.ReduceOp.MAX), mine
+
+    def end_maxima(self, begun: tuple[dist.Work, torch.Tensor]) -> list[float]:
+        return self._waited(*begun).tolist()
+
+    def mean(self, sample: np.ndarray) -> np.ndarray:
+        mine = torch.from_numpy(sample).to(self._device)
+        total = self._waited(self._reduce(mine, dist.ReduceOp.SUM), mine)
+        return (total / self._of.engine.world_size).cpu().numpy()
+
+    def _reduce(self, mine: torch.Tensor, op: dist.ReduceOp) -> dist.Work:
+        return dist.all_reduce(mine, op, self._of.collective.group, async_op=True)
+
+    def _waited(self, work: dist.Work, mine: torch.Tensor) -> torch.Tensor:
+        try:
+            self._of.engine.wait(work, "auto", mine.device)
+        except HipressError as error:
+            raise self._of.engine.fail(error, "auto") from error
+        return mine
+
+    def use(self, way: Way) -> None:
+        self._of.replace_codec(self._chosen.settings(way))
+
+    def residual_norm(self) -> float:
+        total = 0.0
+        for state in self._of.error_feedback.states.values():
+            residual = state.state_dict()["states"].get("residual")
+            if residual is not None:
+                flat = np.asarray(residual).reshape(-1)
+                total += float(np.dot(flat, flat))
+        return math.sqrt(total)
+
+    def allows_feedback(self) -> bool | None:
+        return self._optimizers.allow_feedback
+
+    def bytes_sent(self) -> int:
+        return self._of.engine.member.stats()["bytes_sent"]
+
+
+def _squares(flat: torch.Tensor, gradient: Gradient) -> torch.Tensor:
+    """As :func:`hipress.tuning.guard.squares`, where the gradient is: float32[2]."""
+    found = flat.new_zeros(2, dtype=torch.float32)
+    for piece in gradient.slices():
+        values = flat[piece].float()
+        whole = values.numel() // BUCKET * BUCKET
+        for rows in (values[:whole].view(-1, BUCKET), values[whole:].view(1, -1)):
+            if rows.numel():
+                low, high = rows.aminmax(dim=1)
+                found[0] += (high - low).square().sum() * rows.shape[1]
+        found[1] += values.square().sum()
+    return found
+
+
+def _samples(flat: torch.Tensor, gradients: Sequence[Gradient]) -> dict[str, np.ndarray]:
+    return {
+        g.name: flat[g.offset : g.offset + g.count : sample_step(g.count)].float().cpu().numpy()
+        for g in gradients
+    }
+
+
+def _after(
+    guard: FeedbackGuard, flat: torch.Tensor, gradients: Sequence[Gradient], scale: float
+) -> None:
+    guard.after({name: scale * part for name, part in _samples(flat, gradients).items()})

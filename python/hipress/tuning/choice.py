@@ -1,0 +1,209 @@
+"""The way that was chosen, and the first steps of training in which it is tried.
+
+All numbers that decide are maxima over the ranks, which have the same bits on all of them.
+"""
+
+from __future__ import annotations
+
+import logging
+import math
+import time
+from collections.abc import Callable, Sequence
+
+from hipress.secopa.choice import Measured, StepTrial, gentlest
+from hipress.secopa.explanation import Explanation, Row, number
+from hipress.tuning.guard import MAX_ERROR, error_of
+from hipress.tuning.ways import UNCOMPRESSED, Way
+
+NEEDS_SGD = "with SGD only"
+
+
+class Choice:
+    """A way that was chosen, and why.
+
+    :param ways: from gentle to lossy
+    :param feedback: whether the optimizer bears error feedback; None: it is not known yet
+    :param elements: of all gradients of a step
+    :param measure: measures all ways anew, on all ranks together
+    :param found: what was measured of each way; none if there was nothing to measure
+    """
+
+    def __init__(
+        self, ways: list[Way], feedback: bool | None, elements: int,
+        measure: Callable[[], Sequence[Measured]], found: Sequence[Measured] = (),
+    ) -> None:  # fmt: skip
+        self.ways, self.feedback = ways, feedback
+        self._elements, self._measure = elements, measure
+        self._too_coarse: set[int] = set()
+        self.number = 0
+        """Of the way that was chosen."""
+        self.explanation = Explanation("")
+        if found:
+            self._take(found)
+            self.explanation.sentence = f"auto: {self._reason()}"
+
+    @property
+    def way(self) -> Way:
+        """The one that was chosen."""
+        return self.ways[self.number]
+
+    @property
+    def any_feedback(self) -> bool:
+        """Whether one of the ways has error feedback."""
+        return any(way.feedback for way in self.ways)
+
+    @property
+    def is_measured(self) -> bool:
+        """Whether there is anything to choose from."""
+        return bool(self.explanation.rows)
+
+    def time(self, seconds: float) -> None:
+        """Takes what a step takes now, on the slowest rank."""
+        self.explanation.rows[self.number].step_ms = 1e3 * seconds
+        self.explanation.predict()
+
+    def _take(self, found: Sequence[Measured]) -> None:
+        """Takes what was measured, and chooses."""
+        total = self._elements
+        self.explanation.rows = [
+            Row(way.name, 1e3 * each.seconds, min(1.0, each.elements / total))
+            for way, each in zip(self.ways, found)
+        ]
+        self.choose(self._pick())
+
+    def choose(self, number: int) -> None:
+        """Chooses the way with this number."""
+        self.number = number
+        for i, row in enumerate(self.explanation.rows):
+            row.chosen = i == number
+            row.note = NEEDS_SGD if self.ways[i].feedback and not self.feedback else ""
+            row.note = "too coarse" if i in self._too_coarse else row.note
+
+    def _pick(self) -> int:
+        """The gentlest of the usable ways that are about as fast as the fastest of them."""
+        rows = self.explanation.rows
+        usable = [
+            i for i, way in enumerate(self.ways)
+            if i not in self._too_coarse and (self.feedback or not way.feedback)
+        ]  # fmt: skip
+        return usable[gentlest([rows[i].gradients_ms for i in usable])]
+
+    def _reason(self) -> str:
+        rows = self.explanation.rows
+        usable = [i for i, row in enumerate(rows) if not row.note]
+        fastest = min(usable, key=lambda i: rows[i].gradients_ms)
+        why = (
+            "the fastest" if fastest == self.number
+            else f"about as fast as the fastest, {rows[fastest].way}, and gentler"
+        )  # fmt: skip
+        others = [
+            f"{row.way} {number(row.gradients_ms)} ms{f' ({row.note})' if row.note else ''}"
+            for row in rows if not row.chosen
+        ]  # fmt: skip
+        return (
+            f"{self.way.name}, {why}: a step's gradients take "
+            f"{number(rows[self.number].gradients_ms)} ms ({'; '.join(others)})"
+        )
+
+    def learn(self, feedback: bool, step: int) -> str:
+        """Takes what the ranks have found out about the optimizer.
+
+        :returns: the sentence that says what changes; empty if nothing does
+        """
+        before, self.feedback = self.way, feedback
+        self.choose(self._pick() if feedback or before.feedback else self.number)
+        if self.way is before:
+            return ""
+        return self.explanation.say(
+            f"auto: from step {step} on, as the optimizer is {'' if feedback else 'not '}SGD, "
+            f"{self._reason()}"
+        )
+
+    def measure_again(self, step: int, ratio: float) -> str:
+        """Measures all ways anew, on all ranks together, and chooses.
+
+        :param ratio: the times as long as before that gradients take
+        :returns: the sentence that says what was found
+        :raises HipressError: if a rank dies or is silent meanwhile
+        """
+        self._take(self._measure())
+        return self.explanation.say(
+            f"auto: gradients take {ratio:.2g} times as long as they did; from step {step} on "
+            f"{self._reason()}"
+        )
+
+    def soften(self, problem: str, spread: float, step: int) -> str:
+        """Takes a gentler way, as this one is too coarse for these gradients; returns the sentence
+        that says so.
+
+        :param problem: what is wrong, as the end of a sentence
+        :param spread: see :meth:`hipress.tuning.guard.Guard.spread`; 0 if it is not known
+        """
+        before, rows = self.way, self.explanation.rows
+        self._too_coarse.add(self.number)
+        gentler = [
+            i for i, way in enumerate(self.ways[: self.number])
+            if i not in self._too_coarse and error_of(way.params, spread) <= MAX_ERROR
+        ]  # fmt: skip
+        self.choose(min(gentler, key=lambda i: rows[i].gradients_ms))
+        return self.explanation.say(
+            f"auto: {self.way.name} from step {step} on, for {before.name} {problem}"
+        )
+
+
+class StepTimer:
+    """Tries a choice in the first steps of training against the framework's own ways.
+
+    A step's time is that from when it begins until the next one does.
+    """
+
+    def __init__(self, choice: Choice) -> None:
+        self._choice = choice
+        rows = zip(choice.ways, choice.explanation.rows)
+        seconds = [row.gradients_ms / 1e3 if way.own else math.inf for way, row in rows]
+        self._trial = StepTrial(seconds, choice.number)
+        self._began: float | None = None
+        self.over = choice.way is UNCOMPRESSED
+        """Whether all steps go by :attr:`way` from now on."""
+
+    @property
+    def way(self) -> Way:
+        """The way of the step that has begun."""
+        return self._choice.way if self.over else self._choice.ways[self._trial.way]
+
+    def begin_step(self) -> float | None:
+        """To be called when a step begins.
+
+        :returns: perhaps seconds, of which the maximum over all ranks is then to be given to
+            :meth:`end_block`
+        """
+        if self.over:
+            return None
+        began, self._began = self._began, time.perf_counter()
+        return None if began is None else self._trial.add(self._began - began)
+
+    def end_block(self, slowest: float) -> tuple[int, str]:
+        """Takes the maximum over all ranks.
+
+        :returns: the level and the sentence for the log, which is empty until the trial is over
+        """
+        self._trial.end_block(slowest)
+        self._began = time.perf_counter()
+        self.over = self._trial.over
+        return self._report() if self.over else (logging.INFO, "")
+
+    def _report(self) -> tuple[int, str]:
+        choice, rows = self._choice, self._choice.explanation.rows
+        before = choice.way
+        for i, seconds in self._trial.seconds.items():
+            rows[i].step_ms = 1e3 * seconds
+        choice.choose(self._trial.way)
+        choice.explanation.predict()
+        tried = "; ".join(f"{r.way} {number(r.step_ms)} ms" for r in rows if r.step_ms)
+        if choice.way is before:
+            return logging.INFO, f"auto: {before.name} stays: a step takes {tried}"
+        sentence = choice.explanation.say(
+            f"auto: {choice.way.name}, for in training it is as fast as {before.name}, or faster: "
+            f"a step takes {tried}"
+        )
+        return logging.WARNING, sentence
