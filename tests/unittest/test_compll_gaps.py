@@ -108,6 +108,34 @@ def test_kernels_have_the_interpreters_bytes(shape):
                 np.testing.assert_array_equal(kernels.decode(payload, n), marked(index, n))
 
 
+TWICE = """
+void Encode(float* g, uint8* c) {
+  int* up = filter(range(g.size), [&](int i) -> bool { return g[i] > 0; });
+  int* down = filter(range(g.size), [&](int i) -> bool { return g[i] < 0; });
+  c = concat(uint32(up.size), pack_gaps(up), gather(g, up), uint32(down.size), pack_gaps(down));
+}
+void Decode(uint8* c, float* g) {
+  uint32 many;  uint32 less;
+  int up[many];  float value[many];  int down[less];
+  extract(c, many, pack_gaps(up), value, less, pack_gaps(down));
+  g = scatter(g.size, up, value);
+}
+"""
+
+
+def test_two_lists_and_fields_behind_them():
+    one = from_text(TWICE)
+    reference = compll.Interpreter(one)
+    coders = [*(compll.Compiled(one, isa) for isa in ISAS), HostCoder(one, emulate=True)]
+    for n in (0, 1, 700):
+        x = np.random.default_rng(n).normal(size=n).astype(np.float32)
+        x[::3] = 0
+        payload = reference.encode(x)
+        for coder in coders:
+            assert coder.encode(x) == payload
+            np.testing.assert_array_equal(coder.decode(payload, n), np.maximum(x, 0))
+
+
 def outcome(coder: object, payload: bytes, n: int) -> bytes | None:
     """What a payload decodes to, or None if it is refused."""
     try:
