@@ -24,6 +24,7 @@ SUBJECTS = {
     "rounding": "training.rounding",
     "feedback": "training.feedback",
     "diloco": "training.diloco",
+    "sparseloco": "training.sparseloco",
     "transactions": "training.transactions",
     "elastic": "training.elastic",
     "survival": "training.survival",

@@ -276,6 +276,48 @@ def test_wrong_settings_are_refused_with_a_sentence():
             assert part in sentence
 
 
+def preset_script(rank, name, given):
+    import hipress.torch
+
+    def trained(start):
+        model = network(seed=rank)
+        with start(model, inner_of(model)) as diloco:
+            train(model, diloco._inner, rank, 2 * H)
+        return [p.detach().numpy().tobytes() for p in model.parameters()], diloco
+
+    def written_out(model, inner):
+        outer = torch.optim.SGD(model.parameters(), **given["outer"])
+        return hipress.torch.DiLoCo(model, inner, outer, H, **given["more"])
+
+    preset = getattr(hipress.torch.DiLoCo, name)
+    own, diloco = trained(lambda model, inner: preset(model, inner, **given["changed"]))
+    assert preset(network(), inner_of(network())).sync_every == given["steps"]
+    assert own == trained(written_out)[0]
+    return own, diloco.compression.stats().uncompressed
+
+
+@pytest.mark.parametrize(
+    ("name", "given"),
+    [
+        ("sparseloco", {
+            "steps": 30, "changed": {"sync_every": H}, "outer": {"lr": 1.0},
+            "more": {"compression": {"type": "sparseloco", "ratio": 1 / 64, "decay": 0.95},
+                     "min_size": 64},
+        }),
+        ("streaming", {
+            "steps": 100, "changed": {"sync_every": H, "fragments": 3, "min_size": 512},
+            "outer": {"lr": 0.7, "momentum": 0.9, "nesterov": True},
+            "more": {"compression": {"type": "maxmin", "bits": 4}, "fragments": 3,
+                     "fragment_sync_delay": 1, "fragment_update_alpha": 0.5, "min_size": 512},
+        }),
+    ],
+)  # fmt: skip
+def test_presets_are_what_the_papers_had(name, given):
+    (first, uncompressed), (second, _) = returned(run_ranks(preset_script, 2, name, given))
+    assert first == second or name == "streaming"  # whose ranks keep half of their own weights
+    assert (uncompressed < 100) == (name == "sparseloco")  # all but the last layer's bias
+
+
 def test_the_simulator_cuts_models_where_they_are_cut():
     from hipress.simulator.models import Layer, Model
     from hipress.simulator.rounds import cut

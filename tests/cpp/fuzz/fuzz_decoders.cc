@@ -84,6 +84,8 @@ std::vector<Target> Targets(const std::string& only) {
       for (const char* bits : {"1", "2", "4", "8"}) targets.push_back({type, {{"bitwidth", bits}}});
     } else if (type == "dgc" || type == "topk" || type == "randomk") {
       targets.push_back({type, {{"ratio", "0.1"}}});
+    } else if (type == "sparseloco") {
+      for (const char* ratio : {"0.015625", "0.2"}) targets.push_back({type, {{"ratio", ratio}}});
     } else if (type == "graddrop") {
       targets.push_back({type, {{"drop", "0.8"}}});
     } else {
@@ -226,6 +228,7 @@ class Fuzzer {
         0, 1, static_cast<uint32_t>(n), static_cast<uint32_t>(n) - 1, static_cast<uint32_t>(n) + 1,
         0x7fffffffu, 0x80000000u, 0xffffffffu, 0x40000000u, 0x20000001u,
         0x7fc00000u /* NaN */, 0x7f800000u /* Inf */, 0xff800000u, 0x00000001u /* denormal */,
+        static_cast<uint32_t>(Below(300)) /* of bytes, as gaps are packed */,
         0x7f7fffffu /* the largest */, 0xbf800000u /* -1 */, static_cast<uint32_t>(random_())};
     return values[Below(sizeof(values) / sizeof(values[0]))];
   }

@@ -10,6 +10,7 @@ from hipress.compll.frontend.scope import Scalar, Unset, Vec
 from hipress.compll.ir.ir import Instr, Loop, Vector, node_writes
 
 _PLANE = "a vector of uint<1> of the gradient's size"
+_INDICES = {"pack_ascending": "unpack_ascending", "pack_gaps": "unpack_gaps"}
 _NUMBERS = {"n", "step", "param", "const"}
 _NO_MASK = f"the mask of pack_where must be a field before it, {_PLANE}"
 
@@ -25,18 +26,24 @@ def _pack_of(x: Expressions, node: ast.Node) -> tuple[ast.Node, str, int]:
     return node, "lsb", 1
 
 
-def _pack_ascending(x: Expressions, node: ast.Call) -> Vec:
-    """uint8: the bytes of ascending indices."""
+def _pack_indices(x: Expressions, node: ast.Call) -> tuple[Instr | None, str]:
+    """The bytes of ascending indices, uint8, and for pack_gaps how many they are."""
+    expect_args(node, 1)
     index = x.vector(node.args[0])
     if not _ascends(x, index.name, x.n):
         raise CompileError(
-            f"pack_ascending takes indices of {x.signature.input} from filter, topk or "
+            f"{node.name} takes indices of {x.signature.input} from filter, topk or "
             "random_indices, or of those what gather takes at others",
             node.pos,
         )
-    found = x.emit("pack_ascending", [], "i64", ["", index.name])
+    if node.name == "pack_gaps":
+        size = x.emit("gaps_bytes", [], "i64", [index.name])
+        packed = _new_packed(x, index.name, "u<8>", size)
+        x.emit("pack_gaps", [size], "none", [packed, index.name])
+        return size, packed
+    found = x.emit(node.name, [], "i64", ["", index.name])
     found.vec[0] = _new_packed(x, index.name, "u<8>", found)
-    return Vec(found.vec[0])
+    return None, found.vec[0]
 
 
 def _new_packed(x: Expressions, of: str, elem: str, size: Instr, kind: str = "temp") -> str:
@@ -118,9 +125,12 @@ def concat(x: Expressions, node: ast.Call) -> None:
     plain: set[str] = set()  # what pack_where reads must stay packed as it is
     for arg in node.args:
         inner, order, multiple = _pack_of(x, arg)
-        if isinstance(arg, ast.Call) and arg.name == "pack_ascending":
-            expect_args(arg, 1)
-            value = _pack_ascending(x, arg)
+        if isinstance(arg, ast.Call) and arg.name in _INDICES:
+            size, packed = _pack_indices(x, arg)
+            if size is not None:
+                fields.append(("u32", len(args)))
+                args.append(size)
+            value = Vec(packed)
         elif isinstance(arg, ast.Call) and arg.name == "pack_where":
             expect_args(arg, 2)
             value = _pack_where(x, arg, vectors, plain)
@@ -197,18 +207,17 @@ def _extract(x: Expressions, node: ast.Call) -> bool:
     for arg in node.args[1:]:
         inner, order, multiple = _pack_of(x, arg)
         form = arg.name if isinstance(arg, ast.Call) else ""
-        if form in ("pack_ascending", "pack_where"):
-            expect_args(arg, 1 if form == "pack_ascending" else 2)
+        if form in (*_INDICES, "pack_where"):
+            expect_args(arg, 2 if form == "pack_where" else 1)
             inner = arg.args[0]
         if not isinstance(inner, ast.Name):
             raise CompileError("extract fills variables; expected a name", arg.pos)
         target = x.env.get(inner.name)
         if isinstance(target, Scalar) and inner.name in x.signature.params:
             _expect_param(x, inner, target)
-        elif isinstance(target, Unset) and form == "pack_ascending":
-            data = _extract_ascending(x, inner, target.declaration)
-            size = x.vectors[inner.name].size
-            packed.append(("unpack_ascending", [size], [inner.name, data]))
+        elif isinstance(target, Unset) and form in _INDICES:
+            numbers, data = _extract_indices(x, form, inner, target.declaration)
+            packed.append((_INDICES[form], numbers, [inner.name, data]))
         elif isinstance(target, Unset) and form == "pack_where":
             sources = _extract_where(x, inner, target.declaration, arg.args[1])
             packed.append(("unpack_where", [], [inner.name, *sources]))
@@ -261,18 +270,25 @@ def _field_size(x: Expressions, node: ast.Name, declaration: ast.Declare) -> Ins
     return size
 
 
-def _extract_ascending(x: Expressions, node: ast.Name, declaration: ast.Declare) -> str:
-    """Takes the bytes of ascending indices from the payload; the name of these bytes."""
+def _extract_indices(x: Expressions, form: str, node: ast.Name,
+                    declaration: ast.Declare) -> tuple[list[Instr], str]:  # fmt: skip
+    """Takes the bytes of ascending indices from the payload; how many indices they are, for
+    pack_gaps how many bytes, and the name of these."""
     type_ = declaration.type
     if not declaration.vector or scope.storage(type_) != "i32":
         raise CompileError(f"{node.name} must be a vector of int: indices", node.pos)
     count = _field_size(x, node, declaration)
-    size = x.emit("ascending_bytes", [count, x.n], "i64")
+    numbers = [count]
+    if form == "pack_gaps":
+        size = x.emit("field", [], "i64", elem="u32")
+        numbers.append(size)
+    else:
+        size = x.emit("ascending_bytes", [count, x.n], "i64")
     data = _new_packed(x, node.name, "u<8>", size, "field")
     x.emit("field_vector", [size], "none", [data])
     x.vectors[node.name] = Vector(node.name, "i32", count, "temp")
     x.env[node.name] = Vec(node.name, type_)
-    return data
+    return numbers, data
 
 
 def _extract_where(x: Expressions, node: ast.Name, declaration: ast.Declare,

@@ -19,6 +19,8 @@ Of functions only
     runs of neighbours: 1 or RUN), scatter, element, field, field_vector, end_of_payload, require,
     pack_ascending (indices to bytes; the value is their number), unpack_ascending (bytes to
     indices, or the payload is refused), ascending_bytes (of args[0] indices below args[1]),
+    gaps_bytes (of indices packed by their gaps), pack_gaps and unpack_gaps (as of pack_ascending;
+    the last operand is that number), gaps_most (at most that of args[0] indices below args[1]),
     pack_where (bits under a mask; the value is their number), count_where (of a mask), unpack_where
     (bits under a mask to where they were, 0 elsewhere), pack_floats (the gradient to bytes; the
     value is their number), floats_bytes (at most that of args[0] floats), unpack_floats (the whole
@@ -252,15 +254,15 @@ class Program:
         )
 
 
-_READS = {"load", "load_at", "bucket_load", "element", "count_where", "emit"}
+_READS = {"load", "load_at", "bucket_load", "element", "count_where", "gaps_bytes", "emit"}
 _WRITES = {
     "store", "bucket_reduce", "compact", "topk", "sort", "random_indices", "scatter",
     "field_vector", "pack_ascending", "unpack_ascending", "pack_where", "unpack_where",
-    "pack_floats", "unpack_floats",
+    "pack_gaps", "unpack_gaps", "pack_floats", "unpack_floats",
 }  # fmt: skip
 _SOURCES_FOLLOW = {
     "compact", "topk", "sort", "pack_ascending", "unpack_ascending", "pack_where", "unpack_where",
-    "pack_floats",
+    "pack_gaps", "unpack_gaps", "pack_floats",
 }  # fmt: skip
 
 
@@ -282,7 +284,7 @@ def has_effect(instr: Instr) -> bool:
     """True if an instruction must stay even if nothing uses its value."""
     return instr.op in (
         "emit", "require", "end_of_payload", "field", "field_vector", "unpack_ascending",
-        "unpack_floats",
+        "unpack_gaps", "unpack_floats",
     )  # fmt: skip
 
 

@@ -8,7 +8,8 @@ _ONLY_IN_LOOPS = {"index", "load", "load_at", "bucket_load", "store", "reduce", 
 _ONLY_OUTSIDE = {
     "compact", "topk", "sort", "scatter", "emit", "field", "field_vector",
     "end_of_payload", "require", "n", "step", "param", "pack_ascending", "unpack_ascending",
-    "pack_where", "count_where", "unpack_where", "pack_floats", "unpack_floats",
+    "pack_gaps", "unpack_gaps", "gaps_bytes", "pack_where", "count_where",
+    "unpack_where", "pack_floats", "unpack_floats",
 }  # fmt: skip
 
 

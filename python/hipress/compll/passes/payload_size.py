@@ -71,6 +71,10 @@ class PayloadSize:
             most = self._emit("ascending_bytes", [most, self._emit("n", [])])
             # Fewer indices can take a byte more, since two parts are rounded up to bytes.
             return most if self.fixed else self._emit("add", [most, self._const(1)])
+        if size.op == "gaps_bytes":
+            self.fixed = False
+            most = self.bound(self.function.vectors[size.vec[0]].size)
+            return self._emit("gaps_most", [most, self._emit("n", [])])
         if size.op in ("topk", "random_indices"):
             if size.op == "random_indices":
                 most, wanted = self.bound(size.args[0]), size.args[1]

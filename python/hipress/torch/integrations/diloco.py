@@ -108,6 +108,58 @@ class DiLoCo:
         self._inner, self._hook = inner_optimizer, None
         self._outer = Outer(parts, outer_optimizers, backup_device)
 
+    @staticmethod
+    def sparseloco(
+        model_fragments: torch.nn.Module | Sequence[torch.nn.Module],
+        inner_optimizer: torch.optim.Optimizer,
+        **more: Any,
+    ) -> DiLoCo:
+        """By the settings of Sarfi et al., "Communication efficient LLM pre-training with
+        SparseLoCo", 2025 (arXiv:2508.15706): H = 30, 64 elements of 4096 in 2 bits each, error
+        feedback that decays by 0.95, and an outer step of length 1 without momentum, whose place
+        error feedback takes. Covenant-72B had the same H, share and decay (Lidin et al., 2026,
+        arXiv:2603.08163).
+
+        >>> with hipress.torch.DiLoCo.sparseloco(model, inner):
+        ...     train()
+
+        The 64 of 4096 are the largest of a whole parameter, not of each block. Parameters of 64
+        elements and more are compressed: uncompressed, the biases and norms of a GPT of width 512
+        would add half of the bytes.
+
+        :param more: arguments of :class:`DiLoCo` that are to be others
+        """
+        compression = {"type": "sparseloco", "ratio": 64 / 4096, "decay": 0.95}
+        own = {"sync_every": 30, "compression": compression, "min_size": 64, **more}
+        return _preset(model_fragments, inner_optimizer, own, lr=1.0)
+
+    @staticmethod
+    def streaming(
+        model_fragments: torch.nn.Module | Sequence[torch.nn.Module],
+        inner_optimizer: torch.optim.Optimizer,
+        **more: Any,
+    ) -> DiLoCo:
+        """By the settings of Douillard et al., "Streaming DiLoCo with overlapping communication",
+        2025 (arXiv:2501.18512): H = 100, fragments that travel while one inner step is made, half
+        of a rank's own weights kept (alpha = 0.5), and 4 bits an element. The paper's 24 layers are
+        eight fragments, of three layers each; give ``fragments``, or a list of modules, for others.
+
+        Its 4 bits are floats, here they are the levels of ``maxmin``; its fragments take every
+        eighth layer, here they are neighbours. The outer step is that of DiLoCo
+        (arXiv:2311.08105), of length 0.7 with Nesterov momentum of 0.9.
+
+        :param more: arguments of :class:`DiLoCo` that are to be others
+        """
+        own = {
+            "sync_every": 100, "fragment_sync_delay": 1, "fragment_update_alpha": 0.5,
+            "compression": {"type": "maxmin", "bits": 4}, **more,
+        }  # fmt: skip
+        if isinstance(model_fragments, torch.nn.Module):
+            own.setdefault("fragments", 8)
+        return _preset(
+            model_fragments, inner_optimizer, own, lr=0.7, momentum=0.9, nesterov=True
+        )
+
     def __enter__(self) -> DiLoCo:
         self._hook = self._inner.register_step_post_hook(lambda *_: self._after_inner_step())
         return self
@@ -193,6 +245,20 @@ class LocalSGD(DiLoCo):
         parameters = [p for part in parts_of(model, 1) for _, p in part]
         # A step of length 1 against the mean of (before - now) ends at the mean of now.
         super().__init__(model, optimizer, torch.optim.SGD(parameters, lr=1.0), sync_every, **more)
+
+
+def _preset(
+    model: torch.nn.Module | Sequence[torch.nn.Module],
+    inner: torch.optim.Optimizer,
+    arguments: dict[str, Any],
+    **outer: Any,
+) -> DiLoCo:
+    """DiLoCo with these arguments, and SGD with those of ``outer`` if no outer optimizer is among
+    them."""
+    if "outer_optimizer" not in arguments:
+        parameters = [p for part in parts_of(model, 1) for _, p in part]
+        arguments["outer_optimizer"] = torch.optim.SGD(parameters, **outer)
+    return DiLoCo(model, inner, **arguments)
 
 
 def _check(inner: torch.optim.Optimizer, sync_every: int, delay: int, alpha: float) -> None:

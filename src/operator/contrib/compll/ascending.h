@@ -33,20 +33,20 @@ inline int64_t AscendingBytes(int64_t count, int64_t n) {
   return layout.begin + (count * layout.low + 7) / 8;
 }
 
-/// The lowest bits of indices, packed.
-inline void PackLow(const int32_t* index, int64_t count, int low, uint8_t* out) {
+/// The lowest bits of numbers, packed.
+/// \param at at(j): the j-th number
+template <typename At>
+COMPLL_INLINE void PackLow(int64_t count, int low, uint8_t* out, const At& at) {
   BitWriter writer(out);
   const uint64_t mask = (uint64_t(1) << low) - 1;
   const int64_t each = low < 16 ? 4 : 2;  // joined before they are written
   int64_t j = 0;
   for (; j + each <= count; j += each) {
-    uint64_t joined = (index[j] & mask) | (index[j + 1] & mask) << low;
-    if (each == 4) {
-      joined |= ((index[j + 2] & mask) | (index[j + 3] & mask) << low) << 2 * low;
-    }
+    uint64_t joined = (at(j) & mask) | (at(j + 1) & mask) << low;
+    if (each == 4) joined |= ((at(j + 2) & mask) | (at(j + 3) & mask) << low) << 2 * low;
     writer.Put(joined, static_cast<int>(each) * low);
   }
-  for (; j < count; ++j) writer.Put(index[j] & mask, low);
+  for (; j < count; ++j) writer.Put(at(j) & mask, low);
   writer.End();
 }
 
@@ -76,31 +76,33 @@ inline void AddLow(const uint8_t* data, int64_t count, int low, int32_t* index) 
   }
 }
 
-/// Sets bit (index >> low) + j for each index, or bit `index` of a mask.
-template <bool kUnary>
-inline void PackUpper(const int32_t* index, int64_t count, const Ascending& layout, uint8_t* out) {
+/// Writes bits of which some are set.
+/// \param bit bit(j): the j-th of those `count`, ascending; called once for each j in order
+template <typename Bit>
+COMPLL_INLINE void PackUpper(int64_t count, int64_t bytes, uint8_t* out, const Bit& bit) {
   uint64_t word = 0;
   int64_t at = 0;  // of `word` among the words
   auto store = [&](int64_t next) {
     for (; at < next; ++at, word = 0) std::memcpy(out + 8 * at, &word, sizeof(word));
   };
   for (int64_t j = 0; j < count; ++j) {
-    const uint64_t bit = kUnary ? (static_cast<uint32_t>(index[j]) >> layout.low) + uint64_t(j)
-                                : static_cast<uint32_t>(index[j]);
-    const int64_t next = static_cast<int64_t>(bit >> 6);
+    const uint64_t place = bit(j);
+    const int64_t next = static_cast<int64_t>(place >> 6);
     if (next != at) store(next);
-    word |= uint64_t(1) << (bit & 63);
+    word |= uint64_t(1) << (place & 63);
   }
-  store(layout.begin / 8);
-  std::memcpy(out + 8 * at, &word, static_cast<size_t>(layout.begin % 8));
+  store(bytes / 8);
+  std::memcpy(out + 8 * at, &word, static_cast<size_t>(bytes % 8));
 }
 
 /// Ascending indices to AscendingBytes(count, n) bytes. They must be below n.
 inline void PackAscending(const int32_t* index, int64_t count, int64_t n, uint8_t* out) {
   const Ascending layout(count, n);
-  if (layout.low == 0) return PackUpper<false>(index, count, layout, out);
-  PackUpper<true>(index, count, layout, out);
-  PackLow(index, count, layout.low, out + layout.begin);
+  auto at = [&](int64_t j) { return static_cast<uint32_t>(index[j]); };
+  if (layout.low == 0) return PackUpper(count, layout.begin, out, at);
+  PackUpper(count, layout.begin, out,
+            [&](int64_t j) { return (at(j) >> layout.low) + static_cast<uint64_t>(j); });
+  PackLow(count, layout.low, out + layout.begin, at);
 }
 
 /// Their indices again, with room for a tile after them; false if no indices have these bytes.

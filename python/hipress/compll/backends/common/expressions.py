@@ -18,7 +18,7 @@ _CALLS = {
     "div": "Div", "mod": "Mod", "shl": "Shl", "shr": "Shr", "not": "Not", "floor": "Floor",
     "ceil": "Ceil", "abs": "Abs", "sqrt": "Sqrt", "isfinite": "IsFinite", "isnan": "IsNan",
     "select": "Select", "ascending_bytes": "AscendingBytes",
-    "floats_bytes": "FloatsBytes",
+    "gaps_most": "GapsMost", "floats_bytes": "FloatsBytes",
 }  # fmt: skip
 
 

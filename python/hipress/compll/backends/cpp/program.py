@@ -55,7 +55,12 @@ class _ProgramWriter:
             decode = self.dense_decode if self.dense else self.decode
             parts += [decode(program.decode), self.decode_entry()]
         parts += [self.for_sum(), self.table()]
-        includes = ["ascending.h", *(["floats_sum.h"] if self.exact else [])]
+        coded = {"pack_gaps", "unpack_gaps"} & {
+            node.op for function in program.functions for node in function.body
+            if isinstance(node, Instr)
+        }  # fmt: skip
+        includes = ["gaps.h" if coded else "ascending.h"]
+        includes += ["floats_sum.h"] if self.exact else []
         return source_file(program, includes, parts, "CompllAlgorithm", entry)
 
     # Functions ----------------------------------------------------------------------

@@ -45,9 +45,11 @@ _CALLS = {
     "topk": ("Clip({a0}, {n1})", "TopK({v1}, {value}, &arena, {m0});"),
     "sort": ("", "Sort({v1}, {m0});"),
     "pack_ascending": ("AscendingBytes({n1}, n)", "PackAscending({v1}, n, {m0});"),
+    "pack_gaps": ("", "PackGaps({v1}, n, {a0}, {m0});"),
     "pack_where": ("CountBits({v2})", "PackWhere({m1}, {v2}, {m0});"),
     "unpack_where": ("", "UnpackWhere({v1}, {v2}, {m0});"),
     "unpack_ascending": ("", "if (!UnpackAscending({m1}, {n0}, n, {m0})) {bad_indices}"),
+    "unpack_gaps": ("", "if (!UnpackGaps({m1}, {b1}, {n0}, n, {m0})) {bad_indices}"),
     "compact": ("CountBits({v1})", "Compact({v1}, {m0});"),
     "random_indices": ("Clip({a1}, Clip({a0}, n))",
                        "{draw}(Clip({a0}, n), {value}, key, {site}, {arena}{m0});"),
@@ -77,6 +79,10 @@ def _element(context: FunctionContext, instr: Instr) -> None:
 
 def _count_where(context: FunctionContext, instr: Instr) -> None:
     context.define(instr, context.fill("CountBits({v0})", instr))
+
+
+def _gaps_bytes(context: FunctionContext, instr: Instr) -> None:
+    context.define(instr, context.fill("GapsBytes({v0}, n)", instr))
 
 
 def _pack_floats(context: FunctionContext, instr: Instr) -> None:
@@ -163,7 +169,7 @@ def _require(context: FunctionContext, instr: Instr) -> None:
 
 STATEMENTS = {
     **dict.fromkeys(_CALLS, _call), "element": _element,
-    "count_where": _count_where, "pack_floats": _pack_floats, "scatter": _scatter,
-    "emit": _emit, "field": _field, "field_vector": _field_vector,
+    "count_where": _count_where, "gaps_bytes": _gaps_bytes, "pack_floats": _pack_floats,
+    "scatter": _scatter, "emit": _emit, "field": _field, "field_vector": _field_vector,
     "end_of_payload": _end_of_payload, "require": _require,
 }  # fmt: skip

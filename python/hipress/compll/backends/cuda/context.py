@@ -18,9 +18,10 @@ _ACCESS = {
 }  # fmt: skip
 _NOT_NUMBERS = {"reduce", "compact", "element", "require", "field_vector", "end_of_payload", "emit",
                 "scatter", "sort", "unpack_ascending", "pack_where", "count_where",
-                "unpack_where", "pack_floats", "unpack_floats"}  # fmt: skip
-_ALIGNED = ("compact", "topk", "sort", "random_indices", "element", "pack_ascending", "pack_where",
-            "unpack_where")  # fmt: skip
+                "unpack_where", "gaps_bytes", "pack_gaps", "unpack_gaps", "pack_floats",
+                "unpack_floats"}  # fmt: skip
+_ALIGNED = ("compact", "topk", "sort", "random_indices", "element", "pack_ascending", "pack_gaps",
+            "pack_where", "unpack_where")  # fmt: skip
 MAX_STATES = 4
 
 
@@ -61,6 +62,7 @@ class FunctionContext(FunctionNames):
     :ivar placed: temps that lie in the payload
     :ivar unsorted: sorted vectors that are not made, and what they would be sorted from
     :ivar counts: where it is kept what lies before each block's part of a mask, by count's id
+    :ivar gaps: where it is kept how blocks of gaps are packed, by gaps_bytes' id
     """
 
     def __init__(self, program: Program, function: Function) -> None:
@@ -80,9 +82,10 @@ class FunctionContext(FunctionNames):
         self.current = Step()
         self.unsorted: dict[str, str] = {}
         self.counts: dict[int, str] = {}
+        self.gaps: dict[int, str] = {}
         self.index_fields = index_fields(function)
         self.checks = bool(self.index_fields) or bool(
-            operations(function, "unpack_ascending", "count_where", "unpack_floats")
+            operations(function, "unpack_ascending", "unpack_gaps", "count_where", "unpack_floats")
         )
         self.sparse_output = scatters_output(function)
         self.aligned_temps = {name for n in operations(function, *_ALIGNED) for name in n.vec}

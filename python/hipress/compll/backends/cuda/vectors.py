@@ -187,6 +187,59 @@ def _unpack_ascending(context: FunctionContext, instr: Instr) -> None:
     _check_order(context, [target])
 
 
+def _gap_array(context: FunctionContext, what: str, instr: Instr, index: str, elem: str) -> str:
+    """A number of each block of gaps."""
+    bound = context.bound(_size(context, index))
+    bytes_ = f"GapBlocks({bound}) * sizeof({elem})"
+    return context.scratch(f"{what}{context.number(instr)}", elem, bytes_)
+
+
+def _gaps_bytes(context: FunctionContext, instr: Instr) -> None:
+    """Also leaves each block's choice, and what lies before it."""
+    index = instr.vec[0]
+    lows, zeros = (_gap_array(context, n, instr, index, "uint32_t") for n in ("lows", "zeros"))
+    choices = _gap_array(context, "choices", instr, index, "uint8_t")
+    context.gaps[instr.id] = arrays = f"{choices}, {lows}, {zeros}"
+    _step(context, instr, _size(context, index), f"ChooseGaps(team, {{v0}}, n, {arrays})")
+    text = f"GapsBytes(shared, {{n0}}, {lows}, {zeros})"
+    context.define(instr, context.fill(text, instr), joined=True)
+
+
+def _pack_gaps(context: FunctionContext, instr: Instr) -> None:
+    count, arrays = _size(context, instr.vec[1]), context.gaps[instr.args[0].id]
+    step = context.new_step(count)
+    context.allocate(instr.vec[0])
+    step.body.append(_clear_words(context, instr, "Blocks({a0}, 4)"))
+    _step(context, instr, count, f"PackGaps(team, {{v1}}, n, {arrays}, {{m0}})")
+
+
+def _unpack_gaps(context: FunctionContext, instr: Instr) -> None:
+    target, size, number = instr.vec[0], _size(context, instr.vec[0]), context.number(instr)
+    lows = _gap_array(context, "lows", instr, target, "uint32_t")
+    counts = context.scratch(f"counts{number}", *_ARRAY)
+    ends = context.scratch(f"ends{number}", "uint32_t", f"{context.bound(size)} * 4")
+    sums = context.scratch(f"sums{number}", "int64_t", "kMaxBlocks * 8")
+    bits = context.scratch(f"bits{number}", "int64_t", "8")
+    about = "{m1}, {b1}, {size}, n"
+
+    def step(text: str, scan: str, good: str = "", allocate: bool = False) -> None:
+        one = _step(context, instr, size, text, allocate)
+        if scan:
+            one.joins.append(context.fill(f"const int64_t found = {scan};", instr))
+            one.serial += _verdict(f"!({context.fill(good, instr)})")
+
+    step(f"SumLows(team, {about}, {lows})", f"LowestBits(shared, {{b1}}, {{n0}}, {lows})",
+         "GoodParts({m1}, {b1}, {n0}, n, found)")  # fmt: skip
+    context.current.serial.append(f"{bits}[0] = found;")
+    about += f", {bits}[0]"
+    step(f"CountGaps(team, shared, {about}, {counts})",
+         f"ScanArray(shared, {counts}, team.Blocks())", "found == {n0}")  # fmt: skip
+    step(f"FindGaps(team, shared, {about}, {counts}, {ends})", "")
+    step(f"SumGaps(team, shared, {about}, {lows}, {ends}, {sums})",
+         f"ScanArray(shared, {sums}, team.Blocks())", "found <= n")  # fmt: skip
+    step(f"UnpackGaps(team, shared, {about}, {lows}, {ends}, {sums}, {{m0}})", "", "", True)
+
+
 def _pack_floats(context: FunctionContext, instr: Instr) -> None:
     size = _size(context, instr.vec[1])
     number, blocks = context.number(instr), "FloatBlocks(n)"
@@ -347,7 +400,8 @@ OPERATIONS = {
     "end_of_payload": _end_of_payload, "require": _require, "element": _element,
     "compact": _compact, "pack_where": _pack_where, "count_where": _count_where,
     "unpack_where": _unpack_where, "pack_ascending": _pack_ascending,
-    "unpack_ascending": _unpack_ascending, "pack_floats": _pack_floats,
+    "unpack_ascending": _unpack_ascending, "gaps_bytes": _gaps_bytes, "pack_gaps": _pack_gaps,
+    "unpack_gaps": _unpack_gaps, "pack_floats": _pack_floats,
     "unpack_floats": _unpack_floats, "topk": _topk, "sort": _sort,
     "random_indices": _random_indices, "scatter": _scatter, "emit": _emit,
 }  # fmt: skip

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 
 import numpy as np
 
-from hipress.compll.backends.numpy import floats, packing, philox
+from hipress.compll.backends.numpy import floats, gaps, packing, philox
 from hipress.compll.backends.numpy import operations as ops
 from hipress.compll.errors import PayloadError
 from hipress.compll.ir.ir import FIELD_BYTES, Block, Function, Instr, Loop, Param, Program
 from hipress.compll.ir.merge import integer_levels
 
 _SCALAR = {"u8": np.uint8, "u16": np.uint16, "u32": np.uint32, "f32": np.float32}
-BLOCK, LANES = 4096, 32
+BLOCK = 4096
 
 
 def fill_states(
@@ -161,7 +160,7 @@ class _Run:
             start = np.float32(-np.inf if instr.attrs["fn"] == "max" else np.inf)
             function = ops.EXTREMES[instr.attrs["fn"]]
             values = ops.spread(args[1], count, "f32")
-            self.memory[instr.vec[0]] = _fold_blocks(values, args[0], start, function)
+            self.memory[instr.vec[0]] = ops.fold_blocks(values, args[0], start, function)
             return None
         return ops.compute(instr, args, self.params, lane=True)
 
@@ -192,7 +191,7 @@ class _Run:
         if function == "sum":
             if instr.type == "i64":
                 return int(values.astype(np.int64).sum())
-            blocks = _fold_blocks(values, BLOCK, np.float32(0), np.add).astype(np.float64)
+            blocks = ops.fold_blocks(values, BLOCK, np.float32(0), np.add).astype(np.float64)
             return np.cumsum(blocks)[-1] if blocks.size else np.float64(0)
         if isinstance(function, Block):
             combine = self.combiner(function)
@@ -200,7 +199,7 @@ class _Run:
             combine = ops.EXTREMES[function]
             start = np.float32(-np.inf if function == "max" else np.inf)
         total = values.dtype.type(start)
-        for block in _fold_blocks(values, BLOCK, total, combine):
+        for block in ops.fold_blocks(values, BLOCK, total, combine):
             total = combine(total, block)
         return values.dtype.type(total)
 
@@ -302,6 +301,21 @@ class _Run:
             raise self.bad_indices()
         self.memory[target] = index
 
+    def do_gaps_bytes(self, instr: Instr, args: list) -> int:
+        return gaps.gaps_bytes(self.memory[instr.vec[0]], self.n)
+
+    def do_pack_gaps(self, instr: Instr, args: list) -> None:
+        target, index = instr.vec
+        self.keep_bytes(target, gaps.pack_gaps(self.memory[index], self.n))
+
+    def do_unpack_gaps(self, instr: Instr, args: list) -> None:
+        target, source = instr.vec
+        data = self.memory[source].astype(np.uint8).tobytes()
+        index = gaps.unpack_gaps(data, args[0], self.n)
+        if index is None:
+            raise self.bad_indices()
+        self.memory[target] = index
+
     def do_pack_where(self, instr: Instr, args: list) -> int:
         target, bits, mask = instr.vec
         self.memory[target] = self.memory[bits][self.memory[mask] != 0]
@@ -375,26 +389,3 @@ class _Run:
     def do_require(self, instr: Instr, args: list) -> None:
         if not args[0]:
             raise PayloadError(instr.attrs["message"])
-
-
-def _fold_blocks(values: np.ndarray, block: int, start: object, combine: object) -> np.ndarray:
-    """One value for each block, in the order that defines a reduction.
-
-    Element i of a block goes to lane i % 32; lanes begin with `start` and take their elements in
-    order; then lane j takes in lane j + 16, + 8, + 4, + 2, + 1.
-    """
-    count = math.ceil(values.size / block)
-    lanes = np.full((count, LANES), start, values.dtype)
-    padded = np.zeros(count * block, values.dtype)
-    padded[: values.size] = values
-    valid = np.zeros(count * block, bool)
-    valid[: values.size] = True
-    rows = padded.reshape(count, block // LANES, LANES)
-    valid = valid.reshape(rows.shape)
-    for row in range(block // LANES):
-        lanes = np.where(valid[:, row], combine(lanes, rows[:, row]), lanes)
-    width = LANES
-    while width > 1:
-        width //= 2
-        lanes = combine(lanes[:, :width], lanes[:, width : 2 * width])
-    return lanes[:, 0] if count else np.zeros(0, values.dtype)

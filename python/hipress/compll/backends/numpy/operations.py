@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
-from hipress.compll.backends.numpy import floats, packing
+from hipress.compll.backends.numpy import floats, gaps, packing
 from hipress.compll.ir.ir import Instr
 
 _TYPES = {
     "f32": np.float32, "f64": np.float64, "i32": np.int32, "u32": np.uint32, "i64": np.int64,
     "bool": np.bool_,
 }  # fmt: skip
+LANES = 32
 EXTREMES = {
     "max": lambda a, b: np.where(a > b, a, b).astype(np.float32),
     "min": lambda a, b: np.where(a < b, a, b).astype(np.float32),
@@ -36,6 +39,29 @@ def take(values: np.ndarray, index: object, count: int) -> np.ndarray:
     if values.size == 0:
         return np.zeros(count, values.dtype)
     return values[np.clip(index, 0, values.size - 1)]
+
+
+def fold_blocks(values: np.ndarray, block: int, start: object, combine: object) -> np.ndarray:
+    """One value for each block, in the order that defines a reduction.
+
+    Element i of a block goes to lane i % 32; lanes begin with `start` and take their elements in
+    order; then lane j takes in lane j + 16, + 8, + 4, + 2, + 1.
+    """
+    count = math.ceil(values.size / block)
+    lanes = np.full((count, LANES), start, values.dtype)
+    padded = np.zeros(count * block, values.dtype)
+    padded[: values.size] = values
+    valid = np.zeros(count * block, bool)
+    valid[: values.size] = True
+    rows = padded.reshape(count, block // LANES, LANES)
+    valid = valid.reshape(rows.shape)
+    for row in range(block // LANES):
+        lanes = np.where(valid[:, row], combine(lanes, rows[:, row]), lanes)
+    width = LANES
+    while width > 1:
+        width //= 2
+        lanes = combine(lanes[:, :width], lanes[:, width : 2 * width])
+    return lanes[:, 0] if count else np.zeros(0, values.dtype)
 
 
 def compute(instr: Instr, args: list, params: dict, lane: bool) -> object:
@@ -64,6 +90,8 @@ def compute(instr: Instr, args: list, params: dict, lane: bool) -> object:
         return _finish(_shift(op, args[0], args[1], instr.type), instr.type)
     if op == "ascending_bytes":
         return packing.ascending_bytes(*args)
+    if op == "gaps_most":
+        return gaps.most_bytes(*args)
     if op == "floats_bytes":
         return floats.most_bytes(*args)
     if instr.type == "i64" and op in _INTEGER:

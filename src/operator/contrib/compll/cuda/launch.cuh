@@ -15,6 +15,7 @@
 #include "operator/contrib/compll/cuda/payload.cuh"
 #include "operator/contrib/compll/cuda/ascending.cuh"
 #include "operator/contrib/compll/cuda/floats.cuh"
+#include "operator/contrib/compll/cuda/gaps.cuh"
 
 namespace hipress {
 namespace compll {
