@@ -71,10 +71,11 @@ class Rounds:
     :param fragments: in the order of their turns
     :param begin: sends a fragment's pseudo-gradient; the result is taken after the step that is
         given, or at once if that is the present one
-    :param take: waits for a fragment's result and uses it
+    :param take: waits for a fragment's result and uses it; given the share of a worker's own weights
+        that stays
     :param sync_every: inner steps between two synchronisations of the same fragment
     :param delay: inner steps that a fragment may travel, fewer than ``sync_every``
-    :param alpha: the share of a worker's own weights that stays when a fragment is taken
+    :param alpha: that share, of what is sent in its turn
     :raises ValueError: for what cannot be
     """
 
@@ -82,7 +83,7 @@ class Rounds:
         self,
         fragments: Sequence[Any],
         begin: Callable[[Any, int], None],
-        take: Callable[[Any], None],
+        take: Callable[[Any, float], None],
         sync_every: int,
         delay: int = 0,
         alpha: float = 0.0,
@@ -108,22 +109,24 @@ class Rounds:
         self.step += 1
         for fragment in self._fragments:
             if fragment.under_way and self.step == fragment.due:
-                self._take(fragment)
+                self._take(fragment, self.alpha)
             its_turn = turn(fragment.number, len(self._fragments), self.sync_every)
             if self.step % self.sync_every == its_turn % self.sync_every:
                 self._begin(fragment, self.step + self.delay)
                 if not self.delay:
-                    self._take(fragment)
+                    self._take(fragment, self.alpha)
 
     def synchronize(self) -> None:
-        """Synchronises all fragments now, whosever turn it is; the count of steps goes on."""
+        """Synchronises all fragments now, whosever turn it is, after which all workers have the
+        same weights. The count of steps goes on."""
         self.finish()
         for fragment in self._fragments:
             self._begin(fragment, self.step)
-        self.finish()
+        for fragment in self._fragments:
+            self._take(fragment, 0.0)
 
     def finish(self) -> None:
         """Waits for the fragments that are under way, and takes their results."""
         for fragment in self._fragments:
             if fragment.under_way:
-                self._take(fragment)
+                self._take(fragment, self.alpha)

@@ -91,12 +91,17 @@ class KeyGraphs:
         position = int(name)
         return list(self._plan.values())[position] if position < len(self._plan) else None
 
-    def next(self, n: int, name: str = "") -> tuple[Graph, str]:
-        """The graph for the next key, of ``n`` elements, and a text that describes it."""
+    def next(self, n: int, name: str = "", compress: bool = True) -> tuple[Graph, str]:
+        """The graph for the next key, of ``n`` elements, and a text that describes it.
+
+        :param compress: False: it is not compressed, whatever a plan says
+        """
         decision = self.decision(name)
         options: dict[str, object] = {"home": self._next_home, "sync": self.sync}
         if decision is not None:
             options.update(partitions=decision.partitions, compress=decision.compress)
+        if not compress:
+            options["compress"] = False
         graph = self._build(n, **options)
         self._next_home += 1
         return graph, f"{self.topology} {sorted(options.items())} {graph.partitions}"

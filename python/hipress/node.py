@@ -93,17 +93,20 @@ class Node(Member):
         with self._sentences():
             return self._graphs.serverless
 
-    def init(self, key: int, name: str, data: int | None, n: int, dtype: int) -> Graph:
+    def init(
+        self, key: int, name: str, data: int | None, n: int, dtype: int, compress: bool = True
+    ) -> Graph:
         """Initialises ``key`` on all workers together with rank 0's ``data``.
 
         Returns the graph that its gradients will travel along.
 
         :param data: address of ``n`` elements; read on rank 0 only
         :param dtype: type flag (0 float32, 2 float16, 12 bfloat16)
+        :param compress: False: what is pushed is never compressed, whatever the settings
         :raises HipressError: the same on all workers, if they do not agree
         """
         with self._sentences():
-            graph, description = self._graphs.next(n, name)
+            graph, description = self._graphs.next(n, name, compress)
         nodes = [node for node in graph.tasks if node.role == Role.SERVER]
         nodes.append(worker(self.rank))
         programs = [flatten(graph, node) for node in nodes]
@@ -129,10 +132,12 @@ class Node(Member):
         self.sizes[key] = n
         return graph
 
-    def init_array(self, key: int, value: np.ndarray, name: str | None = None) -> Graph:
+    def init_array(
+        self, key: int, value: np.ndarray, name: str | None = None, compress: bool = True
+    ) -> Graph:
         """Initialises ``key`` with a C-contiguous float32 or float16 array, see :meth:`init`."""
         address, n, flag = memory_of(value)
-        return self.init(key, name or str(key), address, n, flag)
+        return self.init(key, name or str(key), address, n, flag, compress)
 
     def push(self, key: int, gradient: np.ndarray, priority: int = 0) -> Pending:
         """Pushes; ``gradient`` must not change until the result's ``wait`` returns."""

@@ -146,9 +146,9 @@ class DiLoCo:
     def _begin(self, fragment: Fragment, due: int) -> None:
         fragment.begin(self.compression, due)
 
-    def _take(self, fragment: Fragment) -> None:
+    def _take(self, fragment: Fragment, alpha: float) -> None:
         """Makes the outer optimizer's step with a fragment's mean, and the fragment's weights."""
-        if not self._outer.take(fragment, self._rounds.alpha):
+        if not self._outer.take(fragment, alpha):
             _log.warning(
                 "step %d: a pseudo-gradient of fragment %d has a NaN or Inf; its weights are those "
                 "of the synchronisation before again", self.step, fragment.number
