@@ -71,8 +71,8 @@ class Rounds:
     :param fragments: in the order of their turns
     :param begin: sends a fragment's pseudo-gradient; the result is taken after the step that is
         given, or at once if that is the present one
-    :param take: waits for a fragment's result and uses it; given the share of a worker's own weights
-        that stays
+    :param take: waits for a fragment's result and uses it; given the share of a worker's own
+        weights that stays
     :param sync_every: inner steps between two synchronisations of the same fragment
     :param delay: inner steps that a fragment may travel, fewer than ``sync_every``
     :param alpha: that share, of what is sent in its turn

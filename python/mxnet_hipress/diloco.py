@@ -80,7 +80,8 @@ class DiLoCoTrainer(gluon.Trainer):
         super().__init__(
             params, optimizer, optimizer_params, kvstore="device", update_on_kvstore=False
         )
-        in_order = params.values() if hasattr(params, "values") else params  # the Trainer sorts them
+        # In the order of the layers; the Trainer sorts them by name.
+        in_order = params.values() if hasattr(params, "values") else params
         weights = _Weights([p for p in in_order if p.grad_req != "null"])
         outer = _Outer(self._optimizer, outer_optimizer, outer_optimizer_params)
         outer.number(weights.shapes())
