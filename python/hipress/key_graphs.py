@@ -94,7 +94,7 @@ class KeyGraphs:
     def next(self, n: int, name: str = "", compress: bool = True) -> tuple[Graph, str]:
         """The graph for the next key, of ``n`` elements, and a text that describes it.
 
-        :param compress: False: it never goes compressed, whatever the plan says
+        :param compress: False: it is not compressed, whatever a plan says
         """
         decision = self.decision(name)
         options: dict[str, object] = {"home": self._next_home, "sync": self.sync}

@@ -103,7 +103,7 @@ class Node(TunedNode, Member):
 
         :param data: address of ``n`` elements; read on rank 0 only
         :param dtype: type flag (0 float32, 2 float16, 12 bfloat16)
-        :param compress: False: its gradients never go compressed, whatever is set
+        :param compress: False: what is pushed is never compressed, whatever the settings
         :raises HipressError: the same on all workers, if they do not agree
         """
         with self._sentences():

@@ -18,7 +18,7 @@ import os
 import sys
 from collections.abc import Callable
 
-__all__ = ["KVStore", "install", "load_operators"]
+__all__ = ["DiLoCoTrainer", "KVStore", "install", "load_operators"]
 
 _OWN_NAMES = ("dist_sync_hipress", "dist_device_sync_hipress", "dist_async_hipress")
 
@@ -47,6 +47,7 @@ from mxnet.kvstore import KVStoreBase  # noqa: E402
 
 from mxnet_hipress import _saving  # noqa: E402
 from mxnet_hipress._stock import STOCK_NAMES  # noqa: E402
+from mxnet_hipress.diloco import DiLoCoTrainer  # noqa: E402
 from mxnet_hipress.kvstore import KVStore  # noqa: E402
 
 

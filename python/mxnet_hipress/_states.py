@@ -5,6 +5,7 @@ from __future__ import annotations
 import pickle
 from pathlib import Path
 
+from mxnet import gluon
 from mxnet import optimizer as opt
 from mxnet.base import MXNetError
 
@@ -54,3 +55,17 @@ def read(path: str) -> tuple[list[bytes], bool]:
 
 def _foreign(path: str) -> str:
     return f"{path} holds no optimizer states of a distributed store"
+
+
+def load_trainer(trainer: gluon.Trainer, states: bytes) -> None:
+    """Makes a Trainer's optimizer what its updater's get_states(dump_optimizer=True) gave, with its
+    schedule and counts. Both stay the objects that they are: the script may have them, too."""
+    loaded_states, loaded = pickle.loads(states)
+    optimizer, schedule = trainer.optimizer, trainer.optimizer.lr_scheduler
+    about = {name: value for name, value in vars(loaded).items() if name != "param_dict"}
+    if schedule is not None and type(schedule) is type(loaded.lr_scheduler):
+        vars(schedule).update(vars(about.pop("lr_scheduler")))
+    vars(optimizer).update(about)
+    for updater in trainer._updaters:  # one a device
+        updater.states = dict(loaded_states)
+        updater.states_synced = dict.fromkeys(loaded_states, False)

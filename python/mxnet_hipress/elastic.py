@@ -34,6 +34,7 @@ from hipress.config import CompressionConfig
 from hipress.dtypes import NUMPY
 from hipress.elastic_training import loop
 from hipress.elastic_training.arrays import ArraySession, ArrayState
+from mxnet_hipress import _states
 
 __all__ = ["State", "Trainer", "run"]
 
@@ -112,7 +113,7 @@ class State(ArrayState):
         """Goes on from what :meth:`state_dict` returned, in a process that has the same model."""
         for name, value in saved["parameters"].items():
             self._parameters[name].set_data(mx.nd.array(value, dtype=value.dtype))
-        _load_trainer(self.trainer.wrapped, saved["trainer"])
+        _states.load_trainer(self.trainer.wrapped, saved["trainer"])
         super().load_state_dict(saved)
 
     def weights(self) -> Iterable[tuple[str, memoryview]]:
@@ -251,17 +252,3 @@ def _trained(
             f"the optimizer or its schedule cannot be copied to a worker that joins: {error}"
         ) from error
     return trained
-
-
-def _load_trainer(trainer: gluon.Trainer, states: bytes) -> None:
-    """Makes a Trainer's optimizer what :meth:`State.state_dict` has saved, with its schedule and
-    counts. Both stay the objects that they are: the script may have them, too."""
-    updater = trainer._updaters[0]
-    loaded_states, loaded = pickle.loads(states)
-    optimizer, schedule = trainer.optimizer, trainer.optimizer.lr_scheduler
-    about = {name: value for name, value in vars(loaded).items() if name != "param_dict"}
-    if schedule is not None and type(schedule) is type(loaded.lr_scheduler):
-        vars(schedule).update(vars(about.pop("lr_scheduler")))
-    vars(optimizer).update(about)
-    updater.states = loaded_states
-    updater.states_synced = dict.fromkeys(loaded_states, False)

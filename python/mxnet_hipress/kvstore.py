@@ -210,7 +210,7 @@ class KVStore(JobStore):
                 f"got {compression_params!r}"
             )
         _engine.flush(self._node.handle)
-        with _sentences():
+        with sentences():
             config = _stock.compression(self._name, compression_params)
         self._node.set_gradient_compression(config)
         self._compresses = config.type != "none"
@@ -273,7 +273,7 @@ class KVStore(JobStore):
         :raises MXNetError: if it cannot be written; what was there is there still
         """
         self._settle()
-        with _sentences():
+        with sentences():
             states.save(self._node, fname, *self._range())
 
     def load_compression_states(self, fname: str) -> None:
@@ -289,7 +289,7 @@ class KVStore(JobStore):
 
     def _load_compression(self, fname: str) -> bool:
         self._settle()
-        with _sentences():
+        with sentences():
             parts = states.read(self._node, fname)
             if parts is not None:
                 states.load(self._node, parts, *self._range())
@@ -397,7 +397,7 @@ class KVStore(JobStore):
 
 
 @contextlib.contextmanager
-def _sentences() -> Iterator[None]:
+def sentences() -> Iterator[None]:
     """Turns our errors into MXNet's."""
     try:
         yield

@@ -14,9 +14,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
+from hipress import fragments as parts
 from hipress.secopa.cluster import Cluster, Costs
 from hipress.secopa.plan import Decision
-from hipress.simulator.models import Layer, Model
+from hipress.simulator.models import Model
 from hipress.simulator.step import Options, simulate
 
 ROUNDS = 8
@@ -52,7 +53,7 @@ class Rounds:
 
     def turn(self, fragment: int) -> int:
         """The step of a round, from 1 on, after which a fragment is synchronised."""
-        return (fragment + 1) * self.sync_every // self.fragments
+        return parts.turn(fragment, self.fragments, self.sync_every)
 
 
 @dataclass(frozen=True)
@@ -77,34 +78,30 @@ def mean_step(
 ) -> Mean:
     """Plays rounds of training; see :func:`hipress.simulator.step.simulate`."""
     compute = sum(model.forward) + sum(model.backward)
-    parts = [
+    fragments = [
         simulate(part, costs, cluster, replace(options, overlap_forward=False), plan)
         for part in cut(model, rounds.fragments)
     ]
-    takes = tuple(part.seconds for part in parts)
+    takes = tuple(part.seconds for part in fragments)
     total = _play(compute, takes, replace(rounds, fragments=len(takes)))
     return Mean(
         seconds=total / rounds.sync_every,
         computing=compute * rounds.sync_every / total if total > 0 else 1.0,
-        bytes_per_host=sum(part.bytes_per_host for part in parts) / rounds.sync_every,
+        bytes_per_host=sum(part.bytes_per_host for part in fragments) / rounds.sync_every,
         fragment_seconds=takes,
     )
 
 
 def cut(model: Model, fragments: int) -> list[Model]:
-    """Neighbouring layers in so many parts of about equal size, without computation, as
-    :class:`hipress.torch.DiLoCo` cuts parameters; fewer if layers are large."""
-    runs: dict[int, list[Layer]] = {}
-    before = 0
-    for layer in model.layers:
-        middle = before + layer.size / 2
-        runs.setdefault(int(middle * fragments / max(model.elements, 1)), []).append(layer)
-        before += layer.size
+    """Neighbouring layers in so many parts of about equal size, without computation, as DiLoCo cuts
+    parameters; fewer if layers are large."""
+    still = (0.0,) * len(model.layers)
     return [
         replace(
-            model, layers=tuple(run), forward=(0.0,) * len(run), backward=(0.0,) * len(run)
+            model, layers=tuple(model.layers[i] for i in run), forward=still[: len(run)],
+            backward=still[: len(run)],
         )
-        for run in runs.values()
+        for run in parts.cut([layer.size for layer in model.layers], fragments)
     ]  # fmt: skip
 
 

@@ -20,6 +20,7 @@ if os.environ.get("DMLC_ROLE") in ("server", "scheduler"):
 
 from hipress.node import HipressError
 from hipress.tensorflow.broadcast import broadcast_variables
+from hipress.tensorflow.diloco import DiLoCo
 from hipress.tensorflow.job import (
     explain,
     init,
@@ -34,6 +35,7 @@ from hipress.tensorflow.optimizer import DistributedOptimizer
 from hipress.tensorflow.tape import DistributedGradientTape
 
 __all__ = [
+    "DiLoCo",
     "DistributedGradientTape",
     "DistributedOptimizer",
     "HipressError",

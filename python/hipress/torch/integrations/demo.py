@@ -19,8 +19,8 @@ from collections.abc import Iterable
 import torch
 import torch.distributed as dist
 
+from hipress.fragments import is_count
 from hipress.torch.integrations.optimizer import Bucket, DistributedOptimizer
-from hipress.torch.integrations.outer import is_count
 from hipress.torch.optim.by_parameter import ByParameter
 
 _MIN_SIZE = 4096

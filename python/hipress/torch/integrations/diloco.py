@@ -23,8 +23,9 @@ import torch
 import torch.distributed as dist
 
 from hipress.config import CompressionConfig
+from hipress.fragments import Rounds, check_fragments, is_count
 from hipress.torch.integrations.optimizer import broadcast_parameters
-from hipress.torch.integrations.outer import Fragment, Outer, check, connect, is_count, parts_of
+from hipress.torch.integrations.outer import Fragment, Outer, check, connect, parts_of
 from hipress.torch.settings import MIN_SIZE, Settings
 
 _log = logging.getLogger("hipress")
@@ -90,11 +91,11 @@ class DiLoCo:
 
         def make_settings() -> Settings:
             check(parts, outer_optimizers, sync_every)
-            _check(inner_optimizer, sync_every, fragment_sync_delay, fragment_update_alpha)
-            if not is_count(fragments):
-                raise ValueError(f"fragments must be 1 or more, not {fragments!r}")
-            if (many := max(len(parts), fragments)) > sync_every:
-                raise ValueError(f"sync_every is {sync_every}, too few steps for {many} fragments")
+            check_fragments(fragments, sync_every)
+            Rounds.check(len(parts), sync_every, fragment_sync_delay, fragment_update_alpha)
+            if not hasattr(inner_optimizer, "register_step_post_hook"):
+                name = type(inner_optimizer).__name__
+                raise ValueError(f"{name} has no register_step_post_hook()")
             settings = Settings.of(compression, topology=topology, min_size=min_size)
             if settings.encode_on != "host":
                 raise ValueError("DiLoCo encodes in host memory: leave encode_on out")
@@ -103,10 +104,22 @@ class DiLoCo:
         schedule = f"every {sync_every}, delay {fragment_sync_delay}, {[len(p) for p in parts]}"
         self.compression = connect(make_settings, group, named, timeout, schedule=schedule)
         broadcast_parameters(named, dist.get_global_rank(group, 0), group)
-        self.step, self.sync_every = 0, sync_every
-        self._delay, self._alpha = fragment_sync_delay, fragment_update_alpha
         self._inner, self._hook = inner_optimizer, None
         self._outer = Outer(parts, outer_optimizers, backup_device)
+        self._rounds = Rounds(
+            self._outer.fragments, self._begin, self._take, sync_every, fragment_sync_delay,
+            fragment_update_alpha,
+        )  # fmt: skip
+
+    @property
+    def step(self) -> int:
+        """Inner steps so far."""
+        return self._rounds.step
+
+    @property
+    def sync_every(self) -> int:
+        """Inner steps between two synchronisations of the same weights."""
+        return self._rounds.sync_every
 
     @staticmethod
     def sparseloco(
@@ -176,30 +189,18 @@ class DiLoCo:
 
     def finish(self) -> None:
         """Waits for the fragments that are under way, and takes their results."""
-        for fragment in self._outer.fragments:
-            if fragment.under_way:
-                self._take(fragment)
+        self._rounds.finish()
 
     def _after_inner_step(self) -> None:
-        self.step += 1
-        for fragment in self._outer.fragments:
-            if fragment.under_way and self.step == fragment.due:
-                self._take(fragment)
-            if self._begins(fragment):
-                fragment.begin(self.compression, self.step + self._delay)
-                if not self._delay:
-                    self._take(fragment)
+        self._rounds.advance()
         self.compression.poll()
 
-    def _begins(self, fragment: Fragment) -> bool:
-        """Whether the fragment is synchronised after this step: they take turns, and the last one's
-        turn is when ``step`` is a multiple of ``sync_every``."""
-        turn = (fragment.number + 1) * self.sync_every // len(self._outer.fragments)
-        return self.step % self.sync_every == turn % self.sync_every
+    def _begin(self, fragment: Fragment, due: int) -> None:
+        fragment.begin(self.compression, due)
 
-    def _take(self, fragment: Fragment) -> None:
+    def _take(self, fragment: Fragment, alpha: float) -> None:
         """Makes the outer optimizer's step with a fragment's mean, and the fragment's weights."""
-        if not self._outer.take(fragment, self._alpha):
+        if not self._outer.take(fragment, alpha):
             _log.warning(
                 "step %d: a pseudo-gradient of fragment %d has a NaN or Inf; its weights are those "
                 "of the synchronisation before again", self.step, fragment.number
@@ -223,7 +224,7 @@ class DiLoCo:
         """
         self._outer.load_state_dict(state)
         self.compression.load_state_dict(state["compression"])
-        self.step = state["step"]
+        self._rounds.step = state["step"]
 
 
 class LocalSGD(DiLoCo):
@@ -259,14 +260,3 @@ def _preset(
         parameters = [p for part in parts_of(model, 1) for _, p in part]
         arguments["outer_optimizer"] = torch.optim.SGD(parameters, **outer)
     return DiLoCo(model, inner, **arguments)
-
-
-def _check(inner: torch.optim.Optimizer, sync_every: int, delay: int, alpha: float) -> None:
-    if delay != 0 and not (is_count(delay) and delay < sync_every):
-        raise ValueError(
-            f"fragment_sync_delay must be in [0, sync_every) = [0, {sync_every}), not {delay!r}"
-        )
-    if not 0 <= alpha < 1:
-        raise ValueError(f"fragment_update_alpha must be in [0, 1), not {alpha!r}")
-    if not hasattr(inner, "register_step_post_hook"):
-        raise ValueError(f"{type(inner).__name__} has no register_step_post_hook()")

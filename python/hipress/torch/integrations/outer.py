@@ -13,6 +13,7 @@ from typing import Any
 import torch
 import torch.distributed as dist
 
+from hipress.fragments import check_sync_every, cut
 from hipress.torch.gradient import packed
 from hipress.torch.settings import Settings
 from hipress.torch.start import start
@@ -174,14 +175,11 @@ class Fragment:
             self._future.set_result(self._flat)
 
 
-def is_count(value: Any) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool) and value >= 1
-
-
 def parts_of(model: torch.nn.Module | Sequence[torch.nn.Module], fragments: int) -> list[Named]:
     """The trained parameters of each fragment, by names that are unique among all."""
     if isinstance(model, torch.nn.Module):
-        return _cut([(n, p) for n, p in model.named_parameters() if p.requires_grad], fragments)
+        named = [(n, p) for n, p in model.named_parameters() if p.requires_grad]
+        return [[named[i] for i in run] for run in cut([p.numel() for _, p in named], fragments)]
     parts: list[Named] = []
     seen: set[int] = set()
     for number, module in enumerate(model):
@@ -192,16 +190,6 @@ def parts_of(model: torch.nn.Module | Sequence[torch.nn.Module], fragments: int)
         seen.update(id(p) for _, p in part)
         parts.append(part)
     return [part for part in parts if part]
-
-
-def _cut(named: Named, fragments: int) -> list[Named]:
-    """Neighbours in so many runs of about equal size, of which none is empty."""
-    total, before, runs = sum(p.numel() for _, p in named), 0, {}
-    for name, parameter in named:
-        middle = before + parameter.numel() / 2
-        runs.setdefault(int(middle * fragments / max(total, 1)), []).append((name, parameter))
-        before += parameter.numel()
-    return list(runs.values())
 
 
 def _distinct(optimizers: Iterable[torch.optim.Optimizer]) -> list[torch.optim.Optimizer]:
@@ -219,8 +207,7 @@ def check(
     """
     if not any(parts):
         raise ValueError("there is no parameter to synchronise")
-    if not is_count(sync_every):
-        raise ValueError(f"sync_every must be 1 or more, not {sync_every!r}")
+    check_sync_every(sync_every)
     if len(optimizers) != len(parts):
         raise ValueError(f"{len(optimizers)} outer optimizers for {len(parts)} fragments")
     known = {id(p) for o in _distinct(optimizers) for g in o.param_groups for p in g["params"]}

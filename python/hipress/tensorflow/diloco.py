@@ -1,0 +1,207 @@
+"""Keras training that synchronises weights every H steps instead of gradients in each (DiLoCo)."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+
+import keras
+import numpy as np
+import tensorflow as tf
+
+from hipress.config import CompressionConfig
+from hipress.diloco import job as diloco
+from hipress.diloco.outer import State
+from hipress.dtypes import NUMPY
+from hipress.tensorflow.gradients import name_of
+from hipress.tensorflow.job import join
+
+
+class DiLoCo(keras.callbacks.Callback):
+    """Synchronises a model's weights with those of the other workers every ``sync_every`` steps.
+
+    >>> model.compile(keras.optimizers.AdamW(1e-3), loss)
+    >>> diloco = hvd.DiLoCo(model, sync_every=30, compression={"type": "maxmin", "bits": 4})
+    >>> model.fit(images, labels, callbacks=[diloco])
+
+    In a loop of one's own, call :meth:`step` after each step of the optimizer, and :meth:`finish`
+    in the end.
+
+    Each worker trains by itself. After H steps the workers average how far they have come since the
+    last time, the *pseudo-gradients*, and an outer optimizer makes one step with that (Douillard et
+    al., arXiv:2311.08105). What a codec leaves out stays in its residual for the next time. All
+    workers make it together, and begin with worker 0's weights; they make the same number of steps.
+    Variables that are not trained, such as batch normalisation's means, stay each worker's own.
+    Nothing is sent from within a ``tf.function``, so XLA may compile the model.
+
+    :param model: of Keras 3, built; its trained variables are float32 or float16
+    :param sync_every: H, steps between two synchronisations of the same weights
+    :param outer_optimizer: of Keras 3, a new one, which gets float32 copies of the weights that are
+        the same on all workers; default: SGD with Nesterov's momentum 0.9 and learning rate 0.7
+    :param compression: a codec's name; a mapping with "type" and what else
+        ``kv.set_gradient_compression`` takes; or a :class:`hipress.CompressionConfig`
+    :param fragments: into how many parts of about equal size the model is cut, which are
+        synchronised at steps of their own (Douillard et al., arXiv:2501.18512)
+    :param fragment_sync_delay: steps that a fragment may travel, fewer than ``sync_every``; with 0
+        training waits for it
+    :param fragment_update_alpha: the share of a worker's own weights that stays when a fragment is
+        back, in [0, 1)
+    :raises ValueError: in one sentence, for what cannot be, or a second compression of the job
+    :raises HipressError: for a compression that is not allowed; on all workers, if their settings
+        or models differ, or somebody is missing
+    """
+
+    def __init__(
+        self,
+        model: keras.Model,
+        sync_every: int,
+        outer_optimizer: keras.optimizers.Optimizer | None = None,
+        compression: str | Mapping[str, object] | CompressionConfig = "none",
+        *,
+        fragments: int = 1,
+        fragment_sync_delay: int = 0,
+        fragment_update_alpha: float = 0.0,
+    ) -> None:
+        super().__init__()
+        weights, job = _Weights(model.trainable_variables), join()
+        outer = _Outer(outer_optimizer, weights)
+        job.compress(compression)
+        self._of = model
+        self._diloco = diloco.DiLoCo(
+            job.node, job.keys, weights, outer, sync_every, fragments, fragment_sync_delay,
+            fragment_update_alpha,
+        )  # fmt: skip
+
+    def step(self) -> None:
+        """Notes that the optimizer has made a step; synchronises if it is time.
+
+        :raises HipressError: if a worker has died or is silent
+        """
+        self._diloco.rounds.advance()
+
+    def synchronize(self) -> None:
+        """Synchronises all weights now, on all workers: at the end of training, say, for the steps
+        since the last time. Afterwards all have the same weights."""
+        self._diloco.rounds.synchronize()
+
+    def finish(self) -> None:
+        """Waits for the fragments that are under way, and takes their results."""
+        self._diloco.rounds.finish()
+
+    def save_states(self, path: str | os.PathLike[str]) -> None:
+        """Saves outer weights and optimizer, what is under way, and residuals.
+
+        Every worker calls it, after the same step, and saves its own model and optimizer beside it:
+        between synchronisations they differ. Each writes ``path.diloco-RANK``, and residuals to
+        ``path.worker-RANK``, as :func:`hipress.tensorflow.save_states` does.
+
+        :raises HipressError: if it cannot be written; what was there is there still
+        """
+        self._diloco.save(path)
+
+    def load_states(self, path: str | os.PathLike[str]) -> None:
+        """Goes on from what :meth:`save_states` saved in a job of the same shape, bit for bit.
+        Every worker calls it, and loads its model and optimizer before.
+
+        :raises HipressError: for no file, one that is not whole or another job's
+        :raises ValueError: if it is of another model or outer optimizer
+        """
+        self._diloco.load(path)
+
+    # As a callback of Keras's.
+
+    def set_model(self, model: keras.Model) -> None:
+        """:raises ValueError: for another model"""
+        if model is not self._of:
+            raise ValueError("this DiLoCo synchronises another model than the one that is trained")
+        if (steps := getattr(model, "steps_per_execution", 1)) != 1:
+            raise ValueError(
+                f"DiLoCo counts batches: model.compile must have steps_per_execution=1, not {steps}"
+            )
+        super().set_model(model)
+
+    def on_train_batch_end(self, batch: int, logs: object = None) -> None:
+        self.step()
+
+    def on_train_end(self, logs: object = None) -> None:
+        self.finish()
+
+
+class _Weights:
+    """The values of variables; see :class:`hipress.diloco.outer.Weights`.
+
+    :raises ValueError: for variables that cannot be synchronised
+    """
+
+    def __init__(self, variables: Sequence[keras.Variable]) -> None:
+        if not variables:
+            raise ValueError("the model has no weights yet: give it an Input, or call it once")
+        self._variables = {name_of(variable): variable for variable in variables}
+        if len(self._variables) < len(variables):
+            raise ValueError("two of the model's variables have the same path")
+        for name, variable in self._variables.items():
+            if variable.dtype not in NUMPY:
+                raise ValueError(
+                    f"variable {name} is {variable.dtype}: DiLoCo synchronises {' or '.join(NUMPY)}"
+                )
+
+    def shapes(self) -> dict[str, tuple[int, ...]]:
+        return {name: tuple(variable.shape) for name, variable in self._variables.items()}
+
+    def read(self, name: str) -> np.ndarray:
+        return np.asarray(self._variables[name])
+
+    def write(self, name: str, values: np.ndarray) -> None:
+        self._variables[name].assign(_tensor(values))
+
+
+class _Outer:
+    """An optimizer of Keras's on NumPy arrays; see :class:`hipress.diloco.outer.Optimizer`.
+
+    :raises ValueError: for one that cannot be used
+    """
+
+    def __init__(self, optimizer: keras.optimizers.Optimizer | None, weights: _Weights) -> None:
+        if optimizer is None:
+            optimizer = keras.optimizers.SGD(0.7, momentum=0.9, nesterov=True)
+        if not isinstance(optimizer, keras.optimizers.Optimizer):
+            raise ValueError(
+                f"outer_optimizer must be one of Keras 3's, not a {type(optimizer).__name__}"
+            )
+        if optimizer.built:
+            raise ValueError("outer_optimizer is in use: give a new one")
+        self._optimizer = optimizer
+        self._variables = {
+            name: keras.Variable(np.zeros(shape, np.float32), name=name.replace("/", "_"))
+            for name, shape in weights.shapes().items()
+        }
+        optimizer.build(list(self._variables.values()))
+
+    def step(
+        self, fragment: int, weights: Mapping[str, np.ndarray], gradients: Mapping[str, np.ndarray]
+    ) -> None:
+        variables = [self._variables[name] for name in weights]
+        for variable, values in zip(variables, weights.values()):
+            variable.assign(_tensor(values))
+        # Optimizers count calls of apply(), and all fragments of a round are one step.
+        made = int(self._optimizer.iterations.numpy())
+        self._optimizer.iterations.assign(max(0, made - (fragment > 0)))
+        self._optimizer.apply([_tensor(gradients[name]) for name in weights], variables)
+        for variable, values in zip(variables, weights.values()):
+            values[...] = np.asarray(variable)
+
+    def state_dict(self) -> State:
+        variables = self._optimizer.variables
+        return {str(i): np.array(variable) for i, variable in enumerate(variables)}
+
+    def load_state_dict(self, state: State) -> None:
+        variables = self._optimizer.variables
+        if [state[n].shape for n in sorted(state, key=int)] != [tuple(v.shape) for v in variables]:
+            raise ValueError("the state is of another outer optimizer")
+        for i, variable in enumerate(variables):
+            variable.assign(state[str(i)])
+
+
+def _tensor(values: np.ndarray) -> tf.Tensor:
+    """A copy: TensorFlow may use the memory of an array that it is given, and ours changes."""
+    return tf.convert_to_tensor(values.copy())

@@ -1,0 +1,238 @@
+"""Gluon training that synchronises weights every H steps instead of gradients in each (DiLoCo)."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Mapping
+from typing import Any
+
+import mxnet as mx
+import numpy as np
+from mxnet import gluon
+
+from hipress.config import CompressionConfig
+from hipress.diloco.job import DiLoCo
+from hipress.diloco.outer import State
+from hipress.dtypes import NUMPY
+from mxnet_hipress import _states
+from mxnet_hipress._commands import STORE_SHIFT
+from mxnet_hipress.kvstore import KVStore, sentences
+
+_NESTEROV = {"learning_rate": 0.7, "momentum": 0.9}
+_INNER = "inner"
+
+
+class DiLoCoTrainer(gluon.Trainer):
+    """A Trainer whose steps are this worker's own, but for one synchronisation every
+    ``sync_every`` steps.
+
+    >>> trainer = mxnet_hipress.DiLoCoTrainer(
+    ...     net.collect_params(), "adam", {"learning_rate": 1e-3}, sync_every=30,
+    ...     compression_params={"type": "maxmin", "bits": 4})
+    >>> for data, label in batches:
+    ...     with autograd.record():
+    ...         loss = loss_of(net(data), label)
+    ...     loss.backward()
+    ...     trainer.step(len(data))
+    >>> trainer.finish()
+
+    Then the workers average how far they have come since the last time, the *pseudo-gradients*, and
+    an outer optimizer makes one step with that (Douillard et al., arXiv:2311.08105). What a codec
+    leaves out stays in its residual for the next time. All workers make the Trainer together, and
+    begin with worker 0's values; they make the same number of steps. Parameters without a gradient,
+    such as batch normalisation's running means, stay each worker's own.
+
+    :param params: as a Trainer takes them, with values; dense, float32 or float16. On several
+        devices of a worker gradients are summed in each step
+    :param optimizer, optimizer_params: the inner optimizer, which makes this worker's own steps
+    :param sync_every: H, inner steps between two synchronisations of the same weights
+    :param outer_optimizer: on float32 copies of the weights, the same on all workers: a new
+        Optimizer, or a name; default: "nag", SGD with Nesterov's momentum
+    :param outer_optimizer_params: with a name; default of "nag": learning rate 0.7, momentum 0.9
+    :param compression_params: as a Trainer takes them: type, its parameters, topology, ...
+    :param kvstore: the type of a synchronous store of ours, or one whose type that is; the Trainer
+        makes one of its own, with servers or without
+    :param fragments: into how many parts of about equal size the model is cut, which are
+        synchronised at steps of their own (Douillard et al., arXiv:2501.18512)
+    :param fragment_sync_delay: inner steps that a fragment may travel, fewer than ``sync_every``;
+        with 0 training waits for it
+    :param fragment_update_alpha: the share of a worker's own weights that stays when a fragment is
+        back, in [0, 1)
+    :raises ValueError: for what cannot be
+    :raises MXNetError: on all workers, if their settings or models differ, or a worker is missing
+    """
+
+    def __init__(
+        self,
+        params: gluon.ParameterDict | Mapping[str, gluon.Parameter] | list[gluon.Parameter],
+        optimizer: str | mx.optimizer.Optimizer,
+        optimizer_params: Mapping[str, Any] | None = None,
+        sync_every: int = 30,
+        *,
+        outer_optimizer: str | mx.optimizer.Optimizer = "nag",
+        outer_optimizer_params: Mapping[str, Any] | None = None,
+        compression_params: Mapping[str, Any] | CompressionConfig | None = None,
+        kvstore: str | KVStore = "dist_sync_hipress",
+        fragments: int = 1,
+        fragment_sync_delay: int = 0,
+        fragment_update_alpha: float = 0.0,
+    ) -> None:
+        super().__init__(
+            params, optimizer, optimizer_params, kvstore="device", update_on_kvstore=False
+        )
+        # In the order of the layers; the Trainer sorts them by name.
+        in_order = params.values() if hasattr(params, "values") else params
+        weights = _Weights([p for p in in_order if p.grad_req != "null"])
+        outer = _Outer(self._optimizer, outer_optimizer, outer_optimizer_params)
+        outer.number(weights.shapes())
+        self.store = _store(kvstore)
+        """The store of the synchronisations, for its ``stats()``, say."""
+        if compression_params:
+            self.store.set_gradient_compression(compression_params)
+        self._diloco = DiLoCo(
+            self.store._node, itertools.count(self.store._number << STORE_SHIFT), weights, outer,
+            sync_every, fragments, fragment_sync_delay, fragment_update_alpha,
+        )  # fmt: skip
+
+    def step(self, batch_size: int, ignore_stale_grad: bool = False) -> None:
+        """Makes an inner step, and a synchronisation if it is time.
+
+        :param batch_size: of this worker's own batch
+        :raises MXNetError: if a worker has died or is silent
+        """
+        super().step(batch_size, ignore_stale_grad)
+        self._diloco.rounds.advance()
+
+    def update(self, batch_size: int, ignore_stale_grad: bool = False) -> None:
+        """As :meth:`step`, after ``allreduce_grads()``: to clip gradients before it, say."""
+        super().update(batch_size, ignore_stale_grad)
+        self._diloco.rounds.advance()
+
+    def synchronize(self) -> None:
+        """Synchronises all weights now, on all workers: at the end of training, say, for the steps
+        since the last time."""
+        self._diloco.rounds.synchronize()
+
+    def finish(self) -> None:
+        """Waits for the fragments that are under way, and takes their results."""
+        self._diloco.rounds.finish()
+
+    def save_states(self, fname: str) -> None:
+        """Saves the inner optimizer, outer weights and optimizer, what is under way, and residuals.
+
+        Every worker calls it, after the same step, and saves its own parameters beside it: between
+        synchronisations they differ. Each writes ``fname.diloco-RANK``, and residuals to
+        ``fname.worker-RANK``. Blocks.
+
+        :raises MXNetError: if it cannot be written; what was there is there still
+        """
+        inner = np.frombuffer(self._updaters[0].get_states(dump_optimizer=True), np.uint8)
+        with sentences():
+            self._diloco.save(fname, {_INNER: inner})
+
+    def load_states(self, fname: str) -> None:
+        """Goes on from what :meth:`save_states` saved in a job of the same shape, bit for bit.
+        Every worker calls it, and loads its parameters before. Blocks.
+
+        :raises MXNetError: for no file, one that is not whole, or another job's or model's
+        """
+        with sentences():
+            found = self._diloco.load(fname)
+        _states.load_trainer(self, found[_INNER].tobytes())
+
+
+class _Weights:
+    """The values of parameters; see :class:`hipress.diloco.outer.Weights`.
+
+    :raises ValueError: for parameters that cannot be synchronised
+    """
+
+    def __init__(self, parameters: list[gluon.Parameter]) -> None:
+        self._parameters = {parameter.name: parameter for parameter in parameters}
+        for name, parameter in self._parameters.items():
+            kind = np.dtype(parameter.dtype).name
+            if kind not in NUMPY or {parameter._stype, parameter._grad_stype} != {"default"}:
+                raise ValueError(
+                    f"parameter {name!r} or its gradient is sparse, or of type {kind}: DiLoCo "
+                    f"synchronises dense ones, of {' or '.join(NUMPY)}"
+                )
+            if parameter._data is None:
+                raise ValueError(
+                    f"parameter {name!r} has no values yet: initialize the net, and call it once "
+                    "if its layers find out their shapes by that"
+                )
+
+    def shapes(self) -> dict[str, tuple[int, ...]]:
+        return {name: parameter.shape for name, parameter in self._parameters.items()}
+
+    def read(self, name: str) -> np.ndarray:
+        parameter = self._parameters[name]
+        return parameter.data(parameter.list_ctx()[0]).asnumpy()
+
+    def write(self, name: str, values: np.ndarray) -> None:
+        parameter = self._parameters[name]
+        parameter.set_data(mx.nd.array(values, dtype=parameter.dtype))  # a copy
+
+
+class _Outer:
+    """An optimizer of MXNet's on NumPy arrays; see :class:`hipress.diloco.outer.Optimizer`.
+
+    :param inner: another one, it must not be
+    :raises ValueError: for what cannot be
+    """
+
+    def __init__(
+        self,
+        inner: mx.optimizer.Optimizer,
+        optimizer: str | mx.optimizer.Optimizer,
+        params: Mapping[str, Any] | None,
+    ) -> None:
+        if isinstance(optimizer, str):
+            default = _NESTEROV if optimizer.lower() == "nag" and params is None else {}
+            optimizer = mx.optimizer.create(optimizer, **(params or default))
+        elif not isinstance(optimizer, mx.optimizer.Optimizer):
+            raise ValueError(
+                f"outer_optimizer is an Optimizer or its name, not a {type(optimizer).__name__}"
+            )
+        elif params:
+            raise ValueError("outer_optimizer_params belong to an optimizer that is given by name")
+        if optimizer is inner:
+            raise ValueError("outer_optimizer must be another one than the inner optimizer")
+        if optimizer.num_update:
+            raise ValueError("outer_optimizer has made steps before: give a new one")
+        self._updater = mx.optimizer.get_updater(optimizer)
+        self._numbers: dict[str, int] = {}
+
+    def number(self, names: Mapping[str, object]) -> None:
+        """Gives weights the numbers by which the optimizer knows them."""
+        self._numbers = {name: number for number, name in enumerate(names)}
+
+    def step(
+        self, fragment: int, weights: Mapping[str, np.ndarray], gradients: Mapping[str, np.ndarray]
+    ) -> None:
+        for name, weight in weights.items():
+            arrays = [
+                mx.nd.from_numpy(each.view(), zero_copy=True) for each in (gradients[name], weight)
+            ]
+            self._updater(self._numbers[name], *arrays)
+            arrays[1].wait_to_read()  # the gradient is not read any more then, either
+
+    def state_dict(self) -> State:
+        return {"states": np.frombuffer(self._updater.get_states(dump_optimizer=True), np.uint8)}
+
+    def load_state_dict(self, state: State) -> None:
+        self._updater.set_states(state["states"].tobytes())
+
+
+def _store(kvstore: str | KVStore) -> KVStore:
+    """A store for keys of its own.
+
+    :raises ValueError: if it is none of ours, or an asynchronous one
+    """
+    store = mx.kv.create(kvstore if isinstance(kvstore, str) else kvstore.type)
+    if not isinstance(store, KVStore) or "async" in store.type:
+        raise ValueError(
+            f"DiLoCoTrainer needs a synchronous distributed store such as 'dist_sync_hipress', not "
+            f"{kvstore!r}"
+        )
+    return store
