@@ -247,9 +247,10 @@ def started(args: argparse.Namespace, folder: Path) -> Iterator[Chaos]:
             command = network.command(args.workers, words) if network else words
             log = stack.enter_context(open(folder / "beside", "wb"))
             stack.enter_context(running(command, log))
+        given = [entry.replace("{address}", address).split("=", 1) for entry in args.env]
         environment = {"HIPRESS_ELASTIC_LOG": str(folder),
                        "HIPRESS_HEARTBEAT_TIMEOUT_MS": str(args.heartbeat_ms),
-                       **dict(e.replace("{address}", address).split("=", 1) for e in args.env)}  # fmt: skip
+                       **dict(given)}  # fmt: skip
         output = stack.enter_context(open(folder / "output", "wb"))
         launch = stack.enter_context(
             launched([*arguments, "--", *args.command], env=environment, stdout=output,
