@@ -101,13 +101,13 @@ def _masks(loop: LoopContext, store: Instr, name: str) -> str | None:
 
 def _filter(loop: LoopContext, store: Instr) -> None:
     """A mask that only a filter reads: indices are found here, in the same pass."""
-    number = loop.number
+    number = loop.owner.number(store)  # a loop may fill several
     masks = _masks(loop, store, f"passed{number}")
     loop.setup.append(f"Filter filter{number}(&arena, {loop.domain});")
     loop.prologue.append(f"int32_t* found{number} = filter{number}.Begin(worker, begin);")
     loop.after += [
-        f"const uint64_t bits{number} = JoinMasks({masks});",
-        f"found{number} = AppendIndices(bits{number}, i, found{number});",
+        f"const uint64_t hits{number} = JoinMasks({masks});",
+        f"found{number} = AppendIndices(hits{number}, i, found{number});",
     ]
     loop.finish.append(f"filter{number}.End(worker, found{number});")
     compact = loop.owner.filters[store.vec[0]]
