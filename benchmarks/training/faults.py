@@ -2,12 +2,14 @@
 
 Runs tests/nightly/chaos_elastic.py: workers train a small network in network namespaces, and are
 killed, stopped for good or for 3 seconds, and cut off, some of them two at once. All weights are
-compared after every step.
+compared after every step. With --peer torchft's DDP over Gloo, uncompressed, meets the same faults
+after that, with the same limit of silence; its wheels are put into build/torchft.
 """
 
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 import tempfile
@@ -29,20 +31,32 @@ KINDS = {
     "cut": "link cut",
     "launcher": "launcher killed",
 }
+TORCHFT = ROOT / "build" / "torchft"
+# Pinned, as it has no releases: the nightly build for which torchft_worker.py was written.
+TORCHFT_WHEELS = ["torchft-nightly==2026.10.26", "opentelemetry-exporter-otlp-proto-http"]
+LIGHTHOUSE = (
+    f"{sys.executable} {TORCHFT}/bin/torchft_lighthouse --min_replicas 2 --join_timeout_ms 3500 "
+    "--heartbeat_timeout_ms 3500 --bind {address}:29510"
+)
 
 
 def main(
-    workers: Annotated[int, typer.Option(min=2)] = 5,
+    workers: Annotated[int, typer.Option(min=4)] = 5,
     faults: Annotated[int, typer.Option(min=1)] = 60,
     seed: int = 11,
+    kinds: Annotated[str, typer.Option(help="Of faults; default: all.")] = "",
+    peer: Annotated[bool, typer.Option("--peer", help="torchft, too, on the same faults.")] = False,
     earlier: Annotated[Path, typer.Option(help="JSON of an earlier run of the driver.")] = None,
     output: Output = "elastic-faults",
     quick: Quick = False,
 ) -> None:
     if quick:
-        workers, faults = 3, 2
+        workers, faults = 4, 2
     record = Record(output, locals())
-    found = json.loads(earlier.read_text()) if earlier else _run(workers, faults, seed)
+    words = [f"--workers={workers}", f"--faults={faults}", f"--seed={seed}"]
+    if kinds:
+        words.append(f"--kinds={kinds}")
+    found = json.loads(earlier.read_text()) if earlier else _run(words)
     record.update({name: value for name, value in found.items() if name != "command"})
     found = record["summary"]
     counts = Counter(fault["kind"] for fault in record["faults"])
@@ -63,17 +77,57 @@ def main(
         "medians (worst)"
     )
     record.table(heads, rows, title)
+    if peer:
+        record["torchft"] = theirs = _run_torchft(words)
+        _compare(record, found, theirs["summary"], Counter(f["kind"] for f in theirs["faults"]))
     record.save()
 
 
-def _run(workers: int, faults: int, seed: int) -> dict:
+def _compare(record: Record, ours: dict, theirs: dict, counts: Counter) -> None:
+    form = "{:.2f} ({:.2f})"
+    rows = [
+        [
+            KINDS[kind],
+            counts[kind],
+            *(_cell(system["by_kind"][kind]["next_step_s"], form) for system in (ours, theirs)),
+            *(_cell(system["by_kind"][kind]["rejoin_s"], form) for system in (ours, theirs)),
+        ]
+        for kind in ours["by_kind"]
+        if kind in theirs["by_kind"]
+    ]
+    heads = [
+        "fault", "times", "next step of the others, s", "torchft", "successor's first step, s",
+        "torchft",
+    ]  # fmt: skip
+    title = (
+        f"beside torchft's DDP: {theirs['faults']} faults in {theirs['steps']} steps, "
+        f"{len(theirs['wrong'])} things wrong; medians (worst)"
+    )
+    record.table(heads, rows, title, key="torchft")
+
+
+def _run(words: list[str], environment: dict[str, str] | None = None) -> dict:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "chaos.json")
         driver = str(ROOT / "tests" / "nightly" / "chaos_elastic.py")
-        options = {"workers": workers, "faults": faults, "seed": seed, "network": "namespaces"}
-        words = [f"--{name}={value}" for name, value in options.items()]
-        subprocess.run([sys.executable, driver, *words, "--json", str(path)], check=False)
+        command = [sys.executable, driver, "--network=namespaces", "--json", str(path), *words]
+        done = subprocess.run(command, env={**os.environ, **(environment or {})}, check=False)
+        if not path.exists():  # it has said why
+            sys.exit(done.returncode)
         return json.loads(path.read_text())
+
+
+def _run_torchft(words: list[str]) -> dict:
+    if not (TORCHFT / "torchft").is_dir():
+        pip = [sys.executable, "-m", "pip", "install", "--quiet", "--target", str(TORCHFT)]
+        # Without dependencies, as PyTorch is one; then those that are not here.
+        subprocess.run([*pip, "--no-deps", TORCHFT_WHEELS[0]], check=True)
+        subprocess.run([*pip, *TORCHFT_WHEELS[1:]], check=True)
+    paths = os.pathsep.join(map(str, [TORCHFT, ROOT]))
+    variables = ["TORCHFT_LIGHTHOUSE=http://{address}:29510", "RUST_LOG=warn"]
+    worker = [sys.executable, "-m", "benchmarks.training.torchft_worker"]
+    own = ["--beside", LIGHTHOUSE, *(f"--env={each}" for each in variables), "--", *worker]
+    return _run([*words, *own], {"PYTHONPATH": paths})
 
 
 def _cell(spread: dict[str, float | None], form: str) -> str:

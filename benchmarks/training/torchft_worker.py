@@ -1,0 +1,96 @@
+"""The peer's part in `faults --peer`: examples/torch/elastic.py's training by torchft's DDP.
+
+One replica group of one process for each worker, as torchft's own example has it: the lighthouse
+(TORCHFT_LIGHTHOUSE) forms a quorum in each step, gradients are summed by Gloo, a step with an error
+is discarded by all, and who joins gets the weights from a peer. Events are journalled as an elastic
+job's are, the quorum's number as the epoch.
+"""
+
+from __future__ import annotations
+
+import argparse
+import datetime
+import os
+import socket
+import sys
+
+import torch
+import torch.distributed as dist
+from torch.nn import functional as F
+
+from harness import ROOT
+from hipress import addresses
+from hipress.elastic import settings
+from hipress.elastic_training.journal import Journal
+from hipress.elastic_training.session import digest
+
+sys.path[:0] = [str(ROOT / "examples" / "torch"), str(ROOT / "examples")]
+from digits import load  # noqa: E402
+from models import small_cnn  # noqa: E402
+
+BATCH = 48
+"""Images of a worker's step."""
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--steps", type=int, default=1_000_000)
+    parser.add_argument("--learning-rate", type=float, default=0.02)
+    args = parser.parse_args()
+
+    found = settings.from_environment()
+    host = found.agents[found.slot][0]
+    # By this name torchft has the others connect, and all namespaces share the machine's.
+    socket.gethostname = lambda: host
+    os.environ["GLOO_SOCKET_IFNAME"] = addresses.interface_with(host)
+    from torchft import DistributedDataParallel, Manager, Optimizer, ProcessGroupGloo
+
+    journal = Journal(found.slot)
+    journal.write("start")
+    torch.manual_seed(1)
+    torch.set_num_threads(1)
+    (images, labels), _ = load()
+    model = small_cnn()
+    inner = torch.optim.SGD(model.parameters(), args.learning_rate, momentum=0.9)
+
+    # A member that is silent for this long is given up, as by the elastic job beside it.
+    timeout = datetime.timedelta(seconds=found.heartbeat_timeout)
+    store = dist.TCPStore(host, 0, is_master=True, wait_for_workers=False)
+    manager = Manager(
+        pg=ProcessGroupGloo(timeout=timeout),
+        load_state_dict=lambda state: (
+            model.load_state_dict(state["model"]),
+            inner.load_state_dict(state["optimizer"]),
+        ),
+        state_dict=lambda: {"model": model.state_dict(), "optimizer": inner.state_dict()},
+        min_replica_size=found.min_members,
+        timeout=timeout,
+        rank=0,
+        world_size=1,
+        store_addr=host,
+        store_port=store.port,
+        hostname=host,
+        replica_id=f"worker_{found.slot}_",
+    )
+    replicated, optimizer = DistributedDataParallel(manager, model), Optimizer(manager, inner)
+    while manager.current_step() < args.steps:
+        before = manager.current_step()
+        generator = torch.Generator().manual_seed(1_000_003 * (found.slot + 1) + before)
+        mine = torch.randint(len(images), (BATCH,), generator=generator)
+        optimizer.zero_grad()
+        loss = F.cross_entropy(replicated(images[mine]), labels[mine])
+        loss.backward()
+        optimizer.step()
+        step, size = manager.current_step(), manager.num_participants()
+        if step > before:
+            weights = ((n, memoryview(p.detach().numpy())) for n, p in model.named_parameters())
+            journal.write(
+                "step", epoch=manager._quorum_id, step=step, size=size, digest=digest(weights),
+                loss=loss.item(),
+            )  # fmt: skip
+        else:
+            journal.write("discarded", epoch=manager._quorum_id, step=step, size=size)
+
+
+if __name__ == "__main__":
+    main()
