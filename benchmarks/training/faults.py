@@ -56,8 +56,8 @@ def main(
     words = [f"--workers={workers}", f"--faults={faults}", f"--seed={seed}"]
     if kinds:
         words.append(f"--kinds={kinds}")
-    found = json.loads(earlier.read_text()) if earlier else _run(words)
-    record.update({name: value for name, value in found.items() if name != "command"})
+    found = _read(earlier) if earlier else _run(words)
+    record.update(found)
     found = record["summary"]
     counts = Counter(fault["kind"] for fault in record["faults"])
     rows = [
@@ -114,7 +114,12 @@ def _run(words: list[str], environment: dict[str, str] | None = None) -> dict:
         done = subprocess.run(command, env={**os.environ, **(environment or {})}, check=False)
         if not path.exists():  # it has said why
             sys.exit(done.returncode)
-        return json.loads(path.read_text())
+        return _read(path)
+
+
+def _read(path: Path) -> dict:
+    found = json.loads(path.read_text())
+    return {name: value for name, value in found.items() if name != "command"}
 
 
 def _run_torchft(words: list[str]) -> dict:
