@@ -36,8 +36,8 @@ MAX_SIZE_SECONDS = 8.0
 class ProfileGraphs(KeyGraphs):
     """Takes a key's topology from its name, and cuts it once."""
 
-    def next(self, n: int, name: str = "") -> tuple[Graph, str]:
-        """The graph of the key named ``topology/...``."""
+    def next(self, n: int, name: str = "", compress: bool = True) -> tuple[Graph, str]:
+        """The graph of the key named ``topology/...``; the job alone says what is compressed."""
         topology = name.split("/")[0]
         whole = None if name.startswith("colocated/check") else 1
         graph = topologies.build(topology, n, self._num_workers, home=0, partitions=whole)
