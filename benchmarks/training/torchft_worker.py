@@ -24,7 +24,7 @@ from hipress.elastic import settings
 from hipress.elastic_training.journal import Journal
 from hipress.elastic_training.session import digest
 
-sys.path[:0] = [str(ROOT / "examples" / "torch"), str(ROOT / "examples")]
+sys.path.insert(0, str(ROOT / "examples" / "torch"))
 from digits import load  # noqa: E402
 from models import small_cnn  # noqa: E402
 

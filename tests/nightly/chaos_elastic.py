@@ -27,7 +27,6 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import BinaryIO
 
 import havoc  # noqa: F401  first: it finds the harness
 from elastic_log import (
@@ -213,17 +212,6 @@ def send(pid: int, number: int) -> None:
 
 
 @contextlib.contextmanager
-def running(command: list[str], output: BinaryIO) -> Iterator[None]:
-    """A process that is ended in the end."""
-    process = subprocess.Popen(command, stdout=output, stderr=subprocess.STDOUT)
-    try:
-        yield
-    finally:
-        process.kill()
-        process.wait()
-
-
-@contextlib.contextmanager
 def started(args: argparse.Namespace, folder: Path) -> Iterator[Chaos]:
     """A running job, of which nothing is left in the end."""
     with contextlib.ExitStack() as stack:
@@ -246,7 +234,9 @@ def started(args: argparse.Namespace, folder: Path) -> Iterator[Chaos]:
             words = [word.replace("{address}", address) for word in shlex.split(args.beside)]
             command = network.command(args.workers, words) if network else words
             log = stack.enter_context(open(folder / "beside", "wb"))
-            stack.enter_context(running(command, log))
+            process = subprocess.Popen(command, stdout=log, stderr=subprocess.STDOUT)
+            stack.enter_context(process)  # which waits for its end
+            stack.callback(process.kill)
         given = [entry.replace("{address}", address).split("=", 1) for entry in args.env]
         environment = {"HIPRESS_ELASTIC_LOG": str(folder),
                        "HIPRESS_HEARTBEAT_TIMEOUT_MS": str(args.heartbeat_ms),

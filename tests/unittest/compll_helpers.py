@@ -34,6 +34,30 @@ def seed_program() -> compll.Program:
     return from_text("\n".join(parts))
 
 
+def marked_by(form: str) -> str:
+    """The text of a codec that sends where a gradient is not zero.
+
+    :param form: that packs the positions, such as "pack_gaps"
+    """
+    return f"""
+void Encode(float* g, uint8* c) {{
+  int* sent = filter(range(g.size), [&](int i) -> bool {{ return g[i] != 0; }});
+  c = concat(uint32(sent.size), {form}(sent));
+}}
+void Decode(uint8* c, float* g) {{
+  uint32 count;
+  int index[count];
+  extract(c, count, {form}(index));
+  g = scatter(g.size, index, map(index, [&](int i) -> float {{ return 1; }}));
+}}
+"""
+
+
+def positions(n: int, count: int, seed: int = 0) -> np.ndarray:
+    """int64[count]: so many of n, ascending."""
+    return np.sort(np.random.default_rng(seed).choice(n, count, replace=False))
+
+
 def gradient(n: int, seed: int = 0, scale: float = 1.0) -> np.ndarray:
     return np.random.default_rng(seed).normal(0, scale, n).astype(np.float32)
 

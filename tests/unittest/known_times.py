@@ -5,6 +5,16 @@ from __future__ import annotations
 import logging
 
 
+def logged():
+    """The lines that HiPress logs from now on, in this process."""
+    lines = []
+    handler = logging.Handler()
+    handler.emit = lambda record: lines.append(record.getMessage())
+    logging.getLogger("hipress").addHandler(handler)
+    logging.getLogger("hipress").setLevel(logging.INFO)
+    return lines
+
+
 def measure(ms, steps=None):
     """Makes gradients take known times.
 
@@ -16,11 +26,7 @@ def measure(ms, steps=None):
     from hipress.torch.tuning import choice, following
     from hipress.tuning import choice as of_ways
 
-    lines = []
-    handler = logging.Handler()
-    handler.emit = lambda record: lines.append(record.getMessage())
-    logging.getLogger("hipress").addHandler(handler)
-    logging.getLogger("hipress").setLevel(logging.INFO)
+    lines = logged()
 
     def seconds_of(step):
         choice.Step.seconds(step)  # it does work
@@ -47,11 +53,7 @@ def measure_store(ms, watched=True):
     from hipress.tuning import choice as of_ways
     from hipress.tuning import store
 
-    lines = []
-    handler = logging.Handler()
-    handler.emit = lambda record: lines.append(record.getMessage())
-    logging.getLogger("hipress").addHandler(handler)
-    logging.getLogger("hipress").setLevel(logging.INFO)
+    lines = logged()
     sample = store.StoreMeter._sample
 
     def sample_of(self, way, size):

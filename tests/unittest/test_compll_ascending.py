@@ -7,32 +7,17 @@ import math
 import numpy as np
 import pytest
 
-from compll_helpers import ISAS, from_text
+from compll_helpers import ISAS, from_text, marked_by, positions
 from hipress import compll
 from hipress.compll.backends.numpy.packing import ascending_bytes, pack_ascending, unpack_ascending
 
-MARKED = """
-void Encode(float* g, uint8* c) {
-  int* sent = filter(range(g.size), [&](int i) -> bool { return g[i] != 0; });
-  c = concat(uint32(sent.size), pack_ascending(sent));
-}
-void Decode(uint8* c, float* g) {
-  uint32 count;
-  int index[count];
-  extract(c, count, pack_ascending(index));
-  g = scatter(g.size, index, map(index, [&](int i) -> float { return 1; }));
-}
-"""
-
-
-def some(n: int, count: int, seed: int = 0) -> np.ndarray:
-    return np.sort(np.random.default_rng(seed).choice(n, count, replace=False))
+MARKED = marked_by("pack_ascending")
 
 
 @pytest.mark.parametrize("n", [1, 2, 7, 8, 9, 31, 64, 100])
 def test_every_number_of_indices_comes_back(n):
     for count in range(n + 1):
-        for index in (some(n, count), np.arange(count), np.arange(n - count, n)):
+        for index in (positions(n, count), np.arange(count), np.arange(n - count, n)):
             data = pack_ascending(index, n)
             assert len(data) == ascending_bytes(count, n)
             np.testing.assert_array_equal(unpack_ascending(data, count, n), index)
@@ -62,7 +47,7 @@ def test_compiled_code_has_the_interpreters_bytes(isa, n):
     compiled, reference = compll.Compiled(program, isa), compll.Interpreter(program)
     counts = {0, 1, n // 3, n // 4, (n + 3) // 4, n // 5, n // 40, n // 999, n}
     for count in sorted(counts):
-        for index in (some(n, count), np.arange(n - count, n)):
+        for index in (positions(n, count), np.arange(n - count, n)):
             gradient = np.zeros(n, np.float32)
             gradient[index] = 1
             payload = compiled.encode(gradient)
@@ -90,7 +75,8 @@ def test_bytes_that_no_indices_have_are_refused(isa, count, upper):
     n = 1000
     program = from_text(MARKED)
     compiled, reference = compll.Compiled(program, isa), compll.Interpreter(program)
-    payload = bytearray(np.array([count], np.uint32).tobytes() + pack_ascending(some(n, count), n))
+    packed = pack_ascending(positions(n, count), n)
+    payload = bytearray(np.array([count], np.uint32).tobytes() + packed)
     refused = 0
     for bit in range(32, 8 * len(payload)):
         turned = bytearray(payload)

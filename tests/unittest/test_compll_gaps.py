@@ -8,35 +8,20 @@ import numpy as np
 import pytest
 
 import hipress
-from compll_helpers import ISAS, from_text, program
+from compll_helpers import ISAS, from_text, marked_by, positions, program
 from hipress import compll
 from hipress.compll.backends.numpy import gaps
 from hipress.compll.cuda import CudaError
 from host_coder import HostCoder
 
-MARKED = """
-void Encode(float* g, uint8* c) {
-  int* sent = filter(range(g.size), [&](int i) -> bool { return g[i] != 0; });
-  c = concat(uint32(sent.size), pack_gaps(sent));
-}
-void Decode(uint8* c, float* g) {
-  uint32 count;
-  int index[count];
-  extract(c, count, pack_gaps(index));
-  g = scatter(g.size, index, map(index, [&](int i) -> float { return 1; }));
-}
-"""
-
-
-def some(n: int, count: int, seed: int = 0) -> np.ndarray:
-    return np.sort(np.random.default_rng(seed).choice(n, count, replace=False))
+MARKED = marked_by("pack_gaps")
 
 
 def shapes(n: int, count: int) -> list[np.ndarray]:
     """Indices anywhere, at either end, in two runs, and every so many."""
     ends = np.concatenate([np.arange(count // 2), np.arange(n - count + count // 2, n)])
     even = np.arange(count) * (n // max(count, 1))
-    return [some(n, count), np.arange(count), np.arange(n - count, n), ends, even]
+    return [positions(n, count), np.arange(count), np.arange(n - count, n), ends, even]
 
 
 def marked(index: np.ndarray, n: int) -> np.ndarray:
@@ -65,7 +50,7 @@ def test_an_index_takes_little_more_than_its_entropy(density):
     n = 1 << 20
     count, rest = int(density * n), 1 - density
     entropy = -n * (density * math.log2(density) + rest * math.log2(rest)) / count
-    index = some(n, count)
+    index = positions(n, count)
     bits = 8 * gaps.gaps_bytes(index, n) / count
     assert entropy - 0.02 < bits < entropy + 0.17
     if density == 1 / 64:
@@ -75,8 +60,8 @@ def test_an_index_takes_little_more_than_its_entropy(density):
 def test_indices_that_are_denser_in_places_take_fewer_bits():
     n, count = 1 << 16, 1 << 10
     runs = np.concatenate([np.arange(at, at + 128) for at in range(0, n, n // 8)])
-    rows = np.unique(np.concatenate([some(n // 16, 900) + n // 4, some(n, 200)]))[:count]
-    sizes = [gaps.gaps_bytes(i, n) / i.size for i in (some(n, count), rows, runs)]
+    rows = np.unique(np.concatenate([positions(n // 16, 900) + n // 4, positions(n, 200)]))[:count]
+    sizes = [gaps.gaps_bytes(i, n) / i.size for i in (positions(n, count), rows, runs)]
     assert max(sizes[1:]) < 0.8 * sizes[0]
 
 
@@ -152,7 +137,7 @@ def test_bytes_that_no_indices_have_are_refused(count):
     one = from_text(MARKED)
     coders = [compll.Interpreter(one), *(compll.Compiled(one, isa) for isa in ISAS)]
     coders.append(HostCoder(one, emulate=True))
-    payload = coders[0].encode(marked(some(n, count), n))
+    payload = coders[0].encode(marked(positions(n, count), n))
     refused = 0  # of all but few counts and sizes, and where there is one more or less in unary
     bits = [*range(64), *range(64, 8 * len(payload), 1 + len(payload) // 60)]
     for bit in bits:
@@ -167,7 +152,7 @@ def test_bytes_that_no_indices_have_are_refused(count):
 def test_what_is_left_over_is_refused():
     n, count = 1000, 16
     one = from_text(MARKED)
-    index = some(n, count)
+    index = positions(n, count)
     reference = compll.Interpreter(one)
     payload = reference.encode(marked(index, n))
     size = len(payload) - 8

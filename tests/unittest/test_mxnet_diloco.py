@@ -7,6 +7,7 @@ import re
 
 import pytest
 
+from diloco_reference import REFERENCE
 from harness.cluster import run_cluster, worker_outputs
 
 pytest.importorskip("mxnet", reason="MXNet is not installed")
@@ -54,55 +55,26 @@ def digest(net):
     return hashlib.sha256(b"".join(w.tobytes() for w in weights(net))).hexdigest()[:16]
 """
 
-#: DiLoCo in one process, as its papers have it: Adam is MXNet's, all else NumPy's.
-REFERENCE = """
-from hipress import Compressor
+#: Compares with Adam by MXNet, and all else by NumPy.
+COMPARED = """
+nets = [network() for _ in range(int(os.environ["DMLC_NUM_WORKER"]))]
+inner = [gluon.Trainer(each.collect_params(), "adam", {"learning_rate": 0.01}, None)
+         for each in nets]
 
-class Reference:
-    def __init__(self, size, turns, delay, alpha, rate, factor, type, min_size, **_):
-        self.nets = [network() for _ in range(size)]
-        self.inner = [gluon.Trainer(net.collect_params(), "adam", {"learning_rate": 0.01}, None)
-                      for net in self.nets]
-        self.outer = weights(self.nets[0])
-        self.momentum = [np.zeros_like(w) for w in self.outer]
-        self.rate, self.factor = np.float32(rate), np.float32(factor)
-        self.turns, self.delay, self.alpha, self.under_way = turns, delay, np.float32(alpha), {}
-        kinds = [type if w.size >= min_size else "none" for w in self.outer]
-        self.codecs = [[Compressor(kind) for kind in kinds] for _ in self.nets]
-        self.shared = [Compressor(kind).for_sum_of(size) for kind in kinds]
+def step_of(net, worker, step):
+    train(net, inner[worker], worker, step)
 
-    def advance(self, step):
-        for rank, (net, trainer) in enumerate(zip(self.nets, self.inner)):
-            train(net, trainer, rank, step)
-        self.take(step)
-        for turn, numbers in self.turns:
-            if step % H == turn:
-                self.under_way[step + self.delay] = {i: self.mean(i) for i in numbers}
-        if not self.delay:
-            self.take(step)
-
-    def mean(self, i):
-        pushed = [self.outer[i] - weights(net)[i] for net in self.nets]
-        payloads = [codecs[i].encode(p.reshape(-1)) for codecs, p in zip(self.codecs, pushed)]
-        total = self.codecs[0][i].decode_sum(payloads, pushed[0].size)
-        total = self.shared[i].decode(self.shared[i].encode(total), pushed[0].shape)
-        return total / np.float32(len(self.nets))
-
-    def take(self, step):
-        for i, mean in self.under_way.pop(step, {}).items():
-            self.momentum[i] = self.factor * self.momentum[i] + mean
-            self.outer[i] -= self.rate * (mean + self.factor * self.momentum[i])
-            for net in self.nets:
-                parameter = list(net.collect_params().values())[i]
-                own = parameter.data().asnumpy()
-                parameter.set_data(mx.nd.array(self.outer[i] + self.alpha * (own - self.outer[i])))
+def assign(net, i, values):
+    list(net.collect_params().values())[i].set_data(mx.nd.array(values))
 
 net = network(seed=int(os.environ["DMLC_WORKER_ID"]))  # the first one's become everybody's
 trainer = trained(net)
-size, rank = trainer.store.num_workers, trainer.store.rank
+rank = trainer.store.rank
 rate, factor = (1, 0) if EXACT else (0.7, 0.9)
 delay, alpha = options.get("fragment_sync_delay", 0), options.get("fragment_update_alpha", 0)
-reference = Reference(size, TURNS, delay, alpha, rate, factor, **options["compression_params"])
+params = options["compression_params"]
+reference = Reference(
+    nets, step_of, TURNS, delay, alpha, rate, factor, params["type"], params["min_size"])
 
 def compare():
     for mine, theirs in zip(weights(net), weights(reference.nets[rank])):
@@ -160,7 +132,7 @@ def test_weights_after_each_round_are_those_of_a_reference(
         options |= {"outer_optimizer": "sgd", "outer_optimizer_params": {"learning_rate": 1.0}}
     # The middle of all 5240 numbers is in the second layer's weights.
     turns = [(2, range(2)), (0, range(2, 6))] if "fragments" in more else [(0, range(6))]
-    body = REFERENCE.replace("TURNS", repr(turns)).replace("EXACT", str(type_ != "none"))
+    body = REFERENCE + COMPARED.replace("TURNS", repr(turns)).replace("EXACT", str(type_ != "none"))
     same(run(body, options, workers, servers), 3)
 
 

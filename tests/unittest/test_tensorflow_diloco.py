@@ -6,6 +6,7 @@ import re
 
 import pytest
 
+from diloco_reference import REFERENCE
 from harness.cluster import run_cluster, worker_outputs
 from harness.marks import needs_tensorflow
 
@@ -18,7 +19,6 @@ import hashlib
 import keras
 import numpy as np
 import tensorflow as tf
-from hipress import Compressor
 
 H = 4
 rank, size = hvd.rank(), hvd.size()
@@ -39,49 +39,14 @@ def weights(model):
 def print_digest(arrays):
     print("digest", hashlib.sha256(b"".join(a.tobytes() for a in arrays)).hexdigest()[:16])
 
-class Reference:
-    # DiLoCo in one process, as its papers have it: Keras makes the inner steps, NumPy all else.
-    def __init__(self, step, turns, delay, alpha, rate, factor, kind, min_size):
-        self.nets, self.step, self.turns, self.delay = [network() for _ in range(size)], step, \\
-            turns, delay
-        self.outer, self.under_way = weights(self.nets[0]), {}
-        self.momentum = [np.zeros_like(w) for w in self.outer]
-        self.alpha, self.rate, self.factor = map(np.float32, (alpha, rate, factor))
-        kinds = [kind if w.size >= min_size else "none" for w in self.outer]
-        self.codecs = [[Compressor(kind) for kind in kinds] for _ in self.nets]
-        self.shared = [codec.for_sum_of(size) for codec in self.codecs[0]]
-
-    def advance(self, step):
-        for worker, net in enumerate(self.nets):
-            self.step(net, worker, step)
-        self.take(step)
-        for turn, numbers in self.turns:
-            if step % H == turn:
-                self.under_way[step + self.delay] = {i: self.mean(i) for i in numbers}
-        if not self.delay:
-            self.take(step)
-
-    def mean(self, i):
-        pushed = [self.outer[i] - weights(net)[i] for net in self.nets]
-        payloads = [codecs[i].encode(p.reshape(-1)) for codecs, p in zip(self.codecs, pushed)]
-        total = self.codecs[0][i].decode_sum(payloads, pushed[0].size)
-        total = self.shared[i].decode(self.shared[i].encode(total), pushed[0].shape)
-        return total / np.float32(size)
-
-    def take(self, step):
-        for i, mean in self.under_way.pop(step, {}).items():
-            self.momentum[i] = self.factor * self.momentum[i] + mean
-            self.outer[i] = self.outer[i] - self.rate * (mean + self.factor * self.momentum[i])
-            for net in self.nets:
-                variable = net.trainable_variables[i]
-                variable.assign(
-                    self.outer[i] + self.alpha * (np.array(variable) - self.outer[i]))
+def assign(net, i, values):
+    net.trainable_variables[i].assign(values)
 """
 
 
 def run(body: str, servers: int = 0, topology: str = "auto") -> list[str]:
     return worker_outputs(run_cluster(
-        HEAD + body, 2, servers, timeout=240,
+        HEAD + REFERENCE + body, 2, servers, timeout=240,
         env={"TF_CPP_MIN_LOG_LEVEL": "2", "HIPRESS_TOPOLOGY": topology,
              "HIPRESS_START_TIMEOUT": "200"},
     ))  # fmt: skip
@@ -107,7 +72,8 @@ def step_of(net, worker, step):
     net.train_on_batch(*batch(worker, step - 1))
 
 if rank == 0:
-    reference = Reference(step_of, [(0, range(6))], 0, 0, 0.7, 0.9, "none", 0)
+    reference = Reference(
+        [network() for _ in range(size)], step_of, [(0, range(6))], 0, 0, 0.7, 0.9, "none", 0)
     for net in reference.nets:
         net.compile(keras.optimizers.Adam(0.01), "mse")
     for step in range(1, 3 * H + 1):
@@ -171,7 +137,8 @@ diloco = hvd.DiLoCo(
     fragment_sync_delay=1, fragment_update_alpha=0.25)
 # The middle of all 5240 numbers is in the second layer's kernel.
 turns = [(2, range(2)), (0, range(2, 6))]
-reference = Reference(step_of, turns, 1, 0.25, 1, 0, "sparseloco", 1024) if not first else None
+reference = None if first else Reference(
+    [network() for _ in range(size)], step_of, turns, 1, 0.25, 1, 0, "sparseloco", 1024)
 for net in reference.nets if reference else ():
     with_adam(net)
 state = tf.train.Checkpoint(model=model, optimizer=model.optimizer)

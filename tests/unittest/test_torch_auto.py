@@ -7,6 +7,7 @@ import math
 import pytest
 
 from harness.torch_ranks import run_ranks, torch
+from known_times import logged
 from test_torch_ddp import batch, network, wrap
 
 
@@ -18,16 +19,11 @@ def half(compressed, rank, number):
 def chosen(rank, seconds, type="onebit", params=None, min_size=100, tried=half):
     """Runs ranks that measure ``seconds(compressed, size, rank)``, then, in the trial's
     round ``number``, ``tried(compressed, rank, number)``; and what they log."""
-    import logging
     from collections import Counter
 
     from hipress.torch.tuning import auto
 
-    lines = []
-    handler = logging.Handler()
-    handler.emit = lambda record: lines.append(record.getMessage())
-    logging.getLogger("hipress").addHandler(handler)
-    logging.getLogger("hipress").setLevel(logging.INFO)
+    lines = logged()
     if seconds is not None:
         auto.Ranks.seconds = lambda _, size, compressed: seconds(compressed, size, rank)
         rounds = Counter()

@@ -10,6 +10,7 @@ from harness import netns
 from harness.processes import base_environment
 from harness.torch_job import TorchJob
 from harness.torch_ranks import returned, run_ranks, torch
+from known_times import logged
 from test_torch_ddp import loss_of, network
 
 SLOW = {"uncompressed": 8.0, "bf16": 4.0, "DDP's bf16_compress_hook": 4.2, "maxmin bits=8": 2.0}
@@ -25,7 +26,6 @@ def chosen(
 
     :param given: whether compress() is told the optimizer
     """
-    import logging
 
     from torch.nn.parallel import DistributedDataParallel
 
@@ -33,11 +33,7 @@ def chosen(
     from hipress.torch.tuning import choice
     from hipress.tuning import choice as of_ways
 
-    lines = []
-    handler = logging.Handler()
-    handler.emit = lambda record: lines.append(record.getMessage())
-    logging.getLogger("hipress").addHandler(handler)
-    logging.getLogger("hipress").setLevel(logging.INFO)
+    lines = logged()
 
     def seconds_of(step):
         choice.Step.seconds(step)  # it does work

@@ -11,6 +11,7 @@ from harness import netns
 from harness.processes import base_environment
 from harness.torch_job import TorchJob
 from harness.torch_ranks import returned, run_ranks, torch
+from known_times import logged
 from test_torch_ddp import loss_of, network
 
 SLOW = {"uncompressed": 100.0, "bf16": 50.0, "maxmin bits=8": 30.0, "powersgd rank=4": 5.0}
@@ -22,7 +23,6 @@ CHANGE = 50
 def trained(rank, before, after, optimizer, count):
     """Trains while gradients take so many ms by each way, others 5 times the most, from step 50 on
     others; the types of all steps, the sentences and the sum of the last gradients."""
-    import logging
 
     from torch.nn.parallel import DistributedDataParallel
 
@@ -30,11 +30,7 @@ def trained(rank, before, after, optimizer, count):
     from hipress.torch.tuning import choice, following
     from hipress.tuning import choice as of_ways
 
-    now, lines = dict(before), []
-    handler = logging.Handler()
-    handler.emit = lambda record: lines.append(record.getMessage())
-    logging.getLogger("hipress").addHandler(handler)
-    logging.getLogger("hipress").setLevel(logging.INFO)
+    now, lines = dict(before), logged()
 
     def ms(way):
         return now.get(way.name, 5 * max(now.values())) * (1 if rank else 0.8)

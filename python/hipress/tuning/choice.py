@@ -9,6 +9,7 @@ import logging
 import math
 import time
 from collections.abc import Callable, Sequence
+from typing import Protocol
 
 from hipress.secopa.choice import Measured, StepTrial, gentlest
 from hipress.secopa.explanation import Explanation, Row, number
@@ -16,6 +17,21 @@ from hipress.tuning.guard import MAX_ERROR, error_of
 from hipress.tuning.ways import UNCOMPRESSED, Way
 
 NEEDS_SGD = "with SGD only"
+
+_log = logging.getLogger("hipress")
+
+
+class Meter(Protocol):
+    """Measures what a model's gradients take by each way, on all ranks together."""
+
+    elements: int
+    """Of all gradients of a step."""
+
+    def measure(self) -> Sequence[Measured]:
+        """:raises HipressError: if a rank dies or is silent meanwhile"""
+
+    def measure_again(self) -> Sequence[Measured]:
+        """The same while the model trains."""
 
 
 class Choice:
@@ -149,6 +165,35 @@ class Choice:
         return self.explanation.say(
             f"auto: {self.way.name} from step {step} on, for {before.name} {problem}"
         )
+
+
+def choose(
+    ways: list[Way], feedback: bool | None, meter: Meter, ranks: tuple[int, str], largest: int,
+    min_size: int, logs: bool,
+) -> Choice:  # fmt: skip
+    """Chooses before the first step, on all ranks together; measures if there is a choice.
+
+    :param ways: from gentle to lossy
+    :param feedback: whether the optimizer bears error feedback; None: it is not known yet
+    :param ranks: how many there are, and what one is called
+    :param largest: elements of the largest gradient that may be compressed
+    :param min_size: elements from which on gradients are compressed
+    :param logs: whether this rank says what was chosen
+    :raises HipressError: if a rank dies or is silent meanwhile
+    """
+    count, name = ranks
+    why = ""
+    if count == 1:
+        why = f"there is one {name}"
+    elif largest < min_size:
+        why = f"no gradient has {min_size} elements (min_size)"
+    found = () if why else meter.measure()
+    choice = Choice(ways, feedback, meter.elements, meter.measure_again, found)
+    if why:
+        choice.explanation.sentence = f"auto: uncompressed, for {why}"
+    if logs:
+        _log.warning("%s", choice.explanation.sentence)
+    return choice
 
 
 class StepTimer:

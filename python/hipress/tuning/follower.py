@@ -31,7 +31,15 @@ feedback`)."""
 SOON = 8
 """Steps in which most optimizers are seen."""
 
+UNKNOWN = 0.5
+
 _log = logging.getLogger("hipress")
+
+
+def forbids(allowed: bool | None) -> float:
+    """Whether an optimizer forbids error feedback, as a number of which ranks compare maxima: 0 or
+    1, and between them :data:`UNKNOWN`."""
+    return UNKNOWN if allowed is None else 1.0 - allowed
 
 
 class Front(Protocol):
@@ -204,12 +212,10 @@ class Follower:
         return {name: value for name, value in mine.items() if value is not None}
 
     def _forbidden(self, step: int) -> float | None:
-        """Whether the optimizer forbids error feedback: 0 or 1, and between them if that is not
-        known yet; in the first steps and now and then."""
+        """What :func:`forbids` says; in the first steps and now and then."""
         if not self.choice.any_feedback or not (step % EVERY == 0 or step & (step - 1) == 0):
             return None
-        allowed = self._front.allows_feedback()
-        return 0.5 if allowed is None else 1.0 - allowed
+        return forbids(self._front.allows_feedback())
 
     def _decide(self, found: dict[str, float], step: int) -> list[tuple[int, str]]:
         """Takes the maxima over all ranks; returns sentences for the log, with their levels."""
@@ -218,8 +224,9 @@ class Follower:
             self._flushing = found["left"] > 0
         if "median" in found:
             said.append(self._timer.end_block(found["median"]))
-        if found.get("forbidden", 0.5) != 0.5 and self.choice.feedback != (not found["forbidden"]):
-            said.append((logging.WARNING, self.choice.learn(not found["forbidden"], step)))
+        forbidden = found.get("forbidden", UNKNOWN)
+        if forbidden != UNKNOWN and self.choice.feedback != (not forbidden):
+            said.append((logging.WARNING, self.choice.learn(not forbidden, step)))
             if self.choice.way is not before:
                 self._timer = StepTimer(self.choice)
         rounding = error_of(self._codec.params, found["spread"]) if "spread" in found else None

@@ -11,7 +11,6 @@ compressed; maxima of those have the same bits on all workers.
 
 from __future__ import annotations
 
-import logging
 import math
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -26,9 +25,9 @@ from hipress.secopa.auto import FIRST_KEY
 from hipress.secopa.choice import FIRST_ELEMENTS, Measured, compare
 from hipress.secopa.explanation import Explanation
 from hipress.secopa.network_watch import BLOCK_STEPS
-from hipress.tuning.choice import Choice
+from hipress.tuning.choice import choose
 from hipress.tuning.feedback_guard import FeedbackGuard, sample_step
-from hipress.tuning.follower import Follower
+from hipress.tuning.follower import UNKNOWN, Follower, forbids
 from hipress.tuning.guard import Guard, squares
 from hipress.tuning.saved import residual_norm
 from hipress.tuning.ways import BF16_HOOK, POWERSGD, Way, ways_for
@@ -42,8 +41,6 @@ MAX_ELEMENTS = 1 << 23
 order of size, and one larger than this as if it had this many."""
 NUMBERS = 8
 """Numbers of a worker that are compared at once, at most."""
-
-_log = logging.getLogger("hipress")
 
 
 class Key(Protocol):
@@ -109,6 +106,8 @@ class StoreMeter:
             )
         finally:
             self._size, self._group = 0, None
+
+    measure_again = measure
 
     def _sample(self, way: int, size: int) -> tuple[float, int]:
         """Seconds of a sample of about ``size`` elements by a way, and the sample's elements."""
@@ -271,27 +270,19 @@ class StoreChoice:
         ranks, node = self._ranks, self._node
         keys = [key for number, key in node.known_keys.items() if number < FIRST_KEY]
         least = self._least
-        allowed = node.allows_feedback()
-        (forbidden,) = ranks.end_maxima(
-            ranks.begin_maxima([0.5 if allowed is None else 1.0 - allowed])
-        )
-        feedback = None if forbidden == 0.5 else not forbidden
+        mine = forbids(node.allows_feedback())
+        (forbidden,) = ranks.end_maxima(ranks.begin_maxima([mine]))
+        feedback = None if forbidden == UNKNOWN else not forbidden
         narrow = sum(k.size for k in keys if k.dtype != FLOAT32) > sum(k.size for k in keys) / 2
         ways = ways_for(narrow, feedback is not False, [BF16_HOOK, POWERSGD])
         meter = StoreMeter(ranks, keys, ways, max(FIRST_ELEMENTS, least))
-        large = [key.size for key in keys if key.compress]
-        if node.num_workers == 1 or max(large, default=0) < least:
-            why = "there is one worker" if node.num_workers == 1 else (
-                f"no gradient has {least} elements (min_size)"
-            )  # fmt: skip
-            choice = Choice(ways, feedback, meter.elements, meter.measure)
-            choice.explanation.sentence = f"auto: uncompressed, for {why}"
-        else:
-            choice = Choice(ways, feedback, meter.elements, meter.measure, meter.measure())
+        largest = max((key.size for key in keys if key.compress), default=0)
+        choice = choose(
+            ways, feedback, meter, (node.num_workers, "worker"), largest, least,
+            logs=node.rank == 0,
+        )  # fmt: skip
         self.explanation = choice.explanation
         ranks.use(choice.way)
-        if node.rank == 0:
-            _log.warning("%s", choice.explanation.sentence)
         if choice.is_measured:
             raw = sum(key.size * np.dtype(_numpy(key)).itemsize for key in keys)
             peers = node.num_workers

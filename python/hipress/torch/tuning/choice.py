@@ -8,7 +8,6 @@ is the choice, that is what runs.
 
 from __future__ import annotations
 
-import logging
 import math
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
@@ -24,9 +23,8 @@ from hipress.torch.gradient import Gradient
 from hipress.torch.settings import Settings
 from hipress.torch.tuning.auto import MAX_ELEMENTS, Ranks, Shape, Step, buckets_of, most_of
 from hipress.tuning.choice import Choice
+from hipress.tuning.choice import choose as first_choice
 from hipress.tuning.ways import BF16_HOOK, UNCOMPRESSED, Way, vectors, ways_for
-
-_log = logging.getLogger("hipress")
 
 
 class Flat:
@@ -199,14 +197,8 @@ def choose(
     ranks = Ranks(settings, engine, group, device, dtype, scatters=hooks is SCATTERS)
     meter = Meter(settings, ranks, shapes, ways, hooks)
     matrices = sizes.keys() - vectors(shapes)
-    if engine.world_size == 1 or max(map(sizes.get, matrices), default=0) < settings.min_size:
-        why = "there is one rank" if engine.world_size == 1 else (
-            f"no gradient has {settings.min_size} elements (min_size)"
-        )  # fmt: skip
-        choice = Choice(ways, feedback, meter.elements, meter.measure_again)
-        choice.explanation.sentence = f"auto: uncompressed, for {why}"
-    else:
-        choice = Choice(ways, feedback, meter.elements, meter.measure_again, meter.measure())
-    if engine.rank == 0:
-        _log.warning("%s", choice.explanation.sentence)
+    choice = first_choice(
+        ways, feedback, meter, (engine.world_size, "rank"),
+        max(map(sizes.get, matrices), default=0), settings.min_size, logs=engine.rank == 0,
+    )  # fmt: skip
     return Chosen(choice, settings, shapes, hooks, meter.elements * dtype.itemsize)
