@@ -1,4 +1,4 @@
-"""How much of the time ranks compute over a slow link: DiLoCo beside codecs in each step.
+"""How much of the time ranks compute over a slow link: DiLoCo, torchft's, and codecs in each step.
 
 A GPT on several nodes of a wide-area network (`--wan`, harness/wan.py; needs root). Computation is
 played by sleeping, `--compute` seconds a step, as on a GPU. *Computing* is the share of a step that
@@ -18,6 +18,7 @@ import typer
 from benchmarks.common import jobs
 from benchmarks.common.options import Dilation, Nodes, Output, Priority, Quick, Wan
 from benchmarks.common.results import Record
+from benchmarks.training import torchft_peer
 from harness import netns
 from harness.wan import WideAreaNetwork
 from hipress.secopa.cluster import Cluster, Codec, Costs
@@ -26,9 +27,10 @@ from hipress.simulator.models import Layer, Model
 from hipress.simulator.rounds import Rounds, mean_step
 from hipress.simulator.step import Options
 
-ALONE, DILOCO = "alone", "diloco "
+ALONE, DILOCO, TORCHFT = "alone", "diloco ", "torchft "
 METHODS = (
-    "alone; onebit; powersgd:rank=1; diloco none; diloco maxmin:bits=4; "
+    "alone; fp16; powersgd:1; hipress.powersgd:rank=1; onebit; torchft fragments=1; "
+    "torchft fragments=4,delay=5; diloco none; diloco maxmin:bits=4; "
     "diloco maxmin:bits=4,fragments=4; diloco maxmin:bits=4,fragments=4,delay=5"
 )
 BYTES = {"none": 4.0, "maxmin": 0.5 + 8 / 1024}
@@ -57,6 +59,8 @@ def main(
     args = SimpleNamespace(**locals())
     record = Record(output, vars(args))
     names = [name.strip() for name in methods.split(";")]
+    if any(name.startswith(TORCHFT) for name in names):
+        torchft_peer.install()
     found: dict[str, jobs.Reports] = {}
     with WideAreaNetwork(nodes, wan, dilation) as network:
         link = network.link(0)

@@ -1,9 +1,9 @@
 """One rank of diloco.py: trains a GPT with some methods in turn, and reports seconds of a step.
 
 Forward and backward pass of a GPU are played by sleeping, ``compute`` seconds in all, before each
-block's own pass on a short text. A method is "alone" (nothing is sent), "float32" (DDP),
-TYPE:NAME=VALUE,... (DDP with this compression), or "diloco TYPE:..." with DiLoCo's ``fragments``
-and ``delay`` among the values.
+block's own pass on a short text. A method is "alone" (nothing is sent), "diloco TYPE:NAME=VALUE,"
+with DiLoCo's ``fragments`` and ``delay`` among the values, "torchft NAME=VALUE," (torchft's DiLoCo,
+with these two values), or one of node.py's, which synchronise in each step.
 """
 
 from __future__ import annotations
@@ -19,7 +19,9 @@ from torch.nn.parallel import DistributedDataParallel
 
 import hipress.torch
 from benchmarks.common.timing import options, report, time_blocks
+from benchmarks.training import node, torchft_peer
 from harness import ROOT
+from hipress import addresses
 
 sys.path.insert(0, str(ROOT / "examples" / "torch"))
 
@@ -27,7 +29,9 @@ import text  # noqa: E402
 
 from common import number  # noqa: E402
 
-ALONE, DDP, DILOCO = "alone", "float32", "diloco "
+DILOCO, TORCHFT = "diloco ", "torchft "
+WARMUP = 4
+"""Steps; PyTorch's PowerSGD sends all of its first two."""
 
 
 def main() -> None:
@@ -52,33 +56,70 @@ def run(method: str, args) -> dict:
     optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
     generator = torch.Generator().manual_seed(dist.get_rank())
     sizes = [p.numel() for p in model.parameters()]
-    name, _, rest = method.removeprefix(DILOCO).partition(":")
-    values = dict(item.split("=") for item in filter(None, rest.split(",")))
-    values = {key: number(value) for key, value in values.items()}
     synchronising: contextlib.AbstractContextManager = contextlib.nullcontext()
+    rounds = method.startswith((DILOCO, TORCHFT))
     if method.startswith(DILOCO):
-        outer = torch.optim.SGD(model.parameters(), lr=0.7, momentum=0.9, nesterov=True)
-        fragments, delay = values.pop("fragments", 1), values.pop("delay", 0)
-        synchronising = hipress.torch.DiLoCo(
-            model, optimizer, outer, args.sync_every, fragments=fragments,
-            fragment_sync_delay=delay, compression={"type": name, **values},
-        )  # fmt: skip
-    elif method != ALONE:
+        synchronising = diloco(method, model, optimizer, args)
+    elif method.startswith(TORCHFT):
+        synchronising = torchft(method, model, optimizer, args)
+    elif method != node.ALONE:
         model = DistributedDataParallel(model, gradient_as_bucket_view=True)
-        if method != DDP:
-            hipress.torch.compress(model, name, **values)
+        node.attach(model, method, 0)
 
     def step() -> None:
         optimizer.zero_grad()
         text.loss_of(model, data.batch(1, generator)[:, :17]).backward()
         optimizer.step()
 
-    rounds = method.startswith(DILOCO)
     steps = args.sync_every if rounds else args.steps
     with synchronising:
-        time_blocks(step, dist.barrier, 1, steps if rounds else 2)
+        time_blocks(step, dist.barrier, 1, steps if rounds else WARMUP)
         seconds = time_blocks(step, dist.barrier, args.blocks, steps)
     return {"seconds": seconds, "sizes": sizes}
+
+
+def outer(parameters) -> torch.optim.Optimizer:
+    """DiLoCo's outer optimizer (arXiv 2311.08105)."""
+    return torch.optim.SGD(parameters, lr=0.7, momentum=0.9, nesterov=True)
+
+
+def diloco(method: str, model, optimizer, args) -> hipress.torch.DiLoCo:
+    name, _, rest = method.removeprefix(DILOCO).partition(":")
+    values = values_of(rest)
+    fragments, delay = values.pop("fragments", 1), values.pop("delay", 0)
+    return hipress.torch.DiLoCo(
+        model, optimizer, outer(model.parameters()), args.sync_every, fragments=fragments,
+        fragment_sync_delay=delay, compression={"type": name, **values},
+    )  # fmt: skip
+
+
+def torchft(method: str, model, optimizer, args) -> contextlib.AbstractContextManager:
+    """torchft's DiLoCo, uncompressed over Gloo; the first rank's process is its lighthouse."""
+    values = values_of(method.removeprefix(TORCHFT))
+    host = addresses.of_interface(os.environ["GLOO_SOCKET_IFNAME"])
+    manager = torchft_peer.manager(
+        host, f"rank{dist.get_rank()}", dist.get_world_size(), seconds=600.0,
+        lighthouse_addr=torchft_peer.lighthouse(host), load_state_dict=None, state_dict=None,
+        use_async_quorum=False,
+    )  # fmt: skip
+    from torchft.local_sgd import DiLoCo
+
+    count = values.get("fragments", 1)
+    parts = [torch.nn.ModuleList() for _ in range(count)]
+    parts[0].extend([model.embed, model.place])
+    for number_of, block in enumerate(model.blocks):
+        parts[number_of * count // len(model.blocks)].append(block)
+    parts[-1].extend([model.norm, model.head])
+    return DiLoCo(
+        manager, parts, optimizer, [outer(part.parameters()) for part in parts], args.sync_every,
+        fragment_sync_delay=values.get("delay", 0),
+    )  # fmt: skip
+
+
+def values_of(rest: str) -> dict:
+    """NAME=VALUE,... as a dict."""
+    values = dict(item.split("=") for item in filter(None, rest.split(",")))
+    return {key: number(value) for key, value in values.items()}
 
 
 if __name__ == "__main__":

@@ -21,6 +21,7 @@ import typer
 
 from benchmarks.common.options import Output, Quick
 from benchmarks.common.results import Record
+from benchmarks.training import torchft_peer
 from harness import ROOT
 
 KINDS = {
@@ -31,12 +32,9 @@ KINDS = {
     "cut": "link cut",
     "launcher": "launcher killed",
 }
-TORCHFT = ROOT / "build" / "torchft"
-# Pinned, as it has no releases: the nightly build for which torchft_worker.py was written.
-TORCHFT_WHEELS = ["torchft-nightly==2026.10.26", "opentelemetry-exporter-otlp-proto-http"]
 LIGHTHOUSE = (
-    f"{sys.executable} {TORCHFT}/bin/torchft_lighthouse --min_replicas 2 --join_timeout_ms 3500 "
-    "--heartbeat_timeout_ms 3500 --bind {address}:29510"
+    f"{sys.executable} {torchft_peer.FOLDER}/bin/torchft_lighthouse --min_replicas 2 "
+    "--join_timeout_ms 3500 --heartbeat_timeout_ms 3500 --bind {address}:29510"
 )
 
 
@@ -123,12 +121,8 @@ def _read(path: Path) -> dict:
 
 
 def _run_torchft(words: list[str]) -> dict:
-    if not (TORCHFT / "torchft").is_dir():
-        pip = [sys.executable, "-m", "pip", "install", "--quiet", "--target", str(TORCHFT)]
-        # Without dependencies, as PyTorch is one; then those that are not here.
-        subprocess.run([*pip, "--no-deps", TORCHFT_WHEELS[0]], check=True)
-        subprocess.run([*pip, *TORCHFT_WHEELS[1:]], check=True)
-    paths = os.pathsep.join(map(str, [TORCHFT, ROOT]))
+    torchft_peer.install()
+    paths = os.pathsep.join(map(str, [torchft_peer.FOLDER, ROOT]))
     variables = ["TORCHFT_LIGHTHOUSE=http://{address}:29510", "RUST_LOG=warn"]
     worker = [sys.executable, "-m", "benchmarks.training.torchft_worker"]
     own = ["--beside", LIGHTHOUSE, *(f"--env={each}" for each in variables), "--", *worker]

@@ -9,17 +9,13 @@ job's are, the quorum's number as the epoch.
 from __future__ import annotations
 
 import argparse
-import datetime
-import os
-import socket
 import sys
 
 import torch
-import torch.distributed as dist
 from torch.nn import functional as F
 
+from benchmarks.training import torchft_peer
 from harness import ROOT
-from hipress import addresses
 from hipress.elastic import settings
 from hipress.elastic_training.journal import Journal
 from hipress.elastic_training.session import digest
@@ -40,11 +36,6 @@ def main() -> None:
 
     found = settings.from_environment()
     host = found.agents[found.slot][0]
-    # By this name torchft has the others connect, and all namespaces share the machine's.
-    socket.gethostname = lambda: host
-    os.environ["GLOO_SOCKET_IFNAME"] = addresses.interface_with(host)
-    from torchft import DistributedDataParallel, Manager, Optimizer, ProcessGroupGloo
-
     journal = Journal(found.slot)
     journal.write("start")
     torch.manual_seed(1)
@@ -53,25 +44,18 @@ def main() -> None:
     model = small_cnn()
     inner = torch.optim.SGD(model.parameters(), args.learning_rate, momentum=0.9)
 
-    # A member that is silent for this long is given up, as by the elastic job beside it.
-    timeout = datetime.timedelta(seconds=found.heartbeat_timeout)
-    store = dist.TCPStore(host, 0, is_master=True, wait_for_workers=False)
-    manager = Manager(
-        pg=ProcessGroupGloo(timeout=timeout),
+    manager = torchft_peer.manager(
+        host, f"worker_{found.slot}", found.min_members,
+        # A member that is silent for this long is given up, as by the elastic job beside it.
+        seconds=found.heartbeat_timeout,
         load_state_dict=lambda state: (
             model.load_state_dict(state["model"]),
             inner.load_state_dict(state["optimizer"]),
         ),
         state_dict=lambda: {"model": model.state_dict(), "optimizer": inner.state_dict()},
-        min_replica_size=found.min_members,
-        timeout=timeout,
-        rank=0,
-        world_size=1,
-        store_addr=host,
-        store_port=store.port,
-        hostname=host,
-        replica_id=f"worker_{found.slot}_",
-    )
+    )  # fmt: skip
+    from torchft import DistributedDataParallel, Optimizer
+
     replicated, optimizer = DistributedDataParallel(manager, model), Optimizer(manager, inner)
     while manager.current_step() < args.steps:
         before = manager.current_step()
