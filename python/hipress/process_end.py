@@ -45,6 +45,12 @@ class ProcessEnd:
         # A native thread that comes back to an interpreter that is ending would end the process.
         atexit.register(self._on_exit)
 
+    def precede(self) -> None:
+        """Has this node leave before those that have joined since: at a process's end the handler
+        that was registered last is called first."""
+        atexit.unregister(self._on_exit)
+        atexit.register(self._on_exit)
+
     @property
     def forked(self) -> bool:
         """Whether this is a child of the process that joined, and so no node."""

@@ -45,15 +45,17 @@ from mxnet import kvstore as _kvstore  # noqa: E402
 from mxnet.base import MXNetError  # noqa: E402
 from mxnet.kvstore import KVStoreBase  # noqa: E402
 
-from mxnet_hipress import _saving  # noqa: E402
+from mxnet_hipress import _saving, elastic_store  # noqa: E402
 from mxnet_hipress._stock import STOCK_NAMES  # noqa: E402
 from mxnet_hipress.diloco import DiLoCoTrainer  # noqa: E402
+from mxnet_hipress.elastic_store import ElasticStore  # noqa: E402
 from mxnet_hipress.kvstore import KVStore  # noqa: E402
 
 
 def _register(names: tuple[str, ...]) -> None:
+    kind = ElasticStore if elastic_store.is_asked_for() else KVStore
     for name in names:
-        KVStoreBase.kv_registry[name] = functools.partial(KVStore, name)
+        KVStoreBase.kv_registry[name] = functools.partial(kind, name)
 
 
 def install() -> None:
@@ -77,7 +79,7 @@ def _guard(create: Callable[..., object]) -> Callable[..., object]:
         known = KVStoreBase.kv_registry
         if isinstance(name, str) and "dist" in name.lower() and name.lower() not in known:
             raise MXNetError(
-                f"this job's servers are HiPress's, and it has no store {name!r}; there are "
+                f"this job is HiPress's, and has no store {name!r}; there are "
                 f"{', '.join(_OWN_NAMES)}, and with --hipress or mxnet_hipress.install() MXNet's "
                 f"{', '.join(STOCK_NAMES)}"
             )
@@ -88,5 +90,5 @@ def _guard(create: Callable[..., object]) -> Callable[..., object]:
 
 _register(_OWN_NAMES)
 _saving.extend()
-if os.environ.get("DMLC_ROLE") == "worker":
+if os.environ.get("DMLC_ROLE") == "worker" or elastic_store.is_asked_for():
     _kvstore.create = _kvstore.kvstore.create = _guard(_kvstore.create)

@@ -8,7 +8,7 @@ import runpy
 import sys
 
 import mxnet_hipress
-from mxnet_hipress import _job
+from mxnet_hipress import _job, elastic_store
 
 
 def main() -> None:
@@ -29,9 +29,12 @@ def main() -> None:
             sys.path[0] = os.path.dirname(os.path.abspath(arguments[0]))
             runpy.run_path(arguments[0], run_name="__main__")
     except SystemExit as end:
-        job = _job.current()
-        if job is not None and end.code not in (None, 0):
-            job.node.abort(end.code if isinstance(end.code, int) else 1)
+        if end.code not in (None, 0):
+            status = end.code if isinstance(end.code, int) else 1
+            elastic_store.abort(status)
+            job = _job.current()
+            if job is not None:
+                job.node.abort(status)
         raise
 
 

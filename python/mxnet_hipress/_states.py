@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+from collections.abc import Iterable
 from pathlib import Path
 
 from mxnet import gluon
@@ -60,12 +61,19 @@ def _foreign(path: str) -> str:
 def load_trainer(trainer: gluon.Trainer, states: bytes) -> None:
     """Makes a Trainer's optimizer what its updater's get_states(dump_optimizer=True) gave, with its
     schedule and counts. Both stay the objects that they are: the script may have them, too."""
+    load_optimizer(trainer.optimizer, trainer._updaters, states)
+
+
+def load_optimizer(
+    optimizer: opt.Optimizer, updaters: Iterable[opt.Updater], states: bytes
+) -> None:
+    """The same for an optimizer and its updaters, one a device."""
     loaded_states, loaded = pickle.loads(states)
-    optimizer, schedule = trainer.optimizer, trainer.optimizer.lr_scheduler
+    schedule = optimizer.lr_scheduler
     about = {name: value for name, value in vars(loaded).items() if name != "param_dict"}
     if schedule is not None and type(schedule) is type(loaded.lr_scheduler):
         vars(schedule).update(vars(about.pop("lr_scheduler")))
     vars(optimizer).update(about)
-    for updater in trainer._updaters:  # one a device
+    for updater in updaters:
         updater.states = dict(loaded_states)
         updater.states_synced = dict.fromkeys(loaded_states, False)

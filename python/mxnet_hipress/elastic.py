@@ -35,6 +35,7 @@ from hipress.dtypes import NUMPY
 from hipress.elastic_training import loop
 from hipress.elastic_training.arrays import ArraySession, ArrayState
 from mxnet_hipress import _states
+from mxnet_hipress._sums import SumArrays
 
 __all__ = ["State", "Trainer", "run"]
 
@@ -137,8 +138,7 @@ class Trainer:
 
     def __init__(self, state: State, trainer: gluon.Trainer) -> None:
         self._state, self.wrapped = state, trainer
-        self._arrays: dict[str, mx.nd.NDArray] = {}
-        self._sums: object = None
+        self._arrays = SumArrays()
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.wrapped, name)
@@ -158,18 +158,9 @@ class Trainer:
         if self._state.applied:
             raise RuntimeError("call state.commit() after each state.trainer.step()")
         sums, trained = self._session().compression, self._state._trained
-        arrays = self._memory(sums)
-        under_way = []
-        for gradients in sums.buckets:
-            for name in gradients.slices:
-                trained[name].grad().copyto(arrays[name])
-            for name in gradients.slices:  # the layers before go on with the backward pass
-                arrays[name].wait_to_read()
-            under_way.append((sums.start(gradients), gradients))
-        for future, gradients in under_way:
-            future.result()
-            for name in gradients.slices:
-                arrays[name].copyto(trained[name].grad())
+        gradients = {name: parameter.grad() for name, parameter in trained.items()}
+        for name, total in self._arrays.reduce(sums, gradients):
+            total.copyto(gradients[name])
 
     def update(self, batch_size: int) -> None:
         """Makes the optimizer's step with the sums.
@@ -185,18 +176,6 @@ class Trainer:
         if self._state.session is None:
             raise RuntimeError(f"state.trainer {self._state.belongs}")
         return self._state.session
-
-    def _memory(self, sums: Any) -> dict[str, mx.nd.NDArray]:
-        """The memory of a view's sums as arrays, by the gradients' names. MXNet is told of all that
-        is done there, but for the sum itself, while which nothing else is."""
-        if self._sums is not sums:
-            self._sums, self._arrays = sums, {}
-            for gradients in sums.buckets:
-                for name, span in gradients.slices.items():
-                    shape = self._state._trained[name].shape
-                    part = gradients.flat[span].reshape(shape)
-                    self._arrays[name] = mx.nd.from_numpy(part, zero_copy=True)
-        return self._arrays
 
 
 def _trained(

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import contextlib
 import pickle
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 
 import mxnet as mx
 from mxnet import optimizer as opt
@@ -14,10 +13,10 @@ from mxnet.base import MXNetError
 from hipress import states
 from hipress.casync import topologies
 from hipress.config import CompressionConfig
-from hipress.node import HipressError
 from hipress.secopa.explanation import Explanation
 from mxnet_hipress import _arrays, _engine, _states, _stock
 from mxnet_hipress._commands import STORE_SHIFT, Head
+from mxnet_hipress._errors import sentences
 from mxnet_hipress._job_store import JobStore
 from mxnet_hipress._keys import Key, KeyTable, group, with_row_ids
 from mxnet_hipress._local import LocalOptimizer
@@ -394,12 +393,3 @@ class KVStore(JobStore):
             first = key.buffer
         _engine.pull(key.handle, first, priority)
         _arrays.spread(first, arrays)
-
-
-@contextlib.contextmanager
-def sentences() -> Iterator[None]:
-    """Turns our errors into MXNet's."""
-    try:
-        yield
-    except (HipressError, ValueError) as error:
-        raise MXNetError(str(error)) from error

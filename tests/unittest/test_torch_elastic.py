@@ -269,7 +269,7 @@ def test_a_step_whose_result_was_not_copied_is_put_back(monkeypatch):
     monkeypatch.setattr(carried, "carry_over", lambda compression: dict(compression.states))
     for copied in (True, False):
         old = mock.Mock(shared=None, step=7, states={})
-        job = loop._Job.__new__(loop._Job)
+        job = loop.Job.__new__(loop.Job)
         job._carried, job._journal = carried.Carried(), mock.Mock()
         job._agent = mock.Mock(id="me")
         job._state = mock.Mock(step=7, completed=7, applied=False)

@@ -105,9 +105,11 @@ class Link:
 
     async def _open(self) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
         """To one address only, so that a refusal is reported as one."""
-        found = await asyncio.get_running_loop().getaddrinfo(
-            self._host, self._port, type=socket.SOCK_STREAM
-        )
+        where = self._host, self._port
+        try:
+            found = await asyncio.get_running_loop().getaddrinfo(*where, type=socket.SOCK_STREAM)
+        except RuntimeError:  # the interpreter ends, and its pool of threads has ended already
+            found = socket.getaddrinfo(*where, type=socket.SOCK_STREAM)
         family, _, _, _, at = min(found, key=lambda entry: entry[0] != socket.AF_INET)
         return await asyncio.open_connection(at[0], at[1], family=family)
 

@@ -37,7 +37,7 @@ def run(train: Callable[..., Any], session: type[Session]) -> Callable[..., Any]
 
     @functools.wraps(train)
     def elastic(state: State, *args: Any, **kwargs: Any) -> Any:
-        job = _Job(state, session)
+        job = Job(state, session)
         try:
             while True:
                 try:
@@ -47,14 +47,14 @@ def run(train: Callable[..., Any], session: type[Session]) -> Callable[..., Any]
                     return result
                 except Exception as error:
                     job.go_on_after(error)
-                    _forget_frames(error)
+                    forget_frames(error)
         finally:
             job.close()
 
     return elastic
 
 
-def _forget_frames(error: BaseException | None) -> None:
+def forget_frames(error: BaseException | None) -> None:
     """Takes the tracebacks off an error that is dealt with. The native futures that failed with it
     have it for ever, and their frames hold the view's process group and engine."""
     while error is not None:
@@ -69,7 +69,7 @@ def _show_status(status: dict[str, Any] | None) -> None:
     lib.HipressSetDebugStatus(b"agent", text)  # the engine says what is wrong with its settings
 
 
-class _Job:
+class Job:
     """This process in an elastic job."""
 
     def __init__(self, state: State, session: type[Session]) -> None:
@@ -110,6 +110,10 @@ class _Job:
     def finish(self) -> None:
         """Ends the job in peace, together with the others."""
         self._session.await_end()
+        self.leave()
+
+    def leave(self) -> None:
+        """Leaves the job in peace; what the others do with this worker they do again without."""
         self._leave_view()
         self._agent.leave()
 

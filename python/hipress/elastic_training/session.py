@@ -19,6 +19,8 @@ from hipress.errors import HipressError
 
 _MIN_SETUP_SECONDS = 2.0
 """Timeout of operations that set a view up, at least: a busy machine may need so long."""
+_OVER = "over"
+"""The note of a member that has ended training."""
 
 
 class ViewChange(Exception):
@@ -153,22 +155,24 @@ class Session(abc.ABC):
         if why := self._interrupted or self._agent.ended(self.view.epoch):
             raise self.errors[0](why)
 
-    def exchange(self, what: str, value: str = "") -> list[str]:
+    def exchange(self, what: str, value: str = "", timeout: float | None = None) -> list[str]:
         """Gives all members a short text of each, by rank, when all have come to this point. Unlike
         operations of a process group this ends when a member dies, and may take as long as a slow
         step does.
 
         :param what: names the point; each time another one
+        :param timeout: seconds to wait for each; the state's, if left out
         """
         self._agent.share(self.view.epoch, f"{what}/{self.rank}", value)
         return [
-            value if rank == self.rank else self.fetch(f"{what}/{rank}", rank)
+            value if rank == self.rank else self.fetch(f"{what}/{rank}", rank, timeout)
             for rank in range(self.size)
         ]
 
-    def fetch(self, key: str, rank: int) -> str:
+    def fetch(self, key: str, rank: int, timeout: float | None = None) -> str:
         """Waits for a text that a member of this rank shares."""
-        return self._agent.fetch(self.view.epoch, key, self._state.timeout, rank)
+        seconds = self._state.timeout if timeout is None else timeout
+        return self._agent.fetch(self.view.epoch, key, seconds, rank)
 
     def copies(self) -> tuple[int, list[int]]:
         """The rank whose state counts, and those that are behind."""
@@ -264,13 +268,31 @@ class Session(abc.ABC):
 
     def await_end(self) -> None:
         """Waits until all members have come to the end of training, or one knows that they have."""
-        epoch = self.view.epoch
         try:
             self.exchange("end")
         except ElasticError:  # one that left since, perhaps
-            self._agent.fetch(epoch, "over", 0.0)
-        self._agent.share(epoch, "over", "1")
+            self._agent.fetch(self.view.epoch, _OVER, 0.0)
+        self._agent.share(self.view.epoch, _OVER, "1")
         self._all_done = True
+
+    def end_for_all(self, timeout: float) -> None:
+        """Ends training for all members, also for those that joined later and would go on.
+
+        :param timeout: seconds to wait for others, so that they have the last step's result
+        """
+        self._agent.share(self.view.epoch, _OVER, "1")
+        try:
+            self.exchange("end", timeout=timeout)
+            self._all_done = True
+        except ElasticError:  # others are at a sum, which fails when this worker leaves
+            pass
+
+    def is_over(self) -> bool:
+        """Whether a member has ended training for all."""
+        try:
+            return bool(self._agent.fetch(self.view.epoch, _OVER, 0.0))
+        except ElasticError:
+            return False
 
     def interrupt(self, why: str) -> None:
         """Ends what this worker waits for, from another thread."""

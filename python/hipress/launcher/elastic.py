@@ -90,11 +90,6 @@ def check(args: argparse.Namespace, launcher: str) -> None:
             f"--elastic does not go with -s {args.num_servers}, since servers are "
             "not elastic yet: leave out -s, or use -s 0"
         )
-    if args.hipress:
-        raise LaunchError(
-            "--elastic does not go with --hipress, since MXNet's stores are not "
-            "elastic yet: run a script that uses hipress.torch.elastic or mxnet_hipress.elastic"
-        )
     others = {
         "--port": args.port,
         "--host-ip": args.host_ip,

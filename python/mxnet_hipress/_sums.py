@@ -1,0 +1,52 @@
+"""A view's sums of gradients as MXNet's arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+import mxnet as mx
+
+from hipress.elastic_training.sums import Sums
+
+
+class SumArrays:
+    """The memory in which the workers of the present view sum gradients."""
+
+    def __init__(self) -> None:
+        self._arrays: dict[str, mx.nd.NDArray] = {}
+        self._sums: Sums | None = None
+
+    def reduce(
+        self, sums: Sums, gradients: Mapping[str, mx.nd.NDArray]
+    ) -> Iterator[tuple[str, mx.nd.NDArray]]:
+        """Sums gradients over the workers.
+
+        :param sums: the present view's
+        :param gradients: on the CPU, by name; they stay as they are
+        :returns: (name, sum), the last layers first; the next call overwrites them
+        :raises hipress.HipressError: if a worker has died or is silent
+        """
+        arrays = self._memory(sums, gradients)
+        under_way = []
+        for bucket in sums.buckets:
+            for name in bucket.slices:
+                gradients[name].copyto(arrays[name])
+            for name in bucket.slices:  # the layers before go on with the backward pass
+                arrays[name].wait_to_read()
+            under_way.append((sums.start(bucket), bucket))
+        for future, bucket in under_way:
+            future.result()
+            yield from ((name, arrays[name]) for name in bucket.slices)
+
+    def _memory(
+        self, sums: Sums, gradients: Mapping[str, mx.nd.NDArray]
+    ) -> dict[str, mx.nd.NDArray]:
+        """The memory by the gradients' names. MXNet is told of all that is done there, but for the
+        sum itself, while which nothing else is."""
+        if self._sums is not sums:
+            self._sums, self._arrays = sums, {}
+            for bucket in sums.buckets:
+                for name, span in bucket.slices.items():
+                    part = bucket.flat[span].reshape(gradients[name].shape)
+                    self._arrays[name] = mx.nd.from_numpy(part, zero_copy=True)
+        return self._arrays

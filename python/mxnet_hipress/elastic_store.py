@@ -1,0 +1,399 @@
+"""A key-value store whose workers come and go, for scripts that know nothing of that.
+
+In a job of ``hipress launch --elastic --hipress``, ``mx.kv.create("dist_sync")`` makes it. Weights
+and their optimizer are on every worker, and a *step* is one push of each key:
+
+1. The first step tells which keys belong to a step. Nothing is summed.
+2. At the second the process joins the job. It copies the weights, optimizer and step of the others;
+   in a new job all copy slot 0's. Its gradients, which were of other weights, are dropped.
+3. From then on the last push of a step sums all gradients over the workers, and the optimizer makes
+   its step. If a worker dies meanwhile, the others put back what error feedback remembers, and sum
+   again without it. If one joins, they go on with it.
+
+Calls block where MXNet's stores do not: the last push of a step returns when the weights are known.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+from collections.abc import Iterable, Mapping
+from typing import Any, NoReturn
+
+import mxnet as mx
+import numpy as np
+from mxnet import optimizer as opt
+from mxnet.base import _LIB, KVStoreHandle, MXNetError, check_call
+from mxnet.kvstore import KVStore as MXNetKVStore
+
+from hipress.config import CompressionConfig
+from hipress.dtypes import NAMES
+from hipress.elastic import settings
+from hipress.elastic_training import loop
+from hipress.elastic_training.arrays import ArraySession, ArrayState
+from hipress.errors import HipressError
+from hipress.process_end import ProcessEnd
+from mxnet_hipress import _arrays, _states
+from mxnet_hipress._errors import sentences
+from mxnet_hipress._keys import Key, KeyTable, group
+from mxnet_hipress._sums import SumArrays
+
+_END_SECONDS = 5.0
+"""Time that a worker whose script has ended waits for the others to have the last result."""
+_TIMEOUT_SECONDS = 300.0
+"""Time to wait for enough workers, and for one that lives but is far behind."""
+
+
+def is_asked_for() -> bool:
+    """Whether this process is a worker of an elastic job."""
+    return bool(os.environ.get("HIPRESS_ELASTIC_AGENTS"))
+
+
+class ElasticStore(MXNetKVStore):
+    """A synchronous store of dense float32 and float16 keys, each of which every step pushes.
+
+    ``rank`` is this worker's slot and ``num_workers`` the number of slots, whoever is there: a
+    worker that was started again has the share of the data that it had. Sums are scaled to that
+    number, so a script may divide by it. ``barrier`` returns at once, as no worker can wait for one
+    that comes later.
+
+    :param name: the type that scripts see, e.g. "dist_sync"
+    """
+
+    def __init__(self, name: str) -> None:
+        if "async" in name.lower():
+            raise MXNetError(f"an elastic job has no asynchronous store: use dist_sync, not {name}")
+        handle = KVStoreHandle()  # for MXNet's C functions, such as the profiler's
+        check_call(_LIB.MXKVStoreCreate(b"local", ctypes.byref(handle)))
+        super().__init__(handle)
+        with sentences():
+            self._settings = settings.from_environment()
+        self._name, self._keys = name, KeyTable(0)
+        self._state = _State(len(self._settings.agents))
+        self._pushed: dict[int, Key] = {}  # in this step
+        self._pulled: list[tuple[Key, list[mx.nd.NDArray]]] = []  # before the step is complete
+        self._steps, self._job, self._over = 0, None, False
+        self._end = ProcessEnd(self, at_once=False)
+        _stores.append(self)
+
+    # ---- Values ----------------------------------------------------------------------------------
+
+    def init(self, key: object, value: object) -> None:
+        """Initialises keys with this worker's values, until those of the job are known.
+
+        :raises MXNetError: for a key that exists, one that is not dense, another dtype, or after
+            the first push
+        """
+        for user_key, arrays in group(key, value):
+            if len(arrays) != 1:
+                raise MXNetError(f"init of key {user_key!r} takes one value, got {len(arrays)}")
+            new = self._keys.new(user_key, arrays[0])
+            if new.sparse or NAMES[new.dtype] not in ("float32", "float16"):
+                what = "row_sparse" if new.sparse else NAMES[new.dtype]
+                raise MXNetError(
+                    f"key {user_key!r} is {what}; an elastic store sums dense float32 and float16"
+                )
+            if self._pushed or self._steps:
+                raise MXNetError(f"key {user_key!r} comes after the first push: init all before it")
+            self._state.weights_of[new.index] = arrays[0].as_in_context(mx.cpu()).copy()
+            self._keys.add(new)
+
+    def broadcast(self, key: object, value: object, out: object, priority: int = 0) -> None:
+        """init, then pull into every array of `out`."""
+        values = group(key, value)
+        self.init([k for k, _ in values], [arrays[0] for _, arrays in values])
+        self.pull(key, out=out, priority=priority)
+
+    def push(self, key: object, value: object, priority: int = 0) -> None:
+        """Takes gradients, summed over devices; the last one of a step sums all over the workers.
+
+        :raises MXNetError: for unknown keys, other shapes or dtypes than at init, a key that was
+            pushed twice in a step, too few workers
+        """
+        for user_key, arrays in group(key, value):
+            self._push(self._keys.get(user_key, "push"), arrays)
+
+    def pull(
+        self, key: object, out: object = None, priority: int = 0, ignore_sparse: bool = True
+    ) -> None:
+        """Pulls weights into every array of `out`: of a key that this step has pushed already, when
+        the step is complete."""
+        if out is None:
+            raise MXNetError("pull needs out, the arrays to pull into")
+        for user_key, arrays in group(key, out):
+            entry = self._keys.get(user_key, "pull")
+            _arrays.check_dense(entry, arrays)
+            if self._steps and entry.index in self._pushed:
+                self._pulled.append((entry, arrays))
+            else:
+                _arrays.spread(self._state.weights_of[entry.index], arrays)
+
+    def pushpull(self, key: object, value: object, out: object = None, priority: int = 0) -> None:
+        """push and pull in one. `out` holds the weights when the step is complete."""
+        values = group(key, value)
+        every = values if out is None else group(key, out)
+        for (user_key, arrays), (_, outs) in zip(values, every):
+            entry = self._keys.get(user_key, "push")
+            _arrays.check_dense(entry, outs)
+            self._push(entry, arrays, outs)
+
+    def row_sparse_pull(self, *args: object, **kwargs: object) -> NoReturn:
+        """Refused: there are no row_sparse keys."""
+        raise MXNetError("an elastic store has no row_sparse keys")
+
+    # ---- Steps -----------------------------------------------------------------------------------
+
+    def _push(
+        self, key: Key, arrays: list[mx.nd.NDArray], outs: list[mx.nd.NDArray] | None = None
+    ) -> None:
+        total = _arrays.total(key, arrays)
+        if key.index in self._pushed and not self._steps:
+            self._begin()
+        self._check(key)
+        self._pushed[key.index] = key
+        if outs is not None:
+            self.pull(key.user_key, outs)
+        if not self._steps:
+            return
+        if self._job is not None:
+            gradient = self._state.gradients[key.index]
+            if self._steps > 1 and total is not gradient:
+                total.as_nd_ndarray().reshape(gradient.shape).copyto(gradient)
+        if len(self._pushed) == len(self._state.gradients):
+            self._complete()
+
+    def _check(self, key: Key) -> None:
+        state = self._state
+        if not self._steps:
+            return
+        if key.index not in state.gradients:
+            raise MXNetError(
+                f"key {key.user_key!r} was not pushed in the first step; in an elastic job every "
+                "step pushes the same keys"
+            )
+        if key.index in self._pushed:
+            missing = next(index for index in state.gradients if index not in self._pushed)
+            raise MXNetError(
+                f"key {key.user_key!r} is pushed again before key {state.names[missing]}, which "
+                "every step pushes; in an elastic job a step is one push of each key"
+            )
+
+    def _begin(self) -> None:
+        """Joins the job, as the first step is over: its keys are those of every step."""
+        state = self._state
+        if state.updater is None:
+            raise MXNetError(
+                "an elastic store holds the weights, and needs their optimizer: call set_optimizer "
+                "before the first push (a Trainer and a Module do, with update_on_kvstore)"
+            )
+        for index, key in sorted(self._pushed.items()):
+            state.names[index] = repr(key.user_key)
+            state.gradients[index] = mx.nd.zeros_like(state.weights_of[index])
+        self._pushed = {}
+        with sentences():
+            state.config.check_sums(list(state.sizes()))
+            self._job = loop.Job(state, ArraySession)
+            self._go_on_to(0)
+        self._steps = 1
+
+    def _complete(self) -> None:
+        """Ends a step: brings the weights to where all workers have them, and to who pulls."""
+        if not self._over and self._steps > 1:
+            with sentences():
+                self._go_on_to(self._state.step + 1)
+        self._steps += 1
+        self._pushed = {}
+        pulled, self._pulled = self._pulled, []
+        for key, arrays in pulled:
+            _arrays.spread(self._state.weights_of[key.index], arrays)
+
+    def _go_on_to(self, step: int) -> None:
+        """Makes the step, again where a worker dies, until this worker has its result and is in a
+        view."""
+        state, job = self._state, self._job
+        while state.step < step or state.session is None:
+            session = state.session
+            try:
+                if session is None:
+                    job.enter()
+                    self._end.precede()  # the view's node, too, would say goodbye
+                else:
+                    state.make_step()
+            except Exception as error:
+                if isinstance(error, HipressError) and session is not None and session.is_over():
+                    self._over = True
+                    job.leave()
+                    return
+                job.go_on_after(error)
+                loop.forget_frames(error)
+
+    # ---- Settings --------------------------------------------------------------------------------
+
+    def set_gradient_compression(
+        self, compression_params: Mapping[str, object] | CompressionConfig
+    ) -> None:
+        """Compresses gradients and their sums.
+
+        :param compression_params: as the other stores take them, but for type "auto", plan "auto"
+            and servers; before the second step
+        :raises MXNetError: for an unknown type or parameter; the sentence lists what is allowed
+        """
+        if self._job is not None:
+            raise MXNetError("an elastic store's compression is set before the second step")
+        with sentences():
+            self._state.config = CompressionConfig.of(compression_params)
+            self._state.config.check_sums([])
+
+    def set_optimizer(self, optimizer: opt.Optimizer) -> None:
+        """Has every worker run `optimizer` on its weights, which stay equal bit for bit."""
+        if self._job is not None:
+            raise MXNetError("an elastic store's optimizer is set before the second step")
+        self._state.updater = self._updater = opt.get_updater(optimizer)
+
+    def save_optimizer_states(self, fname: str, dump_optimizer: bool = False) -> None:
+        """Saves the optimizer's states, as stores without servers do. Residuals are not saved."""
+        _states.write(fname, [self._optimizer().get_states(dump_optimizer)], dump_optimizer)
+
+    def load_optimizer_states(self, fname: str) -> None:
+        """Loads what save_optimizer_states saved; in a new job, slot 0's are everybody's."""
+        (states, *_), _ = _states.read(fname)
+        self._optimizer().set_states(states)
+
+    def _optimizer(self) -> opt.Updater:
+        if self._state.updater is None:
+            raise MXNetError("this store has no optimizer: call set_optimizer first")
+        return self._state.updater
+
+    # ---- The job ---------------------------------------------------------------------------------
+
+    @property
+    def type(self) -> str:
+        """The type this store was created as."""
+        return self._name
+
+    @property
+    def rank(self) -> int:
+        """This worker's slot, from 0."""
+        return self._settings.slot
+
+    @property
+    def num_workers(self) -> int:
+        """Slots of the job."""
+        return len(self._settings.agents)
+
+    def is_capable(self, capability: str) -> bool:
+        """Whether the store can run an optimizer ("optimizer"): always."""
+        if capability.lower() == self.OPTIMIZER:
+            return True
+        raise ValueError(f"unknown capability {capability!r}: the only one is {self.OPTIMIZER!r}")
+
+    def barrier(self) -> None:
+        """Returns at once."""
+
+    _barrier = barrier
+
+    def num_dead_node(self, node_id: int = 7) -> int:
+        """Slots whose worker is not there, if `node_id` has the bit of workers (4)."""
+        return self.num_workers - self._state.size if self._job and node_id & 4 else 0
+
+    def get_num_dead_node(self, node_id: int = 7, timeout: int = 60) -> int:
+        """num_dead_node under its older name; `timeout` plays no part."""
+        return self.num_dead_node(node_id)
+
+    def stats(self) -> dict[str, int]:
+        """The number of this view, of its workers, and of the steps that the job has made."""
+        state = self._state
+        return {"epoch": state.epoch, "workers": state.size, "steps": state.step}
+
+    def _send_command_to_servers(self, head: int, body: str | bytes) -> NoReturn:
+        raise MXNetError("an elastic job has no servers")
+
+    def leave(self) -> None:
+        """Ends training for all, as this worker's script has ended."""
+        if not self._end.leave() or self._job is None or self._over:
+            return
+        if self._state.session is not None:
+            self._state.session.end_for_all(_END_SECONDS)
+        self._job.leave()
+        self._job.close()
+
+    def abort(self, status: int = 1) -> None:
+        """Leaves the job as a worker that has failed, without which the others go on."""
+        if self._end.leave(status) and self._job is not None:
+            self._job.close()
+
+
+class _State(ArrayState):
+    """Weights, their optimizer and the gradients of a step, by the keys' numbers."""
+
+    module = "mxnet_hipress.elastic_store"
+
+    def __init__(self, slots: int) -> None:
+        super().__init__(check_every=100, timeout=_TIMEOUT_SECONDS)
+        self.config = CompressionConfig.of("none")
+        self.weights_of: dict[int, mx.nd.NDArray] = {}
+        self.gradients: dict[int, mx.nd.NDArray] = {}
+        """Of the keys that every step pushes."""
+        self.names: dict[int, str] = {}
+        """Their names, in that order."""
+        self.updater: opt.Updater | None = None
+        self._slots, self._sums = slots, SumArrays()
+
+    def make_step(self) -> None:
+        """Sums the gradients and makes the optimizer's step.
+
+        :raises hipress.HipressError: if a worker has died or is silent; weights have not changed
+        """
+        gradients = {self.names[index]: gradient for index, gradient in self.gradients.items()}
+        totals = dict(self._sums.reduce(self.session.compression, gradients))
+        for index, name in self.names.items():
+            total = totals[name]
+            if self.size < self._slots:
+                total *= self._slots / self.size
+            self.updater(index, total, self.weights_of[index])
+        self.applied = True
+        self.session.applied()
+        self.commit()
+
+    def sizes(self) -> dict[str, tuple[int, str]]:
+        """Elements and type of each gradient by name."""
+        return {
+            self.names[index]: (gradient.size, np.dtype(gradient.dtype).name)
+            for index, gradient in self.gradients.items()
+        }
+
+    def settings(self) -> dict[str, str]:
+        """Texts that must be the same on all workers, by name."""
+        about = [f"{self.names[i]} {g.shape} {g.dtype.__name__}" for i, g in self.gradients.items()]
+        optimizer = type(self.updater.optimizer).__name__
+        return {**super().settings(), "optimizer": optimizer, "keys": "; ".join(about)}
+
+    def state_dict(self) -> dict[str, Any]:
+        """What a worker that joins copies."""
+        weights = {index: self.weights_of[index].asnumpy() for index in self.gradients}
+        states = self.updater.get_states(dump_optimizer=True)
+        return {**super().state_dict(), "weights": weights, "optimizer": states}
+
+    def load_state_dict(self, saved: Mapping[str, Any]) -> None:
+        """Takes over what another worker's :meth:`state_dict` returned."""
+        for index, value in saved["weights"].items():
+            self.weights_of[index][:] = mx.nd.array(value, dtype=value.dtype)
+        _states.load_optimizer(self.updater.optimizer, [self.updater], saved["optimizer"])
+        super().load_state_dict(saved)
+
+    def weights(self) -> Iterable[tuple[str, memoryview]]:
+        """The bytes of the weights."""
+        for index, name in self.names.items():
+            yield name, memoryview(self.weights_of[index].asnumpy()).cast("B")
+
+    def drop_gradients(self) -> None:
+        """Keeps them: they are summed again."""
+
+
+_stores: list[ElasticStore] = []
+
+
+def abort(status: int) -> None:
+    """Leaves the job with this process's stores, as its script ends with an error."""
+    for store in _stores:
+        store.abort(status)
