@@ -375,11 +375,6 @@ def test_over_ssh_nothing_is_left_to_watch(sshd, tmp_path):
         ),
         ("--elastic -n 2 --topo PS", "--elastic starts no servers, which --topo PS needs; use "),
         (
-            "--elastic -n 2 --hipress",
-            "--elastic does not go with --hipress, since MXNet's stores are "
-            "not elastic yet: run a script that uses hipress.torch.elastic",
-        ),
-        (
             "--elastic -n 2 -p 9000",
             "--elastic starts workers only, neither servers nor a scheduler: leave out --port",
         ),
