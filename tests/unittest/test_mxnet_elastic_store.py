@@ -1,4 +1,4 @@
-"""MXNet's stores in an elastic job: scripts that know nothing of it survive their workers' deaths."""
+"""MXNet's stores in an elastic job: scripts that know nothing of it survive their workers' ends."""
 
 import json
 import subprocess
@@ -124,7 +124,8 @@ for step in range(60):
     trainer.step(16 * kv.num_workers)
     losses.append(loss.mean().asscalar())
 trainer.save_states(f"{kv.rank}.states")
-total = sum(p.data().sum().asscalar() for p in net.collect_params().values() if p.grad_req != "null")
+trained = [p for p in net.collect_params().values() if p.grad_req != "null"]
+total = sum(p.data().sum().asscalar() for p in trained)
 print("done", losses[-1] < 0.7 * losses[0], total, trainer.learning_rate, kv.stats()["steps"])
 """
 
