@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import subprocess
 import sys
 import tempfile
@@ -44,6 +45,9 @@ def main(
     seed: int = 11,
     kinds: Annotated[str, typer.Option(help="Of faults; default: all.")] = "",
     peer: Annotated[bool, typer.Option("--peer", help="torchft, too, on the same faults.")] = False,
+    script: Annotated[
+        str, typer.Option(help="What workers run; default: examples/torch/elastic.py.")
+    ] = "",
     earlier: Annotated[Path, typer.Option(help="JSON of an earlier run of the driver.")] = None,
     output: Output = "elastic-faults",
     quick: Quick = False,
@@ -54,7 +58,7 @@ def main(
     words = [f"--workers={workers}", f"--faults={faults}", f"--seed={seed}"]
     if kinds:
         words.append(f"--kinds={kinds}")
-    found = _read(earlier) if earlier else _run(words)
+    found = _read(earlier) if earlier else _run([*words, "--", *shlex.split(script)])
     record.update(found)
     found = record["summary"]
     counts = Counter(fault["kind"] for fault in record["faults"])
