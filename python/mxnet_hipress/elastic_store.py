@@ -155,10 +155,9 @@ class ElasticStore(MXNetKVStore):
             self.pull(key.user_key, outs)
         if not self._steps:
             return
-        if self._job is not None:
+        if self._steps > 1:
             gradient = self._state.gradients[key.index]
-            if self._steps > 1 and total is not gradient:
-                total.as_nd_ndarray().reshape(gradient.shape).copyto(gradient)
+            total.as_nd_ndarray().reshape(gradient.shape).copyto(gradient)
         if len(self._pushed) == len(self._state.gradients):
             self._complete()
 
@@ -223,6 +222,7 @@ class ElasticStore(MXNetKVStore):
                 if isinstance(error, HipressError) and session is not None and session.is_over():
                     self._over = True
                     job.leave()
+                    job.close()
                     return
                 job.go_on_after(error)
                 loop.forget_frames(error)
@@ -241,8 +241,9 @@ class ElasticStore(MXNetKVStore):
         if self._job is not None:
             raise MXNetError("an elastic store's compression is set before the second step")
         with sentences():
-            self._state.config = CompressionConfig.of(compression_params)
-            self._state.config.check_sums([])
+            config = CompressionConfig.of(compression_params)
+            config.check_sums(config.decisions)  # a plan's names are looked at with the keys
+        self._state.config = config
 
     def set_optimizer(self, optimizer: opt.Optimizer) -> None:
         """Has every worker run `optimizer` on its weights, which stay equal bit for bit."""
