@@ -252,7 +252,7 @@ def wrong(rank):
     mesh = init_device_mesh("cpu", (2,))
     said = []
 
-    from hipress.torch.private import ReplicateModule
+    from hipress.torch.private_fsdp import ReplicateModule
 
     def refused(model, type="onebit", error=ValueError, **options):
         with pytest.raises(error) as caught:

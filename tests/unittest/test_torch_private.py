@@ -1,15 +1,19 @@
 """Parts of PyTorch without a public name: those that hipress.torch.private looks up exist."""
 
+import subprocess
+import sys
 from datetime import timedelta
 
 import pytest
+
+from harness.processes import base_environment
 
 torch = pytest.importorskip("torch")
 
 import torch.distributed as dist  # noqa: E402
 from torch import nn  # noqa: E402
 
-from hipress.torch import private  # noqa: E402
+from hipress.torch import private, private_fsdp  # noqa: E402
 
 
 @pytest.fixture
@@ -28,9 +32,9 @@ def sharded(alone):
 
 
 def test_parameters_in_the_order_of_flat_tensors(sharded):
-    records = private.managed(sharded)
+    records = private_fsdp.managed(sharded)
     assert [r.sharded_param.shape for r in records] == [(3, 4), (3,)]
-    assert private.num_groups(sharded) == 1
+    assert private_fsdp.num_groups(sharded) == 1
 
 
 def test_a_module_without_parameters_of_its_own_has_no_group(alone):
@@ -39,18 +43,18 @@ def test_a_module_without_parameters_of_its_own_has_no_group(alone):
     model = nn.Sequential(nn.Linear(2, 2))
     fully_shard(model[0])
     fully_shard(model)
-    assert private.num_groups(model) == 0 and not private.managed(model)
+    assert private_fsdp.num_groups(model) == 0 and not private_fsdp.managed(model)
 
 
 def test_the_dtype_that_gradients_are_reduced_in(sharded):
-    found = {private.reduce_dtype(sharded, record) for record in private.managed(sharded)}
+    found = {private_fsdp.reduce_dtype(sharded, record) for record in private_fsdp.managed(sharded)}
     assert found == {torch.bfloat16}
 
 
-@pytest.mark.skipif(private.ReduceScatter is object, reason="this PyTorch has no such hook")
+@pytest.mark.skipif(private_fsdp.ReduceScatter is object, reason="this PyTorch has no such hook")
 def test_hooks(sharded):
-    scatter, all_reduce = private.hooks(sharded)
-    assert isinstance(scatter, private.ReduceScatter) and all_reduce is None
+    scatter, all_reduce = private_fsdp.hooks(sharded)
+    assert isinstance(scatter, private_fsdp.ReduceScatter) and all_reduce is None
 
 
 def test_the_timeout_of_a_process_group(alone):
@@ -105,3 +109,21 @@ def test_what_is_missing_is_named_with_the_version():
     with pytest.raises(private.MissingAttribute) as error:
         private.lookup(torch.ones(1), "_gone", "_gone_too")
     assert f"PyTorch {torch.__version__} has no Tensor._gone or _gone_too" in str(error.value)
+
+
+def test_fsdp_is_imported_when_a_script_asks_for_it():
+    """Half as long as PyTorch's own import; an elastic worker that joins waits for imports."""
+    program = """
+import sys
+import torch.distributed
+before = set(sys.modules)
+import hipress.torch.elastic
+heavy = {"torch.distributed.fsdp", "torch.distributed.tensor", "torch._dynamo", "sympy"}
+assert not heavy & (set(sys.modules) - before), heavy & (set(sys.modules) - before)
+from hipress.torch import compress_fsdp
+assert "torch.distributed.fsdp" in sys.modules and callable(compress_fsdp)
+assert not hasattr(hipress.torch, "compress_fsdq")
+"""
+    command = [sys.executable, "-c", program]
+    done = subprocess.run(command, env=base_environment(), capture_output=True, timeout=120)
+    assert done.returncode == 0, done.stderr.decode()

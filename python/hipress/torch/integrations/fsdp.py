@@ -18,16 +18,9 @@ from hipress.torch.executors.collectives import ReduceScatter
 from hipress.torch.executors.engine import HipressError
 from hipress.torch.executors.staging import current, device_of
 from hipress.torch.gradient import Gradient, chunk_of, scattered
-from hipress.torch.private import ReduceScatter as FsdpReduceScatter
-from hipress.torch.private import (
-    backward_pass,
-    hooks,
-    is_replicated,
-    managed,
-    num_groups,
-    queue_callback,
-    reduce_dtype,
-)
+from hipress.torch.private import backward_pass, queue_callback
+from hipress.torch.private_fsdp import ReduceScatter as FsdpReduceScatter
+from hipress.torch.private_fsdp import hooks, is_replicated, managed, num_groups, reduce_dtype
 from hipress.torch.settings import MIN_SIZE, Settings
 from hipress.torch.start import start
 from hipress.torch.synchronizer import Shards

@@ -8,7 +8,6 @@ from typing import Any
 
 import torch
 import torch.distributed as dist
-from torch.distributed.tensor import DTensor
 from torch.utils.hooks import RemovableHandle
 
 from hipress.config import AUTO, CompressionConfig
@@ -19,6 +18,7 @@ from hipress.torch.gradient import packed
 from hipress.torch.optim.adam import FrozenAdamW
 from hipress.torch.private import is_stepped_in_backward, last_gradient_hook, queue_callback
 from hipress.torch.settings import MIN_SIZE, Settings
+from hipress.torch.sharded import is_dtensor
 from hipress.torch.start import start
 from hipress.torch.tuning import choice
 from hipress.torch.tuning.following import Following
@@ -292,7 +292,7 @@ def _check(optimizer: torch.optim.Optimizer, named: list, passes: int, op: str) 
         raise ValueError(f"op must be 'average' or 'sum', not {op!r}")
     if not isinstance(passes, int) or passes < 1:
         raise ValueError(f"backward_passes_per_step must be 1 or more, not {passes!r}")
-    sharded = [name for name, p in named if isinstance(p, DTensor)]
+    sharded = [name for name, p in named if is_dtensor(p)]
     if sharded:
         raise ValueError(
             f"parameter {sharded[0]!r} is sharded, and FSDP2 reduces its gradient: use "

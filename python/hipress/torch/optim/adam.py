@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import torch
 import torch.distributed as dist
-from torch.distributed.tensor import DTensor
 
 from hipress.torch.optim.by_parameter import ByParameter
 from hipress.torch.settings import Settings
+from hipress.torch.sharded import is_dtensor
 from hipress.torch.synchronizer import Synchronizer
 
 
@@ -151,7 +151,7 @@ class FrozenAdamW(ByParameter):
         state["step"] += 1
         whole = parameter
         gradient, average, square = parameter.grad, state["exp_avg"], state["exp_avg_sq"]
-        if isinstance(whole, DTensor):
+        if is_dtensor(whole):
             parameter, gradient, average, square = (
                 tensor.to_local() for tensor in (parameter, gradient, average, square)
             )
@@ -188,7 +188,7 @@ class FrozenAdamW(ByParameter):
 
 def _root_mean_square(values: torch.Tensor, parameter: torch.Tensor) -> float:
     """The root mean square of a parameter, of which ``values`` may be this rank's shard."""
-    if isinstance(parameter, DTensor):
+    if is_dtensor(parameter):
         total = values.square().sum()
         for dim in range(parameter.device_mesh.ndim):
             if not parameter.placements[dim].is_replicate():

@@ -1,0 +1,14 @@
+"""Tensors that are sharded over ranks."""
+
+from __future__ import annotations
+
+import sys
+
+import torch
+
+
+def is_dtensor(tensor: torch.Tensor) -> bool:
+    """Checks for a DTensor without importing that module, which takes long: where it was never
+    imported there are none."""
+    module = sys.modules.get("torch.distributed.tensor")
+    return module is not None and isinstance(tensor, module.DTensor)
