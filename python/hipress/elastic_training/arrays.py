@@ -17,7 +17,9 @@ from hipress.casync.graph import GRADIENT, PLAIN, Graph, Op, cut, worker
 from hipress.casync.program import flatten
 from hipress.config import CompressionConfig
 from hipress.dtypes import FLOAT32
-from hipress.elastic_training import session, state, sums
+from hipress.elastic_training import state, sums
+from hipress.elastic_training.array_rounds import ArrayRounds
+from hipress.elastic_training.round_session import RoundSession
 from hipress.elastic_training.sums import Sums
 from hipress.encodes import Codecs, bindings
 from hipress.engine import Bucket, Engine
@@ -31,6 +33,7 @@ class ArrayState(state.State):
     """A state whose gradients are summed in arrays."""
 
     config: CompressionConfig
+    rounds: ArrayRounds | None
 
     @abc.abstractmethod
     def sizes(self) -> Mapping[str, tuple[int, str]]:
@@ -42,7 +45,7 @@ class ArrayState(state.State):
         return {"compression": str(self.config), "plan": plan, **super().settings()}
 
 
-class ArraySession(session.Session):
+class ArraySession(RoundSession):
     """This worker's part of one view."""
 
     _state: ArrayState
@@ -52,37 +55,50 @@ class ArraySession(session.Session):
         super().__init__(*parts)
         self._engine: Engine | None = None
 
-    def meet(self) -> None:
-        """Makes the view's job. Its scheduler is in rank 0's process."""
-        name = self.exchange("here", uuid.uuid4().hex)[0]
+    def _join(self, ranks: Sequence[int]) -> Engine:
+        """The job of these ranks, this one among them, which all call this. Its scheduler is in the
+        first one's process."""
+        if self._engine is not None:
+            return self._engine
+        what, first = ",".join(map(str, ranks)), ranks[0]
+        file = scheduler.beside(os.environ.get("HIPRESS_TIMELINE", ""), f"view{self.view.epoch}")
+        if len(ranks) < self.size:
+            file = scheduler.beside(file, "again")
+        if self.rank == first:
+            self._share(f"{what}/job", uuid.uuid4().hex)
+        name = self.fetch(f"{what}/job", first)
         me, seconds = self.view.members[self.rank], math.ceil(self._state.timeout)
         here = os.environ.get("DMLC_NODE_HOST") or addresses.resolve(me.host) or me.host
         common = {
-            "DMLC_NUM_WORKER": self.size,
+            "DMLC_NUM_WORKER": len(ranks),
             "DMLC_NUM_SERVER": 0,
             "HIPRESS_TIMEOUT": max(1, min(seconds, 86400)),
             "HIPRESS_START_TIMEOUT": math.ceil(self._setup_seconds),
             "HIPRESS_JOB": name,
             "DMLC_NODE_HOST": here,
         }
-        epoch, file = self.view.epoch, os.environ.get("HIPRESS_TIMELINE", "")
-        found = scheduler.join(
-            self.rank, common, lambda: here,
-            lambda text: self._agent.share(epoch, "scheduler", text),
-            lambda: self.fetch("scheduler", 0), scheduler.beside(file, f"view{epoch}"), epoch,
+        member, own = scheduler.join(
+            ranks.index(self.rank), common, lambda: here,
+            lambda text: self._share(f"{what}/scheduler", text),
+            lambda: self.fetch(f"{what}/scheduler", first), file, self.view.epoch,
         )  # fmt: skip
-        self._engine = Engine(*found, self.rank, self.size, self._state.timeout, name)
+        rank, size = ranks.index(self.rank), len(ranks)
+        self._engine = Engine(member, own, rank, size, self._state.timeout, name)
         self.check()
+        return self._engine
+
+    def _share(self, key: str, text: str) -> None:
+        self._agent.share(self.view.epoch, key, text)
 
     def transfer(
         self, source: int, behind: Sequence[int], what: Mapping[str, Any] | None
     ) -> Mapping[str, Any]:
         """Brings a state to those that are behind, as it is, over the engine's connections. Only
         members can: they know the job's secret."""
-        engine, data = self._engine, b""
+        engine, data = self._join(range(self.size)), b""
         if self.rank == source:
             data = pickle.dumps(what, 4)
-            self._agent.share(self.view.epoch, "copy", str(len(data)))
+            self._share("copy", str(len(data)))
         size = len(data) or int(self.fetch("copy", source))
         values = np.zeros(-(-size // 4), np.float32)
         graph = _copy_graph(values.size, source, behind)
@@ -102,9 +118,19 @@ class ArraySession(session.Session):
         bucket.begin(values.ctypes.data, 0, "copying a worker's state").result()
         return {} if self.rank == source else pickle.loads(memory)
 
-    def connect(self) -> None:
-        """Begins this view's sums."""
-        self.begin(Sums(self._engine, self._state.config, self._state.sizes()))
+    def connect_ranks(self, ranks: Sequence[int]) -> None:
+        """Begins sums of these ranks."""
+        if self.rank in ranks:
+            state, engine = self._state, self._join(ranks)
+            if state.rounds is None:
+                self.begin(Sums(engine, state.config, state.sizes()))
+            else:
+                self.begin(state.rounds.sums(engine, state.config))
+
+    def leave_ranks(self) -> None:
+        """Ends in peace, on the ranks that were connected, what :meth:`connect_ranks` has made."""
+        self.disconnect(in_peace=True)
+        self._engine = None
 
     def fail(self, why: str) -> None:
         """Ends what this worker waits for in the engine, if there is one."""

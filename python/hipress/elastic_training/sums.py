@@ -74,15 +74,18 @@ class Gradients:
         self.bucket: Bucket | None = None
 
 
-def buckets(sizes: Mapping[str, tuple[int, str]]) -> list[Gradients]:
+def buckets(
+    sizes: Mapping[str, tuple[int, str]], most: float = _BUCKET_BYTES
+) -> list[Gradients]:
     """Groups gradients, with the last layer's first, as they come in the backward pass.
 
     :param sizes: elements and type by name, in the order of the layers
+    :param most: bytes of a group, unless one gradient alone has more
     """
     found, names, used, kind = [], {}, 0, ""
     for name, (size, dtype) in reversed(sizes.items()):
         wide = size * np.dtype(STORAGE[dtype]).itemsize
-        if names and (used + wide > _BUCKET_BYTES or dtype != kind):
+        if names and (used + wide > most or dtype != kind):
             found.append(Gradients(names, kind))
             names, used = {}, 0
         names[name], kind = size, dtype
@@ -94,13 +97,14 @@ class Sums:
     """The sums of one view; all its workers make it with the same arguments.
 
     :param config: of the compression
-    :param sizes: see :func:`buckets`
+    :param sizes, most: see :func:`buckets`
     """
 
     def __init__(
-        self, engine: Engine, config: CompressionConfig, sizes: Mapping[str, tuple[int, str]]
-    ) -> None:
-        self.engine, self._config, self.buckets = engine, config, buckets(sizes)
+        self, engine: Engine, config: CompressionConfig, sizes: Mapping[str, tuple[int, str]],
+        most: float = _BUCKET_BYTES,
+    ) -> None:  # fmt: skip
+        self.engine, self._config, self.buckets = engine, config, buckets(sizes, most)
         self._codecs = Codecs(config.type, config.params, average=False)
         self._plain = Codecs("none", {}, average=False)
         self._sizes = {name: size for name, (size, _) in sizes.items()}
