@@ -260,3 +260,59 @@ def test_a_joiner_and_a_silent_one_contribute_from_the_next_round_on(job, tmp_pa
     sizes = [len(each) for each in workers[:before]]
     assert sizes[:2] == [3, 2] and sizes[-2:] == [3, 3]
     assert digests[:before] == alone(tmp_path, workers[:before], before * H)
+
+
+def test_a_checkpoint_has_the_outer_weights_and_what_is_wrong_is_said(tmp_path):
+    script = tmp_path / "alone.py"
+    script.write_text(PARTS + """
+import pickle
+import mxnet_hipress.elastic as elastic
+
+def state(seed=0, inner=None, **options):
+    net = network(seed)
+    inner = inner or mx.optimizer.SGD()
+    return net, elastic.State(net, inner, {"type": "onebit"}, **options)
+
+net, saved = state(sync_every=5, outer_optimizer="nag")
+saved.begin()
+outer = weights(net)
+backward(net, 0, 0)
+saved.trainer.wrapped.step(16)  # in the middle of a round
+other, loaded = state(1, sync_every=5, outer_optimizer="nag")
+loaded.load_state_dict(pickle.loads(pickle.dumps(saved.state_dict())))
+assert all(map(np.array_equal, weights(other), weights(net)))
+loaded.begin()
+assert all(map(np.array_equal, weights(other), outer))
+assert not any(map(np.array_equal, weights(net), outer))
+
+sgd, local = mx.optimizer.SGD(), mx.optimizer.SGD(lr_scheduler=lambda step: 0.1)
+for wrong in (
+    {"sync_every": 5},
+    {"outer_optimizer": "nag"},
+    {"outer_optimizer_params": {"learning_rate": 1.0}},
+    {"sync_every": 0, "outer_optimizer": "nag"},
+    {"sync_every": 5, "outer_optimizer": 3},
+    {"sync_every": 5, "outer_optimizer": sgd, "inner": sgd},
+    {"sync_every": 5, "outer_optimizer": sgd, "outer_optimizer_params": {"momentum": 0.9}},
+    {"sync_every": 5, "outer_optimizer": local},
+    {"sync_every": 5, "outer_optimizer": "nag", "fragments": 4},
+):
+    try:
+        state(**wrong)
+    except Exception as error:
+        print(str(error).splitlines()[0])
+""")
+    ended = subprocess.run(
+        [sys.executable, str(script)], env=base_environment(), capture_output=True, text=True,
+        timeout=60,
+    )  # fmt: skip
+    said = ended.stdout.splitlines()
+    expected = (
+        "sync_every needs outer_optimizer", "outer_optimizer needs sync_every",
+        "outer_optimizer_params need sync_every", "sync_every must be 1 or more, not 0",
+        "is an Optimizer or its name", "must be another one than the inner",
+        "belong to an optimizer that is given by name", "cannot be copied to a worker",
+        "leave fragments out (mxnet_hipress.DiLoCoTrainer has it)",
+    )  # fmt: skip
+    assert len(said) == len(expected), ended
+    assert all(part in line for line, part in zip(said, expected)), said

@@ -73,7 +73,7 @@ model.compile(optimizer, "mse")
 
 class Faults(keras.callbacks.Callback):
     def on_train_batch_begin(self, batch, logs=None):
-        time.sleep(0.02)
+        time.sleep(0.3 if state.size == 1 and not state.joined else 0.02)  # another one comes
         if slot and first and state.step == 2 * H + 2:
             os.kill(os.getpid(), signal.SIGKILL)
 
@@ -134,8 +134,8 @@ for number in sorted(rounds):
         reference.under_way[last] = {i: reference.mean(i) for i in range(6)}
         reference.take(last)
     optimizers = [np.array(v) for v in reference.nets[0].optimizer.variables]
-    named = [(v.path, memoryview(np.array(v).reshape(-1)).cast("B"))
-             for v in reference.nets[0].trainable_variables]
+    named = [(name, memoryview(values.reshape(-1)).cast("B"))
+             for (name, _), values in zip(state.weights(), weights(reference.nets[0]))]
     print("round", number, digest([*named, *named]))  # weights, and outer weights
 """
 )
@@ -154,6 +154,6 @@ def test_workers_die_and_join_and_cost_the_others_no_step(tmp_path):
         expected = [line.split() for line in job.output("worker 0").splitlines()]
     assert steps == [*range(1, len(steps) + 1)]
     sizes = [len(each) for each in workers]
-    assert sizes[:3] == [2, 2, 1] and sizes[-5:] == [2, 2, 1, 1, 1]
+    assert sizes[:3] == [2, 2, 1] and sizes[-6:] == [2, 2, 1, 1, 1, 1]
     found = [line[2] for line in expected if line[:1] == ["round"]]
     assert digests == found
