@@ -126,13 +126,14 @@ def test_a_checkpoint_has_the_outer_weights_and_what_cannot_be_is_refused():
 
         inner, outer = keras.optimizers.SGD(), keras.optimizers.SGD()
 
-        def state(compression="none", layers=None, **options):
+        def state(compression="none", layers=None, optimizer=None, **options):
             layers = layers or [keras.Input((2,)), keras.layers.Dense(1, name="only")]
             model = keras.Sequential(layers, name="net")
-            return elastic.State(model, inner, compression, **options)
+            optimizer = optimizer or keras.optimizers.SGD()
+            return elastic.State(model, optimizer, compression, **options)
 
         def steps():
-            made = elastic.State(state().model, keras.optimizers.SGD())
+            made = state()
             made.optimizer.apply([None, None], made.model.trainable_variables)
 
         def several():
@@ -158,12 +159,12 @@ def test_a_checkpoint_has_the_outer_weights_and_what_cannot_be_is_refused():
             lambda: state(layers=[keras.layers.Dense(1)]),
             lambda: state({"type": "onebit", "pull": "none"}),
             steps,
-            lambda: elastic.State(state().model, keras.optimizers.SGD()).commit(),
+            lambda: state().commit(),
             lambda: state(sync_every=5),
             lambda: state(outer_optimizer=outer),
             lambda: state(sync_every=0, outer_optimizer=outer),
             lambda: state(sync_every=5, outer_optimizer="sgd"),
-            lambda: state(sync_every=5, outer_optimizer=inner),
+            lambda: state(optimizer=inner, sync_every=5, outer_optimizer=inner),
             lambda: state(sync_every=5, outer_optimizer=outer, fragments=4),
             several,
             lambda: state(sync_every=5, outer_optimizer=outer),
@@ -186,4 +187,4 @@ def test_a_checkpoint_has_the_outer_weights_and_what_cannot_be_is_refused():
         "steps_per_execution=1, not 2", "is in use",
     )  # fmt: skip
     assert len(said) == len(expected), ended
-    assert all(part in line for line, part in zip(said, expected)), said
+    assert [line for line, part in zip(said, expected) if part not in line] == []
