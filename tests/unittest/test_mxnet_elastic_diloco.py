@@ -1,4 +1,4 @@
-"""DiLoCo in elastic jobs of MXNet's: rounds of steps, which workers that die or join cost nobody."""
+"""DiLoCo in elastic jobs of MXNet's: workers that die or join cost the others no step."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""DiLoCo in elastic jobs of Keras's: rounds of steps, which workers that die or join cost nobody."""
+"""DiLoCo in elastic jobs of Keras's: workers that die or join cost the others no step."""
 
 import os
 import sys

@@ -1,4 +1,4 @@
-"""Rounds of frameworks whose arrays NumPy can read: pseudo-gradients are summed as gradients are."""
+"""Rounds of frameworks whose arrays NumPy can read: pseudo-gradients are summed as gradients."""
 
 from __future__ import annotations
 

@@ -60,30 +60,29 @@ class ArraySession(RoundSession):
         first one's process."""
         if self._engine is not None:
             return self._engine
-        what, first = ",".join(map(str, ranks)), ranks[0]
+        # Beside the job of all there may have been one of those that made a synchronisation again.
+        own, first = "again/" if len(ranks) < self.size else "", ranks[0]
         file = scheduler.beside(os.environ.get("HIPRESS_TIMELINE", ""), f"view{self.view.epoch}")
-        if len(ranks) < self.size:
-            file = scheduler.beside(file, "again")
         if self.rank == first:
-            self._share(f"{what}/job", uuid.uuid4().hex)
-        name = self.fetch(f"{what}/job", first)
+            self._share(f"{own}job", uuid.uuid4().hex)
+        name, rank, size = self.fetch(f"{own}job", first), ranks.index(self.rank), len(ranks)
         me, seconds = self.view.members[self.rank], math.ceil(self._state.timeout)
         here = os.environ.get("DMLC_NODE_HOST") or addresses.resolve(me.host) or me.host
         common = {
-            "DMLC_NUM_WORKER": len(ranks),
+            "DMLC_NUM_WORKER": size,
             "DMLC_NUM_SERVER": 0,
             "HIPRESS_TIMEOUT": max(1, min(seconds, 86400)),
             "HIPRESS_START_TIMEOUT": math.ceil(self._setup_seconds),
             "HIPRESS_JOB": name,
             "DMLC_NODE_HOST": here,
         }
-        member, own = scheduler.join(
-            ranks.index(self.rank), common, lambda: here,
-            lambda text: self._share(f"{what}/scheduler", text),
-            lambda: self.fetch(f"{what}/scheduler", first), file, self.view.epoch,
+        found = scheduler.join(
+            rank, common, lambda: here,
+            lambda text: self._share(f"{own}scheduler", text),
+            lambda: self.fetch(f"{own}scheduler", first),
+            scheduler.beside(file, "again") if own else file, self.view.epoch,
         )  # fmt: skip
-        rank, size = ranks.index(self.rank), len(ranks)
-        self._engine = Engine(member, own, rank, size, self._state.timeout, name)
+        self._engine = Engine(*found, rank, size, self._state.timeout, name)
         self.check()
         return self._engine
 
