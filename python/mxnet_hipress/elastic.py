@@ -65,14 +65,14 @@ class State(ArrayState):
         its place, which sums gradients first. Or an Optimizer, for which one is made. With
         ``sync_every`` it makes the inner steps, and sums nothing
     :param compression_params: as a Trainer takes them: type, its parameters, min_size (1024),
-        topology, plan; None: gradients go uncompressed
+        topology, plan, warmup_steps; None: gradients go uncompressed
     :param sync_every: H, to synchronise weights every H steps instead of gradients in each, see
         :class:`mxnet_hipress.DiLoCoTrainer`. The H steps are a *round*: a worker that dies or joins
         costs the others none of them
     :param outer_optimizer, outer_optimizer_params: with ``sync_every``; a new Optimizer, or a name.
         Those of "nag" are learning rate 0.7 and momentum 0.9, unless others are given
     :param check_every: steps between comparisons of all workers' weights, bit by bit; with
-        ``sync_every`` rounds
+        ``sync_every`` this and warmup_steps count rounds
     :param timeout: seconds to wait for enough workers, and for one that lives but is far behind;
         longer than it takes to copy all to a worker that joins, and than three rounds take
     :param kept: more that a worker which joins copies: objects with ``state_dict()`` and

@@ -30,13 +30,15 @@ class ArrayRounds(Rounds):
         self._optimizer = optimizer
         self._fragment = Fragment(0, weights, list(weights.shapes()))
 
-    def sums(self, engine: Engine, config: CompressionConfig) -> Sums:
+    def sums(self, engine: Engine, config: CompressionConfig, uncompressed: int = 0) -> Sums:
         """The sums of a view's pseudo-gradients; all workers of the engine's job call this.
 
         They are one bucket, so that a NaN or Inf anywhere leaves all residuals as they were.
+
+        :param uncompressed: rounds from now on that are the rest of a warm-up
         """
         sizes = {name: (array.size, "float32") for name, array in self._fragment.outer.items()}
-        sums = Sums(engine, config, sizes, most=math.inf)
+        sums = Sums(engine, config, sizes, math.inf, uncompressed)
         (gradients,) = sums.buckets
         for name, span in gradients.slices.items():
             shape = self._fragment.outer[name].shape

@@ -17,10 +17,10 @@ from hipress.casync.graph import GRADIENT, PLAIN, Graph, Op, cut, worker
 from hipress.casync.program import flatten
 from hipress.config import CompressionConfig
 from hipress.dtypes import FLOAT32
-from hipress.elastic_training import state, sums
+from hipress.elastic_training import state
 from hipress.elastic_training.array_rounds import ArrayRounds
 from hipress.elastic_training.round_session import RoundSession
-from hipress.elastic_training.sums import Sums
+from hipress.elastic_training.sums import Carried, Sums
 from hipress.encodes import Codecs, bindings
 from hipress.engine import Bucket, Engine
 from hipress.errors import HipressError
@@ -49,7 +49,7 @@ class ArraySession(RoundSession):
     """This worker's part of one view."""
 
     _state: ArrayState
-    Carried = sums.Carried
+    Carried = Carried
 
     def __init__(self, *parts: Any) -> None:
         super().__init__(*parts)
@@ -121,10 +121,12 @@ class ArraySession(RoundSession):
         """Begins sums of these ranks."""
         if self.rank in ranks:
             state, engine = self._state, self._join(ranks)
+            warm_up = max(0, state.config.warm_up()[1] - state.completed)
             if state.rounds is None:
-                self.begin(Sums(engine, state.config, state.sizes()))
+                sums = Sums(engine, state.config, state.sizes(), uncompressed=warm_up)
             else:
-                self.begin(state.rounds.sums(engine, state.config))
+                sums = state.rounds.sums(engine, state.config, warm_up)
+            self.begin(sums)
 
     def leave_ranks(self) -> None:
         """Ends in peace, on the ranks that were connected, what :meth:`connect_ranks` has made."""

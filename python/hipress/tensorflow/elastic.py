@@ -73,13 +73,13 @@ class State(ArrayState):
         present view before it uses them. With ``sync_every`` it is the inner optimizer, which
         averages nothing
     :param compression: a codec's name; a mapping with "type", its parameters, min_size (1024),
-        topology and plan; or a :class:`hipress.CompressionConfig`
+        topology, plan and warmup_steps; or a :class:`hipress.CompressionConfig`
     :param sync_every: H, to synchronise weights every H steps instead of gradients in each, see
         :class:`hipress.tensorflow.DiLoCo`. The H steps are a *round*: a worker that dies or joins
         costs the others none of them
     :param outer_optimizer: of Keras 3, a new one, with ``sync_every``
     :param check_every: steps between comparisons of all workers' weights, bit by bit; with
-        ``sync_every`` rounds
+        ``sync_every`` this and warmup_steps count rounds
     :param timeout: seconds to wait for enough workers, and for one that lives but is far behind;
         longer than it takes to copy all to a worker that joins, and than three rounds take
     :param kept: more that a worker which joins copies: objects with ``state_dict()`` and
