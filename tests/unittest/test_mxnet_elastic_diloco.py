@@ -262,6 +262,19 @@ def test_a_joiner_and_a_silent_one_contribute_from_the_next_round_on(job, tmp_pa
     assert digests[:before] == alone(tmp_path, workers[:before], before * H)
 
 
+def test_who_joins_when_a_synchronisation_has_failed_has_no_part_in_it(job, tmp_path):
+    """As two workers are the least, the other one waits for it with the steps that it has made."""
+    steps = 4 * H
+    with job(2, steps, {1: H + 2}) as running:
+        first = running.processes[running.present(1)]
+        wait_until(lambda: first.poll() is not None, 60, "the worker's death")
+        running.restart(1)
+        digests, workers = end(running, range(2)), contributions(running)
+        assert [e["step"] for e in events(running, "step", [0])] == [*range(1, steps + 1)]
+    assert [len(each) for each in workers] == [2, 1, 2, 2]
+    assert digests == alone(tmp_path, workers, steps)
+
+
 def test_a_checkpoint_has_the_outer_weights_and_what_is_wrong_is_said(tmp_path):
     script = tmp_path / "alone.py"
     script.write_text(PARTS + """
