@@ -2,7 +2,8 @@
 
     hipress launch --elastic -n 4 --min-workers 2 python examples/mxnet/elastic.py
 
-Kill any of the processes: the others go on with the same step, and its successor joins them.
+Kill any of the processes: the others go on with the same step, and its successor joins them. With
+--sync-every 30 they synchronise weights every 30 steps (DiLoCo), and go on as if nothing happened.
 """
 
 from __future__ import annotations
@@ -28,8 +29,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--type", default="onebit", help="compression: none, 2bit, onebit, ...")
     parser.add_argument("--steps", type=int, default=300)
-    parser.add_argument("--learning-rate", type=float, default=0.05)
+    parser.add_argument("--learning-rate", type=float, default=0.02)
     parser.add_argument("--check-every", type=int, default=20, help="steps between comparisons")
+    parser.add_argument("--sync-every", type=int, help="synchronise weights every so many steps")
     parser.add_argument("--seed", type=int, default=1)
     args = parser.parse_args()
 
@@ -43,7 +45,10 @@ def main() -> None:
     sgd = mx.optimizer.SGD(momentum=0.9, learning_rate=args.learning_rate, lr_scheduler=schedule)
     trainer = gluon.Trainer(net.collect_params(), sgd, kvstore=None)
     compression = {"type": args.type, "min_size": 1024}
-    state = elastic.State(net, trainer, compression, check_every=args.check_every)
+    rounds = {}
+    if args.sync_every:
+        rounds = {"sync_every": args.sync_every, "outer_optimizer": "nag"}
+    state = elastic.State(net, trainer, compression, check_every=args.check_every, **rounds)
     loss_of = gluon.loss.SoftmaxCrossEntropyLoss()
 
     @elastic.run
@@ -55,7 +60,8 @@ def main() -> None:
             with autograd.record():
                 loss = loss_of(net(mx.nd.array(images[mine])), mx.nd.array(labels[mine]))
             loss.backward()
-            state.trainer.step(BATCH)
+            # Gradients are summed over all workers, or in inner steps this worker's own.
+            state.trainer.step(len(mine) if args.sync_every else BATCH)
             if state.rank == 0 and (state.step + 1) % 50 == 0:
                 print(
                     f"step {state.step + 1}: {state.size} workers, loss "

@@ -2,7 +2,8 @@
 
     hipress launch --elastic -n 4 --min-workers 2 python examples/tensorflow/elastic.py
 
-Kill any of the processes: the others go on with the same step, and its successor joins them.
+Kill any of the processes: the others go on with the same step, and its successor joins them. With
+--sync-every 30 they synchronise weights every 30 steps (DiLoCo), and go on as if nothing happened.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ def main() -> None:
     parser.add_argument("--steps", type=int, default=300)
     parser.add_argument("--learning-rate", type=float, default=0.1)
     parser.add_argument("--check-every", type=int, default=20, help="steps between comparisons")
+    parser.add_argument("--sync-every", type=int, help="synchronise weights every so many steps")
     parser.add_argument("--seed", type=int, default=1)
     args = parser.parse_args()
 
@@ -35,9 +37,13 @@ def main() -> None:
         keras.Input((64,)), keras.layers.Dense(128, "relu"), keras.layers.Dense(10)
     ])  # fmt: skip
     rate = keras.optimizers.schedules.CosineDecay(args.learning_rate, args.steps)
+    rounds = {}
+    if args.sync_every:
+        outer = keras.optimizers.SGD(0.7, momentum=0.9, nesterov=True)
+        rounds = {"sync_every": args.sync_every, "outer_optimizer": outer}
     state = elastic.State(
         model, keras.optimizers.SGD(rate, momentum=0.9), args.compression,
-        check_every=args.check_every,
+        check_every=args.check_every, **rounds,
     )  # fmt: skip
     loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
     model.compile(state.optimizer, loss, metrics=["accuracy"], jit_compile=False)

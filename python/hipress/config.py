@@ -5,7 +5,7 @@ from __future__ import annotations
 import operator
 import os
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from typing import TYPE_CHECKING
 
 from hipress.casync import topologies
@@ -35,7 +35,7 @@ class CompressionConfig:
     :param params: its parameters, by name
     :param topology: a name in :data:`hipress.casync.TOPOLOGIES`, or "auto"
     :param min_size: gradients of fewer elements go uncompressed
-    :param warmup_steps: PyTorch: steps in which gradients go uncompressed
+    :param warmup_steps: PyTorch, elastic jobs: steps in which gradients go uncompressed
     :param devices_per_host: workers on each host, for a topology that tells hosts apart
     :param plan: a file of ``hipress plan``, or its decisions by gradient: they go before min_size;
         or "auto": min_size is measured
@@ -166,6 +166,14 @@ class CompressionConfig:
         params = {name: value for name, value in compression.items() if name not in own}
         return cls(**{"params": params, **said, **given})
 
+    def warm_up(self) -> tuple[dict[str, object], int]:
+        """The codec's parameters, and the steps in which gradients go uncompressed. A codec with a
+        warm-up of its own (dgc) takes these over, unless its parameters say how long that is."""
+        params, steps = dict(self.params), self.warmup_steps
+        if steps and "warmup" in codecs()[self.type].params and "warmup" not in params:
+            params, steps = {**params, "warmup": steps}, 0
+        return params, steps
+
     def refuse_auto(self) -> None:
         """:raises ValueError: for type "auto", which not every front end takes"""
         if self.type == AUTO:
@@ -206,7 +214,7 @@ class CompressionConfig:
         :raises ValueError: in one sentence
         """
         self.refuse_auto()
-        self.store_params()
+        replace(self, warmup_steps=0).store_params()  # which this can do that stores cannot
         if self.pull == "none":
             raise ValueError("pull is for kvstores: workers exchange sums compressed, too")
         if self.plan == AUTO:

@@ -12,13 +12,11 @@ from mxnet import gluon
 
 from hipress.config import CompressionConfig
 from hipress.diloco.job import DiLoCo
-from hipress.diloco.outer import State
-from hipress.dtypes import NUMPY
 from mxnet_hipress import _states
 from mxnet_hipress._commands import STORE_SHIFT
+from mxnet_hipress._outer import Outer, Weights
 from mxnet_hipress.kvstore import KVStore, sentences
 
-_NESTEROV = {"learning_rate": 0.7, "momentum": 0.9}
 _INNER = "inner"
 
 
@@ -82,9 +80,8 @@ class DiLoCoTrainer(gluon.Trainer):
         )
         # In the order of the layers; the Trainer sorts them by name.
         in_order = params.values() if hasattr(params, "values") else params
-        weights = _Weights([p for p in in_order if p.grad_req != "null"])
-        outer = _Outer(self._optimizer, outer_optimizer, outer_optimizer_params)
-        outer.number(weights.shapes())
+        weights = Weights([p for p in in_order if p.grad_req != "null"])
+        outer = Outer(self._optimizer, outer_optimizer, outer_optimizer_params, weights)
         self.store = _store(kvstore)
         """The store of the synchronisations, for its ``stats()``, say."""
         if compression_params:
@@ -139,89 +136,6 @@ class DiLoCoTrainer(gluon.Trainer):
         with sentences():
             found = self._diloco.load(fname)
         _states.load_trainer(self, found[_INNER].tobytes())
-
-
-class _Weights:
-    """The values of parameters; see :class:`hipress.diloco.outer.Weights`.
-
-    :raises ValueError: for parameters that cannot be synchronised
-    """
-
-    def __init__(self, parameters: list[gluon.Parameter]) -> None:
-        self._parameters = {parameter.name: parameter for parameter in parameters}
-        for name, parameter in self._parameters.items():
-            kind = np.dtype(parameter.dtype).name
-            if kind not in NUMPY or {parameter._stype, parameter._grad_stype} != {"default"}:
-                raise ValueError(
-                    f"parameter {name!r} or its gradient is sparse, or of type {kind}: DiLoCo "
-                    f"synchronises dense ones, of {' or '.join(NUMPY)}"
-                )
-            if parameter._data is None:
-                raise ValueError(
-                    f"parameter {name!r} has no values yet: initialize the net, and call it once "
-                    "if its layers find out their shapes by that"
-                )
-
-    def shapes(self) -> dict[str, tuple[int, ...]]:
-        return {name: parameter.shape for name, parameter in self._parameters.items()}
-
-    def read(self, name: str) -> np.ndarray:
-        parameter = self._parameters[name]
-        return parameter.data(parameter.list_ctx()[0]).asnumpy()
-
-    def write(self, name: str, values: np.ndarray) -> None:
-        parameter = self._parameters[name]
-        parameter.set_data(mx.nd.array(values, dtype=parameter.dtype))  # a copy
-
-
-class _Outer:
-    """An optimizer of MXNet's on NumPy arrays; see :class:`hipress.diloco.outer.Optimizer`.
-
-    :param inner: another one, it must not be
-    :raises ValueError: for what cannot be
-    """
-
-    def __init__(
-        self,
-        inner: mx.optimizer.Optimizer,
-        optimizer: str | mx.optimizer.Optimizer,
-        params: Mapping[str, Any] | None,
-    ) -> None:
-        if isinstance(optimizer, str):
-            default = _NESTEROV if optimizer.lower() == "nag" and params is None else {}
-            optimizer = mx.optimizer.create(optimizer, **(params or default))
-        elif not isinstance(optimizer, mx.optimizer.Optimizer):
-            raise ValueError(
-                f"outer_optimizer is an Optimizer or its name, not a {type(optimizer).__name__}"
-            )
-        elif params:
-            raise ValueError("outer_optimizer_params belong to an optimizer that is given by name")
-        if optimizer is inner:
-            raise ValueError("outer_optimizer must be another one than the inner optimizer")
-        if optimizer.num_update:
-            raise ValueError("outer_optimizer has made steps before: give a new one")
-        self._updater = mx.optimizer.get_updater(optimizer)
-        self._numbers: dict[str, int] = {}
-
-    def number(self, names: Mapping[str, object]) -> None:
-        """Gives weights the numbers by which the optimizer knows them."""
-        self._numbers = {name: number for number, name in enumerate(names)}
-
-    def step(
-        self, fragment: int, weights: Mapping[str, np.ndarray], gradients: Mapping[str, np.ndarray]
-    ) -> None:
-        for name, weight in weights.items():
-            arrays = [
-                mx.nd.from_numpy(each.view(), zero_copy=True) for each in (gradients[name], weight)
-            ]
-            self._updater(self._numbers[name], *arrays)
-            arrays[1].wait_to_read()  # the gradient is not read any more then, either
-
-    def state_dict(self) -> State:
-        return {"states": np.frombuffer(self._updater.get_states(dump_optimizer=True), np.uint8)}
-
-    def load_state_dict(self, state: State) -> None:
-        self._updater.set_states(state["states"].tobytes())
 
 
 def _store(kvstore: str | KVStore) -> KVStore:

@@ -18,6 +18,9 @@ kvstore: the workers of the present *view* sum gradients among themselves. When 
 the others agree on the next view, put back what error feedback remembers of the step that failed,
 and ``train`` is called again for that same step. A process that joins copies the parameters, the
 Trainer with its optimizer's states and schedule, and the step from another one.
+
+With ``State(..., sync_every=H, outer_optimizer="nag")`` the workers synchronise weights every H
+steps (:class:`mxnet_hipress.DiLoCoTrainer`), and views change only then.
 """
 
 from __future__ import annotations
@@ -32,9 +35,11 @@ from mxnet import gluon
 
 from hipress.config import CompressionConfig
 from hipress.dtypes import NUMPY
-from hipress.elastic_training import loop
+from hipress.elastic_training import loop, rounds
+from hipress.elastic_training.array_rounds import ArrayRounds
 from hipress.elastic_training.arrays import ArraySession, ArrayState
 from mxnet_hipress import _states
+from mxnet_hipress._outer import Outer, Weights
 from mxnet_hipress._sums import SumArrays
 
 __all__ = ["State", "Trainer", "run"]
@@ -58,12 +63,19 @@ class State(ArrayState):
     :param net: a Block, or its parameters: a ParameterDict, a dict or a list. All have their shapes
         and lie on one device
     :param trainer: of some or all of them, without a distributed kvstore; use ``state.trainer`` in
-        its place, which sums gradients first. Or an Optimizer, for which one is made
+        its place, which sums gradients first. Or an Optimizer, for which one is made. With
+        ``sync_every`` it makes the inner steps, and sums nothing
     :param compression_params: as a Trainer takes them: type, its parameters, min_size (1024),
-        topology, plan; None: gradients go uncompressed
-    :param check_every: steps between comparisons of all workers' weights, bit by bit
+        topology, plan, warmup_steps; None: gradients go uncompressed
+    :param sync_every: H, to synchronise weights every H steps instead of gradients in each, see
+        :class:`mxnet_hipress.DiLoCoTrainer`. The H steps are a *round*: a worker that dies or joins
+        costs the others none of them
+    :param outer_optimizer, outer_optimizer_params: with ``sync_every``; a new Optimizer, or a name.
+        Those of "nag" are learning rate 0.7 and momentum 0.9, unless others are given
+    :param check_every: steps between comparisons of all workers' weights, bit by bit; with
+        ``sync_every`` this and warmup_steps count rounds
     :param timeout: seconds to wait for enough workers, and for one that lives but is far behind;
-        longer than it takes to copy all to a worker that joins
+        longer than it takes to copy all to a worker that joins, and than three rounds take
     :param kept: more that a worker which joins copies: objects with ``state_dict()`` and
         ``load_state_dict()``, and plain values, which become attributes
     :raises ValueError: for what cannot be
@@ -77,6 +89,9 @@ class State(ArrayState):
         trainer: gluon.Trainer | mx.optimizer.Optimizer,
         compression_params: str | Mapping[str, Any] | CompressionConfig | None = None,
         *,
+        sync_every: int | None = None,
+        outer_optimizer: str | mx.optimizer.Optimizer | None = None,
+        outer_optimizer_params: Mapping[str, Any] | None = None,
         check_every: int = 100,
         timeout: float = 300.0,
         **kept: Any,
@@ -91,6 +106,13 @@ class State(ArrayState):
         self.config = CompressionConfig.of(compression_params or "none")
         self.config.check_sums(self._trained)
         self.trainer = Trainer(self, trainer)
+        if rounds.wanted(sync_every, outer_optimizer, kept, "mxnet_hipress.DiLoCoTrainer"):
+            weights = Weights(list(self._trained.values()))
+            outer = Outer(trainer.optimizer, outer_optimizer, outer_optimizer_params, weights)
+            _check_copied(outer.optimizer)
+            self.rounds = ArrayRounds(weights, outer, outer.kind, sync_every)
+        elif outer_optimizer_params is not None:
+            raise ValueError("outer_optimizer_params need sync_every and outer_optimizer")
         self.keep(kept)
 
     def sizes(self) -> dict[str, tuple[int, str]]:
@@ -117,6 +139,14 @@ class State(ArrayState):
         _states.load_trainer(self.trainer.wrapped, saved["trainer"])
         super().load_state_dict(saved)
 
+    def to_copy(self) -> dict[str, Any]:
+        """What a worker that joins or is behind has to :meth:`copy`, at the end of a round."""
+        found = self.state_dict()
+        if self.rounds is not None:  # its weights are the outer weights
+            for name in self._trained:
+                del found["parameters"][name]
+        return found
+
     def weights(self) -> Iterable[tuple[str, memoryview]]:
         """The bytes of the parameters that are trained."""
         for name, parameter in self._trained.items():
@@ -131,7 +161,8 @@ class State(ArrayState):
 
 
 class Trainer:
-    """The user's Trainer, whose ``step()`` first sums gradients over the present view.
+    """The user's Trainer, whose ``step()`` first sums gradients over the present view, unless it
+    makes inner steps.
 
     Every other attribute is the wrapped Trainer's.
     """
@@ -146,7 +177,8 @@ class Trainer:
     def step(self, batch_size: int) -> None:
         """Sums the gradients and makes the optimizer's step.
 
-        :param batch_size: by which sums are divided: the samples of this step of all workers
+        :param batch_size: by which sums are divided: the samples of this step of all workers; with
+            ``sync_every`` of this one
         :raises hipress.HipressError: if a worker has died or is silent; weights have not changed
         """
         self.allreduce_grads()
@@ -154,10 +186,12 @@ class Trainer:
 
     def allreduce_grads(self) -> None:
         """Replaces the gradients by their sums over all workers, e.g. to clip them before
-        :meth:`update`."""
+        :meth:`update`. With ``sync_every`` they stay this worker's own."""
         if self._state.applied:
             raise RuntimeError("call state.commit() after each state.trainer.step()")
         sums, trained = self._session().compression, self._state._trained
+        if self._state.rounds is not None:
+            return
         gradients = {name: parameter.grad() for name, parameter in trained.items()}
         for name, total in self._arrays.reduce(sums, gradients):
             total.copyto(gradients[name])
@@ -224,10 +258,15 @@ def _trained(
             )
     if not trained:
         raise ValueError("the Trainer has no parameter with a gradient")
+    _check_copied(trainer.optimizer)
+    return trained
+
+
+def _check_copied(optimizer: mx.optimizer.Optimizer) -> None:
+    """:raises ValueError: if a worker that joins could not copy it"""
     try:
-        pickle.dumps(trainer.optimizer)
+        pickle.dumps(optimizer)
     except Exception as error:
         raise ValueError(
             f"the optimizer or its schedule cannot be copied to a worker that joins: {error}"
         ) from error
-    return trained

@@ -27,7 +27,7 @@ import mxnet as mx
 import numpy as np
 from mxnet import autograd, gluon
 
-BATCH, DIES = 48, 12
+BATCH, DIES, WARM_UP = 48, 12, 5
 
 
 class Bits:
@@ -110,7 +110,7 @@ names = list(state.sizes())
 left, digests = {}, {}
 for (begin, slots), (end, _) in zip(views, [*views[1:], (last, [])]):
     size = len(slots)
-    codecs, shared = {}, {}
+    codecs, shared, plain = {}, {}, Compressor("none")
     for at, name in enumerate(names):
         n = state.sizes()[name][0]
         kind = "onebit" if n >= 256 else "none"
@@ -125,11 +125,13 @@ for (begin, slots), (end, _) in zip(views, [*views[1:], (last, [])]):
             train.backward(net, step, rank, size)
             for name in names:
                 gradient = state._trained[name].grad().asnumpy().reshape(-1)
-                payloads[name].append(codecs[slot, name].encode(gradient))
+                codec = plain if step < train.WARM_UP else codecs[slot, name]
+                payloads[name].append(codec.encode(gradient))
         for name in names:
             grad = state._trained[name].grad()
-            total = shared[name].decode_sum(payloads[name], grad.size)
-            grad[:] = shared[name].decode(shared[name].encode(total), grad.shape)
+            codec = plain if step < train.WARM_UP else shared[name]
+            total = codec.decode_sum(payloads[name], grad.size)
+            grad[:] = codec.decode(codec.encode(total), grad.shape)
         trainer.update(train.BATCH)
         digests[step + 1] = digest(state.weights())
     # Who owned a sum has its residual, too, in units of a gradient.
@@ -172,7 +174,7 @@ def digests_of(job):
 
 
 def test_every_step_has_the_bits_of_a_reference(job, tmp_path):
-    compression = {"type": "onebit", "min_size": 256}
+    compression = {"type": "onebit", "min_size": 256, "warmup_steps": 5}
     with job(compression) as running:
         wait_until(lambda: running.step(0) >= 16, 60, "the others to go on")
         assert {event["step"] for event in events(running, "rollback")} == {12}
@@ -247,7 +249,7 @@ def test_what_cannot_be_is_refused_in_a_sentence(tmp_path):
             lambda: state(of=net(dtype="float64")),
             lambda: state(of=sparse),
             lambda: state({"type": "twobit"}),
-            lambda: state({"type": "onebit", "warmup_steps": 3}),
+            lambda: state({"type": "onebit", "shared_momentum": 0.5}),
             lambda: state({"type": "onebit", "pull": "none"}),
             lambda: elastic.State(net(), mx.optimizer.SGD(lr_scheduler=lambda step: 0.1)),
             lambda: state().trainer.step(1),
@@ -268,7 +270,7 @@ def test_what_cannot_be_is_refused_in_a_sentence(tmp_path):
     said = ended.stdout.splitlines()
     expected = (
         "has no values yet", "kvstore=None", "belong to elastic.State", "sums dense ones",
-        "sums dense ones", 'unknown compression type "twobit"', "warmup_steps is for PyTorch",
+        "sums dense ones", 'unknown compression type "twobit"', "shared_momentum is for PyTorch",
         "pull is for kvstores", "cannot be copied to a worker", "mxnet_hipress.elastic.run runs",
         "state.commit() belongs", "hipress launch --elastic",
     )  # fmt: skip

@@ -8,6 +8,14 @@ from pathlib import Path
 
 import pytest
 
+from elastic_rounds import (
+    contributions,
+    end,
+    events,
+    steps_are_made_once,
+    stop,
+    weights_are_equal,
+)
 from harness import ROOT
 from harness.elastic import ElasticJob
 from harness.processes import wait_until
@@ -21,14 +29,12 @@ import os
 import signal
 import sys
 import time
-from pathlib import Path
 
 import torch
 
 import hipress.torch.elastic as elastic
-from hipress.torch.elastic.session import Session
-from hipress.torch.executors.engine import HipressError
-from hipress.torch.integrations.outer import Fragment, Outer
+from elastic_rounds import inject
+from hipress.torch.integrations.outer import Fragment
 from test_torch_elastic_diloco import batch_of, parts
 
 compression, sync_every, steps, faults, load, save = eval(sys.argv[1])
@@ -42,47 +48,15 @@ state = elastic.State(
 if load and slot == 0:
     state.load_state_dict(torch.load(load, weights_only=True))
 
-
-def die():
-    os.kill(os.getpid(), signal.SIGKILL)
-
-
 if not restarted:
-    # What happens in which synchronisation, from 1 on: "die" when all others send, "wait" until a
-    # death is known, "fail" when the result is there, "leave" when slot 0 is in the next round.
-    begin, take, compare, count = Fragment.begin, Outer.take, Session._compare, [0]
-    journal = Path(os.environ["HIPRESS_ELASTIC_LOG"], "worker-0.jsonl")
-
-    def counted(self, compression, *args):
-        count[0] += 1
-        while faults.get(slot) == ("wait", count[0]) and not compression.engine.failure():
-            time.sleep(0.02)
-        if faults.get(slot) == ("die", count[0]):
-            time.sleep(0.5)
-            die()
-        begin(self, compression, *args)
-
-    def failing(self, fragment, *args):
-        if faults.get(slot) == ("fail", count[0]):
-            fragment.finish()
-            raise HipressError("a test")
-        return take(self, fragment, *args)
-
-    def leaving(self, digest):
-        compare(self, digest)
-        if faults.get(slot) == ("leave", state.completed):
-            while journal.read_text().count('"event": "step"') <= state.step:
-                time.sleep(0.02)
-            raise HipressError("a test")
-
-    Fragment.begin, Outer.take, Session._compare = counted, failing, leaving
+    inject(faults.get(slot), state, Fragment, "set_gradients")
 
 
 @elastic.run
 def train(state):
     while state.step < steps:
         if faults.get(slot) == state.step and not restarted:
-            die()
+            os.kill(os.getpid(), signal.SIGKILL)
         inputs, targets = batch_of(slot, state.step)
         state.optimizer.zero_grad()
         loss = torch.nn.functional.mse_loss(model(inputs), targets)
@@ -182,49 +156,6 @@ def job():
         each.close()
 
 
-def events(job, kind, slots=range(4)):
-    return [{**e, "slot": s} for s in slots for e in job.journal(s) if e["event"] == kind]
-
-
-def end(job, slots):
-    """Waits for the workers' end; checks that all made each inner step once, and all weights."""
-    job.wait(90)
-    for slot in slots:
-        assert job.processes[job.present(slot)].returncode == 0, job.report()
-    steps_are_made_once(job)
-    return weights_are_equal(job)
-
-
-def steps_are_made_once(job):
-    """Checks that no process repeats an inner step."""
-    steps = {}
-    for event in events(job, "step"):
-        steps.setdefault(event["pid"], []).append(event["step"])
-    for mine in steps.values():
-        assert all(after > before for before, after in zip(mine, mine[1:])), mine
-
-
-def weights_are_equal(job):
-    """The digest after each round; checks that it is the same on all workers."""
-    digests = {}
-    for event in events(job, "round"):
-        digests.setdefault(event["round"], set()).add(event["digest"])
-    assert sorted(digests) == list(range(1, len(digests) + 1))
-    assert all(len(found) == 1 for found in digests.values()), digests
-    return [digests[number].pop() for number in sorted(digests)]
-
-
-def contributions(job):
-    """(slot, process) of those that trained in each round, by rank."""
-    by_round = {}
-    for event in events(job, "round"):
-        by_round.setdefault(event["round"], []).append(event)
-    found = [sorted(by_round[number], key=lambda e: e["rank"]) for number in sorted(by_round)]
-    for each in found[:-1]:  # of the last one some may have no result yet
-        assert all(event["trained"] == len(each) for event in each), each
-    return [[(event["slot"], event["pid"]) for event in each] for each in found]
-
-
 def alone(workers, last=H):
     """The digests after rounds that these workers make, of which the last is shorter, perhaps."""
     reference = Alone()
@@ -294,12 +225,6 @@ def test_a_joiner_contributes_from_the_next_round_on(job, least):
     assert sizes[:2] == [2, 1] and sizes[-2:] == [2, 2]
     assert least == 1 or set(sizes[2:]) == {2}
     assert digests == alone(workers)
-
-
-def stop(job):
-    for name in job.running():
-        job.signal(name, signal.SIGKILL)
-        job.processes[name].wait()
 
 
 def test_a_silent_worker_gives_its_steps_up_and_joins_again(job):

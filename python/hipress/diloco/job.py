@@ -74,20 +74,16 @@ class DiLoCo:
         fragment.due, fragment.under_way = due, True
 
     def _take(self, fragment: Fragment, alpha: float) -> None:
-        finite, workers = True, 1
+        lost, workers = False, 1
         if self._node is not None:
-            finite = self._exchanges[fragment.number].wait()
+            lost = not self._exchanges[fragment.number].wait()
             workers = self._node.num_workers
         fragment.under_way = False
-        finite = finite and fragment.finite()
-        if finite:
-            fragment.step(self._optimizer, workers)
-        else:
+        if not fragment.take(self._optimizer, workers, alpha, lost):
             _log.warning(
                 "step %d: a pseudo-gradient of fragment %d has a NaN or Inf; its weights are those "
                 "of the synchronisation before again", self.rounds.step, fragment.number,
             )  # fmt: skip
-        fragment.update(alpha if finite else 0.0)
 
     def save(self, path: str | os.PathLike[str], more: State | None = None) -> None:
         """Saves outer weights, the outer optimizer, what is under way, and residuals.

@@ -76,11 +76,23 @@ class Fragment:
         """Whether ``sums`` has no NaN or Inf."""
         return all(bool(np.isfinite(values).all()) for values in self.sums.values())
 
-    def step(self, optimizer: Optimizer, workers: int) -> None:
-        """Makes the outer optimizer's step with the mean of ``workers``, whose sums are there."""
-        for values in self.sums.values():
-            values /= np.float32(workers)
-        optimizer.step(self.number, self.outer, self.sums)
+    def take(
+        self, optimizer: Optimizer, workers: int, alpha: float = 0.0, lost: bool = False
+    ) -> bool:
+        """Makes the outer optimizer's step with the mean of ``workers``, whose sums are there, and
+        the weights. If a sum has a NaN or Inf, its weights are the outer weights again.
+
+        :param alpha: see :meth:`update`
+        :param lost: whether some worker had a NaN or Inf that sums do not show
+        :returns: whether there was none
+        """
+        finite = not lost and self.finite()
+        if finite:
+            for values in self.sums.values():
+                values /= np.float32(workers)
+            optimizer.step(self.number, self.outer, self.sums)
+        self.update(alpha if finite else 0.0)
+        return finite
 
     def update(self, alpha: float = 0.0) -> None:
         """Makes the weights alpha times what they are, and the rest outer weights."""

@@ -17,8 +17,10 @@ from hipress.casync.graph import GRADIENT, PLAIN, Graph, Op, cut, worker
 from hipress.casync.program import flatten
 from hipress.config import CompressionConfig
 from hipress.dtypes import FLOAT32
-from hipress.elastic_training import session, state, sums
-from hipress.elastic_training.sums import Sums
+from hipress.elastic_training import state
+from hipress.elastic_training.array_rounds import ArrayRounds
+from hipress.elastic_training.round_session import RoundSession
+from hipress.elastic_training.sums import Carried, Sums
 from hipress.encodes import Codecs, bindings
 from hipress.engine import Bucket, Engine
 from hipress.errors import HipressError
@@ -31,6 +33,7 @@ class ArrayState(state.State):
     """A state whose gradients are summed in arrays."""
 
     config: CompressionConfig
+    rounds: ArrayRounds | None
 
     @abc.abstractmethod
     def sizes(self) -> Mapping[str, tuple[int, str]]:
@@ -42,47 +45,59 @@ class ArrayState(state.State):
         return {"compression": str(self.config), "plan": plan, **super().settings()}
 
 
-class ArraySession(session.Session):
+class ArraySession(RoundSession):
     """This worker's part of one view."""
 
     _state: ArrayState
-    Carried = sums.Carried
+    Carried = Carried
 
     def __init__(self, *parts: Any) -> None:
         super().__init__(*parts)
         self._engine: Engine | None = None
 
-    def meet(self) -> None:
-        """Makes the view's job. Its scheduler is in rank 0's process."""
-        name = self.exchange("here", uuid.uuid4().hex)[0]
+    def _join(self, ranks: Sequence[int]) -> Engine:
+        """The job of these ranks, this one among them, which all call this. Its scheduler is in the
+        first one's process."""
+        if self._engine is not None:
+            return self._engine
+        # Beside the job of all there may have been one of those that made a synchronisation again.
+        own, first = "again/" if len(ranks) < self.size else "", ranks[0]
+        file = scheduler.beside(os.environ.get("HIPRESS_TIMELINE", ""), f"view{self.view.epoch}")
+        if self.rank == first:
+            self._share(f"{own}job", uuid.uuid4().hex)
+        name, rank, size = self.fetch(f"{own}job", first), ranks.index(self.rank), len(ranks)
         me, seconds = self.view.members[self.rank], math.ceil(self._state.timeout)
         here = os.environ.get("DMLC_NODE_HOST") or addresses.resolve(me.host) or me.host
         common = {
-            "DMLC_NUM_WORKER": self.size,
+            "DMLC_NUM_WORKER": size,
             "DMLC_NUM_SERVER": 0,
             "HIPRESS_TIMEOUT": max(1, min(seconds, 86400)),
             "HIPRESS_START_TIMEOUT": math.ceil(self._setup_seconds),
             "HIPRESS_JOB": name,
             "DMLC_NODE_HOST": here,
         }
-        epoch, file = self.view.epoch, os.environ.get("HIPRESS_TIMELINE", "")
         found = scheduler.join(
-            self.rank, common, lambda: here,
-            lambda text: self._agent.share(epoch, "scheduler", text),
-            lambda: self.fetch("scheduler", 0), scheduler.beside(file, f"view{epoch}"), epoch,
+            rank, common, lambda: here,
+            lambda text: self._share(f"{own}scheduler", text),
+            lambda: self.fetch(f"{own}scheduler", first),
+            scheduler.beside(file, "again") if own else file, self.view.epoch,
         )  # fmt: skip
-        self._engine = Engine(*found, self.rank, self.size, self._state.timeout, name)
+        self._engine = Engine(*found, rank, size, self._state.timeout, name)
         self.check()
+        return self._engine
+
+    def _share(self, key: str, text: str) -> None:
+        self._agent.share(self.view.epoch, key, text)
 
     def transfer(
         self, source: int, behind: Sequence[int], what: Mapping[str, Any] | None
     ) -> Mapping[str, Any]:
         """Brings a state to those that are behind, as it is, over the engine's connections. Only
         members can: they know the job's secret."""
-        engine, data = self._engine, b""
+        engine, data = self._join(range(self.size)), b""
         if self.rank == source:
             data = pickle.dumps(what, 4)
-            self._agent.share(self.view.epoch, "copy", str(len(data)))
+            self._share("copy", str(len(data)))
         size = len(data) or int(self.fetch("copy", source))
         values = np.zeros(-(-size // 4), np.float32)
         graph = _copy_graph(values.size, source, behind)
@@ -102,9 +117,21 @@ class ArraySession(session.Session):
         bucket.begin(values.ctypes.data, 0, "copying a worker's state").result()
         return {} if self.rank == source else pickle.loads(memory)
 
-    def connect(self) -> None:
-        """Begins this view's sums."""
-        self.begin(Sums(self._engine, self._state.config, self._state.sizes()))
+    def connect_ranks(self, ranks: Sequence[int]) -> None:
+        """Begins sums of these ranks."""
+        if self.rank in ranks:
+            state, engine = self._state, self._join(ranks)
+            warm_up = max(0, state.config.warm_up()[1] - state.completed)
+            if state.rounds is None:
+                sums = Sums(engine, state.config, state.sizes(), uncompressed=warm_up)
+            else:
+                sums = state.rounds.sums(engine, state.config, warm_up)
+            self.begin(sums)
+
+    def leave_ranks(self) -> None:
+        """Ends in peace, on the ranks that were connected, what :meth:`connect_ranks` has made."""
+        self.disconnect(in_peace=True)
+        self._engine = None
 
     def fail(self, why: str) -> None:
         """Ends what this worker waits for in the engine, if there is one."""

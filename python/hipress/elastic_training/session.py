@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import abc
 import hashlib
+import itertools
 import json
 import os
 import threading
@@ -246,7 +247,9 @@ class Session(abc.ABC):
             raise ViewChange
 
     def _digest(self) -> str:
-        return digest(self._state.weights())
+        rounds = self._state.rounds
+        outer = () if rounds is None else rounds.weights()
+        return digest(itertools.chain(self._state.weights(), outer))
 
     def _compare(self, digest: str) -> None:
         """Compares the members' weights, and exchanges the norms of their residuals.

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Protocol
 
 from hipress.config import difference
+from hipress.elastic_training.rounds import Rounds
 
 _PLAIN = (bool, int, float, str, type(None))
 
@@ -22,7 +23,7 @@ class Steps(Protocol):
 class State(abc.ABC):
     """The state of a training job whose workers come and go.
 
-    :param check_every: steps between comparisons of all workers' weights, bit by bit
+    :param check_every: steps, or rounds, between comparisons of all workers' weights, bit by bit
     :param timeout: seconds to wait for enough workers, and for one that lives but is far behind
     :raises ValueError: for what cannot be
     """
@@ -41,6 +42,8 @@ class State(abc.ABC):
         self.applied = False
         """True between the optimizer's step and ``commit()``."""
         self.session: Steps | None = None
+        self.rounds: Rounds | None = None
+        """What belongs to rounds of ``sync_every`` steps; None without."""
         self._kept: tuple[str, ...] = ()
         self._callbacks: list[Callable[[], None]] = []
 
@@ -67,14 +70,19 @@ class State(abc.ABC):
 
     @property
     def completed(self) -> int:
-        """What the workers complete together, and agree about: steps."""
-        return self.step
+        """What the workers complete together, and agree about: steps, or rounds of them."""
+        return self.step if self.rounds is None else self.rounds.completed
 
-    def begin(self) -> None:  # noqa: B027 (an empty default)
-        """Called once, before the first view."""
+    def begin(self) -> None:
+        """Begins the first round; called once, before the first view."""
+        if self.rounds is not None:
+            self.rounds.begin()
 
-    def rejoin(self) -> None:  # noqa: B027 (an empty default)
-        """Called before this worker joins again, as the others went on without it."""
+    def rejoin(self) -> None:
+        """Gives up the steps of a round that the others went on without; called before this worker
+        joins again."""
+        if self.rounds is not None:
+            self.rounds.take_outer_weights()
 
     def call_back(self) -> None:
         """Calls what was registered."""
@@ -101,7 +109,9 @@ class State(abc.ABC):
 
     def settings(self) -> dict[str, str]:
         """Texts that must be the same on all workers, by name."""
-        return {"check_every": str(self.check_every), "what is kept": ", ".join(self._kept)}
+        rounds = {} if self.rounds is None else self.rounds.settings()
+        kept = {"check_every": str(self.check_every), "what is kept": ", ".join(self._kept)}
+        return {"sync_every": "", **rounds, **kept}
 
     def check(self, settings: Mapping[str, str]) -> None:
         """Compares another worker's :meth:`settings` with these.
@@ -120,7 +130,8 @@ class State(abc.ABC):
         """All but the compression's part, for a checkpoint."""
         kept = {name: getattr(self, name) for name in self._kept}
         plain = {n: v if isinstance(v, _PLAIN) else v.state_dict() for n, v in kept.items()}
-        return {"step": self.step, "kept": plain}
+        rounds = {} if self.rounds is None else {"rounds": self.rounds.state_dict()}
+        return {"step": self.step, "kept": plain, **rounds}
 
     def load_state_dict(self, saved: Mapping[str, Any]) -> None:
         """Goes on from what :meth:`state_dict` returned."""
@@ -131,18 +142,30 @@ class State(abc.ABC):
             else:
                 present.load_state_dict(value)
         self.step, self.applied = saved["step"], False
+        if self.rounds is not None and "rounds" in saved:
+            self.rounds.load_state_dict(saved["rounds"])
 
     def to_copy(self) -> dict[str, Any]:
-        """What a worker that joins or is behind has to :meth:`copy`."""
+        """What a worker that joins or is behind has to :meth:`copy`: at the end of a round, the
+        outer weights may stand for the weights."""
         return self.state_dict()
 
     def copy(self, found: Mapping[str, Any]) -> None:
-        """Takes over what another worker's :meth:`to_copy` returned."""
-        self.load_state_dict(found)
+        """Takes over what another worker's :meth:`to_copy` returned; with rounds, a worker that has
+        made the same steps keeps what is its own: the inner optimizer, and what is kept."""
+        if self.rounds is None:
+            self.load_state_dict(found)
+            return
+        if 0 < found["step"] == self.step:
+            self.rounds.load_state_dict(found["rounds"])
+        else:
+            self.load_state_dict(found)
+        self.rounds.take_outer_weights()
 
     @abc.abstractmethod
     def weights(self) -> Iterable[tuple[str, memoryview]]:
-        """The bytes of what all workers have alike after each step, by name."""
+        """The bytes of the weights that all workers have alike after each step, or round, by name.
+        """
 
     @abc.abstractmethod
     def drop_gradients(self) -> None:

@@ -74,15 +74,18 @@ class Gradients:
         self.bucket: Bucket | None = None
 
 
-def buckets(sizes: Mapping[str, tuple[int, str]]) -> list[Gradients]:
+def buckets(
+    sizes: Mapping[str, tuple[int, str]], most: float = _BUCKET_BYTES
+) -> list[Gradients]:
     """Groups gradients, with the last layer's first, as they come in the backward pass.
 
     :param sizes: elements and type by name, in the order of the layers
+    :param most: bytes of a group, unless one gradient alone has more
     """
     found, names, used, kind = [], {}, 0, ""
     for name, (size, dtype) in reversed(sizes.items()):
         wide = size * np.dtype(STORAGE[dtype]).itemsize
-        if names and (used + wide > _BUCKET_BYTES or dtype != kind):
+        if names and (used + wide > most or dtype != kind):
             found.append(Gradients(names, kind))
             names, used = {}, 0
         names[name], kind = size, dtype
@@ -94,14 +97,16 @@ class Sums:
     """The sums of one view; all its workers make it with the same arguments.
 
     :param config: of the compression
-    :param sizes: see :func:`buckets`
+    :param sizes, most: see :func:`buckets`
+    :param uncompressed: steps from now on that are the rest of a warm-up
     """
 
     def __init__(
-        self, engine: Engine, config: CompressionConfig, sizes: Mapping[str, tuple[int, str]]
-    ) -> None:
-        self.engine, self._config, self.buckets = engine, config, buckets(sizes)
-        self._codecs = Codecs(config.type, config.params, average=False)
+        self, engine: Engine, config: CompressionConfig, sizes: Mapping[str, tuple[int, str]],
+        most: float = _BUCKET_BYTES, uncompressed: int = 0,
+    ) -> None:  # fmt: skip
+        self.engine, self._config, self.buckets = engine, config, buckets(sizes, most)
+        self._codecs = Codecs(config.type, config.warm_up()[0], average=False)
         self._plain = Codecs("none", {}, average=False)
         self._sizes = {name: size for name, (size, _) in sizes.items()}
         self._owners = {name: owner for owner, name in enumerate(sizes)}
@@ -109,6 +114,7 @@ class Sums:
         self._waiting: dict[str, Remembered] = {}
         self._steps: list[Future[None]] = []
         self._transaction = 0
+        self._uncompressed, self._made = uncompressed, 0
 
     def prepare(self, remembered: dict[str, Remembered]) -> None:
         """Makes all keys, together with the other workers, with what was remembered.
@@ -124,7 +130,8 @@ class Sums:
         least = MIN_SIZE if self._config.min_size is None else self._config.min_size
         for name, span in of.slices.items():
             size, decision = span.stop - span.start, self._config.decisions.get(name)
-            if size and (decision.compress if decision else size >= least):
+            large = decision.compress if decision else size >= least
+            if size and large and self._made >= self._uncompressed:
                 graph = self._graph(size, name, decision and decision.partitions)
                 keys.append((self._key(name, graph, of.dtype, compressed=True), span.start))
             elif size:
@@ -183,13 +190,23 @@ class Sums:
     # Steps.
 
     def start(self, of: Gradients) -> Future[None]:
-        """Starts to replace a bucket's gradients by their sums; the same order on all workers."""
+        """Starts to replace a bucket's gradients by their sums; the same order on all workers.
+
+        :raises HipressError: if keys must be made for that, and a worker is missing
+        """
+        if of.bucket is None:
+            of.bucket = self._bucket(of)
         what = f"the bucket of {next(iter(of.slices))}"
         self._steps.append(of.bucket.begin(of.flat.ctypes.data, self._transaction, what))
         return self._steps[-1]
 
     def begin_transaction(self) -> None:
         """Begins a step that :meth:`roll_back` can put back, when the one before is over."""
+        if self._transaction:
+            self._made += 1
+            if self._made == self._uncompressed:  # the warm-up is over: other keys from now on
+                for gradients in self.buckets:
+                    gradients.bucket = None
         self._steps, self._transaction = [], next(transactions)
 
     def roll_back(self) -> None:

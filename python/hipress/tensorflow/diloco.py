@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 import keras
-import numpy as np
-import tensorflow as tf
 
 from hipress.config import CompressionConfig
 from hipress.diloco import job as diloco
-from hipress.diloco.outer import State
-from hipress.dtypes import NUMPY
-from hipress.tensorflow.gradients import name_of
 from hipress.tensorflow.job import join
+from hipress.tensorflow.outer import Outer, Weights
 
 
 class DiLoCo(keras.callbacks.Callback):
@@ -63,8 +59,8 @@ class DiLoCo(keras.callbacks.Callback):
         fragment_update_alpha: float = 0.0,
     ) -> None:
         super().__init__()
-        weights, job = _Weights(model.trainable_variables), join()
-        outer = _Outer(outer_optimizer, weights)
+        weights, job = Weights(model.trainable_variables), join()
+        outer = Outer(outer_optimizer, weights)
         job.compress(compression)
         self._of = model
         self._diloco = diloco.DiLoCo(
@@ -125,83 +121,3 @@ class DiLoCo(keras.callbacks.Callback):
 
     def on_train_end(self, logs: object = None) -> None:
         self.finish()
-
-
-class _Weights:
-    """The values of variables; see :class:`hipress.diloco.outer.Weights`.
-
-    :raises ValueError: for variables that cannot be synchronised
-    """
-
-    def __init__(self, variables: Sequence[keras.Variable]) -> None:
-        if not variables:
-            raise ValueError("the model has no weights yet: give it an Input, or call it once")
-        self._variables = {name_of(variable): variable for variable in variables}
-        if len(self._variables) < len(variables):
-            raise ValueError("two of the model's variables have the same path")
-        for name, variable in self._variables.items():
-            if variable.dtype not in NUMPY:
-                raise ValueError(
-                    f"variable {name} is {variable.dtype}: DiLoCo synchronises {' or '.join(NUMPY)}"
-                )
-
-    def shapes(self) -> dict[str, tuple[int, ...]]:
-        return {name: tuple(variable.shape) for name, variable in self._variables.items()}
-
-    def read(self, name: str) -> np.ndarray:
-        return np.asarray(self._variables[name])
-
-    def write(self, name: str, values: np.ndarray) -> None:
-        self._variables[name].assign(_tensor(values))
-
-
-class _Outer:
-    """An optimizer of Keras's on NumPy arrays; see :class:`hipress.diloco.outer.Optimizer`.
-
-    :raises ValueError: for one that cannot be used
-    """
-
-    def __init__(self, optimizer: keras.optimizers.Optimizer | None, weights: _Weights) -> None:
-        if optimizer is None:
-            optimizer = keras.optimizers.SGD(0.7, momentum=0.9, nesterov=True)
-        if not isinstance(optimizer, keras.optimizers.Optimizer):
-            raise ValueError(
-                f"outer_optimizer must be one of Keras 3's, not a {type(optimizer).__name__}"
-            )
-        if optimizer.built:
-            raise ValueError("outer_optimizer is in use: give a new one")
-        self._optimizer = optimizer
-        self._variables = {
-            name: keras.Variable(np.zeros(shape, np.float32), name=name.replace("/", "_"))
-            for name, shape in weights.shapes().items()
-        }
-        optimizer.build(list(self._variables.values()))
-
-    def step(
-        self, fragment: int, weights: Mapping[str, np.ndarray], gradients: Mapping[str, np.ndarray]
-    ) -> None:
-        variables = [self._variables[name] for name in weights]
-        for variable, values in zip(variables, weights.values()):
-            variable.assign(_tensor(values))
-        # Optimizers count calls of apply(), and all fragments of a round are one step.
-        made = int(self._optimizer.iterations.numpy())
-        self._optimizer.iterations.assign(max(0, made - (fragment > 0)))
-        self._optimizer.apply([_tensor(gradients[name]) for name in weights], variables)
-        for variable, values in zip(variables, weights.values()):
-            values[...] = np.asarray(variable)
-
-    def state_dict(self) -> State:
-        variables = self._optimizer.variables
-        return {str(i): np.array(variable) for i, variable in enumerate(variables)}
-
-    def load_state_dict(self, state: State) -> None:
-        variables = self._optimizer.variables
-        if [state[n].shape for n in sorted(state, key=int)] != [tuple(v.shape) for v in variables]:
-            raise ValueError("the state is of another outer optimizer")
-        for i, variable in enumerate(variables):
-            variable.assign(state[str(i)])
-
-
-def _tensor(values: np.ndarray) -> tf.Tensor:
-    """A copy: TensorFlow may use the memory of an array that it is given, and ours changes."""
-    return tf.convert_to_tensor(values.copy())

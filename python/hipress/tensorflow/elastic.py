@@ -16,6 +16,9 @@
 Or with ``model.compile(state.optimizer, loss, jit_compile=False)``, and ``model.fit(...,
 callbacks=[state.callback()])`` in the place of the loop, which then begins with the data of
 ``state.step``. Started by ``hipress launch --elastic -n 4 python train.py``.
+
+With ``State(..., sync_every=H, outer_optimizer=outer)`` the workers synchronise weights every H
+steps (:class:`hipress.tensorflow.DiLoCo`), and views change only then.
 """
 
 from __future__ import annotations
@@ -29,11 +32,13 @@ import numpy as np
 import tensorflow as tf
 
 from hipress.config import CompressionConfig
-from hipress.elastic_training import loop
+from hipress.elastic_training import loop, rounds
+from hipress.elastic_training.array_rounds import ArrayRounds
 from hipress.elastic_training.arrays import ArraySession, ArrayState
 from hipress.errors import HipressError
 from hipress.tensorflow.gradients import check_no_cond, check_not_compiled, name_of, to_tensor
-from hipress.tensorflow.optimizer import averaging
+from hipress.tensorflow.optimizer import averaging, check_optimizer
+from hipress.tensorflow.outer import Outer, Weights
 
 __all__ = ["State", "run"]
 
@@ -65,12 +70,18 @@ class State(ArrayState):
 
     :param model: of Keras 3, built
     :param optimizer: of Keras 3; it becomes ``state.optimizer``, which averages gradients over the
-        present view before it uses them
+        present view before it uses them. With ``sync_every`` it is the inner optimizer, which
+        averages nothing
     :param compression: a codec's name; a mapping with "type", its parameters, min_size (1024),
-        topology and plan; or a :class:`hipress.CompressionConfig`
-    :param check_every: steps between comparisons of all workers' weights, bit by bit
+        topology, plan and warmup_steps; or a :class:`hipress.CompressionConfig`
+    :param sync_every: H, to synchronise weights every H steps instead of gradients in each, see
+        :class:`hipress.tensorflow.DiLoCo`. The H steps are a *round*: a worker that dies or joins
+        costs the others none of them
+    :param outer_optimizer: of Keras 3, a new one, with ``sync_every``
+    :param check_every: steps between comparisons of all workers' weights, bit by bit; with
+        ``sync_every`` this and warmup_steps count rounds
     :param timeout: seconds to wait for enough workers, and for one that lives but is far behind;
-        longer than it takes to copy all to a worker that joins
+        longer than it takes to copy all to a worker that joins, and than three rounds take
     :param kept: more that a worker which joins copies: objects with ``state_dict()`` and
         ``load_state_dict()``, and plain values, which become attributes
     :raises ValueError: for what cannot be
@@ -84,6 +95,8 @@ class State(ArrayState):
         optimizer: keras.optimizers.Optimizer,
         compression: str | Mapping[str, Any] | CompressionConfig = "none",
         *,
+        sync_every: int | None = None,
+        outer_optimizer: keras.optimizers.Optimizer | None = None,
         check_every: int = 100,
         timeout: float = 300.0,
         **kept: Any,
@@ -94,7 +107,14 @@ class State(ArrayState):
         self.config = CompressionConfig.of(compression)
         self.config.check_sums([name_of(v) for v in model.trainable_variables])
         self.model, self.failure = model, None
-        self.optimizer = averaging(optimizer, self._averages)
+        if rounds.wanted(sync_every, outer_optimizer, kept, "hipress.tensorflow.DiLoCo"):
+            check_optimizer(optimizer)
+            weights = Weights(model.trainable_variables)
+            outer = Outer(outer_optimizer, weights, optimizer)
+            self.optimizer = optimizer
+            self.rounds = ArrayRounds(weights, outer, type(outer_optimizer).__name__, sync_every)
+        else:
+            self.optimizer = averaging(optimizer, self._averages)
         self.optimizer.build(model.trainable_variables)
         self.keep(kept)
 
@@ -126,8 +146,19 @@ class State(ArrayState):
         """Goes on from what :meth:`state_dict` returned, in a process that has the same model."""
         for of in ("model", "optimizer"):
             for variable, value in zip(getattr(self, of).variables, saved[of]):
-                variable.assign(value)
+                if value is not None:  # of to_copy
+                    variable.assign(value)
         super().load_state_dict(saved)
+
+    def to_copy(self) -> dict[str, Any]:
+        """What a worker that joins or is behind has to :meth:`copy`, at the end of a round."""
+        found = self.state_dict()
+        if self.rounds is not None:  # its weights are the outer weights
+            trained = {id(variable) for variable in self.model.trainable_variables}
+            for number, variable in enumerate(self.model.variables):
+                if id(variable) in trained:
+                    found["model"][number] = None
+        return found
 
     def weights(self) -> Iterable[tuple[str, memoryview]]:
         """The bytes of the variables that are trained."""
@@ -188,6 +219,15 @@ class _Commit(keras.callbacks.Callback):
     def __init__(self, state: State) -> None:
         super().__init__()
         self._state = state
+
+    def set_model(self, model: keras.Model) -> None:
+        """:raises ValueError: if it makes several steps at once"""
+        if (steps := getattr(model, "steps_per_execution", 1)) != 1:
+            raise ValueError(
+                f"each batch is committed: model.compile must have steps_per_execution=1, not "
+                f"{steps}"
+            )
+        super().set_model(model)
 
     def on_train_batch_end(self, batch: int, logs: Mapping[str, float] | None = None) -> None:
         self._state.commit(**{name: float(value) for name, value in (logs or {}).items()})

@@ -51,7 +51,7 @@ def DistributedOptimizer(  # noqa: N802 - Horovod's name
     :raises ValueError: in one sentence, for another optimizer or op, or a second compression
     :raises HipressError: for a compression that is not allowed, or if somebody is missing
     """
-    _check(optimizer)
+    check_optimizer(optimizer)
     average = Average(compression, op, sparse_as_dense, _allows_feedback(optimizer))
     return averaging(optimizer, average)
 
@@ -74,7 +74,7 @@ def averaging(
 
     :raises ValueError: for another optimizer
     """
-    _check(optimizer)
+    check_optimizer(optimizer)
     kind = type(optimizer)
     # Its name and module stay, so that Keras saves and loads it as what it is.
     names = {"__module__": kind.__module__, "__qualname__": kind.__qualname__}
@@ -83,7 +83,8 @@ def averaging(
     return optimizer
 
 
-def _check(optimizer: object) -> None:
+def check_optimizer(optimizer: object) -> None:
+    """:raises ValueError: for one that cannot average gradients, or be an inner optimizer"""
     if not isinstance(optimizer, keras.optimizers.Optimizer):
         raise ValueError(f"optimizer must be one of Keras 3's, not a {type(optimizer).__name__}")
     if keras.backend.backend() != "tensorflow":

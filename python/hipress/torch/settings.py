@@ -54,12 +54,10 @@ class Settings(CompressionConfig):
             )
 
     def _codec(self) -> tuple[str, float]:
-        """The codec's configuration as text, and its own momentum; 0 if it has none. One with a
-        warm-up of its own (dgc) takes over the steps, unless params say how long that is."""
-        info = codecs()[self.type]
-        if "warmup" in info.params and self.warmup_steps and "warmup" not in self.params:
-            self._set(params={**self.params, "warmup": self.warmup_steps}, warmup_steps=0)
-        default = {p.name: p.default for p in info.typed_params()}
+        """The codec's configuration as text, and its own momentum; 0 if it has none."""
+        params, warmup_steps = self.warm_up()
+        self._set(params=params, warmup_steps=warmup_steps)
+        default = {p.name: p.default for p in codecs()[self.type].typed_params()}
         momentum = self.params.get("momentum", default.get("momentum", 0.0))
         return Compressor(self.type, **self.params).config, float(momentum)
 

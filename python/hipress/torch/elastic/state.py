@@ -10,10 +10,10 @@ import torch
 import torch.distributed as dist
 
 from hipress.config import CompressionConfig
-from hipress.elastic_training import state
+from hipress.elastic_training import rounds, state
 from hipress.secopa.plan import Decision
 from hipress.torch.elastic import transfer
-from hipress.torch.elastic.rounds import InnerOptimizer, Rounds, check_others
+from hipress.torch.elastic.rounds import InnerOptimizer, Rounds
 from hipress.torch.integrations.optimizer import DistributedOptimizer
 from hipress.torch.settings import MIN_SIZE, Settings
 
@@ -40,6 +40,7 @@ class State(state.State):
     """
 
     module = "hipress.torch.elastic"
+    rounds: Rounds | None
 
     def __init__(
         self,
@@ -67,18 +68,15 @@ class State(state.State):
             "compression": compression, "topology": topology, "min_size": min_size,
             "warmup_steps": warmup_steps, "plan": plan, "shared_momentum": shared_momentum,
         }  # fmt: skip
-        self.rounds: Rounds | None = None
-        """What belongs to rounds of ``sync_every`` steps; None without."""
-        if sync_every is not None or outer_optimizer is not None:
-            check_others(kept, backward_passes_per_step)
+        if rounds.wanted(sync_every, outer_optimizer, kept, "hipress.torch.DiLoCo"):
+            if backward_passes_per_step != 1:
+                raise ValueError(
+                    "backward_passes_per_step is for gradients that are averaged: with sync_every "
+                    "call backward() as often as you like before state.optimizer.step()"
+                )
             self.rounds = Rounds(self._named(), optimizer, outer_optimizer, sync_every)
         self.keep(kept)
         self.settings()  # what is wrong is said before anybody waits for this worker
-
-    @property
-    def completed(self) -> int:
-        """What the workers complete together, and agree about: steps, or rounds of them."""
-        return self.step if self.rounds is None else self.rounds.completed
 
     def connect(self, group: dist.ProcessGroup) -> DistributedOptimizer | InnerOptimizer:
         """The optimizer of one view, whose workers make this group and all call this."""
@@ -89,26 +87,13 @@ class State(state.State):
             timeout=self.timeout, backward_passes_per_step=self._passes, **self.options,
         )  # fmt: skip
 
-    def begin(self) -> None:
-        """Begins the first round."""
-        if self.rounds is not None:
-            self.rounds.begin()
-
-    def rejoin(self) -> None:
-        """Gives up the steps of a round that the others went on without."""
-        if self.rounds is not None:
-            self.rounds.take_outer_weights()
-
     def settings(self) -> dict[str, str]:
         """Texts that must be the same on all workers, by name.
 
         :raises ValueError: if a setting of the compression is wrong
         """
-        rounds = {} if self.rounds is None else self.rounds.settings()
         return {
             **Settings.of(**self.options, encode_on="host").describe(),
-            "sync_every": "",
-            **rounds,
             "backward_passes_per_step": str(self._passes),
             **super().settings(),
             "optimizer": type(self.optimizer.wrapped).__name__,
@@ -122,15 +107,13 @@ class State(state.State):
         """All but the compression's part, for a checkpoint."""
         found = super().state_dict()
         found.update(model=self.model.state_dict(), optimizer=self.optimizer.state_dict())
-        if self.rounds is not None:
-            found["rounds"] = self.rounds.state_dict()
         return found
 
     def load_state_dict(self, saved: Mapping[str, Any]) -> None:
         """Goes on from what :meth:`state_dict` returned."""
-        self._load(saved, strict=True)
-        if self.rounds is not None and "rounds" in saved:
-            self.rounds.load_state_dict(saved["rounds"])
+        self.model.load_state_dict(saved["model"])
+        self.optimizer.load_state_dict(saved["optimizer"])
+        super().load_state_dict(saved)
 
     def to_copy(self) -> dict[str, Any]:
         """What a worker that joins or is behind has to :meth:`copy`, at the end of a round."""
@@ -141,23 +124,12 @@ class State(state.State):
         return found
 
     def copy(self, found: Mapping[str, Any]) -> None:
-        """Takes over what another worker's :meth:`to_copy` returned; with rounds, a worker that has
-        made the same steps keeps what is its own: the inner optimizer, and what is kept."""
-        if self.rounds is None or not 0 < found["step"] == self.step:
-            self._load(found, strict=self.rounds is None)
-        if self.rounds is not None:
-            self.rounds.load_state_dict(found["rounds"])
-            self.rounds.take_outer_weights()
-
-    def _load(self, saved: Mapping[str, Any], strict: bool) -> None:
-        self.model.load_state_dict(saved["model"], strict=strict)
-        self.optimizer.load_state_dict(saved["optimizer"])
-        super().load_state_dict(saved)
+        """Takes over what another worker's :meth:`to_copy` returned."""
+        super().copy({**found, "model": {**self.model.state_dict(), **found["model"]}})
 
     def weights(self) -> Iterable[tuple[str, memoryview]]:
-        """The bytes of the model's parameters, and of the outer weights."""
-        outer = self.rounds.weights() if self.rounds else []
-        return transfer.as_bytes([*self.model.named_parameters(), *outer])
+        """The bytes of the model's parameters."""
+        return transfer.as_bytes(self.model.named_parameters())
 
     def drop_gradients(self) -> None:
         """Forgets the gradients of a step that is not complete."""

@@ -1,0 +1,69 @@
+"""Rounds of frameworks whose arrays NumPy can read: pseudo-gradients are summed as gradients."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import numpy as np
+
+from hipress.config import CompressionConfig
+from hipress.diloco.outer import Fragment, Optimizer, Weights
+from hipress.elastic_training.rounds import Rounds
+from hipress.elastic_training.sums import Sums
+from hipress.engine import Engine
+
+
+class ArrayRounds(Rounds):
+    """See :class:`hipress.elastic_training.rounds.Rounds`.
+
+    :param weights: the worker's own
+    :param optimizer: the outer one
+    :param outer_optimizer: its name
+    """
+
+    def __init__(
+        self, weights: Weights, optimizer: Optimizer, outer_optimizer: str, sync_every: int
+    ) -> None:
+        super().__init__(sync_every, outer_optimizer)
+        self._optimizer = optimizer
+        self._fragment = Fragment(0, weights, list(weights.shapes()))
+
+    def sums(self, engine: Engine, config: CompressionConfig, uncompressed: int = 0) -> Sums:
+        """The sums of a view's pseudo-gradients; all workers of the engine's job call this.
+
+        They are one bucket, so that a NaN or Inf anywhere leaves all residuals as they were.
+
+        :param uncompressed: rounds from now on that are the rest of a warm-up
+        """
+        sizes = {name: (array.size, "float32") for name, array in self._fragment.outer.items()}
+        sums = Sums(engine, config, sizes, math.inf, uncompressed)
+        (gradients,) = sums.buckets
+        for name, span in gradients.slices.items():
+            shape = self._fragment.outer[name].shape
+            self._fragment.sums[name] = gradients.flat[span].reshape(shape)
+        return sums
+
+    def average(self, compression: Sums) -> bool:
+        self._fragment.subtract()
+        (gradients,) = compression.buckets
+        compression.start(gradients).result()
+        return self._fragment.take(self._optimizer, compression.engine.world_size)
+
+    def begin_with_weights(self) -> None:
+        self._fragment.begin_with_weights()
+
+    def give_outer_weights(self) -> None:
+        self._fragment.update()
+
+    def weights(self) -> Iterable[tuple[str, memoryview]]:
+        for name, values in self._fragment.outer.items():
+            yield name, memoryview(values.reshape(-1).view(np.uint8))
+
+    def outer_state(self) -> dict[str, Any]:
+        return {"outer": self._fragment.state_dict(), "optimizer": self._optimizer.state_dict()}
+
+    def load_outer_state(self, saved: Mapping[str, Any]) -> None:
+        self._fragment.load_state_dict(saved["outer"])
+        self._optimizer.load_state_dict(saved["optimizer"])

@@ -1,0 +1,139 @@
+"""The steps of one view, where ``state.rounds`` may have them be rounds of inner steps (DiLoCo)."""
+
+from __future__ import annotations
+
+import abc
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from hipress.elastic_training import session
+from hipress.elastic_training.session import ViewChange
+
+
+class RoundSession(session.Session):
+    """This worker's part of one view; see :class:`hipress.elastic_training.session.Session`. What
+    is abstract is the framework's."""
+
+    def __init__(self, *parts: Any) -> None:
+        super().__init__(*parts)
+        self._trained: list[int] = []
+        """The ranks that have made a synchronisation again: the others are behind."""
+
+    # What the framework does.
+
+    def gather(self) -> None:  # noqa: B027 (an empty default)
+        """Makes what :meth:`connect_ranks` and :meth:`transfer` need of all members, which all call
+        this."""
+
+    @abc.abstractmethod
+    def connect_ranks(self, ranks: Sequence[int]) -> None:
+        """Has :meth:`begin` called on these ranks with a compression of theirs; all members call
+        this.
+
+        :raises HipressError: if one of them is missing
+        """
+
+    @abc.abstractmethod
+    def leave_ranks(self) -> None:
+        """Ends in peace, on the ranks that were connected, what :meth:`connect_ranks` has made."""
+
+    # Beginning.
+
+    def open(self) -> None:
+        """See :meth:`hipress.elastic_training.session.Session.open`."""
+        super().open()
+        self.in_round = self._state.rounds is not None
+
+    def meet(self) -> None:
+        """Waits for all members, and makes a synchronisation that failed again."""
+        here = self.exchange("here", "trained" if self._has_trained() else "")
+        self._trained = [rank for rank, text in enumerate(here) if text]
+        self.gather()
+        if self._trained:
+            self._synchronize_again(self._trained)
+
+    def _has_trained(self) -> bool:
+        """Whether this worker has steps that no result has, as their synchronisation failed. Those
+        of one that is a round behind are in the result of others."""
+        rounds = self._state.rounds
+        return bool(rounds and rounds.completed == self.view.step and rounds.inner_steps)
+
+    def _synchronize_again(self, trained: Sequence[int]) -> None:
+        """Makes a synchronisation that failed again, among the ranks that trained for it. Who joins
+        has no part in the mean, and copies the result."""
+        self.connect_ranks(trained)
+        if self.rank in trained:
+            self._synchronize(len(trained))
+        if len(trained) == self.size:
+            return
+        self.exchange("synchronised")
+        if self.rank in trained:
+            self.carried.take_from(self.compression)
+            self.leave_ranks()
+            self.compression = None
+
+    def copies(self) -> tuple[int, list[int]]:
+        """The rank whose state counts, and those that are behind."""
+        if self._trained:
+            return self._trained[0], [r for r in range(self.size) if r not in self._trained]
+        return super().copies()
+
+    def connect(self) -> None:
+        """Connects the workers, unless a synchronisation did."""
+        if self.compression is None:
+            self.connect_ranks(range(self.size))
+
+    # Steps.
+
+    def applied(self) -> None:
+        """Notes that the optimizer has made its step, before it is committed."""
+        if self._state.rounds is None:
+            super().applied()
+
+    def end_step(self, figures: Mapping[str, float]) -> None:
+        """Ends a step of this view.
+
+        :raises ViewChange: if the next view begins here
+        """
+        rounds = self._state.rounds
+        if rounds is None:
+            super().end_step(figures)
+            return
+        rounds.inner_steps += 1
+        self._write("step", figures)
+        if self._agent.view() is None:  # the others went on without this worker
+            self.in_round = False
+            raise ViewChange
+        if self._state.step % rounds.sync_every == 0:
+            self._end_round()
+
+    def _end_round(self) -> None:
+        self.in_round = False
+        self._go_on(self._synchronize(self.size))
+        self.in_round = True
+
+    def _synchronize(self, trained: int) -> str | None:
+        """Completes a round, as :meth:`_complete` does.
+
+        :param trained: the number of workers that have a part in the mean
+        """
+        rounds = self._state.rounds
+        rounds.synchronize(self.compression)
+        return self._complete("round", {"round": rounds.completed, "trained": trained})
+
+    def _go_on(self, digest: str | None) -> None:
+        """See :meth:`hipress.elastic_training.session.Session._go_on`."""
+        if digest is None and self._state.rounds is not None:
+            # Whoever lacks the result could only wait while others made the next round without it.
+            self.exchange(f"round {self._state.completed}")
+        super()._go_on(digest)
+
+    # Ending.
+
+    def await_end(self) -> None:
+        """Waits until all members have come to the end of training, or one knows that they have."""
+        rounds = self._state.rounds
+        if rounds is not None and rounds.inner_steps:  # the last round is shorter
+            self._end_round()
+        self.in_round = False
+        super().await_end()

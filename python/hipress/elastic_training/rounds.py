@@ -1,0 +1,140 @@
+"""Rounds: elastic training that synchronises weights every H steps (DiLoCo), in any framework.
+
+A worker makes the H *inner steps* of a round by itself, whatever becomes of the others. The
+synchronisation at its end is what the workers do together: the step of the membership protocol, and
+the transaction that is put back and made again by those that are left. Until it succeeds nothing
+changes but what error feedback remembers, so nobody makes an inner step again.
+"""
+
+from __future__ import annotations
+
+import abc
+import logging
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from hipress.fragments import check_sync_every
+
+_log = logging.getLogger("hipress")
+
+_DILOCO_ONLY = ("fragments", "fragment_sync_delay", "fragment_update_alpha", "backup_device")
+
+
+def wanted(sync_every: object, outer_optimizer: object, others: Iterable[str], diloco: str) -> bool:
+    """Whether a State was asked for rounds.
+
+    :param others: names of what else it was given
+    :param diloco: names what has fragments
+    :raises ValueError: if one of the arguments does not go with the others
+    """
+    if sync_every is None and outer_optimizer is None:
+        return False
+    if sync_every is None:
+        raise ValueError("outer_optimizer needs sync_every: the steps of a round")
+    check_sync_every(sync_every)
+    if outer_optimizer is None:
+        raise ValueError("sync_every needs outer_optimizer, which steps the outer weights")
+    for name in _DILOCO_ONLY:
+        if name in others:
+            raise ValueError(
+                "elastic training synchronises the model as one fragment, without delay, in host "
+                f"memory: leave {name} out ({diloco} has it)"
+            )
+    return True
+
+
+class Rounds(abc.ABC):
+    """The outer weights and optimizer of a job, which outlive its views. What is abstract is the
+    framework's.
+
+    :param sync_every: H, the inner steps of a round
+    :param outer_optimizer: its name
+    :raises ValueError: if ``sync_every`` is no number of steps
+    """
+
+    def __init__(self, sync_every: int, outer_optimizer: str) -> None:
+        check_sync_every(sync_every)
+        self.sync_every, self._outer_optimizer = sync_every, outer_optimizer
+        self.completed = 0
+        """Rounds that are complete, of all workers together."""
+        self.inner_steps = 0
+        """Steps of this worker since the last synchronisation that it has the result of."""
+        self._loaded = False
+
+    # What the framework does.
+
+    @abc.abstractmethod
+    def average(self, compression: Any) -> bool:
+        """Averages how far the workers have come since the last synchronisation, makes the outer
+        optimizer's step with that, and the weights the outer weights.
+
+        :param compression: of the view's
+        :returns: whether the mean is finite; if not, which it is on all workers or on none, there
+            is no step
+        :raises HipressError: if a worker has died or is silent; weights have not changed then
+        """
+
+    @abc.abstractmethod
+    def begin_with_weights(self) -> None:
+        """Makes the outer weights what the weights are."""
+
+    @abc.abstractmethod
+    def give_outer_weights(self) -> None:
+        """Makes the weights the outer weights."""
+
+    @abc.abstractmethod
+    def weights(self) -> Iterable[tuple[str, memoryview]]:
+        """The bytes of the outer weights, by name."""
+
+    @abc.abstractmethod
+    def outer_state(self) -> dict[str, Any]:
+        """Outer weights, and what the outer optimizer remembers."""
+
+    @abc.abstractmethod
+    def load_outer_state(self, saved: Mapping[str, Any]) -> None:
+        """Goes on from what :meth:`outer_state` returned.
+
+        :raises ValueError: if it is another model's
+        """
+
+    # What all frameworks have alike.
+
+    def begin(self) -> None:
+        """Begins with the model's weights, or with the outer weights that were loaded."""
+        if self._loaded:
+            self.take_outer_weights()
+        else:
+            self.begin_with_weights()
+
+    def synchronize(self, compression: Any) -> None:
+        """Completes a round.
+
+        :raises HipressError: if a worker has died or is silent; weights have not changed then
+        """
+        if not self.average(compression):
+            _log.warning(
+                "round %d: a pseudo-gradient has a NaN or Inf; weights are those of the round "
+                "before again", self.completed + 1,
+            )  # fmt: skip
+        self.completed, self.inner_steps = self.completed + 1, 0
+
+    def take_outer_weights(self) -> None:
+        """Makes the model's weights the outer weights; what was trained since is given up."""
+        self.give_outer_weights()
+        self.inner_steps = 0
+
+    def settings(self) -> dict[str, str]:
+        """Texts that must be the same on all workers, by name."""
+        return {"sync_every": str(self.sync_every), "outer_optimizer": self._outer_optimizer}
+
+    def state_dict(self) -> dict[str, Any]:
+        """Rounds, outer weights and the outer optimizer."""
+        return {"completed": self.completed, **self.outer_state()}
+
+    def load_state_dict(self, saved: Mapping[str, Any]) -> None:
+        """Goes on from what :meth:`state_dict` returned.
+
+        :raises ValueError: if it is another model's
+        """
+        self.load_outer_state(saved)
+        self.completed, self._loaded = saved["completed"], True

@@ -1,0 +1,98 @@
+"""Elastic jobs whose steps are rounds of H inner steps: faults in their workers, and what their
+journals must show, whatever the framework."""
+
+import os
+import signal
+import time
+from pathlib import Path
+
+
+def inject(fault, state, owner, method):
+    """Has something happen when this worker first synchronises in round n, from 1 on.
+
+    :param fault: ("die", n): when all others send; ("wait", n): it sends when a death is known;
+        ("fail", n): it fails when the result is there; ("leave", n): it leaves the view when slot 0
+        is in the next round; anything else is the program's own affair
+    :param owner: a class, whose method first uses a result that is there
+    """
+    from hipress.elastic_training.session import Session
+    from hipress.errors import HipressError
+
+    synchronize, use, compare = state.rounds.synchronize, getattr(owner, method), Session._compare
+    journal, tried = Path(os.environ["HIPRESS_ELASTIC_LOG"], "worker-0.jsonl"), set()
+
+    def synchronizing(compression):
+        number = state.rounds.completed + 1
+        if number not in tried:
+            while fault == ("wait", number) and not compression.engine.failure():
+                time.sleep(0.02)
+            if fault == ("die", number):
+                time.sleep(0.5)
+                os.kill(os.getpid(), signal.SIGKILL)
+        tried.add(number)
+        synchronize(compression)
+
+    def using(*args):
+        if fault == ("fail", state.rounds.completed + 1):
+            raise HipressError("a test")
+        return use(*args)
+
+    def leaving(self, digest):
+        compare(self, digest)
+        if fault == ("leave", state.completed):
+            while journal.read_text().count('"event": "step"') <= state.step:
+                time.sleep(0.02)
+            raise HipressError("a test")
+
+    state.rounds.synchronize = synchronizing
+    setattr(owner, method, using)
+    Session._compare = leaving
+
+
+def events(job, kind, slots=range(4)):
+    return [{**e, "slot": s} for s in slots for e in job.journal(s) if e["event"] == kind]
+
+
+def end(job, slots):
+    """Waits for the workers' end; checks that all made each inner step once, and all weights."""
+    job.wait(90)
+    for slot in slots:
+        assert job.processes[job.present(slot)].returncode == 0, job.report()
+    steps_are_made_once(job)
+    return weights_are_equal(job)
+
+
+def steps_are_made_once(job):
+    """Checks that no process repeats an inner step."""
+    steps = {}
+    for event in events(job, "step"):
+        steps.setdefault(event["pid"], []).append(event["step"])
+    for mine in steps.values():
+        assert all(after > before for before, after in zip(mine, mine[1:])), mine
+
+
+def weights_are_equal(job):
+    """The digest after each round; checks that it is the same on all workers."""
+    digests = {}
+    for event in events(job, "round"):
+        digests.setdefault(event["round"], set()).add(event["digest"])
+    assert sorted(digests) == list(range(1, len(digests) + 1))
+    assert all(len(found) == 1 for found in digests.values()), digests
+    return [digests[number].pop() for number in sorted(digests)]
+
+
+def contributions(job):
+    """(slot, process) of those that trained in each round, by rank."""
+    by_round = {}
+    for event in events(job, "round"):
+        by_round.setdefault(event["round"], []).append(event)
+    found = [sorted(by_round[number], key=lambda e: e["rank"]) for number in sorted(by_round)]
+    for each in found[:-1]:  # of the last one some may have no result yet
+        assert all(event["trained"] == len(each) for event in each), each
+    return [[(event["slot"], event["pid"]) for event in each] for each in found]
+
+
+def stop(job):
+    for name in job.running():
+        job.signal(name, signal.SIGKILL)
+        job.processes[name].wait()

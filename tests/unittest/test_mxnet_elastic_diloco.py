@@ -1,0 +1,331 @@
+"""DiLoCo in elastic jobs of MXNet's: workers that die or join cost the others no step."""
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from diloco_reference import REFERENCE
+from elastic_rounds import contributions, end, events, steps_are_made_once, stop, weights_are_equal
+from harness import ROOT
+from harness.cluster import run_cluster, worker_outputs
+from harness.elastic import ElasticJob
+from harness.processes import base_environment, wait_until
+
+pytest.importorskip("mxnet_hipress")
+
+H = 4
+
+#: What all programs have: `net`, its inner Trainer and outer optimizer, and its steps.
+PARTS = """
+import mxnet_hipress
+import hashlib
+import json
+import os
+import signal
+import sys
+import time
+import mxnet as mx
+import numpy as np
+from mxnet import autograd, gluon
+
+H = 4
+
+def network(seed=0):
+    mx.random.seed(seed)
+    np.random.seed(seed)
+    net = gluon.nn.HybridSequential(prefix="net_")
+    with net.name_scope():
+        net.add(gluon.nn.Dense(48, activation="tanh", in_units=32),
+                gluon.nn.Dense(64, in_units=48), gluon.nn.Dense(8, in_units=64))
+    net.initialize(mx.init.Normal(0.1))
+    return net
+
+def backward(net, slot, step):
+    inputs = mx.nd.array(np.random.RandomState(1000 * slot + step).randn(16, 32))
+    with autograd.record():
+        loss = gluon.loss.L2Loss()(net(inputs), inputs[:, :8])
+    loss.backward()
+
+def weights(net):
+    return [p.data().asnumpy() for p in net.collect_params().values()]
+
+def assign(net, i, values):
+    list(net.collect_params().values())[i].set_data(mx.nd.array(values))
+
+def digest(net):
+    return hashlib.sha256(b"".join(w.tobytes() for w in weights(net))).hexdigest()[:16]
+"""
+
+#: An elastic worker. faults: by slot, the step in which it dies, ("nan", step) in which a weight
+#: becomes one, or what `inject` knows.
+PROGRAM = PARTS + """
+import mxnet_hipress.elastic as elastic
+from elastic_rounds import inject
+from hipress.diloco.outer import Fragment
+
+compression, steps, faults, outer = eval(sys.argv[1])
+slot = int(os.environ["HIPRESS_ELASTIC_SLOT"])
+fault = faults.get(slot) if os.environ["HIPRESS_ELASTIC_RESTART"] == "0" else None
+net = network(slot)  # slot 0's weights are everybody's
+trainer = gluon.Trainer(net.collect_params(), "adam", {"learning_rate": 0.01}, kvstore=None)
+state = elastic.State(net, trainer, compression, sync_every=H, check_every=1, timeout=60, **outer)
+inject(fault, state, Fragment, "take")
+
+@elastic.run
+def train(state):
+    while state.step < steps:
+        if fault == state.step:
+            os.kill(os.getpid(), signal.SIGKILL)
+        backward(net, slot, state.step)
+        state.trainer.step(16)
+        if fault == ("nan", state.step):
+            net[0].weight.data()[3, 3] = float("nan")
+        state.commit()
+        time.sleep(0.1 if steps > 1000 and state.size < 3 else 0.01)  # another one comes
+
+train(state)
+print("digest", digest(net))
+"""
+
+#: The same rounds without elasticity, by DiLoCoTrainer.
+NON_ELASTIC = PARTS + """
+compression, steps, outer = json.loads(sys.argv[1])
+net = network(int(os.environ["DMLC_WORKER_ID"]))
+trainer = mxnet_hipress.DiLoCoTrainer(
+    net.collect_params(), "adam", {"learning_rate": 0.01}, H, compression_params=compression,
+    **outer)
+for step in range(steps):
+    backward(net, trainer.store.rank, step)
+    trainer.step(16)
+trainer.synchronize()
+print("digest", digest(net))
+"""
+
+#: Uncompressed rounds by NumPy, with MXNet's inner steps: prints the digest after each.
+ALONE = PARTS + REFERENCE + """
+import mxnet_hipress.elastic
+from hipress.elastic_training.session import digest as digest_of
+
+rounds, steps = json.loads(sys.argv[1])
+known = {}
+
+def of(slot, process):
+    if (slot, process) not in known:
+        net = network()
+        trainer = gluon.Trainer(net.collect_params(), "adam", {"learning_rate": 0.01}, None)
+        if os.path.exists("first.states"):  # as it copies what rank 0 had
+            trainer.load_states("first.states")
+        known[slot, process] = slot, net, trainer
+    return known[slot, process]
+
+def step_of(worker, _, step):
+    slot, net, trainer = worker
+    backward(net, slot, step - 1)
+    trainer.step(16)
+
+by_net = weights, assign
+weights = lambda worker: by_net[0](worker[1])
+assign = lambda worker, i, values: by_net[1](worker[1], i, values)
+reference, digests = Reference([of(0, None)], step_of, [(0, range(6))], 0, 0, 1, 0, "none", 0), []
+for number, workers in enumerate(rounds):
+    reference.nets = [of(*worker) for worker in workers]
+    reference.codecs = [reference.codecs[0]] * len(workers)
+    for net in reference.nets:
+        for i, outer in enumerate(reference.outer):
+            assign(net, i, outer)
+    last = min(steps, (number + 1) * H)
+    for step in range(number * H + 1, last + 1):
+        reference.advance(step)
+    if last % H:  # the last round is shorter
+        reference.under_way[last] = {i: reference.mean(i) for i in range(6)}
+        reference.take(last)
+    _, net, trainer = reference.nets[0]
+    trainer.save_states("first.states")
+    named = [(p.name, memoryview(p.data().asnumpy()).cast("B"))
+             for p in net.collect_params().values()]
+    digests.append(digest_of([*named, *named]))  # weights, and outer weights
+print(json.dumps(digests))
+"""
+
+#: MXNet's SGD of length 1 rounds as NumPy does, its "nag" does not.
+SGD = {"outer_optimizer": "sgd", "outer_optimizer_params": {"learning_rate": 1.0}}
+
+
+@pytest.fixture
+def job(tmp_path):
+    """Starts a job of the program above."""
+    script, jobs = tmp_path / "train.py", []
+    script.write_text(PROGRAM)
+
+    def start(workers, steps, faults=None, compression="none", outer=None, **options):
+        about = [compression, steps, faults or {}, outer or SGD]
+        command = [sys.executable, str(script), repr(about)]
+        env = {
+            "OMP_NUM_THREADS": "1",
+            "PYTHONPATH": os.pathsep.join([str(Path(__file__).parent), str(ROOT / "python")]),
+        }
+        jobs.append(ElasticJob(command, workers, env=env, **options))
+        return jobs[-1]
+
+    yield start
+    for each in jobs:
+        each.close()
+
+
+def alone(tmp_path, rounds, steps):
+    """The digests after rounds that these workers make."""
+    script = tmp_path / "alone.py"
+    script.write_text(ALONE)
+    ended = subprocess.run(
+        [sys.executable, str(script), json.dumps([rounds, steps])], timeout=120, cwd=tmp_path,
+        env=base_environment({"OMP_NUM_THREADS": "1"}), capture_output=True, text=True,
+    )  # fmt: skip
+    assert ended.returncode == 0, ended.stderr
+    return json.loads(ended.stdout)
+
+
+def test_undisturbed_rounds_have_the_bits_of_a_diloco_trainer(job):
+    compression = {"type": "sparseloco", "min_size": 1024}
+    nag = {"outer_optimizer": "nag"}
+    with job(2, 3 * H + 2, compression=compression, outer=nag) as running:
+        assert len(end(running, range(2))) == 4
+        outputs = [running.output(running.present(slot)) for slot in range(2)]
+    outputs += worker_outputs(run_cluster(
+        NON_ELASTIC, 2, 0, timeout=60, env={"OMP_NUM_THREADS": "1"},
+        args=[json.dumps([{**compression, "topology": "colocated"}, 3 * H + 2, nag])],
+    ))  # fmt: skip
+    (found,) = {re.search(r"^digest (\w+)", output, re.MULTILINE)[1] for output in outputs}
+    assert found
+
+
+def test_what_the_others_trained_is_all_that_counts(job, tmp_path):
+    """One dies in a round, one as all synchronise."""
+    steps = 5 * H + 2
+    with job(4, steps, {1: H + 2, 3: ("die", 4)}) as running:
+        digests = end(running, (0, 2))
+        workers = contributions(running)
+        for slot in (0, 2):
+            assert [e["step"] for e in events(running, "step", [slot])] == [*range(1, steps + 1)]
+    slots = [[slot for slot, _ in each] for each in workers]
+    assert slots == [[0, 1, 2, 3]] + [[0, 2, 3]] * 2 + [[0, 2]] * 3
+    assert digests == alone(tmp_path, workers, steps)
+
+
+def test_residuals_are_those_of_before(job):
+    """Whether the others had begun to send when a worker died does not matter. A NaN takes the
+    weights of all back, and leaves residuals as they were."""
+    early = {0: ("wait", 3), 1: 2 * H + 2, 2: ("wait", 3)}
+    found = []
+    for faults in (early, {1: ("die", 3)}):
+        with job(3, 5 * H, faults, {"type": "sparseloco", "min_size": 64}) as running:
+            found.append(end(running, (0, 2)))
+    assert len(found[0]) == 5 and found[0] == found[1]
+
+
+def test_a_nan_takes_all_back_and_one_that_lacks_a_result_copies_it(job):
+    with job(3, 4 * H, {0: ("nan", 3 * H - 1), 1: ("fail", 2)}) as running:
+        digests = end(running, range(3))
+        (copied,) = [e for e in events(running, "copied", [1]) if e["step"]]
+        assert copied["step"] == 2 * H
+    assert digests[1] == digests[2] and len(set(digests)) == 3
+
+
+def test_a_joiner_and_a_silent_one_contribute_from_the_next_round_on(job, tmp_path):
+    with job(3, 1_000_000, {1: H + 2}) as running:
+        first = running.processes[running.present(1)]
+
+        def trained(slot, least, workers):
+            """Whether a process has been in so many rounds of so many workers, but the first."""
+            found = [e for e in events(running, "round", [slot]) if e["pid"] != first.pid]
+            return len([e for e in found[1:] if e["trained"] == workers]) >= least
+
+        wait_until(lambda: trained(0, 1, 2), 60, "the other two to go on")
+        running.restart(1)
+        wait_until(lambda: trained(1, 3, 3), 60, "rounds with a joiner")
+        before = len(events(running, "round", [0]))
+        running.kill(2, signal.SIGSTOP)
+        wait_until(lambda: events(running, "round", [0])[-1]["trained"] == 2, 60, "two to go on")
+        running.kill(2, signal.SIGCONT)
+        running.wait_for("worker 2", "joins again")
+        wait_until(lambda: events(running, "round", [2])[-1]["trained"] == 3, 60, "all to train")
+        stop(running)
+        digests, workers = weights_are_equal(running), contributions(running)
+        steps_are_made_once(running)
+    sizes = [len(each) for each in workers[:before]]
+    assert sizes[:2] == [3, 2] and sizes[-2:] == [3, 3]
+    assert digests[:before] == alone(tmp_path, workers[:before], before * H)
+
+
+def test_who_joins_when_a_synchronisation_has_failed_has_no_part_in_it(job, tmp_path):
+    """As two workers are the least, the other one waits for it with the steps that it has made."""
+    steps = 4 * H
+    with job(2, steps, {1: H + 2}) as running:
+        first = running.processes[running.present(1)]
+        wait_until(lambda: first.poll() is not None, 60, "the worker's death")
+        running.restart(1)
+        digests, workers = end(running, range(2)), contributions(running)
+        assert [e["step"] for e in events(running, "step", [0])] == [*range(1, steps + 1)]
+    assert [len(each) for each in workers] == [2, 1, 2, 2]
+    assert digests == alone(tmp_path, workers, steps)
+
+
+def test_a_checkpoint_has_the_outer_weights_and_what_is_wrong_is_said(tmp_path):
+    script = tmp_path / "alone.py"
+    script.write_text(PARTS + """
+import pickle
+import mxnet_hipress.elastic as elastic
+
+def state(seed=0, inner=None, **options):
+    net = network(seed)
+    inner = inner or mx.optimizer.SGD()
+    return net, elastic.State(net, inner, {"type": "onebit"}, **options)
+
+net, saved = state(sync_every=5, outer_optimizer="nag")
+saved.begin()
+outer = weights(net)
+backward(net, 0, 0)
+saved.trainer.wrapped.step(16)  # in the middle of a round
+other, loaded = state(1, sync_every=5, outer_optimizer="nag")
+loaded.load_state_dict(pickle.loads(pickle.dumps(saved.state_dict())))
+assert all(map(np.array_equal, weights(other), weights(net)))
+loaded.begin()
+assert all(map(np.array_equal, weights(other), outer))
+assert not any(map(np.array_equal, weights(net), outer))
+
+sgd, local = mx.optimizer.SGD(), mx.optimizer.SGD(lr_scheduler=lambda step: 0.1)
+for wrong in (
+    {"sync_every": 5},
+    {"outer_optimizer": "nag"},
+    {"outer_optimizer_params": {"learning_rate": 1.0}},
+    {"sync_every": 0, "outer_optimizer": "nag"},
+    {"sync_every": 5, "outer_optimizer": 3},
+    {"sync_every": 5, "outer_optimizer": sgd, "inner": sgd},
+    {"sync_every": 5, "outer_optimizer": sgd, "outer_optimizer_params": {"momentum": 0.9}},
+    {"sync_every": 5, "outer_optimizer": local},
+    {"sync_every": 5, "outer_optimizer": "nag", "fragments": 4},
+):
+    try:
+        state(**wrong)
+    except Exception as error:
+        print(str(error).splitlines()[0])
+""")
+    ended = subprocess.run(
+        [sys.executable, str(script)], env=base_environment(), capture_output=True, text=True,
+        timeout=60,
+    )  # fmt: skip
+    said = ended.stdout.splitlines()
+    expected = (
+        "sync_every needs outer_optimizer", "outer_optimizer needs sync_every",
+        "outer_optimizer_params need sync_every", "sync_every must be 1 or more, not 0",
+        "is an Optimizer or its name", "must be another one than the inner",
+        "belong to an optimizer that is given by name", "cannot be copied to a worker",
+        "leave fragments out (mxnet_hipress.DiLoCoTrainer has it)",
+    )  # fmt: skip
+    assert len(said) == len(expected), ended
+    assert all(part in line for line, part in zip(said, expected)), said
