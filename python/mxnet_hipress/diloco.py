@@ -12,10 +12,11 @@ from mxnet import gluon
 
 from hipress.config import CompressionConfig
 from hipress.diloco.job import DiLoCo
-from mxnet_hipress import _states
+from mxnet_hipress import _states, elastic_store
 from mxnet_hipress._commands import STORE_SHIFT
+from mxnet_hipress._errors import sentences
 from mxnet_hipress._outer import Outer, Weights
-from mxnet_hipress.kvstore import KVStore, sentences
+from mxnet_hipress.kvstore import KVStore
 
 _INNER = "inner"
 
@@ -141,8 +142,13 @@ class DiLoCoTrainer(gluon.Trainer):
 def _store(kvstore: str | KVStore) -> KVStore:
     """A store for keys of its own.
 
-    :raises ValueError: if it is none of ours, or an asynchronous one
+    :raises ValueError: if it is none of ours, or an asynchronous one; in an elastic job
     """
+    if elastic_store.is_asked_for():
+        raise ValueError(
+            "DiLoCoTrainer needs a job whose workers stay: in an elastic one "
+            "mxnet_hipress.elastic.State(..., sync_every=30, outer_optimizer=...) does the same"
+        )
     store = mx.kv.create(kvstore if isinstance(kvstore, str) else kvstore.type)
     if not isinstance(store, KVStore) or "async" in store.type:
         raise ValueError(
