@@ -103,7 +103,7 @@ Opened Gathering::Add(const Transcript& transcript, Lane lane, SteadyTime now) {
   const auto key = std::make_tuple(transcript.caller.from, opened.id.connection, opened.id.generation);
   Group& group = groups_.try_emplace(key, Group{{}, now}).first->second;
   if (group.lanes.size() < opened.id.lanes) group.lanes.resize(opened.id.lanes);
-  group.lanes[opened.id.lane] = std::move(lane);
+  group.lanes[std::exchange(opened.id.lane, 0)] = std::move(lane);
   const bool complete = std::all_of(group.lanes.begin(), group.lanes.end(),
                                     [](const Lane& one) { return one.stream != nullptr; });
   if (complete) {

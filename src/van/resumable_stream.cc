@@ -38,7 +38,9 @@ bool ResumableStream::AwaitsRead(size_t lane) const {
 }
 
 bool ResumableStream::TakeAcknowledgement(uint64_t offset) {
-  if (offset < sent_bytes_.begin() || offset > sent_bytes_.end()) return false;
+  if (offset > sent_bytes_.end()) return false;
+  // One may overtake another that goes over another lane.
+  if (offset < sent_bytes_.begin()) return position_known_;
   // Over lanes that are new the first one says from where on bytes are missing. Later ones can only be
   // about what these lanes have brought.
   if (!position_known_) next_ = offset;

@@ -214,7 +214,7 @@ class BreakingLink {
     for (int e = 0; e < 2; ++e) {
       ends_[e].stream = std::make_unique<ResumableStream>(LanesOf(e));
       ends_[e].sends.resize(1 + random_() % 60000);
-      if (random_() % 16 == 0) ends_[e].sends.resize(600000);  // so that acknowledgements are due, too
+      if (seed % 16 == 0) ends_[e].sends.resize(2000000);  // acknowledgements are due, and overtake others
       for (uint8_t& byte : ends_[e].sends) byte = static_cast<uint8_t>(random_());
     }
   }
