@@ -128,7 +128,7 @@ void Connection::Resume(Opened opened) {
   resumable_->Resume(std::move(streams));
   id_.generation = opened.id.generation;
   const auto now = steady_clock::now();
-  LogInfo("resumed the connection with " + peer_.ToString() + " (" + address_ + "), which " +
+  LogWarning("resumed the connection with " + peer_.ToString() + " (" + address_ + "), which " +
           (broken_.empty() ? "had been silent" : broken_) + "; nothing is lost");
   counters_.resumed_connections.fetch_add(1, std::memory_order_relaxed);
   broken_.clear();
