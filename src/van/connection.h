@@ -72,11 +72,13 @@ class Connection : public std::enable_shared_from_this<Connection> {
   /// Whether lanes with this number belong to this connection, which this node called for, or its peer.
   bool Is(const LaneId& id, bool caller) const;
   /// Whether `generation` is a later try to open its lanes than the one they are from.
-  bool IsNewer(uint8_t generation) const { return static_cast<int8_t>(generation - id_.generation) > 0; }
+  bool IsNewer(uint16_t generation) const {
+    return static_cast<int16_t>(generation - id_.generation) > 0;
+  }
   /// Goes on over other lanes, where the old ones broke.
   void Resume(Opened opened);
   /// The peer says that lanes of this generation have broken.
-  void OnProbe(uint8_t generation);
+  void OnProbe(uint16_t generation);
 
   /// Time since the last byte from the peer.
   std::chrono::steady_clock::duration Silence(SteadyTime now) const { return now - last_received_.load(); }

@@ -80,7 +80,9 @@ void Connection::CloseSockets() {
 }
 
 void Connection::Lost(bool graceful, const std::string& reason) {
-  if (resumable_ == nullptr || resumable_->AtEnd() || leaving_) return Close(graceful, reason);
+  // A node that leaves takes no more calls, but still makes them until it has said goodbye.
+  const bool ends = hung_up_ || goodbye_sent_ || (leaving_ && !caller_);
+  if (resumable_ == nullptr || resumable_->AtEnd() || ends) return Close(graceful, reason);
   Break(reason);
 }
 
@@ -114,7 +116,7 @@ void Connection::Refused() {
   if (!broken_.empty()) Close(false, broken_);
 }
 
-void Connection::OnProbe(uint8_t generation) {
+void Connection::OnProbe(uint16_t generation) {
   if (!open_ || leaving_ || !broken_.empty() || generation != id_.generation) return;
   Break("says that the connection has broken");
 }

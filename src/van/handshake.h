@@ -36,10 +36,10 @@ struct LaneId {
   uint8_t lanes = 1;       ///< sockets: as many as the caller wants, then as many as the listener allows
   uint8_t lane = 0;        ///< from 0
   Purpose purpose = Purpose::kPlain;
-  uint8_t generation = 0;  ///< counts tries to resume the connection; of a probe: the one that broke
+  uint8_t reserved = 0;    ///< 0
   uint32_t address = 0;    ///< where the connection's caller listens, as in sockaddr_in
   uint16_t port = 0;
-  uint16_t reserved = 0;   ///< 0
+  uint16_t generation = 0;  ///< counts tries to resume the connection; of a probe: the one that broke
 };
 static_assert(sizeof(LaneId) == 16, "has no padding");
 

@@ -66,7 +66,7 @@ class Gathering {
     SteadyTime since;
   };
   /// By caller, its connection, and the try to resume it.
-  std::map<std::tuple<uint32_t, uint32_t, uint8_t>, Group> groups_;
+  std::map<std::tuple<uint32_t, uint32_t, uint16_t>, Group> groups_;
 };
 
 }  // namespace hipress

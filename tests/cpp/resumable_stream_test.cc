@@ -357,7 +357,7 @@ TEST(ResumableStream, NothingIsLostOrComesTwiceWhereverSocketsBreak) {
 TEST(Gathering, AConnectionIsThereWithItsLastSocketOrDropped) {
   Gathering gathering;
   const auto now = std::chrono::steady_clock::now();
-  const auto add = [&](uint8_t stream, SteadyTime at, uint8_t generation = 0) {
+  const auto add = [&](uint8_t stream, SteadyTime at, uint16_t generation = 0) {
     Transcript transcript;
     LaneId id;
     id.lanes = 3;
