@@ -2,29 +2,15 @@
 
 #include <algorithm>
 #include <cstring>
-#include <utility>
 
 namespace hipress {
-namespace {
-
-constexpr size_t kMaxSpare = 16;
-
-}  // namespace
-
 void ReplayBuffer::Append(const void* data, size_t size) {
   const auto* from = static_cast<const uint8_t*>(data);
   while (size > 0) {
     const size_t at = static_cast<size_t>(end_ - first_);
-    if (at == blocks_.size() * kBlockBytes) {
-      if (spare_.empty()) {
-        blocks_.emplace_back(new uint8_t[kBlockBytes]);
-      } else {
-        blocks_.push_back(std::move(spare_.back()));
-        spare_.pop_back();
-      }
-    }
+    if (at == blocks_.size() * kBlockBytes) blocks_.push_back(AllocateBuffer(kBlockBytes));
     const size_t take = std::min(size, kBlockBytes - at % kBlockBytes);
-    std::memcpy(blocks_[at / kBlockBytes].get() + at % kBlockBytes, from, take);
+    std::memcpy(blocks_[at / kBlockBytes].data + at % kBlockBytes, from, take);
     end_ += take;
     from += take;
     size -= take;
@@ -34,7 +20,6 @@ void ReplayBuffer::Append(const void* data, size_t size) {
 void ReplayBuffer::DropBefore(uint64_t offset) {
   begin_ = offset;
   while (!blocks_.empty() && first_ + kBlockBytes <= begin_) {
-    if (spare_.size() < kMaxSpare) spare_.push_back(std::move(blocks_.front()));
     blocks_.pop_front();
     first_ += kBlockBytes;
   }
@@ -45,7 +30,7 @@ int ReplayBuffer::Find(uint64_t from, uint64_t to, iovec* pieces, int most) cons
   while (from < to && count < most) {
     const size_t at = static_cast<size_t>(from - first_);
     const size_t take = std::min<size_t>(to - from, kBlockBytes - at % kBlockBytes);
-    pieces[count++] = {blocks_[at / kBlockBytes].get() + at % kBlockBytes, take};
+    pieces[count++] = {blocks_[at / kBlockBytes].data + at % kBlockBytes, take};
     from += take;
   }
   return count;

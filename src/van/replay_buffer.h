@@ -9,12 +9,12 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
-#include <memory>
-#include <vector>
+
+#include "common/buffer.h"
 
 namespace hipress {
 
-/// Keeps memory in blocks, some of which it uses again and again.
+/// Keeps them in blocks of the pool of buffers.
 class ReplayBuffer {
  public:
   static constexpr size_t kBlockBytes = 256 << 10;
@@ -34,9 +34,7 @@ class ReplayBuffer {
   int Find(uint64_t from, uint64_t to, iovec* pieces, int most) const;
 
  private:
-  using Block = std::unique_ptr<uint8_t[]>;
-  std::deque<Block> blocks_;
-  std::vector<Block> spare_;
+  std::deque<Buffer> blocks_;
   uint64_t first_ = 0;  ///< of the first block's first byte
   uint64_t begin_ = 0, end_ = 0;
 };
