@@ -102,7 +102,7 @@ nightly: build  ## codecs on 2^24 elements, bit for bit; jobs whose processes ar
 
 # The wide instruction sets' codecs would only take time to compile.
 TSAN_TESTS := abort_delivery_test address_test batch_test bucket_test failure_test flight_recorder_test \
-  flow_test fused_test handover_test handshake_test postoffice_end_test postoffice_test server_key_test \
+  flow_test fused_test handover_test handshake_test postoffice_end_test postoffice_test resume_test server_key_test \
   shared_payload_test timeline_test transaction_test van_test workers_test
 tsan: setup  ## the transport's and the store's tests under ThreadSanitizer (minutes)
 	@cmake -S . -B build/tsan -G Ninja -DPython3_EXECUTABLE=$(PY) -DHIPRESS_BUILD_TESTS=ON \

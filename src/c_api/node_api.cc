@@ -192,6 +192,7 @@ int HipressStats(HipressNodeHandle node, const char** json) {
   add("messages_received", van.messages_received);
   add("writes", van.writes);
   add("lent_bytes", van.shared_memory_bytes);
+  add("resumed_connections", van.resumed_connections);
   add("refused_connections", van.refused_connections);
   add("refused_messages", van.refused_messages);
   if (node->worker) {

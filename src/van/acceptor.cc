@@ -117,13 +117,13 @@ class PendingHandshake : public std::enable_shared_from_this<PendingHandshake> {
     // Between the roster's arrival at the caller and here, only the caller knows our rank.
     const bool unnamed = self.rank == kUnnamedRank && wanted.role == self.role;
     const bool tls = WantsTls(acceptor_->options_.tls, LocalAddress(fd_), remote_);
-    StripeId stripe = caller.stripe;
+    LaneId lane = caller.lane;
     const int most = acceptor_->options_.streams > 0 ? acceptor_->options_.streams : kMaxStreams;
-    stripe.streams = std::min(stripe.streams, static_cast<uint8_t>(most));
-    transcript_.listener = MakeHello(unnamed ? wanted : self, NodeId::Unpack(caller.from), tls, stripe);
+    lane.lanes = std::min(lane.lanes, static_cast<uint8_t>(most));
+    transcript_.listener = MakeHello(unnamed ? wanted : self, NodeId::Unpack(caller.from), tls, lane);
     if (!SendNow(&transcript_.listener, sizeof(Hello))) return;
     if (!wrong.empty()) return Refuse(wrong);
-    if (stripe.stream >= stripe.streams) return Refuse("opens more streams than this node allows");
+    if (lane.lane >= lane.lanes) return Refuse("opens more streams than this node allows");
     if ((caller.tls != 0) != tls) {
       return Refuse(std::string(tls ? "does not want" : "wants") +
                     " TLS, unlike this node; HIPRESS_TLS must be the same on all nodes");
@@ -141,11 +141,19 @@ class PendingHandshake : public std::enable_shared_from_this<PendingHandshake> {
       return Reject(VerdictCode::kNotMe, "is looking for " +
                                              NodeId::Unpack(transcript_.caller.to).ToString());
     }
-    if (!acceptor_->hooks_.admits(peer)) {
-      return Reject(VerdictCode::kTaken, "calls itself " + peer.ToString() +
-                                             ", which is already connected");
+    const LaneId& lane = transcript_.caller.lane;
+    const VerdictCode verdict = acceptor_->hooks_.judge(transcript_.caller);
+    if (verdict == VerdictCode::kTaken) {
+      return Reject(verdict, "calls itself " + peer.ToString() + ", which is already connected");
+    }
+    if (verdict == VerdictCode::kGone) {
+      return Reject(verdict, "is " + peer.ToString() + " and asks for a connection that is gone");
     }
     if (!SendVerdict(VerdictCode::kAccepted)) return;
+    if (lane.purpose == Purpose::kProbe) {
+      acceptor_->hooks_.probed(lane);
+      return Finish();
+    }
     if (transcript_.listener.tls == 0) return Accept(std::make_unique<PlainStream>(fd_));
     tls_ = std::make_unique<TlsStream>(fd_, false, TlsKey(secret, transcript_));
     state_ = State::kTls;

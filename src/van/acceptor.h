@@ -27,9 +27,11 @@ class Acceptor {
  public:
   struct Hooks {
     std::function<NodeId()> self;
-    /// Whether a node of that name may come in now.
-    std::function<bool(NodeId)> admits;
+    /// Whether what an authenticated caller wants can be done now: kAccepted, kTaken or kGone.
+    std::function<VerdictCode(const Hello&)> judge;
     std::function<void(const Transcript& transcript, Lane lane)> accepted;
+    /// The listener of a connection that this node called for says that it has broken.
+    std::function<void(const LaneId&)> probed;
   };
 
   Acceptor(asio::io_context& io, UniqueFd listener, const VanOptions& options,

@@ -9,7 +9,6 @@
 #include "common/batch.h"
 #include "common/log.h"
 #include "van/framing.h"
-#include "van/striped.h"
 
 namespace hipress {
 namespace {
@@ -23,9 +22,6 @@ constexpr size_t kLargePayloadBytes = 16 << 10;
 constexpr size_t kReadAheadBytes = 4 << 10;
 /// One read of a large payload: small enough that its checksum finds the bytes in the cache.
 constexpr size_t kReadPieceBytes = 256 << 10;
-/// Heartbeats overtake everything; goodbye waits for everything.
-constexpr int kHeartbeatPriority = INT_MAX;
-constexpr int kGoodbyePriority = INT_MIN;
 
 std::string ReasonOf(ssize_t result, bool in_message) {
   switch (-result) {
@@ -53,11 +49,14 @@ bool IsConnectionKind(MessageKind kind) {
 
 }  // namespace
 
-Connection::Connection(asio::io_context& io, Lanes lanes, NodeId peer, const VanOptions& options,
+Connection::Connection(asio::io_context& io, Opened opened, NodeId peer, const VanOptions& options,
                        VanCounters* counters, ConnectionOwner* owner)
     : io_(io),
+      id_(opened.id),
+      caller_(opened.caller),
+      called_(opened.peer),
       peer_(peer),
-      address_(ToText(RemoteAddress(lanes[0].fd.get()))),
+      address_(ToText(RemoteAddress(opened.lanes[0].fd.get()))),
       options_(options),
       counters_(*counters),
       owner_(*owner),
@@ -65,27 +64,20 @@ Connection::Connection(asio::io_context& io, Lanes lanes, NodeId peer, const Van
       last_received_(steady_clock::now()),
       staging_(kStagingBytes),
       last_sent_(last_received_.load()),
-      long_link_(IsLongLink(lanes[0].fd.get())),
-      may_offer_(options.shared_memory && IsSameHost(lanes[0].fd.get())) {
+      long_link_(IsLongLink(opened.lanes[0].fd.get())),
+      may_offer_(options.shared_memory && IsSameHost(opened.lanes[0].fd.get())) {
   std::vector<std::unique_ptr<Stream>> streams;
-  sockets_.reserve(lanes.size());  // waits refer to them
-  for (Lane& lane : lanes) {
-    CloseInForkedChildren(lane.fd.get());
-    sockets_.emplace_back(io);
-    sockets_.back().socket.assign(asio::ip::tcp::v4(), lane.fd.Release());
-    streams.push_back(std::move(lane.stream));
-  }
-  if (streams.size() == 1) {
+  TakeOver(std::move(opened.lanes), &streams);
+  if (id_.purpose == Purpose::kPlain) {
     stream_ = std::move(streams[0]);
   } else {
-    stream_ = std::make_unique<StripedStream>(std::move(streams));
+    stream_ = std::make_unique<ResumableStream>(std::move(streams));
+    resumable_ = static_cast<ResumableStream*>(stream_.get());
   }
 }
 
 Connection::~Connection() {
-  for (Socket& one : sockets_) {
-    if (one.socket.is_open()) ForgetInForkedChildren(one.socket.native_handle());
-  }
+  CloseSockets();
   for (SendItem* item : batch_) delete item;
 }
 
@@ -97,23 +89,23 @@ void Connection::Start() {
 // ---- receiving
 
 void Connection::WaitReadable() {
-  if (!write_failure_.empty()) return Close(false, write_failure_);
+  if (!write_failure_.empty()) return Lost(false, write_failure_);
   for (size_t i = 0; i < sockets_.size(); ++i) {
-    Socket& one = sockets_[i];
-    if (one.reading || one.ended || !(hung_up_ || stream_->AwaitsRead(i))) continue;
-    one.reading = true;
-    one.socket.async_wait(asio::ip::tcp::socket::wait_read,
-                          [self = shared_from_this(), &one](const asio::error_code& error) {
-                            one.reading = false;
-                            if (!error && !self->turn_over_) self->OnReadable();
-                          });
+    const std::shared_ptr<Socket>& one = sockets_[i];
+    if (one->reading || one->ended || !(hung_up_ || stream_->AwaitsRead(i))) continue;
+    one->reading = true;
+    one->socket.async_wait(asio::ip::tcp::socket::wait_read,
+                           [self = shared_from_this(), one](const asio::error_code& error) {
+                             one->reading = false;
+                             if (!error && !self->turn_over_) self->OnReadable();
+                           });
   }
 }
 
 void Connection::OnReadable() {
   if (hung_up_) return Discard();
   size_t turn = 0;
-  while (open_) {
+  while (open_ && broken_.empty()) {
     iovec pieces[2];
     int count = 0;
     size_t asked = 0;
@@ -132,6 +124,7 @@ void Connection::OnReadable() {
     }
     for (int i = 0; i < count; ++i) asked += pieces[i].iov_len;
     const ssize_t n = stream_->Read(pieces, count);
+    if (resumable_ != nullptr && resumable_->ReadMadeWork()) ScheduleFlush();
     if (n == Stream::kWouldBlock) return WaitReadable();
     if (n <= 0) return ReadFailed(n);
     last_received_ = steady_clock::now();
@@ -281,8 +274,11 @@ bool Connection::TakeConnectionMessage() {
 }
 
 void Connection::ReadFailed(ssize_t result) {
-  Close(leaving_ && result == Stream::kEof,
-        write_failure_.empty() ? ReasonOf(result, in_message_ || end_ > begin_) : write_failure_);
+  const std::string reason = write_failure_.empty()
+                                 ? ReasonOf(result, in_message_ || end_ > begin_)
+                                 : write_failure_;
+  if (result == -EPROTO) return Close(false, reason);
+  Lost(leaving_ && result == Stream::kEof, reason);
 }
 
 void Connection::WriteFailed(ssize_t result) {
@@ -293,13 +289,13 @@ void Connection::WriteFailed(ssize_t result) {
 
 void Connection::Discard() {
   bool all_ended = true;
-  for (Socket& one : sockets_) {
-    if (one.ended || !open_) continue;
-    const int fd = one.socket.native_handle();
+  for (const std::shared_ptr<Socket>& one : sockets_) {
+    if (one->ended || !open_) continue;
+    const int fd = one->socket.native_handle();
     const ssize_t n = recv(fd, nullptr, INT_MAX, MSG_TRUNC | MSG_DONTWAIT);
     if (n > 0) last_received_ = steady_clock::now();
-    one.ended = n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR);
-    all_ended &= one.ended;
+    one->ended = n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR);
+    all_ended &= one->ended;
   }
   if (!all_ended) return WaitReadable();
   Close(true, "was left by this node");
@@ -310,76 +306,6 @@ void Connection::Refuse(const std::string& why) {
   LogWarning("refused a message from " + peer_.ToString() + " (" + address_ + "): " + why +
              "; the connection is closed");
   Close(false, "sent a message that was refused: " + why);
-}
-
-// ---- life and death
-
-void Connection::Tick(SteadyTime now, steady_clock::duration stalled) {
-  if (!open_) return;
-  for (Socket& one : sockets_) {
-    if (long_link_) TuneUnsent(one.socket.native_handle());
-  }
-  last_received_ = last_received_.load() + stalled;
-  const auto silence = Silence(now);
-  if (silence > options_.heartbeat_timeout) {
-    Close(false, "has been silent for " + SecondsText(silence));
-    return;
-  }
-  if (now - last_sent_ < options_.heartbeat_interval || leaving_) return;
-  {
-    std::lock_guard<std::mutex> lock(mutex_);
-    if (flush_scheduled_) return;  // bytes are on their way; another heartbeat would only pile up
-  }
-  Send(Message(MessageKind::kHeartbeat), kHeartbeatPriority, nullptr);
-}
-
-bool Connection::Delivered(SteadyTime now) {
-  // Who has gone silent may never acknowledge anything: it is not waited for.
-  return !open_ || Silence(now) > 2 * options_.heartbeat_interval ||
-         std::none_of(sockets_.begin(), sockets_.end(), [](Socket& one) {
-           return HasUnacknowledged(one.socket.native_handle());
-         });
-}
-
-void Connection::Leave() {
-  if (!open_ || leaving_) return;
-  leaving_ = true;
-  Send(Message(MessageKind::kGoodbye), kGoodbyePriority, nullptr);
-}
-
-void Connection::HangUp() {
-  if (!open_ || leaving_) return;
-  leaving_ = hung_up_ = true;
-  bool idle;
-  {
-    std::lock_guard<std::mutex> lock(mutex_);
-    closed_ = true;
-    idle = !flush_scheduled_;
-    flush_scheduled_ = true;
-  }
-  FailQueued();
-  if (idle) Flush();
-}
-
-void Connection::Close(bool graceful, const std::string& reason) {
-  if (!open_) return;
-  open_ = false;
-  const auto self = shared_from_this();
-  asio::error_code ignored;
-  for (Socket& one : sockets_) {
-    ForgetInForkedChildren(one.socket.native_handle());
-    one.socket.close(ignored);
-  }
-  {
-    std::lock_guard<std::mutex> lock(mutex_);
-    closed_ = true;
-  }
-  for (size_t i = std::exchange(batch_done_, batch_.size()); i < batch_.size(); ++i) {
-    Complete(false, batch_[i]);
-  }
-  FailQueued();
-  shared_payloads_.Abandon(graceful);
-  owner_.OnClosed(self, graceful, reason);
 }
 
 }  // namespace hipress

@@ -16,6 +16,8 @@
 
 #include "van/checksum.h"
 #include "van/lanes.h"
+#include "van/redial.h"
+#include "van/resumable_stream.h"
 #include "van/send_queue.h"
 #include "van/shared_payload.h"
 #include "van/socket.h"
@@ -37,6 +39,8 @@ constexpr int kConnectionPriority = INT_MAX - 1;
 class ConnectionOwner {
  public:
   virtual ~ConnectionOwner() = default;
+  /// This node's name now.
+  virtual NodeId self() const = 0;
   virtual Buffer OnHeader(NodeId from, const MessageHeader& header) = 0;
   virtual void OnMessage(NodeId from, Message message) = 0;
   /// Exactly once, after which the connection makes no more calls.
@@ -47,7 +51,7 @@ class ConnectionOwner {
 /// Methods run on the van's thread unless they say otherwise.
 class Connection : public std::enable_shared_from_this<Connection> {
  public:
-  Connection(asio::io_context& io, Lanes lanes, NodeId peer, const VanOptions& options,
+  Connection(asio::io_context& io, Opened opened, NodeId peer, const VanOptions& options,
              VanCounters* counters, ConnectionOwner* owner);
   ~Connection();
 
@@ -64,6 +68,17 @@ class Connection : public std::enable_shared_from_this<Connection> {
   void HangUp();
   /// Idempotent; fails what is queued.
   void Close(bool graceful, const std::string& reason);
+
+  /// Whether lanes with this number belong to this connection, which this node called for, or its peer.
+  bool Is(const LaneId& id, bool caller) const;
+  /// Whether `generation` is a later try to open its lanes than the one they are from.
+  bool IsNewer(uint16_t generation) const {
+    return static_cast<int16_t>(generation - id_.generation) > 0;
+  }
+  /// Goes on over other lanes, where the old ones broke.
+  void Resume(Opened opened);
+  /// The peer says that lanes of this generation have broken.
+  void OnProbe(uint16_t generation);
 
   /// Time since the last byte from the peer.
   std::chrono::steady_clock::duration Silence(SteadyTime now) const { return now - last_received_.load(); }
@@ -83,6 +98,15 @@ class Connection : public std::enable_shared_from_this<Connection> {
   void BeginMessage();
   void FinishMessage(uint32_t checksum);
   void ReadFailed(ssize_t result);
+  /// The lanes are of no use any more: they have broken, or the peer has ended.
+  void Lost(bool graceful, const std::string& reason);
+  void Break(const std::string& reason);
+  /// Calls the peer again, in a thread.
+  void CallAgain();
+  /// Nobody answers for the peer any more.
+  void Refused();
+  void TakeOver(std::vector<Lane> lanes, std::vector<std::unique_ptr<Stream>>* streams);
+  void CloseSockets();
   void WriteFailed(ssize_t result);
   /// After HangUp. A close over unread bytes would be a reset, for which the kernel drops what it has
   /// still to send.
@@ -105,7 +129,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   void ScheduleFlush();
   void OfferArena();
 
-  /// One of those that stream_ goes over.
+  /// One of those that stream_ goes over. Waits for it may end after the connection has given it up.
   struct Socket {
     explicit Socket(asio::io_context& io) : socket(io) {}
     asio::ip::tcp::socket socket;
@@ -114,8 +138,14 @@ class Connection : public std::enable_shared_from_this<Connection> {
   };
 
   asio::io_context& io_;
-  std::vector<Socket> sockets_;
+  std::vector<std::shared_ptr<Socket>> sockets_;  ///< none while it is broken
   std::unique_ptr<Stream> stream_;
+  ResumableStream* resumable_ = nullptr;  ///< stream_, if that is one
+  LaneId id_;
+  const bool caller_;         ///< whether this node called
+  const sockaddr_in called_;  ///< where to call the peer again (lanes.h)
+  std::string broken_;        ///< why, while it is broken
+  std::unique_ptr<Redial> redial_;
   bool turn_over_ = false;  ///< OnReadable goes on when other connections have had their turn
   NodeId peer_;
   const std::string address_;

@@ -71,26 +71,27 @@ void Connection::ScheduleFlush() {
 
 void Connection::WaitWritable() {
   for (size_t i = 0; i < sockets_.size(); ++i) {
-    Socket& one = sockets_[i];
-    if (one.writing || !stream_->AwaitsWrite(i)) continue;
-    one.writing = true;
-    one.socket.async_wait(asio::ip::tcp::socket::wait_write,
-                          [self = shared_from_this(), &one](const asio::error_code& error) {
-                            one.writing = false;
-                            if (!error) self->Flush();
-                          });
+    const std::shared_ptr<Socket>& one = sockets_[i];
+    if (one->writing || !stream_->AwaitsWrite(i)) continue;
+    one->writing = true;
+    one->socket.async_wait(asio::ip::tcp::socket::wait_write,
+                           [self = shared_from_this(), one](const asio::error_code& error) {
+                             one->writing = false;
+                             if (!error) self->Flush();
+                           });
   }
 }
 
 void Connection::Flush() {
   size_t turn = 0;
-  while (open_) {
+  while (open_ && broken_.empty()) {
     const bool more = first_piece_ < pieces_.size() || NextBatch();
+    if (!more && (goodbye_sent_ || hung_up_) && resumable_ != nullptr) resumable_->End();
     if (!more && !stream_->HasUnsent()) {
       asio::error_code ignored;
-      for (Socket& one : sockets_) {
+      for (const std::shared_ptr<Socket>& one : sockets_) {
         if (goodbye_sent_ || hung_up_) {
-          one.socket.shutdown(asio::ip::tcp::socket::shutdown_send, ignored);
+          one->socket.shutdown(asio::ip::tcp::socket::shutdown_send, ignored);
         }
       }
       return;

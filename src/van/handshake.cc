@@ -13,7 +13,7 @@ namespace hipress {
 namespace {
 
 /// To be raised with kMessageVersion, too: here a mismatch becomes a sentence on both sides.
-constexpr uint16_t kVersion = 3;
+constexpr uint16_t kVersion = 4;
 
 /// HMAC-SHA256 over a label that separates the roles, the transcript and one more byte.
 Mac Sign(const std::string& secret, const char* label, const Transcript& transcript, uint8_t extra) {
@@ -38,7 +38,7 @@ Mac Sign(const std::string& secret, const char* label, const Transcript& transcr
 }
 
 template <typename T>
-void SendAll(int fd, const T& value, SteadyTime deadline) {
+void SendAll(int fd, const T& value, const Deadline& deadline) {
   const char* data = reinterpret_cast<const char*>(&value);
   for (size_t sent = 0; sent < sizeof(T);) {
     const ssize_t n = send(fd, data + sent, sizeof(T) - sent, MSG_NOSIGNAL);
@@ -53,7 +53,7 @@ void SendAll(int fd, const T& value, SteadyTime deadline) {
 }
 
 template <typename T>
-T ReceiveAll(int fd, SteadyTime deadline) {
+T ReceiveAll(int fd, const Deadline& deadline) {
   T value;
   char* data = reinterpret_cast<char*>(&value);
   for (size_t got = 0; got < sizeof(T);) {
@@ -73,22 +73,33 @@ T ReceiveAll(int fd, SteadyTime deadline) {
 
 const uint8_t kHelloMagic[8] = {'H', 'I', 'P', 'R', 'E', 'S', 'S', 0};
 
-StripeId MakeStripeId(int streams) {
-  StripeId stripe{};
-  stripe.streams = static_cast<uint8_t>(streams);
-  auto* const group = reinterpret_cast<unsigned char*>(&stripe.group);
-  if (RAND_bytes(group, sizeof(stripe.group)) != 1) throw Error("OpenSSL cannot produce random bytes");
-  return stripe;
+LaneId MakeLaneId(int lanes, Purpose purpose, const sockaddr_in& listens) {
+  LaneId lane;
+  lane.lanes = static_cast<uint8_t>(lanes);
+  lane.purpose = purpose;
+  lane.address = listens.sin_addr.s_addr;
+  lane.port = listens.sin_port;
+  auto* const number = reinterpret_cast<unsigned char*>(&lane.connection);
+  if (RAND_bytes(number, sizeof(lane.connection)) != 1) throw Error("OpenSSL cannot produce random bytes");
+  return lane;
 }
 
-Hello MakeHello(NodeId from, NodeId to, bool tls, StripeId stripe) {
+sockaddr_in ListensAt(const LaneId& lane) {
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = lane.address;
+  address.sin_port = lane.port;
+  return address;
+}
+
+Hello MakeHello(NodeId from, NodeId to, bool tls, LaneId lane) {
   Hello hello{};
   std::memcpy(hello.magic, kHelloMagic, sizeof(kHelloMagic));
   hello.version = kVersion;
   hello.tls = tls ? 1 : 0;
   hello.from = from.Packed();
   hello.to = to.Packed();
-  hello.stripe = stripe;
+  hello.lane = lane;
   if (RAND_bytes(hello.nonce, sizeof(hello.nonce)) != 1) {
     throw Error("OpenSSL cannot produce random bytes");
   }
@@ -101,9 +112,12 @@ std::string CheckHello(const Hello& hello) {
     return "speaks version " + std::to_string(hello.version) + " of the handshake, not " +
            std::to_string(kVersion);
   }
-  const StripeId& stripe = hello.stripe;
-  if (stripe.streams > kMaxStreams || stripe.stream >= stripe.streams || hello.tls > 1 || hello.reserved != 0 || hello.from >> 16 > uint32_t(Role::kWorker) ||
-      hello.to >> 16 > uint32_t(Role::kWorker)) {
+  const LaneId& lane = hello.lane;
+  const bool lane_can_be = lane.lanes <= kMaxStreams && lane.lane < lane.lanes &&
+                           lane.purpose <= Purpose::kProbe && lane.reserved == 0 &&
+                           (lane.purpose != Purpose::kPlain || lane.lanes == 1);
+  if (!lane_can_be || hello.tls > 1 || hello.reserved != 0 ||
+      hello.from >> 16 > uint32_t(Role::kWorker) || hello.to >> 16 > uint32_t(Role::kWorker)) {
     return "sent a malformed greeting";
   }
   return "";
@@ -134,9 +148,9 @@ bool WantsTls(const std::string& mode, const sockaddr_in& a, const sockaddr_in& 
 }
 
 Transcript CallerHandshake(int fd, const std::string& secret, NodeId self, NodeId peer, bool tls,
-                           SteadyTime deadline, StripeId stripe) {
+                           const Deadline& deadline, LaneId lane) {
   Transcript transcript;
-  transcript.caller = MakeHello(self, peer, tls, stripe);
+  transcript.caller = MakeHello(self, peer, tls, lane);
   SendAll(fd, transcript.caller, deadline);
   transcript.listener = ReceiveAll<Hello>(fd, deadline);
   const std::string wrong = CheckHello(transcript.listener);
@@ -146,9 +160,9 @@ Transcript CallerHandshake(int fd, const std::string& secret, NodeId self, NodeI
                 " TLS and the other " + (tls ? "does not" : "does") +
                 "; set HIPRESS_TLS to the same value on all nodes");
   }
-  if (transcript.listener.stripe.group != stripe.group ||
-      transcript.listener.stripe.stream != stripe.stream ||
-      transcript.listener.stripe.streams > stripe.streams) {
+  const LaneId& answer = transcript.listener.lane;
+  if (answer.connection != lane.connection || answer.lane != lane.lane || answer.lanes > lane.lanes ||
+      answer.purpose != lane.purpose || answer.generation != lane.generation) {
     throw Error("whatever listens there sent a malformed greeting");
   }
   const Mac proof = CallerProof(secret, transcript);
@@ -168,6 +182,7 @@ Transcript CallerHandshake(int fd, const std::string& secret, NodeId self, NodeI
       throw Error(NodeId::Unpack(transcript.listener.from).ToString() + " listens there");
     case VerdictCode::kTaken:
       throw Error("it is already connected to a node that calls itself " + self.ToString());
+    case VerdictCode::kGone: throw Error("it no longer has that connection");
     default: throw Error("it refused with code " + std::to_string(verdict.code));
   }
 }

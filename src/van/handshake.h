@@ -22,12 +22,26 @@ namespace hipress {
 
 using Mac = std::array<uint8_t, 32>;
 
-/// Which of its connection's sockets a socket is (striped.h).
-struct StripeId {
-  uint8_t streams = 1;  ///< sockets: as many as the caller wants, then as many as the listener allows
-  uint8_t stream = 0;   ///< from 0
-  uint16_t group = 0;   ///< the caller's random number for the connection
+/// What a caller wants of a socket.
+enum class Purpose : uint8_t {
+  kPlain = 0,      ///< to be a connection that lasts as long as the socket does
+  kResumable = 1,  ///< to be a lane of a connection that can be resumed (resumable_stream.h)
+  kResume = 2,     ///< to be a new lane of such a connection, which has broken
+  kProbe = 3,      ///< nothing: of a connection that it called, the listener is to hear that it has broken
 };
+
+/// Which of its connection's sockets a socket is.
+struct LaneId {
+  uint32_t connection = 0;  ///< the caller's random number for it; the same when it is resumed
+  uint8_t lanes = 1;       ///< sockets: as many as the caller wants, then as many as the listener allows
+  uint8_t lane = 0;        ///< from 0
+  Purpose purpose = Purpose::kPlain;
+  uint8_t reserved = 0;    ///< 0
+  uint32_t address = 0;    ///< where the connection's caller listens, as in sockaddr_in
+  uint16_t port = 0;
+  uint16_t generation = 0;  ///< counts tries to resume the connection; of a probe: the one that broke
+};
+static_assert(sizeof(LaneId) == 16, "has no padding");
 
 constexpr int kMaxStreams = 16;
 
@@ -38,16 +52,17 @@ struct Hello {
   uint8_t reserved;     ///< 0
   uint32_t from;        ///< NodeId, packed
   uint32_t to;          ///< NodeId, packed
-  StripeId stripe;
+  LaneId lane;
   uint8_t nonce[28];
 };
-static_assert(sizeof(Hello) == 52, "sent as it lies in memory");
+static_assert(sizeof(Hello) == 64, "sent as it lies in memory");
 
 enum class VerdictCode : uint8_t {
   kAccepted = 0,
   kWrongSecret = 1,  ///< the only one whose MAC cannot be checked by its receiver
   kNotMe = 2,        ///< the listener is another node than the caller wants
   kTaken = 3,        ///< a node of the caller's name is already connected
+  kGone = 4,         ///< the listener has no such connection (any more)
 };
 
 struct Verdict {
@@ -65,9 +80,11 @@ struct Transcript {
 /// Beginning of every hello.
 extern const uint8_t kHelloMagic[8];
 
-Hello MakeHello(NodeId from, NodeId to, bool tls, StripeId stripe = {});
-/// Of the first socket of a new connection.
-StripeId MakeStripeId(int streams);
+Hello MakeHello(NodeId from, NodeId to, bool tls, LaneId lane = {});
+/// Of the first socket of a new connection of a node that listens at `listens`.
+LaneId MakeLaneId(int lanes, Purpose purpose, const sockaddr_in& listens);
+/// Where the caller of a lane's connection listens.
+sockaddr_in ListensAt(const LaneId& lane);
 /// \return empty if the hello is well formed, else what is wrong, as a clause
 std::string CheckHello(const Hello& hello);
 Mac CallerProof(const std::string& secret, const Transcript& transcript);
@@ -90,6 +107,6 @@ struct HandshakeBroken : Error {
 /// The caller's side on a connected non-blocking socket, waiting with poll. \return the transcript
 /// \throw HandshakeBroken, or Error with a clause that says why the other end is the wrong one
 Transcript CallerHandshake(int fd, const std::string& secret, NodeId self, NodeId peer, bool tls,
-                           SteadyTime deadline, StripeId stripe = {});
+                           const Deadline& deadline, LaneId lane = {});
 
 }  // namespace hipress

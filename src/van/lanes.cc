@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 #include <future>
+#include <utility>
 
 #include "van/tls.h"
 
@@ -13,20 +14,21 @@ namespace {
 constexpr std::chrono::seconds kOpening{5};
 
 /// \return without a stream if nobody answers, with *error the errno
-Lane Dial(const sockaddr_in& remote, const VanOptions& options, SteadyTime deadline, int* error) {
+Lane Dial(const Call& call, const VanOptions& options, const Deadline& deadline, int* error) {
   Lane lane;
-  lane.fd = ConnectOnce(remote, deadline, error);
+  lane.fd = ConnectOnce(call.remote, deadline, error);
   if (lane.fd.get() >= 0) Tune(lane.fd.get(), 2 * options.heartbeat_timeout);
   return lane;
 }
 
 /// Authenticates. \return what both ends have said
-Transcript Join(Lane* lane, const VanOptions& options, NodeId self, NodeId peer, StripeId stripe,
-                SteadyTime deadline) {
+Transcript Join(Lane* lane, const Call& call, const VanOptions& options, LaneId id,
+                const Deadline& deadline) {
   const int fd = lane->fd.get();
-  const auto soon = std::min(deadline, std::chrono::steady_clock::now() + kOpening);
+  const Deadline soon = deadline.AtMost(std::chrono::steady_clock::now() + kOpening);
   const bool tls = WantsTls(options.tls, LocalAddress(fd), RemoteAddress(fd));
-  const Transcript transcript = CallerHandshake(fd, options.secret, self, peer, tls, soon, stripe);
+  const Transcript transcript =
+      CallerHandshake(fd, options.secret, call.self, call.peer, tls, soon, id);
   if (tls) {
     lane->stream = CallerTls(fd, TlsKey(options.secret, transcript), soon);
   } else {
@@ -35,55 +37,83 @@ Transcript Join(Lane* lane, const VanOptions& options, NodeId self, NodeId peer,
   return transcript;
 }
 
-}  // namespace
-
-Lanes OpenLanes(const sockaddr_in& remote, const VanOptions& options, NodeId self, NodeId peer,
-                SteadyTime deadline, std::string* why) {
-  int error = 0;
-  Lanes lanes;
-  lanes.push_back(Dial(remote, options, deadline, &error));
-  if (lanes[0].fd.get() < 0) {
-    *why = error == ECONNREFUSED ? "nothing listens there" : ErrnoText(error);
-    return {};
-  }
-  const int wanted = options.streams > 0 ? options.streams : StreamsFor(lanes[0].fd.get());
-  StripeId stripe = MakeStripeId(wanted);
-  stripe.streams = Join(&lanes[0], options, self, peer, stripe, deadline).listener.stripe.streams;
+/// Authenticates the first lane, and opens as many others as both ends want.
+Opened OpenOthers(Lane first, const Call& call, const VanOptions& options, LaneId id,
+                  const Deadline& deadline) {
+  id.lanes = Join(&first, call, options, id, deadline).listener.lane.lanes;
+  Opened opened;
+  opened.id = id;
+  opened.peer = call.remote;
+  opened.lanes.push_back(std::move(first));
   // All at the same time: each takes some round trips.
   std::vector<std::future<Lane>> others;
-  for (uint8_t i = 1; i < stripe.streams; ++i) {
-    stripe.stream = i;
-    others.push_back(std::async(std::launch::async, [&, stripe] {
+  for (uint8_t i = 1; i < id.lanes; ++i) {
+    id.lane = i;
+    others.push_back(std::async(std::launch::async, [&, id] {
       int ignored = 0;
-      Lane lane = Dial(remote, options, deadline, &ignored);
+      Lane lane = Dial(call, options, deadline, &ignored);
       if (lane.fd.get() < 0) throw HandshakeBroken("no longer answers");
-      Join(&lane, options, self, peer, stripe, deadline);
+      Join(&lane, call, options, id, deadline);
       return lane;
     }));
   }
   for (auto& other : others) other.wait();
-  for (auto& other : others) lanes.push_back(other.get());
-  return lanes;
+  for (auto& other : others) opened.lanes.push_back(other.get());
+  return opened;
 }
 
-Lanes Gathering::Add(const Transcript& transcript, Lane lane, SteadyTime now) {
-  const StripeId& stripe = transcript.listener.stripe;
-  Lanes all;
-  if (stripe.streams == 1) {
-    all.push_back(std::move(lane));
-    return all;
-  }
-  const auto key = std::make_pair(transcript.caller.from, stripe.group);
-  Group& group = groups_.try_emplace(key, Group{Lanes(), now}).first->second;
-  if (group.lanes.size() < stripe.streams) group.lanes.resize(stripe.streams);
-  group.lanes[stripe.stream] = std::move(lane);
+}  // namespace
+
+Opened OpenLanes(const Call& call, const VanOptions& options, const sockaddr_in& listens,
+                 const Deadline& deadline, int* error) {
+  Lane first = Dial(call, options, deadline, error);
+  const int fd = first.fd.get();
+  if (fd < 0) return {};
+  const int wanted = options.streams > 0 ? options.streams : StreamsFor(fd);
+  // On one host nothing comes between two processes that live.
+  const Purpose purpose = wanted > 1 || !IsSameHost(fd) ? Purpose::kResumable : Purpose::kPlain;
+  return OpenOthers(std::move(first), call, options, MakeLaneId(wanted, purpose, listens), deadline);
+}
+
+Opened ReopenLanes(const Call& call, const VanOptions& options, LaneId id, const Deadline& deadline,
+                   int* error) {
+  Lane first = Dial(call, options, deadline, error);
+  if (first.fd.get() < 0) return {};
+  id.purpose = Purpose::kResume;
+  return OpenOthers(std::move(first), call, options, id, deadline);
+}
+
+bool Probe(const Call& call, const VanOptions& options, LaneId id, const Deadline& deadline, int* error) {
+  const Lane lane = Dial(call, options, deadline, error);
+  const int fd = lane.fd.get();
+  if (fd < 0) return false;
+  id.purpose = Purpose::kProbe;
+  id.lanes = 1;
+  const bool tls = WantsTls(options.tls, LocalAddress(fd), RemoteAddress(fd));
+  CallerHandshake(fd, options.secret, call.self, call.peer, tls, deadline, id);
+  return true;
+}
+
+Opened Gathering::Add(const Transcript& transcript, Lane lane, SteadyTime now) {
+  Opened opened;
+  opened.id = transcript.caller.lane;
+  opened.id.lanes = transcript.listener.lane.lanes;
+  opened.caller = false;
+  opened.peer = ListensAt(opened.id);
+  const auto key = std::make_tuple(transcript.caller.from, opened.id.connection, opened.id.generation);
+  Group& group = groups_.try_emplace(key, Group{{}, now}).first->second;
+  if (group.lanes.size() < opened.id.lanes) group.lanes.resize(opened.id.lanes);
+  group.lanes[std::exchange(opened.id.lane, 0)] = std::move(lane);
   const bool complete = std::all_of(group.lanes.begin(), group.lanes.end(),
                                     [](const Lane& one) { return one.stream != nullptr; });
   if (complete) {
-    all = std::move(group.lanes);
+    opened.lanes = std::move(group.lanes);
     groups_.erase(key);
+    if (RemoteAddress(opened.lanes[0].fd.get()).sin_addr.s_addr != opened.id.address) {
+      opened.peer.sin_port = 0;
+    }
   }
-  return all;
+  return opened;
 }
 
 void Gathering::DropOld(SteadyTime now) {

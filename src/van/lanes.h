@@ -1,12 +1,13 @@
 /*!
  * \file lanes.h
- * \brief The sockets of a connection: one, or several that are one stream (striped.h) on a long link.
+ * \brief The sockets of a connection: one on a host; else one or, on a long link, several that are one
+ *        stream (resumable_stream.h).
  */
 #pragma once
 
 #include <map>
 #include <memory>
-#include <utility>
+#include <tuple>
 #include <vector>
 
 #include "van/handshake.h"
@@ -21,27 +22,51 @@ struct Lane {
   std::unique_ptr<Stream> stream;
 };
 
-using Lanes = std::vector<Lane>;
+/// All lanes of a connection, and what is needed to call its peer again.
+struct Opened {
+  std::vector<Lane> lanes;
+  LaneId id;  ///< of the first lane; how many lanes there are is what both ends agreed on
+  bool caller = true;
+  /// Where the peer listens. Without a port if that is not where its sockets come from: there something
+  /// else (a router that translates addresses) would answer in its name.
+  sockaddr_in peer{};
+};
 
-/// Calls a node: connects and authenticates as many sockets as its distance calls for.
-/// \return none if it cannot be reached now, with *why. \throw as CallerHandshake
-Lanes OpenLanes(const sockaddr_in& remote, const VanOptions& options, NodeId self, NodeId peer,
-                SteadyTime deadline, std::string* why);
+/// Whom a node calls, as whom.
+struct Call {
+  sockaddr_in remote;
+  NodeId self;
+  NodeId peer;
+};
+
+/// Calls a node to connect with it for the first time: connects and authenticates as many sockets as
+/// its distance calls for.
+/// \param listens where this node listens
+/// \return no lanes if it cannot be reached now, with *error the errno. \throw as CallerHandshake
+Opened OpenLanes(const Call& call, const VanOptions& options, const sockaddr_in& listens,
+                 const Deadline& deadline, int* error);
+/// Calls it again, because connection `id` has broken. \return, \throw as above
+Opened ReopenLanes(const Call& call, const VanOptions& options, LaneId id, const Deadline& deadline,
+                   int* error);
+/// Lets the node that called for connection `id` know that it has broken.
+/// \return whether it has been told; false if it cannot be reached now. \throw as above
+bool Probe(const Call& call, const VanOptions& options, LaneId id, const Deadline& deadline, int* error);
 
 /// Accepted sockets of connections of which not all are there yet.
 class Gathering {
  public:
   /// \return all lanes of the connection, if this is the last one; else none
-  Lanes Add(const Transcript& transcript, Lane lane, SteadyTime now);
+  Opened Add(const Transcript& transcript, Lane lane, SteadyTime now);
   /// Closes those of callers that do not open the rest.
   void DropOld(SteadyTime now);
 
  private:
   struct Group {
-    Lanes lanes;
+    std::vector<Lane> lanes;
     SteadyTime since;
   };
-  std::map<std::pair<uint32_t, uint16_t>, Group> groups_;  ///< by caller and its number
+  /// By caller, its connection, and the try to resume it.
+  std::map<std::tuple<uint32_t, uint32_t, uint16_t>, Group> groups_;
 };
 
 }  // namespace hipress

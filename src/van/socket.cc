@@ -195,7 +195,7 @@ UniqueFd Listen(const sockaddr_in& address) {
   return fd;
 }
 
-UniqueFd ConnectOnce(const sockaddr_in& address, SteadyTime deadline, int* error) {
+UniqueFd ConnectOnce(const sockaddr_in& address, const Deadline& deadline, int* error) {
   UniqueFd fd = NewSocket(SOCK_STREAM);
   *error = 0;
   if (connect(fd.get(), Generic(&address), sizeof(address)) != 0 && errno != EINPROGRESS &&
@@ -262,12 +262,15 @@ void Tune(int fd, std::chrono::milliseconds unacknowledged_limit) {
   SetOption(fd, IPPROTO_TCP, kTcpRtoMaxMs, 1000);
 }
 
-bool WaitFor(int fd, bool readable, SteadyTime deadline) {
+bool WaitFor(int fd, bool readable, const Deadline& deadline) {
+  constexpr int64_t kLookForCancellation = 10;  // milliseconds
+  const int64_t longest = deadline.cancelled ? kLookForCancellation : 3600 * 1000;
   for (;;) {
+    if (deadline.cancelled && *deadline.cancelled) return false;
     const auto left = std::chrono::ceil<std::chrono::milliseconds>(
-        deadline - std::chrono::steady_clock::now());
+        deadline.time - std::chrono::steady_clock::now());
     pollfd poll_fd{fd, static_cast<short>(readable ? POLLIN : POLLOUT), 0};
-    const auto wait = std::clamp<int64_t>(left.count(), 0, 3600 * 1000);
+    const auto wait = std::clamp<int64_t>(left.count(), 0, longest);
     const int n = poll(&poll_fd, 1, static_cast<int>(wait));
     if (n > 0) return true;
     if (left.count() <= 0) return false;

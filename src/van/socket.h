@@ -6,6 +6,8 @@
 
 #include <netinet/in.h>
 
+#include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <string>
 #include <utility>
@@ -13,6 +15,17 @@
 namespace hipress {
 
 using SteadyTime = std::chrono::steady_clock::time_point;
+
+/// Until when to wait; and, if `cancelled` is given, only until that becomes true.
+struct Deadline {
+  Deadline(SteadyTime time, const std::atomic<bool>* cancelled = nullptr)  // NOLINT: a time is one
+      : time(time), cancelled(cancelled) {}
+  /// The same, but not after `other`.
+  Deadline AtMost(SteadyTime other) const { return {std::min(time, other), cancelled}; }
+
+  SteadyTime time;
+  const std::atomic<bool>* cancelled;
+};
 
 /// A file descriptor that is closed when its owner goes.
 class UniqueFd {
@@ -54,7 +67,7 @@ UniqueFd Listen(const sockaddr_in& address);
 
 /// Connects within the deadline. \return an open non-blocking socket; on failure an empty one with
 /// *error the errno
-UniqueFd ConnectOnce(const sockaddr_in& address, SteadyTime deadline, int* error);
+UniqueFd ConnectOnce(const sockaddr_in& address, const Deadline& deadline, int* error);
 
 /// Whether a round trip to the other end takes so long that what may be under way limits the speed.
 bool IsLongLink(int fd);
@@ -69,8 +82,8 @@ void Tune(int fd, std::chrono::milliseconds unacknowledged_limit);
 /// goes, so that a fast one is never empty, and what is urgent overtakes what is left of a slow one.
 void TuneUnsent(int fd);
 
-/// Waits until `fd` is readable (or writable). \return false when the deadline has passed
-bool WaitFor(int fd, bool readable, SteadyTime deadline);
+/// Waits until `fd` is readable (or writable). \return false when the deadline has passed, or was cancelled
+bool WaitFor(int fd, bool readable, const Deadline& deadline);
 
 /// A forked child (of a data loader, say) closes its copy of `fd` at once: otherwise the child's copy
 /// would keep the connection open, and hide this process's death from its peers.

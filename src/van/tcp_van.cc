@@ -43,20 +43,18 @@ class TcpCore final : public ConnectionOwner {
                   "a job secret; set HIPRESS_SECRET to the same value on all nodes");
     }
     UniqueFd listener = Listen(address);
-    const std::string where = ToText(LocalAddress(listener.get()));
+    listens_ = LocalAddress(listener.get());
     receiver_ = receiver;
     self_ = self.Packed();
     acceptor_ = std::make_unique<Acceptor>(
         io_, std::move(listener), options_, &counters_,
         Acceptor::Hooks{[this] { return NodeId::Unpack(self_); },
-                        [this](NodeId peer) { return Admits(peer); },
+                        [this](const Hello& caller) { return Judge(caller); },
                         [this](const Transcript& transcript, Lane lane) {
-                          Lanes lanes =
-                              gathering_.Add(transcript, std::move(lane), steady_clock::now());
-                          if (lanes.empty()) return;
-                          NodeId peer = NodeId::Unpack(transcript.caller.from);
-                          if (peer.rank == kUnnamedRank) peer.rank = NextProvisional(peer.role);
-                          Add(peer, std::move(lanes));
+                          Accepted(transcript, std::move(lane));
+                        },
+                        [this](const LaneId& lane) {
+                          if (const ConnectionPtr c = Find(lane, true)) c->OnProbe(lane.generation);
                         }});
     acceptor_->Start();
     last_tick_ = steady_clock::now();
@@ -65,7 +63,7 @@ class TcpCore final : public ConnectionOwner {
       NameThisThread("hipress-van");
       io_.run();
     });
-    return where;
+    return ToText(listens_);
   }
 
   void Rename(NodeId self) { self_ = self.Packed(); }
@@ -82,9 +80,9 @@ class TcpCore final : public ConnectionOwner {
 
   void Connect(NodeId peer, const std::string& address, SteadyTime deadline) {
     const auto fail = [&](const std::string& why) {
-      throw Error(NodeId::Unpack(self_).rank == kUnnamedRank
+      throw Error(self().rank == kUnnamedRank
                       ? "cannot connect to " + peer.ToString() + " at " + address + ": " + why
-                      : NodeId::Unpack(self_).ToString() + " cannot connect to " + peer.ToString() +
+                      : self().ToString() + " cannot connect to " + peer.ToString() +
                             " at " + address + ": " + why);
     };
     const auto begin = steady_clock::now();
@@ -160,6 +158,7 @@ class TcpCore final : public ConnectionOwner {
   const VanCounters& counters() const { return counters_; }
 
   // ConnectionOwner
+  NodeId self() const override { return NodeId::Unpack(self_); }
   Buffer OnHeader(NodeId from, const MessageHeader& header) override {
     return receiver_->OnHeader(from, header);
   }
@@ -186,18 +185,56 @@ class TcpCore final : public ConnectionOwner {
       throw Error("connections between machines need a job secret; set HIPRESS_SECRET to the same "
                   "value on all nodes");
     }
-    auto lanes = std::make_shared<Lanes>(
-        OpenLanes(remote, options_, NodeId::Unpack(self_), peer, deadline, why));
-    if (lanes->empty()) return false;
+    int error = 0;
+    Opened opened = OpenLanes({remote, self(), peer}, options_, listens_, deadline, &error);
+    if (opened.lanes.empty()) {
+      *why = error == ECONNREFUSED ? "nothing listens there" : ErrnoText(error);
+      return false;
+    }
     const auto added = std::make_shared<std::promise<bool>>();
     auto result = added->get_future();
-    asio::post(io_, [this, peer, lanes, added] { added->set_value(Add(peer, std::move(*lanes))); });
+    asio::post(io_, [this, peer, opened = std::move(opened), added]() mutable {
+      added->set_value(Add(peer, std::move(opened)));
+    });
     // The loop may have ended meanwhile; then nobody will answer.
     while (result.wait_for(milliseconds(50)) != std::future_status::ready) {
       if (stopped_) throw Error("this node is being stopped");
     }
     if (!result.get()) throw Error("a connection with it exists already");
     return true;
+  }
+
+  /// The connection to which a lane is to belong, or null.
+  ConnectionPtr Find(const LaneId& lane, bool caller) {
+    for (const ConnectionPtr& connection : Snapshot()) {
+      if (connection->Is(lane, caller)) return connection;
+    }
+    return nullptr;
+  }
+
+  VerdictCode Judge(const Hello& caller) {
+    const LaneId& lane = caller.lane;
+    if (lane.purpose == Purpose::kProbe) {
+      return Find(lane, true) ? VerdictCode::kAccepted : VerdictCode::kGone;
+    }
+    if (lane.purpose == Purpose::kResume) {
+      const ConnectionPtr connection = Find(lane, false);
+      const bool can_be = connection && connection->IsNewer(lane.generation);
+      return can_be ? VerdictCode::kAccepted : VerdictCode::kGone;
+    }
+    return Admits(NodeId::Unpack(caller.from)) ? VerdictCode::kAccepted : VerdictCode::kTaken;
+  }
+
+  void Accepted(const Transcript& transcript, Lane lane) {
+    Opened opened = gathering_.Add(transcript, std::move(lane), steady_clock::now());
+    if (opened.lanes.empty()) return;
+    if (opened.id.purpose == Purpose::kResume) {
+      if (const ConnectionPtr connection = Find(opened.id, false)) connection->Resume(std::move(opened));
+      return;
+    }
+    NodeId peer = NodeId::Unpack(transcript.caller.from);
+    if (peer.rank == kUnnamedRank) peer.rank = NextProvisional(peer.role);
+    Add(peer, std::move(opened));
   }
 
   bool Admits(NodeId peer) {
@@ -217,10 +254,10 @@ class TcpCore final : public ConnectionOwner {
     return rank;
   }
 
-  bool Add(NodeId peer, Lanes lanes) {
+  bool Add(NodeId peer, Opened opened) {
     if (stopping_) return false;
     const auto connection =
-        std::make_shared<Connection>(io_, std::move(lanes), peer, options_, &counters_, this);
+        std::make_shared<Connection>(io_, std::move(opened), peer, options_, &counters_, this);
     {
       std::lock_guard<std::mutex> lock(mutex_);
       if (!peers_.emplace(peer, connection).second) return false;
@@ -301,6 +338,7 @@ class TcpCore final : public ConnectionOwner {
   asio::io_context io_{1};
   asio::executor_work_guard<asio::io_context::executor_type> work_{io_.get_executor()};
   asio::steady_timer timer_;
+  sockaddr_in listens_{};
   std::unique_ptr<Acceptor> acceptor_;
   Gathering gathering_;
   std::mutex mutex_;

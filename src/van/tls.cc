@@ -234,7 +234,7 @@ ssize_t TlsStream::Write(const iovec* pieces, int count) {
   return total > 0 ? static_cast<ssize_t>(total) : kWouldBlock;
 }
 
-std::unique_ptr<TlsStream> CallerTls(int fd, const Mac& key, SteadyTime deadline) {
+std::unique_ptr<TlsStream> CallerTls(int fd, const Mac& key, const Deadline& deadline) {
   auto stream = std::make_unique<TlsStream>(fd, true, key);
   for (;;) {
     const TlsStream::Progress progress = stream->Handshake();

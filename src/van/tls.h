@@ -56,6 +56,6 @@ class TlsStream final : public Stream {
 };
 
 /// Finishes the caller's TLS handshake, waiting with poll. \throw HandshakeBroken
-std::unique_ptr<TlsStream> CallerTls(int fd, const Mac& key, SteadyTime deadline);
+std::unique_ptr<TlsStream> CallerTls(int fd, const Mac& key, const Deadline& deadline);
 
 }  // namespace hipress

@@ -56,6 +56,7 @@ struct VanCounters {
   std::atomic<uint64_t> messages_received{0};
   std::atomic<uint64_t> writes{0};  ///< to the kernel; one carries all messages that are ready
   std::atomic<uint64_t> shared_memory_bytes{0};  ///< of bytes_sent: read by a peer in shared memory, not sent
+  std::atomic<uint64_t> resumed_connections{0};  ///< that had broken, or been silent, while both ends lived
   std::atomic<uint64_t> refused_connections{0};  ///< strangers, wrong secrets, garbage
   std::atomic<uint64_t> refused_messages{0};     ///< corrupt, malformed or out of place
 };

@@ -1,0 +1,186 @@
+/*!
+ * \file connection_life.cc
+ * \brief How a connection falls silent, breaks, is resumed and ends.
+ */
+#include <asio/post.hpp>
+
+#include <algorithm>
+#include <utility>
+
+#include "common/log.h"
+#include "van/connection.h"
+
+namespace hipress {
+
+using std::chrono::steady_clock;
+
+namespace {
+
+/// Heartbeats overtake everything; goodbye waits for everything.
+constexpr int kHeartbeatPriority = INT_MAX;
+constexpr int kGoodbyePriority = INT_MIN;
+
+/// Silence after which a connection may have broken without a word: a router forgets one, for example.
+steady_clock::duration SuspiciousSilence(const VanOptions& options) {
+  return std::max<steady_clock::duration>(options.heartbeat_timeout / 3, 3 * options.heartbeat_interval);
+}
+
+}  // namespace
+
+void Connection::Tick(SteadyTime now, steady_clock::duration stalled) {
+  if (!open_) return;
+  for (const std::shared_ptr<Socket>& one : sockets_) {
+    if (long_link_) TuneUnsent(one->socket.native_handle());
+  }
+  last_received_ = last_received_.load() + stalled;
+  const auto silence = Silence(now);
+  if (silence > options_.heartbeat_timeout) {
+    Close(false, broken_.empty() ? "has been silent for " + SecondsText(silence)
+                                 : broken_ + ", and could not be reached again for " + SecondsText(silence));
+    return;
+  }
+  if (silence > SuspiciousSilence(options_) && resumable_ != nullptr && !leaving_) CallAgain();
+  if (now - last_sent_ < options_.heartbeat_interval || leaving_) return;
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    if (flush_scheduled_) return;  // bytes are on their way; another heartbeat would only pile up
+  }
+  Send(Message(MessageKind::kHeartbeat), kHeartbeatPriority, nullptr);
+}
+
+bool Connection::Delivered(SteadyTime now) {
+  // Who has gone silent may never acknowledge anything: it is not waited for.
+  return !open_ || Silence(now) > 2 * options_.heartbeat_interval ||
+         std::none_of(sockets_.begin(), sockets_.end(), [](const std::shared_ptr<Socket>& one) {
+           return HasUnacknowledged(one->socket.native_handle());
+         });
+}
+
+bool Connection::Is(const LaneId& id, bool caller) const {
+  return resumable_ != nullptr && caller_ == caller && id_.connection == id.connection &&
+         id_.address == id.address && id_.port == id.port;
+}
+
+void Connection::TakeOver(std::vector<Lane> lanes, std::vector<std::unique_ptr<Stream>>* streams) {
+  for (Lane& lane : lanes) {
+    CloseInForkedChildren(lane.fd.get());
+    sockets_.push_back(std::make_shared<Socket>(io_));
+    sockets_.back()->socket.assign(asio::ip::tcp::v4(), lane.fd.Release());
+    streams->push_back(std::move(lane.stream));
+  }
+}
+
+void Connection::CloseSockets() {
+  asio::error_code ignored;
+  for (const std::shared_ptr<Socket>& one : sockets_) {
+    ForgetInForkedChildren(one->socket.native_handle());
+    one->socket.close(ignored);
+  }
+  sockets_.clear();
+}
+
+void Connection::Lost(bool graceful, const std::string& reason) {
+  // A node that leaves takes no more calls, but still makes them until it has said goodbye.
+  const bool ends = hung_up_ || goodbye_sent_ || (leaving_ && !caller_);
+  if (resumable_ == nullptr || resumable_->AtEnd() || ends) return Close(graceful, reason);
+  Break(reason);
+}
+
+void Connection::Break(const std::string& reason) {
+  broken_ = reason;
+  CloseSockets();
+  resumable_->DropLanes();
+  CallAgain();
+}
+
+void Connection::CallAgain() {
+  if (redial_ || called_.sin_port == 0) return;  // without an address, the peer has to call
+  const auto self = weak_from_this();
+  const auto opened = [this, self](Opened lanes) {
+    asio::post(io_, [self, lanes = std::move(lanes)]() mutable {
+      if (const auto connection = self.lock()) connection->Resume(std::move(lanes));
+    });
+  };
+  const auto refused = [this, self] {
+    asio::post(io_, [self] {
+      if (const auto connection = self.lock()) connection->Refused();
+    });
+  };
+  redial_ = std::make_unique<Redial>(Call{called_, owner_.self(), peer_}, id_, caller_, options_,
+                                     Redial::Hooks{opened, refused});
+}
+
+void Connection::Refused() {
+  redial_.reset();
+  // Lanes that are only silent may still have something to say.
+  if (!broken_.empty()) Close(false, broken_);
+}
+
+void Connection::OnProbe(uint16_t generation) {
+  if (!open_ || leaving_ || !broken_.empty() || generation != id_.generation) return;
+  Break("says that the connection has broken");
+}
+
+void Connection::Resume(Opened opened) {
+  if (!open_ || hung_up_) return;
+  redial_.reset();
+  CloseSockets();
+  std::vector<std::unique_ptr<Stream>> streams;
+  TakeOver(std::move(opened.lanes), &streams);
+  resumable_->Resume(std::move(streams));
+  id_.generation = opened.id.generation;
+  const auto now = steady_clock::now();
+  LogWarning("resumed the connection with " + peer_.ToString() + " (" + address_ + "), which " +
+          (broken_.empty() ? "had been silent" : broken_) + "; nothing is lost");
+  counters_.resumed_connections.fetch_add(1, std::memory_order_relaxed);
+  broken_.clear();
+  write_failure_.clear();
+  last_received_ = now;
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    flush_scheduled_ = true;
+  }
+  Flush();
+  OnReadable();
+}
+
+void Connection::Leave() {
+  if (!open_ || leaving_) return;
+  leaving_ = true;
+  Send(Message(MessageKind::kGoodbye), kGoodbyePriority, nullptr);
+}
+
+void Connection::HangUp() {
+  if (!open_ || leaving_) return;
+  leaving_ = hung_up_ = true;
+  bool idle;
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    closed_ = true;
+    idle = !flush_scheduled_;
+    flush_scheduled_ = true;
+  }
+  FailQueued();
+  if (!broken_.empty()) return Close(true, "was left by this node");
+  if (idle) Flush();
+}
+
+void Connection::Close(bool graceful, const std::string& reason) {
+  if (!open_) return;
+  open_ = false;
+  const auto self = shared_from_this();
+  redial_.reset();
+  CloseSockets();
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    closed_ = true;
+  }
+  for (size_t i = std::exchange(batch_done_, batch_.size()); i < batch_.size(); ++i) {
+    Complete(false, batch_[i]);
+  }
+  FailQueued();
+  shared_payloads_.Abandon(graceful);
+  owner_.OnClosed(self, graceful, reason);
+}
+
+}  // namespace hipress

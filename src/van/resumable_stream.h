@@ -1,0 +1,103 @@
+/*!
+ * \file resumable_stream.h
+ * \brief One byte stream over one or several sockets (lanes), which outlives them.
+ *
+ * The bytes are cut into stripes, each of which goes, behind its place in the stream, over whichever
+ * lane has room. A receiver reads the lane that has the next stripe; what others bring meanwhile waits
+ * in their sockets. So what is under way is not limited by one socket's buffers.
+ *
+ * The sender keeps what it sent until the receiver says that it has read it. When a lane breaks, all
+ * are given up; over new ones each end first says how far it has read, and the other goes on from there.
+ */
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "van/replay_buffer.h"
+#include "van/stream.h"
+
+namespace hipress {
+
+class ResumableStream final : public Stream {
+ public:
+  using Lanes = std::vector<std::unique_ptr<Stream>>;
+  explicit ResumableStream(Lanes lanes);
+
+  /// kEof when a lane has ended: at the end of the stream, or because it broke (AtEnd tells).
+  ssize_t Read(const iovec* pieces, int count) override;
+  ssize_t Write(const iovec* pieces, int count) override;
+  bool HasUnsent() const override;
+  bool ShortReadMeansNothing() const override { return true; }
+  bool AwaitsRead(size_t lane) const override;
+  bool AwaitsWrite(size_t lane) const override { return lanes_[lane].Unsent(); }
+  /// Whether what was read since the last call lets Write go on, or gives it something to say.
+  bool ReadMadeWork() { return std::exchange(read_made_work_, false); }
+  /// Nothing more will be written; the other end is told so, and can tell it from a lane that breaks.
+  void End() { ending_ = true; }
+  /// Whether the other end has said so, and all that it wrote is read.
+  bool AtEnd() const { return end_known_ && read_ == end_; }
+  /// Its lanes have broken. Nothing else than Resume may follow.
+  void DropLanes() { lanes_.clear(); }
+  void Resume(Lanes lanes);
+
+  /// Bytes that are kept to be sent again.
+  size_t kept() const { return sent_bytes_.size(); }
+
+ private:
+  /// Before each stripe, and alone: what the other end has to know.
+  struct Frame {
+    uint64_t offset;  ///< of a stripe's first byte in the stream; else the number of bytes
+    uint64_t size;    ///< of a stripe, or kAcknowledgement or kEnd
+  };
+  struct Lane {
+    std::unique_ptr<Stream> stream;
+    // Receiving
+    Frame frame{};           ///< of the stripe that is being read: what is left of it
+    size_t frame_bytes = 0;  ///< of it that are here
+    bool end_read = false;   ///< the other end has said that it ends
+    bool ended = false;      ///< and has closed it
+    // Sending
+    Frame out{};
+    size_t out_begin = sizeof(Frame);  ///< bytes of `out` that are sent
+    uint64_t from = 0, to = 0;         ///< what is left of its stripe
+    bool end_sent = false;
+    bool Unsent() const { return out_begin < sizeof(Frame) || from < to || stream->HasUnsent(); }
+    bool HasStripe() const { return frame_bytes == sizeof(Frame); }
+  };
+
+  /// \return 1 if the next stripe may be at hand now, else as Stream
+  ssize_t ReadFrames();
+  ssize_t ReadStripe(Lane* lane, iovec to);
+  /// Looks at a frame that is complete. \return false if it makes no sense
+  bool TakeFrame(Lane* lane);
+  bool TakeAcknowledgement(uint64_t offset);
+  void CountRead(size_t n);
+
+  /// Gives an idle lane something to send. \return false if there is nothing for it
+  bool Fill(Lane* lane, const iovec* pieces, int count, size_t* taken);
+  /// \return 1 when the lane has sent what it had, else as Stream
+  ssize_t Push(Lane* lane);
+  bool AcknowledgementDue() const { return read_ >= acknowledge_at_; }
+  size_t MaxStripe() const;
+
+  std::vector<Lane> lanes_;
+  // Receiving
+  uint64_t read_ = 0;            ///< bytes of the stream
+  uint64_t acknowledge_at_;      ///< bytes after which the other end is told
+  uint64_t end_ = 0;             ///< bytes of the whole stream
+  bool end_known_ = false;
+  bool read_made_work_ = false;
+  // Sending
+  ReplayBuffer sent_bytes_;
+  uint64_t next_ = 0;            ///< first byte that no lane of now has been given
+  bool position_known_ = true;   ///< false from Resume until the other end has said how far it has read
+  bool starved_ = false;         ///< Write took nothing because too much is kept
+  bool ending_ = false;
+  size_t turn_ = 0;              ///< the lane that the next stripe goes to if it has room
+  std::vector<iovec> rest_;      ///< of Write's pieces
+};
+
+}  // namespace hipress
