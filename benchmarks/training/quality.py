@@ -1,0 +1,163 @@
+"""Whether type "auto" keeps the quality of training: six tasks, three seeds each.
+
+Each task trains with DDP's float32 on links that are not shaped, as links have no bearing on what
+is computed, and with ``hipress.torch.compress(model, optimizer=...)`` on links of a rate at which
+it pays to compress; a seed's weights, data and steps are the same. Shows how well the models do on
+held-out data: their loss on text, and how much of the images they guess right. ``--methods`` also
+takes bf16, DDP's own hook, whose difference shows how large one of chance may be. A run is written
+when it is over: ``--join`` shows those of earlier files, and leaves out what they have. Needs root.
+"""
+
+from __future__ import annotations
+
+import json
+import statistics
+from pathlib import Path
+from typing import Annotated, Any, NamedTuple
+
+import typer
+
+from benchmarks.common import jobs
+from benchmarks.common.options import Nodes, Output, Priority, Quick, Rate, Seeds
+from benchmarks.common.results import Record, verdict
+from harness import netns
+from harness.netns import ShapedNetwork
+
+PLAIN = "float32"
+AUTO = "auto"
+MEAN, WORST = 0.01, 0.02
+"""The losses of quality that are allowed, as parts of what float32 reaches: of the mean of the
+seeds, and of each."""
+
+
+class Size(NamedTuple):
+    """How a task is trained, and what it is judged by."""
+
+    about: str
+    steps: int
+    batch_size: int
+    """Samples per rank."""
+    figure: str
+    """"loss", in nats, or "accuracy"."""
+
+
+TASKS = {
+    "logistic": Size("logistic regression, text, SGD", 1000, 8, "loss"),
+    "lstm": Size("LSTM, text, SGD", 1000, 8, "loss"),
+    "gpt": Size("GPT, text, AdamW", 800, 4, "loss"),
+    "cnn": Size("CNN, digits, AdamW", 400, 8, "accuracy"),
+    "resnet": Size("ResNet-like, digits in noise, SGD", 400, 16, "accuracy"),
+    "vgg": Size("VGG-like, digits in noise, SGD", 400, 16, "accuracy"),
+}
+
+
+def main(
+    tasks: Annotated[str, typer.Option(help="Separated by blanks.")] = " ".join(TASKS),
+    methods: Annotated[str, typer.Option(help="float32, bf16 and auto.")] = f"{PLAIN} {AUTO}",
+    rate: Rate = "100mbit",
+    nodes: Nodes = 4,
+    seeds: Seeds = "0 1 2",
+    steps: Annotated[int, typer.Option(help="Default: as many as are usual here.")] = 0,
+    timeout: float = 900,
+    priority: Priority = False,
+    output: Output = "quality",
+    join: Annotated[list[Path], typer.Option(help="Results of earlier runs.")] = [],  # noqa: B006
+    quick: Quick = False,
+) -> None:
+    netns.require()
+    if quick:
+        tasks, seeds, nodes, steps = "logistic", "0", 2, 25
+    record = Record(output, {**locals(), "join": [path.name for path in join]})
+    if unknown := set(tasks.split()) - set(TASKS):
+        raise typer.BadParameter(f"no {unknown}; there are {list(TASKS)}", param_hint="--tasks")
+    runs = record["runs"] = [run for file in join for run in json.loads(file.read_text())["runs"]]
+    for task in tasks.split():
+        for method in methods.split():
+            known = [run["seed"] for run in runs if (run["task"], run["method"]) == (task, method)]
+            if missing := [seed for seed in map(int, seeds.split()) if seed not in known]:
+                runs += trained(task, method, missing, steps, rate, nodes, timeout, priority)
+                record.save()
+    show(record, runs)
+    record.save()
+
+
+def trained(
+    task: str, method: str, seeds: list[int], steps: int, rate: str, nodes: int, timeout: float,
+    priority: bool,
+) -> list[dict[str, Any]]:  # fmt: skip
+    """What rank 0 reports of a task's trainings by one method, with each seed."""
+    size = TASKS[task]
+    command = jobs.node(
+        "training.quality_node", task=task, method=method, seeds=seeds,
+        steps=steps or size.steps, batch_size=size.batch_size,
+    )  # fmt: skip
+    shaped = rate if method == AUTO else None
+    with ShapedNetwork(nodes, rate=shaped, verify=False) as network:
+        found = jobs.reports(jobs.torch_job(command, nodes, network, timeout, priority))
+    float32 = 4 * 2 * (nodes - 1) / nodes * (steps or size.steps)  # of a ring, for each weight
+    for run in found:
+        run["rate"] = shaped or ""
+        run["times_fewer_bytes"] = float32 * run["parameters"] / run["bytes_sent"]
+    return found
+
+
+def losses_of_quality(runs: list[dict], task: str, method: str) -> list[float]:
+    """By how much a method is worse than float32 with each seed that both have, as a part."""
+    figure = TASKS[task].figure
+    plain, own = (
+        {run["seed"]: run[figure] for run in runs if (run["task"], run["method"]) == (task, name)}
+        for name in (PLAIN, method)
+    )
+    sign = -1 if figure == "accuracy" else 1
+    return [sign * (own[seed] / plain[seed] - 1) for seed in own if seed in plain]
+
+
+def show(record: Record, runs: list[dict]) -> None:
+    """A table of the tasks, with each method's mean of the seeds, and one of auto's runs."""
+    rows, held = [], True
+    for task, size in TASKS.items():
+        of = {}
+        for run in runs:
+            if run["task"] == task:
+                of.setdefault(run["method"], []).append(run)
+        if PLAIN not in of:
+            continue
+        for method, own in of.items():
+            figures = [run[size.figure] for run in own]
+            row = [f"{size.about}: {method}", size.figure, spread(figures), *[""] * 4]
+            if method != PLAIN:
+                worse = losses_of_quality(runs, task, method)
+                held &= method != AUTO or keeps(worse)
+                sign = -1 if size.figure == "accuracy" else 1
+                mean, worst = (f"{100 * sign * of:+.2f}%" for of in (statistics.fmean(worse), max(worse)))
+                row[3:5] = [f"{mean} ({worst})", "yes" if keeps(worse) else "no"]
+            if method == AUTO:
+                row[5] = f"{100 * statistics.fmean(run['compressed_share'] for run in own):.0f}%"
+            row[6] = f"{statistics.fmean(run['times_fewer_bytes'] for run in own):.1f}"
+            rows.append(row)
+    heads = ["", "of held-out data", "mean (lowest to highest of the seeds)",
+             "against float32: mean (worst seed)", "within 1% and 2%",
+             "bytes of gradients compressed", "times fewer bytes sent"]  # fmt: skip
+    record.table(heads, rows, "quality of training with type auto")
+    rows = [
+        [f"{TASKS[run['task']].about}, seed {run['seed']}", f"{run['loss']:.4f}",
+         f"{100 * run['accuracy']:.2f}%", ways(run["ways"])]
+        for run in runs if run["method"] == AUTO
+    ]  # fmt: skip
+    heads = ["", "loss", "right", "steps by each way"]
+    record.table(heads, rows, "runs of auto", "runs")
+    verdict(held, f"within {MEAN:.0%} of float32 in the mean of the seeds, {WORST:.0%} with each")
+
+
+def keeps(worse: list[float]) -> bool:
+    """Whether these losses of quality, by seed, are allowed."""
+    return statistics.fmean(worse) <= MEAN and max(worse) <= WORST
+
+
+def spread(figures: list[float]) -> str:
+    return f"{statistics.fmean(figures):.4f} ({min(figures):.4f} to {max(figures):.4f})"
+
+
+def ways(steps: dict[str, int]) -> str:
+    """The ways of a run in their order, with the steps of each."""
+    return ", then ".join(f"{way} {count}" for way, count in steps.items())
