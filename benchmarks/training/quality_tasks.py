@@ -96,7 +96,7 @@ def resnet() -> Task:
 
 
 def vgg() -> Task:
-    """VGG11 with a quarter of its channels, batch normalisation and no dropout, for the same; SGD."""
+    """VGG11 with batch normalisation, no dropout and a quarter of its channels, for the same; SGD."""
     model = models.vgg(SIDE, 10, 256, 0.25, models.VGG11, batch_norm=True)
     for module in model:
         if isinstance(module, nn.Dropout):

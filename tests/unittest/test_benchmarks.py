@@ -12,7 +12,8 @@ import pytest
 
 from benchmarks.__main__ import SUBJECTS
 from benchmarks.common import results, tables
-from harness import ROOT
+from benchmarks.training import quality
+from harness import ROOT, netns
 
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 
@@ -77,3 +78,35 @@ def test_a_record_holds_what_is_needed_to_judge_it(tmp_path, monkeypatch):
     assert {"date", "cpu", "cores", "versions", "kernel", "commit"} <= set(found["machine"])
     assert found["tables"][""]["rows"] == [["ours", "1.5"]]
     assert found["rows"][0]["seconds"] == [0.0015]
+
+
+def test_what_keeps_the_quality_of_training():
+    runs = [
+        {"task": "gpt", "method": method, "seed": seed, "loss": loss, "accuracy": 0.5}
+        for method, losses in (("float32", (2.0, 2.0, 2.0)), ("auto", (2.0, 1.98, 2.03)))
+        for seed, loss in enumerate(losses)
+    ] + [
+        {"task": "cnn", "method": method, "seed": 0, "loss": 0.1, "accuracy": right}
+        for method, right in (("float32", 0.96), ("auto", 0.95))
+    ]  # fmt: skip
+    worse = quality.losses_of_quality(runs, "gpt", "auto")
+    assert worse == pytest.approx([0.0, -0.01, 0.015]) and quality.keeps(worse)
+    assert not quality.keeps([0.0, 0.0, 0.021]) and not quality.keeps([0.011, 0.011, 0.011])
+    worse = quality.losses_of_quality(runs, "cnn", "auto")
+    assert worse == pytest.approx([0.01 / 0.96]) and not quality.keeps(worse)
+
+
+@pytest.mark.skipif(bool(netns.available()), reason=netns.available())
+def test_the_quality_of_training_with_auto_is_measured():
+    pytest.importorskip("torch")
+    done = run("quality", "--quick", "--output", "test-quality")
+    assert done.returncode == 0, done.stderr
+    file = results.WRITTEN / "test-quality.json"
+    found = json.loads(file.read_text())
+    file.unlink()
+    plain, auto = found["runs"]
+    assert (plain["method"], auto["method"]) == ("float32", "auto")
+    assert sum(auto["ways"].values()) == found["options"]["steps"]
+    assert "auto: " in auto["events"][0][1]
+    assert auto["compressed_share"] > 0.9 and auto["times_fewer_bytes"] > 1.5
+    assert 0 < auto["loss"] < 4.6 and 0 < plain["loss"] < 4.6  # below that of guessing by chance
