@@ -96,11 +96,11 @@ def resnet() -> Task:
 
 
 def vgg() -> Task:
-    """VGG11 with batch normalisation, no dropout and a quarter of its channels, for the same; SGD."""
+    """VGG11 with batch normalisation and a quarter of its channels, which does the same; SGD."""
     model = models.vgg(SIDE, 10, 256, 0.25, models.VGG11, batch_norm=True)
     for module in model:
         if isinstance(module, nn.Dropout):
-            module.p = 0.0
+            module.p = 0.0  # with it, this takes several times as many steps
     return _of_scattered(model, 0.02)
 
 
