@@ -38,8 +38,8 @@ class Size(NamedTuple):
     batch_size: int
     """Samples per rank."""
     rate: str
-    """Of links on which float32's gradients of a step take 0.3 to 0.9 s, of four nodes. On much faster
-    ones what is measured is this machine, and to compress does not pay."""
+    """Of links on which float32's gradients of a step take 0.3 to 0.9 s, of four nodes. On faster
+    ones this machine bounds all ways, and which one is chosen is chance."""
     figure: str
     """"loss", in nats, or "accuracy"."""
 
