@@ -23,7 +23,7 @@ from hipress.tuning.guard import EVERY, MAX_ERROR, Guard, error_of
 from hipress.tuning.journal import Journal
 from hipress.tuning.ways import MAXMIN8, Way
 
-MAX_SHARE, MAX_MEAN_ERROR = 4.0, 1.3
+MAX_SHARE, MAX_MEAN_ERROR = 3.5, 1.3
 """Bounds of :mod:`hipress.tuning.feedback_guard`'s figures. Where training kept its loss within
 half a percent they were up to 3.5 and 1.2. With shares of 4.1 to 4.3 it lost up to 0.9%, of 6 up to
 1.8%, of 10 3% (`python -m benchmarks feedback` and `quality`)."""
