@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import json
 import statistics
+from collections.abc import Collection, Iterable
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
@@ -107,15 +108,27 @@ def trained(
     return found
 
 
-def losses_of_quality(runs: list[dict], task: str, method: str) -> list[float]:
-    """By how much a method is worse than float32 with each seed that both have, as a part."""
-    figure = TASKS[task].figure
-    plain, own = (
-        {run["seed"]: run[figure] for run in runs if (run["task"], run["method"]) == (task, name)}
-        for name in (PLAIN, method)
-    )
-    sign = -1 if figure == "accuracy" else 1
-    return [sign * (own[seed] / plain[seed] - 1) for seed in own if seed in plain]
+def changes(runs: list[dict], own: list[dict]) -> list[float]:
+    """What these runs' figures are more, or less, than float32's of the same task and seed, as a
+    part of that; of those runs that have such a peer."""
+    plain = {(run["task"], run["seed"]): run for run in runs if run["method"] == PLAIN}
+    found = []
+    for run in own:
+        peer, figure = plain.get((run["task"], run["seed"])), TASKS[run["task"]].figure
+        if peer is not None:
+            found.append(run[figure] / peer[figure] - 1)
+    return found
+
+
+def worst(task: str, found: Iterable[float]) -> float:
+    """The change to the worse that is largest."""
+    return min(found) if TASKS[task].figure == "accuracy" else max(found)
+
+
+def keeps(task: str, found: Collection[float]) -> bool:
+    """Whether these changes, by seed, are as allowed."""
+    sign = -1 if TASKS[task].figure == "accuracy" else 1
+    return sign * statistics.fmean(found) <= MEAN and sign * worst(task, found) <= WORST
 
 
 def show(record: Record, runs: list[dict]) -> None:
@@ -126,14 +139,13 @@ def show(record: Record, runs: list[dict]) -> None:
         of.setdefault((run["task"], run["method"]), []).append(run)
     rows, missed = [], []
     for (task, method), own in of.items():
-        size = TASKS[task]
+        size, found = TASKS[task], changes(runs, own)
         row = [f"{size.about}: {method}", size.figure, spread([run[size.figure] for run in own])]
-        worse = [] if method == PLAIN else losses_of_quality(runs, task, method)
-        if worse:
-            sign = -1 if size.figure == "accuracy" else 1
-            mean, worst = (100 * sign * part for part in (statistics.fmean(worse), max(worse)))
-            row += [f"{mean:+.2f}% ({worst:+.2f}%)", "yes" if keeps(worse) else "no"]
-            missed += [size.about] if method == AUTO and not keeps(worse) else []
+        if found and method != PLAIN:
+            kept = keeps(task, found)
+            mean = statistics.fmean(found)
+            row += [f"{mean:+.2%} ({worst(task, found):+.2%})", "yes" if kept else "no"]
+            missed += [size.about] if method == AUTO and not kept else []
         else:
             row += ["", ""]
         share = [100 * run["compressed_share"] for run in own if "compressed_share" in run]
@@ -144,21 +156,19 @@ def show(record: Record, runs: list[dict]) -> None:
              "against float32: mean (worst seed)", "within 1% and 2%",
              "of gradients' bytes compressed", "times fewer bytes sent"]  # fmt: skip
     record.table(heads, rows, "quality of training with type auto")
-    rows = [
-        [f"{TASKS[run['task']].about}, {run['rate']}, seed {run['seed']}", f"{run['loss']:.4f}",
-         f"{100 * run['accuracy']:.2f}%", ways(run["ways"]), said(run, "(at most"),
-         said(run, "times as long as they did")]
-        for run in runs if run["method"] == AUTO
-    ]  # fmt: skip
-    heads = ["", "loss", "accuracy", "steps by each way", "guard stepped in", "measured again"]
+    rows = []
+    for run in (run for run in runs if run["method"] == AUTO):
+        rows.append([
+            f"{TASKS[run['task']].about}, {run['rate']}, seed {run['seed']}",
+            *([f"{change:+.2%}" for change in changes(runs, [run])] or [""]), f"{run['loss']:.4f}",
+            f"{run['accuracy']:.2%}", ways(run["ways"]), said(run, "(at most"),
+            said(run, "times as long as they did"),
+        ])  # fmt: skip
+    heads = ["", "against float32", "loss", "accuracy", "steps by each way", "guard stepped in",
+             "measured again"]  # fmt: skip
     record.table(heads, rows, "runs of auto", "runs")
     claim = f"within {MEAN:.0%} of float32 in the mean of the seeds, {WORST:.0%} with each"
     verdict(not missed, claim + (f": missed by {', '.join(missed)}" if missed else ""))
-
-
-def keeps(worse: list[float]) -> bool:
-    """Whether these losses of quality, by seed, are allowed."""
-    return statistics.fmean(worse) <= MEAN and max(worse) <= WORST
 
 
 def spread(figures: list[float]) -> str:

@@ -89,11 +89,13 @@ def test_what_keeps_the_quality_of_training():
         {"task": "cnn", "method": method, "seed": 0, "loss": 0.1, "accuracy": right}
         for method, right in (("float32", 0.96), ("auto", 0.95))
     ]  # fmt: skip
-    worse = quality.losses_of_quality(runs, "gpt", "auto")
-    assert worse == pytest.approx([0.0, -0.01, 0.015]) and quality.keeps(worse)
-    assert not quality.keeps([0.0, 0.0, 0.021]) and not quality.keeps([0.011, 0.011, 0.011])
-    worse = quality.losses_of_quality(runs, "cnn", "auto")
-    assert worse == pytest.approx([0.01 / 0.96]) and not quality.keeps(worse)
+    found = quality.changes(runs, [run for run in runs if run["method"] == "auto"])
+    assert found == pytest.approx([0.0, -0.01, 0.015, -0.01 / 0.96])
+    assert quality.keeps("gpt", found[:3]) and quality.worst("gpt", found[:3]) > 0.01
+    assert not quality.keeps("gpt", [0.0, 0.0, 0.021])
+    assert not quality.keeps("gpt", [0.011, 0.011, 0.011])
+    assert not quality.keeps("cnn", found[3:])
+    assert quality.keeps("cnn", [0.05, -0.019])
 
 
 @pytest.mark.skipif(bool(netns.available()), reason=netns.available())

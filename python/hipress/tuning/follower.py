@@ -25,8 +25,8 @@ from hipress.tuning.ways import MAXMIN8, Way
 
 MAX_SHARE, MAX_MEAN_ERROR = 3.5, 1.3
 """Bounds of :mod:`hipress.tuning.feedback_guard`'s figures. Where training kept its loss within
-half a percent they were up to 3.5 and 1.2. With shares of 4.1 to 4.3 it lost up to 0.9%, of 6 up to
-1.8%, of 10 3% (`python -m benchmarks feedback` and `quality`)."""
+half a percent they were up to 3.4 and 1.2. Where shares grew to 4.1 and more it lost 0.7% to 1.8%,
+and with 10 3% (`python -m benchmarks feedback` and `quality`)."""
 
 SOON = 8
 """Steps in which most optimizers are seen."""
