@@ -39,7 +39,7 @@ class Size(NamedTuple):
     batch_size: int
     """Samples per rank."""
     rate: str
-    """Of links on which float32's gradients of a step take 0.3 to 0.9 s, of four nodes. On faster
+    """Of links on which float32's gradients of a step take 0.3 to 1.6 s, of four nodes. On faster
     ones this machine bounds all ways, and which one is chosen is chance."""
     figure: str
     """"loss", in nats, or "accuracy"."""
@@ -49,7 +49,7 @@ TASKS = {
     "logistic": Size("logistic regression, text, SGD", 1000, 8, "10mbit", "loss"),
     "lstm": Size("LSTM, text, SGD", 1000, 8, "10mbit", "loss"),
     "gpt": Size("GPT, text, AdamW", 800, 4, "50mbit", "loss"),
-    "cnn": Size("CNN, digits, AdamW", 400, 8, "20mbit", "accuracy"),
+    "cnn": Size("CNN, digits, AdamW", 400, 8, "5mbit", "accuracy"),
     "resnet": Size("ResNet-like, digits in noise, SGD", 400, 16, "50mbit", "accuracy"),
     "vgg": Size("VGG-like, digits in noise, SGD", 400, 16, "100mbit", "accuracy"),
 }
