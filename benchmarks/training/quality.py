@@ -4,7 +4,7 @@ Each task trains with DDP's float32 on links that are not shaped, as links have 
 is computed, and with ``hipress.torch.compress(model, optimizer=...)`` on links so slow that it
 pays to compress; a seed's weights, data and steps are the same. Shows how well the models do on
 held-out data: their loss on text, and how much of the images they guess right. ``--methods`` also
-takes bf16, DDP's own hook, whose difference shows how large one of chance may be. A run is written
+takes fp16, DDP's own hook, whose difference shows how large one of chance may be. A run is written
 when it is over: ``--join`` shows those of earlier files, and leaves out what they have. Needs root.
 """
 
@@ -24,8 +24,7 @@ from benchmarks.common.results import Record, verdict
 from harness import netns
 from harness.netns import ShapedNetwork
 
-PLAIN = "float32"
-AUTO = "auto"
+METHODS = PLAIN, _, AUTO = "float32", "fp16", "auto"
 MEAN, WORST = 0.01, 0.02
 """The losses of quality that are allowed, as parts of what float32 reaches: of the mean of the
 seeds, and of each."""
@@ -57,7 +56,7 @@ TASKS = {
 
 def main(
     tasks: Annotated[str, typer.Option(help="Separated by blanks.")] = " ".join(TASKS),
-    methods: Annotated[str, typer.Option(help="float32, bf16 and auto.")] = f"{PLAIN} {AUTO}",
+    methods: Annotated[str, typer.Option(help="float32, fp16 and auto.")] = f"{PLAIN} {AUTO}",
     rate: Annotated[str, typer.Option(help="Of each link; default: by the task.")] = "",
     nodes: Nodes = 4,
     seeds: Seeds = "0 1 2",
@@ -72,8 +71,10 @@ def main(
     if quick:
         tasks, seeds, nodes, steps = "logistic", "0", 2, 25
     record = Record(output, {**locals(), "join": [path.name for path in join]})
-    if unknown := set(tasks.split()) - set(TASKS):
-        raise typer.BadParameter(f"no {unknown}; there are {list(TASKS)}", param_hint="--tasks")
+    for option, given, known in (("tasks", tasks, TASKS), ("methods", methods, METHODS)):
+        if unknown := set(given.split()) - set(known):
+            text = f"no {', '.join(sorted(unknown))}; there are {', '.join(known)}"
+            raise typer.BadParameter(text, param_hint=f"--{option}")
     runs = record["runs"] = [
         run for file in join for run in json.loads(file.read_text())["runs"]
         if run["task"] in tasks.split()
@@ -134,7 +135,8 @@ def keeps(task: str, found: Collection[float]) -> bool:
 def show(record: Record, runs: list[dict]) -> None:
     """A table of the tasks, with each method's mean of the seeds, and one of auto's runs."""
     of: dict[tuple[str, str], list[dict]] = {}
-    runs.sort(key=lambda run: (list(TASKS).index(run["task"]), run["method"] == AUTO, run["seed"]))
+    order = {name: at for at, name in enumerate([*TASKS, *METHODS])}
+    runs.sort(key=lambda run: (order[run["task"]], order[run["method"]], run["seed"]))
     for run in runs:
         of.setdefault((run["task"], run["method"]), []).append(run)
     rows, missed = [], []

@@ -1,6 +1,6 @@
 """One rank of quality.py: trains a task with each seed, and reports how well it does afterwards.
 
-A method is "float32" (DDP as it is), "bf16" (DDP's own hook) or "auto": ``compress(model,
+A method is "float32" (DDP as it is), "fp16" (DDP's own hook) or "auto": ``compress(model,
 optimizer=...)``, and nothing else.
 """
 
@@ -62,8 +62,8 @@ def train(name: str, method: str, seed: int, steps: int, batch_size: int) -> dic
     logging.getLogger("hipress").addHandler(events)
     if method == "auto":
         compression = hipress.torch.compress(ddp, optimizer=optimizer)
-    elif method == "bf16":
-        ddp.register_comm_hook(None, default_hooks.bf16_compress_hook)
+    elif method == "fp16":
+        ddp.register_comm_hook(None, default_hooks.fp16_compress_hook)
     generator = torch.Generator().manual_seed(1000 * seed + dist.get_rank())
     rate, losses, ways = optimizer.param_groups[0]["lr"], [], {}
     dist.barrier()
