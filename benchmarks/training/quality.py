@@ -61,7 +61,7 @@ def main(
     nodes: Nodes = 4,
     seeds: Seeds = "0 1 2",
     steps: Annotated[int, typer.Option(help="Default: as many as are usual here.")] = 0,
-    timeout: float = 900,
+    timeout: float = 1800,
     priority: Priority = False,
     output: Output = "quality",
     join: Annotated[list[Path], typer.Option(help="Results of earlier runs.")] = [],  # noqa: B006
