@@ -23,6 +23,7 @@ SUBJECTS = {
     "convergence": "training.convergence",
     "rounding": "training.rounding",
     "feedback": "training.feedback",
+    "quality": "training.quality",
     "diloco": "training.diloco",
     "sparseloco": "training.sparseloco",
     "transactions": "training.transactions",

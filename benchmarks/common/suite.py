@@ -12,7 +12,7 @@ from harness import ROOT, netns
 
 LOCAL = ["transport", "pushpull", "codecs", "accuracy", "paper", "smallkeys", "trainer"]
 LOCAL += ["collisions", "convergence", "feedback", "setups"]
-SHAPED = ["time-to-accuracy", "simulation", "autoplan", "topologies", "allreduce"]
+SHAPED = ["time-to-accuracy", "simulation", "autoplan", "topologies", "allreduce", "quality"]
 RATES = "100mbit 1gbit 10gbit"
 
 

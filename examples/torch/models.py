@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import torch
 from torch import nn
 from torch.nn import functional as F
 
-_VGG19 = [64, 64, "M", 128, 128, "M", 256, 256, 256, 256, "M"]
-_VGG19 += [512, 512, 512, 512, "M", 512, 512, 512, 512, "M"]
+VGG11 = (64, "M", 128, "M", 256, 256, "M", 512, 512, "M", 512, 512, "M")
+VGG19 = (64, 64, "M", 128, 128, "M", 256, 256, 256, 256, "M")
+VGG19 += (512, 512, 512, 512, "M", 512, 512, 512, 512, "M")
 
 
 def small_cnn() -> nn.Module:
@@ -20,19 +23,27 @@ def small_cnn() -> nn.Module:
     )  # fmt: skip
 
 
-def vgg(image_size: int = 224, classes: int = 1000, hidden: int = 4096, width: float = 1.0):
+def vgg(
+    image_size: int = 224, classes: int = 1000, hidden: int = 4096, width: float = 1.0,
+    plan: Sequence[int | str] = VGG19, batch_norm: bool = False,
+) -> nn.Module:  # fmt: skip
     """VGG19 (Simonyan and Zisserman 2015), by default with its 143,667,240 weights.
 
-    ``width`` scales the convolutions' channels, ``hidden`` is the size of the dense layers.
+    :param hidden: the size of the dense layers
+    :param width: scales the convolutions' channels
+    :param plan: the convolutions' channels, and "M" where the image is halved; or VGG11
+    :param batch_norm: after each convolution, so that it learns from any initial weights
     """
     layers: list[nn.Module] = []
     channels = 3
-    for item in _VGG19:
+    for item in plan:
         if item == "M":
             layers.append(nn.MaxPool2d(2))
         else:
             out = max(1, int(item * width))
-            layers += [nn.Conv2d(channels, out, 3, padding=1), nn.ReLU(inplace=True)]
+            layers.append(nn.Conv2d(channels, out, 3, padding=1))
+            layers += [nn.BatchNorm2d(out)] if batch_norm else []
+            layers.append(nn.ReLU(inplace=True))
             channels = out
     side = image_size // 32
     return nn.Sequential(

@@ -12,7 +12,8 @@ import pytest
 
 from benchmarks.__main__ import SUBJECTS
 from benchmarks.common import results, tables
-from harness import ROOT
+from benchmarks.training import quality
+from harness import ROOT, netns
 
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 
@@ -77,3 +78,37 @@ def test_a_record_holds_what_is_needed_to_judge_it(tmp_path, monkeypatch):
     assert {"date", "cpu", "cores", "versions", "kernel", "commit"} <= set(found["machine"])
     assert found["tables"][""]["rows"] == [["ours", "1.5"]]
     assert found["rows"][0]["seconds"] == [0.0015]
+
+
+def test_what_keeps_the_quality_of_training():
+    runs = [
+        {"task": "gpt", "method": method, "seed": seed, "loss": loss, "accuracy": 0.5}
+        for method, losses in (("float32", (2.0, 2.0, 2.0)), ("auto", (2.0, 1.98, 2.03)))
+        for seed, loss in enumerate(losses)
+    ] + [
+        {"task": "cnn", "method": method, "seed": 0, "loss": 0.1, "accuracy": right}
+        for method, right in (("float32", 0.96), ("auto", 0.95))
+    ]  # fmt: skip
+    found = quality.changes(runs, [run for run in runs if run["method"] == "auto"])
+    assert found == pytest.approx([0.0, -0.01, 0.015, -0.01 / 0.96])
+    assert quality.keeps("gpt", found[:3]) and quality.worst("gpt", found[:3]) > 0.01
+    assert not quality.keeps("gpt", [0.0, 0.0, 0.021])
+    assert not quality.keeps("gpt", [0.011, 0.011, 0.011])
+    assert not quality.keeps("cnn", found[3:])
+    assert quality.keeps("cnn", [0.05, -0.019])
+
+
+@pytest.mark.skipif(bool(netns.available()), reason=netns.available())
+def test_the_quality_of_training_with_auto_is_measured():
+    pytest.importorskip("torch")
+    done = run("quality", "--quick", "--output", "test-quality")
+    assert done.returncode == 0, done.stderr
+    file = results.WRITTEN / "test-quality.json"
+    found = json.loads(file.read_text())
+    file.unlink()
+    plain, auto = found["runs"]
+    assert (plain["method"], auto["method"]) == ("float32", "auto")
+    assert sum(auto["ways"].values()) == found["options"]["steps"]
+    assert "auto: " in auto["events"][0][1]
+    assert auto["compressed_share"] > 0.9 and auto["times_fewer_bytes"] > 1.5
+    assert 0 < auto["loss"] < 4.6 and 0 < plain["loss"] < 4.6  # below that of guessing by chance
