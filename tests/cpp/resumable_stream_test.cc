@@ -203,6 +203,32 @@ TEST(ResumableStream, KeepsNoMoreThanItsLimitAndGoesOnWhenItsPeerHasRead) {
   EXPECT_GT(sender.Write(&piece, 1), 0);
 }
 
+TEST(ResumableStream, AnAcknowledgementMayOvertakeAnother) {
+  std::mt19937_64 random(4);
+  Pipe there, back[2];
+  there.room = size_t(1) << 40;
+  std::vector<std::unique_ptr<Stream>> lanes;
+  for (Pipe& pipe : back) lanes.push_back(std::make_unique<PipeEnd>(&pipe, &there, &random));
+  ResumableStream sender(std::move(lanes));
+  std::vector<uint8_t> data(600000);
+  const iovec piece = {data.data(), data.size()};
+  size_t sent = 0;
+  while (sent < data.size() || sender.HasUnsent()) {
+    const iovec rest = {data.data() + sent, data.size() - sent};
+    const ssize_t n = sender.Write(&rest, sent < data.size() ? 1 : 0);
+    sent += n > 0 ? static_cast<size_t>(n) : 0;
+  }
+  const uint64_t later[2] = {500000, 0}, earlier[2] = {250000, 0};
+  const auto* const first = reinterpret_cast<const uint8_t*>(later);
+  const auto* const second = reinterpret_cast<const uint8_t*>(earlier);
+  back[0].bytes.assign(first, first + sizeof(later));  // the lane that is read first
+  back[1].bytes.assign(second, second + sizeof(earlier));
+  while (!back[0].bytes.empty() || !back[1].bytes.empty()) {
+    ASSERT_EQ(sender.Read(&piece, 1), Stream::kWouldBlock);
+  }
+  EXPECT_EQ(sender.kept(), 100000u);
+}
+
 // ---- breaks
 
 /// Two ends whose sockets break at random places. Each end notices at a time of its own, and has its new
