@@ -1,6 +1,7 @@
 /*!
  * \file connection.h
- * \brief One authenticated connection: frames messages, queues sends, detects silence.
+ * \brief One authenticated connection: frames messages, queues sends, detects silence, and goes on over
+ *        other sockets when those between machines break.
  */
 #pragma once
 

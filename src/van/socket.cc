@@ -196,8 +196,13 @@ UniqueFd Listen(const sockaddr_in& address) {
 }
 
 UniqueFd ConnectOnce(const sockaddr_in& address, const Deadline& deadline, int* error) {
-  UniqueFd fd = NewSocket(SOCK_STREAM);
+  UniqueFd fd(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   *error = 0;
+  // Out of descriptors, for example: no fault of the peer, and it may pass.
+  if (fd.get() < 0) {
+    *error = errno;
+    return UniqueFd();
+  }
   if (connect(fd.get(), Generic(&address), sizeof(address)) != 0 && errno != EINPROGRESS &&
       errno != EINTR) {
     *error = errno;
