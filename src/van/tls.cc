@@ -213,11 +213,17 @@ ssize_t TlsStream::Write(const iovec* pieces, int count) {
   const ssize_t before = FlushOut();
   if (before < 0) return before;
   size_t total = 0;
-  for (int i = 0; i < count && total < kPlainPerFlush; ++i) {
-    const auto* data = static_cast<const uint8_t*>(pieces[i].iov_base);
-    for (size_t put = 0; put < pieces[i].iov_len && total < kPlainPerFlush;) {
+  for (int i = 0; i < count && total < kPlainPerFlush;) {
+    gathered_.clear();
+    for (; i < count && gathered_.size() + pieces[i].iov_len <= SSL3_RT_MAX_PLAIN_LENGTH; ++i) {
+      const auto* data = static_cast<const uint8_t*>(pieces[i].iov_base);
+      gathered_.insert(gathered_.end(), data, data + pieces[i].iov_len);
+    }
+    const iovec piece = gathered_.empty() ? pieces[i++] : iovec{gathered_.data(), gathered_.size()};
+    const auto* data = static_cast<const uint8_t*>(piece.iov_base);
+    for (size_t put = 0; put < piece.iov_len && total < kPlainPerFlush;) {
       size_t n = 0;
-      const size_t take = std::min(pieces[i].iov_len - put, kPlainPerFlush - total);
+      const size_t take = std::min(piece.iov_len - put, kPlainPerFlush - total);
       const int result = SSL_write_ex(ssl_, data + put, take, &n);
       if (result != 1) return Failure(result);
       put += n;

@@ -50,6 +50,7 @@ class TlsStream final : public Stream {
   // Encrypted bytes pass through these, so that one system call moves many records.
   std::vector<uint8_t> in_, out_;
   size_t in_begin_ = 0, in_end_ = 0, out_begin_ = 0;
+  std::vector<uint8_t> gathered_;  ///< small pieces that share a record
   ssize_t socket_result_ = 0;  ///< why the last read from the socket moved nothing
   uint64_t written_since_key_update_ = 0;
   std::string error_;
