@@ -124,7 +124,7 @@ def test_compll_says_what_is_wrong(files, capsys, monkeypatch, line, sentence):
         ("-n 2 -H binary true", "binary: this host file is not a text file"),
         ("-n 2 --hipress missing.py", "there is no script missing.py here to run"),
         ("-n 2 --hipress python missing.py", "there is no script missing.py here to run"),
-        ("-n 2 --host-ip no.such.host true", "can listen on no TCP port at no.such.host: "),
+        ("-n 2 --host-ip no..such.host true", "can listen on no TCP port at no..such.host: "),
     ],
 )
 def test_the_launcher_says_what_is_wrong(files, capfd, line, sentence):

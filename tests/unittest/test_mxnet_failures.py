@@ -259,7 +259,7 @@ def test_a_mistyped_store_is_an_error_and_no_wait():
 
     outputs = [result.output for result in run_cluster(program, 1, 1, timeout=60)]
     assert "has no store 'dist_sink_hipress'; there are dist_sync_hipress" in outputs[-1], outputs
-    assert "it has no store 'dist_sync'; there are dist_sync_hipress" in outputs[-1], outputs
+    assert "and has no store 'dist_sync'; there are dist_sync_hipress" in outputs[-1], outputs
 
 
 def test_what_the_node_waits_for_fails_as_mxnets_users_expect():
