@@ -15,7 +15,6 @@ import time
 
 import torch
 import torch.distributed as dist
-from torch.nn.parallel import DistributedDataParallel
 
 import hipress.torch
 from benchmarks.common.timing import options, report, time_blocks
@@ -63,7 +62,7 @@ def run(method: str, args) -> dict:
     elif method.startswith(TORCHFT):
         synchronising = torchft(method, model, optimizer, args)
     elif method != node.ALONE:
-        model = DistributedDataParallel(model, gradient_as_bucket_view=True)
+        model = node.replicated(model, method)
         node.attach(model, method, 0)
 
     def step() -> None:

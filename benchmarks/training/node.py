@@ -49,16 +49,13 @@ def main() -> None:
 def run(method: str, args: SimpleNamespace) -> dict:
     import torch
     import torch.distributed as dist
-    from torch.nn.parallel import DistributedDataParallel
 
     rank = dist.get_rank()
     torch.manual_seed(args.seed)
     method, late = method.removesuffix(LATE), method.endswith(LATE)
     model, loss_of, optimizer = workload(args, 1000 * args.seed + rank)
     parameters = sum(p.numel() for p in model.parameters())
-    # PowerSGD waits for itself when there are several buckets.
-    size = 2000 if method.startswith("powersgd") else 25
-    ddp = DistributedDataParallel(model, bucket_cap_mb=size, gradient_as_bucket_view=True)
+    ddp = replicated(model, method)
     dist.barrier()
     start = time.perf_counter()
     compression = attach(ddp, method, args.late if late else 0)
@@ -168,6 +165,15 @@ def frozen(optimizer, step: int, compression):
     return FrozenAdamW(
         group["params"], group["lr"], group["betas"], freeze_step=step, compression=compression
     )
+
+
+def replicated(model, method: str):
+    """The model in DDP, in buckets that the method bears."""
+    from torch.nn.parallel import DistributedDataParallel
+
+    # PyTorch's PowerSGD waits for itself when there are several buckets.
+    size = 2000 if method.startswith("powersgd") else 25
+    return DistributedDataParallel(model, bucket_cap_mb=size, gradient_as_bucket_view=True)
 
 
 def attach(ddp, method: str, late: int):
