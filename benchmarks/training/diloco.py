@@ -30,7 +30,7 @@ from hipress.simulator.step import Options
 ALONE, DILOCO, TORCHFT = "alone", "diloco ", "torchft "
 METHODS = (
     "alone; fp16; powersgd:1; hipress.powersgd:rank=1; onebit; torchft fragments=1; "
-    "torchft fragments=4,delay=5; diloco none; diloco maxmin:bits=4; "
+    "torchft fragments=3,delay=5; diloco none; diloco maxmin:bits=4; "
     "diloco maxmin:bits=4,fragments=4; diloco maxmin:bits=4,fragments=4,delay=5"
 )
 BYTES = {"none": 4.0, "maxmin": 0.5 + 8 / 1024}
