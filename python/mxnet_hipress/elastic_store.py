@@ -15,7 +15,6 @@ Calls block where MXNet's stores do not: the last push of a step returns when th
 
 from __future__ import annotations
 
-import ctypes
 import os
 from collections.abc import Iterable, Mapping
 from typing import Any, NoReturn
@@ -23,8 +22,7 @@ from typing import Any, NoReturn
 import mxnet as mx
 import numpy as np
 from mxnet import optimizer as opt
-from mxnet.base import _LIB, KVStoreHandle, MXNetError, check_call
-from mxnet.kvstore import KVStore as MXNetKVStore
+from mxnet.base import MXNetError
 
 from hipress.config import CompressionConfig
 from hipress.dtypes import NAMES
@@ -36,6 +34,7 @@ from hipress.process_end import ProcessEnd
 from mxnet_hipress import _arrays, _states
 from mxnet_hipress._errors import sentences
 from mxnet_hipress._keys import Key, KeyTable, group
+from mxnet_hipress._store import Store
 from mxnet_hipress._sums import SumArrays
 
 _END_SECONDS = 5.0
@@ -49,7 +48,7 @@ def is_asked_for() -> bool:
     return bool(os.environ.get("HIPRESS_ELASTIC_AGENTS"))
 
 
-class ElasticStore(MXNetKVStore):
+class ElasticStore(Store):
     """A synchronous store of dense float32 and float16 keys, each of which every step pushes.
 
     ``rank`` is this worker's slot and ``num_workers`` the number of slots, whoever is there: a
@@ -63,12 +62,10 @@ class ElasticStore(MXNetKVStore):
     def __init__(self, name: str) -> None:
         if "async" in name.lower():
             raise MXNetError(f"an elastic job has no asynchronous store: use dist_sync, not {name}")
-        handle = KVStoreHandle()  # for MXNet's C functions, such as the profiler's
-        check_call(_LIB.MXKVStoreCreate(b"local", ctypes.byref(handle)))
-        super().__init__(handle)
+        super().__init__(name)
         with sentences():
             self._settings = settings.from_environment()
-        self._name, self._keys = name, KeyTable(0)
+        self._keys = KeyTable(0)
         self._state = _State(len(self._settings.agents))
         self._pushed: dict[int, Key] = {}  # in this step
         self._pulled: list[tuple[Key, list[mx.nd.NDArray]]] = []  # before the step is complete
@@ -268,11 +265,6 @@ class ElasticStore(MXNetKVStore):
     # ---- The job ---------------------------------------------------------------------------------
 
     @property
-    def type(self) -> str:
-        """The type this store was created as."""
-        return self._name
-
-    @property
     def rank(self) -> int:
         """This worker's slot, from 0."""
         return self._settings.slot
@@ -282,12 +274,6 @@ class ElasticStore(MXNetKVStore):
         """Slots of the job."""
         return len(self._settings.agents)
 
-    def is_capable(self, capability: str) -> bool:
-        """Whether the store can run an optimizer ("optimizer"): always."""
-        if capability.lower() == self.OPTIMIZER:
-            return True
-        raise ValueError(f"unknown capability {capability!r}: the only one is {self.OPTIMIZER!r}")
-
     def barrier(self) -> None:
         """Returns at once."""
 
@@ -296,10 +282,6 @@ class ElasticStore(MXNetKVStore):
     def num_dead_node(self, node_id: int = 7) -> int:
         """Slots whose worker is not there, if `node_id` has the bit of workers (4)."""
         return self.num_workers - self._state.size if self._job and node_id & 4 else 0
-
-    def get_num_dead_node(self, node_id: int = 7, timeout: int = 60) -> int:
-        """num_dead_node under its older name; `timeout` plays no part."""
-        return self.num_dead_node(node_id)
 
     def stats(self) -> dict[str, int]:
         """The number of this view, of its workers, and of the steps that the job has made."""
