@@ -92,6 +92,20 @@ def contributions(job):
     return [[(event["slot"], event["pid"]) for event in each] for each in found]
 
 
+def silence(job, slot, workers):
+    """Stops a worker until the others have made a round without it; it joins again then.
+
+    :param workers: those that are left
+    """
+    from harness.processes import wait_until  # late: workers import this module without it
+
+    job.kill(slot, signal.SIGSTOP)
+    wait_until(lambda: events(job, "round", [0])[-1]["trained"] == workers, 60, "others to go on")
+    job.kill(slot, signal.SIGCONT)
+    job.wait_for(job.present(slot), "joins again")
+    wait_until(lambda: events(job, "round", [slot])[-1]["trained"] == workers + 1, 60, "all")
+
+
 def stop(job):
     for name in job.running():
         job.signal(name, signal.SIGKILL)

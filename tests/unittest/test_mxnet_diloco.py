@@ -9,6 +9,7 @@ import pytest
 
 from diloco_reference import REFERENCE
 from harness.cluster import run_cluster, worker_outputs
+from mxnet_network import NETWORK
 
 pytest.importorskip("mxnet", reason="MXNet is not installed")
 
@@ -26,16 +27,7 @@ from mxnet.base import MXNetError
 H = 4
 options = json.loads(sys.argv[1])
 
-def network(seed=0):
-    mx.random.seed(seed)
-    np.random.seed(seed)
-    net = gluon.nn.HybridSequential(prefix="net_")
-    with net.name_scope():
-        net.add(gluon.nn.Dense(48, activation="tanh", in_units=32),
-                gluon.nn.Dense(64, in_units=48), gluon.nn.Dense(8, in_units=64))
-    net.initialize(mx.init.Normal(0.1))
-    return net
-
+""" + NETWORK + """
 def trained(net, **more):
     return mxnet_hipress.DiLoCoTrainer(
         net.collect_params(), "adam", {"learning_rate": 0.01},

@@ -2,7 +2,6 @@
 
 import copy
 import os
-import signal
 import sys
 from pathlib import Path
 
@@ -12,6 +11,7 @@ from elastic_rounds import (
     contributions,
     end,
     events,
+    silence,
     steps_are_made_once,
     stop,
     weights_are_equal,
@@ -230,11 +230,7 @@ def test_a_joiner_contributes_from_the_next_round_on(job, least):
 def test_a_silent_worker_gives_its_steps_up_and_joins_again(job):
     with job(3, 1_000_000) as running:
         wait_until(lambda: running.step(0) > 2 * H, 60, "two rounds")
-        running.kill(2, signal.SIGSTOP)
-        wait_until(lambda: events(running, "round", [0])[-1]["trained"] == 2, 60, "two to go on")
-        running.kill(2, signal.SIGCONT)
-        running.wait_for("worker 2", "joins again")
-        wait_until(lambda: events(running, "round", [2])[-1]["trained"] == 3, 60, "all to train")
+        silence(running, 2, 2)
         stop(running)
         weights_are_equal(running)
         contributions(running)

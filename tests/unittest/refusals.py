@@ -1,0 +1,23 @@
+"""What programs refuse, one sentence after the other."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+
+from harness.processes import base_environment
+
+
+def check(program: str, expected: Sequence[str], env: Mapping[str, str] | None = None) -> None:
+    """Runs a program, each line of whose output must have its part of ``expected``.
+
+    :param env: further variables
+    """
+    ended = subprocess.run(
+        [sys.executable, "-c", program], env=base_environment(env), capture_output=True, text=True,
+        timeout=90,
+    )  # fmt: skip
+    said = ended.stdout.splitlines()
+    assert len(said) == len(expected), ended
+    assert [line for line, part in zip(said, expected) if part not in line] == []
