@@ -118,8 +118,8 @@ def on_group(engine, rank, graphs, type, dtype, sizes=SIZES):
     gradients = [Gradient(str(g), sum(sizes[:g]), n) for g, n in enumerate(sizes)]
     states = ErrorFeedback(Codecs(type, CODECS[type]), rank, engine.world_size)
     keys = [
-        (add_key(engine, gradient, graph, dtype, states, type), gradient.offset)
-        for gradient, graph in zip(gradients, graphs, strict=True)
+        (add_key(engine, of, graph, dtype, states, type), of.offset)
+        for of, graph in zip(gradients, graphs, strict=True)
     ]
     bucket = HostBucket(engine, dtype, gradients, keys)
     sha = hashlib.sha1()
