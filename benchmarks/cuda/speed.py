@@ -10,6 +10,7 @@ GPU, and 200 small gradients one by one and as a batch, with the kernels launche
 from __future__ import annotations
 
 import statistics
+import subprocess
 import sys
 import time
 from collections.abc import Callable
@@ -172,6 +173,15 @@ def topk_seconds(elements: int, repeat: int, ratio: float = 0.001) -> float | No
     return statistics.median(times[2:])
 
 
+def gpu_name() -> str:
+    """Of the first GPU; empty where nvidia-smi does not say."""
+    command = ["nvidia-smi", "--query-gpu=name", "--format=csv,noheader", "--id=0"]
+    try:
+        return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
+    except (OSError, subprocess.CalledProcessError):
+        return ""
+
+
 def main(elements: int = 1 << 26, repeat: int = 20, quick: Quick = False) -> None:
     if quick:
         elements, repeat = 1 << 20, 2
@@ -182,6 +192,7 @@ def main(elements: int = 1 << 26, repeat: int = 20, quick: Quick = False) -> Non
         bench = Bench(Library(LIBRARY), elements, repeat)
     except CudaError as error:
         sys.exit(str(error))
+    record["gpu"] = gpu_name()
     bandwidth = record["copy"] = bench.copy_bandwidth()
     rows = record["rows"] = [bench.codec(name, bandwidth) for name in DENSE + SPARSE]
     columns = ("encode", "decode", "decode-add")
