@@ -31,9 +31,10 @@ def parser(description: str, **defaults: Any) -> argparse.ArgumentParser:
     add("--steps", type=int, default=defaults.get("steps", 100))
     add("--batch-size", type=int, default=defaults.get("batch_size", 16), help="per rank")
     add("--learning-rate", type=float, default=defaults.get("learning_rate", 0.1))
-    add("--optimizer", choices=["sgd", "adam", "frozen", "demo"],
+    add("--optimizer", choices=["sgd", "adam", "frozen", "muon", "demo"],
         default=defaults.get("optimizer", "sgd"),
         help="frozen: Adam whose denominators stay after the warm-up steps; "
+        "muon: for the matrices of a GPT's blocks, and AdamW for the rest; "
         "demo: signs of a few cosine coefficients, which is a compression by itself")  # fmt: skip
     add("--momentum", type=float, default=0.9, help="of SGD")
     add("--seed", type=int, default=0)
@@ -41,6 +42,9 @@ def parser(description: str, **defaults: Any) -> argparse.ArgumentParser:
         help="synchronise weights every so many steps (DiLoCo), not gradients in each")  # fmt: skip
     add("--outer-learning-rate", type=float, default=0.7)
     add("--outer-momentum", type=float, default=0.9)
+    add("--early-steps", type=int, default=0,
+        help="before that, in which weights are averaged every --early-sync-every steps")
+    add("--early-sync-every", type=int, default=5)
     add("--fragments", type=int, default=1, help="parts of the model that take turns")
     add("--sync-delay", type=int, default=0, help="steps that a part may travel")
     add("--sync-alpha", type=float, default=0.0, help="of its own weights that a rank keeps")
@@ -104,18 +108,53 @@ def may_clip(args: argparse.Namespace, step: int) -> bool:
     return not args.compression or (step < args.warmup_steps and not ramp)
 
 
+class Several:
+    """Optimizers that make their steps together, each over some of the parameters."""
+
+    def __init__(self, *optimizers: torch.optim.Optimizer) -> None:
+        self.optimizers = optimizers
+
+    @property
+    def param_groups(self) -> list[dict[str, Any]]:
+        return [group for optimizer in self.optimizers for group in optimizer.param_groups]
+
+    def zero_grad(self) -> None:
+        for optimizer in self.optimizers:
+            optimizer.zero_grad()
+
+    def step(self) -> None:
+        for optimizer in self.optimizers:
+            optimizer.step()
+
+
+def muon_of(model: torch.nn.Module, rate: float) -> Several:
+    """Muon for the matrices of a GPT's blocks, with steps as long as AdamW's, which is for the
+    rest."""
+    matrices = [p for n, p in model.named_parameters() if "blocks." in n and p.dim() == 2]
+    if not matrices:
+        raise SystemExit("--optimizer muon is for --model gpt")
+    known = {id(p) for p in matrices}
+    others = [p for p in model.parameters() if id(p) not in known]
+    return Several(
+        torch.optim.Muon(matrices, rate, weight_decay=0.01, adjust_lr_fn="match_rms_adamw"),
+        torch.optim.AdamW(others, rate, betas=(0.9, 0.98)),
+    )
+
+
 def optimizer_of(
     model: torch.nn.Module,
     args: argparse.Namespace,
     compression: hipress.torch.Compression | None = None,
-) -> torch.optim.Optimizer:
-    """SGD, Adam, Adam with a warm-up, or DeMo."""
+) -> torch.optim.Optimizer | Several:
+    """SGD, Adam, Adam with a warm-up, Muon, or DeMo."""
     parameters, rate = model.parameters(), args.learning_rate
     if args.optimizer == "demo":
         hipress.torch.broadcast_parameters(model.state_dict())
         return hipress.torch.DeMo(
             model.named_parameters(), rate, topology=args.topology, **params(args)
         )
+    if args.optimizer == "muon":
+        return muon_of(model, rate)
     if args.optimizer == "adam":
         return torch.optim.AdamW(parameters, lr=rate, betas=(0.9, 0.98))
     if args.optimizer == "frozen":
@@ -131,7 +170,7 @@ def optimizer_of(
 
 
 def synchronising(
-    model: torch.nn.Module, optimizer: torch.optim.Optimizer, args: argparse.Namespace
+    model: torch.nn.Module, optimizer: torch.optim.Optimizer | Several, args: argparse.Namespace
 ) -> contextlib.AbstractContextManager:
     """Synchronises the ranks' weights every --sync-every steps within it, if that is given."""
     if not args.sync_every:
@@ -140,8 +179,10 @@ def synchronising(
     outer = torch.optim.SGD(
         model.parameters(), lr=args.outer_learning_rate, momentum=momentum, nesterov=momentum > 0
     )
+    inner = optimizer.optimizers if isinstance(optimizer, Several) else optimizer
     return hipress.torch.DiLoCo(
-        model, optimizer, outer, args.sync_every, fragments=args.fragments,
+        model, inner, outer, args.sync_every, fragments=args.fragments,
+        early_steps=args.early_steps, early_sync_every=args.early_sync_every,
         fragment_sync_delay=args.sync_delay, fragment_update_alpha=args.sync_alpha,
         compression={"type": args.compression or "none", **params(args)},
         topology=args.topology, min_size=args.min_size,

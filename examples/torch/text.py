@@ -59,6 +59,9 @@ def arguments(given: list[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--model", choices=["lstm", "gpt"], default="gpt")
     parser.add_argument("--width", type=int, default=192, help="for gpt a multiple of 32")
     parser.add_argument("--layers", type=int, default=4, help="of gpt")
+    parser.add_argument(
+        "--last-rate", type=float, default=0.1, help="the learning rate's share at the end"
+    )
     args = parser.parse_args(given)
     args.optimizer = args.optimizer or ("sgd" if args.model == "lstm" else "adam")
     if args.learning_rate is None:
@@ -76,7 +79,8 @@ def train(args: argparse.Namespace, report: Callable[..., None]) -> None:
     generator = torch.Generator().manual_seed(1000 * args.seed + dist.get_rank())
     with common.synchronising(model, optimizer, args):
         for step in range(args.steps):
-            falling = 0.1 + 0.45 * (1 + math.cos(math.pi * step / args.steps))
+            cosine = 0.5 * (1 + math.cos(math.pi * step / args.steps))
+            falling = args.last_rate + (1 - args.last_rate) * cosine
             for group in optimizer.param_groups:
                 group["lr"] = args.learning_rate * min(1.0, (step + 1) / 50) * falling
             optimizer.zero_grad()

@@ -2,12 +2,14 @@
 
 This is what training that synchronises weights has alike in all frameworks: into which *fragments*
 a model is cut, and after which inner step a fragment is sent and taken (Douillard et al., Streaming
-DiLoCo, arXiv:2501.18512).
+DiLoCo, arXiv:2501.18512). Early steps may be synchronised more often: what workers learn then
+differs most (Lin et al., post-local SGD, ICLR 2020, arXiv:1808.07217).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 
@@ -16,10 +18,42 @@ def is_count(value: Any) -> bool:
     return isinstance(value, int) and not isinstance(value, bool) and value >= 1
 
 
-def check_sync_every(sync_every: Any) -> None:
-    """:raises ValueError: if it is no number of inner steps"""
-    if not is_count(sync_every):
-        raise ValueError(f"sync_every must be 1 or more, not {sync_every!r}")
+@dataclass(frozen=True)
+class Schedule:
+    """After which inner steps workers synchronise.
+
+    :param sync_every: H, inner steps of a round
+    :param early_steps: inner steps before the first round, in which weights become the mean of the
+        workers' every ``early_sync_every`` steps, and after the last of them
+    :raises ValueError: for what are no numbers of steps
+    """
+
+    sync_every: int
+    early_steps: int = 0
+    early_sync_every: int = 5
+
+    def __post_init__(self) -> None:
+        if not is_count(self.sync_every):
+            raise ValueError(f"sync_every must be 1 or more, not {self.sync_every!r}")
+        if self.early_steps != 0 and not is_count(self.early_steps):
+            raise ValueError(f"early_steps must be 0 or more, not {self.early_steps!r}")
+        if not is_count(self.early_sync_every):
+            raise ValueError(f"early_sync_every must be 1 or more, not {self.early_sync_every!r}")
+
+    def __str__(self) -> str:
+        early = f", early {self.early_steps} every {self.early_sync_every}"
+        return f"every {self.sync_every}{early if self.early_steps else ''}"
+
+    @property
+    def early_rounds(self) -> int:
+        """How often weights are averaged in the early steps."""
+        return -(-self.early_steps // self.early_sync_every)
+
+    def ends(self, step: int) -> bool:
+        """Whether all weights are synchronised after this inner step, counted from 1."""
+        if step <= self.early_steps:
+            return step == self.early_steps or step % self.early_sync_every == 0
+        return (step - self.early_steps) % self.sync_every == 0
 
 
 def check_fragments(fragments: Any, sync_every: int) -> None:
@@ -72,8 +106,8 @@ class Rounds:
     :param begin: sends a fragment's pseudo-gradient; the result is taken after the step that is
         given, or at once if that is the present one
     :param take: waits for a fragment's result and uses it; given the share of a worker's own
-        weights that stays
-    :param sync_every: inner steps between two synchronisations of the same fragment
+        weights that stays, and whether the mean of the weights is taken as it is, without a step
+        of the outer optimizer
     :param delay: inner steps that a fragment may travel, fewer than ``sync_every``
     :param alpha: that share, of what is sent in its turn
     :raises ValueError: for what cannot be
@@ -83,19 +117,18 @@ class Rounds:
         self,
         fragments: Sequence[Any],
         begin: Callable[[Any, int], None],
-        take: Callable[[Any, float], None],
-        sync_every: int,
+        take: Callable[[Any, float, bool], None],
+        schedule: Schedule,
         delay: int = 0,
         alpha: float = 0.0,
     ) -> None:
-        self.check(len(fragments), sync_every, delay, alpha)
-        self.step, self.sync_every, self.delay, self.alpha = 0, sync_every, delay, alpha
+        self.check(len(fragments), schedule.sync_every, delay, alpha)
+        self.step, self.schedule, self.delay, self.alpha = 0, schedule, delay, alpha
         self._fragments, self._begin, self._take = fragments, begin, take
 
     @staticmethod
     def check(fragments: int, sync_every: int, delay: int, alpha: float) -> None:
         """:raises ValueError: for what cannot be"""
-        check_sync_every(sync_every)
         check_fragments(fragments, sync_every)
         if delay != 0 and not (is_count(delay) and delay < sync_every):
             raise ValueError(
@@ -107,26 +140,35 @@ class Rounds:
     def advance(self) -> None:
         """Notes that the inner optimizer has made a step; all workers make the same number."""
         self.step += 1
+        sync_every = self.schedule.sync_every
+        if self.step <= self.schedule.early_steps:
+            if self.schedule.ends(self.step):
+                self._exchange_all(average=True)
+            return
+        in_round = (self.step - self.schedule.early_steps) % sync_every
         for fragment in self._fragments:
             if fragment.under_way and self.step == fragment.due:
-                self._take(fragment, self.alpha)
-            its_turn = turn(fragment.number, len(self._fragments), self.sync_every)
-            if self.step % self.sync_every == its_turn % self.sync_every:
+                self._take(fragment, self.alpha, False)
+            its_turn = turn(fragment.number, len(self._fragments), sync_every)
+            if in_round == its_turn % sync_every:
                 self._begin(fragment, self.step + self.delay)
                 if not self.delay:
-                    self._take(fragment, self.alpha)
+                    self._take(fragment, self.alpha, False)
 
     def synchronize(self) -> None:
         """Synchronises all fragments now, whosever turn it is, after which all workers have the
         same weights. The count of steps goes on."""
         self.finish()
+        self._exchange_all(average=False)
+
+    def _exchange_all(self, average: bool) -> None:
         for fragment in self._fragments:
             self._begin(fragment, self.step)
         for fragment in self._fragments:
-            self._take(fragment, 0.0)
+            self._take(fragment, 0.0, average)
 
     def finish(self) -> None:
         """Waits for the fragments that are under way, and takes their results."""
         for fragment in self._fragments:
             if fragment.under_way:
-                self._take(fragment, self.alpha)
+                self._take(fragment, self.alpha, False)

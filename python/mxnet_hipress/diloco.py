@@ -12,6 +12,7 @@ from mxnet import gluon
 
 from hipress.config import CompressionConfig
 from hipress.diloco.job import DiLoCo
+from hipress.fragments import Schedule
 from mxnet_hipress import _states, elastic_store
 from mxnet_hipress._commands import STORE_SHIFT
 from mxnet_hipress._errors import sentences
@@ -57,6 +58,9 @@ class DiLoCoTrainer(gluon.Trainer):
         with 0 training waits for it
     :param fragment_update_alpha: the share of a worker's own weights that stays when a fragment is
         back, in [0, 1)
+    :param early_steps: inner steps in the beginning, such as a fifth of all, in which all weights
+        become the mean of the workers' every ``early_sync_every`` steps (Lin et al.,
+        arXiv:1808.07217)
     :raises ValueError: for what cannot be
     :raises MXNetError: on all workers, if their settings or models differ, or a worker is missing
     """
@@ -75,7 +79,10 @@ class DiLoCoTrainer(gluon.Trainer):
         fragments: int = 1,
         fragment_sync_delay: int = 0,
         fragment_update_alpha: float = 0.0,
+        early_steps: int = 0,
+        early_sync_every: int = 5,
     ) -> None:
+        schedule = Schedule(sync_every, early_steps, early_sync_every)
         super().__init__(
             params, optimizer, optimizer_params, kvstore="device", update_on_kvstore=False
         )
@@ -89,7 +96,7 @@ class DiLoCoTrainer(gluon.Trainer):
             self.store.set_gradient_compression(compression_params)
         self._diloco = DiLoCo(
             self.store._node, itertools.count(self.store._number << STORE_SHIFT), weights, outer,
-            sync_every, fragments, fragment_sync_delay, fragment_update_alpha,
+            schedule, fragments, fragment_sync_delay, fragment_update_alpha,
         )  # fmt: skip
 
     def step(self, batch_size: int, ignore_stale_grad: bool = False) -> None:

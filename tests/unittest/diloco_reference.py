@@ -8,7 +8,9 @@ from hipress import Compressor
 class Reference:
     # The framework makes the inner steps, by step(net, worker, step); NumPy makes all else.
     # turns: (step of a round modulo H, numbers of the weights that are sent after it)
-    def __init__(self, nets, step, turns, delay, alpha, rate, factor, kind, min_size):
+    # early: the steps before the first round after which weights become their mean
+    def __init__(self, nets, step, turns, delay, alpha, rate, factor, kind, min_size, early=()):
+        self.early, self.first = early, max(early, default=0)
         self.nets, self.step, self.turns, self.delay = nets, step, turns, delay
         self.outer, self.under_way = weights(nets[0]), {}
         self.momentum = [np.zeros_like(w) for w in self.outer]
@@ -20,12 +22,22 @@ class Reference:
     def advance(self, step):
         for worker, net in enumerate(self.nets):
             self.step(net, worker, step)
+        if step in self.early:
+            self.average()
+        if step <= self.first:
+            return
         self.take(step)
         for turn, numbers in self.turns:
-            if step % H == turn:
+            if (step - self.first) % H == turn:
                 self.under_way[step + self.delay] = {i: self.mean(i) for i in numbers}
         if not self.delay:
             self.take(step)
+
+    def average(self):
+        for i in range(len(self.outer)):
+            self.outer[i] = self.outer[i] - self.mean(i)
+            for net in self.nets:
+                assign(net, i, self.outer[i])
 
     def mean(self, i):
         pushed = [self.outer[i] - weights(net)[i] for net in self.nets]

@@ -32,10 +32,10 @@ def inject(fault, state, owner, method):
         tried.add(number)
         synchronize(compression)
 
-    def using(*args):
+    def using(*args, **more):
         if fault == ("fail", state.rounds.completed + 1):
             raise HipressError("a test")
-        return use(*args)
+        return use(*args, **more)
 
     def leaving(self, digest):
         compare(self, digest)

@@ -190,11 +190,14 @@ def alone(tmp_path, rounds, steps):
     return json.loads(ended.stdout)
 
 
-def test_undisturbed_rounds_have_the_bits_of_a_diloco_trainer(job):
+@pytest.mark.parametrize(
+    ("more", "rounds"), [({}, 4), ({"early_steps": 5, "early_sync_every": 2}, 6)]
+)
+def test_undisturbed_rounds_have_the_bits_of_a_diloco_trainer(job, more, rounds):
     compression = {"type": "sparseloco", "min_size": 1024}
-    nag = {"outer_optimizer": "nag"}
+    nag = {"outer_optimizer": "nag", **more}
     with job(2, 3 * H + 2, compression=compression, outer=nag) as running:
-        assert len(end(running, range(2))) == 4
+        assert len(end(running, range(2))) == rounds
         outputs = [running.output(running.present(slot)) for slot in range(2)]
     outputs += worker_outputs(run_cluster(
         NON_ELASTIC, 2, 0, timeout=60, env={"OMP_NUM_THREADS": "1"},

@@ -33,25 +33,30 @@ def outer_of(parameters):
     return torch.optim.SGD(parameters, lr=0.7, momentum=0.9, nesterov=True)
 
 
-def reference(world_size, steps, turns, delay, alpha):
+def reference(world_size, steps, turns, delay, alpha, early=()):
     """What DiLoCo is by its papers, all ranks in one process.
 
     :param turns: of each fragment, its parameters' numbers and when it begins (step modulo H)
+    :param early: the steps before the first round after which weights become their mean
     :returns: the weights of each rank
     """
     models = [network() for _ in range(world_size)]
     inners = [inner_of(model) for model in models]
     outer = [torch.nn.Parameter(p.detach().clone()) for p in models[0].parameters()]
     optimizer = outer_of(outer)
-    under_way = {}
+    under_way, first = {}, max(early, default=0)
     for step in range(1, steps + delay + 1):
         over = step > steps  # what is under way then is still taken
         for rank, (model, inner) in enumerate(zip(models, inners)):
             train(model, inner, rank, 0 if over else 1, first=step - 1)
         weights = [list(model.parameters()) for model in models]
         with torch.no_grad():
+            if step in early:
+                for i, mean in enumerate(torch.stack(same).mean(0) for same in zip(*weights)):
+                    for values in (outer[i], *(mine[i] for mine in weights)):
+                        values.copy_(mean)
             for turn, numbers in turns:
-                if step % H == turn and not over:
+                if step > first and (step - first) % H == turn and not over:
                     means = {
                         i: outer[i] - torch.stack([mine[i] for mine in weights]).mean(0)
                         for i in numbers
@@ -89,15 +94,54 @@ def diloco_script(rank, steps, modules, options):
         # The middle of all 6792 numbers is in the second layer's weights.
         (2 * H + 3, False, {"fragments": 2, "fragment_sync_delay": 3},
          [(2, range(2)), (0, range(2, 6))]),
+        (5 + 2 * H, False, {"fragments": 2, "early_steps": 5, "early_sync_every": 2},
+         [(2, range(2)), (0, range(2, 6))]),
     ],
-    ids=["DiLoCo", "mixed", "two modules, delayed", "two fragments, delayed"],
+    ids=["DiLoCo", "mixed", "two modules, delayed", "two fragments, delayed", "early steps"],
 )  # fmt: skip
 def test_weights_are_what_the_papers_say(steps, modules, options, turns):
     found = returned(run_ranks(diloco_script, 3, steps, modules, options))
     delay, alpha = options.get("fragment_sync_delay", 0), options.get("fragment_update_alpha", 0.0)
-    for mine, expected in zip(found, reference(3, steps, turns, delay, alpha)):
+    early = [2, 4, 5] if "early_steps" in options else []
+    for mine, expected in zip(found, reference(3, steps, turns, delay, alpha, early)):
         for a, b in zip(mine, expected):
             torch.testing.assert_close(torch.tensor(a), torch.tensor(b), rtol=1e-4, atol=1e-5)
+
+
+class Both:
+    """Two optimizers, as a training loop has them."""
+
+    def __init__(self, optimizers):
+        self.optimizers = optimizers
+
+    def zero_grad(self):
+        for optimizer in self.optimizers:
+            optimizer.zero_grad()
+
+    def step(self):
+        for optimizer in self.optimizers:
+            optimizer.step()
+
+
+def several_script(rank):
+    import hipress.torch
+
+    found = []
+    for cut in (6, 2):
+        model = network()
+        parameters = list(model.parameters())
+        inners = [torch.optim.AdamW(p, lr=0.05) for p in (parameters[:cut], parameters[cut:]) if p]
+        with hipress.torch.DiLoCo(
+            model, inners if cut == 2 else inners[0], outer_of(model.parameters()), H
+        ) as diloco:
+            train(model, Both(inners), rank, 2 * H)
+        assert diloco.step == 2 * H
+        found.append([p.detach().numpy().tobytes() for p in model.parameters()])
+    assert found[0] == found[1]
+
+
+def test_a_step_of_several_inner_optimizers_is_that_of_all():
+    returned(run_ranks(several_script, 2))
 
 
 def local_script(rank):
@@ -254,6 +298,8 @@ def refused_script(rank):
     refused(fragment_sync_delay=H)
     refused(fragment_update_alpha=1.0)
     refused(fragments=5)
+    refused(early_steps=-1)
+    refused(early_steps=3, early_sync_every=0)
     refused(compression="nonsense")
     refused(sync_every=H + rank)
     used = outer_of(model.parameters())
@@ -269,6 +315,7 @@ def test_wrong_settings_are_refused_with_a_sentence():
         expected = [
             "sync_every must be 1 or more", "fragment_sync_delay must be in [0, sync_every)",
             "fragment_update_alpha must be in [0, 1)", "too few steps for 5 fragments",
+            "early_steps must be 0 or more, not -1", "early_sync_every must be 1 or more, not 0",
             'unknown compression type "nonsense"', "every 4", "has made steps before",
             "lacks 4 of the model's parameters", "lacks 4 of the model's parameters",
         ]  # fmt: skip
@@ -281,8 +328,9 @@ def preset_script(rank, name, given):
 
     def trained(start):
         model = network(seed=rank)
-        with start(model, inner_of(model)) as diloco:
-            train(model, diloco._inner, rank, 2 * H)
+        inner = inner_of(model)
+        with start(model, inner) as diloco:
+            train(model, inner, rank, 2 * H)
         return [p.detach().numpy().tobytes() for p in model.parameters()], diloco
 
     def written_out(model, inner):

@@ -13,7 +13,7 @@ import numpy as np
 from hipress import files, states
 from hipress.diloco.outer import Fragment, Optimizer, State, Weights
 from hipress.errors import HipressError
-from hipress.fragments import Rounds, check_fragments, check_sync_every, cut
+from hipress.fragments import Rounds, Schedule, check_fragments, cut
 from hipress.group import Group
 from hipress.node import Node
 from hipress.operations import Pending
@@ -31,7 +31,7 @@ class DiLoCo:
     :param keys: numbers of keys that are free, the same on all workers and one after the other
     :param weights: the worker's own
     :param optimizer: the outer one
-    :param sync_every, delay, alpha: see :class:`hipress.fragments.Rounds`
+    :param schedule, delay, alpha: see :class:`hipress.fragments.Rounds`
     :param fragments: into how many parts of about equal size the model is cut
     :raises ValueError: for what cannot be
     :raises HipressError: on all workers, if their settings or models differ, or somebody is missing
@@ -43,22 +43,22 @@ class DiLoCo:
         keys: Iterator[int],
         weights: Weights,
         optimizer: Optimizer,
-        sync_every: int,
+        schedule: Schedule,
         fragments: int = 1,
         delay: int = 0,
         alpha: float = 0.0,
     ) -> None:
-        names, parts = list(weights.shapes()), parts_of(weights, sync_every, fragments)
+        names, parts = list(weights.shapes()), parts_of(weights, schedule.sync_every, fragments)
         self._node, self._optimizer = node, optimizer
         self._fragments = [
             Fragment(number, weights, [names[i] for i in part]) for number, part in enumerate(parts)
         ]
         self.rounds = Rounds(
-            self._fragments, self._begin, self._take, sync_every, delay, alpha
+            self._fragments, self._begin, self._take, schedule, delay, alpha
         )
         for fragment in self._fragments:
             fragment.begin_with_weights()
-        about = f"every {sync_every}, delay {delay}, {[len(part) for part in parts]}"
+        about = f"{schedule}, delay {delay}, {[len(part) for part in parts]}"
         self._exchanges = [
             _Exchange(node, keys, fragment, f"DiLoCo: {about}, fragment {fragment.number}")
             for fragment in self._fragments
@@ -73,13 +73,13 @@ class DiLoCo:
             self._exchanges[fragment.number].start(fragment, finite)
         fragment.due, fragment.under_way = due, True
 
-    def _take(self, fragment: Fragment, alpha: float) -> None:
+    def _take(self, fragment: Fragment, alpha: float, average: bool) -> None:
         lost, workers = False, 1
         if self._node is not None:
             lost = not self._exchanges[fragment.number].wait()
             workers = self._node.num_workers
         fragment.under_way = False
-        if not fragment.take(self._optimizer, workers, alpha, lost):
+        if not fragment.take(self._optimizer, workers, alpha, lost, average):
             _log.warning(
                 "step %d: a pseudo-gradient of fragment %d has a NaN or Inf; its weights are those "
                 "of the synchronisation before again", self.rounds.step, fragment.number,
@@ -160,7 +160,6 @@ def parts_of(weights: Weights, sync_every: int, fragments: int) -> list[list[int
 
     :raises ValueError: for what cannot be
     """
-    check_sync_every(sync_every)
     check_fragments(fragments, sync_every)
     sizes = [int(np.prod(shape, dtype=np.int64)) for shape in weights.shapes().values()]
     if not any(sizes):

@@ -77,20 +77,26 @@ class Fragment:
         return all(bool(np.isfinite(values).all()) for values in self.sums.values())
 
     def take(
-        self, optimizer: Optimizer, workers: int, alpha: float = 0.0, lost: bool = False
-    ) -> bool:
+        self, optimizer: Optimizer, workers: int, alpha: float = 0.0, lost: bool = False,
+        average: bool = False,
+    ) -> bool:  # fmt: skip
         """Makes the outer optimizer's step with the mean of ``workers``, whose sums are there, and
         the weights. If a sum has a NaN or Inf, its weights are the outer weights again.
 
         :param alpha: see :meth:`update`
         :param lost: whether some worker had a NaN or Inf that sums do not show
+        :param average: whether the outer weights become the mean of the workers' instead
         :returns: whether there was none
         """
         finite = not lost and self.finite()
         if finite:
             for values in self.sums.values():
                 values /= np.float32(workers)
-            optimizer.step(self.number, self.outer, self.sums)
+            if average:
+                for name, outer in self.outer.items():
+                    outer -= self.sums[name]
+            else:
+                optimizer.step(self.number, self.outer, self.sums)
         self.update(alpha if finite else 0.0)
         return finite
 

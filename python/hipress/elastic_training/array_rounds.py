@@ -13,6 +13,7 @@ from hipress.diloco.outer import Fragment, Optimizer, Weights
 from hipress.elastic_training.rounds import Rounds
 from hipress.elastic_training.sums import Sums
 from hipress.engine import Engine
+from hipress.fragments import Schedule
 
 
 class ArrayRounds(Rounds):
@@ -24,9 +25,9 @@ class ArrayRounds(Rounds):
     """
 
     def __init__(
-        self, weights: Weights, optimizer: Optimizer, outer_optimizer: str, sync_every: int
+        self, weights: Weights, optimizer: Optimizer, outer_optimizer: str, schedule: Schedule
     ) -> None:
-        super().__init__(sync_every, outer_optimizer)
+        super().__init__(schedule, outer_optimizer)
         self._optimizer = optimizer
         self._fragment = Fragment(0, weights, list(weights.shapes()))
 
@@ -49,7 +50,8 @@ class ArrayRounds(Rounds):
         self._fragment.subtract()
         (gradients,) = compression.buckets
         compression.start(gradients).result()
-        return self._fragment.take(self._optimizer, compression.engine.world_size)
+        workers = compression.engine.world_size
+        return self._fragment.take(self._optimizer, workers, average=self.early)
 
     def begin_with_weights(self) -> None:
         self._fragment.begin_with_weights()

@@ -104,7 +104,7 @@ class RoundSession(session.Session):
         if self._agent.view() is None:  # the others went on without this worker
             self.in_round = False
             raise ViewChange
-        if self._state.step % rounds.sync_every == 0:
+        if rounds.schedule.ends(self._state.step):
             self._end_round()
 
     def _end_round(self) -> None:

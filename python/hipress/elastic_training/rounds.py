@@ -13,25 +13,29 @@ import logging
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from hipress.fragments import check_sync_every
+from hipress.fragments import Schedule
 
 _log = logging.getLogger("hipress")
 
 _DILOCO_ONLY = ("fragments", "fragment_sync_delay", "fragment_update_alpha", "backup_device")
 
 
-def wanted(sync_every: object, outer_optimizer: object, others: Iterable[str], diloco: str) -> bool:
-    """Whether a State was asked for rounds.
+def wanted(
+    sync_every: Any, outer_optimizer: object, early_steps: Any, early_sync_every: Any,
+    others: Iterable[str], diloco: str,
+) -> Schedule | None:  # fmt: skip
+    """The rounds that a State was asked for, if it was.
 
     :param others: names of what else it was given
     :param diloco: names what has fragments
     :raises ValueError: if one of the arguments does not go with the others
     """
-    if sync_every is None and outer_optimizer is None:
-        return False
     if sync_every is None:
-        raise ValueError("outer_optimizer needs sync_every: the steps of a round")
-    check_sync_every(sync_every)
+        if outer_optimizer is None and not early_steps:
+            return None
+        name = "early_steps" if outer_optimizer is None else "outer_optimizer"
+        raise ValueError(f"{name} needs sync_every: the steps of a round")
+    schedule = Schedule(sync_every, early_steps, early_sync_every)
     if outer_optimizer is None:
         raise ValueError("sync_every needs outer_optimizer, which steps the outer weights")
     for name in _DILOCO_ONLY:
@@ -40,21 +44,18 @@ def wanted(sync_every: object, outer_optimizer: object, others: Iterable[str], d
                 "elastic training synchronises the model as one fragment, without delay, in host "
                 f"memory: leave {name} out ({diloco} has it)"
             )
-    return True
+    return schedule
 
 
 class Rounds(abc.ABC):
     """The outer weights and optimizer of a job, which outlive its views. What is abstract is the
     framework's.
 
-    :param sync_every: H, the inner steps of a round
     :param outer_optimizer: its name
-    :raises ValueError: if ``sync_every`` is no number of steps
     """
 
-    def __init__(self, sync_every: int, outer_optimizer: str) -> None:
-        check_sync_every(sync_every)
-        self.sync_every, self._outer_optimizer = sync_every, outer_optimizer
+    def __init__(self, schedule: Schedule, outer_optimizer: str) -> None:
+        self.schedule, self._outer_optimizer = schedule, outer_optimizer
         self.completed = 0
         """Rounds that are complete, of all workers together."""
         self.inner_steps = 0
@@ -66,7 +67,8 @@ class Rounds(abc.ABC):
     @abc.abstractmethod
     def average(self, compression: Any) -> bool:
         """Averages how far the workers have come since the last synchronisation, makes the outer
-        optimizer's step with that, and the weights the outer weights.
+        optimizer's step with that, or in an early round the outer weights the workers' mean, and
+        the weights the outer weights.
 
         :param compression: of the view's
         :returns: whether the mean is finite; if not, which it is on all workers or on none, there
@@ -99,6 +101,11 @@ class Rounds(abc.ABC):
 
     # What all frameworks have alike.
 
+    @property
+    def early(self) -> bool:
+        """Whether the present round is one of the early steps."""
+        return self.completed < self.schedule.early_rounds
+
     def begin(self) -> None:
         """Begins with the model's weights, or with the outer weights that were loaded."""
         if self._loaded:
@@ -125,7 +132,7 @@ class Rounds(abc.ABC):
 
     def settings(self) -> dict[str, str]:
         """Texts that must be the same on all workers, by name."""
-        return {"sync_every": str(self.sync_every), "outer_optimizer": self._outer_optimizer}
+        return {"sync_every": str(self.schedule), "outer_optimizer": self._outer_optimizer}
 
     def state_dict(self) -> dict[str, Any]:
         """Rounds, outer weights and the outer optimizer."""

@@ -9,6 +9,7 @@ import keras
 
 from hipress.config import CompressionConfig
 from hipress.diloco import job as diloco
+from hipress.fragments import Schedule
 from hipress.tensorflow.job import join
 from hipress.tensorflow.outer import Outer, Weights
 
@@ -42,6 +43,8 @@ class DiLoCo(keras.callbacks.Callback):
         training waits for it
     :param fragment_update_alpha: the share of a worker's own weights that stays when a fragment is
         back, in [0, 1)
+    :param early_steps: steps in the beginning, such as a fifth of all, in which all weights become
+        the mean of the workers' every ``early_sync_every`` steps (Lin et al., arXiv:1808.07217)
     :raises ValueError: in one sentence, for what cannot be, or a second compression of the job
     :raises HipressError: for a compression that is not allowed; on all workers, if their settings
         or models differ, or somebody is missing
@@ -57,14 +60,17 @@ class DiLoCo(keras.callbacks.Callback):
         fragments: int = 1,
         fragment_sync_delay: int = 0,
         fragment_update_alpha: float = 0.0,
+        early_steps: int = 0,
+        early_sync_every: int = 5,
     ) -> None:
         super().__init__()
+        schedule = Schedule(sync_every, early_steps, early_sync_every)
         weights, job = Weights(model.trainable_variables), join()
         outer = Outer(outer_optimizer, weights)
         job.compress(compression)
         self._of = model
         self._diloco = diloco.DiLoCo(
-            job.node, job.keys, weights, outer, sync_every, fragments, fragment_sync_delay,
+            job.node, job.keys, weights, outer, schedule, fragments, fragment_sync_delay,
             fragment_update_alpha,
         )  # fmt: skip
 

@@ -78,6 +78,8 @@ class State(ArrayState):
         :class:`hipress.tensorflow.DiLoCo`. The H steps are a *round*: a worker that dies or joins
         costs the others none of them
     :param outer_optimizer: of Keras 3, a new one, with ``sync_every``
+    :param early_steps, early_sync_every: with ``sync_every``, see
+        :class:`hipress.tensorflow.DiLoCo`
     :param check_every: steps between comparisons of all workers' weights, bit by bit; with
         ``sync_every`` this and warmup_steps count rounds
     :param timeout: seconds to wait for enough workers, and for one that lives but is far behind;
@@ -97,6 +99,8 @@ class State(ArrayState):
         *,
         sync_every: int | None = None,
         outer_optimizer: keras.optimizers.Optimizer | None = None,
+        early_steps: int = 0,
+        early_sync_every: int = 5,
         check_every: int = 100,
         timeout: float = 300.0,
         **kept: Any,
@@ -107,12 +111,16 @@ class State(ArrayState):
         self.config = CompressionConfig.of(compression)
         self.config.check_sums([name_of(v) for v in model.trainable_variables])
         self.model, self.failure = model, None
-        if rounds.wanted(sync_every, outer_optimizer, kept, "hipress.tensorflow.DiLoCo"):
+        schedule = rounds.wanted(
+            sync_every, outer_optimizer, early_steps, early_sync_every, kept,
+            "hipress.tensorflow.DiLoCo",
+        )  # fmt: skip
+        if schedule is not None:
             check_optimizer(optimizer)
             weights = Weights(model.trainable_variables)
             outer = Outer(outer_optimizer, weights, optimizer)
             self.optimizer = optimizer
-            self.rounds = ArrayRounds(weights, outer, type(outer_optimizer).__name__, sync_every)
+            self.rounds = ArrayRounds(weights, outer, type(outer_optimizer).__name__, schedule)
         else:
             self.optimizer = averaging(optimizer, self._averages)
         self.optimizer.build(model.trainable_variables)

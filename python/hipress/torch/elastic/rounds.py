@@ -9,6 +9,7 @@ import torch
 import torch.distributed as dist
 
 from hipress.elastic_training import rounds
+from hipress.fragments import Schedule
 from hipress.torch.elastic import transfer
 from hipress.torch.integrations import outer
 from hipress.torch.settings import Settings
@@ -19,7 +20,7 @@ class Rounds(rounds.Rounds):
     """See :class:`hipress.elastic_training.rounds.Rounds`.
 
     :param named: the model's trained parameters
-    :param outer_optimizer, sync_every: see :class:`hipress.torch.elastic.State`
+    :param outer_optimizer: see :class:`hipress.torch.elastic.State`
     :raises ValueError: if something is wrong
     """
 
@@ -28,9 +29,9 @@ class Rounds(rounds.Rounds):
         named: outer.Named,
         inner_optimizer: torch.optim.Optimizer,
         outer_optimizer: torch.optim.Optimizer,
-        sync_every: int,
+        schedule: Schedule,
     ) -> None:
-        super().__init__(sync_every, type(outer_optimizer).__name__)
+        super().__init__(schedule, type(outer_optimizer).__name__)
         if not isinstance(outer_optimizer, torch.optim.Optimizer):
             raise ValueError(
                 "outer_optimizer is one torch.optim.Optimizer over the model's parameters, not "
@@ -38,7 +39,7 @@ class Rounds(rounds.Rounds):
             )
         if outer_optimizer is inner_optimizer:
             raise ValueError("outer_optimizer must be another one than the inner optimizer")
-        outer.check([named], [outer_optimizer], sync_every)
+        outer.check([named], [outer_optimizer])
         self._named, self._inner = named, inner_optimizer
         self._outer = outer.Outer([named], [outer_optimizer])
         (self._fragment,) = self._outer.fragments
@@ -58,7 +59,7 @@ class Rounds(rounds.Rounds):
 
     def average(self, compression: Synchronizer) -> bool:
         self._fragment.begin(compression, 0)
-        finite = self._outer.take(self._fragment)
+        finite = self._outer.take(self._fragment, average=self.early)
         if finite:
             compression.step += 1
         return finite

@@ -30,6 +30,7 @@ class State(state.State):
         :class:`hipress.torch.DiLoCo`. The H steps are a *round*: a worker that dies or joins costs
         the others none of them
     :param outer_optimizer: over the same parameters, with ``sync_every``
+    :param early_steps, early_sync_every: with ``sync_every``; see :class:`hipress.torch.DiLoCo`
     :param check_every: steps between comparisons of all workers' weights, bit by bit; with
         ``sync_every`` this and warmup_steps count rounds
     :param timeout: seconds to wait for enough workers, and for one that lives but is far behind;
@@ -56,6 +57,8 @@ class State(state.State):
         backward_passes_per_step: int = 1,
         sync_every: int | None = None,
         outer_optimizer: torch.optim.Optimizer | None = None,
+        early_steps: int = 0,
+        early_sync_every: int = 5,
         check_every: int = 100,
         timeout: float = 300.0,
         **kept: Any,
@@ -68,13 +71,17 @@ class State(state.State):
             "compression": compression, "topology": topology, "min_size": min_size,
             "warmup_steps": warmup_steps, "plan": plan, "shared_momentum": shared_momentum,
         }  # fmt: skip
-        if rounds.wanted(sync_every, outer_optimizer, kept, "hipress.torch.DiLoCo"):
+        schedule = rounds.wanted(
+            sync_every, outer_optimizer, early_steps, early_sync_every, kept,
+            "hipress.torch.DiLoCo",
+        )  # fmt: skip
+        if schedule is not None:
             if backward_passes_per_step != 1:
                 raise ValueError(
                     "backward_passes_per_step is for gradients that are averaged: with sync_every "
                     "call backward() as often as you like before state.optimizer.step()"
                 )
-            self.rounds = Rounds(self._named(), optimizer, outer_optimizer, sync_every)
+            self.rounds = Rounds(self._named(), optimizer, outer_optimizer, schedule)
         self.keep(kept)
         self.settings()  # what is wrong is said before anybody waits for this worker
 

@@ -16,14 +16,16 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping, Sequence
+from functools import partial
 from types import TracebackType
 from typing import Any
 
 import torch
 import torch.distributed as dist
+from torch.utils.hooks import RemovableHandle
 
 from hipress.config import CompressionConfig
-from hipress.fragments import Rounds, check_fragments, is_count
+from hipress.fragments import Rounds, Schedule, check_fragments, is_count
 from hipress.torch.integrations.optimizer import broadcast_parameters
 from hipress.torch.integrations.outer import Fragment, Outer, check, connect, parts_of
 from hipress.torch.settings import MIN_SIZE, Settings
@@ -48,7 +50,9 @@ class DiLoCo:
 
     :param model_fragments: the model; or modules that together are what is synchronised, each of
         which travels at a step of its own
-    :param inner_optimizer: makes the steps that count; of any class
+    :param inner_optimizer: makes the steps that count; of any class. Or several, each over some of
+        the parameters, such as Muon for matrices and AdamW for the others: a step is when all have
+        made theirs
     :param outer_optimizer: over the same parameters, or one for each fragment. It gets float32
         copies of the parameters instead, which are the same on all ranks
     :param sync_every: H, inner steps between two synchronisations of the same weights
@@ -57,6 +61,9 @@ class DiLoCo:
         with 0 training waits for it
     :param fragment_update_alpha: the share of a rank's own weights that stays when a fragment is
         back, in [0, 1)
+    :param early_steps: inner steps in the beginning, such as a fifth of all, in which all weights
+        become the mean of the ranks' every ``early_sync_every`` steps (Lin et al., post-local SGD,
+        arXiv:1808.07217)
     :param backup_device: where the float32 copies are; default: in host memory
     :param compression: a codec's name, a mapping with its name as "type" and its parameters, or a
         :class:`hipress.CompressionConfig`
@@ -69,13 +76,15 @@ class DiLoCo:
     def __init__(
         self,
         model_fragments: torch.nn.Module | Sequence[torch.nn.Module],
-        inner_optimizer: torch.optim.Optimizer,
+        inner_optimizer: torch.optim.Optimizer | Sequence[torch.optim.Optimizer],
         outer_optimizer: torch.optim.Optimizer | Sequence[torch.optim.Optimizer],
         sync_every: int,
         *,
         fragments: int = 1,
         fragment_sync_delay: int = 0,
         fragment_update_alpha: float = 0.0,
+        early_steps: int = 0,
+        early_sync_every: int = 5,
         backup_device: torch.device | str | None = None,
         compression: str | Mapping[str, Any] | CompressionConfig = "none",
         group: dist.ProcessGroup | None = None,
@@ -88,26 +97,34 @@ class DiLoCo:
         named = [pair for part in parts for pair in part]
         single = isinstance(outer_optimizer, torch.optim.Optimizer)
         outer_optimizers = [outer_optimizer] * len(parts) if single else list(outer_optimizer)
+        several = isinstance(inner_optimizer, Sequence)
+        self._inner = list(inner_optimizer) if several else [inner_optimizer]
 
         def make_settings() -> Settings:
-            check(parts, outer_optimizers, sync_every)
+            check(parts, outer_optimizers)
+            Schedule(sync_every, early_steps, early_sync_every)
             check_fragments(fragments, sync_every)
             Rounds.check(len(parts), sync_every, fragment_sync_delay, fragment_update_alpha)
-            if not hasattr(inner_optimizer, "register_step_post_hook"):
-                name = type(inner_optimizer).__name__
-                raise ValueError(f"{name} has no register_step_post_hook()")
+            if not self._inner:
+                raise ValueError("there is no inner optimizer")
+            for inner in self._inner:
+                if not hasattr(inner, "register_step_post_hook"):
+                    raise ValueError(f"{type(inner).__name__} has no register_step_post_hook()")
             settings = Settings.of(compression, topology=topology, min_size=min_size)
             if settings.encode_on != "host":
                 raise ValueError("DiLoCo encodes in host memory: leave encode_on out")
             return settings
 
-        schedule = f"every {sync_every}, delay {fragment_sync_delay}, {[len(p) for p in parts]}"
+        schedule = f"every {sync_every}, early {early_steps} every {early_sync_every}, "
+        schedule += f"delay {fragment_sync_delay}, {[len(p) for p in parts]}"
         self.compression = connect(make_settings, group, named, timeout, schedule=schedule)
         broadcast_parameters(named, dist.get_global_rank(group, 0), group)
-        self._inner, self._hook = inner_optimizer, None
+        self._hooks: list[RemovableHandle] = []
+        self._steps = [0] * len(self._inner)
         self._outer = Outer(parts, outer_optimizers, backup_device)
         self._rounds = Rounds(
-            self._outer.fragments, self._begin, self._take, sync_every, fragment_sync_delay,
+            self._outer.fragments, self._begin, self._take,
+            Schedule(sync_every, early_steps, early_sync_every), fragment_sync_delay,
             fragment_update_alpha,
         )  # fmt: skip
 
@@ -119,12 +136,12 @@ class DiLoCo:
     @property
     def sync_every(self) -> int:
         """Inner steps between two synchronisations of the same weights."""
-        return self._rounds.sync_every
+        return self._rounds.schedule.sync_every
 
     @staticmethod
     def sparseloco(
         model_fragments: torch.nn.Module | Sequence[torch.nn.Module],
-        inner_optimizer: torch.optim.Optimizer,
+        inner_optimizer: torch.optim.Optimizer | Sequence[torch.optim.Optimizer],
         **more: Any,
     ) -> DiLoCo:
         """By the settings of Sarfi et al., "Communication efficient LLM pre-training with
@@ -149,7 +166,7 @@ class DiLoCo:
     @staticmethod
     def streaming(
         model_fragments: torch.nn.Module | Sequence[torch.nn.Module],
-        inner_optimizer: torch.optim.Optimizer,
+        inner_optimizer: torch.optim.Optimizer | Sequence[torch.optim.Optimizer],
         **more: Any,
     ) -> DiLoCo:
         """By the settings of Douillard et al., "Streaming DiLoCo with overlapping communication",
@@ -174,7 +191,10 @@ class DiLoCo:
         )
 
     def __enter__(self) -> DiLoCo:
-        self._hook = self._inner.register_step_post_hook(lambda *_: self._after_inner_step())
+        self._hooks = [
+            inner.register_step_post_hook(partial(self._after_inner_step, number))
+            for number, inner in enumerate(self._inner)
+        ]
         return self
 
     def __exit__(
@@ -183,7 +203,8 @@ class DiLoCo:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        self._hook.remove()
+        for hook in self._hooks:
+            hook.remove()
         if error is None:
             self.finish()
 
@@ -191,16 +212,21 @@ class DiLoCo:
         """Waits for the fragments that are under way, and takes their results."""
         self._rounds.finish()
 
-    def _after_inner_step(self) -> None:
+    def _after_inner_step(self, number: int, *_: Any) -> None:
+        """Counts a step when the last of the inner optimizers has made it."""
+        before = min(self._steps)
+        self._steps[number] += 1
+        if min(self._steps) == before:
+            return
         self._rounds.advance()
         self.compression.poll()
 
     def _begin(self, fragment: Fragment, due: int) -> None:
         fragment.begin(self.compression, due)
 
-    def _take(self, fragment: Fragment, alpha: float) -> None:
+    def _take(self, fragment: Fragment, alpha: float, average: bool) -> None:
         """Makes the outer optimizer's step with a fragment's mean, and the fragment's weights."""
-        if not self._outer.take(fragment, alpha):
+        if not self._outer.take(fragment, alpha, average):
             _log.warning(
                 "step %d: a pseudo-gradient of fragment %d has a NaN or Inf; its weights are those "
                 "of the synchronisation before again", self.step, fragment.number
@@ -250,7 +276,7 @@ class LocalSGD(DiLoCo):
 
 def _preset(
     model: torch.nn.Module | Sequence[torch.nn.Module],
-    inner: torch.optim.Optimizer,
+    inner: torch.optim.Optimizer | Sequence[torch.optim.Optimizer],
     arguments: dict[str, Any],
     **outer: Any,
 ) -> DiLoCo:

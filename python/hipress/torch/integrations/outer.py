@@ -13,7 +13,7 @@ from typing import Any
 import torch
 import torch.distributed as dist
 
-from hipress.fragments import check_sync_every, cut
+from hipress.fragments import cut
 from hipress.torch.gradient import packed
 from hipress.torch.settings import Settings
 from hipress.torch.start import start
@@ -44,17 +44,20 @@ class Outer:
             for group in optimizer.param_groups:
                 group["params"] = [outer[id(p)] for p in group["params"] if id(p) in outer]
 
-    def take(self, fragment: Fragment, alpha: float = 0.0) -> bool:
+    def take(self, fragment: Fragment, alpha: float = 0.0, average: bool = False) -> bool:
         """Waits for a fragment's mean, makes the outer optimizer's step with it, and the fragment's
         weights. If the mean has a NaN or Inf, which it has on all ranks or on none, its weights are
         the outer weights again.
 
         :param alpha: the share of its own weights that stays
+        :param average: whether the outer weights become the mean of the ranks' instead
         :returns: whether all of the mean is finite
         :raises HipressError: if a rank has died or is silent; nothing has changed then
         """
         finite = fragment.finish()
-        if finite:
+        if finite and average:
+            fragment.average()
+        elif finite:
             fragment.set_gradients()
             self._optimizers[fragment.number].step()
             fragment.clear_gradients()
@@ -138,6 +141,12 @@ class Fragment:
         for _, outer, pseudo_gradient in self._views():
             outer.grad = pseudo_gradient
 
+    @torch.no_grad()
+    def average(self) -> None:
+        """Makes the outer weights the mean of the ranks' weights."""
+        for _, outer, pseudo_gradient in self._views():
+            outer.sub_(pseudo_gradient)
+
     def clear_gradients(self) -> None:
         """An optimizer of several fragments steps those that have a gradient."""
         for outer in self.outer.values():
@@ -196,9 +205,7 @@ def _distinct(optimizers: Iterable[torch.optim.Optimizer]) -> list[torch.optim.O
     return list({id(optimizer): optimizer for optimizer in optimizers}.values())
 
 
-def check(
-    parts: Sequence[Named], optimizers: Sequence[torch.optim.Optimizer], sync_every: int
-) -> None:
+def check(parts: Sequence[Named], optimizers: Sequence[torch.optim.Optimizer]) -> None:
     """Checks what there is to synchronise, and how.
 
     :param parts: the parameters of each fragment
@@ -207,7 +214,6 @@ def check(
     """
     if not any(parts):
         raise ValueError("there is no parameter to synchronise")
-    check_sync_every(sync_every)
     if len(optimizers) != len(parts):
         raise ValueError(f"{len(optimizers)} outer optimizers for {len(parts)} fragments")
     known = {id(p) for o in _distinct(optimizers) for g in o.param_groups for p in g["params"]}
