@@ -25,6 +25,7 @@ SUBJECTS = {
     "feedback": "training.feedback",
     "quality": "training.quality",
     "diloco": "training.diloco",
+    "diloco-rates": "training.rates",
     "sparseloco": "training.sparseloco",
     "transactions": "training.transactions",
     "elastic": "training.elastic",

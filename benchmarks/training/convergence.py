@@ -21,6 +21,10 @@ from benchmarks.common import jobs
 from benchmarks.common.options import Output, Priority, Quick
 from benchmarks.common.results import Record
 
+EVERY_30 = [
+    "--sync-every", "30", "--compression", "maxmin", "--param", "bits=4", "--outer-momentum", "0.7"
+]  # fmt: skip
+
 METHODS = {
     "none": [],
     "none, frozen": [],
@@ -42,6 +46,10 @@ METHODS = {
     "demo": [],
     "demo, 128 of 4096": ["--param", "compression_topk=128"],
     "demo, 8 of 4096": ["--param", "compression_topk=8"],
+    "muon": ["--optimizer", "muon", "--learning-rate", "0.008"],
+    "diloco": ["--learning-rate", "0.002", "--outer-learning-rate", "1.0", *EVERY_30],
+    "diloco, muon": ["--learning-rate", "0.008", "--optimizer", "muon", *EVERY_30],
+    "diloco, muon, early": ["--learning-rate", "0.016", "--optimizer", "muon", *EVERY_30],
 }
 
 SHARED = ("onebit", "ternary")
@@ -54,6 +62,8 @@ USUAL = {"lstm": ("sgd", "0.3"), "gpt": ("adam", "0.004")}
 def settings(model: str, method: str, steps: int) -> list[str]:
     """Optimizer and warm-up of a run. The peer, "none", has what is usual for the model; powersgd
     has that too, to which "late" adds a warm-up, and "frozen" denominators that stay after it."""
+    if method.startswith(("muon", "diloco")):
+        return ["--early-steps", str(steps // 5)] if "early" in method else []
     if method.startswith("demo"):
         return ["--optimizer", "demo", "--learning-rate", "0.004"]
     optimizer, rate = USUAL[model]
@@ -85,6 +95,7 @@ def main(
     layers: int = 2,
     min_size: int = 1024,
     batch_size: Annotated[int, typer.Option(help="Per rank.")] = 4,
+    last_rate: Annotated[float, typer.Option(help="The learning rate's share at the end.")] = 0.1,
     priority: Priority = False,
     output: Output = "convergence",
     join: Annotated[list[Path], typer.Option(help="Show runs written earlier.")] = [],  # noqa: B006
@@ -103,7 +114,7 @@ def main(
     for model in [] if join else models.split():
         names = [n for n in method or METHODS if model == "gpt" or "frozen" not in n]
         sizes = ["--steps", steps, "--width", width, "--layers", layers, "--min-size", min_size,
-                 "--batch-size", batch_size]  # fmt: skip
+                 "--batch-size", batch_size, "--last-rate", last_rate]  # fmt: skip
         runs = [
             {"method": name, "seed": seed, "arguments": [
                 "--model", model, "--seed", str(seed), *METHODS[name],
