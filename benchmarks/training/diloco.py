@@ -72,6 +72,7 @@ def main(
             results = jobs.torch_job(command, nodes, network, 500, priority)
             found[name] = jobs.reports(results)
             print(name, jobs.slowest(found[name], network=network), flush=True)
+            print(found[name][0]["said"], flush=True)
         seconds = {
             name: statistics.fmean(jobs.slowest(of, network=network)) for name, of in found.items()
         }

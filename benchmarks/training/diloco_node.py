@@ -74,7 +74,8 @@ def run(method: str, args) -> dict:
     with synchronising:
         time_blocks(step, dist.barrier, 1, steps if rounds else WARMUP)
         seconds = time_blocks(step, dist.barrier, args.blocks, steps)
-    return {"seconds": seconds, "sizes": sizes}
+    said = str(synchronising.compression.explain()) if method.startswith(DILOCO) else ""
+    return {"seconds": seconds, "sizes": sizes, "said": said}
 
 
 def outer(parameters) -> torch.optim.Optimizer:
@@ -85,7 +86,7 @@ def outer(parameters) -> torch.optim.Optimizer:
 def diloco(method: str, model, optimizer, args) -> hipress.torch.DiLoCo:
     name, _, rest = method.removeprefix(DILOCO).partition(":")
     values = values_of(rest)
-    fragments, delay = values.pop("fragments", 1), values.pop("delay", 0)
+    fragments, delay = values.pop("fragments", None), values.pop("delay", None)
     return hipress.torch.DiLoCo(
         model, optimizer, outer(model.parameters()), args.sync_every, fragments=fragments,
         fragment_sync_delay=delay, compression={"type": name, **values},

@@ -20,7 +20,7 @@ def parser(description: str, **defaults: Any) -> argparse.ArgumentParser:
     """The arguments that all examples take."""
     parser = argparse.ArgumentParser(description=description)
     add = parser.add_argument
-    add("--compression", default="", metavar="TYPE", help="onebit, dgc, maxmin, ...; none if empty")
+    add("--compression", default="", metavar="TYPE", help="auto, onebit, dgc, ...; none if empty")
     add("--param", action="append", default=[], metavar="NAME=VALUE",
         help="a parameter of the compression, such as ratio=0.01; may be repeated")  # fmt: skip
     add("--topology", default="ps", help="ps, ring, or another topology")
@@ -45,8 +45,8 @@ def parser(description: str, **defaults: Any) -> argparse.ArgumentParser:
     add("--early-steps", type=int, default=0,
         help="before that, in which weights are averaged every --early-sync-every steps")
     add("--early-sync-every", type=int, default=5)
-    add("--fragments", type=int, default=1, help="parts of the model that take turns")
-    add("--sync-delay", type=int, default=0, help="steps that a part may travel")
+    add("--fragments", type=int, help="parts of the model that take turns")
+    add("--sync-delay", type=int, help="steps that a part may travel")
     add("--sync-alpha", type=float, default=0.0, help="of its own weights that a rank keeps")
     return parser
 

@@ -25,11 +25,12 @@ MAX_MOMENTUM = 0.95
 the literature (PowerSGD, arXiv:1905.13727), had 0.9."""
 UNCOMPRESSED = Way("uncompressed", "none", own=True)
 BF16_HOOK = Way("DDP's bf16_compress_hook", "bf16", own=True, narrows=True)
+BF16 = Way("bf16", "bf16", narrows=True)
 MAXMIN8 = Way("maxmin bits=8", "maxmin", {"bits": 8})
 POWERSGD = Way("powersgd rank=4", "powersgd", {"rank": 4}, feedback=True)
 WAYS = (
     UNCOMPRESSED,
-    Way("bf16", "bf16", narrows=True),
+    BF16,
     BF16_HOOK,
     MAXMIN8,
     Way("maxmin bits=6", "maxmin", {"bits": 6}),
@@ -42,6 +43,16 @@ WAYS = (
 """From gentle to lossy: what has kept the loss of uncompressed training; those without feedback
 with SGD and with Adam (`python -m benchmarks convergence`), those with it with SGD as it was
 (`python -m benchmarks feedback`). ``onebit`` did not, but with a shared momentum."""
+
+ROUND_WAYS = (
+    UNCOMPRESSED,
+    Way("lossless", "lossless"),
+    BF16,
+    MAXMIN8,
+    Way("maxmin bits=4", "maxmin", {"bits": 4}),
+)
+"""Those for pseudo-gradients, which are synchronised once in many steps: 4 bits have cost nothing,
+what sends less has (`docs/measurements/torch.md`, "Fewer synchronisations")."""
 
 
 def ways_for(narrow: bool, feedback: bool, without: Collection[Way] = ()) -> list[Way]:

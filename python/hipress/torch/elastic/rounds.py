@@ -51,7 +51,7 @@ class Rounds(rounds.Rounds):
 
         :param options: of the compression
         """
-        compression = outer.connect(
+        _, compression = outer.connect(
             lambda: Settings.of(**options, encode_on="host"), group, self._named, timeout,
             **self.settings(),
         )  # fmt: skip

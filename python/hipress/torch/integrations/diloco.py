@@ -24,11 +24,14 @@ import torch
 import torch.distributed as dist
 from torch.utils.hooks import RemovableHandle
 
-from hipress.config import CompressionConfig
+from hipress.config import AUTO, CompressionConfig
 from hipress.fragments import Rounds, Schedule, check_fragments, is_count
+from hipress.secopa.rounds import Plan, cuts
 from hipress.torch.integrations.optimizer import broadcast_parameters
-from hipress.torch.integrations.outer import Fragment, Outer, check, connect, parts_of
+from hipress.torch.integrations.outer import Fragment, Named, Outer, check, connect, parts_of
 from hipress.torch.settings import MIN_SIZE, Settings
+from hipress.torch.tuning.rounds import GroupOfRounds
+from hipress.tuning.rounds import RoundChoice
 
 _log = logging.getLogger("hipress")
 
@@ -56,17 +59,19 @@ class DiLoCo:
     :param outer_optimizer: over the same parameters, or one for each fragment. It gets float32
         copies of the parameters instead, which are the same on all ranks
     :param sync_every: H, inner steps between two synchronisations of the same weights
-    :param fragments: into how many parts of about equal size a model is cut
+    :param fragments: into how many parts of about equal size a model is cut; default: 1, or by
+        type "auto"
     :param fragment_sync_delay: inner steps that a fragment may travel, fewer than ``sync_every``;
-        with 0 training waits for it
+        with 0 training waits for it; default: 0, or by type "auto"
     :param fragment_update_alpha: the share of a rank's own weights that stays when a fragment is
         back, in [0, 1)
     :param early_steps: inner steps in the beginning, such as a fifth of all, in which all weights
         become the mean of the ranks' every ``early_sync_every`` steps (Lin et al., post-local SGD,
         arXiv:1808.07217)
     :param backup_device: where the float32 copies are; default: in host memory
-    :param compression: a codec's name, a mapping with its name as "type" and its parameters, or a
-        :class:`hipress.CompressionConfig`
+    :param compression: "auto", which after some inner steps measures, chooses and says why in
+        ``compression.explain()``; a codec's name, a mapping with its name as "type" and its
+        parameters, or a :class:`hipress.CompressionConfig`
     :param group: process group; default: all ranks
     :param topology, min_size: see :func:`hipress.torch.compress`
     :param timeout: seconds to wait for another rank; default: the group's
@@ -80,8 +85,8 @@ class DiLoCo:
         outer_optimizer: torch.optim.Optimizer | Sequence[torch.optim.Optimizer],
         sync_every: int,
         *,
-        fragments: int = 1,
-        fragment_sync_delay: int = 0,
+        fragments: int | None = None,
+        fragment_sync_delay: int | None = None,
         fragment_update_alpha: float = 0.0,
         early_steps: int = 0,
         early_sync_every: int = 5,
@@ -93,7 +98,8 @@ class DiLoCo:
         timeout: float | None = None,
     ) -> None:
         group = group or dist.group.WORLD
-        parts = parts_of(model_fragments, fragments if is_count(fragments) else 1)
+        number, delay = 1 if fragments is None else fragments, fragment_sync_delay or 0
+        parts = parts_of(model_fragments, number if is_count(number) else 1)
         named = [pair for part in parts for pair in part]
         single = isinstance(outer_optimizer, torch.optim.Optimizer)
         outer_optimizers = [outer_optimizer] * len(parts) if single else list(outer_optimizer)
@@ -103,8 +109,8 @@ class DiLoCo:
         def make_settings() -> Settings:
             check(parts, outer_optimizers)
             Schedule(sync_every, early_steps, early_sync_every)
-            check_fragments(fragments, sync_every)
-            Rounds.check(len(parts), sync_every, fragment_sync_delay, fragment_update_alpha)
+            check_fragments(number, sync_every)
+            Rounds.check(len(parts), sync_every, delay, fragment_update_alpha)
             if not self._inner:
                 raise ValueError("there is no inner optimizer")
             for inner in self._inner:
@@ -117,16 +123,34 @@ class DiLoCo:
 
         schedule = f"every {sync_every}, early {early_steps} every {early_sync_every}, "
         schedule += f"delay {fragment_sync_delay}, {[len(p) for p in parts]}"
-        self.compression = connect(make_settings, group, named, timeout, schedule=schedule)
+        settings, self.compression = connect(
+            make_settings, group, named, timeout, schedule=schedule
+        )
         broadcast_parameters(named, dist.get_global_rank(group, 0), group)
         self._hooks: list[RemovableHandle] = []
-        self._steps = [0] * len(self._inner)
+        self._steps, self._alpha = [0] * len(self._inner), fragment_update_alpha
         self._outer = Outer(parts, outer_optimizers, backup_device)
-        self._rounds = Rounds(
-            self._outer.fragments, self._begin, self._take,
-            Schedule(sync_every, early_steps, early_sync_every), fragment_sync_delay,
-            fragment_update_alpha,
-        )  # fmt: skip
+        self._schedule = Schedule(sync_every, early_steps, early_sync_every)
+        self._rounds = self._new_rounds(delay)
+        self._model, self._choice = model_fragments, None
+        if settings.type == AUTO:
+            may_cut = fragments is None and single and isinstance(model_fragments, torch.nn.Module)
+            numbers = [n for n in cuts(sync_every) if len(self._cut(n)) == n]
+            self._front = GroupOfRounds(settings, self.compression, named, backup_device, self._cut)
+            self._choice = RoundChoice(
+                self._front, self._front.ways, sync_every, numbers if may_cut else [len(parts)],
+                fragment_sync_delay,
+            )  # fmt: skip
+            self.compression.explain_by(self._choice.explanation)
+
+    def _cut(self, fragments: int) -> list[Named]:
+        """The parts of the model, if these are so many."""
+        return parts_of(self._model, fragments)
+
+    def _new_rounds(self, delay: int) -> Rounds:
+        return Rounds(
+            self._outer.fragments, self._begin, self._take, self._schedule, delay, self._alpha
+        )
 
     @property
     def step(self) -> int:
@@ -195,6 +219,8 @@ class DiLoCo:
             inner.register_step_post_hook(partial(self._after_inner_step, number))
             for number, inner in enumerate(self._inner)
         ]
+        if self._choice:
+            self._choice.resume()
         return self
 
     def __exit__(
@@ -218,8 +244,22 @@ class DiLoCo:
         self._steps[number] += 1
         if min(self._steps) == before:
             return
+        plan = self._choice and self._choice.after_step(self.step + 1)
+        if plan:
+            self._rounds.finish()
+            self._go_by(plan)
         self._rounds.advance()
         self.compression.poll()
+        if self._choice:
+            self._choice.resume()
+
+    def _go_by(self, plan: Plan) -> None:
+        """Synchronises as all ranks have chosen, while nothing is under way."""
+        self._front.use(self._choice.way)
+        if plan.fragments != len(self._outer.fragments):
+            self._outer.cut(self._cut(plan.fragments))
+        step, self._rounds = self.step, self._new_rounds(plan.delay)
+        self._rounds.step = step
 
     def _begin(self, fragment: Fragment, due: int) -> None:
         fragment.begin(self.compression, due)
@@ -233,12 +273,16 @@ class DiLoCo:
             )  # fmt: skip
         elif fragment is self._outer.fragments[-1]:
             self.compression.step += 1
+        if self._choice:
+            self._choice.took(fragment.number, fragment.seconds)
 
     def state_dict(self) -> dict[str, Any]:
         """All but the model and the inner optimizer: the outer weights and optimizer, fragments
         that are under way, and residuals. Keys of a rank's residuals begin with its number, so the
         states of all ranks fit into one torch.distributed.checkpoint."""
         found = {"step": self.step, **self._outer.state_dict()}
+        if self._choice:
+            found["auto"] = self._choice.state_dict()
         # Now that nothing is under way any more.
         return {**found, "compression": self.compression.state_dict()}
 
@@ -248,6 +292,9 @@ class DiLoCo:
 
         :raises ValueError: if it is another model's
         """
+        plan = self._choice and self._choice.load_state_dict(state.get("auto", {}))
+        if plan:
+            self._go_by(plan)
         self._outer.load_state_dict(state)
         self.compression.load_state_dict(state["compression"])
         self._rounds.step = state["step"]

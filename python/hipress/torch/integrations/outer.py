@@ -7,6 +7,7 @@ from them. An outer optimizer steps the outer weights by the mean of the pseudo-
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
@@ -15,9 +16,12 @@ import torch.distributed as dist
 
 from hipress.fragments import cut
 from hipress.torch.gradient import packed
-from hipress.torch.settings import Settings
+from hipress.torch.settings import AUTO, Settings
 from hipress.torch.start import start
 from hipress.torch.synchronizer import Synchronizer
+from hipress.torch.tuning.choice import settings_of
+from hipress.torch.tuning.following import Following
+from hipress.tuning.ways import UNCOMPRESSED
 
 Named = list[tuple[str, torch.nn.Parameter]]
 
@@ -37,12 +41,19 @@ class Outer:
         optimizers: Sequence[torch.optim.Optimizer],
         device: torch.device | str | None = None,
     ) -> None:
-        self.fragments = [Fragment(i, part, device) for i, part in enumerate(parts)]
-        self._optimizers = optimizers
+        self._device, self._optimizers = device, optimizers
+        self.fragments = [Fragment(i, part, device, {}) for i, part in enumerate(parts)]
         outer = {id(p): f.outer[name] for f in self.fragments for name, p in f.named}
         for optimizer in _distinct(optimizers):
             for group in optimizer.param_groups:
                 group["params"] = [outer[id(p)] for p in group["params"] if id(p) in outer]
+
+    def cut(self, parts: Sequence[Named]) -> None:
+        """Has the same outer weights, of which one optimizer steps all and none is under way,
+        travel in these fragments from now on."""
+        known = {name: weights for f in self.fragments for name, weights in f.outer.items()}
+        self.fragments = [Fragment(i, part, self._device, known) for i, part in enumerate(parts)]
+        self._optimizers = [self._optimizers[0]] * len(parts)
 
     def take(self, fragment: Fragment, alpha: float = 0.0, average: bool = False) -> bool:
         """Waits for a fragment's mean, makes the outer optimizer's step with it, and the fragment's
@@ -88,19 +99,26 @@ class Fragment:
     """Parameters that are synchronised together.
 
     :param device: where the outer weights are; None: in host memory
+    :param outer: outer weights by name, of those that have some already
     """
 
-    def __init__(self, number: int, named: Named, device: torch.device | str | None) -> None:
+    def __init__(
+        self, number: int, named: Named, device: torch.device | str | None,
+        outer: Mapping[str, torch.nn.Parameter],
+    ) -> None:  # fmt: skip
         self.number, self.named = number, named
         self.outer: dict[str, torch.nn.Parameter] = {}
         for name, parameter in named:
-            copy = parameter.detach().to(device or "cpu", torch.float32, copy=True)
-            self.outer[name] = torch.nn.Parameter(copy)
+            if name not in outer:
+                copy = parameter.detach().to(device or "cpu", torch.float32, copy=True)
+            self.outer[name] = outer[name] if name in outer else torch.nn.Parameter(copy)
         self._gradients = packed((name, parameter.numel()) for name, parameter in named)
         self._flat = torch.zeros(sum(g.count for g in self._gradients), device=device or "cpu")
         self._future: torch.futures.Future | None = None
         self.due = 0
         """The inner step after which the result is taken."""
+        self._began = self.seconds = 0.0
+        """Those that the last mean was on its way."""
 
     @property
     def under_way(self) -> bool:
@@ -123,9 +141,13 @@ class Fragment:
         """Starts to average the pseudo-gradients; ``finish`` must have ended the last ones."""
         for parameter, outer, pseudo_gradient in self._views():
             torch.sub(outer, parameter.to(outer), out=pseudo_gradient)
-        what = f"fragment {self.number}"
+        what, self._began, self.seconds = f"fragment {self.number}", time.perf_counter(), 0.0
         self._future = compression.synchronize(self._flat, self._gradients, what)
+        self._future.add_done_callback(self._arrived)
         self.due = due
+
+    def _arrived(self, _: object) -> None:
+        self.seconds = time.perf_counter() - self._began
 
     def finish(self) -> bool:
         """Waits for the mean, and says whether all of it is finite: it is so on all ranks or on
@@ -135,6 +157,8 @@ class Fragment:
         """
         future, self._future = self._future, None
         future.wait()
+        if not self.seconds:  # the callback may be late
+            self._arrived(future)
         return bool(self._flat.isfinite().all())
 
     def set_gradients(self) -> None:
@@ -229,12 +253,18 @@ def connect(
     named: Named,
     timeout: float | None,
     **same: str,
-) -> Synchronizer:
+) -> tuple[Settings, Following]:
     """Connects the ranks of a group, which all call this together, to average pseudo-gradients.
 
     :param make_settings, timeout, same: see :func:`hipress.torch.start.start`
+    :returns: the settings, and what they are carried out by: with type "auto" uncompressed, until
+        the caller chooses
     :raises ValueError: on every rank, if any rank's setting is wrong or they differ
     """
     types = {name: torch.float32 for name, _ in named}
-    settings, engine = start(make_settings, group, named, timeout, dtypes=types, **same)
-    return Synchronizer(settings, engine, group, named)
+    settings, engine = start(
+        make_settings, group, named, timeout, dtypes=types, allow_auto=True, **same
+    )
+    shapes = {name: tuple(p.shape) for name, p in named}
+    present = settings_of(UNCOMPRESSED, settings, shapes) if settings.type == AUTO else settings
+    return settings, Following(present, engine, group, named)

@@ -46,13 +46,14 @@ class Ranks:
 
     :param device, dtype: of the gradients
     :param scatters: whether they reduce-scatter them, as FSDP2 does
+    :param numbers: where numbers are compared; default: where the gradients are
     """
 
     def __init__(
         self, settings: Settings, engine: Engine, group: dist.ProcessGroup, device: torch.device,
-        dtype: torch.dtype, scatters: bool = False,
+        dtype: torch.dtype, scatters: bool = False, numbers: torch.device | None = None,
     ) -> None:  # fmt: skip
-        self.scatters = scatters
+        self.scatters, self.numbers = scatters, numbers or device
         self.engine, self.group, self.device, self.dtype = engine, group, device, dtype
         self.rank = engine.rank
         self.kinds = replace(settings, min_size=NEVER), settings
@@ -78,7 +79,7 @@ class Ranks:
         return self._reduced(np.array([seconds]), dist.ReduceOp.MAX).item()
 
     def _reduced(self, values: np.ndarray, op: dist.ReduceOp) -> np.ndarray:
-        found = torch.tensor(values, dtype=torch.float64, device=self.device)
+        found = torch.tensor(values, dtype=torch.float64, device=self.numbers)
         dist.all_reduce(found, op, self.group)
         return found.cpu().numpy()
 

@@ -8,15 +8,18 @@ is the choice, that is what runs.
 
 from __future__ import annotations
 
+import contextlib
 import math
-from collections.abc import Callable, Collection, Mapping, Sequence
+import statistics
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 import torch
 import torch.distributed as dist
 from torch.distributed.algorithms.ddp_comm_hooks import default_hooks
 
-from hipress.secopa.choice import FIRST_ELEMENTS, Measured, compare
+from hipress.secopa.choice import FIRST_ELEMENTS, ROUNDS, Measured, compare
 from hipress.secopa.plan import Decision
 from hipress.torch.executors.engine import Engine, HipressError
 from hipress.torch.gradient import Gradient
@@ -87,14 +90,15 @@ class Meter:
     :param settings: of type "auto"
     :param shapes: of the model's gradients by name, in the model's order
     :param hooks: of PyTorch's own ways
+    :param how: more arguments of :func:`hipress.secopa.choice.compare`
     """
 
     def __init__(
         self, settings: Settings, ranks: Ranks, shapes: Mapping[str, Shape], ways: Sequence[Way],
-        hooks: Mapping[str, Hook],
+        hooks: Mapping[str, Hook], **how: Any,
     ) -> None:  # fmt: skip
         self._settings, self._ranks, self._shapes, self._ways = settings, ranks, shapes, ways
-        self._hooks = hooks
+        self._hooks, self._how = hooks, how
         self.elements = sum(map(math.prod, shapes.values()))
         """Of all gradients."""
         self._size, self._steps = 0, {}
@@ -105,8 +109,15 @@ class Meter:
         :raises HipressError: if a rank dies or is silent meanwhile
         """
         first = max(FIRST_ELEMENTS, self._settings.min_size)
+        with self._measuring():
+            return compare(
+                self.sample, len(self._ways), self.elements, MAX_ELEMENTS, first, **self._how
+            )
+
+    @contextlib.contextmanager
+    def _measuring(self) -> Iterator[None]:
         try:
-            return compare(self._sample, len(self._ways), self.elements, MAX_ELEMENTS, first)
+            yield
         except HipressError:
             raise
         except RuntimeError as error:  # of the process group
@@ -124,8 +135,23 @@ class Meter:
         except HipressError as error:
             raise self._ranks.engine.fail(error, "auto") from error
 
-    def _sample(self, way: int, size: int) -> tuple[float, int]:
-        """Seconds of a sample of about ``size`` elements by a way, and the sample's elements."""
+    def seconds_of(self, way: int) -> float:
+        """Seconds of all gradients by the way of this number, while a model trains: the median of
+        some rounds.
+
+        :raises HipressError: as :meth:`measure_again`
+        """
+        try:
+            with self._measuring():
+                size = min(self.elements, MAX_ELEMENTS)
+                found = [self.sample(way, size) for _ in range(1 + ROUNDS)]
+        except HipressError as error:
+            raise self._ranks.engine.fail(error, "auto") from error
+        return statistics.median(s for s, _ in found[1:]) * self.elements / found[0][1]
+
+    def sample(self, way: int, size: int) -> tuple[float, int]:
+        """Seconds of a sample of about ``size`` elements by a way on the slowest rank, and the
+        sample's elements."""
         if size != self._size:
             self._size, self._steps = size, {}  # of one size at a time, for memory's sake
         if way not in self._steps:

@@ -49,6 +49,10 @@ class Following(Synchronizer):
             self._follower = Follower(chosen.choice, front, raw)
             self._hooks = chosen.hooks
 
+    def explain_by(self, explanation: Explanation) -> None:
+        """Has :meth:`explain` return this, of a choice that another one follows."""
+        self._explanation = explanation
+
     @property
     def is_settled(self) -> bool:
         """Whether no step tries another way any more."""
@@ -164,21 +168,15 @@ class Following(Synchronizer):
         self._follower.resume(bool(feedback.loaded or feedback.to_reshard))
 
 
-class _Front:
-    """What a follower asks of a process group."""
+class GroupNumbers:
+    """Numbers that are compared on a process group.
 
-    sends_all_it_leaves = False  # PyTorch's own ways know nothing of residuals
+    :param of: whose ranks compare them
+    :param device: where they are
+    """
 
-    def __init__(
-        self, of: Following, chosen: Chosen, optimizers: Optimizers, device: torch.device,
-        results: bool,
-    ) -> None:  # fmt: skip
-        self._of, self._chosen, self._optimizers = of, chosen, optimizers
-        self._device, self.compares_results, self.rank = device, results, of.rank
-
-    @property
-    def step(self) -> int:
-        return self._of.step
+    def __init__(self, of: Following, device: torch.device) -> None:
+        self._of, self._device, self.rank = of, device, of.rank
 
     def begin_maxima(self, values: Sequence[float]) -> tuple[dist.Work, torch.Tensor]:
         mine = torch.tensor(values, dtype=torch.float64, device=self._device)
@@ -186,11 +184,6 @@ class _Front:
 
     def end_maxima(self, begun: tuple[dist.Work, torch.Tensor]) -> list[float]:
         return self._waited(*begun).tolist()
-
-    def mean(self, sample: np.ndarray) -> np.ndarray:
-        mine = torch.from_numpy(sample).to(self._device)
-        total = self._waited(self._reduce(mine, dist.ReduceOp.SUM), mine)
-        return (total / self._of.engine.world_size).cpu().numpy()
 
     def _reduce(self, mine: torch.Tensor, op: dist.ReduceOp) -> dist.Work:
         return dist.all_reduce(mine, op, self._of.collective.group, async_op=True)
@@ -201,6 +194,31 @@ class _Front:
         except HipressError as error:
             raise self._of.engine.fail(error, "auto") from error
         return mine
+
+    def bytes_sent(self) -> int:
+        return self._of.engine.member.stats()["bytes_sent"]
+
+
+class _Front(GroupNumbers):
+    """What a follower asks of a process group."""
+
+    sends_all_it_leaves = False  # PyTorch's own ways know nothing of residuals
+
+    def __init__(
+        self, of: Following, chosen: Chosen, optimizers: Optimizers, device: torch.device,
+        results: bool,
+    ) -> None:  # fmt: skip
+        super().__init__(of, device)
+        self._chosen, self._optimizers, self.compares_results = chosen, optimizers, results
+
+    @property
+    def step(self) -> int:
+        return self._of.step
+
+    def mean(self, sample: np.ndarray) -> np.ndarray:
+        mine = torch.from_numpy(sample).to(self._device)
+        total = self._waited(self._reduce(mine, dist.ReduceOp.SUM), mine)
+        return (total / self._of.engine.world_size).cpu().numpy()
 
     def use(self, way: Way) -> None:
         self._of.replace_codec(self._chosen.settings(way))
@@ -216,9 +234,6 @@ class _Front:
 
     def allows_feedback(self) -> bool | None:
         return self._optimizers.allow_feedback
-
-    def bytes_sent(self) -> int:
-        return self._of.engine.member.stats()["bytes_sent"]
 
 
 def _squares(flat: torch.Tensor, gradient: Gradient) -> torch.Tensor:

@@ -1,0 +1,75 @@
+"""How DiLoCo's rounds are to go, by known times."""
+
+from __future__ import annotations
+
+import pytest
+
+from hipress.secopa.choice import compare
+from hipress.secopa.rounds import (
+    choose_fragments,
+    cuts,
+    first_steps,
+    gentlest_way,
+    shortest_delay,
+    waiting,
+)
+
+STEP, H = 0.1, 30
+
+
+def test_who_waits_how_long():
+    assert waiting([0.3], STEP, H, 0) == pytest.approx(0.3 / 3.3)
+    assert waiting([0.3, 0.1], STEP, H, 0) == pytest.approx(0.4 / 3.4)
+    assert waiting([0.3], STEP, H, 4) == 0  # 0.375 s while four steps are made
+    assert waiting([0.4], STEP, H, 4) == pytest.approx(0.1 / 3.1)
+    # More than a round takes travels in none, whatever the delay.
+    assert waiting([1.0] * 4, STEP, H, 29) == pytest.approx(2.0 / 5.0)
+
+
+def test_gentle_where_nobody_waits_and_fast_elsewhere():
+    seconds = [0.02, 0.015, 0.01]
+    assert gentlest_way([waiting([s], STEP, H, 0) for s in seconds], seconds) == 0
+    seconds = [4.0, 0.2, 0.02, 0.01]
+    assert gentlest_way([waiting([s], STEP, H, 0) for s in seconds], seconds) == 2
+    seconds = [4.0, 0.52, 0.5]
+    assert gentlest_way([waiting([s], STEP, H, 0) for s in seconds], seconds) == 1
+
+
+def test_delay_is_as_short_as_can_be():
+    assert shortest_delay([0.01], STEP, H) == 0
+    assert shortest_delay([0.07], STEP, H) == 1
+    assert shortest_delay([0.25], STEP, H) == 3
+    assert shortest_delay([0.07] * 4, STEP, H) == 1
+    assert shortest_delay([40.0], STEP, H) == 0  # 93% of the time, by any delay
+    assert shortest_delay([40.0], STEP, 1) == 0
+
+
+def test_a_model_is_cut_until_the_delay_is_short():
+    measured = []
+
+    def seconds(number):
+        measured.append(number)
+        return [0.02 + 0.6 / number] * number
+
+    numbers = cuts(H)
+    assert numbers == [1, 2, 4]
+    assert choose_fragments(seconds, numbers, None, STEP, H) == (4, 3, 0.0)
+    assert measured == numbers
+    assert choose_fragments(seconds, numbers, 4, STEP, H)[:2] == (2, 4)
+    assert choose_fragments(seconds, numbers, 1, STEP, H)[:2] == (4, 1)  # not enough, but most
+    measured.clear()
+    assert choose_fragments(lambda n: seconds(n)[:1] * n, numbers, None, 1.0, H)[:2] == (1, 1)
+    assert measured == [1]
+    assert cuts(100) == [1, 2, 4, 8] and cuts(8) == [1, 2, 4] and cuts(1) == [1]
+    for every in range(1, 200):  # no fragment is sent before the choice
+        assert every // cuts(every)[-1] >= first_steps(every)
+
+
+def test_round_trips_are_counted_once():
+    def measure(way, size):
+        return (0.5, 0.3)[way] + size * (1e-8, 1e-6)[way], size
+
+    plain = compare(measure, 2, 10_000_000, 1 << 23)
+    told = compare(measure, 2, 10_000_000, 1 << 23, round_trips=True)
+    assert told[0].seconds == pytest.approx(0.6) and told[1].seconds == pytest.approx(10.3)
+    assert plain[0].seconds > 10 and told[0].elements > 1 << 16
