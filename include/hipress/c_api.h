@@ -336,7 +336,7 @@ HIPRESS_API int HipressBucketSetLowRank(HipressBucketHandle bucket, HipressNodeH
  *
  * Steps with the same number, of any buckets, are a transaction: what codecs' handles and shared momentum
  * remember can be put back to what it was before it (HipressCodecRollBack, HipressMomentumRollBack), for the
- * first change saves a copy, which lasts until the next transaction's. What low rank remembers the caller
+ * first change keeps that until the next transaction's. What low rank remembers the caller
  * saves. All steps of a transaction are over before the next begins.
  * \param transaction above all earlier ones of this process; 0: nothing is saved, and this costs nothing
  * \param non_finite 1 if all results are NaN because of a NaN or Inf, else 0; set before `done`

@@ -4,6 +4,7 @@
 #include <cstring>
 #include <limits>
 #include <random>
+#include <set>
 
 #include "kvstore/bucket.h"
 #include "operator/contrib/error_feedback.h"
@@ -23,6 +24,15 @@ Floats Gradient(size_t n, unsigned seed) {
   return values;
 }
 
+std::string Text(const Buffer& buffer) { return std::string(buffer.as<char>(), buffer.size); }
+
+/// All of a state but what is lazy in it, which the next encode or Settle shows.
+std::string BitsOf(const Codec& codec, CodecState state) {
+  std::string bits(reinterpret_cast<const char*>(&state.step), sizeof(state.step));
+  for (const Buffer* vector : codec.States(&state)) bits += *vector ? Text(*vector) : "none ";
+  return bits;
+}
+
 // ---- One state
 
 class StateBeforeTest : public ::testing::TestWithParam<std::string> {
@@ -37,15 +47,7 @@ class StateBeforeTest : public ::testing::TestWithParam<std::string> {
                                         payload.data, DType::kFloat32);
     return std::string(payload.as<char>(), bytes);
   }
-  /// All of the state but what is lazy in it, which the next encode or Settle shows.
-  std::string Bits() {
-    CodecState copy = state_;
-    std::string bits(reinterpret_cast<const char*>(&copy.step), sizeof(copy.step));
-    for (const Buffer* vector : codec_->States(&copy)) {
-      bits += *vector ? std::string(vector->as<char>(), vector->size) : "none ";
-    }
-    return bits;
-  }
+  std::string Bits() { return BitsOf(*codec_, state_); }
 
   const CodecPtr codec_ = MakeCodec(GetParam());
   CodecState state_;
@@ -89,6 +91,28 @@ TEST_P(StateBeforeTest, AResidualThatWasNoneIsNoneAgain) {
   EXPECT_EQ(state_.lazy, nullptr);
 }
 
+TEST_P(StateBeforeTest, ACheckpointOfASavedStateDoesNotChangeIt) {
+  Encode(1);
+  before_.Save(state_, 1);
+  const std::string second = Encode(2);
+  before_.RollBack(&state_, 1);
+  before_.Save(state_, 2);
+  codec_->SettleResidual(&state_, kElements);
+  before_.RollBack(&state_, 2);
+  EXPECT_EQ(Encode(2), second);
+}
+
+TEST_P(StateBeforeTest, TwoPiecesOfMemoryForEachVectorTakeTurns) {
+  std::set<const uint8_t*> used;
+  for (uint64_t transaction = 1; transaction < 8; ++transaction) {
+    before_.Save(state_, transaction);
+    Encode(unsigned(transaction));
+    if (transaction == 5) before_.RollBack(&state_, transaction);
+    for (const Buffer* vector : codec_->States(&state_)) used.insert(vector->data);
+  }
+  EXPECT_LE(used.size(), 2 * codec_->States(&state_).size());
+}
+
 INSTANTIATE_TEST_SUITE_P(Codecs, StateBeforeTest,
                          ::testing::Values("type=onebit", "type=2bit threshold=0.5", "type=terngrad",
                                            "type=dgc ratio=0.05 momentum=0.9", "type=maxmin",
@@ -98,26 +122,29 @@ INSTANTIATE_TEST_SUITE_P(Codecs, StateBeforeTest,
                            return info.param.substr(5, end == std::string::npos ? end : end - 5);
                          });
 
-TEST(StateBeforeTest, TakesTurnsWithTheMemoryOfTheState) {
-  const CodecPtr codec = MakeCodec("onebit", {});
-  const Floats gradient = Gradient(500, 1);
-  const Buffer payload = AllocateBuffer(codec->MaxPayloadBytes(500, DType::kFloat32));
-  CodecState state;
-  StateBefore before;
-  const auto encode = [&] {
-    codec->Encode(gradient.data(), DType::kFloat32, 500, &state, payload.data, DType::kFloat32);
-  };
-  encode();
-  const uint8_t* const first = state.residual.data;
-  before.Save(state, 1);
-  encode();
-  EXPECT_EQ(state.residual.data, first) << "the copy is the other one";
-  before.RollBack(&state, 1);
-  const uint8_t* const second = state.residual.data;
-  EXPECT_NE(second, first);
-  before.Save(state, 2);
-  before.RollBack(&state, 2);
-  EXPECT_EQ(state.residual.data, first);
+/// Every codec, by the bits that it leaves where it writes a state in place, and apart.
+TEST(StatesApart, HaveTheBitsOfStatesInPlace) {
+  for (const CodecInfo& info : Codecs()) {
+    for (const size_t n : {size_t(0), size_t(1), size_t(1003), size_t(70001)}) {
+      SCOPED_TRACE(info.name + ", " + std::to_string(n) + " elements");
+      const CodecPtr one = MakeCodec(info.name, {}), two = one->OnThreads(2), codec = two ? two : one;
+      CodecState in_place, apart;
+      const auto encode = [&](CodecState* state, unsigned seed) {
+        const Floats gradient = Gradient(n, seed);
+        Buffer payload = AllocateBuffer(codec->MaxPayloadBytes(n, DType::kFloat32));
+        payload.size = codec->Encode(gradient.data(), DType::kFloat32, n, state, payload.data,
+                                     DType::kFloat32);
+        return Text(payload);
+      };
+      for (unsigned step = 0; step < 4; ++step) {
+        const CodecState before = apart;
+        const std::string had = BitsOf(*codec, before);
+        ASSERT_EQ(encode(&apart, step), encode(&in_place, step));
+        ASSERT_EQ(BitsOf(*codec, before), had);
+        ASSERT_EQ(BitsOf(*codec, apart), BitsOf(*codec, in_place));
+      }
+    }
+  }
 }
 
 // ---- Steps of a bucket

@@ -71,6 +71,42 @@ def test_nan_and_inf_give_the_same_bits_too(name):
         check_equal(one, two, 1000, [x, gradient(1000, 1)])
 
 
+PARTS = """
+algorithm "parts" "a state that is written in some places only, and one that is not written";
+state float* residual;
+state float* bias;
+void Encode(float* gradient, uint8* compressed) {
+  float* over = gradient - residual - bias;
+  int* sent = filter(range(gradient.size), [&](int i) -> bool { return over[i] > 0; });
+  compressed = concat(uint32(sent.size), pack_ascending(sent), gather(residual, sent));
+  residual = scatter(residual, sent, gather(gradient, sent));
+}
+void Decode(uint8* compressed, float* gradient) {
+  uint32 count;
+  int index[count];
+  float value[count];
+  extract(compressed, count, pack_ascending(index), value);
+  gradient = scatter(gradient.size, index, value);
+}
+"""
+
+
+@pytest.mark.parametrize(("name", "params"), [*CASES, ("parts", {})], ids=lambda value: str(value))
+def test_new_states_in_other_memory_have_the_same_bits(name, params):
+    made = from_text(PARTS) if name == "parts" else program(name)
+    coder = compll.Compiled(made, ISAS[0], threads=2, **params)
+    for n in (1, 1003, 70001):
+        in_place: dict[str, np.ndarray] = {}
+        apart: dict[str, np.ndarray] = {}
+        for step in range(3):
+            x, old = gradient(n, step), dict(apart)
+            had = {name: values.copy() for name, values in old.items()}
+            payload = coder.encode(x, in_place, step)
+            assert coder.encode(x, apart, step, apart=True) == payload
+            assert all(same_bits(apart[name], values) for name, values in in_place.items())
+            assert all(same_bits(old[name], values) for name, values in had.items())
+
+
 CONVERSIONS = """
 algorithm "conversions" "NaN and numbers out of range, as integers of which some bits count";
 void Encode(float* gradient, uint8* compressed) {

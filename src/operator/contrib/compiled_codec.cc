@@ -10,6 +10,7 @@
 #include <mutex>
 
 #include "common/parallel.h"
+#include "common/scratch.h"
 #include "operator/contrib/codec.h"
 #include "operator/contrib/error_feedback.h"
 #include "operator/contrib/kernels.h"
@@ -18,23 +19,6 @@ namespace hipress {
 namespace {
 
 constexpr size_t kMaxElements = std::numeric_limits<int32_t>::max();
-
-/// An array for one call, on the stack if it is as short as nearly always: small gradients feel what
-/// an allocation takes.
-template <typename T>
-class Scratch {
- public:
-  explicit Scratch(size_t size) : size_(size), many_(size > kFew ? size : 0) {}
-  T* data() { return size_ > kFew ? many_.data() : few_; }
-  T& operator[](size_t i) { return data()[i]; }
-  size_t size() const { return size_; }
-
- private:
-  static constexpr size_t kFew = 8;
-  const size_t size_;
-  T few_[kFew] = {};
-  std::vector<T> many_;
-};
 
 bool IsFloat(const CompllParam& param) { return std::strcmp(param.type, "float") == 0; }
 
@@ -155,14 +139,15 @@ class CompiledCodec : public Codec {
       sum = AllocateBuffer(n * SizeOf(type));
       ActiveKernels().convert(gradient, dtype, n, sum.data, type);
     }
-    Scratch<float*> states(static_cast<size_t>(algorithm_->num_states));
-    TakeStates(state, n, &states);
+    TakenStates taken(static_cast<size_t>(algorithm_->num_states));
+    TakeStates(state, n, &taken);
     CompllEncodeCall call = {};
     call.gradient = sum ? sum.data : gradient;
     call.gradient_type = TypeOf(sum ? type : dtype);
     call.n = static_cast<int64_t>(n);
     call.params = params_.data();
-    call.states = states.data();
+    call.states = taken.states.data();
+    call.before = taken.before.data();
     call.lazy = state->lazy != nullptr;
     call.lazy_values = state->lazy_values;
     call.step = state->step++;
@@ -225,28 +210,38 @@ class CompiledCodec : public Codec {
             " elements, not " + std::to_string(n));
   }
 
-  /// Fills `pointers` with float32[n] for each state: the residual, and those only we know of.
-  void TakeStates(CodecState* state, size_t n, Scratch<float*>* pointers) const {
-    const size_t bytes = n * sizeof(float);
-    bool fits = state->extra_of == algorithm_ && state->extra.size() == pointers->size();
+  /// Where a call reads states and writes them: float32[n] each, if in use.
+  struct TakenStates {
+    explicit TakenStates(size_t count) : states(count), before(count), shared(count) {}
+    Scratch<float*> states;
+    Scratch<const float*> before;
+    Scratch<Buffer> shared;  ///< what somebody else has, too: it is not written
+  };
+
+  /// Takes each state: the residual, and those only we know of.
+  void TakeStates(CodecState* state, size_t n, TakenStates* taken) const {
+    const size_t bytes = n * sizeof(float), count = taken->states.size();
+    bool fits = state->extra_of == algorithm_ && state->extra.size() == count;
     for (const Buffer& buffer : state->extra) fits = fits && (!buffer || buffer.size == bytes);
     if (!fits) {
-      state->extra.assign(pointers->size(), Buffer());
+      state->extra.assign(count, Buffer());
       state->extra_of = algorithm_;
     }
     const int64_t used = algorithm_->used_states(params_.data());
-    for (size_t s = 0; s < pointers->size(); ++s) {
-      if (static_cast<int>(s) == algorithm_->residual) {
-        (*pointers)[s] = ResidualOf(state, n);
-        continue;
-      }
-      Buffer& buffer = state->extra[s];
-      if ((used >> s & 1) == 0) {
+    for (size_t s = 0; s < count; ++s) {
+      const bool residual = static_cast<int>(s) == algorithm_->residual;
+      Buffer& buffer = residual ? state->residual : state->extra[s];
+      if (residual) {
+        ResidualOf(state, n);
+      } else if ((used >> s & 1) == 0) {
         buffer = Buffer();  // what was left in it, with other parameters, is out of date
         continue;
+      } else if (!buffer) {
+        buffer = ZeroState(n);
       }
-      if (!buffer) buffer = ZeroState(n);
-      (*pointers)[s] = buffer.as<float>();
+      taken->before[s] = buffer.as<float>();
+      taken->shared[s] = TakeApart(&buffer);
+      taken->states[s] = buffer.as<float>();
     }
   }
 

@@ -1,6 +1,7 @@
 #include "operator/contrib/error_feedback.h"
 
 #include <cstring>
+#include <utility>
 #include <vector>
 
 #include "operator/contrib/compll/abi.h"
@@ -33,9 +34,17 @@ float* ResidualOf(CodecState* state, size_t n) {
   return state->residual.as<float>();
 }
 
+Buffer TakeApart(Buffer* vector) {
+  if (vector->owner.use_count() < 2) return {};
+  return std::exchange(*vector, AllocateState(vector->size));
+}
+
 void Settle(CodecState* state, size_t n) {
   if (!state->residual || state->lazy == nullptr) return;
   CheckSize(*state, n);
+  if (const Buffer shared = TakeApart(&state->residual)) {
+    std::memcpy(state->residual.data, shared.data, shared.size);
+  }
   std::vector<float*> states(static_cast<size_t>(state->lazy->num_states));
   states[static_cast<size_t>(state->lazy->residual)] = state->residual.as<float>();
   CompllSettleCall call = {};

@@ -2,8 +2,10 @@
  * \file state_before.h
  * \brief What a CodecState was before a transaction, so that a step which failed can be put back.
  *
- * The first encode of a transaction saves the state, in the same thread and right before it reads it: what
- * is copied is in the cache for the codec then. The copy is no part of the state: no checkpoint has it.
+ * The first encode of a transaction saves the state: it shares the memory of its vectors. A codec does not
+ * write to memory that somebody else has, too: it reads the old vectors there and writes the new ones to
+ * other memory, in the one pass that it makes anyway. So nothing is copied, and two pieces of memory take
+ * turns. What is saved is no part of the state: no checkpoint has it.
  */
 #pragma once
 
@@ -16,16 +18,16 @@ namespace hipress {
 /// Of one CodecState; used by one thread at a time, as that is.
 class StateBefore {
  public:
-  /// Keeps a copy of `state`, unless it has one of this transaction. The copy's memory is used again.
+  /// Keeps what `state` is, unless that is done in this transaction.
   /// \param transaction not 0; later ones have higher numbers
   void Save(const CodecState& state, uint64_t transaction);
-  /// Puts the copy back, bit for bit, if it was saved in this transaction or a later one. A residual that
+  /// Puts it back, bit for bit, if it was saved in this transaction or a later one. A residual that
   /// was none is none again. \return whether it did
   bool RollBack(CodecState* state, uint64_t transaction);
 
  private:
-  uint64_t transaction_ = 0;  ///< 0: there is no copy
-  CodecState copy_;
+  uint64_t transaction_ = 0;  ///< 0: nothing is kept
+  CodecState before_;
 };
 
 }  // namespace hipress

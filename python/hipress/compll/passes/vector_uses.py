@@ -59,3 +59,22 @@ def sampled_indices(function: Function) -> set[str]:
 def spread_bits(function: Function) -> dict[str, Instr]:
     """Vectors of bits under masks, by name: the instructions that spread them."""
     return {node.vec[0]: node for node in operations(function, "unpack_where")}
+
+
+def renewal(function: Function, state: str) -> Loop | None:
+    """The first node that writes a state, if it is a loop that writes all of it, and reads it, if
+    it does, before it writes: until then the old one can lie in other memory than the new."""
+    first = next((node for node in function.body if state in node_writes(node)), None)
+    if not isinstance(first, Loop) or first.domain.op != "n" or first.guard is not None:
+        return None
+    uses = [instr.op for instr in first.body if state in instr.vec]
+    stored = uses.index("store") if "store" in uses else 0
+    return first if uses[stored:] == ["store"] else None
+
+
+def used_after(function: Function, name: str, node: Loop, skipped: Loop | None) -> bool:
+    """Whether a node after this one reads or writes a vector, but for one that is skipped."""
+    later = function.body[function.body.index(node) + 1 :]
+    return any(
+        name in node_reads(each) | node_writes(each) for each in later if each is not skipped
+    )

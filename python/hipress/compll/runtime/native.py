@@ -92,9 +92,9 @@ def compile_cached(name: str, source: str, flags: list[str], depends: Sequence[P
 class _EncodeCall(Structure):
     _fields_ = [
         ("gradient", c_void_p), ("gradient_type", c_int), ("n", c_int64),
-        ("params", POINTER(c_double)), ("states", POINTER(c_void_p)), ("lazy", c_int),
-        ("lazy_values", c_void_p), ("step", c_uint64), ("stream", c_uint32), ("threads", c_int),
-        ("parallel", c_void_p), ("payload", c_void_p),
+        ("params", POINTER(c_double)), ("states", POINTER(c_void_p)), ("before", POINTER(c_void_p)),
+        ("lazy", c_int), ("lazy_values", c_void_p), ("step", c_uint64), ("stream", c_uint32),
+        ("threads", c_int), ("parallel", c_void_p), ("payload", c_void_p),
     ]  # fmt: skip
 
 
@@ -166,19 +166,29 @@ class Compiled:
         states: dict[str, np.ndarray] | None = None,
         step: int = 0,
         stream: int = 0,
+        apart: bool = False,
     ) -> bytes:
-        """As Interpreter.encode."""
+        """As Interpreter.encode.
+
+        :param apart: whether new states are in new arrays, and the old ones stay as they were
+        """
         type_ = _TYPES.get(gradient.dtype.name, 0) if self.algorithm.exact else 0
         gradient = np.ascontiguousarray(gradient, gradient.dtype if type_ else np.float32)
         states = fill_states(self.program, states, gradient.size)
-        pointers = [states[name].ctypes.data for name in self.program.states]
-        pointers = (c_void_p * max(len(pointers), 1))(*pointers)
+        old = dict(states)  # which keeps the arrays
+        before = self._pointers(old)
+        if apart:
+            used = self.algorithm.used_states(self._values)
+            for place, name in enumerate(self.program.states):
+                if used >> place & 1:
+                    states[name] = np.full_like(old[name], np.nan)
+        pointers = self._pointers(states)
         lazy_values = np.zeros(8, np.float32)
         payload = np.zeros(self.max_bytes(gradient.size) + 64, np.uint8)
         payload[-64:] = 0xA5
         call = _EncodeCall(
-            gradient.ctypes.data, type_, gradient.size, self._values, pointers, 0,
-            lazy_values.ctypes.data, step, stream, self.threads, None, payload.ctypes.data,
+            gradient.ctypes.data, type_, gradient.size, self._values, pointers, before,
+            0, lazy_values.ctypes.data, step, stream, self.threads, None, payload.ctypes.data,
         )  # fmt: skip
         written = self.algorithm.encode(ctypes.byref(call))
         if call.lazy:
@@ -190,6 +200,10 @@ class Compiled:
         if written < 0 or written > payload.size - 64 or (payload[-64:] != 0xA5).any():
             raise AssertionError(f"encode wrote {written} bytes, or beyond its buffer")
         return payload[:written].tobytes()
+
+    def _pointers(self, states: dict[str, np.ndarray]) -> ctypes.Array:
+        addresses = [states[name].ctypes.data for name in self.program.states]
+        return (c_void_p * max(len(addresses), 1))(*addresses)
 
     def decode(self, payload: bytes, n: int) -> np.ndarray:
         """float32[n]. :raises PayloadError: for a malformed payload"""

@@ -10,7 +10,7 @@
 
 #include <stdint.h>
 
-#define COMPLL_ABI_VERSION 5u
+#define COMPLL_ABI_VERSION 6u
 /// At most this many numbers belong to a lazy state.
 #define COMPLL_MAX_LAZY 8
 
@@ -43,7 +43,8 @@ struct CompllEncodeCall {
   int gradient_type;
   int64_t n;
   const double* params;    ///< one for each parameter, in order, within their bounds
-  float* const* states;    ///< float32[n] for each state in use, zeros at first, updated
+  float* const* states;    ///< float32[n] for each state in use: what it is afterwards
+  const float* const* before;  ///< what each was, zeros at first: the same memory, or memory apart
   int lazy;                ///< in, out: the states are lazy, see CompllAlgorithm::settle
   float* lazy_values;      ///< in, out: COMPLL_MAX_LAZY numbers that belong to lazy states
   uint64_t step;           ///< encodes of these states so far

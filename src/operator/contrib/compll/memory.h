@@ -149,6 +149,32 @@ template <bool kTail>
 COMPLL_INLINE void Store(uint32_t* data, int64_t i, int left, U value) {
   Put<kTail>(data, i, left, value);
 }
+/// Whether n elements of a state that is not read again in this call are written past the cache: if they go
+/// to other memory than they came from, its lines would be read first for nothing. Few stay in the cache for
+/// the next call.
+COMPLL_INLINE bool IsApart(const float* before, const float* state, int64_t n) {
+  return state != before && n >= 65536 && reinterpret_cast<uintptr_t>(state) % 64 == 0;
+}
+template <bool kTail>
+COMPLL_INLINE void Store(float* data, int64_t i, int left, F value, bool apart) {
+#if defined(COMPLL_AVX512)
+  if (!kTail && apart) return _mm512_stream_ps(data + i, value);
+#elif defined(COMPLL_AVX2)
+  if (!kTail && apart) return _mm256_stream_ps(data + i, value);
+#elif defined(__SSE2__)
+  if (!kTail && apart) return _mm_stream_ps(data + i, value);
+#endif
+  Store<kTail>(data, i, left, value);
+}
+/// Lives as long as such stores of a block: after it they are there for whoever waits for this thread.
+struct StoresApart {
+  const bool apart;
+  ~StoresApart() {
+#if defined(__SSE2__)
+    if (apart) _mm_sfence();
+#endif
+  }
+};
 template <bool kTail, typename H>
 COMPLL_INLINE void StoreHalf(H* data, int64_t i, int left, F value) {
   Put<kTail>(data, i, left, Narrow(value, H()));

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from hipress.compll.backends.common.expressions import SCALAR, scalars
 from hipress.compll.backends.common.function import FunctionNames
-from hipress.compll.ir.ir import Function, Instr, Program
+from hipress.compll.ir.ir import Function, Instr, Loop, Program
 from hipress.compll.passes.lazy import LazyState
 from hipress.compll.passes.ranking import rankings
 from hipress.compll.passes.vector_uses import (
     filter_masks,
     index_fields,
+    renewal,
     sampled_indices,
     scatters_output,
     single_elements,
+    used_after,
 )
 
 _STORAGE = {
@@ -27,7 +29,10 @@ class FunctionContext(FunctionNames):
 
     :param lazy: how the encoder leaves a state lazy, if it does
     :ivar known: ids of the values that are computed by now
-    :ivar pointers: C++ of the memory of vectors that have one by now
+    :ivar pointers: C++ of the memory of vectors that have one by now, where it is read
+    :ivar renewals: for each state the first loop that writes it, if that writes all of it: up to
+        then it is read where it was before the encode
+    :ivar final: states of which that loop is also the last that reads or writes them
     :ivar placed: those of them that lie in the payload
     :cvar statements: functions for operations that are not written as statements.py does
     """
@@ -41,6 +46,12 @@ class FunctionContext(FunctionNames):
         self.lines: list[str] = []
         self.known: set[int] = set()
         self.pointers: dict[str, str] = {}
+        self.renewals = {name: renewal(function, name) for name in program.states}
+        skipped = None if lazy is None else lazy.last
+        self.final = {
+            name for name, first in self.renewals.items()
+            if first is not None and not used_after(function, name, first, skipped)
+        }  # fmt: skip
         self.placed: set[str] = set()
         self.payload = "call.payload" if function.kind == "encode" else "part.payload"
         self.filters = filter_masks(function)
@@ -52,6 +63,16 @@ class FunctionContext(FunctionNames):
 
     def memory(self, name: str) -> str:
         return self.pointers[name]
+
+    def target(self, name: str) -> str:
+        """Where a vector is written."""
+        state = self.function.vectors[name].kind == "state"
+        return f"state_{name}" if state else self.memory(name)
+
+    def after(self, loop: Loop) -> dict[str, str]:
+        """C++ of the memory of vectors, where it is read after a loop."""
+        renewed = {name for name, first in self.renewals.items() if first is loop}
+        return {**self.pointers, **{name: self.target(name) for name in renewed}}
 
     def has(self, name: str) -> str:
         """The template argument that says whether a state is kept; empty if it always is."""

@@ -29,17 +29,31 @@ class FunctionWriter:
         """Lines of the function's body."""
         context, function = self.context, self.function
         for position, name in enumerate(context.program.states):
-            if name in function.vectors:
-                pointer = context.pointers[name] = f"state_{name}"
-                context.lines.append(f"float* const {pointer} = call.states[{position}];")
-                if context.has(name):
-                    context.lines.append(f"(void){pointer};")
+            if function.kind == "encode":
+                self.state(name, position)
         if function.kind == "decode":
             context.pointers[function.output] = "part.out"
         position = 0
         while position < len(function.body):
             position += self.node(position)
         return context.lines
+
+    def state(self, name: str, position: int) -> None:
+        """Declares where a state is read and written."""
+        context, target = self.context, f"state_{name}"
+        context.lines.append(f"float* const {target} = call.states[{position}];")
+        before = f"call.before[{position}]"
+        if context.renewals[name] is None:
+            context.pointers[name] = target
+            copy = f"std::memcpy({target}, {before}, static_cast<size_t>(n) * sizeof(float));"
+            context.lines.append(f"if ({target} != {before}) {copy}")
+            return
+        pointer = context.pointers[name] = f"before_{name}"
+        context.lines.append(f"const float* const {pointer} = {before};")
+        if name in context.final:
+            context.lines.append(f"const bool apart_{name} = IsApart({pointer}, {target}, n);")
+        if context.has(name):
+            context.lines.append(f"(void){target}, (void){pointer};")
 
     def node(self, position: int) -> int:
         """Writes a node, or several that are one pass; returns how many."""
@@ -76,14 +90,14 @@ class FunctionWriter:
                 if name not in context.pointers:
                     context.allocate(name)
         *others, final = loops
-        writers = [
-            (LoopWriter if loop.domain is final.domain else BucketWriter)(
-                context, loop, self.loops + number
-            )
-            for number, loop in enumerate(others)
-        ]
+        writers = []
+        for number, loop in enumerate(others):
+            kind = LoopWriter if loop.domain is final.domain else BucketWriter
+            writers.append(kind(context, loop, self.loops + number))
+            context.pointers = context.after(loop)
         next_block = f"group{self.loops} * {context.value(bucket_of(final))}"
         writers.append(LoopWriter(context, final, self.loops + len(others), next_block))
+        context.pointers = context.after(final)
         self.loops += len(loops)
         context.lines += blocks(writers, writers[0].domain)
 
@@ -96,6 +110,7 @@ class FunctionWriter:
         ranked = [context.ranked[name] for name in sorted(node_writes(loop) & set(context.ranked))]
         writer = (ranking.CandidatesWriter if ranked else LoopWriter)(context, loop, self.loops)
         lines = writer.lines()
+        context.pointers = context.after(loop)
         self.loops += 2 if ranked else 1
         for one in ranked:
             lines = ranking.unless_all(context, one, lines)

@@ -64,13 +64,17 @@ def store(loop: LoopContext, instr: Instr) -> None:
     if name in owner.filters:
         _filter(loop, instr)
         return
-    memory = owner.memory(name)
+    memory = owner.target(name)
     if not vector.packed:
         value = loop.value(instr.args[0])
         if vector.kind == "output":
             value = f"part.add ? Load<kTail>({memory}, at, left) + {value} : {value}"
         has = owner.has(name)
-        line = f"Store<kTail>({memory}, at, left, {value});"
+        apart = ""
+        if name in owner.final:
+            apart = f"apart_{name}"
+            loop.shared.append(f"const StoresApart stores_{name} = {{{apart}}};")
+        line = f"Store<kTail>({', '.join(filter(None, [memory, 'at', 'left', value, apart]))});"
         loop.tile.append(f"if ({has}) {line}" if has else line)
         return
     size, codes, msb = owner.packed_size(name), f"out_{name}", owner.msb(name)

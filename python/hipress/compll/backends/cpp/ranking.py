@@ -73,8 +73,10 @@ class CandidatesWriter(LoopWriter):
         owner, topk = self.owner, ranking.topk
         domain, count = owner.value(ranking.loop.domain), owner.value(topk)
         target = owner.memory(topk.vec[0])
-        owner.pointers[topk.vec[1]] = "values"
+        before = owner.pointers
+        owner.pointers = {**owner.after(self.loop), topk.vec[1]: "values"}
         again = LoopWriter(owner, ranking.again, self.number + 1).lines()
+        owner.pointers = before
         return [
             *block(
                 f"if (const int64_t found = {candidates}.Join(); found >= {count})",
