@@ -78,6 +78,14 @@ def test_unknown_command_and_directory_without_permission():
     assert "cannot run 'no-such-command-anywhere': No such file or directory" in launch.err
 
 
+def test_a_script_without_its_python_is_told_how(tmp_path, monkeypatch):
+    (tmp_path / "train.py").touch()
+    monkeypatch.chdir(tmp_path)
+    launch = run(["-n", "1", "train.py"])
+    assert launch.process.returncode == 127
+    assert "cannot run 'train.py': it is not on PATH; for the file here write" in launch.err
+
+
 def test_servers_that_outlive_the_workers_are_stopped(monkeypatch):
     code = ("import sys; sys.path.insert(0, sys.argv[1])\n"
             "from hipress.launcher import cli, runner\n"
