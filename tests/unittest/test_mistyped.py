@@ -152,6 +152,22 @@ def test_a_missing_mxnet_is_said(role, tmp_path):
     assert done.stderr.splitlines()[-1].endswith("pip install 'hipress[mxnet]'"), done.stderr
 
 
+@pytest.mark.parametrize("framework", ["torch", "tensorflow"])
+def test_a_missing_framework_is_said(framework, tmp_path):
+    (tmp_path / f"{framework}.py").write_text(
+        f"raise ModuleNotFoundError('No module named {framework}', name='{framework}')\n"
+    )
+    env = base_environment()
+    env["PYTHONPATH"] = os.pathsep.join([str(tmp_path), env["PYTHONPATH"]])
+    done = subprocess.run(
+        [sys.executable, "-c", f"import hipress.{framework}"],
+        env=env, capture_output=True, text=True, timeout=60,
+    )  # fmt: skip
+    last = done.stderr.splitlines()[-1]
+    assert last.startswith(f"ImportError: hipress.{framework} needs "), done.stderr
+    assert f"pip install 'hipress[{framework}]'" in last
+
+
 @pytest.mark.parametrize("listed", ["missing.cll", "text"])
 def test_a_bad_algorithm_in_the_environment_is_named(files, listed):
     done = subprocess.run(
