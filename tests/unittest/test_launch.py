@@ -86,6 +86,17 @@ def test_a_script_without_its_python_is_told_how(tmp_path, monkeypatch):
     assert "cannot run 'train.py': it is not on PATH; for the file here write" in launch.err
 
 
+def test_servers_that_end_because_a_worker_ends_are_not_the_cause():
+    """A worker's connections close before its process has ended: here a second before."""
+    code = ("import os, sys, time\n"
+            "worker = os.environ['DMLC_ROLE'] == 'worker'\n"
+            "time.sleep(worker)\n"
+            "sys.exit(3 if worker else 1)")
+    launch = run(["-n", "1", "-s", "1", *python(code)])
+    assert launch.process.returncode == 3
+    assert launch.err.startswith("hipress-launch: worker 0 exited with status 3 after ")
+
+
 def drained(seconds, command):
     code = ("import sys; sys.path.insert(0, sys.argv[1])\n"
             "from hipress.launcher import cli, drain\n"

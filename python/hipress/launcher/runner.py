@@ -214,7 +214,8 @@ class Runner:
             if self._failures and first_failure is None:
                 first_failure = now
             if self._verdict is None:
-                if first_failure is not None and now >= first_failure + ROOT_CAUSE_SECONDS:
+                wait = ROOT_CAUSE_SECONDS if self._causes() else SURVIVORS_SECONDS
+                if first_failure is not None and now >= first_failure + wait:
                     self._report(self._root_cause(), len(alive))
                     self._stop(shell_status(self._root_cause().status), now, SURVIVORS_SECONDS)
                 elif deadline is not None and now >= deadline:
@@ -286,12 +287,19 @@ class Runner:
         self._failures.append(
             Failure(name, where, code or 0, time.monotonic(), running.started))
 
+    def _causes(self) -> list[Failure]:
+        """Failures that may be a cause. Servers and the scheduler end with 1 as soon as a worker is
+        gone; a worker with an error in its script has then yet to end as a process."""
+        return [one for one in self._failures
+                if one.status != 1 or one.name.split()[0] not in ("server", "scheduler")]
+
     def _root_cause(self) -> Failure:
         """The failure behind the others: the first process killed by a signal within the window
         of the first failure, or else the first failure. A SIGTERM is no sign: mpirun sends it to
         the survivors. mpirun and srun themselves only pass a failure on."""
-        window = self._failures[0].ended + ROOT_CAUSE_SECONDS
-        near = [failure for failure in self._failures if failure.ended <= window]
+        failures = self._causes() or self._failures
+        window = failures[0].ended + ROOT_CAUSE_SECONDS
+        near = [failure for failure in failures if failure.ended <= window]
         near = [one for one in near if one.name not in ("mpirun", "srun")] or near
         crashes = [one for one in near if one.status < 0 and one.status != -signal.SIGTERM]
         return (crashes or near)[0]
