@@ -35,6 +35,7 @@ def files(tmp_path, monkeypatch):
     (tmp_path / "deep").write_text("[" * 200_000)
     (tmp_path / "deep.json").write_text('{"traceEvents": ' + "[" * 200_000 + "]" * 200_000 + "}")
     (tmp_path / "list.json").write_text("[1]")
+    (tmp_path / "hosts").write_text("node1\n")
     (tmp_path / "sizes").write_text("weight,1000000\n")
     (tmp_path / "folder").mkdir()
     monkeypatch.chdir(tmp_path)
@@ -122,6 +123,7 @@ def test_compll_says_what_is_wrong(files, capsys, monkeypatch, line, sentence):
         ("-n 2 --comprplan missing true", "--comprplan: there is no file missing"),
         ("-n 2 -H missing true", "cannot read the host file missing: No such file"),
         ("-n 2 -H binary true", "binary: this host file is not a text file"),
+        ("-n 2 -H hosts --ssh no-such-ssh true", "need ssh, and 'no-such-ssh' is not on PATH here"),
         ("-n 2 --hipress missing.py", "there is no script missing.py here to run"),
         ("-n 2 --hipress python missing.py", "there is no script missing.py here to run"),
         ("-n 2 --host-ip no..such.host true", "can listen on no TCP port at no..such.host: "),
