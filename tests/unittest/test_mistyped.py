@@ -182,3 +182,18 @@ def test_a_bad_algorithm_in_the_environment_is_named(files, listed):
     assert done.returncode == 1
     assert done.stderr.startswith(f"hipress: HIPRESS_CODECS names {listed}: "), done
     assert "Traceback" not in done.stderr, done
+
+
+def test_a_worker_whose_scheduler_is_not_there_says_so_before_it_gives_up():
+    env = base_environment({
+        "DMLC_ROLE": "worker", "DMLC_PS_ROOT_URI": "127.0.0.1", "DMLC_PS_ROOT_PORT": "9",
+        "DMLC_NUM_WORKER": "1", "DMLC_NUM_SERVER": "0", "HIPRESS_START_TIMEOUT": "7",
+        "HIPRESS_SECRET": "0" * 32,
+    })  # fmt: skip
+    done = subprocess.run(
+        [sys.executable, "-c", "from hipress.node import Node; Node()"],
+        env=env, capture_output=True, text=True, timeout=60,
+    )  # fmt: skip
+    sentence = "connect to the scheduler at 127.0.0.1:9: nothing listens there"
+    assert f"warning: still tries to {sentence}\n" in done.stderr
+    assert f"cannot {sentence} (tried for " in done.stderr
