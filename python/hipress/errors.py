@@ -12,4 +12,6 @@ def not_installed(error: ModuleNotFoundError, framework: str, sentence: str) -> 
 
     :param error: what the import raised; it is returned if the framework lacks something itself
     """
-    return ImportError(sentence) if error.name == framework else error
+    if error.name != framework:
+        return error
+    return ModuleNotFoundError(sentence, name=framework)

@@ -166,7 +166,7 @@ def test_a_missing_framework_is_said(framework, tmp_path):
         env=env, capture_output=True, text=True, timeout=60,
     )  # fmt: skip
     last = done.stderr.splitlines()[-1]
-    assert last.startswith(f"ImportError: hipress.{framework} needs "), done.stderr
+    assert last.startswith(f"ModuleNotFoundError: hipress.{framework} needs "), done.stderr
     assert f"pip install 'hipress[{framework}]'" in last
 
 
