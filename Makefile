@@ -14,7 +14,7 @@ export PYTHONPATH := $(CURDIR)/python$(if $(PYTHONPATH),:$(PYTHONPATH))
 
 FUZZ_ISAS ?= baseline avx2 avx512
 
-.PHONY: help setup build cuda wheel native-tests demo docs test test-cpp test-python test-torch-latest test-image nightly tsan fuzz fuzz-parsers bench lint clean distclean
+.PHONY: help setup build cuda wheel native-tests demo docs tensorflow test test-cpp test-python test-torch-latest test-image nightly tsan fuzz fuzz-parsers bench lint clean distclean
 
 help:  ## this list
 	@grep -hE '^[a-z][a-z-]*:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## */\t/' | expand -t 14
@@ -30,6 +30,9 @@ $(VENV)/.ready: tools/setup.sh pyproject.toml | $(STAMPS)/system
 # Where the package index has no TensorFlow, its tests skip; the next `make test` asks for it again.
 $(VENV)/.tensorflow: $(VENV)/.ready
 	@$(SETUP) tensorflow || echo "hipress: no TensorFlow here: its tests will be skipped"
+
+tensorflow: $(VENV)/.ready  ## TensorFlow in .venv, where `make build` leaves it out (220 MB)
+	@$(SETUP) tensorflow
 
 # An MPI and a Slurm are for tests of the launcher alone, so a demo does not install them.
 $(STAMPS)/launchers: tools/setup.sh | $(STAMPS)/system

@@ -143,7 +143,7 @@ make_venv() {
   .venv/bin/python -c 'import mxnet, sklearn, matplotlib, torch'
 }
 
-# The last TensorFlow that takes numpy 1.23.5, for the tests alone. All requirements again, so that none
+# The last TensorFlow that takes numpy 1.23.5, for those who ask and the tests. All requirements again, so that none
 # of them changes.
 add_tensorflow() {
   .venv/bin/python -m pip install --disable-pip-version-check -r .venv/requirements.txt \
@@ -189,7 +189,7 @@ case ${1:-} in
     step python "making .venv and installing MXNet, torch and the other Python packages" make_venv
     touch .venv/.ready ;;
   tensorflow)
-    step tensorflow "adding TensorFlow for the tests" add_tensorflow
+    step tensorflow "adding TensorFlow" add_tensorflow
     touch .venv/.tensorflow ;;
   launchers)
     missing=()

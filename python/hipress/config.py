@@ -255,6 +255,7 @@ def _whole(name: str, value: object) -> int:
 def difference(left: str, right: str | None, most: int = 160) -> str:
     """Two texts, from where they begin to differ if they are long."""
     right = str(right)
-    at = next((i for i, (a, b) in enumerate(zip(left, right)) if a != b), 0)
+    unlike = (i for i, (a, b) in enumerate(zip(left, right)) if a != b)
+    at = next(unlike, min(len(left), len(right)))  # one may be the other's beginning
     at = max(0, at - 40) if max(len(left), len(right)) > most else 0
     return " and ".join(repr(text[at : at + most]) for text in (left, right))

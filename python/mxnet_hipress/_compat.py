@@ -6,6 +6,8 @@ import builtins
 import os
 from types import ModuleType
 
+from hipress.errors import not_installed
+
 _INSTALL = "needs MXNet 1.9.1 (Python 3.9 to 3.11): pip install 'hipress[mxnet]'"
 _ALIASES = ("bool", "int", "float", "complex", "object", "str")
 
@@ -40,9 +42,7 @@ def import_mxnet() -> ModuleType:
     try:
         import mxnet
     except ModuleNotFoundError as error:
-        if error.name != "mxnet":
-            raise
-        raise ImportError(f"mxnet_hipress {_INSTALL}") from error
+        raise not_installed(error, "mxnet", f"mxnet_hipress {_INSTALL}") from None
     finally:
         if role is not None:
             os.environ["DMLC_ROLE"] = role

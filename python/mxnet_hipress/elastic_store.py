@@ -180,7 +180,7 @@ class ElasticStore(Store):
         if state.updater is None:
             raise MXNetError(
                 "an elastic store holds the weights, and needs their optimizer: call set_optimizer "
-                "before the first push (a Trainer and a Module do, with update_on_kvstore)"
+                "before the first push (a Trainer and a Module do but for update_on_kvstore=False)"
             )
         for index, key in sorted(self._pushed.items()):
             state.names[index] = repr(key.user_key)

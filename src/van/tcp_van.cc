@@ -86,6 +86,7 @@ class TcpCore final : public ConnectionOwner {
                             " at " + address + ": " + why);
     };
     const auto begin = steady_clock::now();
+    bool told = false;
     milliseconds pause{10};
     for (;;) {
       std::string why;
@@ -100,6 +101,10 @@ class TcpCore final : public ConnectionOwner {
       const auto now = steady_clock::now();
       if (now + pause >= deadline) {
         fail(why + " (tried for " + SecondsText(now - begin) + ")");
+      }
+      if (!told && now >= begin + std::chrono::seconds(5)) {
+        LogWarning("still tries to connect to " + peer.ToString() + " at " + address + ": " + why);
+        told = true;
       }
       std::this_thread::sleep_for(pause);
       pause = std::min(2 * pause, milliseconds(250));

@@ -7,6 +7,7 @@ import dataclasses
 import pytest
 
 from hipress import CompressionConfig
+from hipress.config import difference
 from hipress.secopa.plan import Decision
 
 
@@ -108,3 +109,10 @@ def test_torch_fills_in_its_own_values():
         Settings.of(CompressionConfig("2bit"), warmup_steps=3)
     with pytest.raises(ValueError, match="pull is for key-value stores"):
         Settings.of(CompressionConfig("2bit", pull="none"))
+
+
+def test_long_texts_are_shown_where_they_begin_to_differ():
+    common = "weight (400, 100); " * 20
+    assert difference(common + "a", common + "b").count("weight (400, 100)") < 10
+    shorter, longer = difference(common, common + "another (3,)").split(" and ")
+    assert "another" in longer and "another" not in shorter

@@ -78,17 +78,51 @@ def test_unknown_command_and_directory_without_permission():
     assert "cannot run 'no-such-command-anywhere': No such file or directory" in launch.err
 
 
-def test_servers_that_outlive_the_workers_are_stopped(monkeypatch):
+def test_a_script_without_its_python_is_told_how(tmp_path, monkeypatch):
+    (tmp_path / "train.py").touch()
+    monkeypatch.chdir(tmp_path)
+    launch = run(["-n", "1", "train.py"])
+    assert launch.process.returncode == 127
+    assert "cannot run 'train.py': it is not on PATH; for the file here write" in launch.err
+
+
+def test_servers_that_end_because_a_worker_ends_are_not_the_cause():
+    """A worker's connections close before its process has ended: here a second before."""
+    code = ("import os, sys, time\n"
+            "worker = os.environ['DMLC_ROLE'] == 'worker'\n"
+            "time.sleep(worker)\n"
+            "sys.exit(3 if worker else 1)")
+    launch = run(["-n", "1", "-s", "1", *python(code)])
+    assert launch.process.returncode == 3
+    assert launch.err.startswith("hipress-launch: worker 0 exited with status 3 after ")
+
+
+def drained(seconds, command):
     code = ("import sys; sys.path.insert(0, sys.argv[1])\n"
-            "from hipress.launcher import cli, runner\n"
-            "runner.DRAIN_SECONDS = 0.5\n"
+            "from hipress.launcher import cli, drain\n"
+            f"drain.SECONDS = {seconds}\n"
             "sys.exit(cli.main(sys.argv[2:]))")
     done = subprocess.run(
-        [sys.executable, "-c", code, str(ROOT / "python"), "-n", "1",
-         *only("worker", 0, "print('trained')")],
-        capture_output=True, text=True, timeout=30, stdin=subprocess.DEVNULL)
+        [sys.executable, "-c", code, str(ROOT / "python"), "-n", "1", *command],
+        capture_output=True, text=True, timeout=60, stdin=subprocess.DEVNULL)
     assert done.returncode == 0
-    assert "server 0 still ran 0.5 s after the last worker; stopping" in done.stderr
+    return done
+
+
+def test_servers_that_outlive_the_workers_are_stopped():
+    done = drained(0.5, only("worker", 0, "print('trained')"))
+    assert re.search(r"server 0 still ran \S+ s after the last worker; stopping", done.stderr)
+
+
+def test_a_scheduler_that_computes_after_the_workers_is_waited_for():
+    code = ("import os, time\n"
+            "end = time.monotonic() + 4 * (os.environ['DMLC_ROLE'] == 'scheduler')\n"
+            "while time.monotonic() < end: pass\n"
+            "print('written')")
+    done = drained(1.0, ["-s", "0", *python(code)])
+    assert "[scheduler] written" in done.stdout
+    assert done.stderr == (
+        "hipress-launch: the last worker has ended, scheduler still computes; waiting for it\n")
 
 
 def test_timeout():

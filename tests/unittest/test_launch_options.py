@@ -150,7 +150,7 @@ def test_options_after_the_command_are_the_commands():
     ("", 2, "the following arguments are required: -n/--num-workers"),
     ("-n 0 true", 2, "argument -n/--num-workers: '0' is not a number from 1 up"),
     ("-n 2 -s two true", 2, "argument -s/--num-servers: 'two' is not a number from 0 up"),
-    ("-n 2", 2, "hipress-launch: no command to run; for example: launch.py -n 2 python train.py"),
+    ("-n 2", 2, "hipress-launch: no command to run; for example: -n 2 python train.py"),
     ("-n 2 --launcher yarn true", 2,
      "hipress-launch: --launcher yarn is not supported; use local, ssh, mpi, slurm"),
     ("-n 2 --launcher sge true", 2,

@@ -35,6 +35,7 @@ def files(tmp_path, monkeypatch):
     (tmp_path / "deep").write_text("[" * 200_000)
     (tmp_path / "deep.json").write_text('{"traceEvents": ' + "[" * 200_000 + "]" * 200_000 + "}")
     (tmp_path / "list.json").write_text("[1]")
+    (tmp_path / "hosts").write_text("node1\n")
     (tmp_path / "sizes").write_text("weight,1000000\n")
     (tmp_path / "folder").mkdir()
     monkeypatch.chdir(tmp_path)
@@ -122,6 +123,7 @@ def test_compll_says_what_is_wrong(files, capsys, monkeypatch, line, sentence):
         ("-n 2 --comprplan missing true", "--comprplan: there is no file missing"),
         ("-n 2 -H missing true", "cannot read the host file missing: No such file"),
         ("-n 2 -H binary true", "binary: this host file is not a text file"),
+        ("-n 2 -H hosts --ssh no-such-ssh true", "need ssh, and 'no-such-ssh' is not on PATH here"),
         ("-n 2 --hipress missing.py", "there is no script missing.py here to run"),
         ("-n 2 --hipress python missing.py", "there is no script missing.py here to run"),
         ("-n 2 --host-ip no..such.host true", "can listen on no TCP port at no..such.host: "),
@@ -152,6 +154,22 @@ def test_a_missing_mxnet_is_said(role, tmp_path):
     assert done.stderr.splitlines()[-1].endswith("pip install 'hipress[mxnet]'"), done.stderr
 
 
+@pytest.mark.parametrize("framework", ["torch", "tensorflow"])
+def test_a_missing_framework_is_said(framework, tmp_path):
+    (tmp_path / f"{framework}.py").write_text(
+        f"raise ModuleNotFoundError('No module named {framework}', name='{framework}')\n"
+    )
+    env = base_environment()
+    env["PYTHONPATH"] = os.pathsep.join([str(tmp_path), env["PYTHONPATH"]])
+    done = subprocess.run(
+        [sys.executable, "-c", f"import hipress.{framework}"],
+        env=env, capture_output=True, text=True, timeout=60,
+    )  # fmt: skip
+    last = done.stderr.splitlines()[-1]
+    assert last.startswith(f"ModuleNotFoundError: hipress.{framework} needs "), done.stderr
+    assert f"pip install 'hipress[{framework}]'" in last
+
+
 @pytest.mark.parametrize("listed", ["missing.cll", "text"])
 def test_a_bad_algorithm_in_the_environment_is_named(files, listed):
     done = subprocess.run(
@@ -164,3 +182,18 @@ def test_a_bad_algorithm_in_the_environment_is_named(files, listed):
     assert done.returncode == 1
     assert done.stderr.startswith(f"hipress: HIPRESS_CODECS names {listed}: "), done
     assert "Traceback" not in done.stderr, done
+
+
+def test_a_worker_whose_scheduler_is_not_there_says_so_before_it_gives_up():
+    env = base_environment({
+        "DMLC_ROLE": "worker", "DMLC_PS_ROOT_URI": "127.0.0.1", "DMLC_PS_ROOT_PORT": "9",
+        "DMLC_NUM_WORKER": "1", "DMLC_NUM_SERVER": "0", "HIPRESS_START_TIMEOUT": "7",
+        "HIPRESS_SECRET": "0" * 32,
+    })  # fmt: skip
+    done = subprocess.run(
+        [sys.executable, "-c", "from hipress.node import Node; Node()"],
+        env=env, capture_output=True, text=True, timeout=60,
+    )  # fmt: skip
+    sentence = "connect to the scheduler at 127.0.0.1:9: nothing listens there"
+    assert f"warning: still tries to {sentence}\n" in done.stderr
+    assert f"cannot {sentence} (tried for " in done.stderr

@@ -88,6 +88,7 @@ def _start(types: dict[str, dict[str, str]], workers: int, output: Path) -> None
             fail(error)
     if not output.parent.is_dir():
         fail(f"there is no directory {output.parent}")
+    typer.echo(f"measuring with {workers} processes here, some 20 seconds or more", err=True)
     launch = [sys.executable, "-m", "hipress.launcher", "-n", str(workers), "-s", "0"]
     launch += ["--launcher", "local", "--timeout", str(_TIMEOUT), "--"]
     with tempfile.TemporaryFile("w+") as log:

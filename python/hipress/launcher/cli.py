@@ -37,7 +37,7 @@ survive a kill -9 of this command and (not in Slurm) of their supervisors; Ctrl-
 """
 
 
-def make_parser(prog: str = "launch.py") -> argparse.ArgumentParser:
+def make_parser(prog: str | None = None) -> argparse.ArgumentParser:
     """The options, MXNet's own among them."""
     parser = argparse.ArgumentParser(
         prog=prog, description=DESCRIPTION, allow_abbrev=False,
@@ -128,7 +128,7 @@ def make_tasks(args: argparse.Namespace) -> list[Task]:
     """
     command = args.command[1:] if args.command[:1] == ["--"] else args.command
     if not command:
-        raise LaunchError("no command to run; for example: launch.py -n 2 python train.py")
+        raise LaunchError("no command to run; for example: -n 2 python train.py")
     launcher = args.launcher or ("ssh" if args.hostfile else "local")
     if launcher not in LAUNCHERS:
         raise LaunchError(f"--launcher {launcher} is not supported; use {', '.join(LAUNCHERS)}")
@@ -254,10 +254,10 @@ def root_address(args: argparse.Namespace, launcher: str, hosts: list[Host]) -> 
     return towards(remote[0] if remote else "192.0.2.1")
 
 
-def main(argv: Sequence[str] | None = None, prog: str = "launch.py") -> int:
+def main(argv: Sequence[str] | None = None, prog: str | None = None) -> int:
     """Runs a job; returns the exit status for the shell.
 
-    :param prog: what help calls the command
+    :param prog: what help calls the command; by default its file's name
     """
     args = make_parser(prog).parse_args(argv)
     printer = Printer()

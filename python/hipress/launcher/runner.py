@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from . import supervisor
+from .drain import Drain
 from .job import WORKER
 from .output import STDERR, STDOUT, LineSplitter, Printer
 
@@ -21,7 +22,6 @@ SUPERVISOR = Path(supervisor.__file__)
 RANKS = "ranks"  # the role of mpirun and srun: servers and workers behind one process
 ROOT_CAUSE_SECONDS = 0.25  # seconds to wait for the cause behind the first visible failure
 SURVIVORS_SECONDS = 3.0  # seconds in which survivors may report the failure and end by themselves
-DRAIN_SECONDS = 15.0  # seconds in which servers and the scheduler should end after the workers
 _RANK_EXIT = re.compile(rb"hipress-rank-exit (\w+(?: \d+)?) (-?\d+)")
 _RANK_LINE = re.compile(rb"\[(scheduler|(?:server|worker) \d+)\] (.*)", re.DOTALL)
 
@@ -205,7 +205,7 @@ class Runner:
 
     def _watch(self, deadline: float | None) -> int:
         handled = 0
-        first_failure = drain_until = None
+        first_failure = drain = None
         while True:
             now = time.monotonic()
             self._reap(now)
@@ -214,7 +214,8 @@ class Runner:
             if self._failures and first_failure is None:
                 first_failure = now
             if self._verdict is None:
-                if first_failure is not None and now >= first_failure + ROOT_CAUSE_SECONDS:
+                wait = ROOT_CAUSE_SECONDS if self._causes() else SURVIVORS_SECONDS
+                if first_failure is not None and now >= first_failure + wait:
                     self._report(self._root_cause(), len(alive))
                     self._stop(shell_status(self._root_cause().status), now, SURVIVORS_SECONDS)
                 elif deadline is not None and now >= deadline:
@@ -225,12 +226,9 @@ class Runner:
             if not alive:
                 break
             workers = [one for one in alive if one.task.role in (WORKER, RANKS)]
-            if not workers and not self._failures and drain_until is None:
-                drain_until = now + DRAIN_SECONDS
-            if drain_until is not None and now >= drain_until and self._term_at is None:
-                names = ", ".join(running.task.name for running in alive)
-                self._say(f"{names} still ran {DRAIN_SECONDS:g} s after the last worker; stopping")
-                self._stop(0, now)
+            if not workers and not self._failures and self._term_at is None:
+                drain = drain or Drain(now)
+                self._drain(drain, ", ".join(running.task.name for running in alive), now)
             self._enforce(now)
             self._pump(0.05 if self._term_at or first_failure else 0.5)
         self._drain_output()
@@ -238,6 +236,16 @@ class Runner:
             self._report(self._root_cause(), 0)
             return shell_status(self._root_cause().status)
         return self._verdict or 0
+
+    def _drain(self, drain: Drain, names: str, now: float) -> None:
+        """Stops servers and the scheduler that have nothing to do without workers."""
+        renewals = drain.renewals
+        if drain.over(now):
+            took = now - drain.began
+            self._say(f"{names} still ran {took:.1f} s after the last worker; stopping")
+            self._stop(0, now)
+        elif renewals == 0 < drain.renewals:
+            self._say(f"the last worker has ended, {names} still computes; waiting for it")
 
     def _enforce(self, now: float) -> None:
         if self._term_at is not None and self._kill_at is None and now >= self._term_at:
@@ -279,12 +287,19 @@ class Runner:
         self._failures.append(
             Failure(name, where, code or 0, time.monotonic(), running.started))
 
+    def _causes(self) -> list[Failure]:
+        """Failures that may be a cause. Servers and the scheduler end with 1 as soon as a worker is
+        gone; a worker with an error in its script has then yet to end as a process."""
+        return [one for one in self._failures
+                if one.status != 1 or one.name.split()[0] not in ("server", "scheduler")]
+
     def _root_cause(self) -> Failure:
         """The failure behind the others: the first process killed by a signal within the window
         of the first failure, or else the first failure. A SIGTERM is no sign: mpirun sends it to
         the survivors. mpirun and srun themselves only pass a failure on."""
-        window = self._failures[0].ended + ROOT_CAUSE_SECONDS
-        near = [failure for failure in self._failures if failure.ended <= window]
+        failures = self._causes() or self._failures
+        window = failures[0].ended + ROOT_CAUSE_SECONDS
+        near = [failure for failure in failures if failure.ended <= window]
         near = [one for one in near if one.name not in ("mpirun", "srun")] or near
         crashes = [one for one in near if one.status < 0 and one.status != -signal.SIGTERM]
         return (crashes or near)[0]

@@ -18,8 +18,15 @@ COMMAND = f"exec python3 -c '{remote.BOOTSTRAP}'"
 
 
 def ssh_command(ssh: str, host: Host) -> list[str]:
-    """The ssh command up to the remote command: no questions asked, dead peers noticed."""
-    command = [*shlex.split(ssh), "-T", "-o", "BatchMode=yes", "-o", "ConnectTimeout=20",
+    """The ssh command up to the remote command: no questions asked, dead peers noticed.
+
+    Raises:
+        LaunchError: there is no such command here.
+    """
+    words = shlex.split(ssh)
+    if not words or shutil.which(words[0]) is None:
+        raise LaunchError(f"processes on other hosts need ssh, and '{ssh}' is not on PATH here")
+    command = [*words, "-T", "-o", "BatchMode=yes", "-o", "ConnectTimeout=20",
                "-o", "ServerAliveInterval=15", "-o", "ServerAliveCountMax=4"]
     if host.port is not None:
         command += ["-p", str(host.port)]

@@ -121,6 +121,8 @@ class Supervisor:
             if self.spec.get("cwd") and not os.path.isdir(self.spec["cwd"]):
                 what = self.spec["cwd"]
             reason = getattr(error, "strerror", None) or error
+            if "/" not in what and os.path.isfile(os.path.join(self.spec.get("cwd") or "", what)):
+                reason = f"it is not on PATH; for the file here write ./{what} or python {what}"
             sys.stderr.write(f"hipress-launch: cannot run '{what}': {reason}\n")
             sys.exit(126 if isinstance(error, PermissionError) else 127)
         self.started()

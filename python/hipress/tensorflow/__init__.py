@@ -18,6 +18,17 @@ if os.environ.get("DMLC_ROLE") in ("server", "scheduler"):
 
     serve.until_the_end()
 
+from hipress.errors import not_installed
+
+try:
+    import tensorflow  # noqa: F401
+except ModuleNotFoundError as error:
+    raise not_installed(
+        error, "tensorflow",
+        "hipress.tensorflow needs TensorFlow 2.16 or later: pip install 'hipress[tensorflow]' "
+        "(in HiPress's source tree: make tensorflow)",
+    ) from None
+
 from hipress.node import HipressError
 from hipress.tensorflow.broadcast import broadcast_variables
 from hipress.tensorflow.diloco import DiLoCo

@@ -8,6 +8,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from hipress.errors import not_installed
+
+try:
+    import torch  # noqa: F401
+except ModuleNotFoundError as error:
+    raise not_installed(
+        error, "torch", "hipress.torch needs PyTorch 2.6 or later: pip install 'hipress[torch]'"
+    ) from None
+
 from hipress.torch.executors.engine import HipressError
 from hipress.torch.integrations import process_group
 from hipress.torch.integrations.ddp import Compression, compress
