@@ -179,8 +179,8 @@ class CompressionConfig:
         if self.type == AUTO:
             raise ValueError(
                 "type 'auto' is not for what this is: it is for DDP models, FSDP2, "
-                "DistributedOptimizer, PyTorch's DiLoCo, Keras and key-value stores; "
-                "name a type, which `hipress codecs` lists"
+                "DistributedOptimizer, DiLoCo and elastic jobs of PyTorch, Keras and key-value "
+                "stores; name a type, which `hipress codecs` lists"
             )
 
     def refuse_low_rank(self, where: str) -> None:

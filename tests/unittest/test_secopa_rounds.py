@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from hipress.secopa.choice import compare
 from hipress.secopa.rounds import (
     choose_fragments,
     cuts,
     first_steps,
     gentlest_way,
+    measure_each,
     shortest_delay,
     waiting,
 )
@@ -67,9 +67,10 @@ def test_a_model_is_cut_until_the_delay_is_short():
 
 def test_round_trips_are_counted_once():
     def measure(way, size):
-        return (0.5, 0.3)[way] + size * (1e-8, 1e-6)[way], size
+        return (0.1, 0.3)[way] + size * (1e-8, 1e-6)[way], size
 
-    plain = compare(measure, 2, 10_000_000, 1 << 23)
-    told = compare(measure, 2, 10_000_000, 1 << 23, round_trips=True)
-    assert told[0].seconds == pytest.approx(0.6) and told[1].seconds == pytest.approx(10.3)
-    assert plain[0].seconds > 10 and told[0].elements > 1 << 16
+    few, many = measure_each(measure, 2, 10_000_000, 1 << 23)
+    assert few.seconds == pytest.approx(0.2) and many.seconds == pytest.approx(10.3)
+    assert few.elements == 1 << 23 and many.elements == 1 << 18  # who sends less gets more
+    slow, _ = measure_each(lambda way, size: (size * 1e-3, size), 2, 10_000_000, 1 << 23)
+    assert slow.seconds == pytest.approx(10_000) and slow.elements == 1 << 18

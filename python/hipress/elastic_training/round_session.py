@@ -99,7 +99,7 @@ class RoundSession(session.Session):
         if rounds is None:
             super().end_step(figures)
             return
-        rounds.inner_steps += 1
+        rounds.count_step()
         self._write("step", figures)
         if self._agent.view() is None:  # the others went on without this worker
             self.in_round = False

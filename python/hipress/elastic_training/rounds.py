@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import abc
 import logging
+import time
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -60,6 +61,7 @@ class Rounds(abc.ABC):
         """Rounds that are complete, of all workers together."""
         self.inner_steps = 0
         """Steps of this worker since the last synchronisation that it has the result of."""
+        self._seconds, self._last = 0.0, time.perf_counter()
         self._loaded = False
 
     # What the framework does.
@@ -113,6 +115,21 @@ class Rounds(abc.ABC):
         else:
             self.begin_with_weights()
 
+    def count_step(self) -> None:
+        """Notes that this worker has made an inner step."""
+        now = time.perf_counter()
+        if self.inner_steps:  # the first one's time is that of beginning, too
+            self._seconds += now - self._last
+        self.inner_steps, self._last = self.inner_steps + 1, now
+
+    @property
+    def step_seconds(self) -> float:
+        """Seconds of an inner step of this round, in the mean."""
+        return max(self._seconds / max(self.inner_steps - 1, 1), 1e-6)
+
+    def _end_round(self) -> None:
+        self.inner_steps, self._seconds = 0, 0.0
+
     def synchronize(self, compression: Any) -> None:
         """Completes a round.
 
@@ -123,12 +140,13 @@ class Rounds(abc.ABC):
                 "round %d: a pseudo-gradient has a NaN or Inf; weights are those of the round "
                 "before again", self.completed + 1,
             )  # fmt: skip
-        self.completed, self.inner_steps = self.completed + 1, 0
+        self.completed += 1
+        self._end_round()
 
     def take_outer_weights(self) -> None:
         """Makes the model's weights the outer weights; what was trained since is given up."""
         self.give_outer_weights()
-        self.inner_steps = 0
+        self._end_round()
 
     def settings(self) -> dict[str, str]:
         """Texts that must be the same on all workers, by name."""

@@ -66,9 +66,9 @@ class Measured:
 
 def compare(
     measure: Callable[[int, int], tuple[float, int]], ways: int, total: int, most: int,
-    first: int = FIRST_ELEMENTS, budget: float = BUDGET_SECONDS, round_trips: bool = False,
+    first: int = FIRST_ELEMENTS,
 ) -> list[Measured]:  # fmt: skip
-    """Measures what a step's gradients take by each way, in some ``budget`` seconds.
+    """Measures what a step's gradients take by each way, in some :data:`BUDGET_SECONDS`.
 
     Samples grow. A way that is hopeless is left out where there is no time to give all of them the
     next sample.
@@ -79,46 +79,28 @@ def compare(
     :param total: elements of a model's gradients
     :param most: elements of the largest sample
     :param first: elements of the first sample
-    :param round_trips: whether what a sample takes however small it is, round trips above all, is
-        told apart by two samples or more, and counted once
     """
     left, spent = list(range(ways)), 0.0
-    taken: dict[int, list[tuple[int, float]]] = {way: [] for way in left}
-
-    def seconds_of(way: int, size: int) -> float:
-        return _extrapolated(taken[way], size, round_trips)
-
-    for number, size in enumerate(samples(min(total, most), first)):
-        if number > int(round_trips):
-            costs = {way: (1 + ROUNDS) * seconds_of(way, size) for way in left}
-            if spent + sum(costs.values()) > budget:
+    found: dict[int, Measured] = {}
+    for size in samples(min(total, most), first):
+        if found:
+            costs = {way: (1 + ROUNDS) * found[way].seconds * size / total for way in left}
+            if spent + sum(costs.values()) > BUDGET_SECONDS:
                 fastest = min(costs.values())
                 left = [way for way in left if costs[way] < HOPELESS * fastest]
-            if spent + sum(costs[way] for way in left) > budget or len(left) < 2:
+            if spent + sum(costs[way] for way in left) > BUDGET_SECONDS or len(left) < 2:
                 break
         times: dict[int, list[float]] = {way: [] for way in left}
-        for turn in range(1 + ROUNDS):
-            for way in left[:: -1 if turn % 2 else 1]:
+        for number in range(1 + ROUNDS):
+            for way in left[:: -1 if number % 2 else 1]:
                 seconds, elements = measure(way, size)
                 spent += seconds
-                times[way].append(seconds)
-            if spent > budget:
+                times[way].append(seconds * total / elements)
+            if spent > BUDGET_SECONDS:
                 break
         for way, values in times.items():
-            taken[way].append((elements, statistics.median(values[1:] or values)))
-    return [Measured(seconds_of(way, total), taken[way][-1][0]) for way in range(ways)]
-
-
-def _extrapolated(taken: Sequence[tuple[int, float]], size: int, round_trips: bool) -> float:
-    """Seconds of so many elements, by the elements and seconds of samples.
-
-    :param round_trips: whether a part of them does not depend on how many there are
-    """
-    elements, seconds = taken[-1]
-    if not round_trips or len(taken) < 2:
-        return seconds * size / elements
-    fewer, before = taken[-2]
-    return seconds + max(seconds - before, 0.0) * (size - elements) / max(elements - fewer, 1)
+            found[way] = Measured(statistics.median(values[1:] or values), elements)
+    return [found[way] for way in range(ways)]
 
 
 class StepTrial:

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
+from typing import Any
 
 from hipress import files
 
@@ -57,6 +58,11 @@ class Explanation:
             self.history.append(self.sentence)
         self.sentence = sentence
         return sentence
+
+    def load(self, values: Mapping[str, Any]) -> None:
+        """Becomes what ``dataclasses.asdict`` made of another one."""
+        self.sentence, self.rows = values["sentence"], [Row(**row) for row in values["rows"]]
+        self.history, self.next_steps = list(values["history"]), list(values["next_steps"])
 
     def predict(self) -> None:
         """Predicts steps by all ways from the measured one by the chosen way, if there is one."""

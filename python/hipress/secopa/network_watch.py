@@ -10,6 +10,8 @@ noticed within :data:`BLOCK_STEPS` times 3 steps, unless what is sent does not d
 from __future__ import annotations
 
 import statistics
+from collections.abc import Mapping
+from typing import Any
 
 BLOCK_STEPS = 5
 FACTOR = 2.0
@@ -63,6 +65,15 @@ class NetworkWatch:
         if self._odd < BLOCKS or self._blocks <= self._patience:
             return None
         return ratio
+
+    def state_dict(self) -> dict[str, Any]:
+        """What is usual, to be written as JSON."""
+        return {"first": self._first, "blocks": self._blocks, "patience": self._patience}
+
+    def load_state_dict(self, saved: Mapping[str, Any]) -> None:
+        """Goes on with what :meth:`state_dict` returned."""
+        self._first, self._blocks = list(saved["first"]), saved["blocks"]
+        self._patience = saved["patience"]
 
     def begin(self, changed: bool) -> None:
         """Begins anew after a choice.

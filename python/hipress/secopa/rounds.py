@@ -12,10 +12,11 @@ Whoever is given the same seconds chooses the same.
 
 from __future__ import annotations
 
+import statistics
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-from hipress.secopa.choice import gentlest
+from hipress.secopa.choice import FIRST_ELEMENTS, ROUNDS, Measured, gentlest, samples
 
 MAX_WAITING = 0.01
 """The share of the time that workers may wait without anything being done about it."""
@@ -26,6 +27,10 @@ MAX_FRAGMENTS = 8
 """Parts into which a model is cut, at most: each costs round trips of its own."""
 FIRST_STEPS = 5
 """Inner steps before the choice, at most; the first of several is not timed."""
+
+
+WAY_SECONDS = 3.0
+"""Seconds of measuring a way, about."""
 
 
 class Plan(NamedTuple):
@@ -43,6 +48,54 @@ class Plan(NamedTuple):
 def first_steps(sync_every: int) -> int:
     """The inner step after which the choice is made, before which nothing is sent."""
     return max(1, min(FIRST_STEPS, sync_every // 4))
+
+
+def measure_each(
+    measure: Callable[[int, int], tuple[float, int]], ways: int, total: int, most: int,
+    first: int = FIRST_ELEMENTS,
+) -> list[Measured]:  # fmt: skip
+    """Measures what all weights take by each way, in some :data:`WAY_SECONDS` for each.
+
+    Samples grow, two of them at least: so what does not depend on their size, such as round trips,
+    is told apart. A way that sends less gets larger ones.
+
+    :param measure: synchronises a sample of about so many elements by the way of this number, and
+        returns the slowest worker's seconds, the same on all workers, and the sample's elements
+    :param ways: how many there are
+    :param total: elements of all weights
+    :param most: elements of the largest sample
+    :param first: elements of the first sample
+    """
+    return [
+        _measured(lambda size, way=way: measure(way, size), total, min(total, most), first)
+        for way in range(ways)
+    ]
+
+
+def _measured(
+    measure: Callable[[int], tuple[float, int]], total: int, most: int, first: int
+) -> Measured:
+    taken: list[tuple[int, float]] = []
+    spent = 0.0
+    for size in samples(most, first):
+        if len(taken) > 1 and spent + (1 + ROUNDS) * _extrapolated(taken, size) > WAY_SECONDS:
+            break
+        times: list[float] = []
+        while len(times) < 1 + ROUNDS and (not times or spent < WAY_SECONDS):
+            seconds, elements = measure(size)
+            times.append(seconds)
+            spent += seconds
+        taken.append((elements, statistics.median(times[1:] or times)))
+    return Measured(_extrapolated(taken, total), taken[-1][0])
+
+
+def _extrapolated(taken: Sequence[tuple[int, float]], size: int) -> float:
+    """Seconds of so many elements, by the elements and seconds of the last two samples."""
+    elements, seconds = taken[-1]
+    if len(taken) < 2:
+        return seconds * size / elements
+    fewer, before = taken[-2]
+    return seconds + max(seconds - before, 0.0) * (size - elements) / max(elements - fewer, 1)
 
 
 def waiting(fragments: Sequence[float], step: float, sync_every: int, delay: int) -> float:

@@ -104,6 +104,8 @@ class Synchronizer:
         """Goes on with another codec, on all ranks at the same step, before its first bucket. What
         this rank has not sent goes with the next gradients.
 
+        In a transaction what it has not sent is put back with the step, but the codec is not.
+
         :param settings: which differ in type, parameters and plan only
         """
         remembered = carry_over(self)
@@ -111,6 +113,8 @@ class Synchronizer:
         self.settings = settings
         self.error_feedback = self._new_error_feedback()
         self.error_feedback.reshard(remembered)
+        if self._transaction:
+            self.error_feedback.begin_transaction()
         self._executor, self._buckets = None, {}
 
     def _shape(self, parameter: torch.nn.Parameter) -> tuple[int, ...]:

@@ -8,8 +8,9 @@ from __future__ import annotations
 import logging
 import math
 import time
-from collections.abc import Callable, Sequence
-from typing import Protocol
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict
+from typing import Any, Protocol
 
 from hipress.secopa.choice import Measured, StepTrial, gentlest
 from hipress.secopa.explanation import Explanation, Row, number
@@ -148,6 +149,20 @@ class Choice:
             f"{self._reason()}"
         )
 
+    def state_dict(self) -> dict[str, Any]:
+        """What a later :class:`Choice` of the same ways goes on with, to be written as JSON."""
+        return {
+            "ways": [way.name for way in self.ways],
+            "number": self.number,
+            "too_coarse": sorted(self._too_coarse),
+            "explanation": asdict(self.explanation),
+        }
+
+    def load_state_dict(self, saved: Mapping[str, Any]) -> None:
+        """Goes on with what :meth:`state_dict` returned."""
+        self.explanation.load(saved["explanation"])
+        self._too_coarse, self.number = set(saved["too_coarse"]), saved["number"]
+
     def soften(self, problem: str, spread: float, step: int) -> str:
         """Takes a gentler way, as this one is too coarse for these gradients; returns the sentence
         that says so.
@@ -169,7 +184,7 @@ class Choice:
 
 def choose(
     ways: list[Way], feedback: bool | None, meter: Meter, ranks: tuple[int, str], largest: int,
-    min_size: int, logs: bool,
+    min_size: int, logs: bool, known: Mapping[str, Any] | None = None,
 ) -> Choice:  # fmt: skip
     """Chooses before the first step, on all ranks together; measures if there is a choice.
 
@@ -179,6 +194,8 @@ def choose(
     :param largest: elements of the largest gradient that may be compressed
     :param min_size: elements from which on gradients are compressed
     :param logs: whether this rank says what was chosen
+    :param known: of an earlier choice, its state, the same on all ranks: goes on with that, if the
+        ways are the same and there is anything to choose from
     :raises HipressError: if a rank dies or is silent meanwhile
     """
     count, name = ranks
@@ -187,6 +204,10 @@ def choose(
         why = f"there is one {name}"
     elif largest < min_size:
         why = f"no gradient has {min_size} elements (min_size)"
+    if known and not why and known["ways"] == [way.name for way in ways]:
+        choice = Choice(ways, feedback, meter.elements, meter.measure_again)
+        choice.load_state_dict(known)
+        return choice
     found = () if why else meter.measure()
     choice = Choice(ways, feedback, meter.elements, meter.measure_again, found)
     if why:

@@ -11,7 +11,7 @@ import logging
 import statistics
 import time
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
 import numpy as np
@@ -89,15 +89,16 @@ class Follower:
 
     :param choice: made before the first step, of several ways
     :param raw: bytes of a step, uncompressed, that this rank sends
+    :param tries: whether steps of training may try other ways
     """
 
-    def __init__(self, choice: Choice, front: Front, raw: float) -> None:
-        self.choice, self._front = choice, front
+    def __init__(self, choice: Choice, front: Front, raw: float, tries: bool = True) -> None:
+        self.choice, self._front, self._tries = choice, front, tries
         self._codec = choice.way
         """The way that the compression is set up for; in a trial some steps may go past it, by
         ways of the framework's own."""
         self._flushing = self._owes = False
-        self._timer = StepTimer(choice)
+        self._timer = self._new_timer()
         self._guard = Guard()
         self._feedback_guard: FeedbackGuard | None = None
         self._network = NetworkWatch()
@@ -116,6 +117,11 @@ class Follower:
         self._journal = Journal(front.rank, raw, front.bytes_sent())
         self.way = choice.way
         """That of the step that has begun."""
+
+    def _new_timer(self) -> StepTimer:
+        timer = StepTimer(self.choice)
+        timer.over = timer.over or not self._tries
+        return timer
 
     @property
     def is_settled(self) -> bool:
@@ -186,7 +192,7 @@ class Follower:
             changed = self.choice.way is not before
             self._network.begin(changed)
             if changed:
-                self._timer = StepTimer(self.choice)
+                self._timer = self._new_timer()
             return [(logging.WARNING if changed else logging.INFO, sentence)]
         median = self._network.add(seconds)
         if median is not None:
@@ -228,7 +234,7 @@ class Follower:
         if forbidden != UNKNOWN and self.choice.feedback != (not forbidden):
             said.append((logging.WARNING, self.choice.learn(not forbidden, step)))
             if self.choice.way is not before:
-                self._timer = StepTimer(self.choice)
+                self._timer = self._new_timer()
         rounding = error_of(self._codec.params, found["spread"]) if "spread" in found else None
         known = {"rounding": rounding, "error": found.get("error"), "share": found.get("share")}
         self._known |= {name: value for name, value in known.items() if value is not None}
@@ -300,6 +306,15 @@ class Follower:
         :param waits: whether residuals are among it: a framework's own way would not send them
         """
         self._owes = waits and self._codec.own
+
+    def state_dict(self) -> dict[str, Any]:
+        """What the follower of another job goes on with, as JSON: the choice, and what is usual on
+        this network."""
+        return {**self.choice.state_dict(), "network": self._network.state_dict()}
+
+    def load_network(self, saved: Mapping[str, Any]) -> None:
+        """Takes what is usual from what :meth:`state_dict` returned; the choice is made of it."""
+        self._network.load_state_dict(saved["network"])
 
     def guard(self) -> Guard | FeedbackGuard | None:
         """What is to be shown those gradients of this step that are compressed; a FeedbackGuard

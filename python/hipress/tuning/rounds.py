@@ -14,6 +14,7 @@ import statistics
 import time
 from collections import deque
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from typing import Any, Protocol
 
 from hipress.secopa.choice import Measured
@@ -29,9 +30,6 @@ from hipress.secopa.rounds import (
 )
 from hipress.tuning.journal import Journal
 from hipress.tuning.ways import Way
-
-BUDGET_SECONDS = 8.0
-"""Seconds of measuring, about: once in a training, while nobody trains."""
 
 _log = logging.getLogger("hipress")
 
@@ -119,10 +117,34 @@ class RoundChoice:
                 self._choose("auto: ")
         elif step % self._sync_every == 0:
             self._watch(step)
+        self._write(step)
+        return self.plan if self._is_new(before) else None
+
+    def _is_new(self, before: Plan | None) -> bool:
+        return self.plan is not None and (before is None or self.plan[:3] != before[:3])
+
+    def _write(self, step: int) -> None:
         if self.explanation.rows:
             sent = self._front.bytes_sent
             self._journal.write(self.explanation, step, sent, counts=True, figures={})
-        return None if self.plan == before else self.plan
+
+    def before_round(self, number: int, seconds: float) -> bool:
+        """To be called before each synchronisation where all weights travel at once, in the place
+        of :meth:`after_step`.
+
+        :param number: of the round, from 1
+        :param seconds: of an inner step, in the mean
+        :returns: whether there is a new choice, likewise
+        :raises HipressError: likewise
+        """
+        before = self.plan
+        if before is None:
+            self._steps.append(seconds)
+            self._choose("auto: ")
+        else:
+            self._watch(number * self._sync_every)
+        self._write(number * self._sync_every)
+        return self._is_new(before)
 
     def resume(self) -> None:
         """To be called when the next inner step may begin, and its time does."""
@@ -139,15 +161,16 @@ class RoundChoice:
         if asked is not None:
             longest, seconds = self._front.end_maxima(asked)
             ratio = self._network.end_block(-longest)
-            self._chosen_row().step_ms = 1e3 * seconds
+            if self.explanation.rows:
+                self._chosen_row().step_ms = 1e3 * seconds
         if ratio is not None:
             before = self.plan
             self._choose(
                 f"auto: a synchronisation takes {ratio:.2g} times as long as it did; from step "
                 f"{step} on "
             )
-            self._network.begin(changed=self.plan != before)
-        elif self.explanation.rows and len(self._travel) == self.plan.fragments:
+            self._network.begin(changed=self._is_new(before))
+        elif not self._front.alone and len(self._travel) == self.plan.fragments:
             mean = (now - self._round_began) / self._sync_every
             self._asked = self._front.begin_maxima([-sum(self._travel.values()), mean])
         self._round_began = now
@@ -226,17 +249,26 @@ class RoundChoice:
     # Checkpoints.
 
     def state_dict(self) -> dict[str, Any]:
-        """What was chosen; empty if nothing was yet."""
-        if self.plan is None:
+        """What was chosen; empty if nothing was yet, or there was nothing to choose."""
+        if self.plan is None or self._front.alone:
             return {}
         _, fragments, delay, share = self.plan
         return {"way": self.way.name, "fragments": fragments, "delay": delay, "waiting": share}
 
+    def to_carry(self) -> dict[str, Any]:
+        """That, and what explains it and is usual on this network, for another job at once."""
+        about = {"explanation": asdict(self.explanation), "network": self._network.state_dict()}
+        found = self.state_dict()
+        return {**found, **about} if found else {}
+
     def load_state_dict(self, saved: Mapping[str, Any]) -> Plan | None:
-        """Goes on with what :meth:`state_dict` returned; returns it."""
+        """Goes on with what :meth:`state_dict` or :meth:`to_carry` returned; returns the plan."""
         names = [way.name for way in self._ways]
         if saved and saved["way"] in names:
             way = names.index(saved["way"])
             self.plan = Plan(way, saved["fragments"], saved["delay"], saved["waiting"])
             self.explanation.sentence = f"auto: {self.way.name}, as in the state that was loaded"
+            if "network" in saved:
+                self._network.load_state_dict(saved["network"])
+                self.explanation.load(saved["explanation"])
         return self.plan

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import torch
 
+from hipress.torch.elastic.choosing import Choosing
 from hipress.torch.state.carry_over import OwnState, carry_over
 from hipress.torch.synchronizer import Synchronizer
 
@@ -23,6 +24,8 @@ class Carried:
         self._states: dict[str, OwnState] = {}
         self._momentum: dict[str, tuple[int, torch.Tensor]] = {}
         self._step = 0
+        self.choice: Mapping[str, Any] | None = None
+        """Of type "auto", see :class:`hipress.torch.elastic.choosing.Choosing`."""
         self.undecided: Synchronizer | None = None
         """A compression whose last step counts if this worker can copy its result, and else is to
         be put back: whoever has the result may be gone before it is copied."""
@@ -33,6 +36,8 @@ class Carried:
         self._states = carry_over(compression)
         self._momentum = dict(compression.shared.state()) if compression.shared else {}
         self._step = compression.step
+        if isinstance(compression, Choosing):
+            self.choice = compression.choice()
 
     def give_to(self, compression: Synchronizer) -> None:
         """Gives a new compression its states, before its first step."""
@@ -46,7 +51,8 @@ class Carried:
         """What a worker that joins is to have, too."""
         momentum = {n: [offset, values.cpu()] for n, (offset, values) in self._momentum.items()}
         sizes = {n: [state.size, state.step] for n, state in self._states.items()}
-        return {"step": self._step, "momentum": momentum, "encoded": sizes}
+        found = {"step": self._step, "momentum": momentum, "encoded": sizes}
+        return {**found, "choice": self.choice}
 
     def copy(self, found: Mapping[str, Any]) -> None:
         """Takes over what another worker's :meth:`to_copy` returned; residuals are this one's."""
@@ -54,6 +60,7 @@ class Carried:
             self.undecided.commit()
             self.take_from(self.undecided)
         self._step = found["step"]
+        self.choice = found["choice"]
         self._momentum = {n: (offset, values) for n, (offset, values) in found["momentum"].items()}
         for name, (size, step) in found["encoded"].items():
             self._states.setdefault(name, OwnState(size)).step = step

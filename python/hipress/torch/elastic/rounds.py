@@ -11,8 +11,9 @@ import torch.distributed as dist
 from hipress.elastic_training import rounds
 from hipress.fragments import Schedule
 from hipress.torch.elastic import transfer
+from hipress.torch.elastic.choosing import ChoosingRounds
 from hipress.torch.integrations import outer
-from hipress.torch.settings import Settings
+from hipress.torch.settings import AUTO, Settings
 from hipress.torch.synchronizer import Synchronizer
 
 
@@ -51,15 +52,19 @@ class Rounds(rounds.Rounds):
 
         :param options: of the compression
         """
-        _, compression = outer.connect(
+        settings, compression = outer.connect(
             lambda: Settings.of(**options, encode_on="host"), group, self._named, timeout,
-            **self.settings(),
+            ChoosingRounds, **self.settings(),
         )  # fmt: skip
+        if settings.type == AUTO:
+            compression.choose_by(settings, self._named, self.schedule.sync_every)
         return InnerOptimizer(self._inner, compression)
 
-    def average(self, compression: Synchronizer) -> bool:
+    def average(self, compression: ChoosingRounds) -> bool:
+        compression.before_round(self.completed + 1, self.step_seconds)
         self._fragment.begin(compression, 0)
         finite = self._outer.take(self._fragment, average=self.early)
+        compression.took(self._fragment.seconds)
         if finite:
             compression.step += 1
         return finite

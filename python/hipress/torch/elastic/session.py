@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import json
 import os
 import threading
 from collections.abc import Mapping, Sequence
@@ -16,6 +17,7 @@ from hipress.errors import HipressError as NodeError
 from hipress.torch import private
 from hipress.torch.elastic import torchrun, transfer
 from hipress.torch.elastic.carried import Carried
+from hipress.torch.elastic.choosing import Choosing
 from hipress.torch.elastic.rounds import InnerOptimizer
 from hipress.torch.elastic.state import State
 from hipress.torch.executors import job
@@ -63,7 +65,19 @@ class Session(RoundSession):
             if group is not dist.group.WORLD:
                 self._groups.append(group)
             self.optimizer = self._state.connect(group)
-            self.begin(self.optimizer.compression)
+            compression = self.optimizer.compression
+            if isinstance(compression, Choosing):
+                compression.known = self._choice(ranks)
+            self.begin(compression)
+
+    def _choice(self, ranks: Sequence[int]) -> Mapping[str, Any] | None:
+        """The choice of the view before, of the worker whose state counts: others may have been
+        about to change theirs."""
+        source, _ = self.copies()
+        key = "choice" if len(ranks) == self.size else "again/choice"
+        if self.rank == source:
+            self._agent.share(self.view.epoch, key, json.dumps(self.carried.choice))
+        return json.loads(self.fetch(key, source)) if self.rank != source else self.carried.choice
 
     def leave_ranks(self) -> None:
         """Ends in peace, on the ranks that were connected, what :meth:`connect_ranks` has made."""

@@ -13,6 +13,7 @@ from hipress.config import CompressionConfig
 from hipress.elastic_training import rounds, state
 from hipress.secopa.plan import Decision
 from hipress.torch.elastic import transfer
+from hipress.torch.elastic.choosing import ViewOptimizer
 from hipress.torch.elastic.rounds import InnerOptimizer, Rounds
 from hipress.torch.integrations.optimizer import DistributedOptimizer
 from hipress.torch.settings import MIN_SIZE, Settings
@@ -89,7 +90,7 @@ class State(state.State):
         """The optimizer of one view, whose workers make this group and all call this."""
         if self.rounds is not None:
             return self.rounds.connect(group, self.timeout, **self.options)
-        return DistributedOptimizer(
+        return ViewOptimizer(
             self.optimizer.wrapped, self.model.named_parameters(), group=group,
             timeout=self.timeout, backward_passes_per_step=self._passes, **self.options,
         )  # fmt: skip

@@ -120,7 +120,7 @@ def compress(
         feedback = None if optimizer is None else optimizers[0].allow_feedback
         chosen = choice.choose(settings, engine, group, where, shapes, dtypes, feedback)
     compression = Compression(chosen.settings(), engine, group, parameters)
-    compression.follow(chosen, optimizers[0], where)
+    compression.follow(chosen, optimizers[0])
     if chosen.choice.is_measured:  # else DDP is as it was
         model.register_comm_hook(compression, hipress_hook)
     return compression

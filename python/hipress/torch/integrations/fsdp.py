@@ -291,7 +291,7 @@ def compress_fsdp(
         settings, engine, group, parameters, collective=collective, shards=shards
     )
     if chosen is not None:
-        compression.follow(chosen, optimizers[0], where, results=not scatters)
+        compression.follow(chosen, optimizers[0], results=not scatters)
     for name, module in modules.items():
         unit = Unit(name, managed(module), names, num_shards)
         if replicate_group is None:

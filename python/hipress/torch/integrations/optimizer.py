@@ -92,7 +92,7 @@ class DistributedOptimizer:
             optimizer=optimizer,
         )  # fmt: skip
         self._optimizer, self._passes = optimizer, backward_passes_per_step
-        self.compression = _compression(settings, engine, group, named, op == "average", optimizer)
+        self.compression = self._new_compression(settings, engine, group, named, op == "average")
         if settings.any_momentum and isinstance(optimizer, FrozenAdamW):
             optimizer.attach(self.compression)
         # The last layer's gradients come first. All ranks send in this order, whatever their own.
@@ -103,6 +103,25 @@ class DistributedOptimizer:
         self._began = False
         self._pending: str | None = None
         self._hooks = [self._register(name, parameter) for name, parameter in named]
+
+    def _new_compression(
+        self, settings: Settings, engine: Engine, group: dist.ProcessGroup,
+        named: list[tuple[str, torch.nn.Parameter]], average: bool,
+    ) -> Following:  # fmt: skip
+        """The compression of the settings; of type "auto" one that the ranks choose."""
+        if settings.type != AUTO:
+            return Following(settings, engine, group, named, average=average)
+        shapes = {name: tuple(p.shape) for name, p in named}
+        dtypes = {name: p.dtype for name, p in named}
+        optimizers = choosing(settings, named, self._optimizer)
+        where = device_of([p for _, p in named])
+        hooks = choice.MEANS if average else choice.SUMS
+        with current(where):
+            feedback = optimizers.allow_feedback
+            chosen = choice.choose(settings, engine, group, where, shapes, dtypes, feedback, hooks)
+        compression = Following(chosen.settings(), engine, group, named, average=average)
+        compression.follow(chosen, optimizers)
+        return compression
 
     def _check_options(self) -> None:
         """Checks what a subclass was given, so that all ranks hear of it.
@@ -213,25 +232,6 @@ class DistributedOptimizer:
             )
         self._synchronized = False
         self._optimizer.zero_grad(set_to_none)
-
-
-def _compression(
-    settings: Settings, engine: Engine, group: dist.ProcessGroup,
-    named: list[tuple[str, torch.nn.Parameter]], average: bool, optimizer: torch.optim.Optimizer,
-) -> Following:  # fmt: skip
-    """The compression of the settings; of type "auto" one that the ranks choose."""
-    if settings.type != AUTO:
-        return Following(settings, engine, group, named, average=average)
-    shapes = {name: tuple(p.shape) for name, p in named}
-    dtypes = {name: p.dtype for name, p in named}
-    optimizers, where = choosing(settings, named, optimizer), device_of([p for _, p in named])
-    hooks = choice.MEANS if average else choice.SUMS
-    with current(where):
-        feedback = optimizers.allow_feedback
-        chosen = choice.choose(settings, engine, group, where, shapes, dtypes, feedback, hooks)
-    compression = Following(chosen.settings(), engine, group, named, average=average)
-    compression.follow(chosen, optimizers, where)
-    return compression
 
 
 class Bucket:

@@ -252,11 +252,13 @@ def connect(
     group: dist.ProcessGroup,
     named: Named,
     timeout: float | None,
+    kind: type[Following] = Following,
     **same: str,
 ) -> tuple[Settings, Following]:
     """Connects the ranks of a group, which all call this together, to average pseudo-gradients.
 
     :param make_settings, timeout, same: see :func:`hipress.torch.start.start`
+    :param kind: of what is returned
     :returns: the settings, and what they are carried out by: with type "auto" uncompressed, until
         the caller chooses
     :raises ValueError: on every rank, if any rank's setting is wrong or they differ
@@ -267,4 +269,4 @@ def connect(
     )
     shapes = {name: tuple(p.shape) for name, p in named}
     present = settings_of(UNCOMPRESSED, settings, shapes) if settings.type == AUTO else settings
-    return settings, Following(present, engine, group, named)
+    return settings, kind(present, engine, group, named)

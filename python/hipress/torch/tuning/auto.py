@@ -28,6 +28,7 @@ from hipress.torch.executors.engine import Engine
 from hipress.torch.gradient import Gradient, chunk_of, packed, scattered
 from hipress.torch.settings import AUTO, Settings
 from hipress.torch.synchronizer import Synchronizer
+from hipress.torch.tuning.numbers import GroupNumbers, Numbers, maxima
 
 MIN_CONCURRENT = 2
 """Gradients in a bucket, at least."""
@@ -46,14 +47,15 @@ class Ranks:
 
     :param device, dtype: of the gradients
     :param scatters: whether they reduce-scatter them, as FSDP2 does
-    :param numbers: where numbers are compared; default: where the gradients are
+    :param numbers: compares numbers; default: the group, where the gradients are
     """
 
     def __init__(
         self, settings: Settings, engine: Engine, group: dist.ProcessGroup, device: torch.device,
-        dtype: torch.dtype, scatters: bool = False, numbers: torch.device | None = None,
+        dtype: torch.dtype, scatters: bool = False, numbers: Numbers | None = None,
     ) -> None:  # fmt: skip
-        self.scatters, self.numbers = scatters, numbers or device
+        self.scatters = scatters
+        self.numbers = numbers or GroupNumbers(engine, group, device)
         self.engine, self.group, self.device, self.dtype = engine, group, device, dtype
         self.rank = engine.rank
         self.kinds = replace(settings, min_size=NEVER), settings
@@ -72,16 +74,11 @@ class Ranks:
 
     def mean(self, values: np.ndarray) -> np.ndarray:
         """The mean over all ranks, with the same bits on each."""
-        return self._reduced(values, dist.ReduceOp.SUM) / self.engine.world_size
+        return self.numbers.mean(values)
 
     def slowest(self, seconds: float) -> float:
         """The maximum over all ranks."""
-        return self._reduced(np.array([seconds]), dist.ReduceOp.MAX).item()
-
-    def _reduced(self, values: np.ndarray, op: dist.ReduceOp) -> np.ndarray:
-        found = torch.tensor(values, dtype=torch.float64, device=self.numbers)
-        dist.all_reduce(found, op, self.group)
-        return found.cpu().numpy()
+        return maxima(self.numbers, seconds)[0]
 
     def from_worker_0(self, number: int) -> int:
         """The first rank's number, on all."""
@@ -134,7 +131,7 @@ class Step:
         :raises HipressError: if a rank dies or is silent meanwhile
         """
         flats = [values.clone() for values in self._values]
-        dist.barrier(self._ranks.group)
+        maxima(self._ranks.numbers, 0.0)  # a barrier
         began = time.perf_counter()
         futures = [self.start(*bucket) for bucket in zip(flats, self._gradients)]
         for future in futures:

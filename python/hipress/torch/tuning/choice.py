@@ -25,6 +25,7 @@ from hipress.torch.executors.engine import Engine, HipressError
 from hipress.torch.gradient import Gradient
 from hipress.torch.settings import Settings
 from hipress.torch.tuning.auto import MAX_ELEMENTS, Ranks, Shape, Step, buckets_of, most_of
+from hipress.torch.tuning.numbers import Numbers
 from hipress.tuning.choice import Choice
 from hipress.tuning.choice import choose as first_choice
 from hipress.tuning.ways import BF16_HOOK, UNCOMPRESSED, Way, vectors, ways_for
@@ -90,15 +91,15 @@ class Meter:
     :param settings: of type "auto"
     :param shapes: of the model's gradients by name, in the model's order
     :param hooks: of PyTorch's own ways
-    :param how: more arguments of :func:`hipress.secopa.choice.compare`
+    :param compare: compares the ways, see :func:`hipress.secopa.choice.compare`
     """
 
     def __init__(
         self, settings: Settings, ranks: Ranks, shapes: Mapping[str, Shape], ways: Sequence[Way],
-        hooks: Mapping[str, Hook], **how: Any,
+        hooks: Mapping[str, Hook], compare: Callable[..., list[Measured]] = compare,
     ) -> None:  # fmt: skip
         self._settings, self._ranks, self._shapes, self._ways = settings, ranks, shapes, ways
-        self._hooks, self._how = hooks, how
+        self._hooks, self._compare = hooks, compare
         self.elements = sum(map(math.prod, shapes.values()))
         """Of all gradients."""
         self._size, self._steps = 0, {}
@@ -110,8 +111,8 @@ class Meter:
         """
         first = max(FIRST_ELEMENTS, self._settings.min_size)
         with self._measuring():
-            return compare(
-                self.sample, len(self._ways), self.elements, MAX_ELEMENTS, first, **self._how
+            return self._compare(
+                self.sample, len(self._ways), self.elements, MAX_ELEMENTS, first
             )
 
     @contextlib.contextmanager
@@ -130,10 +131,18 @@ class Meter:
 
         :raises HipressError: if a rank dies or is silent; all later steps raise it, too
         """
-        try:
+        with self._failing():
             return self.measure()
+
+    @contextlib.contextmanager
+    def _failing(self) -> Iterator[None]:
+        try:
+            yield
         except HipressError as error:
-            raise self._ranks.engine.fail(error, "auto") from error
+            failed = self._ranks.engine.fail(error, "auto")
+            if failed is error:  # an error that is its own cause would be a circle
+                raise
+            raise failed from error
 
     def seconds_of(self, way: int) -> float:
         """Seconds of all gradients by the way of this number, while a model trains: the median of
@@ -141,12 +150,9 @@ class Meter:
 
         :raises HipressError: as :meth:`measure_again`
         """
-        try:
-            with self._measuring():
-                size = min(self.elements, MAX_ELEMENTS)
-                found = [self.sample(way, size) for _ in range(1 + ROUNDS)]
-        except HipressError as error:
-            raise self._ranks.engine.fail(error, "auto") from error
+        with self._failing(), self._measuring():
+            size = min(self.elements, MAX_ELEMENTS)
+            found = [self.sample(way, size) for _ in range(1 + ROUNDS)]
         return statistics.median(s for s, _ in found[1:]) * self.elements / found[0][1]
 
     def sample(self, way: int, size: int) -> tuple[float, int]:
@@ -180,13 +186,15 @@ class Chosen:
     :param shapes: of the model's gradients by name
     :param hooks: of PyTorch's own ways
     :param gradient_bytes: of a step, uncompressed
+    :param numbers: compares them while it is followed
     """
 
     def __init__(
         self, choice: Choice, settings: Settings, shapes: Mapping[str, Shape],
-        hooks: Mapping[str, Hook], gradient_bytes: int,
+        hooks: Mapping[str, Hook], gradient_bytes: int, numbers: Numbers,
     ) -> None:  # fmt: skip
         self.choice, self.hooks, self.gradient_bytes = choice, hooks, gradient_bytes
+        self.numbers = numbers
         self._auto, self._shapes = settings, shapes
 
     def settings(self, way: Way | None = None) -> Settings:
@@ -204,6 +212,8 @@ def choose(
     feedback: bool | None = None,
     hooks: Mapping[str, Hook] = MEANS,
     without: Collection[Way] = (),
+    numbers: Numbers | None = None,
+    known: Mapping[str, Any] | None = None,
 ) -> Chosen:
     """Chooses by what the model's gradients take by each way, on all ranks together.
 
@@ -214,17 +224,21 @@ def choose(
     :param feedback: whether the optimizer bears error feedback, if that is known
     :param hooks: of PyTorch's own ways; :data:`SCATTERS` measures reduce-scatters
     :param without: ways that the front end does not have
+    :param numbers: compares numbers; default: the group
+    :param known: of an earlier choice, its ``state_dict()``, the same on all ranks; nothing is
+        measured then
     :raises HipressError: if a rank dies or is silent meanwhile
     """
     sizes = {name: math.prod(shape) for name, shape in shapes.items()}
     dtype = most_of(sizes, dtypes)
     without = [*without, *(way for way in (BF16_HOOK,) if way.name not in hooks)]
     ways = ways_for(dtype != torch.float32, feedback is not False, without)
-    ranks = Ranks(settings, engine, group, device, dtype, scatters=hooks is SCATTERS)
+    ranks = Ranks(settings, engine, group, device, dtype, hooks is SCATTERS, numbers)
     meter = Meter(settings, ranks, shapes, ways, hooks)
     matrices = sizes.keys() - vectors(shapes)
     choice = first_choice(
         ways, feedback, meter, (engine.world_size, "rank"),
         max(map(sizes.get, matrices), default=0), settings.min_size, logs=engine.rank == 0,
+        known=known,
     )  # fmt: skip
-    return Chosen(choice, settings, shapes, hooks, meter.elements * dtype.itemsize)
+    return Chosen(choice, settings, shapes, hooks, meter.elements * dtype.itemsize, ranks.numbers)

@@ -9,13 +9,12 @@ from typing import Any
 
 import numpy as np
 import torch
-import torch.distributed as dist
 
 from hipress.secopa.explanation import Explanation
-from hipress.torch.executors.engine import HipressError
 from hipress.torch.gradient import Gradient
 from hipress.torch.synchronizer import Synchronizer
 from hipress.torch.tuning.choice import Chosen, Hook
+from hipress.torch.tuning.numbers import Numbers
 from hipress.torch.tuning.optimizers import Optimizers
 from hipress.tuning.feedback_guard import FeedbackGuard, sample_step
 from hipress.tuning.follower import Follower
@@ -32,21 +31,18 @@ class Following(Synchronizer):
         self._hooks: Mapping[str, Hook] = {}
         self._explanation = Explanation(f"{self.settings}, as was asked for")
 
-    def follow(
-        self, chosen: Chosen, optimizers: Optimizers, device: torch.device, results: bool = True
-    ) -> None:
+    def follow(self, chosen: Chosen, optimizers: Optimizers, results: bool = True) -> None:
         """Goes by a choice.
 
         :param optimizers: of the parameters that are compressed
-        :param device: where the gradients are
         :param results: whether all of a gradient's results come to this rank
         """
         self._explanation = chosen.choice.explanation
         if chosen.choice.is_measured:
-            front = _Front(self, chosen, optimizers, device, results)
+            front = _Front(self, chosen, optimizers, chosen.numbers, results)
             peers = self.engine.world_size
             raw = chosen.gradient_bytes * 2 * (peers - 1) / peers
-            self._follower = Follower(chosen.choice, front, raw)
+            self._follower = Follower(chosen.choice, front, raw, tries=bool(chosen.hooks))
             self._hooks = chosen.hooks
 
     def explain_by(self, explanation: Explanation) -> None:
@@ -168,57 +164,23 @@ class Following(Synchronizer):
         self._follower.resume(bool(feedback.loaded or feedback.to_reshard))
 
 
-class GroupNumbers:
-    """Numbers that are compared on a process group.
-
-    :param of: whose ranks compare them
-    :param device: where they are
-    """
-
-    def __init__(self, of: Following, device: torch.device) -> None:
-        self._of, self._device, self.rank = of, device, of.rank
-
-    def begin_maxima(self, values: Sequence[float]) -> tuple[dist.Work, torch.Tensor]:
-        mine = torch.tensor(values, dtype=torch.float64, device=self._device)
-        return self._reduce(mine, dist.ReduceOp.MAX), mine
-
-    def end_maxima(self, begun: tuple[dist.Work, torch.Tensor]) -> list[float]:
-        return self._waited(*begun).tolist()
-
-    def _reduce(self, mine: torch.Tensor, op: dist.ReduceOp) -> dist.Work:
-        return dist.all_reduce(mine, op, self._of.collective.group, async_op=True)
-
-    def _waited(self, work: dist.Work, mine: torch.Tensor) -> torch.Tensor:
-        try:
-            self._of.engine.wait(work, "auto", mine.device)
-        except HipressError as error:
-            raise self._of.engine.fail(error, "auto") from error
-        return mine
-
-    def bytes_sent(self) -> int:
-        return self._of.engine.member.stats()["bytes_sent"]
-
-
-class _Front(GroupNumbers):
+class _Front:
     """What a follower asks of a process group."""
 
     sends_all_it_leaves = False  # PyTorch's own ways know nothing of residuals
 
     def __init__(
-        self, of: Following, chosen: Chosen, optimizers: Optimizers, device: torch.device,
+        self, of: Following, chosen: Chosen, optimizers: Optimizers, numbers: Numbers,
         results: bool,
     ) -> None:  # fmt: skip
-        super().__init__(of, device)
-        self._chosen, self._optimizers, self.compares_results = chosen, optimizers, results
+        self._of, self._chosen, self._optimizers = of, chosen, optimizers
+        self.compares_results, self.rank = results, of.rank
+        self.begin_maxima, self.end_maxima = numbers.begin_maxima, numbers.end_maxima
+        self.mean = numbers.mean
 
     @property
     def step(self) -> int:
         return self._of.step
-
-    def mean(self, sample: np.ndarray) -> np.ndarray:
-        mine = torch.from_numpy(sample).to(self._device)
-        total = self._waited(self._reduce(mine, dist.ReduceOp.SUM), mine)
-        return (total / self._of.engine.world_size).cpu().numpy()
 
     def use(self, way: Way) -> None:
         self._of.replace_codec(self._chosen.settings(way))
@@ -234,6 +196,9 @@ class _Front(GroupNumbers):
 
     def allows_feedback(self) -> bool | None:
         return self._optimizers.allow_feedback
+
+    def bytes_sent(self) -> int:
+        return self._of.engine.member.stats()["bytes_sent"]
 
 
 def _squares(flat: torch.Tensor, gradient: Gradient) -> torch.Tensor:
