@@ -61,7 +61,8 @@ def settings_from_environment() -> Settings:
         raise ValueError(f"HIPRESS_MIN_SIZE must be a whole number of 0 or more, not {size!r}")
     topology = _environment("HIPRESS_TOPOLOGY", default="ps")
     where = _environment("HIPRESS_ENCODE_ON", default="host")
-    settings = Settings(type, params, topology, int(size), encode_on=where)
+    entropy = _environment("HIPRESS_ENTROPY", default="0")
+    settings = Settings(type, params, topology, int(size), encode_on=where, entropy=entropy)
     settings.refuse_auto()
     settings.refuse_low_rank("an all-reduce")
     if Compressor(type, **settings.params).state_names:
