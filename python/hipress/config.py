@@ -182,8 +182,8 @@ class CompressionConfig:
         return cls(**{"params": params, **said, **given})
 
     def warm_up(self) -> tuple[dict[str, object], int]:
-        """The codec's own parameters, and the steps in which gradients go uncompressed. A codec with a
-        warm-up of its own (dgc) takes these over, unless its parameters say how long that is."""
+        """The codec's own parameters, and the steps in which gradients go uncompressed. A codec
+        with a warm-up of its own (dgc) takes these over, unless its parameters say how long."""
         params, steps = dict(self.params), self.warmup_steps
         if steps and "warmup" in codecs()[self.type].params and "warmup" not in params:
             params, steps = {**params, "warmup": steps}, 0

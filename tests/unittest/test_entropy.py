@@ -32,7 +32,7 @@ for key, (type, params) in enumerate({CODECS!r}.items()):
     node.set_gradient_compression({{"type": type, **params, "entropy": entropy, "min_size": 0}})
     before = node.stats()["pushed_bytes"]
     sha = hashlib.sha1()
-    for step in range(3):
+    for step in range(2):
         x = np.random.default_rng([step, node.rank]).standard_t(4, n).astype(np.float32)
         out = np.zeros(n, np.float32)
         node.pushpull(key, x, out).wait(30)
@@ -124,11 +124,13 @@ def test_results_have_the_bits_of_those_without(topology, workers, servers):
         lines = [output.split() for output in worker_outputs(results)]
         words = [line[line.index("found") + 1 :] for line in lines]
         found[entropy] = [line[: len(CODECS)] for line in words]
-        found[entropy, "sent"] = np.sum([[*map(int, line[len(CODECS) :])] for line in words], axis=0)
+        sent = [[*map(int, line[len(CODECS) :])] for line in words]
+        found[entropy, "sent"] = np.sum(sent, axis=0)
     assert found["0"] == found["1"]
     fewer = dict(zip(CODECS, found["1", "sent"] / found["0", "sent"]))
     assert max(fewer.values()) < 1.1  # announcements of codecs are longer
-    assert all(fewer[type] < 0.9 for type in ("maxmin", "tbq", "natural", "bf16")), fewer
+    least = 0.98 if topology == "hierarchical" else 0.9  # sums within a host go as they are
+    assert all(fewer[type] < least for type in ("maxmin", "tbq", "natural", "bf16")), fewer
 
 
 def test_what_is_wrong_is_one_sentence():
