@@ -15,7 +15,12 @@ void CountBytes(const uint8_t* in, size_t n, uint32_t counts[2][256]) {
   for (; n - i >= 8; i += 8) {
     uint64_t eight;
     std::memcpy(&eight, in + i, 8);
-    for (int k = 0; k < 8; ++k) ++(k & 2 ? more : counts)[k & 1][eight >> 8 * k & 0xff];
+    for (int k = 0; k < 8; k += 4, eight >>= 32) {
+      ++counts[0][eight & 0xff];
+      ++counts[1][eight >> 8 & 0xff];
+      ++more[0][eight >> 16 & 0xff];
+      ++more[1][eight >> 24 & 0xff];
+    }
   }
   for (; i < n; ++i) ++counts[i & 1][in[i]];
   for (int s = 0; s < 512; ++s) counts[s / 256][s % 256] += more[s / 256][s % 256];
