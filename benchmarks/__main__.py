@@ -41,6 +41,7 @@ SUBJECTS = {
     "codecs": "codecs.speed",
     "codec-bounds": "codecs.bounds",
     "codecs-lossless": "codecs.lossless",
+    "codecs-entropy": "codecs.entropy",
     "effort": "codecs.effort",
     "cuda": "cuda.speed",
     "transport": "transport.speed",

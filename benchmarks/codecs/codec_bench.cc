@@ -97,6 +97,8 @@ const Case kCases[] = {
     {"terngrad, 8 bits, nearest", "terngrad", {{"bitwidth", "8"}, {"stochastic", "0"}}, 9, 5},
     {"maxmin, 4 bits", "maxmin", {}, 4.51, 4.51},
     {"maxmin, 8 bits", "maxmin", {{"bits", "8"}}, 5.01, 5.01},
+    {"maxmin, 4 bits, entropy", "maxmin", {{"entropy", "1"}}, 4.4, 4.4},
+    {"maxmin, 8 bits, entropy", "maxmin", {{"bits", "8"}, {"entropy", "1"}}, 4.9, 4.9},
     {"maxminef, 4 bits", "maxminef", {}, 12.51, 4.51},
     {"maxminef, 8 bits", "maxminef", {{"bits", "8"}}, 13.01, 5.01},
     {"natural", "natural", {}, 5.125, 5.125},

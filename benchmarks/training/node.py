@@ -67,7 +67,7 @@ def run(method: str, args: SimpleNamespace) -> dict:
             raise ValueError(f"{method}: Adam has a momentum of its own; use {method}{LATE}")
         optimizer.param_groups[0]["momentum"] = 0.0  # the compression's takes its place
     rate = optimizer.param_groups[0]["lr"]
-    seconds, processor, losses = [], [], []
+    seconds, processor, sent, losses = [], [], [], []
     trial = 0
     while compression is not None and not compression.is_settled:
         trial += 1
@@ -81,6 +81,7 @@ def run(method: str, args: SimpleNamespace) -> dict:
             falling = 0.1 + 0.45 * (1 + math.cos(math.pi * step / steps))
             group["lr"] = rate * min(1.0, (step + 1) / 20) * falling
         dist.barrier()
+        before = sent_bytes()
         start, used = time.perf_counter(), time.process_time()
         optimizer.zero_grad()
         loss = loss_of(ddp)
@@ -88,6 +89,7 @@ def run(method: str, args: SimpleNamespace) -> dict:
         optimizer.step()
         seconds.append(time.perf_counter() - start)
         processor.append(time.process_time() - used)
+        sent.append(sent_bytes() - before)
         losses.append(loss.detach())
     mean = torch.stack(losses)
     dist.all_reduce(mean)
@@ -97,9 +99,16 @@ def run(method: str, args: SimpleNamespace) -> dict:
         "parameters": parameters,
         "seconds": seconds,
         "processor": processor,
+        "sent": sent,
         "losses": (mean / dist.get_world_size()).tolist(),
         **(explained(compression, attached, settled, trial) if method == AUTO else {}),
     }
+
+
+def sent_bytes() -> int:
+    """What this node's network interfaces have sent so far, headers included."""
+    lines = [line.replace(":", " ").split() for line in open("/proc/net/dev")][2:]
+    return sum(int(words[9]) for words in lines if words[0] != "lo")
 
 
 def explained(compression, attached: float, settled: float, steps: int) -> dict:

@@ -14,7 +14,7 @@ of the steps as float32 does, and are counted so; ours then freeze Adam's denomi
 compare. "auto" chooses by itself, before the steps that are timed; how long that takes is told,
 too. ``--seeds "0 1 2"`` repeats the losses (not the times, on which weights have no bearing);
 ``--losses FILE`` takes those of an earlier run, as losses do not depend on what else the machine
-does. Needs root.
+does. MB are what a rank's network interface sent in a step. Needs root.
 """
 
 from __future__ import annotations
@@ -171,6 +171,7 @@ def measure(
             "seconds": seconds,
             "processor_ms": 1e3
             * statistics.fmean(statistics.median(report["processor"][-steps:]) for report in of),
+            "sent": statistics.fmean(statistics.median(report["sent"][-steps:]) for report in of),
             "losses": of[0]["losses"],
         }
         if method == AUTO:
@@ -202,7 +203,7 @@ def show(
     for method, row in rows.items():
         name = f"{method} ({row['way']})" if "way" in row else method
         line = [name, f"{row['ms']:.0f}", f"{best / row['ms']:.2f}"]
-        line.append(f"{row['processor_ms']:.0f}")
+        line += [f"{row['processor_ms']:.0f}", f"{row['sent'] / 1e6:.2f}"]
         if method in steps:
             line.append(", ".join(str(count or "not reached") for count in steps[method]))
             reached = [s for s in seconds[method] if s is not None]
@@ -211,7 +212,7 @@ def show(
                 line.append(f"{statistics.fmean(reached):.1f}")
                 line.append(f"{statistics.geometric_mean(gains):.2f} ({min(gains):.2f})")
         cells.append(line)
-    heads = ["method", "ms a step", "against the best peer", "processor, ms"]
+    heads = ["method", "ms a step", "against the best peer", "processor, ms", "MB sent"]
     if steps:
         heads += ["steps to the loss", "seconds", "against the best peer (worst seed)"]
     options, size = record["options"], next(iter(rows.values()))["parameters"] / 1e6

@@ -40,7 +40,8 @@ HIPRESS_API int HipressListCodecs(const char** json);
 HIPRESS_API int HipressCodecNames(const char** names);
 /*! \brief Loads a library compiled by CompLL: its algorithm becomes a type; `name` is its name. */
 HIPRESS_API int HipressLoadCodec(const char* path, const char** name);
-/*! \brief Makes a codec; keys must hold "type". One handle keeps one residual. */
+/*! \brief Makes a codec; keys must hold "type", and may hold "entropy" (1: an entropy coder makes
+ * payloads shorter). One handle keeps one residual. */
 HIPRESS_API int HipressCodecCreate(int num, const char** keys, const char** vals,
                                    HipressCodecHandle* out);
 /*! \brief The codec that encodes sums of `count` gradients where `codec` encodes gradients. */

@@ -42,6 +42,8 @@ class CompressionConfig:
     :param encode_on: PyTorch: "host" or "device", where gradients on a GPU are encoded
     :param shared_momentum: PyTorch: the factor of the last result that is added to every gradient
         before it is encoded, from 0 (none) to below 1
+    :param entropy: whether an entropy coder makes the codec's payloads shorter, for slow links: the
+        same values in fewer bytes, and more time to encode and decode. May be in ``params``, too
     :param pull: key-value stores: "auto", "none" or "same", whether what is pulled is compressed
     :raises ValueError: in one sentence, for a name or value that is not allowed
     """
@@ -56,11 +58,15 @@ class CompressionConfig:
     encode_on: str = "host"
     shared_momentum: float = 0.0
     pull: str = AUTO
+    entropy: bool = False
 
     def __post_init__(self) -> None:
         if not isinstance(self.type, str):
             raise ValueError(f"a compression type is a name such as 'dgc', not {self.type!r}")
         self._set(params=dict(self.params))
+        if "entropy" in self.params:
+            self._set(entropy=self.params.pop("entropy"))
+        self._set(entropy=_truth("entropy", self.entropy))
         for name in ("min_size", "warmup_steps", "devices_per_host"):
             if getattr(self, name) is not None:
                 self._set(**{name: _whole(name, getattr(self, name))})
@@ -109,10 +115,12 @@ class CompressionConfig:
                 f'compression type {self.type} has no parameter "{unknown[0]}"; its parameters: '
                 f"{own or 'none'}; those of every compression: {others}"
             )
-        Compressor(self.type, **self.params)
+        if self.entropy and self.encode_on == "device":
+            raise ValueError("entropy is for payloads in host memory: leave it out, or encode_on")
+        Compressor(self.type, **self.codec_params)
 
     def _check_auto(self) -> None:
-        for name in ("params", "warmup_steps", "plan", "encode_on", "shared_momentum"):
+        for name in ("params", "warmup_steps", "plan", "encode_on", "shared_momentum", "entropy"):
             if getattr(self, name) and getattr(self, name) != _default(name):
                 what = ", ".join(map(str, self.params)) if name == "params" else name
                 raise ValueError(
@@ -124,9 +132,16 @@ class CompressionConfig:
         unknown = sorted(set(self.params) - {"rank"}, key=str)
         if unknown:
             raise ValueError(f"{LOW_RANK} has no parameter {unknown[0]!r}; it has rank")
+        if self.entropy:
+            raise ValueError(f"{LOW_RANK} has no entropy stage: its factors go as they are")
         rank = self.rank
         if not isinstance(rank, int) or isinstance(rank, bool) or not 1 <= rank <= MAX_RANK:
             raise ValueError(f"rank must be a whole number from 1 to {MAX_RANK}, not {rank!r}")
+
+    @property
+    def codec_params(self) -> dict[str, object]:
+        """What :class:`hipress.Compressor` takes beside the type."""
+        return {**self.params, "entropy": 1} if self.entropy else dict(self.params)
 
     @property
     def rank(self) -> int:
@@ -167,8 +182,8 @@ class CompressionConfig:
         return cls(**{"params": params, **said, **given})
 
     def warm_up(self) -> tuple[dict[str, object], int]:
-        """The codec's parameters, and the steps in which gradients go uncompressed. A codec with a
-        warm-up of its own (dgc) takes these over, unless its parameters say how long that is."""
+        """The codec's own parameters, and the steps in which gradients go uncompressed. A codec
+        with a warm-up of its own (dgc) takes these over, unless its parameters say how long."""
         params, steps = dict(self.params), self.warmup_steps
         if steps and "warmup" in codecs()[self.type].params and "warmup" not in params:
             params, steps = {**params, "warmup": steps}, 0
@@ -202,7 +217,7 @@ class CompressionConfig:
                 raise ValueError(f"{name} is for PyTorch: a key-value store does not have it")
         self.refuse_low_rank("a key-value store")
         type = "none" if self.type == AUTO else self.type
-        params = {"type": type, **self.params, "pull": self.pull}
+        params = {"type": type, **self.codec_params, "pull": self.pull}
         for name in ("min_size", "topology", "devices_per_host"):
             if getattr(self, name) is not None:
                 params[name] = getattr(self, name)
@@ -237,6 +252,14 @@ class CompressionConfig:
 def _default(name: str) -> object:
     """The default of a setting; not of params, whose default is made."""
     return CompressionConfig.__dataclass_fields__[name].default
+
+
+def _truth(name: str, value: object) -> bool:
+    """A truth value, which may come as text, as compression parameters do."""
+    for truth, words in ((True, ("1", "true")), (False, ("0", "false"))):
+        if str(value).lower() in words:
+            return truth
+    raise ValueError(f"{name} must be True or False, not {value!r}")
 
 
 def _whole(name: str, value: object) -> int:

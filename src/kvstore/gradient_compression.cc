@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "operator/contrib/codec_param.h"
+#include "operator/contrib/entropy.h"
 
 namespace hipress {
 namespace {
@@ -43,7 +44,7 @@ void CheckNames(const std::string& type, const ParamList& codec_params) {
   for (const CodecInfo& info : Codecs()) {
     if (info.name != type) continue;
     for (const auto& pair : codec_params) {
-      if (pair.first == kSpecParam) continue;
+      if (pair.first == kSpecParam || pair.first == kEntropyParam) continue;
       const auto& known = info.params;
       if (std::find(known.begin(), known.end(), pair.first) != known.end()) continue;
       std::string names;

@@ -209,3 +209,22 @@ print("digest", digest([arguments[name] for name in sorted(arguments)]))
 """
     )
     assert len(digests(outputs)) == 1, outputs
+
+
+def test_an_entropy_stage_changes_no_bit():
+    found = set()
+    for entropy in (False, True):
+        compression = {
+            "type": "tbq", "threshold": 0.002, "min_size": 0, "topology": "ring", "entropy": entropy
+        }  # fmt: skip
+        body = """
+kv = mx.kv.create("dist_sync")
+kv.set_gradient_compression({**COMPRESSION, "threshold": 1.0})
+kv.init("big", mx.nd.zeros((300, 100)))
+out, rng = mx.nd.zeros((300, 100)), np.random.default_rng(kv.rank)
+for _ in range(3):
+    kv.pushpull("big", mx.nd.array(rng.standard_normal((300, 100))), out=out)
+print("digest", digest([out]))
+""" + TRAINING.replace("UPDATE", "(False,)")  # fmt: skip
+        found |= digests(run(body.replace("COMPRESSION", repr(compression))))
+    assert len(found) == 2

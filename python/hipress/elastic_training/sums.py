@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Future
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -106,7 +107,8 @@ class Sums:
         most: float = _BUCKET_BYTES, uncompressed: int = 0,
     ) -> None:  # fmt: skip
         self.engine, self._config, self.buckets = engine, config, buckets(sizes, most)
-        self._codecs = Codecs(config.type, config.warm_up()[0], average=False)
+        warm = replace(config, params=config.warm_up()[0])
+        self._codecs = Codecs(config.type, warm.codec_params, average=False)
         self._plain = Codecs("none", {}, average=False)
         self._sizes = {name: size for name, (size, _) in sizes.items()}
         self._owners = {name: owner for owner, name in enumerate(sizes)}

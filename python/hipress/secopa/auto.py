@@ -147,7 +147,7 @@ class AutoPlan:
     def _take(self, config: Compression) -> None:
         """Takes over the user's choice, and its variants: nothing compressed, and everything."""
         self._config = config
-        plain = replace(config, type="none", params={}, min_size=None, pull="auto")
+        plain = replace(config, type="none", params={}, entropy=False, min_size=None, pull="auto")
         self._variants = plain, replace(config, min_size=0)
 
     def decide(self, config: Compression) -> Compression:

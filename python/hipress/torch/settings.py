@@ -59,7 +59,7 @@ class Settings(CompressionConfig):
         self._set(params=params, warmup_steps=warmup_steps)
         default = {p.name: p.default for p in codecs()[self.type].typed_params()}
         momentum = self.params.get("momentum", default.get("momentum", 0.0))
-        return Compressor(self.type, **self.params).config, float(momentum)
+        return Compressor(self.type, **self.codec_params).config, float(momentum)
 
     def _check_low_rank(self) -> None:
         for name, allowed in (("encode_on", "host"), ("shared_momentum", 0)):
@@ -76,7 +76,7 @@ class Settings(CompressionConfig):
     @property
     def codec(self) -> tuple[str, dict[str, object]]:
         """The codec by which messages go, and its parameters: factors go as they are."""
-        return ("none", {}) if self.rank else (self.type, dict(self.params))
+        return ("none", {}) if self.rank else (self.type, self.codec_params)
 
     @property
     def any_momentum(self) -> float:

@@ -7,6 +7,7 @@
 #include <mutex>
 #include <sstream>
 
+#include "operator/contrib/entropy.h"
 #include "operator/contrib/error_feedback.h"
 
 namespace hipress {
@@ -50,7 +51,11 @@ bool RegisterCodec(CodecInfo info) {
 
 CodecPtr MakeCodec(const std::string& type, const ParamList& params) {
   for (const CodecInfo& info : Codecs()) {
-    if (info.name == type) return info.make(params);
+    if (info.name != type) continue;
+    ParamList own = params;
+    const bool entropy = TakeEntropy(type, &own);
+    CodecPtr codec = info.make(own);
+    return entropy ? WithEntropy(std::move(codec)) : codec;
   }
   throw Error("unknown compression type \"" + type + "\"; allowed: " + Names());
 }

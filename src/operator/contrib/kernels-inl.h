@@ -127,11 +127,13 @@ bool Finite(const void* in, DType in_type, size_t n) {
 }  // namespace hipress
 
 #include "operator/contrib/low_rank-inl.h"
+#include "operator/contrib/rans-inl.h"
 
 namespace hipress {
 
 const Kernels HIPRESS_SIMD_TABLE = {
     HIPRESS_SIMD_NAME, Convert, Add, Sum, Scale, Accumulate, Finite,
-    {Project, Residual, Back, Expand, Orthonormalize}};
+    {Project, Residual, Back, Expand, Orthonormalize},
+    {CountBytes, RansEncode, RansDecode}};
 
 }  // namespace hipress

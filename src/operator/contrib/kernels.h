@@ -13,6 +13,7 @@
 
 #include "common/types.h"
 #include "operator/contrib/low_rank.h"
+#include "operator/contrib/rans.h"
 
 static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "payloads are little-endian memory");
 
@@ -38,6 +39,7 @@ struct Kernels {
   bool (*finite)(const void* in, DType in_type, size_t n);
 
   LowRankKernels low_rank;
+  RansKernels rans;
 };
 
 /// The fastest table this CPU can run, or the one that HIPRESS_SIMD names. Chosen at the first call.

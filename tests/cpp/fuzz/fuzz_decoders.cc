@@ -16,6 +16,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
@@ -65,7 +66,8 @@ struct Target {
   Params params;
 };
 
-/// Every codec, with the parameters that change the layout of its payloads.
+/// Every codec, with the parameters that change the layout of its payloads, alone and with the entropy
+/// stage behind it.
 std::vector<Target> Targets(const std::string& only) {
   const char* text = nullptr;
   if (HipressCodecNames(&text) != 0) Die(HipressGetLastError());
@@ -93,6 +95,11 @@ std::vector<Target> Targets(const std::string& only) {
     }
   }
   if (targets.empty()) Die("there is no codec " + only);
+  for (size_t plain = targets.size(), t = 0; t < plain; ++t) {
+    if (targets[t].type == "none") continue;
+    targets.push_back(targets[t]);
+    targets.back().params.emplace_back("entropy", "1");
+  }
   return targets;
 }
 
@@ -164,12 +171,13 @@ class Fuzzer {
   size_t Below(size_t limit) { return limit == 0 ? 0 : random_() % limit; }
 
   Sample Valid() {
-    // Mostly small: the faster, and the nearer to an edge.
+    // Mostly small: the faster, and the nearer to an edge. What is small is not entropy-coded.
     const size_t limits[] = {4, 70, 70, 150, 150, 150, 400, kMaxElements};
-    Sample sample = {static_cast<int64_t>(Below(limits[Below(8)])), {}};
+    const bool entropy = config_.find(" entropy=1") != std::string::npos;
+    Sample sample = {static_cast<int64_t>(Below(limits[entropy ? 7 : Below(8)])), {}};
     std::vector<float> gradient(static_cast<size_t>(sample.n));
     std::normal_distribution<float> normal;
-    for (float& value : gradient) value = normal(random_);
+    for (float& value : gradient) value = std::pow(normal(random_), entropy ? 7.0f : 1.0f);
     if (!gradient.empty() && Below(10) == 0) {
       gradient[Below(gradient.size())] = std::numeric_limits<float>::quiet_NaN();
     }

@@ -11,6 +11,7 @@ one, so the codec must not keep a residual. From the environment, the same on al
 
 - HIPRESS_COMPRESSION: maxmin (default), terngrad, natural, fp16, bf16, lossless
 - HIPRESS_BITS, HIPRESS_BUCKET_SIZE (or QNCCL's names BITS and bucket_size): of maxmin
+- HIPRESS_ENTROPY: 0 (default), or 1: an entropy coder behind the codec
 - HIPRESS_TOPOLOGY: ps (default), or another topology's name
 - HIPRESS_MIN_SIZE: default 16384
 - HIPRESS_ENCODE_ON: host (default), or device: tensors on a GPU are encoded there, and their
@@ -61,7 +62,8 @@ def settings_from_environment() -> Settings:
         raise ValueError(f"HIPRESS_MIN_SIZE must be a whole number of 0 or more, not {size!r}")
     topology = _environment("HIPRESS_TOPOLOGY", default="ps")
     where = _environment("HIPRESS_ENCODE_ON", default="host")
-    settings = Settings(type, params, topology, int(size), encode_on=where)
+    entropy = _environment("HIPRESS_ENTROPY", default="0")
+    settings = Settings(type, params, topology, int(size), encode_on=where, entropy=entropy)
     settings.refuse_auto()
     settings.refuse_low_rank("an all-reduce")
     if Compressor(type, **settings.params).state_names:
