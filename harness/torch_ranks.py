@@ -29,11 +29,13 @@ def run_ranks(
     *args: object,
     timeout: float = TIMEOUT,
     join: bool = True,
+    gpu: bool = False,
     when_done: Callable[[int, object], None] = lambda rank, value: None,
 ) -> list:
     """Runs ``function(rank, *args)`` on every rank, and returns their results.
 
     With ``join``, ranks are in an initialised Gloo group; without, only its environment is there.
+    Without ``gpu`` they see no GPU: FSDP2 would take it, where more ranks than GPUs are an error.
 
     A rank that raises gives its exception instead, as text: "ValueError: ...". Ranks are forked
     from a server that has imported torch, so that a job starts in tenths of a second.
@@ -46,7 +48,8 @@ def run_ranks(
     port = free_port()
     ranks = [
         context.Process(
-            target=_run, args=(function, rank, world_size, port, queue, args, join), daemon=True
+            target=_run, args=(function, rank, world_size, port, queue, args, join, gpu),
+            daemon=True,
         )
         for rank in range(world_size)
     ]
@@ -84,8 +87,10 @@ def returned(results):
     return results
 
 
-def _run(function, rank, world_size, port, queue, args, join) -> None:
+def _run(function, rank, world_size, port, queue, args, join, gpu) -> None:
     os.environ.update(environment_of(rank, world_size, port), OMP_NUM_THREADS="1")
+    if not gpu:
+        os.environ["CUDA_VISIBLE_DEVICES"] = ""
     faulthandler.register(signal.SIGUSR1)
     torch.set_num_threads(1)
     torch.manual_seed(0)

@@ -296,7 +296,7 @@ def test_devices_that_are_refused():
 
 @gpu
 def test_two_processes_on_one_gpu_over_gloo_get_the_cpus_bits():
-    plain, cuda = run_ranks(every_case, 2, "cpu"), run_ranks(every_case, 2, "cuda")
+    plain, cuda = run_ranks(every_case, 2, "cpu"), run_ranks(every_case, 2, "cuda", gpu=True)
     assert plain == cuda
 
 
@@ -381,7 +381,7 @@ def nccl_device_plan_auto(rank):
 
 
 def run(check):
-    (found,) = run_ranks(nccl, 1, check, join=False)
+    (found,) = run_ranks(nccl, 1, check, join=False, gpu=True)
     return found
 
 
@@ -433,5 +433,7 @@ def test_the_backend_stages_too():
 
 @gpu
 def test_the_backend_on_a_gpu():
-    plain, cuda = (run_ranks(backend, 2, where, join=False) for where in ("cpu", "cuda"))
+    plain, cuda = (
+        run_ranks(backend, 2, where, join=False, gpu=where == "cuda") for where in ("cpu", "cuda")
+    )
     assert plain == cuda

@@ -90,7 +90,7 @@ def refusals_of_streams(rank):
     reason="DDP cannot make streams: this PyTorch has CUDA, and the machine no GPU",
 )
 def test_modes_with_streams_of_their_own_are_refused():
-    for [mixed] in returned(run_ranks(refusals_of_streams, 2)):
+    for [mixed] in returned(run_ranks(refusals_of_streams, 2, gpu=True)):
         assert "mixed_precision" in mixed and "torch.autocast()" in mixed
 
 
