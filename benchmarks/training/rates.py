@@ -298,6 +298,8 @@ def main(
             rates.split(), _numbers(outer, float), _numbers(rounds, int)
         )
     }
+    if any(s.early_steps and not s.early_sync_every for s in settings):
+        raise typer.BadParameter("early steps need an early H", param_hint="--rounds")
     jobs = [(s, seed) for s in settings for seed in range(first_seed, first_seed + seeds)]
     search, losses = Search(steps, width, layers, batch_size, optimizer == "muon"), []
     for begin in range(0, len(jobs), at_once):
@@ -307,13 +309,16 @@ def main(
     for (setting, _), loss in zip(jobs, losses, strict=True):
         found.setdefault(setting, []).append(loss)
     best = sorted(found.items(), key=lambda item: statistics.fmean(item[1]))
+    ddp = next((statistics.fmean(of) for s, of in best if not s.sync_every), math.nan)
     cells = [
         [s.sync_every or "DDP", f"{s.early_steps} every {s.early_sync_every}" * bool(s.early_steps),
          f"{s.rate:g}", f"{s.outer_rate:g}, {s.outer_momentum:g}" * bool(s.sync_every),
-         f"{statistics.fmean(of):.4f}", f"{min(of):.4f} to {max(of):.4f}"]
+         f"{statistics.fmean(of):.4f}", f"{100 * (statistics.fmean(of) / ddp - 1):+.1f}%",
+         f"{min(of):.4f} to {max(of):.4f}"]
         for s, of in best
     ]  # fmt: skip
-    heads = ["H", "early steps", "inner rate", "outer rate, momentum", "loss", "of seeds"]
+    heads = ["H", "early steps", "inner rate", "outer rate, momentum", "loss",
+             "against DDP's best", "of seeds"]  # fmt: skip
     record.table(heads, cells, f"{optimizer}: loss on held-out text after {steps} steps")
     record.save()
 

@@ -44,11 +44,6 @@ class Schedule:
         early = f", early {self.early_steps} every {self.early_sync_every}"
         return f"every {self.sync_every}{early if self.early_steps else ''}"
 
-    @property
-    def early_rounds(self) -> int:
-        """How often weights are averaged in the early steps."""
-        return -(-self.early_steps // self.early_sync_every)
-
     def ends(self, step: int) -> bool:
         """Whether all weights are synchronised after this inner step, counted from 1."""
         if step <= self.early_steps:

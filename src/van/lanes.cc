@@ -66,7 +66,9 @@ Opened OpenOthers(Lane first, const Call& call, const VanOptions& options, LaneI
 
 Opened OpenLanes(const Call& call, const VanOptions& options, const sockaddr_in& listens,
                  const Deadline& deadline, int* error) {
-  Lane first = Dial(call, options, deadline, error);
+  // A packet that nothing answers is sent for minutes: the caller may say so, and tries again.
+  const Deadline soon = deadline.AtMost(std::chrono::steady_clock::now() + kOpening);
+  Lane first = Dial(call, options, soon, error);
   const int fd = first.fd.get();
   if (fd < 0) return {};
   const int wanted = options.streams > 0 ? options.streams : StreamsFor(fd);

@@ -308,3 +308,10 @@ void PlacesDecode(uint8* compressed, float* gradient) {{
     coder = compll.Interpreter(program)
     payloads = {coder.encode(gradient(50), step=step) for step in range(6)}
     assert (len(payloads) > 1) == uses
+
+
+@pytest.mark.parametrize("name", ["spec", "entropy"])
+def test_a_parameter_has_no_name_that_all_codecs_have(name):
+    text = f"void Encode(float* g, uint8* c, int {name}) {{ c = concat(g); }}"
+    with pytest.raises(compll.CompileError, match=f"a parameter cannot be called {name}"):
+        compll.read_program(text)

@@ -44,6 +44,7 @@ def test_success_is_zero_and_silent():
     ("server", 1, "os.kill(os.getpid(), signal.SIGSEGV)", 139,
      "server 1 was killed by SIGSEGV (signal 11)"),
     ("scheduler", 0, "sys.exit(7)", 7, "scheduler exited with status 7"),
+    ("server", 1, "sys.exit(1)", 1, "server 1 exited with status 1"),
 ])
 def test_a_death_stops_the_job_and_is_named(role, index, then, status, sentence):
     begin = time.monotonic()

@@ -118,6 +118,7 @@ class RoundSession(session.Session):
         :param trained: the number of workers that have a part in the mean
         """
         rounds = self._state.rounds
+        rounds.step = self._state.step
         rounds.synchronize(self.compression)
         return self._complete("round", {"round": rounds.completed, "trained": trained})
 

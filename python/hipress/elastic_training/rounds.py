@@ -59,6 +59,8 @@ class Rounds(abc.ABC):
         self.schedule, self._outer_optimizer = schedule, outer_optimizer
         self.completed = 0
         """Rounds that are complete, of all workers together."""
+        self.step = 0
+        """The inner step after which the present synchronisation is."""
         self.inner_steps = 0
         """Steps of this worker since the last synchronisation that it has the result of."""
         self._seconds, self._last = 0.0, time.perf_counter()
@@ -106,7 +108,7 @@ class Rounds(abc.ABC):
     @property
     def early(self) -> bool:
         """Whether the present round is one of the early steps."""
-        return self.completed < self.schedule.early_rounds
+        return self.step <= self.schedule.early_steps
 
     def begin(self) -> None:
         """Begins with the model's weights, or with the outer weights that were loaded."""
@@ -118,17 +120,19 @@ class Rounds(abc.ABC):
     def count_step(self) -> None:
         """Notes that this worker has made an inner step."""
         now = time.perf_counter()
-        if self.inner_steps:  # the first one's time is that of beginning, too
-            self._seconds += now - self._last
+        if self.inner_steps <= 1:  # the first one's time is that of beginning, too
+            self._seconds = 0.0
+        self._seconds += now - self._last
         self.inner_steps, self._last = self.inner_steps + 1, now
 
     @property
     def step_seconds(self) -> float:
-        """Seconds of an inner step of this round, in the mean."""
+        """Seconds of an inner step of this round, in the mean, without the first if there are
+        others."""
         return max(self._seconds / max(self.inner_steps - 1, 1), 1e-6)
 
     def _end_round(self) -> None:
-        self.inner_steps, self._seconds = 0, 0.0
+        self.inner_steps, self._seconds, self._last = 0, 0.0, time.perf_counter()
 
     def synchronize(self, compression: Any) -> None:
         """Completes a round.

@@ -214,8 +214,11 @@ class Runner:
             if self._failures and first_failure is None:
                 first_failure = now
             if self._verdict is None:
-                wait = ROOT_CAUSE_SECONDS if self._causes() else SURVIVORS_SECONDS
-                if first_failure is not None and now >= first_failure + wait:
+                causes = self._causes()
+                until = causes[0].ended + ROOT_CAUSE_SECONDS if causes else (
+                    (first_failure or now) + SURVIVORS_SECONDS
+                )
+                if first_failure is not None and now >= until:
                     self._report(self._root_cause(), len(alive))
                     self._stop(shell_status(self._root_cause().status), now, SURVIVORS_SECONDS)
                 elif deadline is not None and now >= deadline:
@@ -289,9 +292,15 @@ class Runner:
 
     def _causes(self) -> list[Failure]:
         """Failures that may be a cause. Servers and the scheduler end with 1 as soon as a worker is
-        gone; a worker with an error in its script has then yet to end as a process."""
-        return [one for one in self._failures
-                if one.status != 1 or one.name.split()[0] not in ("server", "scheduler")]
+        gone; a worker with an error in its script has then yet to end as a process. If none has,
+        mpirun and srun only pass a server's failure on, as the SIGTERM to the others does."""
+        told = [one for one in self._failures
+                if one.status == 1 and one.name.split()[0] in ("server", "scheduler")]
+        causes = [one for one in self._failures if one not in told]
+        if told:
+            causes = [one for one in causes if one.status != -signal.SIGTERM
+                      and one.name not in ("mpirun", "srun")]
+        return causes
 
     def _root_cause(self) -> Failure:
         """The failure behind the others: the first process killed by a signal within the window

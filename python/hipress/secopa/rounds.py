@@ -46,7 +46,8 @@ class Plan(NamedTuple):
 
 
 def first_steps(sync_every: int) -> int:
-    """The inner step after which the choice is made, before which nothing is sent."""
+    """The inner step after which the choice is made. What is sent before, in early steps or by a
+    fragment whose turn comes sooner, is uncompressed."""
     return max(1, min(FIRST_STEPS, sync_every // 4))
 
 

@@ -1,6 +1,6 @@
 """Type "auto" of training that synchronises weights every H steps (DiLoCo), in any framework.
 
-In the first inner steps nothing is sent: their time is taken. Then all ranks measure what a
+The time of the first inner steps is taken. Then all ranks measure what a
 synchronisation takes by each way, and choose as :mod:`hipress.secopa.rounds` says. While training
 goes on they watch how long synchronisations are on their way. The rank that begins one last waits
 for nobody, so the shortest time is the network's; where that becomes another one, they choose anew.
@@ -116,7 +116,7 @@ class RoundChoice:
             if self._count >= self._first:
                 self._choose("auto: ")
         elif step % self._sync_every == 0:
-            self._watch(step)
+            self._watch(step, self._sync_every)
         self._write(step)
         return self.plan if self._is_new(before) else None
 
@@ -128,11 +128,12 @@ class RoundChoice:
             sent = self._front.bytes_sent
             self._journal.write(self.explanation, step, sent, counts=True, figures={})
 
-    def before_round(self, number: int, seconds: float) -> bool:
+    def before_round(self, step: int, steps: int, seconds: float) -> bool:
         """To be called before each synchronisation where all weights travel at once, in the place
         of :meth:`after_step`.
 
-        :param number: of the round, from 1
+        :param step: after which it is, from 1
+        :param steps: since the last one
         :param seconds: of an inner step, in the mean
         :returns: whether there is a new choice, likewise
         :raises HipressError: likewise
@@ -142,19 +143,23 @@ class RoundChoice:
             self._steps.append(seconds)
             self._choose("auto: ")
         else:
-            self._watch(number * self._sync_every)
-        self._write(number * self._sync_every)
+            self._watch(step, steps)
+        self._write(step)
         return self._is_new(before)
 
     def resume(self) -> None:
         """To be called when the next inner step may begin, and its time does."""
         self._resumed = time.perf_counter()
 
+    def begin_plan(self) -> None:
+        """To be called when the plan is in use: what was on its way before does not count."""
+        self._travel = {}
+
     def took(self, fragment: int, seconds: float) -> None:
         """Takes how long a fragment was on its way."""
         self._travel[fragment] = seconds
 
-    def _watch(self, step: int) -> None:
+    def _watch(self, step: int, steps: int) -> None:
         now = time.perf_counter()
         asked, self._asked = self._asked, None
         ratio = None
@@ -171,7 +176,7 @@ class RoundChoice:
             )
             self._network.begin(changed=self._is_new(before))
         elif not self._front.alone and len(self._travel) == self.plan.fragments:
-            mean = (now - self._round_began) / self._sync_every
+            mean = (now - self._round_began) / steps
             self._asked = self._front.begin_maxima([-sum(self._travel.values()), mean])
         self._round_began = now
 
@@ -262,11 +267,17 @@ class RoundChoice:
         return {**found, **about} if found else {}
 
     def load_state_dict(self, saved: Mapping[str, Any]) -> Plan | None:
-        """Goes on with what :meth:`state_dict` or :meth:`to_carry` returned; returns the plan."""
+        """Goes on with what :meth:`state_dict` or :meth:`to_carry` returned; returns the plan.
+        Fragments and a delay that are not this job's to choose are those of this job."""
         names = [way.name for way in self._ways]
         if saved and saved["way"] in names:
             way = names.index(saved["way"])
-            self.plan = Plan(way, saved["fragments"], saved["delay"], saved["waiting"])
+            cut, delay = saved["fragments"], saved["delay"]
+            if cut not in self._numbers or delay >= self._sync_every or (
+                self._delay not in (None, delay)
+            ):
+                cut, delay = self._numbers[0], self._delay or 0
+            self.plan = Plan(way, cut, delay, saved["waiting"])
             self.explanation.sentence = f"auto: {self.way.name}, as in the state that was loaded"
             if "network" in saved:
                 self._network.load_state_dict(saved["network"])

@@ -45,6 +45,12 @@ bool RegisterCodec(CodecInfo info) {
   if (place != registry.end() && place->name == info.name) {
     throw Error("compression type " + info.name + " is registered already");
   }
+  for (const std::string& param : info.params) {
+    if (param == kSpecParam || param == kEntropyParam) {
+      throw Error("compression type " + info.name + ": a parameter cannot be called " + param +
+                  ": all codecs have it");
+    }
+  }
   registry.insert(place, std::move(info));
   return true;
 }

@@ -235,10 +235,14 @@ class CompiledCodec : public Codec {
         ResidualOf(state, n);
       } else if ((used >> s & 1) == 0) {
         buffer = Buffer();  // what was left in it, with other parameters, is out of date
-        continue;
       } else if (!buffer) {
         buffer = ZeroState(n);
       }
+    }
+    // Only then: an error above must not leave a state without values.
+    for (size_t s = 0; s < count; ++s) {
+      Buffer& buffer = static_cast<int>(s) == algorithm_->residual ? state->residual : state->extra[s];
+      if (!buffer) continue;
       taken->before[s] = buffer.as<float>();
       taken->shared[s] = TakeApart(&buffer);
       taken->states[s] = buffer.as<float>();

@@ -14,6 +14,8 @@ from hipress.compll.frontend.scope import Scalar, Signature
 from hipress.compll.ir.ir import Block, Function, Param, Program
 from hipress.compll.ir.printer import print_program
 
+RESERVED = ("spec", "entropy")
+"""Names of parameters that the engine adds to any codec's own."""
 _RANGES = {"uint8": 2**8 - 1, "uint16": 2**16 - 1, "uint32": 2**32 - 1}
 
 
@@ -93,6 +95,8 @@ class _Reader:
     def add(self, param: Param, type_: ast.TypeName, pos: object) -> None:
         if param.name in self.types:
             raise CompileError(f"parameter {param.name} is declared twice", pos)
+        if param.name in RESERVED:
+            raise CompileError(f"a parameter cannot be called {param.name}: all codecs have it", pos)
         self.params.append(param)
         self.types[param.name] = type_
 

@@ -116,14 +116,14 @@ class ChoosingRounds(Choosing):
         self._rounds = front, RoundChoice(front, front.ways, sync_every)
         self.explain_by(self._rounds[1].explanation)
 
-    def before_round(self, number: int, seconds: float) -> None:
+    def before_round(self, step: int, steps: int, seconds: float) -> None:
         """See :meth:`hipress.tuning.rounds.RoundChoice.before_round`."""
         if self._rounds is None:
             return
         front, choice = self._rounds
         if choice.plan is None and self.known and choice.load_state_dict(self.known):
             front.use(choice.way)
-        if choice.before_round(number, seconds):
+        if choice.before_round(step, steps, seconds):
             front.use(choice.way)
 
     def took(self, seconds: float) -> None:

@@ -61,7 +61,7 @@ class Rounds(rounds.Rounds):
         return InnerOptimizer(self._inner, compression)
 
     def average(self, compression: ChoosingRounds) -> bool:
-        compression.before_round(self.completed + 1, self.step_seconds)
+        compression.before_round(self.step, self.inner_steps, self.step_seconds)
         self._fragment.begin(compression, 0)
         finite = self._outer.take(self._fragment, average=self.early)
         compression.took(self._fragment.seconds)

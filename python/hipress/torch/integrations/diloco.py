@@ -260,6 +260,7 @@ class DiLoCo:
             self._outer.cut(self._cut(plan.fragments))
         step, self._rounds = self.step, self._new_rounds(plan.delay)
         self._rounds.step = step
+        self._choice.begin_plan()
 
     def _begin(self, fragment: Fragment, due: int) -> None:
         fragment.begin(self.compression, due)
@@ -273,7 +274,8 @@ class DiLoCo:
             )  # fmt: skip
         elif fragment is self._outer.fragments[-1]:
             self.compression.step += 1
-        if self._choice:
+        # In early steps all fragments travel at once, and wait for each other.
+        if self._choice and fragment.seconds and not average:
             self._choice.took(fragment.number, fragment.seconds)
 
     def state_dict(self) -> dict[str, Any]:

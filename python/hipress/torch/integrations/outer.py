@@ -119,7 +119,7 @@ class Fragment:
         self.due = 0
         """The inner step after which the result is taken."""
         self._began = self.seconds = 0.0
-        """Those that the last mean was on its way."""
+        """Those that the last mean was on its way; 0 if it was loaded."""
 
     @property
     def under_way(self) -> bool:
@@ -148,7 +148,8 @@ class Fragment:
         self.due = due
 
     def _arrived(self, _: object) -> None:
-        self.seconds = time.perf_counter() - self._began
+        if self._began:
+            self.seconds = time.perf_counter() - self._began
 
     def finish(self) -> bool:
         """Waits for the mean, and says whether all of it is finite: it is so on all ranks or on
@@ -201,7 +202,7 @@ class Fragment:
                 raise ValueError(f"the state has no weights {name!r} of shape {tuple(outer.shape)}")
             with torch.no_grad():
                 outer.copy_(values)
-        self._future = None
+        self._future, self._began, self.seconds = None, 0.0, 0.0
         mean = state.get(f"under_way/{self.number}/mean")
         if mean is not None:
             if mean.shape != self._flat.shape:

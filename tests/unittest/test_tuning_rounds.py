@@ -1,0 +1,90 @@
+"""One rank's choice of how rounds go, with a front end that plays the others."""
+
+from __future__ import annotations
+
+import pytest
+
+from hipress.secopa.choice import Measured
+from hipress.secopa.rounds import cuts, first_steps
+from hipress.tuning.rounds import RoundChoice
+from hipress.tuning.ways import ROUND_WAYS
+
+H = 30
+
+
+class Front:
+    """Whose synchronisations take these seconds by each way."""
+
+    rank, elements, alone, raw = 1, 1000, "", 4000.0
+
+    def __init__(self, seconds):
+        self.seconds, self.compared = seconds, 0
+
+    def measure(self):
+        return [Measured(seconds, 1000) for seconds in self.seconds]
+
+    def fragments(self, way, count):
+        return [self.seconds[way] / count] * count
+
+    def begin_maxima(self, values):
+        self.compared += 1
+        return list(values)
+
+    def end_maxima(self, begun):
+        return begun
+
+    def bytes_sent(self):
+        return 0
+
+
+def made(front, sync_every=H, fragments=(1,), delay=0):
+    choice = RoundChoice(front, ROUND_WAYS, sync_every, fragments, delay)
+    choice._step_seconds = lambda: 0.1
+    return choice
+
+
+def test_what_was_on_its_way_by_the_plan_before_does_not_count():
+    front = Front([0.01] * len(ROUND_WAYS))
+    choice = made(front, fragments=cuts(H), delay=None)
+    plans = [plan for step in range(1, H) if (plan := choice.after_step(step))]
+    assert [plan.fragments for plan in plans] == [1]
+    choice.took(3, 0.5)  # the third of four, when the next plan was there already
+    choice.begin_plan()
+    compared = front.compared
+    choice.took(0, 0.01)
+    assert choice.after_step(H) is None
+    assert front.compared == compared + 1  # the ranks go on to watch the network
+
+
+@pytest.mark.parametrize(
+    ("sync_every", "fragments", "delay", "expected"),
+    [
+        (H, (1, 2, 4), None, (4, 20)),
+        (H, (1,), None, (1, 0)),  # fragments were given
+        (H, (1, 2, 4), 0, (1, 0)),  # a delay was
+        (10, (1, 2, 4), None, (1, 0)),  # the delay is longer than a round
+    ],
+)
+def test_a_plan_that_was_saved_does_not_take_the_place_of_what_is_given(
+    sync_every, fragments, delay, expected
+):
+    saved = {"way": "maxmin bits=4", "fragments": 4, "delay": 20, "waiting": 0.0}
+    choice = made(Front([0.01] * len(ROUND_WAYS)), sync_every, fragments, delay)
+    plan = choice.load_state_dict(saved)
+    assert (plan.fragments, plan.delay) == expected
+    assert choice.way.name == "maxmin bits=4"
+
+
+def test_steps_between_rounds_without_turns_are_those_that_were_made():
+    front = Front([0.01] * len(ROUND_WAYS))
+    choice = made(front)
+    asked = []
+    front.begin_maxima = lambda values: asked.append(values) or list(values)
+    assert choice.before_round(5, 5, 0.1)  # early ones, of five steps
+    for step in (10, 15):
+        choice.took(0, 0.01)
+        choice._round_began -= 1.0
+        assert not choice.before_round(step, 5, 0.1)
+    seconds = [mean for _, mean in asked[1:]]
+    assert seconds and all(0.2 <= mean < 0.3 for mean in seconds)
+    assert first_steps(H) == 5
