@@ -187,7 +187,8 @@ def test_who_was_stopped_is_evicted_and_joins_again(job: Callable[..., Job]) -> 
     running = job(3)
     running.signal(1, signal.SIGSTOP)
     views = running.wait_slots([0, 2])
-    assert "silent for" in views[0]["why"][0]
+    # Another view of the same members may have followed at once.
+    assert all("silent for" in why for view in views for why in view["why"])
     running.signal(1, signal.SIGCONT)
     running.wait(1, lambda said: said["what"] == "evicted")
     views = running.wait_slots([0, 2, 1])
@@ -209,7 +210,7 @@ def test_a_child_that_lives_on_does_not_hide_a_death(job: Callable[..., Job]) ->
     killed = running.signal(0, signal.SIGKILL)
     views = running.wait_slots([1, 2])
     assert all(view["at"] - killed < QUICK for view in views)
-    assert "its process has ended" in views[0]["why"]
+    assert {why for view in views for why in view["why"]} <= {"its process has ended"}
 
 
 Start = Callable[..., Agent]
