@@ -96,7 +96,8 @@ class _Reader:
         if param.name in self.types:
             raise CompileError(f"parameter {param.name} is declared twice", pos)
         if param.name in RESERVED:
-            raise CompileError(f"a parameter cannot be called {param.name}: all codecs have it", pos)
+            text = f"a parameter cannot be called {param.name}: all codecs have it"
+            raise CompileError(text, pos)
         self.params.append(param)
         self.types[param.name] = type_
 
