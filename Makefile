@@ -74,7 +74,7 @@ test-cpp: native-tests
 
 # The outer limit ends even a run that hangs in native code, where pytest-timeout cannot reach.
 test-python: native-tests $(VENV)/.tensorflow $(STAMPS)/launchers
-	@timeout -k 30 4200 $(PY) -m pytest tests/unittest --durations=40 $(PYTEST_ARGS)
+	@timeout -k 30 4500 $(PY) -m pytest tests/unittest --durations=40 $(PYTEST_ARGS)
 
 # An environment of its own, as what is pinned for MXNet's sake would hold PyTorch and NumPy back.
 LATEST := build/venv-torch-latest
