@@ -154,7 +154,12 @@ class Rounds(abc.ABC):
 
     def settings(self) -> dict[str, str]:
         """Texts that must be the same on all workers, by name."""
-        return {"sync_every": str(self.schedule), "outer_optimizer": self._outer_optimizer}
+        schedule = self.schedule
+        early = schedule.early_steps and f"{schedule.early_steps} every {schedule.early_sync_every}"
+        return {
+            "sync_every": str(schedule.sync_every), "early_steps": str(early),
+            "outer_optimizer": self._outer_optimizer,
+        }  # fmt: skip
 
     def state_dict(self) -> dict[str, Any]:
         """Rounds, outer weights and the outer optimizer."""
