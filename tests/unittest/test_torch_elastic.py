@@ -277,7 +277,7 @@ def test_a_step_whose_result_was_not_copied_is_put_back(monkeypatch):
         job._take_over(mock.Mock(compression=old), complete=False)
         assert not old.commit.called and not old.roll_back.called
         if copied:
-            job._carried.copy({"step": 8, "momentum": {}, "encoded": {}})
+            job._carried.copy({"step": 8, "momentum": {}, "encoded": {}, "choice": None})
             job._state.step = job._state.completed = 8
         job._view = mock.Mock(step=8 if copied else 7, behind=("me",), departed=())
         job._take_over(mock.Mock(compression=None), complete=False)
