@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from harness import ROOT
+from harness import ROOT, warm
 from hipress.launcher.supervisor import PR_SET_PDEATHSIG, prctl
 
 if TYPE_CHECKING:
@@ -110,7 +110,7 @@ class Processes:
         self._network, self._priority = network, priority
         self._dir = tempfile.TemporaryDirectory(prefix="hipress-job-")
         self.path = Path(self._dir.name)
-        self.processes: dict[str, subprocess.Popen] = {}
+        self.processes: dict[str, subprocess.Popen | warm.WarmProcess] = {}
         self._started = time.monotonic()
         self._ended: dict[str, float] = {}
 
@@ -127,11 +127,12 @@ class Processes:
         self, name: str, command: Sequence[str], env: Mapping[str, str], node: int = 0
     ) -> None:
         """Starts a process in :attr:`path`."""
-        if self._network:
-            command = self._network.command(node, command)
+        namespace = self._network.namespace(node) if self._network else None
         with open(self._log(name), "wb") as log:
-            process = self.processes[name] = subprocess.Popen(
-                list(command),
+            process = warm.start(
+                command, env, base_environment(), self.path, log.fileno(), namespace
+            ) or subprocess.Popen(
+                self._network.command(node, command) if self._network else list(command),
                 env=env,
                 stdin=subprocess.DEVNULL,
                 stdout=log,
@@ -140,6 +141,7 @@ class Processes:
                 preexec_fn=lambda: prctl(PR_SET_PDEATHSIG, signal.SIGKILL),  # if this is killed
                 cwd=self.path,
             )
+        self.processes[name] = process
         if self._priority:
             # The kernel shares the processors between sessions (autogroups), then inside each.
             group = Path(f"/proc/{process.pid}/autogroup")

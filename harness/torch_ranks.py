@@ -91,6 +91,8 @@ def _run(function, rank, world_size, port, queue, args, join, gpu) -> None:
     os.environ.update(environment_of(rank, world_size, port), OMP_NUM_THREADS="1")
     if not gpu:
         os.environ["CUDA_VISIBLE_DEVICES"] = ""
+        # Else is_available() tells what the server found when it imported torch._dynamo.
+        os.environ["PYTORCH_NVML_BASED_CUDA_CHECK"] = "1"
     faulthandler.register(signal.SIGUSR1)
     torch.set_num_threads(1)
     torch.manual_seed(0)

@@ -16,7 +16,7 @@ import numpy as np
 import typer
 
 import hipress
-from benchmarks.codecs.lossless import PARTITION, trained
+from benchmarks.codecs.lossless import PARTITION, looked_at, trained
 from benchmarks.common.options import Output, Quick
 from benchmarks.common.results import Record, verdict
 from benchmarks.common.timing import best_seconds
@@ -44,7 +44,7 @@ def main(
     if quick:
         models, steps, looks, seconds = "cnn", 2, 1, 0.02
     record = Record(output, locals())
-    counted = {steps * (k + 1) // looks - 1 for k in range(looks)}
+    counted = looked_at(steps, looks)
     gradients = {model: list(trained(model, "float32", steps, steps, seed))
                  for model in models.split()}  # fmt: skip
     rows = []

@@ -67,6 +67,11 @@ def main(
     record.save()
 
 
+def looked_at(steps: int, looks: int) -> set[int]:
+    """The numbers of so many steps, spread over all, of which the last is one."""
+    return {steps * (k + 1) // looks - 1 for k in range(looks)}
+
+
 def trained(
     model: str, dtype: str, steps: int, looks: int, seed: int
 ) -> Iterator[list[np.ndarray]]:
@@ -79,7 +84,7 @@ def trained(
     network = network.to(getattr(torch, dtype))
     make = torch.optim.AdamW if model == "gpt" else torch.optim.SGD
     optimizer = make(network.parameters(), lr=1e-3 if model == "gpt" else 0.05)
-    wanted = {steps * (k + 1) // looks - 1 for k in range(looks)}
+    wanted = looked_at(steps, looks)
     for step in range(steps):
         optimizer.zero_grad()
         loss_of(network).backward()

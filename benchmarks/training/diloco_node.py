@@ -26,8 +26,6 @@ sys.path.insert(0, str(ROOT / "examples" / "torch"))
 
 import text  # noqa: E402
 
-from common import number  # noqa: E402
-
 DILOCO, TORCHFT = "diloco ", "torchft "
 WARMUP = 4
 """Steps; PyTorch's PowerSGD sends all of its first two."""
@@ -85,7 +83,7 @@ def outer(parameters) -> torch.optim.Optimizer:
 
 def diloco(method: str, model, optimizer, args) -> hipress.torch.DiLoCo:
     name, _, rest = method.removeprefix(DILOCO).partition(":")
-    values = values_of(rest)
+    values = node.values_of(rest)
     fragments, delay = values.pop("fragments", None), values.pop("delay", None)
     return hipress.torch.DiLoCo(
         model, optimizer, outer(model.parameters()), args.sync_every, fragments=fragments,
@@ -95,7 +93,7 @@ def diloco(method: str, model, optimizer, args) -> hipress.torch.DiLoCo:
 
 def torchft(method: str, model, optimizer, args) -> contextlib.AbstractContextManager:
     """torchft's DiLoCo, uncompressed over Gloo; the first rank's process is its lighthouse."""
-    values = values_of(method.removeprefix(TORCHFT))
+    values = node.values_of(method.removeprefix(TORCHFT))
     host = addresses.of_interface(os.environ["GLOO_SOCKET_IFNAME"])
     manager = torchft_peer.manager(
         host, f"rank{dist.get_rank()}", dist.get_world_size(), seconds=600.0,
@@ -114,12 +112,6 @@ def torchft(method: str, model, optimizer, args) -> contextlib.AbstractContextMa
         manager, parts, optimizer, [outer(part.parameters()) for part in parts], args.sync_every,
         fragment_sync_delay=values.get("delay", 0),
     )  # fmt: skip
-
-
-def values_of(rest: str) -> dict:
-    """NAME=VALUE,... as a dict."""
-    values = dict(item.split("=") for item in filter(None, rest.split(",")))
-    return {key: number(value) for key, value in values.items()}
 
 
 if __name__ == "__main__":

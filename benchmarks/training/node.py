@@ -204,16 +204,21 @@ def attach(ddp, method: str, late: int):
         ddp.register_comm_hook(None, keep)
     elif name != "float32":
         import hipress.torch
-        from common import number
 
         options: dict = {"warmup_steps": late}
         if name == "dgc" and late:
             options["warmup"] = 0  # uncompressed until then, instead of its own warm-up
-        for item in filter(None, rest.split(",")):
-            key, _, value = item.partition("=")
-            options[key] = number(value)
+        options |= values_of(rest)
         return hipress.torch.compress(ddp, name.removeprefix(OURS), **options)
     return None
+
+
+def values_of(text: str) -> dict:
+    """NAME=VALUE,... as a dict, with numbers where they look like numbers."""
+    from common import number
+
+    values = dict(item.split("=") for item in filter(None, text.split(",")))
+    return {key: number(value) for key, value in values.items()}
 
 
 def keep(state, bucket):

@@ -41,8 +41,12 @@ class Schedule:
             raise ValueError(f"early_sync_every must be 1 or more, not {self.early_sync_every!r}")
 
     def __str__(self) -> str:
-        early = f", early {self.early_steps} every {self.early_sync_every}"
-        return f"every {self.sync_every}{early if self.early_steps else ''}"
+        return f"every {self.sync_every}" + (f", early {self.early}" if self.early else "")
+
+    @property
+    def early(self) -> str:
+        """The early steps in words; empty if there are none."""
+        return f"{self.early_steps} every {self.early_sync_every}" if self.early_steps else ""
 
     def ends(self, step: int) -> bool:
         """Whether all weights are synchronised after this inner step, counted from 1."""
@@ -131,6 +135,14 @@ class Rounds:
             )
         if not 0 <= alpha < 1:
             raise ValueError(f"fragment_update_alpha must be in [0, 1), not {alpha!r}")
+
+    def go_by(self, fragments: Sequence[Any], delay: int) -> None:
+        """Has other fragments take turns, or with another delay, while none is under way.
+
+        :raises ValueError: for what cannot be
+        """
+        self.check(len(fragments), self.schedule.sync_every, delay, self.alpha)
+        self._fragments, self.delay = fragments, delay
 
     def advance(self) -> None:
         """Notes that the inner optimizer has made a step; all workers make the same number."""

@@ -132,7 +132,7 @@ class Rounds(abc.ABC):
         return max(self._seconds / max(self.inner_steps - 1, 1), 1e-6)
 
     def _end_round(self) -> None:
-        self.inner_steps, self._seconds, self._last = 0, 0.0, time.perf_counter()
+        self.inner_steps, self._last = 0, time.perf_counter()
 
     def synchronize(self, compression: Any) -> None:
         """Completes a round.
@@ -154,10 +154,8 @@ class Rounds(abc.ABC):
 
     def settings(self) -> dict[str, str]:
         """Texts that must be the same on all workers, by name."""
-        schedule = self.schedule
-        early = schedule.early_steps and f"{schedule.early_steps} every {schedule.early_sync_every}"
         return {
-            "sync_every": str(schedule.sync_every), "early_steps": str(early),
+            "sync_every": str(self.schedule.sync_every), "early_steps": self.schedule.early or "0",
             "outer_optimizer": self._outer_optimizer,
         }  # fmt: skip
 

@@ -204,21 +204,14 @@ class Runner:
             self._signals.append(number)
 
     def _watch(self, deadline: float | None) -> int:
-        handled = 0
-        first_failure = drain = None
+        handled, drain = 0, None
         while True:
             now = time.monotonic()
             self._reap(now)
             alive = [running for running in self._running if running.status is None]
             handled = self._heed_signals(handled, now)
-            if self._failures and first_failure is None:
-                first_failure = now
             if self._verdict is None:
-                causes = self._causes()
-                until = causes[0].ended + ROOT_CAUSE_SECONDS if causes else (
-                    (first_failure or now) + SURVIVORS_SECONDS
-                )
-                if first_failure is not None and now >= until:
+                if self._failures and now >= self._due():
                     self._report(self._root_cause(), len(alive))
                     self._stop(shell_status(self._root_cause().status), now, SURVIVORS_SECONDS)
                 elif deadline is not None and now >= deadline:
@@ -233,7 +226,7 @@ class Runner:
                 drain = drain or Drain(now)
                 self._drain(drain, ", ".join(running.task.name for running in alive), now)
             self._enforce(now)
-            self._pump(0.05 if self._term_at or first_failure else 0.5)
+            self._pump(0.05 if self._term_at or self._failures else 0.5)
         self._drain_output()
         if self._verdict is None and self._failures:
             self._report(self._root_cause(), 0)
@@ -301,6 +294,13 @@ class Runner:
             causes = [one for one in causes if one.status != -signal.SIGTERM
                       and one.name not in ("mpirun", "srun")]
         return causes
+
+    def _due(self) -> float:
+        """When the failure is reported: what is behind the first one may come to light after it."""
+        causes = self._causes()
+        if causes:
+            return causes[0].ended + ROOT_CAUSE_SECONDS
+        return self._failures[0].ended + SURVIVORS_SECONDS
 
     def _root_cause(self) -> Failure:
         """The failure behind the others: the first process killed by a signal within the window

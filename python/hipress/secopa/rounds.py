@@ -27,8 +27,6 @@ MAX_FRAGMENTS = 8
 """Parts into which a model is cut, at most: each costs round trips of its own."""
 FIRST_STEPS = 5
 """Inner steps before the choice, at most; the first of several is not timed."""
-
-
 WAY_SECONDS = 3.0
 """Seconds of measuring a way, about."""
 

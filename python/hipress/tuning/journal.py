@@ -42,7 +42,7 @@ class Journal:
         self._path = Path(path) if path else None
         self._raw = raw
         self._counted = 0, sent  # steps, and bytes until then
-        self._begun, self._said = False, ""
+        self._said: str | None = None  # nothing yet
 
     def write(
         self, explanation: Explanation, step: int, sent: Callable[[], int], counts: bool,
@@ -57,9 +57,8 @@ class Journal:
         """
         if self._path is None:
             return
-        if not self._begun and step > EVERY:  # of an elastic job, in which others began
+        if self._said is None and step > EVERY:  # of an elastic job, in which others began
             self._counted = step, sent()
-        self._begun = True
         steps = step - self._counted[0]
         if steps < EVERY and explanation.sentence == self._said:
             return

@@ -1,9 +1,9 @@
 """Type "auto" of training that synchronises weights every H steps (DiLoCo), in any framework.
 
-The time of the first inner steps is taken. Then all ranks measure what a
-synchronisation takes by each way, and choose as :mod:`hipress.secopa.rounds` says. While training
-goes on they watch how long synchronisations are on their way. The rank that begins one last waits
-for nobody, so the shortest time is the network's; where that becomes another one, they choose anew.
+The time of the first inner steps is taken. Then all ranks measure what a synchronisation takes by
+each way, and choose as :mod:`hipress.secopa.rounds` says. While training goes on they watch how
+long synchronisations are on their way. The rank that begins one last waits for nobody, so the
+shortest time is the network's; where that becomes another one, they choose anew.
 """
 
 from __future__ import annotations

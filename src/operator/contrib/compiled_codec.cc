@@ -227,11 +227,14 @@ class CompiledCodec : public Codec {
       state->extra.assign(count, Buffer());
       state->extra_of = algorithm_;
     }
+    const auto is_residual = [&](size_t s) { return static_cast<int>(s) == algorithm_->residual; };
+    const auto buffer_of = [&](size_t s) -> Buffer& {
+      return is_residual(s) ? state->residual : state->extra[s];
+    };
     const int64_t used = algorithm_->used_states(params_.data());
     for (size_t s = 0; s < count; ++s) {
-      const bool residual = static_cast<int>(s) == algorithm_->residual;
-      Buffer& buffer = residual ? state->residual : state->extra[s];
-      if (residual) {
+      Buffer& buffer = buffer_of(s);
+      if (is_residual(s)) {
         ResidualOf(state, n);
       } else if ((used >> s & 1) == 0) {
         buffer = Buffer();  // what was left in it, with other parameters, is out of date
@@ -241,7 +244,7 @@ class CompiledCodec : public Codec {
     }
     // Only then: an error above must not leave a state without values.
     for (size_t s = 0; s < count; ++s) {
-      Buffer& buffer = static_cast<int>(s) == algorithm_->residual ? state->residual : state->extra[s];
+      Buffer& buffer = buffer_of(s);
       if (!buffer) continue;
       taken->before[s] = buffer.as<float>();
       taken->shared[s] = TakeApart(&buffer);

@@ -128,10 +128,12 @@ class DiLoCo:
         )
         broadcast_parameters(named, dist.get_global_rank(group, 0), group)
         self._hooks: list[RemovableHandle] = []
-        self._steps, self._alpha = [0] * len(self._inner), fragment_update_alpha
+        self._steps = [0] * len(self._inner)
         self._outer = Outer(parts, outer_optimizers, backup_device)
-        self._schedule = Schedule(sync_every, early_steps, early_sync_every)
-        self._rounds = self._new_rounds(delay)
+        self._rounds = Rounds(
+            self._outer.fragments, self._begin, self._take,
+            Schedule(sync_every, early_steps, early_sync_every), delay, fragment_update_alpha,
+        )  # fmt: skip
         self._model, self._choice = model_fragments, None
         if settings.type == AUTO:
             may_cut = fragments is None and single and isinstance(model_fragments, torch.nn.Module)
@@ -146,11 +148,6 @@ class DiLoCo:
     def _cut(self, fragments: int) -> list[Named]:
         """The parts of the model, if these are so many."""
         return parts_of(self._model, fragments)
-
-    def _new_rounds(self, delay: int) -> Rounds:
-        return Rounds(
-            self._outer.fragments, self._begin, self._take, self._schedule, delay, self._alpha
-        )
 
     @property
     def step(self) -> int:
@@ -258,8 +255,7 @@ class DiLoCo:
         self._front.use(self._choice.way)
         if plan.fragments != len(self._outer.fragments):
             self._outer.cut(self._cut(plan.fragments))
-        step, self._rounds = self.step, self._new_rounds(plan.delay)
-        self._rounds.step = step
+        self._rounds.go_by(self._outer.fragments, plan.delay)
         self._choice.begin_plan()
 
     def _begin(self, fragment: Fragment, due: int) -> None:

@@ -110,9 +110,11 @@ class Fragment:
         self.number, self.named = number, named
         self.outer: dict[str, torch.nn.Parameter] = {}
         for name, parameter in named:
-            if name not in outer:
+            if name in outer:
+                self.outer[name] = outer[name]
+            else:
                 copy = parameter.detach().to(device or "cpu", torch.float32, copy=True)
-            self.outer[name] = outer[name] if name in outer else torch.nn.Parameter(copy)
+                self.outer[name] = torch.nn.Parameter(copy)
         self._gradients = packed((name, parameter.numel()) for name, parameter in named)
         self._flat = torch.zeros(sum(g.count for g in self._gradients), device=device or "cpu")
         self._future: torch.futures.Future | None = None

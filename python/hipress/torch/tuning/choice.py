@@ -25,7 +25,7 @@ from hipress.torch.executors.engine import Engine, HipressError
 from hipress.torch.gradient import Gradient
 from hipress.torch.settings import Settings
 from hipress.torch.tuning.auto import MAX_ELEMENTS, Ranks, Shape, Step, buckets_of, most_of
-from hipress.torch.tuning.numbers import Numbers
+from hipress.torch.tuning.numbers import Numbers, failing
 from hipress.tuning.choice import Choice
 from hipress.tuning.choice import choose as first_choice
 from hipress.tuning.ways import BF16_HOOK, UNCOMPRESSED, Way, vectors, ways_for
@@ -131,18 +131,8 @@ class Meter:
 
         :raises HipressError: if a rank dies or is silent; all later steps raise it, too
         """
-        with self._failing():
+        with failing(self._ranks.engine):
             return self.measure()
-
-    @contextlib.contextmanager
-    def _failing(self) -> Iterator[None]:
-        try:
-            yield
-        except HipressError as error:
-            failed = self._ranks.engine.fail(error, "auto")
-            if failed is error:  # an error that is its own cause would be a circle
-                raise
-            raise failed from error
 
     def seconds_of(self, way: int) -> float:
         """Seconds of all gradients by the way of this number, while a model trains: the median of
@@ -150,7 +140,7 @@ class Meter:
 
         :raises HipressError: as :meth:`measure_again`
         """
-        with self._failing(), self._measuring():
+        with failing(self._ranks.engine), self._measuring():
             size = min(self.elements, MAX_ELEMENTS)
             found = [self.sample(way, size) for _ in range(1 + ROUNDS)]
         return statistics.median(s for s, _ in found[1:]) * self.elements / found[0][1]

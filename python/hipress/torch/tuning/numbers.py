@@ -6,7 +6,8 @@ as it is known that a member is gone, and not with the group's timeout.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import contextlib
+from collections.abc import Iterator, Sequence
 from typing import Any, Protocol
 
 import numpy as np
@@ -41,6 +42,18 @@ class Numbers(Protocol):
         """
 
 
+@contextlib.contextmanager
+def failing(engine: Engine) -> Iterator[None]:
+    """Has an error in it end all later steps, on all ranks."""
+    try:
+        yield
+    except HipressError as error:
+        failed = engine.fail(error, "auto")
+        if failed is error:  # an error that is its own cause would be a circle
+            raise
+        raise failed from error
+
+
 def maxima(numbers: Numbers, *values: float) -> list[float]:
     """The maxima over all ranks, for which all wait."""
     return numbers.end_maxima(numbers.begin_maxima(values))
@@ -71,13 +84,8 @@ class GroupNumbers:
         return dist.all_reduce(mine, op, self._group, async_op=True)
 
     def _waited(self, work: dist.Work, mine: torch.Tensor) -> torch.Tensor:
-        try:
+        with failing(self._engine):
             self._engine.wait(work, "auto", mine.device)
-        except HipressError as error:
-            failed = self._engine.fail(error, "auto")
-            if failed is error:  # which must not become its own cause
-                raise
-            raise failed from error
         return mine
 
 

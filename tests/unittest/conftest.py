@@ -1,0 +1,5 @@
+"""What all tests share."""
+
+from harness import warm
+
+warm.enable()
