@@ -72,9 +72,10 @@ test: lint docs test-cpp test-python  ## set up, then lint, build the documentat
 test-cpp: native-tests
 	@ctest --test-dir build --output-on-failure --no-tests=error -j $(JOBS)
 
+# Jobs wait for the network and for time limits, so files run side by side also on two processors.
 # The outer limit ends even a run that hangs in native code, where pytest-timeout cannot reach.
 test-python: native-tests $(VENV)/.tensorflow $(STAMPS)/launchers
-	@timeout -k 30 4500 $(PY) -m pytest tests/unittest --durations=40 $(PYTEST_ARGS)
+	@timeout -k 30 4500 $(PY) -m pytest -n $(JOBS) --dist loadfile --durations=40 $(PYTEST_ARGS)
 
 # An environment of its own, as what is pinned for MXNet's sake would hold PyTorch and NumPy back.
 LATEST := build/venv-torch-latest

@@ -19,10 +19,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from harness import ROOT, warm
-from hipress.launcher.supervisor import PR_SET_PDEATHSIG, prctl
 
 if TYPE_CHECKING:
     from harness.netns import ShapedNetwork
+
+ENDS_WITH_THIS = ("setpriv", "--pdeathsig", "KILL")
+"""Has a command killed when this process is. (A preexec_fn would run Python in a fork of a process
+that has threads and frameworks, which can hang.)"""
 
 
 @dataclass
@@ -127,18 +130,19 @@ class Processes:
         self, name: str, command: Sequence[str], env: Mapping[str, str], node: int = 0
     ) -> None:
         """Starts a process in :attr:`path`."""
-        namespace = self._network.namespace(node) if self._network else None
+        namespace, there = None, command
+        if self._network:
+            namespace, there = self._network.namespace(node), self._network.command(node, command)
         with open(self._log(name), "wb") as log:
             process = warm.start(
-                command, env, base_environment(), self.path, log.fileno(), namespace
+                command, env, self.path, log.fileno(), namespace
             ) or subprocess.Popen(
-                self._network.command(node, command) if self._network else list(command),
+                [*ENDS_WITH_THIS, *there],
                 env=env,
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=subprocess.STDOUT,
                 start_new_session=True,
-                preexec_fn=lambda: prctl(PR_SET_PDEATHSIG, signal.SIGKILL),  # if this is killed
                 cwd=self.path,
             )
         self.processes[name] = process

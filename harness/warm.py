@@ -6,10 +6,11 @@ program that wants it. The fork is a process like others: its own session, envir
 network namespace; what it runs is its ``__main__``. `hipress` and `mxnet_hipress` are imported by
 the program itself, from the environment that it was given.
 
-A program starts cold, by exec, where warmth could make a difference: where its environment differs
-in a variable that is read when a framework is loaded, or where it matters when MXNet is imported:
-in a stock server, which it becomes then, and in a job without a launcher, where `mxnet_hipress` must
-come first.
+Programs whose environments differ in a variable that is read when a framework is loaded have
+different such processes. A program starts cold, by exec, where it matters when MXNet is imported:
+in a job without a launcher, and in a server that MXNet becomes at its import (not by
+``kvstore_server``). So it does where others read its environment, which stays the server's in
+/proc, as ``hipress debug --now`` does.
 """
 
 from __future__ import annotations
@@ -45,7 +46,7 @@ PRELOAD = {
     "torch": ["torch", "torch._dynamo", "torch.distributed.checkpoint"],
 }
 LOADED_WITH = re.compile(
-    r"PYTHON|(OMP|MKL|KMP|LD|MALLOC|TORCH|TF|KERAS|CUDA)_|MXNET_(ENGINE|CPU|GPU)"
+    r"PYTHON(?!PATH)|(OMP|MKL|KMP|LD|MALLOC|GLIBC|TORCH|TF|KERAS|CUDA)_|MXNET_(ENGINE|CPU|GPU)"
 )
 """Names of variables that are read when Python or a framework is loaded."""
 START_SECONDS = 60
@@ -96,13 +97,12 @@ class _Server:
     """A process that has imported one framework, and forks."""
 
     def __init__(self, framework: str, env: Mapping[str, str]) -> None:
-        self.env = dict(env)
         self._lock = threading.Lock()
         ours, theirs = socket.socketpair()
         script = str(ROOT / "harness" / "warm_server.py")
         self._process = subprocess.Popen(
             [sys.executable, script, str(theirs.fileno()), *PRELOAD[framework]],
-            env=self.env,
+            env=env,
             stdin=subprocess.DEVNULL,
             pass_fds=[theirs.fileno()],
             start_new_session=True,
@@ -134,7 +134,7 @@ class _Server:
         return WarmProcess(_status.unpack(pid)[0], ours)
 
 
-_servers: dict[str, _Server] | None = None
+_servers: dict[tuple[str, frozenset], _Server] | None = None
 _starting = threading.Lock()
 
 
@@ -151,32 +151,32 @@ def _close() -> None:
         server.close()
 
 
-def _framework(command: Sequence[str], folder: Path) -> str | None:
-    """The framework of which a Python program has an import."""
+def _program(command: Sequence[str], folder: Path) -> str:
+    """The text of a Python program; empty: it is not one."""
     if len(command) < 2 or command[0] != sys.executable:
-        return None
+        return ""
+    text = command[2] if command[1] == "-c" else ""
     scripts = [folder / part for part in command[1:] if part.endswith(".py")]
-    if not scripts or command[1].startswith("-") and command[1] != "-m":
-        return None
-    try:
-        text = scripts[0].read_text()
-    except OSError:
-        return None
-    return next((name for name, of in FRAMEWORKS.items() if of.search(text)), None)
+    if scripts and (command[1] == "-m" or not command[1].startswith("-")):
+        with contextlib.suppress(OSError):
+            text = scripts[0].read_text()
+    return text
 
 
-def _same(env: Mapping[str, str], other: Mapping[str, str]) -> bool:
-    mine, others = (
-        {name: value for name, value in these.items() if LOADED_WITH.match(name)}
-        for these in (env, other)
-    )
-    return mine == others
+def _framework(program: str, env: Mapping[str, str]) -> str | None:
+    """The framework that a program imports, unless it matters to it when that happens."""
+    if any(name.startswith("HIPRESS_DEBUG") for name in env):
+        return None
+    if "DMLC_ROLE" in env:
+        served = env["DMLC_ROLE"] != "worker" and "kvstore_server" not in program
+        if served or "HIPRESS_LAUNCHED" not in env:
+            return None
+    return next((name for name, of in FRAMEWORKS.items() if of.search(program)), None)
 
 
 def start(
     command: Sequence[str],
     env: Mapping[str, str],
-    base: Mapping[str, str],
     folder: Path,
     log: int,
     namespace: str | None = None,
@@ -184,29 +184,25 @@ def start(
     """Forks a process for a command, if it is a Python program with a framework.
 
     :param env: its environment
-    :param base: what environments have in common; servers are started with it
     :param folder: its working directory
     :param log: file descriptor for stdout and stderr
     :param namespace: a network namespace's name
     :return: None: start it cold
     """
-    if _servers is None or not _same(env, base):
-        return None
-    if "DMLC_ROLE" in env and (env["DMLC_ROLE"] != "worker" or "HIPRESS_LAUNCHED" not in env):
-        return None
-    framework = _framework(command, folder)
+    framework = None if _servers is None else _framework(_program(command, folder), env)
     if framework is None:
         return None
+    loaded = {name: value for name, value in env.items() if LOADED_WITH.match(name)}
+    key = framework, frozenset(loaded.items())
     with _starting:
-        if framework not in _servers:
-            _servers[framework] = _Server(framework, base)
-        server = _servers[framework]
-    if not _same(env, server.env):
-        return None
+        if key not in _servers:
+            own = {name: os.environ[name] for name in ("PATH", "HOME") if name in os.environ}
+            own["PYTHONPATH"] = env.get("PYTHONPATH", "")
+            _servers[key] = _Server(framework, {**own, **loaded})
     request = {
         "arguments": list(command[1:]),
         "env": dict(env),
         "folder": str(folder),
         "namespace": namespace,
     }
-    return server.start(request, log)
+    return _servers[key].start(request, log)

@@ -101,6 +101,9 @@ def _become(request: dict, log: int) -> None:
     for fd in (1, 2):
         os.dup2(log, fd)
     os.close(log)
+    before = os.environ["PYTHONPATH"].split(os.pathsep)
+    paths = filter(None, request["env"].get("PYTHONPATH", "").split(os.pathsep))
+    sys.path[1:] = [*paths, *(path for path in sys.path[1:] if path not in before)]
     for name in set(os.environ) - set(request["env"]):
         del os.environ[name]
     os.environ.update(request["env"])
@@ -109,21 +112,26 @@ def _become(request: dict, log: int) -> None:
 
 
 def _run(arguments: list[str]) -> None:
-    """Runs a script, or a module after -m, as this process's __main__."""
+    """Runs a script, code after -c or a module after -m, as this process's __main__."""
     first, *others = arguments
     if first == "-m":
         sys.path[0] = os.getcwd()
         sys.argv = others
         runpy.run_module(others[0], run_name="__main__", alter_sys=True)
         return
-    sys.argv = arguments
-    sys.path[0] = os.path.dirname(os.path.abspath(first))
     main = types.ModuleType("__main__")
-    main.__file__ = first
     main.__builtins__ = __builtins__
+    if first == "-c":
+        sys.path[0] = ""
+        sys.argv = [first, *others[1:]]
+        code = compile(others[0], "<string>", "exec")
+    else:
+        sys.path[0] = os.path.dirname(os.path.abspath(first))
+        sys.argv = arguments
+        main.__file__ = first
+        with open(first, encoding="utf-8") as script:
+            code = compile(script.read(), first, "exec")
     sys.modules["__main__"] = main
-    with open(first, encoding="utf-8") as script:
-        code = compile(script.read(), first, "exec")
     exec(code, main.__dict__)
 
 

@@ -78,10 +78,14 @@ def test_a_process_that_waits_for_a_view_has_no_node_and_says_so(start, tmp_path
     wait_until(lambda: job.step(0) >= 10, 60, "10 steps")
     job.kill(1)
     pid = job.processes["worker 0"].pid
-    time.sleep(2)
-    done = hipress("debug", "--now")
-    assert done.returncode == 0, done.stderr
-    assert "slot 0 waits for 2 members or more: there are 1" in done.stdout, done.stdout
+    said = "slot 0 waits for 2 members or more: there are 1"
+
+    def asked():
+        done = hipress("debug", "--now")
+        assert done.returncode == 0, done.stderr
+        return said in done.stdout and done
+
+    done = wait_until(asked, 30, said)
     assert re.search(rf"\n +0 +0 +{pid} on .* the next view \(\d", done.stdout), done.stdout
     assert "of slot 1 there is no dump" in done.stdout
 

@@ -1,4 +1,4 @@
-"""Ways to train, each with its model on a GPU: they end where they end on the CPU, but for rounding.
+"""Ways to train, with the model on a GPU: they end where they end on the CPU, but for rounding.
 
 What runs on a GPU skips where there is none.
 """
@@ -115,9 +115,9 @@ model.cuda()
 optimizer = torch.optim.AdamW(model.parameters(), 0.01)
 more = dict(sync_every=4, outer_optimizer=torch.optim.SGD(
     model.parameters(), 0.7, momentum=0.9, nesterov=True)) if rounds else {}
+compression = {"type": "maxmin", "bits": 8} if rounds else "onebit"
 state = elastic.State(
-    model, optimizer, {"type": "maxmin", "bits": 8} if rounds else "onebit", min_size=256, check_every=1,
-    timeout=60, **more)
+    model, optimizer, compression, min_size=256, check_every=1, timeout=60, **more)
 
 
 @elastic.run
