@@ -95,10 +95,12 @@ class KeyGraphs:
         """The graph for the next key, of ``n`` elements, and a text that describes it.
 
         :param compress: False: it is not compressed, whatever a plan says
+        :raises ValueError: if the plan is of a model in which that key has another size
         """
         decision = self.decision(name)
         options: dict[str, object] = {"home": self._next_home, "sync": self.sync}
         if decision is not None:
+            decision.check(name, n)
             options.update(partitions=decision.partitions, compress=decision.compress)
         if not compress:
             options["compress"] = False

@@ -10,6 +10,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from hipress.config import CompressionConfig
+from hipress.key_graphs import KeyGraphs
 from hipress.secopa import curve, model, planner, profiles, sosp21
 from hipress.secopa.cluster import Cluster, Codec, Costs
 from hipress.secopa.curve import Curve
@@ -110,8 +112,22 @@ def test_plans_are_written_and_read(tmp_path):
     save(path, rows)
     assert path.read_text() == "a,10,y,3\nb,20,n,1\n"
     assert load(path) == {"a": Decision(True, 3), "b": Decision(False, 1)}
+    assert [decision.size for decision in load(path).values()] == [10, 20]
     path.write_text("# the short form\n\na, y, 3\nb,n,1\n")
     assert load(path) == {"a": Decision(True, 3), "b": Decision(False, 1)}
+
+
+def test_a_plan_of_another_model_is_one_sentence():
+    graphs = KeyGraphs(2, 1).configured(
+        CompressionConfig("2bit", plan={"w": Decision(True, 2, size=10), "b": Decision(False, 1)})
+    )
+    graphs.next(10, "w")
+    graphs.next(7, "b")
+    # Gluon's Trainer numbers its keys.
+    for name in ("w", "0"):
+        said = f"the plan is of another model: '{name}' has 10 elements there, and 11 here"
+        with pytest.raises(ValueError, match=said):
+            graphs.next(11, name)
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from harness.torch_ranks import run_ranks, torch
+from hipress.secopa.plan import Decision
 
 MIN_SIZE = 1000
 
@@ -276,6 +277,7 @@ def doubles():
     return network().double()
 
 
+OF_ANOTHER = {"0.weight": Decision(True, 1, size=3)}
 MISUSE = [
     ("an unknown type", ("nonsense", {}, network, {}), "nonsense"),
     ("of one rank", ("onebit", {"type": "nonsense"}, network, {}), "rank 1: .*nonsense"),
@@ -287,6 +289,7 @@ MISUSE = [
     ("sparse gradients", ("onebit", {}, sparse, {}), "module '0' has sparse gradients"),
     ("float64", ("onebit", {}, doubles, {}), "'0.weight' is float64"),
     ("another model's plan", ("onebit", {}, network, {"plan": {"x": None}}), "the plan has 'x'"),
+    ("other sizes", ("onebit", {}, network, {"plan": OF_ANOTHER}), "has 3 elements there"),
     ("an unknown option", ("onebit", {}, network, {"level": 3}), "level"),
 ]
 

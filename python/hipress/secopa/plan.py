@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from hipress import files
 
@@ -27,6 +27,19 @@ class Decision:
     compress: bool
     partitions: int
     """Into how many parts the gradient is cut, at least 1."""
+    size: int | None = field(default=None, compare=False)
+    """Elements of the gradient that was planned, where that is known."""
+
+    def check(self, name: str, size: int) -> None:
+        """Checks that this is about a gradient of so many elements.
+
+        :raises ValueError: in one sentence
+        """
+        if self.size not in (None, size):
+            raise ValueError(
+                f"the plan is of another model: {name!r} has {self.size} elements there, and "
+                f"{size} here"
+            )
 
 
 @dataclass(frozen=True)
@@ -50,14 +63,13 @@ def load(path: str | os.PathLike[str]) -> dict[str, Decision]:
                 f"got {len(fields)} fields"
             )
         name, (answer, partitions) = fields[0], fields[-2:]
-        if len(fields) == 4:
-            _positive(fields[1], where, "size")
+        size = _positive(fields[1], where, "size") if len(fields) == 4 else None
         if answer not in ("y", "n"):
             raise PlanError(f"{where}: compress or not must be y or n, not {answer!r}")
         if name in plan:
             raise PlanError(f"{where}: gradient {name!r} is there twice")
         count = _positive(partitions, where, "number of partitions", MAX_PARTITIONS)
-        plan[name] = Decision(answer == "y", count)
+        plan[name] = Decision(answer == "y", count, size)
     if not plan:
         raise PlanError(f"{path}: the plan holds no gradient")
     return plan

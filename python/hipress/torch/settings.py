@@ -201,3 +201,6 @@ def check_parameters(
             + ", ".join(name for name, _ in parameters[:5])
             + (", ..." if len(parameters) > 5 else "")
         )
+    for name, parameter in parameters:
+        if name in settings.decisions:
+            settings.decisions[name].check(name, parameter.numel())
