@@ -299,6 +299,13 @@ def sshd(tmp_path_factory):
         server.stop()
 
 
+def own_line(launch):
+    """The launcher's next line on stderr, where login shells may have lines, too."""
+    while not (line := launch.process.stderr.readline().decode()).startswith("hipress-launch:"):
+        assert line, "the launcher has ended"
+    return line
+
+
 def test_over_ssh_restarts_and_a_lost_supervisor(sshd, tmp_path):
     mark = f"HIPRESS_TEST_SSH={os.urandom(8).hex()}"
     command = arguments(3, *sshd.arguments(2), "--env", mark, *python(WORKER))
@@ -307,12 +314,13 @@ def test_over_ssh_restarts_and_a_lost_supervisor(sshd, tmp_path):
         os.kill(found[2][2], signal.SIGKILL)
         (again,) = ups(launch, 1)
         assert again[:2] == (2, 1) and again[3] == found[2][3]
-        assert launch.process.stderr.readline().decode() == (
+        assert own_line(launch) == (
             "hipress-launch: worker 2 on 127.0.0.1 was killed by signal 9; restart 1 of 3\n"
         )
         os.kill(supervisor_of(found[0][2]), signal.SIGKILL)
-        line = launch.process.stderr.readline().decode()
-        assert line.startswith("hipress-launch: the connection to worker 0 on 127.0.0.1 has ended")
+        assert own_line(launch).startswith(
+            "hipress-launch: the connection to worker 0 on 127.0.0.1 has ended"
+        )
         time.sleep(0.5)
         assert alive(found[0][2])
         launch.process.send_signal(signal.SIGTERM)
