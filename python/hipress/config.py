@@ -194,8 +194,8 @@ class CompressionConfig:
         if self.type == AUTO:
             raise ValueError(
                 "type 'auto' is not for what this is: it is for DDP models, FSDP2, "
-                "DistributedOptimizer, DiLoCo and elastic jobs of PyTorch, Keras and key-value "
-                "stores; name a type, which `hipress codecs` lists"
+                "DistributedOptimizer, DiLoCo, elastic jobs, Keras and key-value stores; "
+                "name a type, which `hipress codecs` lists"
             )
 
     def refuse_low_rank(self, where: str) -> None:
@@ -228,7 +228,6 @@ class CompressionConfig:
 
         :raises ValueError: in one sentence
         """
-        self.refuse_auto()
         replace(self, warmup_steps=0).store_params()  # which this can do that stores cannot
         if self.pull == "none":
             raise ValueError("pull is for kvstores: workers exchange sums compressed, too")

@@ -9,8 +9,8 @@ from mxnet import optimizer as opt
 from mxnet.base import MXNetError
 
 from hipress.node import Node
-from hipress.tuning.ways import MAX_MOMENTUM
 from mxnet_hipress import _engine
+from mxnet_hipress._optimizers import bears_feedback
 from mxnet_hipress._sparse import SparseStore
 
 _job: Job | None = None
@@ -30,15 +30,8 @@ class WorkerNode(Node):
         """That of the servers, or of all workers alike without servers, if it is known."""
 
     def allows_feedback(self) -> bool | None:
-        """SGD bears error feedback, as it adds gradients up, unless it clips what residuals have
-        saved up; of subclasses nothing is known."""
-        if self.optimizer is None:
-            return None
-        return (
-            type(self.optimizer) is opt.SGD
-            and 0 <= self.optimizer.momentum <= MAX_MOMENTUM
-            and not self.optimizer.clip_gradient
-        )
+        """Whether the optimizer bears error feedback; None: it is not known."""
+        return None if self.optimizer is None else bears_feedback(self.optimizer)
 
     def settle(self) -> None:
         """Blocks until MXNet has computed everything, and the stores have sent it."""

@@ -27,6 +27,7 @@ class SumArrays:
         :raises hipress.HipressError: if a worker has died or is silent
         """
         arrays = self._memory(sums, gradients)
+        sums.begin_step()
         under_way = []
         for bucket in sums.buckets:
             for name in bucket.slices:

@@ -39,6 +39,7 @@ from hipress.elastic_training import loop, rounds
 from hipress.elastic_training.array_rounds import ArrayRounds
 from hipress.elastic_training.arrays import ArraySession, ArrayState
 from mxnet_hipress import _states
+from mxnet_hipress._optimizers import bears_feedback
 from mxnet_hipress._outer import Outer, Weights
 from mxnet_hipress._sums import SumArrays
 
@@ -66,7 +67,8 @@ class State(ArrayState):
         its place, which sums gradients first. Or an Optimizer, for which one is made. With
         ``sync_every`` it makes the inner steps, and sums nothing
     :param compression_params: as a Trainer takes them: type, its parameters, min_size (1024),
-        topology, plan, warmup_steps; None: gradients go uncompressed
+        topology, plan, warmup_steps; "auto" chooses by itself, see :meth:`explain`; None: gradients
+        go uncompressed
     :param sync_every: H, to synchronise weights every H steps instead of gradients in each, see
         :class:`mxnet_hipress.DiLoCoTrainer`. The H steps are a *round*: a worker that dies or joins
         costs the others none of them
@@ -126,6 +128,14 @@ class State(ArrayState):
     def sizes(self) -> dict[str, tuple[int, str]]:
         """Elements and type of each gradient that is summed, by name."""
         return {n: (p.grad().size, np.dtype(p.dtype).name) for n, p in self._trained.items()}
+
+    def shapes(self) -> dict[str, tuple[int, ...]]:
+        """Shape of each gradient by name."""
+        return {name: parameter.shape for name, parameter in self._trained.items()}
+
+    def allows_feedback(self) -> bool:
+        """Whether the Trainer's optimizer bears error feedback."""
+        return bears_feedback(self.trainer.wrapped.optimizer)
 
     def settings(self) -> dict[str, str]:
         """Texts that must be the same on all workers, by name."""

@@ -31,9 +31,11 @@ from hipress.elastic_training import loop
 from hipress.elastic_training.arrays import ArraySession, ArrayState
 from hipress.errors import HipressError
 from hipress.process_end import ProcessEnd
+from hipress.secopa.explanation import Explanation
 from mxnet_hipress import _arrays, _states
 from mxnet_hipress._errors import sentences
 from mxnet_hipress._keys import Key, KeyTable, group
+from mxnet_hipress._optimizers import bears_feedback
 from mxnet_hipress._store import Store
 from mxnet_hipress._sums import SumArrays
 
@@ -231,8 +233,8 @@ class ElasticStore(Store):
     ) -> None:
         """Compresses gradients and their sums.
 
-        :param compression_params: as the other stores take them, but for type "auto", plan "auto"
-            and servers; before the second step
+        :param compression_params: as the other stores take them, but for plan "auto" and servers;
+            before the second step
         :raises MXNetError: for an unknown type or parameter; the sentence lists what is allowed
         """
         if self._job is not None:
@@ -241,6 +243,10 @@ class ElasticStore(Store):
             config = CompressionConfig.of(compression_params)
             config.check_sums(config.decisions)  # a plan's names are looked at with the keys
         self._state.config = config
+
+    def explain(self) -> Explanation:
+        """Why gradients are summed as they are, and what was measured; to be printed."""
+        return self._state.explain()
 
     def set_optimizer(self, optimizer: opt.Optimizer) -> None:
         """Has every worker run `optimizer` on its weights, which stay equal bit for bit."""
@@ -344,6 +350,14 @@ class _State(ArrayState):
             self.names[index]: (gradient.size, np.dtype(gradient.dtype).name)
             for index, gradient in self.gradients.items()
         }
+
+    def shapes(self) -> dict[str, tuple[int, ...]]:
+        """Shape of each gradient by name."""
+        return {self.names[index]: gradient.shape for index, gradient in self.gradients.items()}
+
+    def allows_feedback(self) -> bool:
+        """Whether the optimizer bears error feedback."""
+        return bears_feedback(self.updater.optimizer)
 
     def settings(self) -> dict[str, str]:
         """Texts that must be the same on all workers, by name."""

@@ -176,7 +176,7 @@ def test_what_cannot_be_is_refused_in_a_sentence():
             lambda: (lambda kv: (push(kv, 1), kv.init(3, mx.nd.ones(4))))(store()),
             lambda: push(store(optimizer=False), 1, 2, 1),
             lambda: push(later(store()), 1, 1),
-            lambda: store().set_gradient_compression({"type": "auto"}),
+            lambda: store().set_gradient_compression({"type": "auto", "warmup_steps": 3}),
             lambda: store().set_gradient_compression({"type": "twobit"}),
             lambda: store().set_gradient_compression({"type": "onebit", "pull": "none"}),
             lambda: store(optimizer=False).save_optimizer_states("states"),
@@ -198,7 +198,7 @@ def test_what_cannot_be_is_refused_in_a_sentence():
         "no asynchronous store", "has no store 'dist_sync'", "key 3 is row_sparse",
         "has dtype float64", "init of key 3 takes one value", "init it first",
         "comes after the first push", "call set_optimizer before", "before key 2, which every step",
-        "auto", 'unknown compression type "twobit"', "pull is for kvstores",
+        "leave warmup_steps out", 'unknown compression type "twobit"', "pull is for kvstores",
         "this store has no optimizer", "no row_sparse keys", "cannot push shape (5,)",
         "needs a job whose workers stay",
     )  # fmt: skip

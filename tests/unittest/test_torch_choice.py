@@ -248,12 +248,7 @@ def elsewhere(rank):
 
 
 def test_where_it_does_not_work_yet():
-    from hipress import CompressionConfig
-
-    said = [one for of_rank in returned(run_ranks(elsewhere, 2)) for one in of_rank]
-    with pytest.raises(ValueError) as error:
-        CompressionConfig("auto", min_size=9, topology="ring").check_sums(["weight"])  # elastic
-    for sentence in [*said, str(error.value)]:
+    for sentence in (one for of_rank in returned(run_ranks(elsewhere, 2)) for one in of_rank):
         assert "type 'auto' is not for what this is: it is for DDP" in sentence
 
 

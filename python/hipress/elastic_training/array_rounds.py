@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
 from hipress.config import CompressionConfig
 from hipress.diloco.outer import Fragment, Optimizer, Weights
+from hipress.elastic_training.choosing import ChoosingRounds
 from hipress.elastic_training.rounds import Rounds
 from hipress.elastic_training.sums import Sums
 from hipress.engine import Engine
 from hipress.fragments import Schedule
+
+_Sums = TypeVar("_Sums", bound=Sums)
 
 
 class ArrayRounds(Rounds):
@@ -38,8 +42,27 @@ class ArrayRounds(Rounds):
 
         :param uncompressed: rounds from now on that are the rest of a warm-up
         """
-        sizes = {name: (array.size, "float32") for name, array in self._fragment.outer.items()}
-        sums = Sums(engine, config, sizes, math.inf, uncompressed)
+        return self._placed(Sums(engine, config, self._sizes(), math.inf, uncompressed))
+
+    def choosing(
+        self, engine: Engine, config: CompressionConfig, known: Mapping[str, Any] | None
+    ) -> ChoosingRounds:
+        """Those whose compression is chosen.
+
+        :param config: of type "auto"
+        :param known: the choice of the view before, the same on all workers, if there is one
+        """
+        shapes = {name: array.shape for name, array in self._fragment.outer.items()}
+        return self._placed(ChoosingRounds(
+            engine, config, shapes, self._sizes(), known, math.inf,
+            sync_every=self.schedule.sync_every,
+        ))  # fmt: skip
+
+    def _sizes(self) -> dict[str, tuple[int, str]]:
+        return {name: (array.size, "float32") for name, array in self._fragment.outer.items()}
+
+    def _placed(self, sums: _Sums) -> _Sums:
+        """Has the fragment's sums be where these are made."""
         (gradients,) = sums.buckets
         for name, span in gradients.slices.items():
             shape = self._fragment.outer[name].shape
@@ -47,9 +70,12 @@ class ArrayRounds(Rounds):
         return sums
 
     def average(self, compression: Sums) -> bool:
+        compression.before_round(self.step, self.inner_steps, self.step_seconds)
         self._fragment.subtract()
         (gradients,) = compression.buckets
+        began = time.perf_counter()
         compression.start(gradients).result()
+        compression.took(time.perf_counter() - began)
         workers = compression.engine.world_size
         return self._fragment.take(self._optimizer, workers, average=self.early)
 

@@ -15,15 +15,17 @@ import numpy as np
 from hipress import addresses, scheduler
 from hipress.casync.graph import GRADIENT, PLAIN, Graph, Op, cut, worker
 from hipress.casync.program import flatten
-from hipress.config import CompressionConfig
+from hipress.config import AUTO, CompressionConfig
 from hipress.dtypes import FLOAT32
 from hipress.elastic_training import state
 from hipress.elastic_training.array_rounds import ArrayRounds
+from hipress.elastic_training.choosing import Choosing, ChoosingGradients
 from hipress.elastic_training.round_session import RoundSession
 from hipress.elastic_training.sums import Carried, Sums
 from hipress.encodes import Codecs, bindings
 from hipress.engine import Bucket, Engine
 from hipress.errors import HipressError
+from hipress.secopa.explanation import Explanation
 
 _PART = 1 << 20
 """Elements of a message of a state that is copied: 4 MiB."""
@@ -38,6 +40,23 @@ class ArrayState(state.State):
     @abc.abstractmethod
     def sizes(self) -> Mapping[str, tuple[int, str]]:
         """Elements and type ("float32") of each gradient by name, in the order of the layers."""
+
+    @abc.abstractmethod
+    def shapes(self) -> Mapping[str, tuple[int, ...]]:
+        """Shape of each gradient by name."""
+
+    @abc.abstractmethod
+    def allows_feedback(self) -> bool | None:
+        """Whether the optimizer bears error feedback as it is; None: it is not known."""
+
+    def explain(self) -> Explanation:
+        """Why gradients, or pseudo-gradients, are summed as they are in this view, and what was
+        measured; to be printed."""
+        if self.config.type != AUTO:
+            return Explanation(f"{self.config}, as was asked for")
+        if self.session is None or self.session.compression is None:
+            return Explanation("auto: nothing is measured before training begins")
+        return self.session.compression.explain()
 
     def settings(self) -> dict[str, str]:
         """Texts that must be the same on all workers, by name."""
@@ -121,12 +140,24 @@ class ArraySession(RoundSession):
         """Begins sums of these ranks."""
         if self.rank in ranks:
             state, engine = self._state, self._join(ranks)
+            if state.config.type == AUTO:
+                self.begin(self._choosing(engine, self.known_choice(ranks)))
+                return
             warm_up = max(0, state.config.warm_up()[1] - state.completed)
             if state.rounds is None:
                 sums = Sums(engine, state.config, state.sizes(), uncompressed=warm_up)
             else:
                 sums = state.rounds.sums(engine, state.config, warm_up)
             self.begin(sums)
+
+    def _choosing(self, engine: Engine, known: Mapping[str, Any] | None) -> Choosing:
+        state = self._state
+        if state.rounds is not None:
+            return state.rounds.choosing(engine, state.config, known)
+        return ChoosingGradients(
+            engine, state.config, state.shapes(), state.sizes(), known,
+            step=lambda: state.step, allows_feedback=state.allows_feedback,
+        )  # fmt: skip
 
     def leave_ranks(self) -> None:
         """Ends in peace, on the ranks that were connected, what :meth:`connect_ranks` has made."""

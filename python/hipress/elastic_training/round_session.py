@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import abc
+import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -82,6 +83,16 @@ class RoundSession(session.Session):
         """Connects the workers, unless a synchronisation did."""
         if self.compression is None:
             self.connect_ranks(range(self.size))
+
+    def known_choice(self, ranks: Sequence[int]) -> Mapping[str, Any] | None:
+        """What type "auto" has chosen in the view before, on these ranks, which all call this: that
+        of the worker whose state counts, as others may have been about to change theirs."""
+        source, _ = self.copies()
+        key = "choice" if len(ranks) == self.size else "again/choice"
+        if self.rank == source:
+            self._agent.share(self.view.epoch, key, json.dumps(self.carried.choice))
+            return self.carried.choice
+        return json.loads(self.fetch(key, source))
 
     # Steps.
 

@@ -49,6 +49,8 @@ class Carried(Protocol):
     undecided: Any
     """A compression whose last step counts if this worker can copy its result, and else is to be
     put back: whoever has the result may be gone before it is copied."""
+    choice: Mapping[str, Any] | None
+    """What type "auto" has chosen, if anything."""
 
     def take_from(self, compression: Any) -> None:
         """Takes over the states of a compression whose view is over."""

@@ -7,7 +7,7 @@ a residual is in units of a gradient, whatever was encoded, as results are sums 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from concurrent.futures import Future
 from dataclasses import replace
 from typing import Any
@@ -106,17 +106,27 @@ class Sums:
         self, engine: Engine, config: CompressionConfig, sizes: Mapping[str, tuple[int, str]],
         most: float = _BUCKET_BYTES, uncompressed: int = 0,
     ) -> None:  # fmt: skip
-        self.engine, self._config, self.buckets = engine, config, buckets(sizes, most)
-        warm = replace(config, params=config.warm_up()[0])
-        self._codecs = Codecs(config.type, warm.codec_params, average=False)
+        self.engine, self.sizes, self.buckets = engine, sizes, buckets(sizes, most)
         self._plain = Codecs("none", {}, average=False)
-        self._sizes = {name: size for name, (size, _) in sizes.items()}
         self._owners = {name: owner for owner, name in enumerate(sizes)}
         self._states: dict[tuple[str, int], tuple[Compressor, slice, bool]] = {}
         self._waiting: dict[str, Remembered] = {}
         self._steps: list[Future[None]] = []
         self._transaction = 0
         self._uncompressed, self._made = uncompressed, 0
+        self._set(config)
+
+    def _set(self, config: CompressionConfig) -> None:
+        self.config, warm = config, replace(config, params=config.warm_up()[0])
+        self._codecs = Codecs(config.type, warm.codec_params, average=False)
+
+    def replace(self, config: CompressionConfig) -> None:
+        """Goes on with another compression, which takes over what is remembered, while no sum is
+        under way. A step that has begun can be put back still."""
+        self._waiting = self.remembered()
+        self._set(config)
+        for gradients in self.buckets:
+            gradients.bucket = None
 
     def prepare(self, remembered: dict[str, Remembered]) -> None:
         """Makes all keys, together with the other workers, with what was remembered.
@@ -129,13 +139,12 @@ class Sums:
 
     def _bucket(self, of: Gradients) -> Bucket:
         keys, small = [], {}
-        least = MIN_SIZE if self._config.min_size is None else self._config.min_size
+        compressed = self.config.type != "none"
         for name, span in of.slices.items():
-            size, decision = span.stop - span.start, self._config.decisions.get(name)
-            large = decision.compress if decision else size >= least
-            if size and large and self._made >= self._uncompressed:
+            size, decision = span.stop - span.start, self.config.decisions.get(name)
+            if size and self._is_large(name, size) and self._made >= self._uncompressed:
                 graph = self._graph(size, name, decision and decision.partitions)
-                keys.append((self._key(name, graph, of.dtype, compressed=True), span.start))
+                keys.append((self._key(name, graph, of.dtype, compressed), span.start))
             elif size:
                 small[name] = span
         fusion = 0
@@ -149,12 +158,21 @@ class Sums:
         whole = [(0, of.flat.size)]
         return Bucket(self.engine, of.dtype, whole, keys, fusion, spans, own_keys=own)
 
+    def compresses(self, name: str, size: int) -> bool:
+        """Whether a gradient of so many elements is compressed, but for a warm-up."""
+        return self.config.type != "none" and size > 0 and self._is_large(name, size)
+
+    def _is_large(self, name: str, size: int) -> bool:
+        decision = self.config.decisions.get(name)
+        least = MIN_SIZE if self.config.min_size is None else self.config.min_size
+        return decision.compress if decision else size >= least
+
     def _graph(self, size: int, name: str, partitions: int | None = None) -> Graph:
-        wanted = self._config.topology
+        wanted = self.config.topology
         topology = topologies.among_workers("ps" if wanted in (None, "auto") else wanted)
         return topologies.build(
             topology, size, self.engine.world_size, home=self._owners[name],
-            devices_per_host=self._config.devices_per_host or 1, partitions=partitions,
+            devices_per_host=self.config.devices_per_host or 1, partitions=partitions,
         )  # fmt: skip
 
     def _key(self, name: str, graph: Graph, dtype: int, compressed: bool = False) -> int:
@@ -170,7 +188,7 @@ class Sums:
             return codec
 
         bound = bindings(graph, rank, codecs, dtype, 1.0, state_of)
-        about = f"{self._config} {dtype} {name} {graph.partitions}"
+        about = f"{self.config} {dtype} {name} {graph.partitions}"
         program = flatten(graph, worker(rank))
         return self.engine.add_key(name, program, graph.n, dtype, about, bound)
 
@@ -191,6 +209,24 @@ class Sums:
 
     # Steps.
 
+    def begin_step(self) -> None:
+        """To be called on all workers before a step's first bucket is filled.
+
+        :raises HipressError: if a worker dies or is silent meanwhile
+        """
+
+    def before_round(self, step: int, steps: int, seconds: float) -> None:
+        """To be called on all workers before a round's sums.
+
+        :param step: the number of inner steps made, in all
+        :param steps: inner steps of the round
+        :param seconds: of one, in the mean
+        :raises HipressError: if a worker dies or is silent meanwhile
+        """
+
+    def took(self, seconds: float) -> None:
+        """Takes how long a round's sums were on their way."""
+
     def start(self, of: Gradients) -> Future[None]:
         """Starts to replace a bucket's gradients by their sums; the same order on all workers.
 
@@ -199,8 +235,9 @@ class Sums:
         if of.bucket is None:
             of.bucket = self._bucket(of)
         what = f"the bucket of {next(iter(of.slices))}"
-        self._steps.append(of.bucket.begin(of.flat.ctypes.data, self._transaction, what))
-        return self._steps[-1]
+        future = of.bucket.begin(of.flat.ctypes.data, self._transaction, what)
+        self._steps = [step for step in self._steps if not step.done()] + [future]
+        return future
 
     def begin_transaction(self) -> None:
         """Begins a step that :meth:`roll_back` can put back, when the one before is over."""
@@ -229,13 +266,18 @@ class Sums:
         """What this worker is to take along, when no step is under way."""
         found = self._waiting
         for (name, _), (codec, span, own) in self._states.items():
-            whole, state = found.setdefault(name, Remembered(self._sizes[name])), codec.state_dict()
+            whole = found.setdefault(name, Remembered(self.sizes[name][0]))
+            state = codec.state_dict()
             whole.step = max(whole.step, state["step"])
             for field, values in state["states"].items():
                 if own or field == "residual":
                     whole.add(field, span, values)
         self._waiting, self._states = {}, {}
         return found
+
+    def choice(self) -> Mapping[str, Any] | None:
+        """What type "auto" has chosen, as JSON; None of other types, and before it has."""
+        return None
 
     def norm(self) -> float:
         """The 2-norm of all residuals, also those that no task has taken."""
@@ -251,10 +293,12 @@ class Carried:
     def __init__(self) -> None:
         self._found: dict[str, Remembered] = {}
         self.undecided: Sums | None = None
+        self.choice: Mapping[str, Any] | None = None
 
     def take_from(self, compression: Sums) -> None:
         """Takes over the states of sums whose view is over."""
         self.undecided, self._found = None, compression.remembered()
+        self.choice = compression.choice()
 
     def give_to(self, compression: Sums) -> None:
         """Has new sums begin with these."""
@@ -262,14 +306,16 @@ class Carried:
 
     def to_copy(self) -> dict[str, Any]:
         """What a worker that joins is to have, too."""
-        return {name: (whole.size, whole.step) for name, whole in self._found.items()}
+        sizes = {name: (whole.size, whole.step) for name, whole in self._found.items()}
+        return {"encoded": sizes, "choice": self.choice}
 
-    def copy(self, found: Mapping[str, Sequence[int]]) -> None:
+    def copy(self, found: Mapping[str, Any]) -> None:
         """Takes over what another worker's :meth:`to_copy` returned; residuals are this one's."""
         if self.undecided is not None:
             self.undecided.commit()
             self.take_from(self.undecided)
-        for name, (size, step) in found.items():
+        self.choice = found["choice"]
+        for name, (size, step) in found["encoded"].items():
             self._found.setdefault(name, Remembered(size)).step = step
 
     def norm(self, compression: Sums) -> float:

@@ -37,7 +37,7 @@ from hipress.elastic_training.array_rounds import ArrayRounds
 from hipress.elastic_training.arrays import ArraySession, ArrayState
 from hipress.errors import HipressError
 from hipress.tensorflow.gradients import check_no_cond, check_not_compiled, name_of, to_tensor
-from hipress.tensorflow.optimizer import averaging, check_optimizer
+from hipress.tensorflow.optimizer import averaging, bears_feedback, check_optimizer
 from hipress.tensorflow.outer import Outer, Weights
 
 __all__ = ["State", "run"]
@@ -72,8 +72,9 @@ class State(ArrayState):
     :param optimizer: of Keras 3; it becomes ``state.optimizer``, which averages gradients over the
         present view before it uses them. With ``sync_every`` it is the inner optimizer, which
         averages nothing
-    :param compression: a codec's name; a mapping with "type", its parameters, min_size (1024),
-        topology, plan and warmup_steps; or a :class:`hipress.CompressionConfig`
+    :param compression: a codec's name; "auto", which chooses by itself, see :meth:`explain`; a
+        mapping with "type", its parameters, min_size (1024), topology, plan and warmup_steps; or a
+        :class:`hipress.CompressionConfig`
     :param sync_every: H, to synchronise weights every H steps instead of gradients in each, see
         :class:`hipress.tensorflow.DiLoCo`. The H steps are a *round*: a worker that dies or joins
         costs the others none of them
@@ -115,8 +116,9 @@ class State(ArrayState):
             sync_every, outer_optimizer, early_steps, early_sync_every, kept,
             "hipress.tensorflow.DiLoCo",
         )  # fmt: skip
+        check_optimizer(optimizer)
+        self._bears_feedback = bears_feedback(optimizer)
         if schedule is not None:
-            check_optimizer(optimizer)
             weights = Weights(model.trainable_variables)
             outer = Outer(outer_optimizer, weights, optimizer)
             self.optimizer = optimizer
@@ -134,6 +136,14 @@ class State(ArrayState):
         """Elements and type of each gradient, by its variable's path."""
         variables = self.model.trainable_variables
         return {name_of(v): (int(np.prod(v.shape)), v.dtype) for v in variables}
+
+    def shapes(self) -> dict[str, tuple[int, ...]]:
+        """Shape of each gradient, by its variable's path."""
+        return {name_of(v): tuple(v.shape) for v in self.model.trainable_variables}
+
+    def allows_feedback(self) -> bool:
+        """Whether the optimizer bears error feedback."""
+        return self._bears_feedback
 
     def settings(self) -> dict[str, str]:
         """Texts that must be the same on all workers, by name."""
@@ -204,6 +214,7 @@ class State(ArrayState):
         sums = self.session.compression
         given, found = dict(zip(names, gradients)), {}
         try:
+            sums.begin_step()
             under_way = []
             for each in sums.buckets:
                 for name, span in each.slices.items():

@@ -52,11 +52,11 @@ def DistributedOptimizer(  # noqa: N802 - Horovod's name
     :raises HipressError: for a compression that is not allowed, or if somebody is missing
     """
     check_optimizer(optimizer)
-    average = Average(compression, op, sparse_as_dense, _allows_feedback(optimizer))
+    average = Average(compression, op, sparse_as_dense, bears_feedback(optimizer))
     return averaging(optimizer, average)
 
 
-def _allows_feedback(optimizer: keras.optimizers.Optimizer) -> bool:
+def bears_feedback(optimizer: keras.optimizers.Optimizer) -> bool:
     """Whether training bears residuals as it is: SGD does, as it adds gradients up, unless it clips
     what residuals have saved up; of subclasses nothing is known."""
     clips = (optimizer.clipnorm, optimizer.clipvalue, optimizer.global_clipnorm)

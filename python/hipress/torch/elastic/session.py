@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import datetime
-import json
 import os
 import threading
 from collections.abc import Mapping, Sequence
@@ -67,17 +66,8 @@ class Session(RoundSession):
             self.optimizer = self._state.connect(group)
             compression = self.optimizer.compression
             if isinstance(compression, Choosing):
-                compression.known = self._choice(ranks)
+                compression.known = self.known_choice(ranks)
             self.begin(compression)
-
-    def _choice(self, ranks: Sequence[int]) -> Mapping[str, Any] | None:
-        """The choice of the view before, of the worker whose state counts: others may have been
-        about to change theirs."""
-        source, _ = self.copies()
-        key = "choice" if len(ranks) == self.size else "again/choice"
-        if self.rank == source:
-            self._agent.share(self.view.epoch, key, json.dumps(self.carried.choice))
-        return json.loads(self.fetch(key, source)) if self.rank != source else self.carried.choice
 
     def leave_ranks(self) -> None:
         """Ends in peace, on the ranks that were connected, what :meth:`connect_ranks` has made."""

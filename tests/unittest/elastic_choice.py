@@ -1,0 +1,102 @@
+"""Elastic jobs of type "auto" on NumPy arrays: what a program has, and what a job must show."""
+
+import os
+import signal
+import sys
+
+from harness.elastic import ElasticJob
+from harness.processes import wait_until
+
+MS = {
+    "uncompressed": 900.0, "lossless": 800.0, "bf16": 500.0, "maxmin bits=8": 300.0,
+    "maxmin bits=4": 3.0, "maxminef bits=4": 20.0,
+}  # fmt: skip
+"""Milliseconds of gradients by each way; of others 1000."""
+WAYS = {"gradients": "maxminef", "store": "maxminef", "adam": "maxmin", "rounds": "maxmin"}
+"""What is chosen by those, by a program's kind."""
+
+
+class Pretence:
+    """Has gradients take so many milliseconds in this process, and sees what is measured."""
+
+    def __init__(self):
+        from hipress.elastic_training import choosing, measuring
+        from hipress.tuning import rounds
+
+        self.measured, self._sample = 0, measuring.Meter.sample
+        measuring.Meter.sample = lambda meter, way, size: self.sample(meter, way, size)
+        rounds.RoundChoice.took = self.took
+        rounds.RoundChoice._step_seconds = lambda choice: 0.1
+        start = choosing.ChoosingGradients.start
+
+        def timed(sums, of):
+            future = start(sums, of)
+            if sums._follower is not None:
+                future.add_done_callback(lambda _: self.pretend(sums._follower))
+            return future
+
+        choosing.ChoosingGradients.start = timed
+
+    @staticmethod
+    def pretend(follower):
+        follower.seconds[:] = [MS.get(follower.way.name, 1000.0) / 1e3]
+
+    @staticmethod
+    def took(choice, fragment, seconds):
+        choice._travel[fragment] = MS[choice.way.name] / 1e3
+
+    def sample(self, meter, way, size):
+        self.measured += 1
+        if self.measured == 5 and os.environ["HIPRESS_ELASTIC_SLOT"] == os.environ.get("VICTIM"):
+            os.kill(os.getpid(), int(os.environ["SIGNAL"]))
+        _, elements = self._sample(meter, way, size)
+        return MS.get(meter._ways[way].name, 1000.0) / 1e3, elements
+
+    def say(self, state, step):
+        """Prints a line of every tenth step, which has been made."""
+        if step % 10 == 0 and state.session is not None:
+            type = state.session.compression.config.type
+            print("step", step, type, "measured", self.measured, flush=True)
+
+
+def lines(job, slot):
+    """What the slot's present process has said of its steps."""
+    text = job.output(job.present(slot))
+    return [line.split() for line in text.splitlines() if line.startswith("step ")]
+
+
+def copies(job, slot):
+    """The copies of others' state that a slot's processes have made, at first and to join."""
+    return [event for event in job.journal(slot) if event["event"] == "copied"]
+
+
+def start(script, kind, **options):
+    folder = os.path.dirname(__file__)
+    env = {"PYTHONPATH": os.pathsep.join([*sys.path, folder]), **options.pop("env", {})}
+    return ElasticJob([sys.executable, str(script), kind], 3, env=env, **options)
+
+
+def check_that_the_choice_stays(script, kind):
+    """Who is left when a worker dies, and who joins, go on with the choice; nobody measures again.
+    All have the same weights, as the workers themselves compare."""
+    with start(script, kind) as job:
+        wait_until(lambda: job.step(1) >= 20, 90, "20 steps")
+        job.kill(1)
+        wait_until(lambda: job.step(0) >= 60, 60, "60 steps")
+        copied = len(copies(job, 1))
+        job.restart(1)
+        wait_until(lambda: len(copies(job, 1)) > copied, 90, "a copy")
+        reached = job.step(0)
+        wait_until(lambda: job.step(1) >= reached + 30, 60, "30 steps of all")
+        for slot in range(3):
+            said = lines(job, slot)
+            assert {line[2] for line in said[-2:]} == {WAYS[kind]}, (said, job.report())
+            counts = {line[4] for line in said[1:]}
+            assert len(counts) == 1 and ("0" in counts) == (slot == 1), said
+
+
+def check_a_death_while_they_measure(script, kind):
+    with start(script, kind, env={"VICTIM": "2", "SIGNAL": str(int(signal.SIGKILL))}) as job:
+        wait_until(lambda: min(job.step(0), job.step(1)) >= 30, 90, "30 steps of two")
+        for slot in (0, 1):
+            assert lines(job, slot)[-1][2] == WAYS[kind], (lines(job, slot), job.report())
