@@ -154,6 +154,13 @@ class Engine:
         found = ctypes.byref(nonfinite)
         lib.HipressBucketRun(bucket, address, transaction, found, _on_done, number)
 
+    def await_encodes(self) -> None:
+        """Waits until all is encoded that steps of this rank, which are over, encode for others.
+
+        :raises hipress.HipressError: if the job has failed
+        """
+        self.check(lib.HipressAwaitEncodes(self.member.handle))
+
     def settle(self, steps: Sequence[Step]) -> None:
         """Returns when no thread works for a step that this rank has begun. Where that cannot be
         waited for, as the job has failed or a step is not over, this rank leaves the job first.
@@ -164,7 +171,7 @@ class Engine:
         running = not all(step.done() for step in steps)
         if not running and not self.error and not self.failure():
             try:
-                self.check(lib.HipressAwaitEncodes(self.member.handle))
+                self.await_encodes()
                 return
             except HipressError:  # somebody has died since
                 pass

@@ -68,6 +68,11 @@ class Choosing(Sums):
         if config != self.config:
             self.replace(config)
 
+    def _meter(self, *about: Any) -> Meter:
+        # Kept, as the engine's threads may still write to its memory when measuring has failed.
+        self._measuring = Meter(self.engine, self.numbers, self._auto, self._shapes, *about)
+        return self._measuring
+
     def bytes_sent(self) -> int:
         """Bytes that this worker has sent so far."""
         return self.engine.member.stats()["bytes_sent"]
@@ -122,7 +127,7 @@ class ChoosingGradients(Choosing):
             by_type[dtype] = by_type.get(dtype, 0) + size
         dtype = max(by_type, key=by_type.get)
         ways = ways_for(dtype != "float32", feedback is not False, [BF16_HOOK, POWERSGD])
-        meter = Meter(self.engine, self.numbers, auto, self._shapes, dtype, ways)
+        meter = self._meter(dtype, ways)
         least = MIN_SIZE if auto.min_size is None else auto.min_size
         matrices = self._shapes.keys() - vectors(self._shapes)
         chosen = choose(
@@ -147,6 +152,7 @@ class ChoosingGradients(Choosing):
 
     def residual_norm(self) -> float:
         """The norm of all residuals of this worker."""
+        self.engine.await_encodes()
         return self.norm()
 
     def choice(self) -> Mapping[str, Any] | None:
@@ -156,6 +162,7 @@ class ChoosingGradients(Choosing):
         """See :meth:`Sums.start`; looks at gradients and sums where the guard wants to."""
         if self._follower is None:
             return super().start(of)
+        self.make_keys(of)  # which takes time of its own
         after, seconds, began = self._watch(of), self._follower.seconds, time.perf_counter()
         done: Future[None] = Future()
 
@@ -225,10 +232,7 @@ class ChoosingRounds(Choosing):
 
     def measure(self) -> list[Measured]:
         """See :class:`hipress.tuning.rounds.Front`."""
-        ways = self._ways
-        return Meter(
-            self.engine, self.numbers, self._auto, self._shapes, "float32", ways, measure_each
-        ).measure()
+        return self._meter("float32", self._ways, measure_each, math.inf).measure()
 
     def before_round(self, step: int, steps: int, seconds: float) -> None:
         """See :meth:`hipress.tuning.rounds.RoundChoice.before_round`."""

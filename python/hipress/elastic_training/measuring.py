@@ -114,17 +114,19 @@ class Meter:
     :param shapes: of all gradients by name
     :param dtype: of most of them
     :param compare: compares the ways, see :func:`hipress.secopa.choice.compare`
+    :param most: of the sums, see :func:`hipress.elastic_training.sums.buckets`
     """
 
     def __init__(
         self, engine: Engine, numbers: EngineNumbers, config: CompressionConfig, shapes: Shapes,
         dtype: str, ways: Sequence[Way], compare: Callable[..., list[Measured]] = compare,
+        *most: float,
     ) -> None:  # fmt: skip
         self._engine, self._numbers, self._config = engine, numbers, config
         self._shapes, self._dtype, self._ways, self._compare = shapes, dtype, ways, compare
         self.elements = sum(map(math.prod, shapes.values()))
         """Of all gradients."""
-        self._size, self._sums = 0, {}
+        self._most, self._size, self._sums = most, 0, {}
 
     def measure(self) -> list[Measured]:
         """Seconds of all gradients by each way.
@@ -132,18 +134,16 @@ class Meter:
         :raises HipressError: if a worker dies or is silent meanwhile
         """
         first = max(FIRST_ELEMENTS, self._config.min_size or MIN_SIZE)
-        try:
-            return self._compare(self.sample, len(self._ways), self.elements, MAX_ELEMENTS, first)
-        finally:
-            self._size, self._sums = 0, {}
+        found = self._compare(self.sample, len(self._ways), self.elements, MAX_ELEMENTS, first)
+        self._take(0)
+        return found
 
     measure_again = measure
 
     def sample(self, way: int, size: int) -> tuple[float, int]:
         """Seconds of a sample of about ``size`` elements by a way on the slowest worker, and the
         sample's elements."""
-        if size != self._size:
-            self._size, self._sums = size, {}  # of one size at a time, for memory's sake
+        self._take(size)
         if way not in self._sums:
             self._sums[way] = self._new_sums(way, size)
             self._numbers.maxima(0.0)  # all have their keys
@@ -154,6 +154,12 @@ class Meter:
         (seconds,) = self._numbers.maxima(time.perf_counter() - began)
         return seconds, sum(gradients.flat.size for gradients in sums.buckets)
 
+    def _take(self, size: int) -> None:
+        """Has sums of one size at a time, for memory's sake."""
+        if size != self._size:
+            self._engine.await_encodes()
+            self._size, self._sums = size, {}
+
     def _new_sums(self, way: int, size: int) -> Sums:
         """Sums of every second (third, ...) gradient in order of size, one larger than the sample
         as if it had the sample's elements."""
@@ -162,7 +168,8 @@ class Meter:
         about = f"auto/{self._ways[way].name}/{size}"
         shapes = {f"{about}/{name}": shape for name, shape in by_size[::every]}
         sizes = {n: (min(size, math.prod(shape)), self._dtype) for n, shape in shapes.items()}
-        sums = Sums(self._engine, config_of(self._ways[way], self._config, shapes), sizes)
+        config = config_of(self._ways[way], self._config, shapes)
+        sums = Sums(self._engine, config, sizes, *self._most)
         random = np.random.default_rng(self._engine.rank)
         for gradients in sums.buckets:
             values = random.standard_normal(gradients.flat.size, np.float32)

@@ -121,8 +121,13 @@ class Sums:
         self._codecs = Codecs(config.type, warm.codec_params, average=False)
 
     def replace(self, config: CompressionConfig) -> None:
-        """Goes on with another compression, which takes over what is remembered, while no sum is
-        under way. A step that has begun can be put back still."""
+        """Goes on with another compression, on all workers at the same step, before its first
+        bucket. It takes over what is remembered. If the step is put back, that is; the compression
+        stays.
+
+        :raises HipressError: if the job has failed
+        """
+        self.engine.await_encodes()
         self._waiting = self.remembered()
         self._set(config)
         for gradients in self.buckets:
@@ -188,7 +193,7 @@ class Sums:
             return codec
 
         bound = bindings(graph, rank, codecs, dtype, 1.0, state_of)
-        about = f"{self.config} {dtype} {name} {graph.partitions}"
+        about = f"{replace(self.config, plan=None)} {dtype} {name} {graph.partitions}"
         program = flatten(graph, worker(rank))
         return self.engine.add_key(name, program, graph.n, dtype, about, bound)
 
@@ -227,13 +232,20 @@ class Sums:
     def took(self, seconds: float) -> None:
         """Takes how long a round's sums were on their way."""
 
+    def make_keys(self, of: Gradients) -> None:
+        """Makes a bucket's keys, together with the other workers, if it has none.
+
+        :raises HipressError: if one of them is missing
+        """
+        if of.bucket is None:
+            of.bucket = self._bucket(of)
+
     def start(self, of: Gradients) -> Future[None]:
         """Starts to replace a bucket's gradients by their sums; the same order on all workers.
 
         :raises HipressError: if keys must be made for that, and a worker is missing
         """
-        if of.bucket is None:
-            of.bucket = self._bucket(of)
+        self.make_keys(of)
         what = f"the bucket of {next(iter(of.slices))}"
         future = of.bucket.begin(of.flat.ctypes.data, self._transaction, what)
         self._steps = [step for step in self._steps if not step.done()] + [future]
