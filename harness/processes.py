@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import random
 import signal
 import socket
 import subprocess
@@ -51,14 +52,18 @@ class JobTimeout(JobError):
 
 
 def free_port() -> int:
-    """A TCP port that nobody listens on, and whose successor is free, too."""
+    """A TCP port that nobody listens on, and whose successor is free, too.
+
+    Both are below the range of outgoing connections, which other tests' programs take their own
+    ports from, and are drawn, as those of other tests are.
+    """
+    draw = random.SystemRandom()
     for _ in range(100):
-        with socket.socket() as first, socket.socket() as second:
-            first.bind(("127.0.0.1", 0))
-            port = first.getsockname()[1]
-            with contextlib.suppress(OSError, OverflowError):
-                second.bind(("127.0.0.1", port + 1))
-                return port
+        port = draw.randrange(10000, 32767)
+        with socket.socket() as first, socket.socket() as second, contextlib.suppress(OSError):
+            first.bind(("127.0.0.1", port))
+            second.bind(("127.0.0.1", port + 1))
+            return port
     raise RuntimeError("found no two free neighbouring ports")
 
 

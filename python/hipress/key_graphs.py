@@ -80,16 +80,23 @@ class KeyGraphs:
             )
         return new
 
-    def decision(self, name: str) -> plans.Decision | None:
-        """The plan's decision about a key, None if there is none.
+    def decision(self, name: str, n: int) -> plans.Decision | None:
+        """The plan's decision about a key of ``n`` elements, None if there is none.
 
         A key that is a number and not in the plan (Gluon's Trainer numbers parameters) is looked up
-        by its position.
+        by its position, or, as a Trainer sorts parameters, by its size: decisions go by size.
+
+        :raises ValueError: if the plan is of a model in which that key has another size
         """
-        if name in self._plan or not name.isdecimal():
-            return self._plan.get(name)
-        position = int(name)
-        return list(self._plan.values())[position] if position < len(self._plan) else None
+        found = self._plan.get(name)
+        if found is None and name.isdecimal():
+            decisions, position = list(self._plan.values()), int(name)
+            found = decisions[position] if position < len(decisions) else None
+            if found is not None and found.size not in (None, n):
+                found = next((each for each in decisions if each.size == n), found)
+        if found is not None:
+            found.check(name, n)
+        return found
 
     def next(self, n: int, name: str = "", compress: bool = True) -> tuple[Graph, str]:
         """The graph for the next key, of ``n`` elements, and a text that describes it.
@@ -97,10 +104,9 @@ class KeyGraphs:
         :param compress: False: it is not compressed, whatever a plan says
         :raises ValueError: if the plan is of a model in which that key has another size
         """
-        decision = self.decision(name)
+        decision = self.decision(name, n)
         options: dict[str, object] = {"home": self._next_home, "sync": self.sync}
         if decision is not None:
-            decision.check(name, n)
             options.update(partitions=decision.partitions, compress=decision.compress)
         if not compress:
             options["compress"] = False

@@ -118,12 +118,12 @@ def test_plans_are_written_and_read(tmp_path):
 
 
 def test_a_plan_of_another_model_is_one_sentence():
-    graphs = KeyGraphs(2, 1).configured(
-        CompressionConfig("2bit", plan={"w": Decision(True, 2, size=10), "b": Decision(False, 1)})
-    )
+    plan = {"w": Decision(True, 2, size=10), "b": Decision(False, 1, size=7)}
+    graphs = KeyGraphs(2, 1).configured(CompressionConfig("2bit", plan=plan))
     graphs.next(10, "w")
     graphs.next(7, "b")
-    # Gluon's Trainer numbers its keys.
+    # Gluon's Trainer numbers its keys, in another order than the model's.
+    assert graphs.decision("1", 10).partitions == 2 and graphs.decision("0", 7).partitions == 1
     for name in ("w", "0"):
         said = f"the plan is of another model: '{name}' has 10 elements there, and 11 here"
         with pytest.raises(ValueError, match=said):

@@ -28,7 +28,7 @@ class Change(keras.callbacks.Callback):
             now.clear()
             now.update({{"uncompressed": 50.0, "maxminef bits=2": 5.0, "maxmin bits=8": 6.0}})
 
-from hipress.tensorflow.optimizer import _allows_feedback
+from hipress.tensorflow.optimizer import bears_feedback
 
 for bears, other in (
     (True, keras.optimizers.SGD(0.1, momentum=0.9, nesterov=True)),
@@ -36,7 +36,7 @@ for bears, other in (
     (False, keras.optimizers.SGD(0.1, clipnorm=1.0)),
     (False, keras.optimizers.Adam(0.1)),
 ):
-    assert _allows_feedback(other) is bears, other
+    assert bears_feedback(other) is bears, other
 
 random = np.random.default_rng(rank)
 x = random.normal(size=(180, 64)).astype(np.float32)

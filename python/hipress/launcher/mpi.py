@@ -15,6 +15,7 @@ import os
 import shutil
 import subprocess
 from collections import Counter
+from dataclasses import replace
 
 from . import remote
 from .errors import LaunchError
@@ -157,8 +158,12 @@ def elastic_tasks(job: Job, hosts: list[Host], directory: str, launcher: str) ->
         command = [mpirun, "-np", "1", *(OPEN_MPI if is_open_mpi else ()),
                    "--host" if is_open_mpi else "-hosts"]
     program = [job.python, "-I", "-S", "-c", remote.BOOTSTRAP]
-    return remote.tasks(
+    found = remote.tasks(
         job, hosts, directory, lambda host: [*command, host.address, *program], launcher == "slurm")
+    if launcher == "mpi":
+        # An mpirun whose output nobody reads any more ends its ranks: their commands go on.
+        return [replace(task, spec={**task.spec, "ignore_signals": True}) for task in found]
+    return found
 
 
 def in_allocation(hosts: list[Host], workers: int) -> list[Host]:

@@ -18,6 +18,7 @@ from here: a file can be written to when nobody reads it any more, a pipe cannot
 process id and its status are reported on standard error, in lines that begin with the word that
 "elastic" gives: the end of this supervisor alone would not tell whether the command has ended. Its
 own status is then 0, whatever the command's: mpirun and srun have much to say about any other.
+With "ignore_signals" too, it passes no signal on: an mpirun without its launcher sends SIGTERM.
 """
 
 import ctypes
@@ -285,7 +286,11 @@ class ElasticSupervisor(Supervisor):
         super().__init__(spec, control)
         self.tails = []
         # sshd may send it when the connection breaks; a launcher that wants the end says so.
-        signal.signal(signal.SIGHUP, lambda *_: None)
+        ignored = [signal.SIGHUP]
+        if spec.get("ignore_signals"):
+            ignored += [signal.SIGTERM, signal.SIGINT]
+        for number in ignored:
+            signal.signal(number, lambda *_: None)
 
     @staticmethod
     def in_child():
