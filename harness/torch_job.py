@@ -25,7 +25,8 @@ def environment_of(
 class TorchJob(Processes):
     """A command as the ranks of a running job; use it in a `with` statement.
 
-    Their names are "rank 0", "rank 1", ...; with a network, each has a node of it, in turn.
+    Their names are "rank 0", "rank 1", ...; with a network, they are on its nodes one after the
+    other, as torchrun places them: as many on each.
     """
 
     def __init__(
@@ -37,7 +38,7 @@ class TorchJob(Processes):
         try:
             for rank in range(ranks):
                 own = environment_of(rank, ranks, port, self.address(0), self.interface)
-                node = rank % network.nodes if network else 0
+                node = rank * network.nodes // ranks if network else 0
                 self.start(f"rank {rank}", command, {**env, **own}, node)
         except BaseException:
             self.close()

@@ -197,7 +197,6 @@ def start(
     with _starting:
         if key not in _servers:
             own = {name: os.environ[name] for name in ("PATH", "HOME") if name in os.environ}
-            own["PYTHONPATH"] = env.get("PYTHONPATH", "")
             _servers[key] = _Server(framework, {**own, **loaded})
     request = {
         "arguments": list(command[1:]),

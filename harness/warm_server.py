@@ -101,9 +101,8 @@ def _become(request: dict, log: int) -> None:
     for fd in (1, 2):
         os.dup2(log, fd)
     os.close(log)
-    before = os.environ["PYTHONPATH"].split(os.pathsep)
     paths = filter(None, request["env"].get("PYTHONPATH", "").split(os.pathsep))
-    sys.path[1:] = [*paths, *(path for path in sys.path[1:] if path not in before)]
+    sys.path[1:] = [*paths, *sys.path[1:]]
     for name in set(os.environ) - set(request["env"]):
         del os.environ[name]
     os.environ.update(request["env"])

@@ -1,18 +1,18 @@
 """DDP training on shaped networks: HiPress beside DDP's float32, fp16 and PowerSGD, in one job.
 
-Every node is a network namespace with one process. All methods run in turn in the same processes,
-from the same initial weights and on the same batches. A step's time is its slowest rank's; the
-median is shown, and that of the processor time of a rank in a step, of all its threads, which is
-not dilated (mean over the ranks). ``--target 80`` first trains for 120 steps, half as many again,
-on links that are not shaped, with a learning rate that falls, and counts the steps until the loss
-(mean of the last 20 steps) is float32's after 80 (the mean over the seeds, if there are several);
-the time to that loss is that many steps of the median time. When a single seed gets there is mostly
-chance, so the same is told of the mean of all seeds. The VGG-like network learns 4 batches a
-rank by heart, with SGD; the GPT reads text, with Adam. Methods that end in "+late" do the first 15%
-of the steps as float32 does, and are counted so; ours then freeze Adam's denominators
-(`FrozenAdamW`). "alone" sends nothing: its step is the bound of all, and it has no loss to
-compare. "auto" chooses by itself, before the steps that are timed; how long that takes is told,
-too. ``--seeds "0 1 2"`` repeats the losses (not the times, on which weights have no bearing);
+Every node is a network namespace with one process, or ``--ranks-per-node``. All methods run in turn
+in the same processes, from the same initial weights and on the same batches. A step's time is its
+slowest rank's; the median is shown, and that of the processor time of a rank in a step, of all its
+threads, which is not dilated (mean over the ranks). ``--target 80`` first trains for 120 steps,
+half as many again, on links that are not shaped, with a learning rate that falls, and counts the
+steps until the loss (mean of the last 20 steps) is float32's after 80 (the mean over the seeds, if
+there are several); the time to that loss is that many steps of the median time. When a single seed
+gets there is mostly chance, so the same is told of the mean of all seeds. The VGG-like network
+learns 4 batches a rank by heart, with SGD; the GPT reads text, with Adam. Methods that end in
+"+late" do the first 15% of the steps as float32 does, and are counted so; ours then freeze Adam's
+denominators (`FrozenAdamW`). "alone" sends nothing: its step is the bound of all, and it has no
+loss to compare. "auto" chooses by itself, before the steps that are timed; how long that takes is
+told, too. ``--seeds "0 1 2"`` repeats the losses (not the times, on which weights have no bearing);
 ``--losses FILE`` takes those of an earlier run, as losses do not depend on what else the machine
 does. MB are what a rank's network interface sent in a step. Needs root.
 """
@@ -51,6 +51,7 @@ def main(
     rates: Rates = "1gbit",
     wan: Wan = "",
     nodes: Nodes = 4,
+    ranks_per_node: Annotated[int, typer.Option(min=1)] = 1,
     methods: Annotated[str, typer.Option(help="Separated by blanks.")] = "",
     steps: int = 8,
     batch_size: Annotated[int, typer.Option(help="Images, or texts, per rank.")] = 1,
@@ -159,7 +160,8 @@ def measure(
         "training.node", model=args.model, methods=methods, steps=steps, late=late, warmup=warmup,
         seed=seed, batch_size=args.batch_size, context=args.context,
     )  # fmt: skip
-    results = jobs.torch_job(command, args.nodes, network, args.timeout, args.priority)
+    ranks = args.nodes * args.ranks_per_node
+    results = jobs.torch_job(command, ranks, network, args.timeout, args.priority)
     reports = jobs.reports(results)
     rows: dict[str, Any] = {}
     for method in methods:
@@ -216,7 +218,9 @@ def show(
     if steps:
         heads += ["steps to the loss", "seconds", "against the best peer (worst seed)"]
     options, size = record["options"], next(iter(rows.values()))["parameters"] / 1e6
-    title = f"{options['model']}, {size:.1f} million weights, {options['nodes']} nodes at {rate}, "
+    each = f" of {options['ranks_per_node']} ranks" if options["ranks_per_node"] > 1 else ""
+    title = f"{options['model']}, {size:.1f} million weights, {options['nodes']} nodes{each} at "
+    title += f"{rate}, "
     padded = [[*line, *[""] * (len(heads) - len(line))] for line in cells]
     record.table(heads, padded, f"{title}dilation {options['dilation']:g}", rate)
     if AUTO in rows:

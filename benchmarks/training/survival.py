@@ -2,7 +2,8 @@
 
 Four workers train a small network on real digits (examples/torch/elastic.py). In the disturbed jobs
 a random worker is killed every few seconds, and its successor joins as soon as it has started. With
---sync-every they synchronise weights every so many steps (DiLoCo).
+--sync-every they synchronise weights every so many steps (DiLoCo), and with --sync-delay these
+travel while so many further steps are made.
 """
 
 from __future__ import annotations
@@ -31,6 +32,7 @@ def main(
     steps: int = 1500,
     every: Annotated[float, typer.Option(help="Seconds between two kills.")] = 4.0,
     sync_every: Annotated[int, typer.Option(help="Steps of a round; 0: without rounds.")] = 0,
+    sync_delay: Annotated[int, typer.Option(help="Steps that weights may travel.")] = 0,
     output: Output = "survival",
     quick: Quick = False,
 ) -> None:
@@ -41,7 +43,10 @@ def main(
     for kind in compression.split():
         for disturbed in (False, True):
             found = [
-                _train(kind, int(seed), nodes, steps, every if disturbed else 0.0, sync_every)
+                _train(
+                    kind, int(seed), nodes, steps, every if disturbed else 0.0, sync_every,
+                    sync_delay,
+                )
                 for seed in seeds.split()
             ]
             record[f"{kind}, {'disturbed' if disturbed else 'undisturbed'}"] = found
@@ -56,6 +61,7 @@ def main(
             )
     heads = ["", "kills", "loss of the last 100 steps", "right test images"]
     rounds = f" in rounds of {sync_every}" if sync_every else ""
+    rounds += f" with a delay of {sync_delay}" if sync_delay else ""
     title = f"{nodes} workers, {steps} steps{rounds}, mean of the seeds (lowest to highest)"
     record.table(heads, rows, title)
     record.save()
@@ -68,16 +74,18 @@ def _span(values: list[float], form: str) -> str:
 
 
 def _train(
-    compression: str, seed: int, workers: int, steps: int, every: float, sync_every: int
-) -> dict:
+    compression: str, seed: int, workers: int, steps: int, every: float, sync_every: int,
+    sync_delay: int,
+) -> dict:  # fmt: skip
     """Trains once.
 
     :param every: seconds between two kills; 0: nobody is killed
     :param sync_every: steps of a round; 0: without rounds
+    :param sync_delay: steps that weights may travel
     """
     command = [sys.executable, str(ROOT / "examples" / "torch" / "elastic.py")]
     command += ["--compression", compression, "--steps", str(steps), "--seed", str(seed)]
-    command += ["--sync-every", str(sync_every)]
+    command += ["--sync-every", str(sync_every), "--sync-delay", str(sync_delay)]
     chance, kills = random.Random(seed), 0
     with ElasticJob(command, workers, env=jobs.environment(), heartbeat_ms=3500) as job:
         next_kill = time.monotonic() + 2 * every

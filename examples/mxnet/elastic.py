@@ -32,6 +32,7 @@ def main() -> None:
     parser.add_argument("--learning-rate", type=float, default=0.02)
     parser.add_argument("--check-every", type=int, default=20, help="steps between comparisons")
     parser.add_argument("--sync-every", type=int, help="synchronise weights every so many steps")
+    parser.add_argument("--sync-delay", type=int, default=0, help="steps that weights may travel")
     parser.add_argument("--seed", type=int, default=1)
     args = parser.parse_args()
 
@@ -47,7 +48,8 @@ def main() -> None:
     compression = {"type": args.type, "min_size": 1024}
     rounds = {}
     if args.sync_every:
-        rounds = {"sync_every": args.sync_every, "outer_optimizer": "nag"}
+        rounds = {"sync_every": args.sync_every, "outer_optimizer": "nag",
+                  "fragment_sync_delay": args.sync_delay}  # fmt: skip
     state = elastic.State(net, trainer, compression, check_every=args.check_every, **rounds)
     loss_of = gluon.loss.SoftmaxCrossEntropyLoss()
 

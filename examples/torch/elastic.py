@@ -28,6 +28,7 @@ def main() -> None:
     parser.add_argument("--learning-rate", type=float, default=0.02)
     parser.add_argument("--check-every", type=int, default=20, help="steps between comparisons")
     parser.add_argument("--sync-every", type=int, help="synchronise weights every so many steps")
+    parser.add_argument("--sync-delay", type=int, default=0, help="steps that weights may travel")
     parser.add_argument("--seed", type=int, default=1)
     args = parser.parse_args()
 
@@ -40,7 +41,8 @@ def main() -> None:
     rounds = {}
     if args.sync_every:
         outer = torch.optim.SGD(model.parameters(), 0.7, momentum=0.9, nesterov=True)
-        rounds = {"sync_every": args.sync_every, "outer_optimizer": outer}
+        rounds = {"sync_every": args.sync_every, "outer_optimizer": outer,
+                  "fragment_sync_delay": args.sync_delay}  # fmt: skip
     state = elastic.State(
         model, optimizer, args.compression, min_size=1024, check_every=args.check_every,
         scheduler=scheduler, **rounds,

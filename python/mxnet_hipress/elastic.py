@@ -74,8 +74,8 @@ class State(ArrayState):
         costs the others none of them
     :param outer_optimizer, outer_optimizer_params: with ``sync_every``; a new Optimizer, or a name.
         Those of "nag" are learning rate 0.7 and momentum 0.9, unless others are given
-    :param early_steps, early_sync_every: with ``sync_every``, see
-        :class:`mxnet_hipress.DiLoCoTrainer`
+    :param early_steps, early_sync_every, fragment_sync_delay, fragment_update_alpha: with
+        ``sync_every``, see :class:`mxnet_hipress.DiLoCoTrainer`
     :param check_every: steps between comparisons of all workers' weights, bit by bit; with
         ``sync_every`` this and warmup_steps count rounds
     :param timeout: seconds to wait for enough workers, and for one that lives but is far behind;
@@ -98,6 +98,8 @@ class State(ArrayState):
         outer_optimizer_params: Mapping[str, Any] | None = None,
         early_steps: int = 0,
         early_sync_every: int = 5,
+        fragment_sync_delay: int = 0,
+        fragment_update_alpha: float = 0.0,
         check_every: int = 100,
         timeout: float = 300.0,
         **kept: Any,
@@ -112,15 +114,15 @@ class State(ArrayState):
         self.config = CompressionConfig.of(compression_params or "none")
         self.config.check_sums(self._trained)
         self.trainer = Trainer(self, trainer)
-        schedule = rounds.wanted(
-            sync_every, outer_optimizer, early_steps, early_sync_every, kept,
-            "mxnet_hipress.DiLoCoTrainer",
+        settings = rounds.wanted(
+            sync_every, outer_optimizer, early_steps, early_sync_every, fragment_sync_delay,
+            fragment_update_alpha, kept, "mxnet_hipress.DiLoCoTrainer",
         )  # fmt: skip
-        if schedule is not None:
+        if settings is not None:
             weights = Weights(list(self._trained.values()))
             outer = Outer(trainer.optimizer, outer_optimizer, outer_optimizer_params, weights)
             _check_copied(outer.optimizer)
-            self.rounds = ArrayRounds(weights, outer, outer.kind, schedule)
+            self.rounds = ArrayRounds(weights, outer, outer.kind, settings)
         elif outer_optimizer_params is not None:
             raise ValueError("outer_optimizer_params need sync_every and outer_optimizer")
         self.keep(kept)

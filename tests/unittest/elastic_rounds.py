@@ -18,10 +18,11 @@ def inject(fault, state, owner, method):
     from hipress.elastic_training.session import Session
     from hipress.errors import HipressError
 
-    synchronize, use, compare = state.rounds.synchronize, getattr(owner, method), Session._compare
+    synchronize, use = state.rounds.begin_synchronizing, getattr(owner, method)
+    compare = Session._compare
     journal, tried = Path(os.environ["HIPRESS_ELASTIC_LOG"], "worker-0.jsonl"), set()
 
-    def synchronizing(compression):
+    def synchronizing(compression, *more):
         number = state.rounds.completed + 1
         if number not in tried:
             while fault == ("wait", number) and not compression.engine.failure():
@@ -30,7 +31,7 @@ def inject(fault, state, owner, method):
                 time.sleep(0.5)
                 os.kill(os.getpid(), signal.SIGKILL)
         tried.add(number)
-        synchronize(compression)
+        synchronize(compression, *more)
 
     def using(*args, **more):
         if fault == ("fail", state.rounds.completed + 1):
@@ -44,7 +45,7 @@ def inject(fault, state, owner, method):
                 time.sleep(0.02)
             raise HipressError("a test")
 
-    state.rounds.synchronize = synchronizing
+    state.rounds.begin_synchronizing = synchronizing
     setattr(owner, method, using)
     Session._compare = leaving
 

@@ -103,7 +103,7 @@ def test_torch_fills_in_its_own_values():
     settings = Settings.of(CompressionConfig("2bit", {"threshold": 0.5}))
     assert (settings.min_size, settings.topology) == (MIN_SIZE, "colocated")
     assert settings == Settings("2bit", {"threshold": 0.5})
-    again = Settings.of(CompressionConfig("2bit", min_size=3, topology="tree"), topology="ps")
+    again = Settings.of(CompressionConfig("2bit", min_size=3, topology="tree"), topology=None)
     assert (again.min_size, again.topology) == (3, "tree")
     with pytest.raises(ValueError, match="warmup_steps must be in it"):
         Settings.of(CompressionConfig("2bit"), warmup_steps=3)

@@ -191,7 +191,15 @@ def alone(tmp_path, rounds, steps):
 
 
 @pytest.mark.parametrize(
-    ("more", "rounds"), [({}, 4), ({"early_steps": 5, "early_sync_every": 2}, 6)]
+    ("more", "rounds"),
+    [
+        ({}, 4),
+        ({"early_steps": 5, "early_sync_every": 2}, 6),
+        ({"fragment_sync_delay": 1}, 4),
+        ({"fragment_sync_delay": 3, "fragment_update_alpha": 0.5}, 4),
+        ({"fragment_sync_delay": 2, "fragment_update_alpha": 0.5, "early_steps": 5,
+          "early_sync_every": 2}, 6),
+    ],
 )
 def test_undisturbed_rounds_have_the_bits_of_a_diloco_trainer(job, more, rounds):
     compression = {"type": "sparseloco", "min_size": 1024}

@@ -37,14 +37,14 @@ from elastic_rounds import inject
 from hipress.torch.integrations.outer import Fragment
 from test_torch_elastic_diloco import batch_of, parts
 
-compression, sync_every, steps, faults, load, save = eval(sys.argv[1])
+compression, sync_every, steps, faults, load, save, more = eval(sys.argv[1])
 slot = int(os.environ["HIPRESS_ELASTIC_SLOT"])
 restarted = os.environ["HIPRESS_ELASTIC_RESTART"] != "0"
 torch.set_num_threads(1)
 model, inner, outer, scheduler = parts(slot)  # slot 0's weights are everybody's
 state = elastic.State(
     model, inner, compression, sync_every=sync_every, outer_optimizer=outer, min_size=64,
-    check_every=1, timeout=60, scheduler=scheduler)
+    check_every=1, timeout=60, scheduler=scheduler, **more)
 if load and slot == 0:
     state.load_state_dict(torch.load(load, weights_only=True))
 
@@ -142,9 +142,10 @@ def job():
     jobs = []
 
     def start(
-        workers=4, steps=6 * H, compression="none", faults=None, load=None, save=None, **options
-    ):
-        about = [compression, H, steps, faults or {}, load, save]
+        workers=4, steps=6 * H, compression="none", faults=None, load=None, save=None, more=None,
+        **options,
+    ):  # fmt: skip
+        about = [compression, H, steps, faults or {}, load, save, more or {}]
         command = [sys.executable, "-c", PROGRAM, repr(about)]
         path = os.pathsep.join([str(Path(__file__).parent), str(ROOT)])
         jobs.append(ElasticJob(command, workers, env={"PYTHONPATH": path}, **options))
@@ -256,7 +257,7 @@ def test_one_with_other_settings_or_an_error_in_a_round_ends_alone(job):
     with job(2, 1_000_000, min_workers=1) as running:
         wait_until(lambda: running.step(0) > H, 60, "a round")
         running.kill(1)
-        other = repr(["none", H + 1, 1_000_000, {}, None, None])
+        other = repr(["none", H + 1, 1_000_000, {}, None, None, {}])
 
         def last_line(command):
             running.processes[running.present(1)].wait(60)
@@ -284,6 +285,11 @@ def test_one_with_other_settings_or_an_error_in_a_round_ends_alone(job):
         ({"sync_every": 5, "outer_optimizer": "SGD", "backward_passes_per_step": 2},
          "backward_passes_per_step is for gradients that are averaged"),
         ({"sync_every": 5, "outer_optimizer": "part"}, "lacks 2 of the model's parameters"),
+        ({"fragment_sync_delay": 2}, "fragment_sync_delay needs sync_every"),
+        ({"sync_every": 5, "outer_optimizer": "SGD", "fragment_sync_delay": 5},
+         "fragment_sync_delay must be in [0, sync_every) = [0, 5), not 5"),
+        ({"sync_every": 5, "outer_optimizer": "SGD", "fragment_update_alpha": 1},
+         "fragment_update_alpha must be in [0, 1), not 1"),
     ],
 )  # fmt: skip
 def test_what_is_wrong_is_said_in_a_sentence(given, sentence):

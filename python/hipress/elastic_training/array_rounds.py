@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Iterable, Mapping
+from concurrent.futures import Future
 from typing import Any, TypeVar
 
 import numpy as np
@@ -12,10 +13,9 @@ import numpy as np
 from hipress.config import CompressionConfig
 from hipress.diloco.outer import Fragment, Optimizer, Weights
 from hipress.elastic_training.choosing import ChoosingRounds
-from hipress.elastic_training.rounds import Rounds
+from hipress.elastic_training.rounds import Rounds, RoundSettings
 from hipress.elastic_training.sums import Sums
 from hipress.engine import Engine
-from hipress.fragments import Schedule
 
 _Sums = TypeVar("_Sums", bound=Sums)
 
@@ -29,10 +29,12 @@ class ArrayRounds(Rounds):
     """
 
     def __init__(
-        self, weights: Weights, optimizer: Optimizer, outer_optimizer: str, schedule: Schedule
+        self, weights: Weights, optimizer: Optimizer, outer_optimizer: str, settings: RoundSettings
     ) -> None:
-        super().__init__(schedule, outer_optimizer)
+        super().__init__(settings, outer_optimizer)
         self._optimizer = optimizer
+        self._future: Future[None] | None = None
+        self._took = 0.0  # seconds that the last sums were on their way
         self._fragment = Fragment(0, weights, list(weights.shapes()))
 
     def sums(self, engine: Engine, config: CompressionConfig, uncompressed: int = 0) -> Sums:
@@ -55,7 +57,7 @@ class ArrayRounds(Rounds):
         shapes = {name: array.shape for name, array in self._fragment.outer.items()}
         return self._placed(ChoosingRounds(
             engine, config, shapes, self._sizes(), known, math.inf,
-            sync_every=self.schedule.sync_every,
+            sync_every=self.schedule.sync_every, delay=self._settings.delay,
         ))  # fmt: skip
 
     def _sizes(self) -> dict[str, tuple[int, str]]:
@@ -69,15 +71,26 @@ class ArrayRounds(Rounds):
             self._fragment.sums[name] = gradients.flat[span].reshape(shape)
         return sums
 
-    def average(self, compression: Sums) -> bool:
-        compression.before_round(self.step, self.inner_steps, self.step_seconds)
+    def start(self, compression: Sums) -> None:
         self._fragment.subtract()
         (gradients,) = compression.buckets
-        began = time.perf_counter()
-        compression.start(gradients).result()
-        compression.took(time.perf_counter() - began)
+        self._took, began = 0.0, time.perf_counter()
+        self._future = compression.start(gradients)
+        self._future.add_done_callback(lambda _: self._arrived(began))
+
+    def _arrived(self, began: float) -> None:
+        self._took = time.perf_counter() - began
+
+    def take(self, compression: Sums, alpha: float) -> bool:
+        future, self._future = self._future, None
+        future.result()
+        if self._took:  # else the callback is late
+            compression.took(self._took)
         workers = compression.engine.world_size
-        return self._fragment.take(self._optimizer, workers, average=self.early)
+        return self._fragment.take(self._optimizer, workers, alpha, average=self.early)
+
+    def abandon(self) -> None:
+        self._future = None
 
     def begin_with_weights(self) -> None:
         self._fragment.begin_with_weights()

@@ -212,9 +212,10 @@ class ChoosingRounds(Choosing):
     """Of pseudo-gradients, all of which travel at once.
 
     :param sync_every: H
+    :param delay: inner steps for which they may travel
     """
 
-    def __init__(self, *arguments: Any, sync_every: int) -> None:
+    def __init__(self, *arguments: Any, sync_every: int, delay: int = 0) -> None:
         super().__init__(*arguments)
         count = self.engine.world_size
         self.elements = sum(size for size, _ in self.sizes.values())
@@ -224,7 +225,7 @@ class ChoosingRounds(Choosing):
         least = MIN_SIZE if self._auto.min_size is None else self._auto.min_size
         large = any(self.sizes[name][0] >= least for name in matrices)
         self._ways = ROUND_WAYS if large else (UNCOMPRESSED,)
-        self._choice = RoundChoice(self, self._ways, sync_every)
+        self._choice = RoundChoice(self, self._ways, sync_every, delay=delay)
 
     def explain(self) -> Explanation:
         """Why pseudo-gradients are summed as they are, and what was measured; to be printed."""

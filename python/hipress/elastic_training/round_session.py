@@ -57,14 +57,16 @@ class RoundSession(session.Session):
         """Whether this worker has steps that no result has, as their synchronisation failed. Those
         of one that is a round behind are in the result of others."""
         rounds = self._state.rounds
-        return bool(rounds and rounds.completed == self.view.step and rounds.inner_steps)
+        return bool(rounds and rounds.unfinished and rounds.completed == self.view.step)
 
     def _synchronize_again(self, trained: Sequence[int]) -> None:
         """Makes a synchronisation that failed again, among the ranks that trained for it. Who joins
         has no part in the mean, and copies the result."""
         self.connect_ranks(trained)
         if self.rank in trained:
-            self._synchronize(len(trained))
+            self._begin_synchronizing(delayed=False)
+            self.in_round = False
+            self._complete_round(len(trained))
         if len(trained) == self.size:
             return
         self.exchange("synchronised")
@@ -115,22 +117,28 @@ class RoundSession(session.Session):
         if self._agent.view() is None:  # the others went on without this worker
             self.in_round = False
             raise ViewChange
-        if rounds.schedule.ends(self._state.step):
+        if rounds.due is None and rounds.schedule.ends(self._state.step):
+            self._begin_synchronizing()
+        if rounds.due == self._state.step:
             self._end_round()
+
+    def _begin_synchronizing(self, delayed: bool = True) -> None:
+        self.in_round = False
+        self._state.rounds.begin_synchronizing(self.compression, self._state.step, delayed)
+        self.in_round = True
 
     def _end_round(self) -> None:
         self.in_round = False
-        self._go_on(self._synchronize(self.size))
+        self._go_on(self._complete_round(self.size))
         self.in_round = True
 
-    def _synchronize(self, trained: int) -> str | None:
+    def _complete_round(self, trained: int) -> str | None:
         """Completes a round, as :meth:`_complete` does.
 
         :param trained: the number of workers that have a part in the mean
         """
         rounds = self._state.rounds
-        rounds.step = self._state.step
-        rounds.synchronize(self.compression)
+        rounds.complete(self.compression)
         return self._complete("round", {"round": rounds.completed, "trained": trained})
 
     def _go_on(self, digest: str | None) -> None:
@@ -145,7 +153,10 @@ class RoundSession(session.Session):
     def await_end(self) -> None:
         """Waits until all members have come to the end of training, or one knows that they have."""
         rounds = self._state.rounds
+        if rounds is not None and rounds.due is not None:
+            self._end_round()
         if rounds is not None and rounds.inner_steps:  # the last round is shorter
+            self._begin_synchronizing(delayed=False)
             self._end_round()
         self.in_round = False
         super().await_end()

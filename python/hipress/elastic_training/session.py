@@ -251,7 +251,8 @@ class Session(abc.ABC):
     def _digest(self) -> str:
         rounds = self._state.rounds
         outer = () if rounds is None else rounds.weights()
-        return digest(itertools.chain(self._state.weights(), outer))
+        own = () if rounds is not None and rounds.keeps_own else self._state.weights()
+        return digest(itertools.chain(own, outer))
 
     def _compare(self, digest: str) -> None:
         """Compares the members' weights, and exchanges the norms of their residuals.
@@ -260,7 +261,10 @@ class Session(abc.ABC):
         """
         step = self._state.step
         mine = json.dumps([digest, step, self.carried.norm(self.compression)])
-        found = [json.loads(each) for each in self.exchange(f"weights after step {step}", mine)]
+        # Two rounds may end after the last step of a job.
+        what = "step" if self._state.rounds is None else "round"
+        point = f"weights after {what} {self._state.completed}"
+        found = [json.loads(each) for each in self.exchange(point, mine)]
         for rank, theirs in enumerate(found):
             if theirs[:2] != found[0][:2]:
                 raise WeightsDiffer(

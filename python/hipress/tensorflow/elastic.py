@@ -79,8 +79,8 @@ class State(ArrayState):
         :class:`hipress.tensorflow.DiLoCo`. The H steps are a *round*: a worker that dies or joins
         costs the others none of them
     :param outer_optimizer: of Keras 3, a new one, with ``sync_every``
-    :param early_steps, early_sync_every: with ``sync_every``, see
-        :class:`hipress.tensorflow.DiLoCo`
+    :param early_steps, early_sync_every, fragment_sync_delay, fragment_update_alpha: with
+        ``sync_every``, see :class:`hipress.tensorflow.DiLoCo`
     :param check_every: steps between comparisons of all workers' weights, bit by bit; with
         ``sync_every`` this and warmup_steps count rounds
     :param timeout: seconds to wait for enough workers, and for one that lives but is far behind;
@@ -102,6 +102,8 @@ class State(ArrayState):
         outer_optimizer: keras.optimizers.Optimizer | None = None,
         early_steps: int = 0,
         early_sync_every: int = 5,
+        fragment_sync_delay: int = 0,
+        fragment_update_alpha: float = 0.0,
         check_every: int = 100,
         timeout: float = 300.0,
         **kept: Any,
@@ -112,17 +114,17 @@ class State(ArrayState):
         self.config = CompressionConfig.of(compression)
         self.config.check_sums([name_of(v) for v in model.trainable_variables])
         self.model, self.failure = model, None
-        schedule = rounds.wanted(
-            sync_every, outer_optimizer, early_steps, early_sync_every, kept,
-            "hipress.tensorflow.DiLoCo",
+        settings = rounds.wanted(
+            sync_every, outer_optimizer, early_steps, early_sync_every, fragment_sync_delay,
+            fragment_update_alpha, kept, "hipress.tensorflow.DiLoCo",
         )  # fmt: skip
         check_optimizer(optimizer)
         self._bears_feedback = bears_feedback(optimizer)
-        if schedule is not None:
+        if settings is not None:
             weights = Weights(model.trainable_variables)
             outer = Outer(outer_optimizer, weights, optimizer)
             self.optimizer = optimizer
-            self.rounds = ArrayRounds(weights, outer, type(outer_optimizer).__name__, schedule)
+            self.rounds = ArrayRounds(weights, outer, type(outer_optimizer).__name__, settings)
         else:
             self.optimizer = averaging(optimizer, self._averages)
         self.optimizer.build(model.trainable_variables)

@@ -23,20 +23,24 @@ MIN_SIZE = 16 * 1024
 @dataclass(frozen=True)
 class Settings(CompressionConfig):
     """A compression as a process group carries it out: the front end's own values are filled in.
+    With type "auto" and no topology the ranks choose that, too (``chooses_topology``).
 
     :raises ValueError: for a name or value that is not allowed
     """
 
-    topology: str = "ps"
     min_size: int = MIN_SIZE
     devices_per_host: int = 1
 
     def __post_init__(self) -> None:
-        for field in ("topology", "min_size", "devices_per_host"):
-            if getattr(self, field) is None or (field, getattr(self, field)) == ("topology", AUTO):
-                self._set(**{field: getattr(Settings, field)})
         super().__post_init__()
-        self._set(topology=topologies.among_workers(self.topology))
+        free = self.topology in (None, AUTO)
+        for field in ("min_size", "devices_per_host"):
+            if getattr(self, field) is None:
+                self._set(**{field: getattr(Settings, field)})
+        self._set(
+            topology=topologies.among_workers("ps" if free else self.topology),
+            chooses_topology=free and self.type == AUTO,
+        )
         if self.pull != AUTO:
             raise ValueError("pull is for key-value stores: a process group does not have it")
         if self.type == AUTO:
@@ -128,7 +132,7 @@ class Settings(CompressionConfig):
         """Texts that must be the same on all ranks, by name."""
         return {
             "compression": self.config,
-            "topology": self.topology,
+            "topology": AUTO if self.chooses_topology else self.topology,
             "min_size": str(self.min_size),
             "warmup_steps": str(self.warmup_steps),
             "devices_per_host": str(self.devices_per_host),

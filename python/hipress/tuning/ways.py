@@ -18,6 +18,8 @@ class Way(NamedTuple):
     """Whether it gains nothing with gradients of 16 bits, as it sends 16 bits."""
     feedback: bool = False
     """Whether what it leaves out waits in residuals, which not every optimizer can do with."""
+    topology: str = ""
+    """By which gradients travel, if not by that of the job."""
 
 
 MAX_MOMENTUM = 0.95

@@ -105,15 +105,16 @@ class ChoosingRounds(Choosing):
 
     _rounds: tuple[GroupOfRounds, RoundChoice] | None = None
 
-    def choose_by(self, settings: Settings, named: Any, sync_every: int) -> None:
+    def choose_by(self, settings: Settings, named: Any, sync_every: int, delay: int) -> None:
         """Chooses before each round; not called where a type was asked for.
 
         :param settings: of type "auto"
         :param named: the weights
+        :param delay: inner steps for which they may travel
         """
         numbers = EngineNumbers(self.engine, self.collective.group)
         front = GroupOfRounds(settings, self, named, None, lambda _: [named], numbers)
-        self._rounds = front, RoundChoice(front, front.ways, sync_every)
+        self._rounds = front, RoundChoice(front, front.ways, sync_every, delay=delay)
         self.explain_by(self._rounds[1].explanation)
 
     def before_round(self, step: int, steps: int, seconds: float) -> None:

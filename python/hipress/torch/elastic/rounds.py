@@ -9,7 +9,6 @@ import torch
 import torch.distributed as dist
 
 from hipress.elastic_training import rounds
-from hipress.fragments import Schedule
 from hipress.torch.elastic import transfer
 from hipress.torch.elastic.choosing import ChoosingRounds
 from hipress.torch.integrations import outer
@@ -30,9 +29,9 @@ class Rounds(rounds.Rounds):
         named: outer.Named,
         inner_optimizer: torch.optim.Optimizer,
         outer_optimizer: torch.optim.Optimizer,
-        schedule: Schedule,
+        settings: rounds.RoundSettings,
     ) -> None:
-        super().__init__(schedule, type(outer_optimizer).__name__)
+        super().__init__(settings, type(outer_optimizer).__name__)
         if not isinstance(outer_optimizer, torch.optim.Optimizer):
             raise ValueError(
                 "outer_optimizer is one torch.optim.Optimizer over the model's parameters, not "
@@ -57,17 +56,22 @@ class Rounds(rounds.Rounds):
             ChoosingRounds, **self.settings(),
         )  # fmt: skip
         if settings.type == AUTO:
-            compression.choose_by(settings, self._named, self.schedule.sync_every)
+            delay = self._settings.delay
+            compression.choose_by(settings, self._named, self.schedule.sync_every, delay)
         return InnerOptimizer(self._inner, compression)
 
-    def average(self, compression: ChoosingRounds) -> bool:
-        compression.before_round(self.step, self.inner_steps, self.step_seconds)
+    def start(self, compression: ChoosingRounds) -> None:
         self._fragment.begin(compression, 0)
-        finite = self._outer.take(self._fragment, average=self.early)
+
+    def take(self, compression: ChoosingRounds, alpha: float) -> bool:
+        finite = self._outer.take(self._fragment, alpha, average=self.early)
         compression.took(self._fragment.seconds)
         if finite:
             compression.step += 1
         return finite
+
+    def abandon(self) -> None:
+        self._fragment.abandon()
 
     def begin_with_weights(self) -> None:
         self._fragment.begin_with_weights()
@@ -79,7 +83,7 @@ class Rounds(rounds.Rounds):
         return transfer.as_bytes(self._fragment.outer.items())
 
     def outer_state(self) -> dict[str, Any]:
-        return self._outer.state_dict()
+        return self._outer.state_dict(under_way=False)
 
     def load_outer_state(self, saved: Mapping[str, Any]) -> None:
         self._outer.load_state_dict(saved)

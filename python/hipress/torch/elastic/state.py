@@ -31,7 +31,8 @@ class State(state.State):
         :class:`hipress.torch.DiLoCo`. The H steps are a *round*: a worker that dies or joins costs
         the others none of them
     :param outer_optimizer: over the same parameters, with ``sync_every``
-    :param early_steps, early_sync_every: with ``sync_every``; see :class:`hipress.torch.DiLoCo`
+    :param early_steps, early_sync_every, fragment_sync_delay, fragment_update_alpha: with
+        ``sync_every``; see :class:`hipress.torch.DiLoCo`
     :param check_every: steps between comparisons of all workers' weights, bit by bit; with
         ``sync_every`` this and warmup_steps count rounds
     :param timeout: seconds to wait for enough workers, and for one that lives but is far behind;
@@ -50,7 +51,7 @@ class State(state.State):
         optimizer: torch.optim.Optimizer,
         compression: str | Mapping[str, Any] | CompressionConfig = "none",
         *,
-        topology: str = "ps",
+        topology: str | None = None,
         min_size: int = MIN_SIZE,
         warmup_steps: int = 0,
         plan: str | os.PathLike[str] | Mapping[str, Decision] | None = None,
@@ -60,6 +61,8 @@ class State(state.State):
         outer_optimizer: torch.optim.Optimizer | None = None,
         early_steps: int = 0,
         early_sync_every: int = 5,
+        fragment_sync_delay: int = 0,
+        fragment_update_alpha: float = 0.0,
         check_every: int = 100,
         timeout: float = 300.0,
         **kept: Any,
@@ -72,17 +75,17 @@ class State(state.State):
             "compression": compression, "topology": topology, "min_size": min_size,
             "warmup_steps": warmup_steps, "plan": plan, "shared_momentum": shared_momentum,
         }  # fmt: skip
-        schedule = rounds.wanted(
-            sync_every, outer_optimizer, early_steps, early_sync_every, kept,
-            "hipress.torch.DiLoCo",
+        settings = rounds.wanted(
+            sync_every, outer_optimizer, early_steps, early_sync_every, fragment_sync_delay,
+            fragment_update_alpha, kept, "hipress.torch.DiLoCo",
         )  # fmt: skip
-        if schedule is not None:
+        if settings is not None:
             if backward_passes_per_step != 1:
                 raise ValueError(
                     "backward_passes_per_step is for gradients that are averaged: with sync_every "
                     "call backward() as often as you like before state.optimizer.step()"
                 )
-            self.rounds = Rounds(self._named(), optimizer, outer_optimizer, schedule)
+            self.rounds = Rounds(self._named(), optimizer, outer_optimizer, settings)
         self.keep(kept)
         self.settings()  # what is wrong is said before anybody waits for this worker
 

@@ -34,7 +34,7 @@ def compress(
     model: DistributedDataParallel,
     type: str | CompressionConfig = AUTO,
     *,
-    topology: str = "ps",
+    topology: str | None = None,
     min_size: int = MIN_SIZE,
     warmup_steps: int = 0,
     devices_per_host: int = 1,
@@ -58,13 +58,14 @@ def compress(
         (:meth:`Compression.explain`). A codec's name, see :func:`hipress.codecs`; "powersgd" (with
         ``rank=``), see :mod:`hipress.torch.low_rank`; or a :class:`hipress.CompressionConfig`,
         which then says all but the timeout
-    :param topology: a name in :data:`hipress.casync.TOPOLOGIES`, such as "ps" (every rank serves a
-        part of each gradient: 2 steps) or "ring" (2(N-1) steps, one neighbour to send to)
+    :param topology: a name in :data:`hipress.casync.TOPOLOGIES`, such as "ring" (2(N-1) steps, one
+        neighbour to send to); default: "ps" (every rank serves a part of each gradient: 2 steps),
+        or with type "auto" "hierarchical", where hosts have several ranks and that is faster
     :param min_size: gradients of fewer elements go uncompressed
     :param warmup_steps: steps in which gradients go uncompressed; with dgc, in which its ratio
         falls from 1/4 to ``ratio`` (with ``warmup=0`` dgc's, too, go uncompressed)
     :param devices_per_host: for a topology that tells hosts apart ("hierarchical"): ranks on each
-        host, which have consecutive numbers
+        host, which have consecutive numbers; type "auto" finds that out
     :param plan: a file that ``hipress plan`` wrote: which gradients to compress, and into how many
         parts to cut them; what it does not name goes by min_size. "auto": the ranks measure now,
         for some seconds, from which size on (min_size or more) compression pays on this network,
@@ -118,7 +119,9 @@ def compress(
     where = device_of([p for _, p in parameters])
     with current(where):
         feedback = None if optimizer is None else optimizers[0].allow_feedback
-        chosen = choice.choose(settings, engine, group, where, shapes, dtypes, feedback)
+        chosen = choice.choose(
+            settings, engine, group, where, shapes, dtypes, feedback, any_topology=True
+        )
     compression = Compression(chosen.settings(), engine, group, parameters)
     compression.follow(chosen, optimizers[0])
     if chosen.choice.is_measured:  # else DDP is as it was

@@ -66,7 +66,7 @@ class DeMo(DistributedOptimizer):
         weight_decay: float = 0.0,
         *,
         group: dist.ProcessGroup | None = None,
-        topology: str = "ps",
+        topology: str | None = None,
         min_size: int = _MIN_SIZE,
         timeout: float | None = None,
     ) -> None:

@@ -93,7 +93,7 @@ class DiLoCo:
         backup_device: torch.device | str | None = None,
         compression: str | Mapping[str, Any] | CompressionConfig = "none",
         group: dist.ProcessGroup | None = None,
-        topology: str = "ps",
+        topology: str | None = None,
         min_size: int = MIN_SIZE,
         timeout: float | None = None,
     ) -> None:

@@ -175,7 +175,7 @@ def compress_fsdp(
     warmup_steps: int = 0,
     plan: str | os.PathLike[str] | Mapping[str, Decision] | None = None,
     replicate_group: dist.ProcessGroup | None = None,
-    replicate_topology: str = "ps",
+    replicate_topology: str | None = None,
     timeout: float | None = None,
     encode_on: str = "host",
     shared_momentum: float = 0.0,

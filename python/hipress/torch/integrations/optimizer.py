@@ -65,7 +65,7 @@ class DistributedOptimizer:
         backward_passes_per_step: int = 1,
         op: str = "average",
         group: dist.ProcessGroup | None = None,
-        topology: str = "ps",
+        topology: str | None = None,
         min_size: int = MIN_SIZE,
         warmup_steps: int = 0,
         plan: str | os.PathLike[str] | Mapping[str, Decision] | None = None,
@@ -118,7 +118,9 @@ class DistributedOptimizer:
         hooks = choice.MEANS if average else choice.SUMS
         with current(where):
             feedback = optimizers.allow_feedback
-            chosen = choice.choose(settings, engine, group, where, shapes, dtypes, feedback, hooks)
+            chosen = choice.choose(
+                settings, engine, group, where, shapes, dtypes, feedback, hooks, any_topology=True
+            )
         compression = Following(chosen.settings(), engine, group, named, average=average)
         compression.follow(chosen, optimizers)
         return compression

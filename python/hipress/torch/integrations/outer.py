@@ -76,11 +76,12 @@ class Outer:
         fragment.update(alpha if finite else 0.0)
         return finite
 
-    def state_dict(self) -> dict[str, Any]:
-        """Outer weights and optimizers, and fragments that are under way."""
+    def state_dict(self, under_way: bool = True) -> dict[str, Any]:
+        """Outer weights and optimizers, and what fragments have under way, unless it is left out.
+        """
         found: dict[str, Any] = {}
         for fragment in self.fragments:
-            found.update(fragment.state())
+            found.update(fragment.state(under_way))
         for number, optimizer in enumerate(_distinct(self._optimizers)):
             found[f"outer_optimizer/{number}"] = optimizer.state_dict()
         return found
@@ -189,9 +190,13 @@ class Fragment:
             outer = outer.to(parameter)
             parameter.copy_(torch.lerp(outer, parameter, alpha) if alpha else outer)
 
-    def state(self) -> dict[str, Any]:
+    def abandon(self) -> None:
+        """Forgets what is under way."""
+        self._future = None
+
+    def state(self, under_way: bool = True) -> dict[str, Any]:
         found: dict[str, Any] = {f"outer/{n}": w.detach().clone() for n, w in self.outer.items()}
-        if self.under_way:
+        if under_way and self.under_way:
             self._future.wait()
             found[f"under_way/{self.number}/mean"] = self._flat.clone()
             found[f"under_way/{self.number}/due"] = self.due

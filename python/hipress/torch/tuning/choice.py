@@ -9,6 +9,7 @@ is the choice, that is what runs.
 from __future__ import annotations
 
 import contextlib
+import logging
 import math
 import statistics
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
@@ -20,15 +21,21 @@ import torch.distributed as dist
 from torch.distributed.algorithms.ddp_comm_hooks import default_hooks
 
 from hipress.secopa.choice import FIRST_ELEMENTS, ROUNDS, Measured, compare
+from hipress.secopa.explanation import number
 from hipress.secopa.plan import Decision
 from hipress.torch.executors.engine import Engine, HipressError
 from hipress.torch.gradient import Gradient
 from hipress.torch.settings import Settings
 from hipress.torch.tuning.auto import MAX_ELEMENTS, Ranks, Shape, Step, buckets_of, most_of
+from hipress.torch.tuning.hosts import ranks_per_host
 from hipress.torch.tuning.numbers import Numbers, failing
 from hipress.tuning.choice import Choice
 from hipress.tuning.choice import choose as first_choice
-from hipress.tuning.ways import BF16_HOOK, UNCOMPRESSED, Way, vectors, ways_for
+from hipress.tuning.ways import BF16_HOOK, MAXMIN8, UNCOMPRESSED, Way, vectors, ways_for
+
+TOPOLOGY_WAYS = tuple(MAXMIN8._replace(topology=name) for name in ("ps", "hierarchical"))
+"""By which topologies are compared."""
+_log = logging.getLogger("hipress")
 
 
 class Flat:
@@ -166,7 +173,10 @@ def settings_of(way: Way, settings: Settings, shapes: Mapping[str, Shape]) -> Se
     :param settings: of type "auto"
     """
     as_they_are = {name: Decision(False, 1) for name in vectors(shapes)}
-    return replace(settings, type=way.type, params=way.params, plan=as_they_are)
+    return replace(
+        settings, type=way.type, params=way.params, plan=as_they_are,
+        topology=way.topology or settings.topology,
+    )  # fmt: skip
 
 
 class Chosen:
@@ -204,8 +214,11 @@ def choose(
     without: Collection[Way] = (),
     numbers: Numbers | None = None,
     known: Mapping[str, Any] | None = None,
+    any_topology: bool = False,
 ) -> Chosen:
     """Chooses by what the model's gradients take by each way, on all ranks together.
+
+    Where ranks share hosts and no topology was asked for, that is chosen first, for good.
 
     :param settings: of type "auto"
     :param device: where the gradients are
@@ -217,6 +230,7 @@ def choose(
     :param numbers: compares numbers; default: the group
     :param known: of an earlier choice, its ``state_dict()``, the same on all ranks; nothing is
         measured then
+    :param any_topology: whether the topology may be chosen where none was asked for
     :raises HipressError: if a rank dies or is silent meanwhile
     """
     sizes = {name: math.prod(shape) for name, shape in shapes.items()}
@@ -224,11 +238,40 @@ def choose(
     without = [*without, *(way for way in (BF16_HOOK,) if way.name not in hooks)]
     ways = ways_for(dtype != torch.float32, feedback is not False, without)
     ranks = Ranks(settings, engine, group, device, dtype, hooks is SCATTERS, numbers)
-    meter = Meter(settings, ranks, shapes, ways, hooks)
     matrices = sizes.keys() - vectors(shapes)
+    largest = max(map(sizes.get, matrices), default=0)
+    said = ""
+    if any_topology and settings.chooses_topology and largest >= settings.min_size:
+        settings, said = _with_topology(settings, ranks, shapes)
+    meter = Meter(settings, ranks, shapes, ways, hooks)
     choice = first_choice(
-        ways, feedback, meter, (engine.world_size, "rank"),
-        max(map(sizes.get, matrices), default=0), settings.min_size, logs=engine.rank == 0,
-        known=known,
+        ways, feedback, meter, (engine.world_size, "rank"), largest, settings.min_size,
+        logs=engine.rank == 0, known=known,
     )  # fmt: skip
+    if said:
+        choice.explanation.history.append(said)
     return Chosen(choice, settings, shapes, hooks, meter.elements * dtype.itemsize, ranks.numbers)
+
+
+def _with_topology(
+    settings: Settings, ranks: Ranks, shapes: Mapping[str, Shape]
+) -> tuple[Settings, str]:
+    """The settings with the topology that is the fastest between hosts that several ranks share,
+    and the sentence that says so; as they are, and none, where each rank has a host of its own."""
+    count = settings.devices_per_host
+    if count == 1:
+        count = ranks_per_host(ranks.group)
+    if not 1 < count < ranks.engine.world_size:
+        return settings, ""
+    shared = replace(settings, devices_per_host=count)
+    found = Meter(shared, ranks, shapes, TOPOLOGY_WAYS, {}).measure()
+    times = {way.topology: each.seconds for way, each in zip(TOPOLOGY_WAYS, found)}
+    best, *others = sorted(times, key=times.get)
+    sentence = (
+        f"auto: topology {best}, for hosts have {count} ranks each: a step's gradients take "
+        f"{number(1e3 * times[best])} ms by {TOPOLOGY_WAYS[0].name} ("
+        + "; ".join(f"{other} {number(1e3 * times[other])} ms" for other in others) + ")"
+    )  # fmt: skip
+    if ranks.rank == 0:
+        _log.warning("%s", sentence)
+    return replace(settings if best == "ps" else shared, topology=best), sentence

@@ -1,0 +1,41 @@
+"""Which ranks of a process group share a host."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+import torch.distributed as dist
+
+
+def this_host() -> str:
+    """A text that processes have alike where they share a kernel and its network interfaces: on one
+    machine, but for containers with a network of their own."""
+    boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+    return f"{boot} {os.stat('/proc/self/ns/net').st_ino}"
+
+
+def ranks_per_host(group: dist.ProcessGroup) -> int:
+    """Consecutive ranks that share each host; 1 if hosts have different numbers of them (the last
+    one may have fewer), if they do not lie together, or if there is one host. All ranks of the
+    group call it together."""
+    hosts: list = [None] * dist.get_world_size(group)
+    dist.all_gather_object(hosts, this_host(), group=group)
+    return block_length(hosts)
+
+
+def block_length(hosts: Sequence[str]) -> int:
+    """See :func:`ranks_per_host`.
+
+    :param hosts: of each rank
+
+    >>> block_length(["a", "a", "b", "b", "c"])
+    2
+    >>> block_length(["a", "b", "a", "b"])
+    1
+    """
+    length = next((i for i, host in enumerate(hosts) if host != hosts[0]), 0)
+    blocks = [hosts[i : i + length] for i in range(0, len(hosts), length)] if length else []
+    together = all(len(set(block)) == 1 for block in blocks)
+    return length if together and len({block[0] for block in blocks}) == len(blocks) > 1 else 1

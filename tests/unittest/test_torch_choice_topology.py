@@ -1,0 +1,100 @@
+"""Type "auto" where ranks share hosts: it chooses the topology, too."""
+
+from __future__ import annotations
+
+import sys
+
+import pytest
+
+from harness import netns
+from harness.processes import base_environment
+from harness.torch_job import TorchJob
+from harness.torch_ranks import returned, run_ranks
+from known_times import logged
+from test_torch_choice import SCRIPT
+from test_torch_ddp import loss_of, network
+
+
+def on_shared_hosts(rank, seconds, count=2, **options):
+    """Trains with type "auto" where so many ranks share each host, and gradients take so many ms by
+    each topology."""
+    from torch.nn.parallel import DistributedDataParallel
+
+    import hipress.torch
+    from hipress.torch.tuning import choice, hosts
+
+    hosts.this_host = lambda: f"host {rank // count}"
+    lines = logged()
+    topology = {}
+
+    def seconds_of(step):
+        choice.Step.seconds(step)  # it does work
+        topology[step.way.name] = step.settings.topology
+        if step.way.topology:
+            return seconds[step.way.topology] / 1e3
+        return 0.001 if step.way.name == "maxmin bits=5" else 0.002
+
+    choice._WayStep.seconds = seconds_of
+    ddp = DistributedDataParallel(network())
+    compression = hipress.torch.compress(ddp, min_size=1000, **options)
+    for step in range(2):
+        loss_of(ddp, rank, step).backward()
+    settings = compression.settings
+    gradients = b"".join(p.grad.numpy().tobytes() for p in ddp.parameters())
+    return (
+        settings.topology, settings.devices_per_host, settings.type, gradients, lines,
+        compression.explain(), topology,
+    )  # fmt: skip
+
+
+def on_hosts(*args, ranks=4, **options):
+    found = returned(run_ranks(with_hosts, ranks, args, options))
+    assert all(each[:4] == found[0][:4] and each[5:] == found[0][5:] for each in found)
+    return found[0]
+
+
+def with_hosts(rank, args, options):
+    return on_shared_hosts(rank, *args, **options)
+
+
+def test_hosts_with_several_ranks_may_add_up_inside_first():
+    topology, count, type, _, lines, explained, tried = on_hosts({"ps": 20, "hierarchical": 10})
+    assert (topology, count, type) == ("hierarchical", 2, "maxmin")
+    said = "auto: topology hierarchical, for hosts have 2 ranks each: a step's gradients take "
+    assert lines[0] == said + "10 ms by maxmin bits=8 (ps 20 ms)"
+    assert explained.history == lines[:1] and explained.sentence == lines[1]
+    assert set(tried.values()) == {"hierarchical"}  # by which all ways were measured then
+    # Three ranks, of which the last one has a host of its own.
+    found = on_hosts({"ps": 20, "hierarchical": 10}, ranks=3)
+    assert found[:2] == ("hierarchical", 2)
+
+
+def test_where_that_is_slower_or_another_topology_was_asked_for():
+    topology, count, *_, lines, explained, tried = on_hosts({"ps": 10, "hierarchical": 20})
+    assert (topology, count, set(tried.values())) == ("colocated", 1, {"colocated"})
+    assert "auto: topology ps, for hosts have 2 ranks each" in lines[0]
+    for options in ({"topology": "ps"}, {"topology": "ring"}, {"count": 1}, {"count": 4}):
+        topology, count, *_, lines, explained, tried = on_hosts({}, **options)
+        wanted = "ring" if options.get("topology") == "ring" else "colocated"
+        assert (topology, count, set(tried.values())) == (wanted, 1, {wanted})
+        assert len(lines) == 1 and not explained.history
+
+
+def test_ranks_of_a_host_lie_together():
+    from hipress.torch.tuning.hosts import block_length
+
+    for hosts, length in (("aabb", 2), ("aab", 2), ("aaabbb", 3), ("ab", 1), ("aa", 1), ("a", 1),
+                          ("abab", 1), ("aabbb", 1), ("abb", 1), ("aabbaa", 1)):  # fmt: skip
+        assert block_length(hosts) == length, hosts
+
+
+@pytest.mark.skipif(bool(netns.available()), reason=netns.available())
+def test_on_slow_links_between_hosts_of_two_ranks_they_add_up_inside_first():
+    with (
+        netns.ShapedNetwork(2, rate="50mbit", burst="32kb", verify=False) as network,
+        TorchJob([sys.executable, "-c", SCRIPT], 4, base_environment(), network=network) as job,
+    ):
+        outputs = [result.output for result in job.wait(110, succeed=True)]
+    for output in outputs:
+        for said in ("equal True", "type maxmin", "> maxmin bits=", "auto: topology hierarchical"):
+            assert output.count(said) >= 2, output
