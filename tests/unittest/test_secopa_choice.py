@@ -46,6 +46,61 @@ def test_on_a_slow_network_only_what_is_fast_gets_large_samples():
     assert slow.spent < BUDGET_SECONDS
 
 
+def test_what_a_message_takes_counts_once():
+    """A way with long round trips is not what many of its samples take, one after the other."""
+    network = Network((1e-3, 5e-8), (4e-2, 1e-8))
+    found = compare(network.measure, 2, 200_000_000, 1 << 20)
+    assert found[0].seconds == pytest.approx(10, rel=0.01)
+    assert found[1].seconds == pytest.approx(2.04, rel=0.01)
+
+
+def test_what_is_beaten_gets_no_larger_sample_although_there_is_time():
+    fast = Network((1e-4, 6e-9), (1e-4, 1e-9), (1e-4, 1.2e-9))
+    found = compare(fast.measure, 3, 5_000_000, 1 << 23)
+    assert [each.elements for each in found] == [1 << 18, 5_000_000, 5_000_000]
+    assert [each.left_out for each in found] == [True, False, False]
+    assert found[1].seconds == pytest.approx(0.0051)
+
+
+def test_what_may_not_be_allowed_beats_no_other():
+    def measured(apart):
+        network = Network((1e-4, 9e-9), (1e-4, 6e-9), (1e-4, 1e-9), (1e-4, 9e-8))
+        found = compare(network.measure, 4, 5_000_000, 1 << 23, apart=apart)
+        return [each.left_out for each in found]
+
+    assert measured([2, 3]) == [False, False, False, True]
+    # The fastest one alone needs no further sample.
+    assert measured([]) == [False, False, False, False]
+
+
+def test_of_what_there_is_no_time_for_all_the_promising_get_the_next_sample():
+    slow = Network((1e-3, 5.5e-7), (1e-3, 5e-7), (1e-3, 2e-7))
+    found = compare(slow.measure, 3, 200_000_000, 1 << 23)
+    assert [each.elements for each in found] == [1 << 18, 1 << 20, 1 << 20]
+    assert slow.spent < BUDGET_SECONDS
+
+
+def test_what_had_fewer_samples_is_chosen_only_if_nothing_else_may_be():
+    from hipress.secopa.choice import Measured
+    from hipress.tuning.choice import Choice
+    from hipress.tuning.ways import BF16, MAXMIN8, POWERSGD, UNCOMPRESSED
+
+    ways = [UNCOMPRESSED, BF16, MAXMIN8, POWERSGD]
+    found = [Measured(0.9, 9, True), Measured(0.1, 9, True), Measured(0.5, 99), Measured(0.2, 99)]
+    choice = Choice(ways, False, 99, lambda: found, found)
+    assert choice.way is MAXMIN8 and "maxmin bits=8, the fastest:" in choice.explanation.sentence
+    assert [row.note for row in choice.explanation.rows] == [
+        "slower in smaller samples", "slower in smaller samples", "", "with SGD only"
+    ]  # fmt: skip
+    assert "the optimizer is SGD, powersgd rank=4, the fastest" in choice.learn(True, 1)
+    again = Choice(ways, True, 99, lambda: found)
+    again.load_state_dict(choice.state_dict())
+    assert again.learn(False, 2) and again.way is MAXMIN8
+    few = [Measured(0.9, 9, True), Measured(0.7, 9, True), Measured(0.5, 9, True), Measured(0.2, 9)]
+    alone = Choice(ways, False, 99, lambda: few, few)
+    assert alone.way is MAXMIN8 and "the fastest" in alone.explanation.sentence
+
+
 def test_where_the_first_sample_takes_long_it_is_measured_once():
     slowest = Network((1.0, 1e-4), (1.0, 5e-5))
     found = compare(slowest.measure, 2, 20_000_000, 1 << 23)

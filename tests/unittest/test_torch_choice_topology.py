@@ -9,7 +9,7 @@ import pytest
 from harness import netns
 from harness.processes import base_environment
 from harness.torch_job import TorchJob
-from harness.torch_ranks import returned, run_ranks
+from harness.torch_ranks import returned, run_ranks, torch
 from known_times import logged
 from test_torch_choice import SCRIPT
 from test_torch_ddp import loss_of, network
@@ -78,6 +78,61 @@ def test_where_that_is_slower_or_another_topology_was_asked_for():
         wanted = "ring" if options.get("topology") == "ring" else "colocated"
         assert (topology, count, set(tried.values())) == (wanted, 1, {wanted})
         assert len(lines) == 1 and not explained.history
+
+
+def named(rank, options, method):
+    """Trains with a named type, where two ranks share each host and "hierarchical" is faster."""
+    from torch.nn.parallel import DistributedDataParallel
+
+    import hipress.torch
+    from hipress.torch.tuning import choice, hosts
+
+    hosts.this_host = lambda: f"host {rank // 2}"
+    lines = logged()
+
+    def seconds_of(step):
+        choice.Step.seconds(step)  # it does work
+        return 0.01 if step.settings.topology == "hierarchical" else 0.02
+
+    choice._WayStep.seconds = seconds_of
+    model = network()
+    if method == "compress":
+        ddp = DistributedDataParallel(model)
+        compression = hipress.torch.compress(ddp, min_size=1000, **options)
+        loss_of(ddp, rank, 0).backward()
+    else:
+        sgd = torch.optim.SGD(model.parameters(), 0.1)
+        optimizer = hipress.torch.DistributedOptimizer(
+            sgd, model.named_parameters(), options.pop("type"), min_size=1000, **options
+        )
+        compression = optimizer.compression
+        loss_of(model, rank, 0).backward()
+        optimizer.synchronize()
+    found = b"".join(p.grad.numpy().tobytes() for p in model.parameters())
+    return compression.settings.topology, compression.settings.devices_per_host, found, lines
+
+
+@pytest.mark.parametrize("method", ["compress", "DistributedOptimizer"])
+@pytest.mark.parametrize(
+    ("options", "topology"),
+    [
+        ({"type": "onebit", "topology": "auto"}, "hierarchical"),
+        ({"type": "dgc", "topology": "auto", "warmup_steps": 3, "momentum": 0}, "hierarchical"),
+        ({"type": "powersgd", "topology": "auto"}, "hierarchical"),
+        ({"type": "dgc", "topology": "auto"}, "colocated"),  # its momentum is for each gradient
+        ({"type": "onebit"}, "colocated"),
+    ],
+)
+def test_a_named_type_may_leave_the_topology_to_the_ranks(options, topology, method):
+    if method == "DistributedOptimizer" and "momentum" in options:
+        type = {"type": options["type"], "momentum": options["momentum"]}
+        options = {**options, "type": type}
+        del options["momentum"]
+    found = returned(run_ranks(named, 4, options, method))
+    assert all(each[:3] == found[0][:3] for each in found)
+    count = 2 if topology == "hierarchical" else 1
+    assert found[0][:2] == (topology, count)
+    assert len(found[0][3]) == count - 1 and not any(each[3] for each in found[1:])
 
 
 def test_ranks_of_a_host_lie_together():

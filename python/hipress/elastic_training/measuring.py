@@ -16,7 +16,7 @@ from hipress.elastic_training.sums import MIN_SIZE, Sums
 from hipress.engine import Engine
 from hipress.secopa.choice import FIRST_ELEMENTS, Measured, compare
 from hipress.secopa.plan import Decision
-from hipress.tuning.ways import Way, vectors
+from hipress.tuning.ways import Way, apart, vectors
 
 MAX_ELEMENTS = 1 << 23
 """Elements that are measured in all, about."""
@@ -134,7 +134,9 @@ class Meter:
         :raises HipressError: if a worker dies or is silent meanwhile
         """
         first = max(FIRST_ELEMENTS, self._config.min_size or MIN_SIZE)
-        found = self._compare(self.sample, len(self._ways), self.elements, MAX_ELEMENTS, first)
+        found = self._compare(
+            self.sample, len(self._ways), self.elements, MAX_ELEMENTS, first, apart(self._ways)
+        )
         self._take(0)
         return found
 

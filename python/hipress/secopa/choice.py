@@ -13,8 +13,9 @@ comparisons.
 
 from __future__ import annotations
 
+import math
 import statistics
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 
 from hipress.secopa.trial import BLOCK_STEPS, block_steps
@@ -27,10 +28,12 @@ FIRST_ELEMENTS, GROWTH = 1 << 16, 4
 """Elements of the first sample, and how many times as large the next one is."""
 ROUNDS = 3
 """Times that each way is timed with a sample, in turns; one more, before these, does not count."""
-BUDGET_SECONDS = 4.0
+BUDGET_SECONDS = 6.0
 """Seconds of all samples, about; on a network where the first one takes longer, its one round."""
+BEATEN = 3.0
+"""Times the fastest way's time from which on a way gets no larger sample."""
 HOPELESS = 1.5
-"""Times the fastest way's time from which on a way gets no larger sample that time is short for."""
+"""Times the fastest way's time of a step from which on a way has lost a round of a trial."""
 SETTLING_STEPS = 3
 """Steps of training before the first one that is timed: DDP makes new buckets after its first."""
 STEP_ROUNDS = 4
@@ -59,19 +62,31 @@ class Measured:
     """What a way takes for all gradients of a step, by the largest sample that it was given."""
 
     seconds: float
-    """Those of the sample, times how many of it there are in a model."""
+    """As samples predict it."""
     elements: int
-    """Of the sample."""
+    """Of the last sample."""
+    left_out: bool = False
+    """Whether it had fewer samples than others, so that its seconds say little beside theirs."""
+
+
+def extrapolated(taken: Sequence[tuple[int, float]], size: int) -> float:
+    """Seconds of so many elements, by the elements and seconds of the last two samples: what does
+    not depend on their size, such as round trips, counts once."""
+    elements, seconds = taken[-1]
+    if len(taken) < 2:
+        return seconds * size / elements
+    fewer, before = taken[-2]
+    return seconds + max(seconds - before, 0.0) * (size - elements) / max(elements - fewer, 1)
 
 
 def compare(
     measure: Callable[[int, int], tuple[float, int]], ways: int, total: int, most: int,
-    first: int = FIRST_ELEMENTS,
+    first: int = FIRST_ELEMENTS, apart: Collection[int] = (),
 ) -> list[Measured]:  # fmt: skip
     """Measures what a step's gradients take by each way, in some :data:`BUDGET_SECONDS`.
 
-    Samples grow. A way that is hopeless is left out where there is no time to give all of them the
-    next sample.
+    Samples grow. A way that is beaten gets no larger ones; nor, where there is not time for all,
+    those that promise least.
 
     :param measure: synchronises a sample of about so many elements by the way of this number, and
         returns the slowest worker's seconds, the same on all workers, and the sample's elements
@@ -79,28 +94,64 @@ def compare(
     :param total: elements of a model's gradients
     :param most: elements of the largest sample
     :param first: elements of the first sample
+    :param apart: ways that may turn out not to be allowed: they beat one another only
     """
     left, spent = list(range(ways)), 0.0
-    found: dict[int, Measured] = {}
+    taken: list[list[tuple[int, float]]] = [[] for _ in range(ways)]
     for size in samples(min(total, most), first):
-        if found:
-            costs = {way: (1 + ROUNDS) * found[way].seconds * size / total for way in left}
-            if spent + sum(costs.values()) > BUDGET_SECONDS:
-                fastest = min(costs.values())
-                left = [way for way in left if costs[way] < HOPELESS * fastest]
-            if spent + sum(costs[way] for way in left) > BUDGET_SECONDS or len(left) < 2:
+        if taken[0]:
+            left = _not_beaten(taken, left, total, apart)
+            left = _affordable(taken, left, size, total, BUDGET_SECONDS - spent)
+            if len(left) < 2:
                 break
         times: dict[int, list[float]] = {way: [] for way in left}
         for number in range(1 + ROUNDS):
             for way in left[:: -1 if number % 2 else 1]:
                 seconds, elements = measure(way, size)
                 spent += seconds
-                times[way].append(seconds * total / elements)
+                times[way].append(seconds)
             if spent > BUDGET_SECONDS:
                 break
         for way, values in times.items():
-            found[way] = Measured(statistics.median(values[1:] or values), elements)
-    return [found[way] for way in range(ways)]
+            taken[way].append((elements, statistics.median(values[1:] or values)))
+    longest = max(len(each) for each in taken)
+    return [
+        Measured(extrapolated(each, total), each[-1][0], len(each) < longest) for each in taken
+    ]
+
+
+Samples = Sequence[Sequence[tuple[int, float]]]
+
+
+def _not_beaten(
+    taken: Samples, left: Sequence[int], total: int, apart: Collection[int]
+) -> list[int]:
+    """The ways that may be less than BEATEN times as slow as the fastest, whether all of their
+    samples' time depends on the size or what the last two say."""
+    low, high = {}, {}
+    for way in left:
+        elements, seconds = taken[way][-1]
+        in_proportion, by_two = seconds * total / elements, extrapolated(taken[way], total)
+        high[way] = max(in_proportion, by_two)
+        low[way] = min(in_proportion, by_two) if len(taken[way]) > 1 else seconds
+    best = {
+        is_apart: min((high[w] for w in left if is_apart or w not in apart), default=math.inf)
+        for is_apart in (False, True)
+    }  # fmt: skip
+    return [way for way in left if low[way] < BEATEN * best[way in apart]]
+
+
+def _affordable(
+    taken: Samples, left: Sequence[int], size: int, total: int, seconds: float
+) -> list[int]:
+    """The ways that promise most of those that get a sample of so many elements in this time."""
+    found = []
+    for way in sorted(left, key=lambda way: extrapolated(taken[way], total)):
+        seconds -= (1 + ROUNDS) * extrapolated(taken[way], size)
+        if seconds < 0:
+            break
+        found.append(way)
+    return sorted(found)
 
 
 class StepTrial:

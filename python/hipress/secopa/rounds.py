@@ -13,10 +13,17 @@ Whoever is given the same seconds chooses the same.
 from __future__ import annotations
 
 import statistics
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import NamedTuple
 
-from hipress.secopa.choice import FIRST_ELEMENTS, ROUNDS, Measured, gentlest, samples
+from hipress.secopa.choice import (
+    FIRST_ELEMENTS,
+    ROUNDS,
+    Measured,
+    extrapolated,
+    gentlest,
+    samples,
+)
 
 MAX_WAITING = 0.01
 """The share of the time that workers may wait without anything being done about it."""
@@ -51,7 +58,7 @@ def first_steps(sync_every: int) -> int:
 
 def measure_each(
     measure: Callable[[int, int], tuple[float, int]], ways: int, total: int, most: int,
-    first: int = FIRST_ELEMENTS,
+    first: int = FIRST_ELEMENTS, apart: Collection[int] = (),
 ) -> list[Measured]:  # fmt: skip
     """Measures what all weights take by each way, in some :data:`WAY_SECONDS` for each.
 
@@ -64,6 +71,7 @@ def measure_each(
     :param total: elements of all weights
     :param most: elements of the largest sample
     :param first: elements of the first sample
+    :param apart: of no bearing, as ways are not compared here
     """
     return [
         _measured(lambda size, way=way: measure(way, size), total, min(total, most), first)
@@ -77,7 +85,7 @@ def _measured(
     taken: list[tuple[int, float]] = []
     spent = 0.0
     for size in samples(most, first):
-        if len(taken) > 1 and spent + (1 + ROUNDS) * _extrapolated(taken, size) > WAY_SECONDS:
+        if len(taken) > 1 and spent + (1 + ROUNDS) * extrapolated(taken, size) > WAY_SECONDS:
             break
         times: list[float] = []
         while len(times) < 1 + ROUNDS and (not times or spent < WAY_SECONDS):
@@ -85,16 +93,7 @@ def _measured(
             times.append(seconds)
             spent += seconds
         taken.append((elements, statistics.median(times[1:] or times)))
-    return Measured(_extrapolated(taken, total), taken[-1][0])
-
-
-def _extrapolated(taken: Sequence[tuple[int, float]], size: int) -> float:
-    """Seconds of so many elements, by the elements and seconds of the last two samples."""
-    elements, seconds = taken[-1]
-    if len(taken) < 2:
-        return seconds * size / elements
-    fewer, before = taken[-2]
-    return seconds + max(seconds - before, 0.0) * (size - elements) / max(elements - fewer, 1)
+    return Measured(extrapolated(taken, total), taken[-1][0])
 
 
 def waiting(fragments: Sequence[float], step: float, sync_every: int, delay: int) -> float:

@@ -23,7 +23,8 @@ MIN_SIZE = 16 * 1024
 @dataclass(frozen=True)
 class Settings(CompressionConfig):
     """A compression as a process group carries it out: the front end's own values are filled in.
-    With type "auto" and no topology the ranks choose that, too (``chooses_topology``).
+    With topology "auto", and with type "auto" and no topology, the ranks may choose one
+    (``chooses_topology``).
 
     :raises ValueError: for a name or value that is not allowed
     """
@@ -39,7 +40,7 @@ class Settings(CompressionConfig):
                 self._set(**{field: getattr(Settings, field)})
         self._set(
             topology=topologies.among_workers("ps" if free else self.topology),
-            chooses_topology=free and self.type == AUTO,
+            chooses_topology=free and AUTO in (self.topology, self.type),
         )
         if self.pull != AUTO:
             raise ValueError("pull is for key-value stores: a process group does not have it")

@@ -18,6 +18,7 @@ from hipress.tuning.guard import MAX_ERROR, error_of
 from hipress.tuning.ways import UNCOMPRESSED, Way
 
 NEEDS_SGD = "with SGD only"
+SLOWER = "slower in smaller samples"
 
 _log = logging.getLogger("hipress")
 
@@ -52,6 +53,7 @@ class Choice:
         self.ways, self.feedback = ways, feedback
         self._elements, self._measure = elements, measure
         self._too_coarse: set[int] = set()
+        self._left_out: set[int] = set()
         self.number = 0
         """Of the way that was chosen."""
         self.explanation = Explanation("")
@@ -82,6 +84,7 @@ class Choice:
     def _take(self, found: Sequence[Measured]) -> None:
         """Takes what was measured, and chooses."""
         total = self._elements
+        self._left_out = {i for i, each in enumerate(found) if each.left_out}
         self.explanation.rows = [
             Row(way.name, 1e3 * each.seconds, min(1.0, each.elements / total))
             for way, each in zip(self.ways, found)
@@ -91,18 +94,22 @@ class Choice:
     def choose(self, number: int) -> None:
         """Chooses the way with this number."""
         self.number = number
+        slower = set() if number in self._left_out else self._left_out
         for i, row in enumerate(self.explanation.rows):
             row.chosen = i == number
             row.note = NEEDS_SGD if self.ways[i].feedback and not self.feedback else ""
+            row.note = SLOWER if i in slower else row.note
             row.note = "too coarse" if i in self._too_coarse else row.note
 
     def _pick(self) -> int:
-        """The gentlest of the usable ways that are about as fast as the fastest of them."""
+        """The gentlest of the usable ways that are about as fast as the fastest of them; of those
+        that had all samples, if there are any."""
         rows = self.explanation.rows
         usable = [
             i for i, way in enumerate(self.ways)
             if i not in self._too_coarse and (self.feedback or not way.feedback)
         ]  # fmt: skip
+        usable = [i for i in usable if i not in self._left_out] or usable
         return usable[gentlest([rows[i].gradients_ms for i in usable])]
 
     def _reason(self) -> str:
@@ -155,6 +162,7 @@ class Choice:
             "ways": [way.name for way in self.ways],
             "number": self.number,
             "too_coarse": sorted(self._too_coarse),
+            "left_out": sorted(self._left_out),
             "explanation": asdict(self.explanation),
         }
 
@@ -162,6 +170,7 @@ class Choice:
         """Goes on with what :meth:`state_dict` returned."""
         self.explanation.load(saved["explanation"])
         self._too_coarse, self.number = set(saved["too_coarse"]), saved["number"]
+        self._left_out = set(saved["left_out"])
 
     def soften(self, problem: str, spread: float, step: int) -> str:
         """Takes a gentler way, as this one is too coarse for these gradients; returns the sentence

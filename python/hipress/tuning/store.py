@@ -30,7 +30,7 @@ from hipress.tuning.feedback_guard import FeedbackGuard, sample_step
 from hipress.tuning.follower import UNKNOWN, Follower, forbids
 from hipress.tuning.guard import Guard, squares
 from hipress.tuning.saved import residual_norm
-from hipress.tuning.ways import BF16_HOOK, POWERSGD, Way, ways_for
+from hipress.tuning.ways import BF16_HOOK, POWERSGD, Way, apart, ways_for
 
 FIRST = FIRST_KEY + (1 << 40)
 """The first key of these; those of ``plan="auto"`` are below."""
@@ -102,8 +102,9 @@ class StoreMeter:
         """
         try:
             return compare(
-                self._sample, len(self._ways), self.elements, MAX_ELEMENTS, self._first
-            )
+                self._sample, len(self._ways), self.elements, MAX_ELEMENTS, self._first,
+                apart(self._ways),
+            )  # fmt: skip
         finally:
             self._size, self._group = 0, None
 

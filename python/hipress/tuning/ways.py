@@ -71,6 +71,11 @@ def ways_for(narrow: bool, feedback: bool, without: Collection[Way] = ()) -> lis
     ]  # fmt: skip
 
 
+def apart(ways: Sequence[Way]) -> list[int]:
+    """The numbers of those that not every optimizer can do with."""
+    return [number for number, way in enumerate(ways) if way.feedback]
+
+
 def vectors(shapes: Mapping[str, Sequence[int]]) -> list[str]:
     """The gradients of biases and normalisations, which go as they are: they are few elements, and
     each counts for a whole row of a matrix."""

@@ -11,6 +11,7 @@ gone. PyTorch's own ways, whose operations would not end so, are none to choose 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import torch
@@ -50,6 +51,8 @@ class ViewOptimizer(DistributedOptimizer):
         named: list[tuple[str, torch.nn.Parameter]], average: bool,
     ) -> Following:  # fmt: skip
         if settings.type != AUTO:
+            # Which ranks share a host changes from view to view.
+            settings = replace(settings, topology=settings.topology)
             return super()._new_compression(settings, engine, group, named, average)
         return ChoosingGradients(settings, engine, group, named, self._optimizer)
 

@@ -60,12 +60,13 @@ def compress(
         which then says all but the timeout
     :param topology: a name in :data:`hipress.casync.TOPOLOGIES`, such as "ring" (2(N-1) steps, one
         neighbour to send to); default: "ps" (every rank serves a part of each gradient: 2 steps),
-        or with type "auto" "hierarchical", where hosts have several ranks and that is faster
+        or with type "auto" what "auto" does, too: where hosts have several ranks each, the ranks
+        measure whether "hierarchical" is faster
     :param min_size: gradients of fewer elements go uncompressed
     :param warmup_steps: steps in which gradients go uncompressed; with dgc, in which its ratio
         falls from 1/4 to ``ratio`` (with ``warmup=0`` dgc's, too, go uncompressed)
     :param devices_per_host: for a topology that tells hosts apart ("hierarchical"): ranks on each
-        host, which have consecutive numbers; type "auto" finds that out
+        host, which have consecutive numbers; topology "auto" finds that out
     :param plan: a file that ``hipress plan`` wrote: which gradients to compress, and into how many
         parts to cut them; what it does not name goes by min_size. "auto": the ranks measure now,
         for some seconds, from which size on (min_size or more) compression pays on this network,
@@ -110,13 +111,15 @@ def compress(
     settings, engine = start(
         make_settings, group, parameters, timeout, allow_auto=True, optimizer=optimizer
     )
-    if settings.type != AUTO:
-        compression = Compression(settings, engine, group, parameters)
-        model.register_comm_hook(compression, hipress_hook)
-        return compression
     shapes = {name: tuple(p.shape) for name, p in parameters}
     dtypes = {name: p.dtype for name, p in parameters}
     where = device_of([p for _, p in parameters])
+    if settings.type != AUTO:
+        with current(where):
+            settings = choice.with_topology(settings, engine, group, where, shapes, dtypes)
+        compression = Compression(settings, engine, group, parameters)
+        model.register_comm_hook(compression, hipress_hook)
+        return compression
     with current(where):
         feedback = None if optimizer is None else optimizers[0].allow_feedback
         chosen = choice.choose(

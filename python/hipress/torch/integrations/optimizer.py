@@ -109,12 +109,14 @@ class DistributedOptimizer:
         named: list[tuple[str, torch.nn.Parameter]], average: bool,
     ) -> Following:  # fmt: skip
         """The compression of the settings; of type "auto" one that the ranks choose."""
-        if settings.type != AUTO:
-            return Following(settings, engine, group, named, average=average)
         shapes = {name: tuple(p.shape) for name, p in named}
         dtypes = {name: p.dtype for name, p in named}
-        optimizers = choosing(settings, named, self._optimizer)
         where = device_of([p for _, p in named])
+        if settings.type != AUTO:
+            with current(where):
+                settings = choice.with_topology(settings, engine, group, where, shapes, dtypes)
+            return Following(settings, engine, group, named, average=average)
+        optimizers = choosing(settings, named, self._optimizer)
         hooks = choice.MEANS if average else choice.SUMS
         with current(where):
             feedback = optimizers.allow_feedback

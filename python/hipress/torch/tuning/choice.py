@@ -31,10 +31,10 @@ from hipress.torch.tuning.hosts import ranks_per_host
 from hipress.torch.tuning.numbers import Numbers, failing
 from hipress.tuning.choice import Choice
 from hipress.tuning.choice import choose as first_choice
-from hipress.tuning.ways import BF16_HOOK, MAXMIN8, UNCOMPRESSED, Way, vectors, ways_for
+from hipress.tuning.ways import BF16_HOOK, MAXMIN8, UNCOMPRESSED, Way, apart, vectors, ways_for
 
-TOPOLOGY_WAYS = tuple(MAXMIN8._replace(topology=name) for name in ("ps", "hierarchical"))
-"""By which topologies are compared."""
+SHARED_HOSTS = ("ps", "hierarchical")
+"""The topologies that are tried where ranks share hosts."""
 _log = logging.getLogger("hipress")
 
 
@@ -119,7 +119,7 @@ class Meter:
         first = max(FIRST_ELEMENTS, self._settings.min_size)
         with self._measuring():
             return self._compare(
-                self.sample, len(self._ways), self.elements, MAX_ELEMENTS, first
+                self.sample, len(self._ways), self.elements, MAX_ELEMENTS, first, apart(self._ways)
             )
 
     @contextlib.contextmanager
@@ -253,25 +253,56 @@ def choose(
     return Chosen(choice, settings, shapes, hooks, meter.elements * dtype.itemsize, ranks.numbers)
 
 
+def with_topology(
+    settings: Settings,
+    engine: Engine,
+    group: dist.ProcessGroup,
+    device: torch.device,
+    shapes: Mapping[str, Shape],
+    dtypes: Mapping[str, torch.dtype],
+) -> Settings:
+    """The settings, whose type is not "auto", with the topology that is the fastest, if they leave
+    it to the ranks; all of them call this together.
+
+    :param device, shapes, dtypes: as those of :func:`choose`
+    :raises HipressError: if a rank dies or is silent meanwhile
+    """
+    if not settings.chooses_topology:
+        return settings
+    params = dict(settings.params)
+    if "warmup" in params:  # what is sent in most steps, not in the first ones
+        params["warmup"] = 0
+    probe = Way(settings.type, settings.type, params)
+    sizes = {name: math.prod(shape) for name, shape in shapes.items()}
+    ranks = Ranks(settings, engine, group, device, most_of(sizes, dtypes))
+    return _with_topology(settings, ranks, shapes, probe)[0]
+
+
 def _with_topology(
-    settings: Settings, ranks: Ranks, shapes: Mapping[str, Shape]
+    settings: Settings, ranks: Ranks, shapes: Mapping[str, Shape], probe: Way = MAXMIN8
 ) -> tuple[Settings, str]:
     """The settings with the topology that is the fastest between hosts that several ranks share,
-    and the sentence that says so; as they are, and none, where each rank has a host of its own."""
+    and the sentence that says so; as they are, and none, where each rank has a host of its own.
+
+    :param probe: by which topologies are compared
+    """
     count = settings.devices_per_host
     if count == 1:
         count = ranks_per_host(ranks.group)
-    if not 1 < count < ranks.engine.world_size:
+    # What is encoded in a host's sum gets no momentum.
+    if not 1 < count < ranks.engine.world_size or settings.momentum:
         return settings, ""
-    shared = replace(settings, devices_per_host=count)
-    found = Meter(shared, ranks, shapes, TOPOLOGY_WAYS, {}).measure()
-    times = {way.topology: each.seconds for way, each in zip(TOPOLOGY_WAYS, found)}
+    shared = replace(settings, devices_per_host=count, warmup_steps=0)
+    ways = [probe._replace(topology=name) for name in SHARED_HOSTS]
+    found = Meter(shared, ranks, shapes, ways, {}).measure()
+    times = {way.topology: each.seconds for way, each in zip(ways, found)}
     best, *others = sorted(times, key=times.get)
     sentence = (
         f"auto: topology {best}, for hosts have {count} ranks each: a step's gradients take "
-        f"{number(1e3 * times[best])} ms by {TOPOLOGY_WAYS[0].name} ("
+        f"{number(1e3 * times[best])} ms by {probe.name} ("
         + "; ".join(f"{other} {number(1e3 * times[other])} ms" for other in others) + ")"
     )  # fmt: skip
     if ranks.rank == 0:
         _log.warning("%s", sentence)
-    return replace(settings if best == "ps" else shared, topology=best), sentence
+    hosts = settings.devices_per_host if best == "ps" else count
+    return replace(settings, topology=best, devices_per_host=hosts), sentence
