@@ -108,13 +108,15 @@ import sys, time
 import torch
 import hipress.torch.elastic as elastic
 
-steps, rounds = int(sys.argv[1]), sys.argv[2] == "rounds"
+steps, kind = int(sys.argv[1]), sys.argv[2]
+rounds = kind != "steps"
 torch.seed()  # others' weights are copied
 model = torch.nn.Sequential(torch.nn.Linear(64, 96), torch.nn.ReLU(), torch.nn.Linear(96, 4))
 model.cuda()
 optimizer = torch.optim.AdamW(model.parameters(), 0.01)
 more = dict(sync_every=4, outer_optimizer=torch.optim.SGD(
-    model.parameters(), 0.7, momentum=0.9, nesterov=True)) if rounds else {}
+    model.parameters(), 0.7, momentum=0.9, nesterov=True),
+    fragment_sync_delay=2 if kind == "delayed rounds" else 0) if rounds else {}
 compression = {"type": "maxmin", "bits": 8} if rounds else "onebit"
 state = elastic.State(
     model, optimizer, compression, min_size=256, check_every=1, timeout=60, **more)
@@ -139,7 +141,7 @@ print("loss %.6f, weights %.6f" % (
 """
 
 
-@pytest.mark.parametrize("kind", ["steps", "rounds"])
+@pytest.mark.parametrize("kind", ["steps", "rounds", "delayed rounds"])
 def test_elastic_workers_die_and_join(tmp_path, kind):
     script = tmp_path / "train.py"
     script.write_text(ELASTIC)
