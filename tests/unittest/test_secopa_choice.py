@@ -73,6 +73,13 @@ def test_what_may_not_be_allowed_beats_no_other():
     assert measured([]) == [False, False, False, False]
 
 
+def test_what_may_not_be_allowed_leaves_no_other_out():
+    slow = Network((1e-4, 2e-6), (1e-4, 1e-7), (1e-4, 1.1e-7))
+    found = compare(slow.measure, 3, 5_000_000, 1 << 23, apart=[1, 2])
+    assert found[0].elements < found[1].elements == found[2].elements
+    assert not any(each.left_out for each in found)
+
+
 def test_of_what_there_is_no_time_for_all_the_promising_get_the_next_sample():
     slow = Network((1e-3, 5.5e-7), (1e-3, 5e-7), (1e-3, 2e-7))
     found = compare(slow.measure, 3, 200_000_000, 1 << 23)

@@ -66,7 +66,8 @@ class Measured:
     elements: int
     """Of the last sample."""
     left_out: bool = False
-    """Whether it had fewer samples than others, so that its seconds say little beside theirs."""
+    """Whether it had fewer samples than others, so that its seconds say little beside theirs; of
+    ways that are always allowed, fewer than others of those."""
 
 
 def extrapolated(taken: Sequence[tuple[int, float]], size: int) -> float:
@@ -114,10 +115,15 @@ def compare(
                 break
         for way, values in times.items():
             taken[way].append((elements, statistics.median(values[1:] or values)))
-    longest = max(len(each) for each in taken)
+    counts = [len(each) for each in taken]
+    of_others = max((n for way, n in enumerate(counts) if way not in apart), default=0)
     return [
-        Measured(extrapolated(each, total), each[-1][0], len(each) < longest) for each in taken
-    ]
+        Measured(
+            extrapolated(each, total), each[-1][0],
+            left_out=len(each) < (max(counts) if way in apart else of_others),
+        )
+        for way, each in enumerate(taken)
+    ]  # fmt: skip
 
 
 Samples = Sequence[Sequence[tuple[int, float]]]
