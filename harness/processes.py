@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import random
 import signal
 import socket
 import subprocess
@@ -52,17 +51,13 @@ class JobTimeout(JobError):
 
 
 def free_port() -> int:
-    """A TCP port that nobody listens on, and whose successor is free, too.
+    """A TCP port that nobody listens on, and whose successor is free, too: below the range of
+    outgoing connections, from which other tests' programs take their own ports."""
+    from hipress.launcher import job
 
-    Both are below the range of outgoing connections, which other tests' programs take their own
-    ports from, and are drawn, as those of other tests are.
-    """
-    draw = random.SystemRandom()
     for _ in range(100):
-        port = draw.randrange(10000, 32767)
-        with socket.socket() as first, socket.socket() as second, contextlib.suppress(OSError):
-            first.bind(("127.0.0.1", port))
-            second.bind(("127.0.0.1", port + 1))
+        port = job.free_port("127.0.0.1")
+        if job.port_error(socket.AF_INET, "127.0.0.1", port + 1) is None:
             return port
     raise RuntimeError("found no two free neighbouring ports")
 

@@ -22,7 +22,7 @@ def inject(fault, state, owner, method):
     compare = Session._compare
     journal, tried = Path(os.environ["HIPRESS_ELASTIC_LOG"], "worker-0.jsonl"), set()
 
-    def synchronizing(compression, *more):
+    def synchronizing(compression, *more, **options):
         number = state.rounds.completed + 1
         if number not in tried:
             while fault == ("wait", number) and not compression.engine.failure():
@@ -31,7 +31,7 @@ def inject(fault, state, owner, method):
                 time.sleep(0.5)
                 os.kill(os.getpid(), signal.SIGKILL)
         tried.add(number)
-        synchronize(compression, *more)
+        synchronize(compression, *more, **options)
 
     def using(*args, **more):
         if fault == ("fail", state.rounds.completed + 1):

@@ -89,46 +89,61 @@ def batch_of(slot, step):
 
 class Alone:
     """What an elastic job without compression does, in one process. It is exact if 1, 2 or 4
-    workers train in a round: 1/3 is not."""
+    workers train in a round: 1/3 is not.
 
-    def __init__(self):
+    :param delay: steps that are made until a round's result is taken
+    :param alpha: the share of a worker's own weights that stays then
+    """
+
+    def __init__(self, delay=0, alpha=0.0):
         model, _, self._outer, _ = parts()
         self._weights = {n: torch.nn.Parameter(p.detach()) for n, p in model.named_parameters()}
         self._outer.param_groups[0]["params"] = list(self._weights.values())
-        self._workers, self._first, self._step = {}, None, 0
+        self._workers, self._first, self._delay, self._alpha = {}, None, delay, alpha
+        self._ended = self._taken = 0  # after which steps
 
-    def round(self, workers, steps=H):
+    def round(self, workers, steps=H, again=False):
         """Makes a round; returns the digest of the weights after it.
 
         :param workers: (slot, process) of those that train, by rank
+        :param again: whether it was synchronised when its result was due, as that failed
         """
         from hipress.elastic_training.session import digest
         from hipress.torch.elastic.transfer import as_bytes
 
-        first = self._first
+        first, begun = self._first, self._taken
+        self._ended += steps
+        self._taken = self._ended + self._delay
+        sent = self._taken if again else self._ended
         total = [torch.zeros_like(weights) for weights in self._weights.values()]
         for slot, process in workers:
             if (slot, process) not in self._workers:
                 model, inner, _, scheduler = parts()
+                self._mix(model, 0.0)
                 for mine, found in zip((inner, scheduler), first or ()):
                     mine.load_state_dict(copy.deepcopy(found))  # as it copies what rank 0 had
                 self._workers[slot, process] = model, inner, scheduler
-            model, inner, scheduler = self._workers[slot, process]
-            self._train(slot, model, inner, scheduler, steps)
-            for weights, mine, sum_ in zip(self._weights.values(), model.parameters(), total):
+            worker = self._workers[slot, process]
+            self._train(slot, *worker, begun, sent)
+            for weights, mine, sum_ in zip(self._weights.values(), worker[0].parameters(), total):
                 sum_ += weights.detach() - mine.detach()
+            self._train(slot, *worker, sent, self._taken)
         for weights, sum_ in zip(self._weights.values(), total):
             weights.grad = sum_ / len(workers)
         self._outer.step()
-        self._step += steps
+        for worker in workers:  # what is synchronised at once has all that they have
+            self._mix(self._workers[worker][0], 0.0 if again else self._alpha)
         self._first = copy.deepcopy([e.state_dict() for e in self._workers[workers[0]][1:]])
-        return digest(as_bytes([*self._weights.items(), *self._weights.items()]))
+        once = list(self._weights.items())
+        return digest(as_bytes(once if self._alpha else [*once, *once]))
 
-    def _train(self, slot, model, inner, scheduler, steps):
-        with torch.no_grad():
-            for parameter, weights in zip(model.parameters(), self._weights.values()):
-                parameter.copy_(weights)
-        for step in range(self._step, self._step + steps):
+    @torch.no_grad()
+    def _mix(self, model, alpha):
+        for parameter, weights in zip(model.parameters(), self._weights.values()):
+            parameter.copy_(torch.lerp(weights, parameter, alpha) if alpha else weights)
+
+    def _train(self, slot, model, inner, scheduler, begin, end):
+        for step in range(begin, end):
             inputs, targets = batch_of(slot, step)
             inner.zero_grad()
             torch.nn.functional.mse_loss(model(inputs), targets).backward()

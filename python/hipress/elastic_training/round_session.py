@@ -64,8 +64,9 @@ class RoundSession(session.Session):
         has no part in the mean, and copies the result."""
         self.connect_ranks(trained)
         if self.rank in trained:
-            self._begin_synchronizing(delayed=False)
-            self.in_round = False
+            self._state.rounds.begin_synchronizing(
+                self.compression, self._state.step, delayed=False
+            )
             self._complete_round(len(trained))
         if len(trained) == self.size:
             return

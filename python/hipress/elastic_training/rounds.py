@@ -40,9 +40,6 @@ class RoundSettings:
     delay: int = 0
     alpha: float = 0.0
 
-    def __str__(self) -> str:
-        return f"{self.schedule}, delay {self.delay}, alpha {self.alpha:g}"
-
 
 def wanted(
     sync_every: Any, outer_optimizer: object, early_steps: Any, early_sync_every: Any,
@@ -96,7 +93,9 @@ class Rounds(abc.ABC):
         """The inner step after which the result of what is under way is taken, if anything is."""
         self.unfinished = False
         """Whether a synchronisation was begun that this worker does not have the result of."""
-        self._since, self._seconds, self._last = 0, [], time.perf_counter()
+        self._since = 0  # steps of this worker since it began to synchronise last
+        self._alpha = 0.0  # of the present synchronisation
+        self._seconds, self._last = [], time.perf_counter()
         self._loaded = False
 
     # What the framework does.
@@ -187,7 +186,7 @@ class Rounds(abc.ABC):
         self.step, self.unfinished = step, True
         compression.before_round(step, max(self._since, 1), self.step_seconds)
         self.start(compression)
-        self._since, self._sent = 0, self.inner_steps
+        self._since = 0
         in_turn = delayed and not self.early
         self._alpha = self._settings.alpha if in_turn else 0.0
         self.due = step + self._settings.delay * in_turn
@@ -197,15 +196,15 @@ class Rounds(abc.ABC):
 
         :raises HipressError: if a worker has died or is silent; weights have not changed then
         """
-        self.due, left = None, self.inner_steps - self._sent
-        if not self.take(compression, self._alpha):
-            left = 0
+        self.due = None
+        finite = self.take(compression, self._alpha)
+        if not finite:
             _log.warning(
                 "round %d: a pseudo-gradient has a NaN or Inf; weights are those of the round "
                 "before again", self.completed + 1,
             )  # fmt: skip
         self.completed += 1
-        self._end_round(left if self._alpha else 0)
+        self._end_round(self._since if finite and self._alpha else 0)
 
     def take_outer_weights(self) -> None:
         """Makes the model's weights the outer weights; what was trained since is given up."""

@@ -13,9 +13,8 @@ comparisons.
 
 from __future__ import annotations
 
-import math
 import statistics
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from hipress.secopa.trial import BLOCK_STEPS, block_steps
@@ -115,18 +114,20 @@ def compare(
                 break
         for way, values in times.items():
             taken[way].append((elements, statistics.median(values[1:] or values)))
-    counts = [len(each) for each in taken]
-    of_others = max((n for way, n in enumerate(counts) if way not in apart), default=0)
-    return [
-        Measured(
-            extrapolated(each, total), each[-1][0],
-            left_out=len(each) < (max(counts) if way in apart else of_others),
-        )
-        for way, each in enumerate(taken)
-    ]  # fmt: skip
+    found = []
+    for way, each in enumerate(taken):
+        most_samples = max(len(taken[rival]) for rival in _rivals(range(ways), way, apart))
+        left_out = len(each) < most_samples
+        found.append(Measured(extrapolated(each, total), each[-1][0], left_out))
+    return found
 
 
 Samples = Sequence[Sequence[tuple[int, float]]]
+
+
+def _rivals(left: Iterable[int], way: int, apart: Collection[int]) -> list[int]:
+    """The ways of ``left`` that may beat this one, which is among them."""
+    return [rival for rival in left if way in apart or rival not in apart]
 
 
 def _not_beaten(
@@ -140,11 +141,10 @@ def _not_beaten(
         in_proportion, by_two = seconds * total / elements, extrapolated(taken[way], total)
         high[way] = max(in_proportion, by_two)
         low[way] = min(in_proportion, by_two) if len(taken[way]) > 1 else seconds
-    best = {
-        is_apart: min((high[w] for w in left if is_apart or w not in apart), default=math.inf)
-        for is_apart in (False, True)
-    }  # fmt: skip
-    return [way for way in left if low[way] < BEATEN * best[way in apart]]
+    return [
+        way for way in left
+        if low[way] < BEATEN * min(high[rival] for rival in _rivals(left, way, apart))
+    ]  # fmt: skip
 
 
 def _affordable(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 import torch.distributed as dist
@@ -82,6 +82,16 @@ class Settings(CompressionConfig):
     def codec(self) -> tuple[str, dict[str, object]]:
         """The codec by which messages go, and its parameters: factors go as they are."""
         return ("none", {}) if self.rank else (self.type, self.codec_params)
+
+    @property
+    def params_after_warm_up(self) -> dict[str, object]:
+        """The codec's own parameters in most steps, not in the first ones."""
+        own = {"warmup": 0} if "warmup" in self.params else {}
+        return {**self.params, **own}
+
+    def with_fixed_topology(self) -> Settings:
+        """The same, whose topology the ranks do not choose."""
+        return replace(self, topology=self.topology)
 
     @property
     def any_momentum(self) -> float:

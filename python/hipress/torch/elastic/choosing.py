@@ -11,7 +11,6 @@ gone. PyTorch's own ways, whose operations would not end so, are none to choose 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any
 
 import torch
@@ -50,9 +49,9 @@ class ViewOptimizer(DistributedOptimizer):
         self, settings: Settings, engine: Engine, group: dist.ProcessGroup,
         named: list[tuple[str, torch.nn.Parameter]], average: bool,
     ) -> Following:  # fmt: skip
+        # Which ranks share a host changes from view to view.
+        settings = settings.with_fixed_topology()
         if settings.type != AUTO:
-            # Which ranks share a host changes from view to view.
-            settings = replace(settings, topology=settings.topology)
             return super()._new_compression(settings, engine, group, named, average)
         return ChoosingGradients(settings, engine, group, named, self._optimizer)
 

@@ -122,9 +122,7 @@ def compress(
         return compression
     with current(where):
         feedback = None if optimizer is None else optimizers[0].allow_feedback
-        chosen = choice.choose(
-            settings, engine, group, where, shapes, dtypes, feedback, any_topology=True
-        )
+        chosen = choice.choose(settings, engine, group, where, shapes, dtypes, feedback)
     compression = Compression(chosen.settings(), engine, group, parameters)
     compression.follow(chosen, optimizers[0])
     if chosen.choice.is_measured:  # else DDP is as it was

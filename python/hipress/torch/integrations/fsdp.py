@@ -278,8 +278,9 @@ def compress_fsdp(
         feedback = None if optimizer is None else optimizers[0].allow_feedback
         with current(where):
             chosen = choice.choose(
-                settings, engine, group, where, shapes, dtypes, feedback, hooks, [POWERSGD]
-            )
+                settings.with_fixed_topology(), engine, group, where, shapes, dtypes, feedback,
+                hooks, [POWERSGD],
+            )  # fmt: skip
         settings = chosen.settings()
     collective = shards = None
     if replicate_group is None:

@@ -120,9 +120,7 @@ class DistributedOptimizer:
         hooks = choice.MEANS if average else choice.SUMS
         with current(where):
             feedback = optimizers.allow_feedback
-            chosen = choice.choose(
-                settings, engine, group, where, shapes, dtypes, feedback, hooks, any_topology=True
-            )
+            chosen = choice.choose(settings, engine, group, where, shapes, dtypes, feedback, hooks)
         compression = Following(chosen.settings(), engine, group, named, average=average)
         compression.follow(chosen, optimizers)
         return compression

@@ -170,10 +170,9 @@ def choose(
     """
     if settings.plan != AUTO:
         return settings
-    params = dict(settings.params)
-    if "warmup" in params:  # what is sent in most steps, not in the first ones
-        params["warmup"] = 0
-    measured = replace(settings, params=params, plan=None, min_size=0, warmup_steps=0)
+    measured = replace(
+        settings, params=settings.params_after_warm_up, plan=None, min_size=0, warmup_steps=0
+    )
     ranks = Ranks(measured, engine, group, device, most_of(sizes, dtypes))
     least, _ = least_size(ranks, measure(ranks, SIZES), settings.type)
     least = max(least, settings.min_size)

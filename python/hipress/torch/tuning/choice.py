@@ -20,6 +20,7 @@ import torch
 import torch.distributed as dist
 from torch.distributed.algorithms.ddp_comm_hooks import default_hooks
 
+from hipress.config import AUTO
 from hipress.secopa.choice import FIRST_ELEMENTS, ROUNDS, Measured, compare
 from hipress.secopa.explanation import number
 from hipress.secopa.plan import Decision
@@ -214,11 +215,11 @@ def choose(
     without: Collection[Way] = (),
     numbers: Numbers | None = None,
     known: Mapping[str, Any] | None = None,
-    any_topology: bool = False,
 ) -> Chosen:
     """Chooses by what the model's gradients take by each way, on all ranks together.
 
-    Where ranks share hosts and no topology was asked for, that is chosen first, for good.
+    Where ranks share hosts and the settings leave the topology to them, that is chosen first, for
+    good.
 
     :param settings: of type "auto"
     :param device: where the gradients are
@@ -230,7 +231,6 @@ def choose(
     :param numbers: compares numbers; default: the group
     :param known: of an earlier choice, its ``state_dict()``, the same on all ranks; nothing is
         measured then
-    :param any_topology: whether the topology may be chosen where none was asked for
     :raises HipressError: if a rank dies or is silent meanwhile
     """
     sizes = {name: math.prod(shape) for name, shape in shapes.items()}
@@ -241,7 +241,7 @@ def choose(
     matrices = sizes.keys() - vectors(shapes)
     largest = max(map(sizes.get, matrices), default=0)
     said = ""
-    if any_topology and settings.chooses_topology and largest >= settings.min_size:
+    if settings.chooses_topology and largest >= settings.min_size:
         settings, said = _with_topology(settings, ranks, shapes)
     meter = Meter(settings, ranks, shapes, ways, hooks)
     choice = first_choice(
@@ -269,22 +269,16 @@ def with_topology(
     """
     if not settings.chooses_topology:
         return settings
-    params = dict(settings.params)
-    if "warmup" in params:  # what is sent in most steps, not in the first ones
-        params["warmup"] = 0
-    probe = Way(settings.type, settings.type, params)
     sizes = {name: math.prod(shape) for name, shape in shapes.items()}
     ranks = Ranks(settings, engine, group, device, most_of(sizes, dtypes))
-    return _with_topology(settings, ranks, shapes, probe)[0]
+    return _with_topology(settings, ranks, shapes)[0]
 
 
 def _with_topology(
-    settings: Settings, ranks: Ranks, shapes: Mapping[str, Shape], probe: Way = MAXMIN8
+    settings: Settings, ranks: Ranks, shapes: Mapping[str, Shape]
 ) -> tuple[Settings, str]:
     """The settings with the topology that is the fastest between hosts that several ranks share,
     and the sentence that says so; as they are, and none, where each rank has a host of its own.
-
-    :param probe: by which topologies are compared
     """
     count = settings.devices_per_host
     if count == 1:
@@ -292,7 +286,9 @@ def _with_topology(
     # What is encoded in a host's sum gets no momentum.
     if not 1 < count < ranks.engine.world_size or settings.momentum:
         return settings, ""
-    shared = replace(settings, devices_per_host=count, warmup_steps=0)
+    params = settings.params_after_warm_up
+    shared = replace(settings, params=params, devices_per_host=count, warmup_steps=0)
+    probe = MAXMIN8 if settings.type == AUTO else Way(settings.type, settings.type, params)
     ways = [probe._replace(topology=name) for name in SHARED_HOSTS]
     found = Meter(shared, ranks, shapes, ways, {}).measure()
     times = {way.topology: each.seconds for way, each in zip(ways, found)}
