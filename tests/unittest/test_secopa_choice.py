@@ -108,6 +108,23 @@ def test_what_had_fewer_samples_is_chosen_only_if_nothing_else_may_be():
     assert alone.way is MAXMIN8 and "the fastest" in alone.explanation.sentence
 
 
+def test_what_is_too_coarse_is_left_for_what_had_all_samples():
+    """A smaller sample may flatter: 8 bits took 5 ms in one, 16 bits 8 ms of all gradients."""
+    from hipress.secopa.choice import Measured
+    from hipress.tuning.choice import Choice
+    from hipress.tuning.ways import BF16, UNCOMPRESSED, WAYS
+
+    ways = [UNCOMPRESSED, BF16, *(way for way in WAYS if way.type == "maxmin")]
+    found = [
+        Measured(0.020, 100), Measured(0.008, 100), Measured(0.005, 10, left_out=True),
+        Measured(0.007, 100), Measured(0.002, 100),
+    ]  # fmt: skip
+    choice = Choice(ways, False, 100, lambda: found, found)
+    assert choice.way.params == {"bits": 5}
+    sentence = choice.soften("is too coarse", 30.0, 7)
+    assert choice.way is BF16, sentence
+
+
 def test_where_the_first_sample_takes_long_it_is_measured_once():
     slowest = Network((1.0, 1e-4), (1.0, 5e-5))
     found = compare(slowest.measure, 2, 20_000_000, 1 << 23)

@@ -228,12 +228,12 @@ def test_with_a_real_compression_the_momentum_is_adams_or_it_is_refused():
 @pytest.mark.parametrize("devices", [1, 2])
 @pytest.mark.parametrize("topology", TOPOLOGIES)
 def test_the_momentum_is_whole_where_every_rank_encodes_its_own_gradient(topology, devices):
+    from hipress.casync.origins import own_encoders
     from hipress.torch.settings import Settings
-    from hipress.torch.state.checkpoint import num_own_encoders
 
     settings = Settings("ternary", {"momentum": 0.9}, topology, devices_per_host=devices)
     graph = settings.graph(200_000, 4, 1)
-    each = {num_own_encoders(graph, p) for p in range(len(graph.partitions))}
+    each = {len(own_encoders(graph, p)) for p in range(len(graph.partitions))}
     assert settings.encodes_each == (each == {4})
     if settings.encodes_each:
         make(compression=fake(topology, devices_per_host=devices))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 
 import pytest
@@ -15,9 +16,13 @@ from test_torch_choice import SCRIPT
 from test_torch_ddp import loss_of, network
 
 
-def on_shared_hosts(rank, seconds, count=2, **options):
+def on_shared_hosts(rank, seconds, count=2, state=None, fastest="maxmin bits=5", **options):
     """Trains with type "auto" where so many ranks share each host, and gradients take so many ms by
-    each topology."""
+    each topology.
+
+    :param state: of the compression before, by rank
+    :param fastest: the way that is; with error feedback it trains with SGD
+    """
     from torch.nn.parallel import DistributedDataParallel
 
     import hipress.torch
@@ -32,25 +37,29 @@ def on_shared_hosts(rank, seconds, count=2, **options):
         topology[step.way.name] = step.settings.topology
         if step.way.topology:
             return seconds[step.way.topology] / 1e3
-        return 0.001 if step.way.name == "maxmin bits=5" else 0.002
+        return 0.001 if step.way.name == fastest else 0.002
 
     choice._WayStep.seconds = seconds_of
     ddp = DistributedDataParallel(network())
+    if "ef" in fastest:
+        options["optimizer"] = torch.optim.SGD(ddp.parameters(), 0.1, momentum=0.9)
     compression = hipress.torch.compress(ddp, min_size=1000, **options)
+    if state:
+        compression.load_state_dict(state[rank])
     for step in range(2):
         loss_of(ddp, rank, step).backward()
     settings = compression.settings
     gradients = b"".join(p.grad.numpy().tobytes() for p in ddp.parameters())
     return (
         settings.topology, settings.devices_per_host, settings.type, gradients, lines,
-        compression.explain(), topology,
+        compression.explain(), topology, compression.state_dict(),
     )  # fmt: skip
 
 
 def on_hosts(*args, ranks=4, **options):
     found = returned(run_ranks(with_hosts, ranks, args, options))
-    assert all(each[:4] == found[0][:4] and each[5:] == found[0][5:] for each in found)
-    return found[0]
+    assert all(each[:4] == found[0][:4] and each[5:7] == found[0][5:7] for each in found)
+    return (*found[0][:7], [each[7] for each in found])
 
 
 def with_hosts(rank, args, options):
@@ -58,7 +67,7 @@ def with_hosts(rank, args, options):
 
 
 def test_hosts_with_several_ranks_may_add_up_inside_first():
-    topology, count, type, _, lines, explained, tried = on_hosts({"ps": 20, "hierarchical": 10})
+    topology, count, type, _, lines, explained, tried, _ = on_hosts({"ps": 20, "hierarchical": 10})
     assert (topology, count, type) == ("hierarchical", 2, "maxmin")
     said = "auto: topology hierarchical, for hosts have 2 ranks each: a step's gradients take "
     assert lines[0] == said + "10 ms by maxmin bits=8 (ps 20 ms)"
@@ -70,14 +79,25 @@ def test_hosts_with_several_ranks_may_add_up_inside_first():
 
 
 def test_where_that_is_slower_or_another_topology_was_asked_for():
-    topology, count, *_, lines, explained, tried = on_hosts({"ps": 10, "hierarchical": 20})
+    topology, count, *_, lines, explained, tried, _ = on_hosts({"ps": 10, "hierarchical": 20})
     assert (topology, count, set(tried.values())) == ("colocated", 1, {"colocated"})
     assert "auto: topology ps, for hosts have 2 ranks each" in lines[0]
     for options in ({"topology": "ps"}, {"topology": "ring"}, {"count": 1}, {"count": 4}):
-        topology, count, *_, lines, explained, tried = on_hosts({}, **options)
+        topology, count, *_, lines, explained, tried, _ = on_hosts({}, **options)
         wanted = "ring" if options.get("topology") == "ring" else "colocated"
         assert (topology, count, set(tried.values())) == (wanted, 1, {wanted})
         assert len(lines) == 1 and not explained.history
+
+
+def test_a_restarted_job_may_choose_another_topology():
+    """A rank's own state is enough: it has waited for the next gradients, whatever their way."""
+    for seconds in ({"ps": 20, "hierarchical": 10}, {"ps": 10, "hierarchical": 20}):
+        first, *_, states = on_hosts(seconds, fastest="maxminef bits=2")
+        assert any(key.endswith("/residual") for key in states[0])
+        other = dict(zip(seconds, reversed(seconds.values())))
+        second, *_, after = on_hosts(other, state=states, fastest="maxminef bits=2")
+        assert {first, second} == {"hierarchical", "colocated"}
+        assert [state[f"rank{rank}/step"] for rank, state in enumerate(after)] == [4] * 4
 
 
 def named(rank, options, method):
@@ -85,16 +105,18 @@ def named(rank, options, method):
     from torch.nn.parallel import DistributedDataParallel
 
     import hipress.torch
-    from hipress.torch.tuning import choice, hosts
+    from hipress.torch.tuning import auto, choice, hosts
 
     hosts.this_host = lambda: f"host {rank // 2}"
-    lines = logged()
+    lines, work = logged(), choice.Step.seconds
 
     def seconds_of(step):
-        choice.Step.seconds(step)  # it does work
+        work(step)
         return 0.01 if step.settings.topology == "hierarchical" else 0.02
 
     choice._WayStep.seconds = seconds_of
+    auto.Ranks.seconds = lambda ranks, size, compressed: size * (1 if compressed else 2)
+    auto.Step.seconds = lambda step: 1 if step.settings.min_size < auto.NEVER else 2
     model = network()
     if method == "compress":
         ddp = DistributedDataParallel(model)
@@ -119,6 +141,7 @@ def named(rank, options, method):
         ({"type": "onebit", "topology": "auto"}, "hierarchical"),
         ({"type": "dgc", "topology": "auto", "warmup_steps": 3, "momentum": 0}, "hierarchical"),
         ({"type": "powersgd", "topology": "auto"}, "hierarchical"),
+        ({"type": "onebit", "topology": "auto", "plan": "auto"}, "hierarchical"),
         ({"type": "dgc", "topology": "auto"}, "colocated"),  # its momentum is for each gradient
         ({"type": "onebit"}, "colocated"),
     ],
@@ -132,7 +155,33 @@ def test_a_named_type_may_leave_the_topology_to_the_ranks(options, topology, met
     assert all(each[:3] == found[0][:3] for each in found)
     count = 2 if topology == "hierarchical" else 1
     assert found[0][:2] == (topology, count)
-    assert len(found[0][3]) == count - 1 and not any(each[3] for each in found[1:])
+    said = [line for line in found[0][3] if line.startswith("auto: topology")]
+    assert len(said) == count - 1 and not any(each[3] for each in found[1:])
+
+
+def elsewhere(rank):
+    """Front ends that do not let the ranks choose a topology say so."""
+    import hipress.torch
+
+    model = network()
+    sgd = torch.optim.SGD(model.parameters(), 0.1)
+    with pytest.raises(ValueError, match=r"topology 'auto' is for compress\(\) and Distributed"):
+        hipress.torch.DiLoCo(model, sgd, sgd, 2, compression="onebit", topology="auto")
+    return True
+
+
+def test_topology_auto_is_refused_where_nobody_measures_it():
+    assert returned(run_ranks(elsewhere, 2)) == [True, True]
+
+
+def test_a_host_without_proc_is_this_processs_own(monkeypatch):
+    from hipress.torch.tuning import hosts
+
+    def missing(path, *args):
+        raise FileNotFoundError(path)
+
+    monkeypatch.setattr(hosts.os, "stat", missing)
+    assert hosts.this_host() == hosts.this_host() and str(os.getpid()) in hosts.this_host()
 
 
 def test_ranks_of_a_host_lie_together():

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from hipress.casync.graph import GRADIENT, Graph, Node, Op, Task
+from hipress.casync.graph import GRADIENT, PLAIN, Graph, Node, Op, Task
 
 
 def origins(graph: Graph) -> dict[tuple[Node, int], tuple[Node, int]]:
@@ -53,3 +53,27 @@ def first_encoders(tasks: Iterable[Task]) -> dict[int, int]:
             if task.op == Op.ENCODE:
                 found.setdefault(task.partition, index)
     return found
+
+
+def own_encoders(graph: Graph, partition: int) -> list[Task]:
+    """The ENCODEs of a partition that compress one node's own gradient by itself."""
+    return [
+        task
+        for tasks in graph.tasks.values()
+        for task in tasks
+        if task.op == Op.ENCODE
+        and task.partition == partition
+        and task.inputs == (GRADIENT,)
+        and task.num_summands != PLAIN
+    ]
+
+
+def residual_takers(graph: Graph, partition: int) -> list[Task]:
+    """The ENCODEs of a partition among which a residual of all nodes is dealt out: those of
+    :func:`own_encoders`; where only sums are compressed, each node's first with its own gradient,
+    which sends its share as it is."""
+    own = own_encoders(graph, partition)
+    if own:
+        return own
+    firsts = [(tasks, first_encoders(tasks)) for tasks in graph.tasks.values()]
+    return [tasks[first[partition]] for tasks, first in firsts if partition in first]

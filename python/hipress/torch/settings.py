@@ -89,6 +89,13 @@ class Settings(CompressionConfig):
         own = {"warmup": 0} if "warmup" in self.params else {}
         return {**self.params, **own}
 
+    def refuse_auto_topology(self) -> None:
+        """:raises ValueError: for topology "auto", which not every front end takes"""
+        if self.chooses_topology:
+            raise ValueError(
+                "topology 'auto' is for compress() and DistributedOptimizer: name another one"
+            )
+
     def with_fixed_topology(self) -> Settings:
         """The same, whose topology the ranks do not choose."""
         return replace(self, topology=self.topology)

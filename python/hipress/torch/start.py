@@ -17,7 +17,7 @@ from hipress.torch.executors.engine import Engine, HipressError, engine_of
 from hipress.torch.executors.job import timeout_of
 from hipress.torch.executors.staging import current, device_of
 from hipress.torch.settings import Settings, agree, check_parameters, digest
-from hipress.torch.tuning import auto, optimizers
+from hipress.torch.tuning import auto, choice, optimizers
 
 _WARNING_SECONDS = 10.0
 """Time until the log says for which rank this one waits."""
@@ -33,6 +33,7 @@ def start(
     dtypes: Mapping[str, torch.dtype] | None = None,
     allow_auto: bool = False,
     optimizer: torch.optim.Optimizer | None = None,
+    allow_auto_topology: bool = False,
     **same: str,
 ) -> tuple[Settings, Engine]:
     """Connects the ranks of ``group``, which all call this together.
@@ -44,6 +45,8 @@ def start(
     :param dtypes: of the gradients, likewise
     :param allow_auto: whether the type may be "auto", for which the caller then chooses another
     :param optimizer: that the caller was told of; with type "auto" of one kind on all ranks
+    :param allow_auto_topology: whether the topology may be "auto": of a type that is named, the
+        ranks choose it here
     :param same: other texts that must be the same on all ranks, by name
     :raises ValueError: on every rank, if any rank's parameter or setting is wrong or they differ
     :raises HipressError: if a rank has not called this in time
@@ -58,6 +61,8 @@ def start(
         settings = make_settings()
         if not allow_auto:
             settings.refuse_auto()
+        if not allow_auto_topology and settings.type != AUTO:
+            settings.refuse_auto_topology()
         check_parameters(parameters, settings)
         if settings.encode_on == "device":
             device.check(where, group, settings)
@@ -72,6 +77,9 @@ def start(
         engine = engine_of(group, wait)
         sizes = sizes or {n: p.numel() for n, p in parameters}
         dtypes = dtypes or {n: p.dtype for n, p in parameters}
+        if allow_auto_topology and settings.type != AUTO:
+            shapes = {n: tuple(p.shape) for n, p in parameters}
+            settings = choice.with_topology(settings, engine, group, where, shapes, dtypes)
         settings = auto.choose(settings, engine, group, where, sizes, dtypes)
     return settings, engine
 

@@ -102,15 +102,18 @@ class Choice:
             row.note = "too coarse" if i in self._too_coarse else row.note
 
     def _pick(self) -> int:
-        """The gentlest of the usable ways that are about as fast as the fastest of them; of those
-        that had all samples, if there are any."""
+        """The gentlest of the usable ways that are about as fast as the fastest of them."""
         rows = self.explanation.rows
         usable = [
             i for i, way in enumerate(self.ways)
             if i not in self._too_coarse and (self.feedback or not way.feedback)
         ]  # fmt: skip
-        usable = [i for i in usable if i not in self._left_out] or usable
+        usable = self._best_measured(usable)
         return usable[gentlest([rows[i].gradients_ms for i in usable])]
+
+    def _best_measured(self, numbers: list[int]) -> list[int]:
+        """Those of these ways that had all samples, if there are any."""
+        return [i for i in numbers if i not in self._left_out] or numbers
 
     def _reason(self) -> str:
         rows = self.explanation.rows
@@ -185,7 +188,7 @@ class Choice:
             i for i, way in enumerate(self.ways[: self.number])
             if i not in self._too_coarse and error_of(way.params, spread) <= MAX_ERROR
         ]  # fmt: skip
-        self.choose(min(gentler, key=lambda i: rows[i].gradients_ms))
+        self.choose(min(self._best_measured(gentler), key=lambda i: rows[i].gradients_ms))
         return self.explanation.say(
             f"auto: {self.way.name} from step {step} on, for {before.name} {problem}"
         )

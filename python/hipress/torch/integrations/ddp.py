@@ -109,17 +109,16 @@ def compress(
 
     optimizers: list[Optimizers | None] = []
     settings, engine = start(
-        make_settings, group, parameters, timeout, allow_auto=True, optimizer=optimizer
-    )
-    shapes = {name: tuple(p.shape) for name, p in parameters}
-    dtypes = {name: p.dtype for name, p in parameters}
-    where = device_of([p for _, p in parameters])
+        make_settings, group, parameters, timeout, allow_auto=True, optimizer=optimizer,
+        allow_auto_topology=True,
+    )  # fmt: skip
     if settings.type != AUTO:
-        with current(where):
-            settings = choice.with_topology(settings, engine, group, where, shapes, dtypes)
         compression = Compression(settings, engine, group, parameters)
         model.register_comm_hook(compression, hipress_hook)
         return compression
+    shapes = {name: tuple(p.shape) for name, p in parameters}
+    dtypes = {name: p.dtype for name, p in parameters}
+    where = device_of([p for _, p in parameters])
     with current(where):
         feedback = None if optimizer is None else optimizers[0].allow_feedback
         chosen = choice.choose(settings, engine, group, where, shapes, dtypes, feedback)

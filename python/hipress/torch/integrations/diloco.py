@@ -285,8 +285,8 @@ class DiLoCo:
         return {**found, "compression": self.compression.state_dict()}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Goes on from ``state``. With another number of ranks or another topology it must hold the
-        residuals of all ranks, see :mod:`hipress.torch.state`.
+        """Goes on from ``state``. With another number of ranks it must hold the residuals of all
+        ranks, see :mod:`hipress.torch.state.checkpoint`.
 
         :raises ValueError: if it is another model's
         """

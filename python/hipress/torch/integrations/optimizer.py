@@ -88,8 +88,8 @@ class DistributedOptimizer:
             return settings
 
         settings, engine = start(
-            make_settings, group, named, timeout, allow_auto=True, op=op,
-            optimizer=optimizer,
+            make_settings, group, named, timeout, allow_auto=True, op=op, optimizer=optimizer,
+            allow_auto_topology=True,
         )  # fmt: skip
         self._optimizer, self._passes = optimizer, backward_passes_per_step
         self.compression = self._new_compression(settings, engine, group, named, op == "average")
@@ -109,13 +109,11 @@ class DistributedOptimizer:
         named: list[tuple[str, torch.nn.Parameter]], average: bool,
     ) -> Following:  # fmt: skip
         """The compression of the settings; of type "auto" one that the ranks choose."""
+        if settings.type != AUTO:
+            return Following(settings, engine, group, named, average=average)
         shapes = {name: tuple(p.shape) for name, p in named}
         dtypes = {name: p.dtype for name, p in named}
         where = device_of([p for _, p in named])
-        if settings.type != AUTO:
-            with current(where):
-                settings = choice.with_topology(settings, engine, group, where, shapes, dtypes)
-            return Following(settings, engine, group, named, average=average)
         optimizers = choosing(settings, named, self._optimizer)
         hooks = choice.MEANS if average else choice.SUMS
         with current(where):

@@ -1,8 +1,9 @@
-"""What one rank remembers, taken along to a job of other ranks without asking anybody.
+"""What one rank remembers, taken along to other ranks or another topology without asking anybody.
 
 When ranks die, or new ones join, those that go on do so in a new job with their own residuals:
-nobody can ask the dead, and no rank waits for all others' states, as resharding does. What a rank
-has computed and not yet sent stays its own, and counts like its next gradient:
+nobody can ask the dead, and no rank waits for all others' states, as resharding does. So do the
+ranks of a job that starts again with another topology, plan or codec. What a rank has computed and
+not yet sent stays its own, and counts like its next gradient:
 
     residual of its own gradient, or of a partial sum   as it is: both are in units of a gradient
     residual of a mean, on the rank that encoded it     times the new number of ranks, so that the
@@ -22,8 +23,8 @@ from hipress.casync.graph import Graph, Partition, Task
 from hipress.casync.origins import first_encoders
 from hipress.encodes import OWN
 from hipress.torch.low_rank import START
-from hipress.torch.state.checkpoint import Stateful, TaskState
 from hipress.torch.state.global_state import GlobalState
+from hipress.torch.state.saved import RankState, Stateful, TaskState
 
 _MEAN = "mean"
 _SAVED = {-1: ("residual", OWN), -2: (_MEAN, "1")}
@@ -99,6 +100,62 @@ def taken_out(tasks: dict[tuple[str, int], TaskState]) -> dict[str, OwnState]:
     return found
 
 
+class _Own:
+    """Adds up one rank's states by gradient, as OwnStates.
+
+    :param sizes: of the gradients; what is of others is left out
+    :param means: whether results are means over several ranks
+    """
+
+    def __init__(self, sizes: Mapping[str, int], means: bool) -> None:
+        self._sizes, self._means = sizes, means
+        self.found: dict[str, OwnState] = {}
+
+    def add(
+        self, name: str, kind: str, span: slice, step: int, states: Mapping[str, Any],
+        vectors: bool = True,
+    ) -> None:  # fmt: skip
+        """Adds a task's.
+
+        :param kind: of the task, see :mod:`hipress.encodes`
+        :param vectors: whether also what its codec has beside a residual
+        """
+        if name not in self._sizes:
+            return
+        state = self._state_of(name, step)
+        for field, values in states.items():
+            values = torch.as_tensor(values)
+            if field == "residual":
+                state.add(_MEAN if self._means and kind == "1" else field, span, values, 1.0)
+            elif field != START and kind == OWN and vectors:
+                state.add(field, span, values, 1.0)
+
+    def add_own(self, name: str, waiting: OwnState) -> None:
+        """Adds what no task has taken yet of a change of ranks before."""
+        state = self._state_of(name, waiting.step)
+        for field, values in waiting.states.items():
+            state.add(field, slice(0, waiting.size), values, 1.0)
+
+    def add_share(
+        self, name: str, step: int, states: Mapping[str, Any], peers: int, vectors: bool = True
+    ) -> None:
+        """Adds this rank's share of what so many ranks have alike, that no task has taken yet."""
+        if name not in self._sizes:
+            return
+        state = self._state_of(name, step)
+        for field, values in states.items():
+            span = slice(0, values.numel())
+            if field == "residual":
+                state.add(_MEAN, span, values, 1 / peers)
+            elif vectors:
+                state.add(field, span, values, 1.0)
+
+    def _state_of(self, name: str, step: int) -> OwnState:
+        state = self.found.setdefault(name, OwnState(self._sizes[name]))
+        state.step = max(state.step, step)
+        return state
+
+
 def carry_over(old: Stateful) -> dict[str, OwnState]:
     """This rank's own states, by gradient, for ``ErrorFeedback.reshard()`` of a job of the same
     parameters and settings on other ranks. It talks to nobody.
@@ -108,43 +165,38 @@ def carry_over(old: Stateful) -> dict[str, OwnState]:
 
     :param old: a compression whose last step is over, or has been put back
     """
-    found: dict[str, OwnState] = {}
     feedback, peers = old.error_feedback, old.engine.world_size
-
-    def state_of(name: str, step: int) -> OwnState:
-        state = found.setdefault(name, OwnState(old.sizes[name]))
-        state.step = max(state.step, step)
-        return state
-
-    def add(name: str, kind: str, span: slice, step: int, states: Mapping[str, Any]) -> None:
-        state, of_mean = state_of(name, step), old.average and kind == "1" and peers > 1
-        for field, values in states.items():
-            values = torch.as_tensor(values)
-            if field == "residual":
-                state.add(_MEAN if of_mean else field, span, values, 1.0)
-            elif field != START and kind == OWN:
-                state.add(field, span, values, 1.0)
-
+    own = _Own(old.sizes, old.average and peers > 1)
     for (name, index), compressor in feedback.states.items():
         state, partition = compressor.state_dict(), feedback.partitions[name, index]
         span = slice(partition.offset, partition.offset + partition.count)
-        kind = str(feedback.kinds[name, index])
-        add(name, kind, span, state["step"], state["states"])
+        own.add(name, str(feedback.kinds[name, index]), span, state["step"], state["states"])
     for (name, _), saved in feedback.loaded.items():
-        add(name, saved.fields["kind"], saved.span, saved.fields["step"], saved.states)
+        own.add(name, saved.fields["kind"], saved.span, saved.fields["step"], saved.states)
     set_up = {name for name, _ in feedback.states}
     for name, waiting in feedback.to_reshard.items():
-        whole = slice(0, old.sizes[name])
-        if isinstance(waiting, OwnState):  # of a change of members before
-            state = state_of(name, waiting.step)
-            for field, values in waiting.states.items():
-                state.add(field, whole, values, 1.0)
-        elif name not in set_up:  # all ranks have the same; each takes its share
-            state = state_of(name, waiting.step)
-            for field, values in waiting.states.items():
-                residual = field == "residual"
-                state.add(_MEAN if residual else field, whole, values, 1 / peers if residual else 1)
-    return found
+        if isinstance(waiting, OwnState):
+            own.add_own(name, waiting)
+        elif name not in set_up:
+            own.add_share(name, waiting.step, waiting.states, peers)
+    return own.found
+
+
+def carry_over_saved(of: Stateful, mine: RankState) -> dict[str, OwnState]:
+    """The same of this rank's state in a checkpoint, for a job ``of`` as many ranks with another
+    topology, plan or type. Of another type it has the residuals only.
+
+    :raises ValueError: if the state has more elements of a gradient than there are
+    """
+    peers, vectors = mine.fields["peers"], mine.fields["type"] == of.settings.type
+    own = _Own(of.sizes, of.average and peers > 1)
+    for (name, _), task in mine.tasks.items():
+        own.add(
+            name, task.fields["kind"], task.span, task.fields["step"], task.states, vectors
+        )  # fmt: skip
+    for name, total in mine.to_reshard.items():
+        own.add_share(name, total.fields["step"], total.states, peers, vectors)
+    return own.found
 
 
 def newcomer(sizes: Mapping[str, int], step: int) -> dict[str, OwnState]:

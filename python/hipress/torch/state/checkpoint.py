@@ -1,10 +1,12 @@
 """Residuals, momentum and step in checkpoints: loaded exactly by the same job, or resharded.
 
-Every rank's state differs, so its keys begin with the rank: ``"rank0/step"``,
-``"rank0/state/layer.weight/3/states/residual"`` (of task 3). The states of all ranks thus fit into
-one dictionary, and torch.distributed.checkpoint, which takes equal keys for equal values, keeps all
-of them. Residuals say which elements of the whole parameter they are of, so DDP's can be resharded
-to FSDP's ranks.
+In a job of as many ranks, a rank's own state is enough, whatever the topology, type or plan
+(:mod:`hipress.torch.state.carry_over`). In one of another size, or one that shards in another way,
+all ranks' residuals are added up and dealt to the new tasks. Every rank's state differs,
+so its keys begin with the rank: ``"rank0/step"``, ``"rank0/state/layer.weight/3/states/residual"``
+(of task 3). The states of all ranks thus fit into one dictionary, and torch.distributed.checkpoint,
+which takes equal keys for equal values, keeps all of them. Residuals say which elements of the
+whole parameter they are of, so DDP's can be resharded to FSDP's ranks.
 """
 
 from __future__ import annotations
@@ -13,64 +15,20 @@ import inspect
 import logging
 import os
 import pickle
-import re
 import warnings
-from collections.abc import Callable, Iterable, Mapping
-from typing import Any, Protocol
+from collections.abc import Collection, Iterable, Mapping
+from typing import Any
 
 import torch
 
-from hipress.casync.graph import GRADIENT, PLAIN, Graph, Op
+from hipress.casync.topologies import TOPOLOGIES
 from hipress.encodes import OWN
 from hipress.torch.low_rank import START
-from hipress.torch.settings import Settings
+from hipress.torch.state.carry_over import carry_over_saved
 from hipress.torch.state.global_state import GlobalState
-from hipress.torch.state.momentum import SharedMomentum
+from hipress.torch.state.saved import VERSION, Saved, Stateful, TaskState
 
-
-class Stateful(Protocol):
-    """A compression whose state is saved and loaded."""
-
-    settings: Settings
-    rank: int
-    world_size: int
-    step: int
-    topology: str
-    layout: int
-    average: bool
-    sizes: Mapping[str, int]
-    engine: Any
-    error_feedback: Any
-    """An :class:`hipress.torch.state.error_feedback.ErrorFeedback`, which imports this module."""
-    shared: SharedMomentum | None
-
-
-VERSION = 3
-_KEY = re.compile(r"rank(\d+)/(.+)")
 _log = logging.getLogger("hipress")
-
-
-class TaskState:
-    """The state of one task in a checkpoint, or of one gradient."""
-
-    def __init__(self) -> None:
-        self.fields: dict[str, Any] = {}
-        self.states: dict[str, torch.Tensor] = {}
-
-    @property
-    def span(self) -> slice:
-        """The elements of the whole parameter that it is of."""
-        return slice(self.fields["offset"], self.fields["offset"] + self.fields["count"])
-
-
-class _Rank:
-    """One rank's state in a checkpoint."""
-
-    def __init__(self) -> None:
-        self.fields: dict[str, Any] = {}
-        self.tasks: dict[tuple[str, int], TaskState] = {}
-        self.to_reshard: dict[str, TaskState] = {}
-        self.shared: dict[str, TaskState] = {}
 
 
 def state_dict(of: Stateful) -> dict[str, Any]:
@@ -107,81 +65,19 @@ def state_dict(of: Stateful) -> dict[str, Any]:
     return found
 
 
-class _Saved:
-    """A state of several ranks, of which no more is read at a time than is needed.
-
-    :param keys: all there are
-    :param read: the values of some
-    """
-
-    def __init__(self, keys: Iterable[str], read: Callable[[list[str]], Mapping[str, Any]]) -> None:
-        self._read = read
-        self._keys: dict[int, list[str]] = {}
-        for key in keys:
-            match = _KEY.fullmatch(key)
-            if not match:
-                raise ValueError(
-                    f"{key!r} is no key of a compression's state: they begin with a rank"
-                )
-            self._keys.setdefault(int(match[1]), []).append(key)
-        if not self._keys:
-            raise ValueError(
-                "the state is empty; a torch.distributed.checkpoint is loaded with "
-                "hipress.torch.load_checkpoint(compression, path)"
-            )
-        self.ranks = sorted(self._keys)
-
-    def fields(self, rank: int) -> dict[str, Any]:
-        """Reads a rank's own fields, without its tasks."""
-        return self._parsed(rank, [key for key in self._keys[rank] if key.count("/") == 1]).fields
-
-    def rank(self, rank: int) -> _Rank:
-        """A rank's state, but for its shared momentum."""
-        shared = self._shared(rank)
-        return self._parsed(rank, [key for key in self._keys[rank] if key not in shared])
-
-    def shared(self, rank: int) -> dict[str, TaskState]:
-        """A rank's shared momentum."""
-        shared = self._shared(rank)
-        keys = [key for key in self._keys[rank] if key.count("/") == 1 or key in shared]
-        return self._parsed(rank, keys).shared
-
-    def _shared(self, rank: int) -> set[str]:
-        prefix = f"rank{rank}/shared/"
-        return {key for key in self._keys[rank] if key.startswith(prefix)}
-
-    def _parsed(self, rank: int, keys: list[str]) -> _Rank:
-        found = _parse(self._read(keys))
-        if found.fields.get("version") != VERSION:
-            raise ValueError(
-                f"rank {rank}'s state is of version {found.fields.get('version')}; this HiPress "
-                f"reads version {VERSION}"
-            )
-        return found
-
-    @property
-    def is_empty(self) -> bool:
-        """Whether there is nothing but counts of steps: no residual, no momentum."""
-        return not any("/states/" in key for keys in self._keys.values() for key in keys)
-
-    def names(self) -> set[str]:
-        """The gradients that any rank has a state of."""
-        found = _parse({key: None for keys in self._keys.values() for key in keys})
-        return {name for name, _ in found.tasks} | set(found.to_reshard)
-
-
 def load_state_dict(of: Stateful, state: Mapping[str, Any]) -> None:
     """Goes on from ``state``: exactly, if it holds this rank's of a job of this size, topology,
-    codec and layout; else it must hold all ranks' states, which are added up and resharded. Where
+    codec and layout. Of a job of this size this rank's state is enough otherwise, too, if neither
+    shards parameters; else the state must hold all ranks', which are added up and resharded. Where
     the codec kept neither residual nor momentum, there is only the step to go on from.
 
     :raises ValueError: if ranks are missing, it is another model's, or it is not such a state
     """
-    _load(of, _Saved(state, lambda keys: {key: state[key] for key in keys}))
+    _load(of, Saved(state, lambda keys: {key: state[key] for key in keys}))
 
 
-def _load(of: Stateful, saved: _Saved, complete: bool = False) -> None:
-    """:param complete: whether to refuse a state that holds this rank's alone"""
+def _load(of: Stateful, saved: Saved, complete: bool = False) -> None:
+    """:param complete: whether to refuse a state in which a rank is missing"""
     some = saved.fields(of.rank if of.rank in saved.ranks else saved.ranks[0])
     kind = {"world_size": of.world_size, "topology": of.topology, "type": of.settings.type}
     same = all(some[name] == value for name, value in kind.items())
@@ -189,8 +85,11 @@ def _load(of: Stateful, saved: _Saved, complete: bool = False) -> None:
     if not exact and saved.is_empty:
         of.step = some["step"]
         return
+    # All-reduces, whose tasks are of whole parameters on every rank.
+    whole = {some["topology"], of.topology} <= TOPOLOGIES.keys()
+    own = exact or (whole and some["world_size"] == of.world_size)
     missing = sorted(set(range(some["world_size"])) - set(saved.ranks))
-    if missing and (complete or not exact or of.rank in missing):
+    if missing and (complete or not own or of.rank in missing):
         raise ValueError(
             f"the state is of {some['world_size']} ranks, topology {some['topology']} and type "
             f"{some['type']}; to load it into {kind['world_size']} ranks, topology "
@@ -203,16 +102,30 @@ def _load(of: Stateful, saved: _Saved, complete: bool = False) -> None:
         to_reshard = {name: _unsharded(of, name, s) for name, s in mine.to_reshard.items()}
         of.error_feedback.load(mine.tasks, to_reshard)
     else:
-        of.error_feedback.reshard(_gathered(of, saved, some["type"]))
+        _check_names(of, saved.names())
+        given = carry_over_saved(of, saved.rank(of.rank)) if own else _gathered(of, saved)
+        of.error_feedback.reshard(given)
     if of.shared:
-        _load_shared(of, saved, [of.rank] if exact else saved.ranks)
+        _load_shared(of, saved, [of.rank] if own else saved.ranks)
     of.step = some["step"]
+
+
+def _check_names(of: Stateful, names: Collection[str]) -> None:
+    """Logs of which of these gradients residuals are dropped, for this model has not got them.
+
+    :raises ValueError: if it has none of them
+    """
+    unknown = sorted(set(names) - set(of.sizes))
+    if unknown and len(unknown) == len(names):
+        raise ValueError(f"the state has gradient {unknown[0]!r}, which this model has not")
+    if unknown:  # frozen since, perhaps
+        _log.warning("the residual of %s is dropped: it is not trained", unknown)
 
 
 def load_checkpoint(of: Stateful, path: str | os.PathLike, key: str = "hipress") -> None:
     """Loads what ``torch.distributed.checkpoint.save({key: compression, ...})`` saved, whatever the
-    number of ranks was then. To be called on every rank, before the first step. In a job like the
-    one that saved it a rank reads its own state only, else those of all ranks, one by one.
+    number of ranks was then. To be called on every rank, before the first step. In a job of as many
+    ranks a rank reads its own state only, else those of all ranks, one by one.
 
     :param path: the checkpoint's folder
     :raises ValueError: if the checkpoint has no such key, or is not complete
@@ -247,7 +160,7 @@ def load_checkpoint(of: Stateful, path: str | os.PathLike, key: str = "hipress")
             checkpoint.load(wanted, storage_reader=checkpoint.FileSystemReader(path), **alone)
         return {name[len(prefix) :]: value for name, value in wanted.items()}
 
-    _load(of, _Saved([name[len(prefix) :] for name in names], read), complete=True)
+    _load(of, Saved([name[len(prefix) :] for name in names], read), complete=True)
 
 
 def is_complete(path: str | os.PathLike[str]) -> bool:
@@ -261,41 +174,7 @@ def is_complete(path: str | os.PathLike[str]) -> bool:
     return True
 
 
-def num_own_encoders(graph: Graph, partition: int) -> int:
-    """The number of ranks that encode their own gradient's ``partition`` by itself."""
-    return sum(
-        task.op == Op.ENCODE
-        and task.partition == partition
-        and task.inputs == (GRADIENT,)
-        and task.num_summands != PLAIN
-        for tasks in graph.tasks.values()
-        for task in tasks
-    )
-
-
-def _parse(state: Mapping[str, Any]) -> _Rank:
-    """The state of the rank that has these keys."""
-    rank = _Rank()
-    for key, value in state.items():
-        rest = _KEY.fullmatch(key)[2]
-        section, _, path = rest.partition("/")
-        if not path:
-            rank.fields[rest] = value
-            continue
-        path, _, field = path.rpartition("/")
-        state_of, path = path.endswith("/states"), path.removesuffix("/states")
-        if section == "total":
-            found = rank.to_reshard.setdefault(path, TaskState())
-        elif section == "shared":
-            found = rank.shared.setdefault(path, TaskState())
-        else:
-            name, _, index = path.rpartition("/")
-            found = rank.tasks.setdefault((name, int(index)), TaskState())
-        (found.states if state_of else found.fields)[field] = value
-    return rank
-
-
-def _load_shared(of: Stateful, saved: _Saved, ranks: Iterable[int]) -> None:
+def _load_shared(of: Stateful, saved: Saved, ranks: Iterable[int]) -> None:
     """Loads shared momentum as these ranks have it: all the same, or each that of its shard."""
     of.shared.clear()
     unknown = set()
@@ -323,20 +202,14 @@ def _unsharded(of: Stateful, name: str, saved: TaskState) -> GlobalState:
     return state
 
 
-def _gathered(of: Stateful, saved: _Saved, type: str) -> dict[str, GlobalState]:
-    """The states of all ranks, added up by gradient."""
+def _gathered(of: Stateful, saved: Saved) -> dict[str, GlobalState]:
+    """The states of all ranks, added up by gradient, but for gradients that are unknown here."""
     states: dict[str, GlobalState] = {}
-    names = saved.names()
-    unknown = sorted(names - set(of.sizes))
-    if unknown and len(unknown) == len(names):
-        raise ValueError(f"the state has gradient {unknown[0]!r}, which this model has not")
-    if unknown:  # frozen since, perhaps
-        _log.warning("the residual of %s is dropped: it is not trained", unknown)
     for number in saved.ranks:
         rank = saved.rank(number)
         peers = rank.fields["peers"]  # of which each gave a share to a mean
         for (name, _), task in rank.tasks.items():
-            if name in unknown:
+            if name not in of.sizes:
                 continue
             state = states.setdefault(name, GlobalState(of.sizes[name]))
             kind = task.fields["kind"]
@@ -350,13 +223,13 @@ def _gathered(of: Stateful, saved: _Saved, type: str) -> dict[str, GlobalState]:
                     state.add(field, task.span, values, share)
                 elif field == START:
                     continue  # of a power iteration, which begins anew
-                elif own and type == of.settings.type:
+                elif own and rank.fields["type"] == of.settings.type:
                     state.add(field, task.span, values, 1.0 / peers)
         # Every rank has the same of these, so one rank's are all.
         for name, unsharded in rank.to_reshard.items() if number == saved.ranks[0] else ():
-            if name not in unknown:
+            if name in of.sizes:
                 state = states.setdefault(name, GlobalState(of.sizes[name]))
-                _add_unsharded(state, unsharded, type, of.settings.type)
+                _add_unsharded(state, unsharded, rank.fields["type"], of.settings.type)
     return states
 
 

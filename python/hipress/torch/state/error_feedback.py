@@ -10,13 +10,14 @@ from typing import Any
 import torch
 
 from hipress.casync.graph import Graph, Partition, Task
+from hipress.casync.origins import residual_takers
 from hipress.compression import Compressor
 from hipress.encodes import OWN, Codecs, random_stream, transactions
 from hipress.torch.low_rank import Factors
 from hipress.torch.state import carry_over
 from hipress.torch.state.carry_over import OwnState
-from hipress.torch.state.checkpoint import TaskState, num_own_encoders
 from hipress.torch.state.global_state import GlobalState
+from hipress.torch.state.saved import TaskState
 
 _log = logging.getLogger("hipress")
 
@@ -108,11 +109,13 @@ class ErrorFeedback:
             state = self._make(kind, partition.count)
             state.stream = random_stream(name, index, self._rank)
             waiting = self.to_reshard.get(name)
+            takers = 0
             if isinstance(waiting, OwnState):
-                encoders = int(waiting.carries(graph, index, task))
-            else:
-                encoders = num_own_encoders(graph, task.partition) if kind == OWN else 0
-            self._add(key, state, partition, kind, encoders)
+                takers = int(waiting.carries(graph, index, task))
+            elif waiting:
+                tasks = residual_takers(graph, task.partition)
+                takers = len(tasks) if any(each is task for each in tasks) else 0
+            self._add(key, state, partition, kind, takers)
         return self.states[key]
 
     def factors(self, name: str, shape: Sequence[int], rank: int) -> Factors:
@@ -124,22 +127,22 @@ class ErrorFeedback:
         return self.states[key]
 
     def _add(
-        self, key: tuple[str, int], state: Any, partition: Partition, kind: object, encoders: int
+        self, key: tuple[str, int], state: Any, partition: Partition, kind: object, takers: int
     ) -> None:
         """Adds a new state, and gives it what was loaded for it.
 
-        :param encoders: ranks that encode their own gradient's partition by itself, if this one
-            does; of an OwnState 1 if this task takes it, else 0
+        :param takers: tasks of all ranks that take parts of what was loaded, if this one does, else
+            0; of an OwnState 1, for it is this rank's
         """
         name, _ = key
         waiting = self.to_reshard.get(name)
         ranks = self._world_size if self.codecs.average else 1
         if key in self.loaded:
             _load(state, self.loaded.pop(key))
-        elif isinstance(waiting, OwnState) and encoders:
+        elif isinstance(waiting, OwnState) and takers:
             waiting.move_to(state, partition, kind == OWN, kind == 1 and ranks > 1, ranks)
-        elif waiting and encoders:
-            waiting.shard_to(state, partition, ranks / encoders)
+        elif waiting and takers:
+            waiting.shard_to(state, partition, ranks / takers)
         elif waiting:
             waiting.copy_step_to(state)
         self.states[key], self.partitions[key], self.kinds[key] = state, partition, kind

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import socket
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -11,9 +12,13 @@ import torch.distributed as dist
 
 def this_host() -> str:
     """A text that processes have alike where they share a kernel and its network interfaces: on one
-    machine, but for containers with a network of their own."""
-    boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
-    return f"{boot} {os.stat('/proc/self/ns/net').st_ino}"
+    machine, but for containers with a network of their own. Where Linux does not say so, each
+    process has a text of its own."""
+    try:
+        boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+        return f"{boot} {os.stat('/proc/self/ns/net').st_ino}"
+    except OSError:  # a sandbox may hide /proc
+        return f"{socket.gethostname()} {os.getpid()}"
 
 
 def ranks_per_host(group: dist.ProcessGroup) -> int:

@@ -1,0 +1,140 @@
+"""What :mod:`hipress.torch.state.checkpoint` has saved, read by rank and task."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, Protocol
+
+import torch
+
+from hipress.torch.settings import Settings
+from hipress.torch.state.momentum import SharedMomentum
+
+VERSION = 3
+_KEY = re.compile(r"rank(\d+)/(.+)")
+
+
+class Stateful(Protocol):
+    """A compression whose state is saved and loaded."""
+
+    settings: Settings
+    rank: int
+    world_size: int
+    step: int
+    topology: str
+    layout: int
+    average: bool
+    sizes: Mapping[str, int]
+    engine: Any
+    error_feedback: Any
+    """An :class:`hipress.torch.state.error_feedback.ErrorFeedback`, which imports this module."""
+    shared: SharedMomentum | None
+
+
+class TaskState:
+    """The state of one task in a checkpoint, or of one gradient."""
+
+    def __init__(self) -> None:
+        self.fields: dict[str, Any] = {}
+        self.states: dict[str, torch.Tensor] = {}
+
+    @property
+    def span(self) -> slice:
+        """The elements of the whole parameter that it is of."""
+        return slice(self.fields["offset"], self.fields["offset"] + self.fields["count"])
+
+
+class RankState:
+    """One rank's state in a checkpoint."""
+
+    def __init__(self) -> None:
+        self.fields: dict[str, Any] = {}
+        self.tasks: dict[tuple[str, int], TaskState] = {}
+        self.to_reshard: dict[str, TaskState] = {}
+        self.shared: dict[str, TaskState] = {}
+
+
+class Saved:
+    """A state of several ranks, of which no more is read at a time than is needed.
+
+    :param keys: all there are
+    :param read: the values of some
+    """
+
+    def __init__(self, keys: Iterable[str], read: Callable[[list[str]], Mapping[str, Any]]) -> None:
+        self._read = read
+        self._keys: dict[int, list[str]] = {}
+        for key in keys:
+            match = _KEY.fullmatch(key)
+            if not match:
+                raise ValueError(
+                    f"{key!r} is no key of a compression's state: they begin with a rank"
+                )
+            self._keys.setdefault(int(match[1]), []).append(key)
+        if not self._keys:
+            raise ValueError(
+                "the state is empty; a torch.distributed.checkpoint is loaded with "
+                "hipress.torch.load_checkpoint(compression, path)"
+            )
+        self.ranks = sorted(self._keys)
+
+    def fields(self, rank: int) -> dict[str, Any]:
+        """Reads a rank's own fields, without its tasks."""
+        return self._parsed(rank, [key for key in self._keys[rank] if key.count("/") == 1]).fields
+
+    def rank(self, rank: int) -> RankState:
+        """A rank's state, but for its shared momentum."""
+        shared = self._shared(rank)
+        return self._parsed(rank, [key for key in self._keys[rank] if key not in shared])
+
+    def shared(self, rank: int) -> dict[str, TaskState]:
+        """A rank's shared momentum."""
+        shared = self._shared(rank)
+        keys = [key for key in self._keys[rank] if key.count("/") == 1 or key in shared]
+        return self._parsed(rank, keys).shared
+
+    def _shared(self, rank: int) -> set[str]:
+        prefix = f"rank{rank}/shared/"
+        return {key for key in self._keys[rank] if key.startswith(prefix)}
+
+    def _parsed(self, rank: int, keys: list[str]) -> RankState:
+        found = _parse(self._read(keys))
+        if found.fields.get("version") != VERSION:
+            raise ValueError(
+                f"rank {rank}'s state is of version {found.fields.get('version')}; this HiPress "
+                f"reads version {VERSION}"
+            )
+        return found
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether there is nothing but counts of steps: no residual, no momentum."""
+        return not any("/states/" in key for keys in self._keys.values() for key in keys)
+
+    def names(self) -> set[str]:
+        """The gradients that any rank has a state of."""
+        found = _parse({key: None for keys in self._keys.values() for key in keys})
+        return {name for name, _ in found.tasks} | set(found.to_reshard)
+
+
+def _parse(state: Mapping[str, Any]) -> RankState:
+    """The state of the rank that has these keys."""
+    rank = RankState()
+    for key, value in state.items():
+        rest = _KEY.fullmatch(key)[2]
+        section, _, path = rest.partition("/")
+        if not path:
+            rank.fields[rest] = value
+            continue
+        path, _, field = path.rpartition("/")
+        state_of, path = path.endswith("/states"), path.removesuffix("/states")
+        if section == "total":
+            found = rank.to_reshard.setdefault(path, TaskState())
+        elif section == "shared":
+            found = rank.shared.setdefault(path, TaskState())
+        else:
+            name, _, index = path.rpartition("/")
+            found = rank.tasks.setdefault((name, int(index)), TaskState())
+        (found.states if state_of else found.fields)[field] = value
+    return rank
