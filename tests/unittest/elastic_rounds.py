@@ -11,43 +11,85 @@ def inject(fault, state, owner, method):
     """Has something happen when this worker first synchronises in round n, from 1 on.
 
     :param fault: ("die", n): when all others send; ("wait", n): it sends when a death is known;
-        ("fail", n): it fails when the result is there; ("leave", n): it leaves the view when slot 0
-        is in the next round; anything else is the program's own affair
+        ("refuse", n): it cannot begin; ("fail", n): it fails when the result is there; ("lack", n):
+        likewise, when the others have taken theirs; ("late", n): it comes to take the result when
+        another one has put its part back; ("miss", n): it learns of a failure before it knows
+        whether all have come to the end; ("leave", n): it leaves the view when slot 0 is in the
+        next round; anything else is the program's own affair
     :param owner: a class, whose method first uses a result that is there
     """
+    from hipress.elastic.errors import ViewChanged
     from hipress.elastic_training.session import Session
     from hipress.errors import HipressError
 
-    synchronize, use = state.rounds.begin_synchronizing, getattr(owner, method)
-    compare = Session._compare
-    journal, tried = Path(os.environ["HIPRESS_ELASTIC_LOG"], "worker-0.jsonl"), set()
+    rounds = state.rounds
+    synchronize, start, count = rounds.begin_synchronizing, rounds.start, rounds.count_step
+    use, compare, exchange = getattr(owner, method), Session._compare, Session.exchange
+    tried = set()
+
+    def is_due(*kinds):
+        """Whether a fault of these kinds is to happen now, for the first time."""
+        found = fault in [(kind, rounds.completed + 1) for kind in kinds] and fault not in tried
+        tried.update([fault] * found)
+        return found
 
     def synchronizing(compression, *more, **options):
-        number = state.rounds.completed + 1
-        if number not in tried:
-            while fault == ("wait", number) and not compression.engine.failure():
+        if is_due("wait"):
+            while not compression.engine.failure():
                 time.sleep(0.02)
-            if fault == ("die", number):
-                time.sleep(0.5)
-                os.kill(os.getpid(), signal.SIGKILL)
-        tried.add(number)
+        if is_due("die"):
+            time.sleep(0.5)
+            os.kill(os.getpid(), signal.SIGKILL)
         synchronize(compression, *more, **options)
 
+    def starting(compression):
+        if is_due("refuse"):
+            raise HipressError("a test")
+        start(compression)
+
+    def counting():
+        count()
+        if rounds.due == state.step and is_due("late"):
+            _wait_until(lambda: any(_written("rollback").values()))
+
     def using(*args, **more):
-        if fault == ("fail", state.rounds.completed + 1):
+        if is_due("lack"):
+            mine = int(os.environ["HIPRESS_ELASTIC_SLOT"])
+            number = rounds.completed + 1
+            _wait_until(lambda: min(_written("round", but=mine).values()) >= number)
+            raise HipressError("a test")
+        if is_due("fail"):
             raise HipressError("a test")
         return use(*args, **more)
+
+    def exchanging(self, what, value="", *more):
+        if what == "left" and is_due("miss"):
+            self._agent.share(self.view.epoch, f"{what}/{self.rank}", value)
+            _wait_until(lambda: self._agent.ended(self.view.epoch))
+            raise ViewChanged("a test")
+        return exchange(self, what, value, *more)
 
     def leaving(self, digest):
         compare(self, digest)
         if fault == ("leave", state.completed):
-            while journal.read_text().count('"event": "step"') <= state.step:
-                time.sleep(0.02)
+            _wait_until(lambda: _written("step")[0] > state.step)
             raise HipressError("a test")
 
-    state.rounds.begin_synchronizing = synchronizing
+    rounds.begin_synchronizing, rounds.start, rounds.count_step = synchronizing, starting, counting
     setattr(owner, method, using)
-    Session._compare = leaving
+    Session._compare, Session.exchange = leaving, exchanging
+
+
+def _wait_until(condition):
+    while not condition():
+        time.sleep(0.02)
+
+
+def _written(kind, but=None):
+    """How many events of a kind each slot's journal has, of all slots but one."""
+    paths = Path(os.environ["HIPRESS_ELASTIC_LOG"]).glob("worker-*.jsonl")
+    found = {int(path.stem[len("worker-"):]): path.read_text() for path in paths}
+    return {slot: text.count(f'"event": "{kind}"') for slot, text in found.items() if slot != but}
 
 
 def events(job, kind, slots=range(4)):

@@ -240,7 +240,7 @@ def test_residuals_are_those_of_before(job):
 
 
 def test_a_nan_takes_all_back_and_one_that_lacks_a_result_copies_it(job):
-    with job(3, 4 * H, {0: ("nan", 3 * H - 1), 1: ("fail", 2)}) as running:
+    with job(3, 4 * H, {0: ("nan", 3 * H - 1), 1: ("lack", 2)}) as running:
         digests = end(running, range(3))
         (copied,) = [e for e in events(running, "copied", [1]) if e["step"]]
         assert copied["step"] == 2 * H

@@ -38,6 +38,37 @@ def test_a_death_while_the_others_train_on_costs_them_nothing(job, alpha):  # no
     assert digests[:5] == expected
 
 
+@pytest.mark.parametrize("alpha", [0.0, 0.5])
+@pytest.mark.parametrize(
+    "faults",
+    [{1: ("refuse", 3)}, {0: ("late", 3), 1: ("fail", 3)}],
+    ids=["one cannot begin", "one comes late for the result, another one has failed"],
+)
+def test_all_fail_at_the_same_step(job, faults, alpha):  # noqa: F811
+    with job(2, 5 * H + DELAY, faults=faults, more=delayed(alpha)) as running:
+        digests = end(running, range(2))
+        assert not [e for e in events(running, "copied") if e["step"]]
+    reference = Alone(DELAY, alpha)
+    assert digests[:5] == [reference.round([(0, 0), (1, 0)], again=i == 2) for i in range(5)]
+
+
+@pytest.mark.parametrize(
+    ("faults", "last"),
+    [
+        ({2: ("lack", 3)}, [(0, 0), (1, 0), (2, 1), (3, 0)]),  # as a new one, with no steps
+        ({1: ("miss", 4), 2: ("die", 4), 3: ("die", 4)}, [(0, 0), (1, 0)]),
+    ],
+    ids=["one has copied the last result", "two die"],
+)
+def test_what_is_left_at_the_end_counts(job, faults, last):  # noqa: F811
+    """Steps that some made while the last result was on its way."""
+    with job(4, 3 * H + DELAY, faults=faults, more=delayed(0.5)) as running:
+        digests = end(running, [slot for slot, _ in last])
+    reference = Alone(DELAY, 0.5)
+    expected = [reference.round([(slot, 0) for slot in range(4)]) for _ in range(3)]
+    assert digests == [*expected, reference.round(last, DELAY)]
+
+
 def test_workers_join_and_are_silent(job):  # noqa: F811
     with job(3, 1_000_000, compression="sparseloco", more=delayed(0.5)) as running:
         wait_until(lambda: running.step(0) > 2 * H, 60, "two rounds")

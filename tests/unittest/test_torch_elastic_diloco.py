@@ -203,7 +203,7 @@ def test_residuals_are_those_of_before(job):
 
 
 def test_a_worker_that_lacks_the_result_copies_it_and_keeps_what_is_its_own(job):
-    with job(4, faults={2: ("fail", 3)}) as running:
+    with job(4, faults={2: ("lack", 3)}) as running:
         digests = end(running, range(4))
         (copied,) = [e for e in events(running, "copied", [2]) if e["step"]]
         assert copied["step"] == 3 * H

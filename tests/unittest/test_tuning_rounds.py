@@ -2,8 +2,17 @@
 
 from __future__ import annotations
 
+import threading
+import time
+from concurrent.futures import Future
+from types import SimpleNamespace
+
+import numpy as np
 import pytest
 
+from hipress.elastic_training.array_rounds import ArrayRounds
+from hipress.elastic_training.rounds import RoundSettings
+from hipress.fragments import Schedule
 from hipress.secopa.choice import Measured
 from hipress.secopa.rounds import cuts, first_steps
 from hipress.tuning.rounds import RoundChoice
@@ -88,3 +97,49 @@ def test_steps_between_rounds_without_turns_are_those_that_were_made():
     seconds = [mean for _, mean in asked[1:]]
     assert seconds and all(0.2 <= mean < 0.3 for mean in seconds)
     assert first_steps(H) == 5
+
+
+class Late(Future):
+    """What tells whoever waits for it first, and then those that asked to be called."""
+
+    def add_done_callback(self, function):
+        super().add_done_callback(lambda future: (time.sleep(0.2), function(future)))
+
+
+class Sums:
+    """Of an elastic worker, whose compression is chosen."""
+
+    engine = SimpleNamespace(world_size=2)
+
+    def __init__(self, front, future):
+        self.buckets, self._future, self._choice = [None], future, made(front)
+
+    def before_round(self, *about):
+        self._choice.before_round(*about)
+
+    def start(self, _):
+        future = self._future()
+        threading.Timer(0.05, future.set_result, [None]).start()
+        return future
+
+    def took(self, seconds):
+        assert 0.04 < seconds < 10
+        self._choice.took(0, seconds)
+
+
+def test_all_workers_compare_how_long_each_round_was_on_its_way():
+    compared = []
+    for future in (Future, Late):
+        front = Front([0.01] * len(ROUND_WAYS))
+        own = SimpleNamespace(
+            shapes=lambda: {"weight": (3,)}, read=lambda _: np.ones(3, np.float32),
+            write=lambda *_: None,
+        )  # fmt: skip
+        optimizer = SimpleNamespace(step=lambda *_: None)
+        rounds = ArrayRounds(own, optimizer, "sgd", RoundSettings(Schedule(H, 0, 5)))
+        sums = Sums(front, future)
+        for number in range(3):
+            rounds.begin_synchronizing(sums, H * (number + 1))
+            rounds.complete(sums)
+        compared.append(front.compared)
+    assert compared[0] == compared[1] == 3  # one is that of the first choice

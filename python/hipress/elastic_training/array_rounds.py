@@ -33,8 +33,7 @@ class ArrayRounds(Rounds):
     ) -> None:
         super().__init__(settings, outer_optimizer)
         self._optimizer = optimizer
-        self._future: Future[None] | None = None
-        self._took = 0.0  # seconds that the last sums were on their way
+        self._future: Future[float] | None = None  # seconds that sums were on their way
         self._fragment = Fragment(0, weights, list(weights.shapes()))
 
     def sums(self, engine: Engine, config: CompressionConfig, uncompressed: int = 0) -> Sums:
@@ -74,18 +73,20 @@ class ArrayRounds(Rounds):
     def start(self, compression: Sums) -> None:
         self._fragment.subtract()
         (gradients,) = compression.buckets
-        self._took, began = 0.0, time.perf_counter()
-        self._future = compression.start(gradients)
-        self._future.add_done_callback(lambda _: self._arrived(began))
+        arrival, began = Future(), time.perf_counter()
 
-    def _arrived(self, began: float) -> None:
-        self._took = time.perf_counter() - began
+        def arrived(sums: Future[None]) -> None:
+            if error := sums.exception():
+                arrival.set_exception(error)
+            else:
+                arrival.set_result(time.perf_counter() - began)
+
+        compression.start(gradients).add_done_callback(arrived)
+        self._future = arrival
 
     def take(self, compression: Sums, alpha: float) -> bool:
         future, self._future = self._future, None
-        future.result()
-        if self._took:  # else the callback is late
-            compression.took(self._took)
+        compression.took(future.result())  # in each round: who is told compares with the others
         workers = compression.engine.world_size
         return self._fragment.take(self._optimizer, workers, alpha, average=self.early)
 

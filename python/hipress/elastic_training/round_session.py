@@ -19,6 +19,8 @@ class RoundSession(session.Session):
         super().__init__(*parts)
         self._trained: list[int] = []
         """The ranks that have made a synchronisation again: the others are behind."""
+        self._failed: Exception | None = None
+        """Why what is due cannot be there."""
 
     # What the framework does.
 
@@ -124,8 +126,13 @@ class RoundSession(session.Session):
             self._end_round()
 
     def _begin_synchronizing(self, delayed: bool = True) -> None:
+        """Begins what completes a round. If that fails, it does so when the result is due, as on
+        others that have begun: all make it again after the same step."""
         self.in_round = False
-        self._state.rounds.begin_synchronizing(self.compression, self._state.step, delayed)
+        try:
+            self._state.rounds.begin_synchronizing(self.compression, self._state.step, delayed)
+        except self.errors as error:
+            self._failed = error
         self.in_round = True
 
     def _end_round(self) -> None:
@@ -139,6 +146,11 @@ class RoundSession(session.Session):
         :param trained: the number of workers that have a part in the mean
         """
         rounds = self._state.rounds
+        if self._failed is not None:
+            raise self._failed
+        # A result may have been there for steps. If the view has ended since, others may have put
+        # their parts back, and send them again.
+        self.check()
         rounds.complete(self.compression)
         return self._complete("round", {"round": rounds.completed, "trained": trained})
 
@@ -154,10 +166,20 @@ class RoundSession(session.Session):
     def await_end(self) -> None:
         """Waits until all members have come to the end of training, or one knows that they have."""
         rounds = self._state.rounds
-        if rounds is not None and rounds.due is not None:
-            self._end_round()
-        if rounds is not None and rounds.inner_steps:  # the last round is shorter
-            self._begin_synchronizing(delayed=False)
-            self._end_round()
+        if rounds is not None:
+            if rounds.due is not None:
+                self._end_round()
+            self._end_last_round()
         self.in_round = False
         super().await_end()
+
+    def _end_last_round(self) -> None:
+        """Ends a round that is shorter, if a member has steps of it: one that has copied the last
+        result has none, others may have made some while it was on its way."""
+        rounds = self._state.rounds
+        self.in_round = False
+        # Others may have begun when this worker learns that the view has ended.
+        rounds.unfinished = rounds.inner_steps > 0
+        if any(self.exchange("left", str(rounds.inner_steps or ""))):
+            self._begin_synchronizing(delayed=False)
+            self._end_round()

@@ -6,8 +6,8 @@ the transaction that is put back and made again by those that are left. Until it
 changes but what error feedback remembers, so nobody makes an inner step again.
 
 With a *delay* workers begin to synchronise at a round's end and go on with the next one, so many
-steps of which they make before they take the result. If that fails, those that are left synchronise
-what they have by then.
+steps of which they make before they take the result. If that fails, or the view ends before, those
+that are left synchronise what they have by then.
 """
 
 from __future__ import annotations
@@ -181,15 +181,16 @@ class Rounds(abc.ABC):
 
         :param delayed: whether the result may travel while the next steps are made, and workers
             may keep a share of their own weights
-        :raises HipressError: if a worker has died or is silent; weights have not changed then
+        :raises HipressError: if a worker has died or is silent; weights have not changed then, and
+            the result is due nevertheless
         """
         self.step, self.unfinished = step, True
-        compression.before_round(step, max(self._since, 1), self.step_seconds)
-        self.start(compression)
-        self._since = 0
         in_turn = delayed and not self.early
         self._alpha = self._settings.alpha if in_turn else 0.0
         self.due = step + self._settings.delay * in_turn
+        since, self._since = self._since, 0
+        compression.before_round(step, max(since, 1), self.step_seconds)
+        self.start(compression)
 
     def complete(self, compression: Any) -> None:
         """Completes the round whose synchronisation is under way.
