@@ -139,7 +139,7 @@ class Sshd:
         self.process: subprocess.Popen | None = None
 
     def start(self) -> None:
-        """Starts it and waits until it answers."""
+        """Configures and starts it."""
         from hipress.launcher.job import free_port
 
         for name in ("host_key", "id"):
@@ -161,7 +161,11 @@ class Sshd:
         )
         if os.getuid() == 0:
             Path("/run/sshd").mkdir(mode=0o755, exist_ok=True)
-        with open(self.directory / "log", "wb") as log:
+        self.serve()
+
+    def serve(self) -> None:
+        """Starts it, perhaps again, and waits until it answers."""
+        with open(self.directory / "log", "ab") as log:
             self.process = subprocess.Popen(
                 [self.path, "-D", "-e", "-f", str(self.directory / "sshd_config")],
                 stdin=subprocess.DEVNULL,

@@ -1,8 +1,9 @@
 """What it costs to be elastic while nothing fails: steps of elastic training beside others.
 
-The same training, with DistributedOptimizer as the ranks of a process group, or under MXNet with a
-Trainer as the workers of a job without servers, and as the workers of an elastic job, in turn, each
-as a job of its own. A step's time is its slowest worker's.
+PyTorch: the workers of an elastic job train two copies of a model in turn, step by step, one of
+them with DistributedOptimizer on the same process group. So both meet the same machine, and the
+difference is that of neighbouring steps. MXNet: the same script as the workers of a job without
+servers and as those of an elastic job, in turn. A step's time is its slowest worker's.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import statistics
 import sys
 from typing import Annotated
 
+import numpy as np
 import typer
 
 from benchmarks.common import jobs
@@ -19,15 +21,17 @@ from benchmarks.common.results import Record
 from harness.elastic import ElasticJob
 
 MODES = ("not elastic", "elastic")
+RESAMPLES = 2000
+"""Of the differences, for their median's 95% confidence interval (Efron's bootstrap)."""
 
 
 def main(
     compression: Annotated[str, typer.Option(help="Types.")] = "onebit",
     model: Annotated[str, typer.Option(help="vgg, gpt, or digits, which is MXNet's.")] = "vgg",
     nodes: Nodes = 4,
-    steps: int = 20,
+    steps: int = 60,
     batch_size: Annotated[int, typer.Option(help="Images, or texts, per worker.")] = 4,
-    rounds: Rounds = 6,
+    rounds: Rounds = 3,
     priority: Priority = False,
     output: Output = "elastic",
     quick: Quick = False,
@@ -38,46 +42,61 @@ def main(
     record = Record(output, locals())
     rows = []
     for kind in compression.split():
-        found: dict[str, list[jobs.Reports]] = {mode: [] for mode in MODES}
-        for _ in range(rounds):
-            for mode in MODES:
-                options = {"type": kind, "steps": steps, "batch_size": batch_size}
-                found[mode].append(run(model, options, nodes, mode == "elastic", priority))
+        options = {"type": kind, "steps": steps, "batch_size": batch_size}
+        found = [run(model, options, nodes, priority) for _ in range(rounds)]
         record[kind] = found
         for what in ("seconds", "processor"):
-            plain, elastic = (
-                statistics.median(_steps(reports, what) for reports in found[mode])
-                for mode in MODES
-            )
-            numbers = [f"{1e3 * plain:.1f}", f"{1e3 * elastic:.1f}"]
             label = "step" if what == "seconds" else "processor time of a worker in a step"
-            rows.append([f"`{kind}`: {label}", *numbers, f"{100 * (elastic / plain - 1):+.1f}%"])
+            rows.append([f"`{kind}`: {label}", *_cells(found, what, paired=model != "digits")])
     plain = "not elastic" if model == "digits" else "DistributedOptimizer"
     heads = ["", f"{plain}, ms", "elastic, ms", "difference"]
-    title = f"{model}, {nodes} workers on one machine, medians of {rounds} jobs each"
+    title = f"{model}, {nodes} workers on one machine, medians of {rounds} jobs of {steps} steps"
     record.table(heads, rows, title)
     record.save()
 
 
+def _cells(found: list[dict[str, jobs.Reports]], what: str, paired: bool) -> list[str]:
+    """The two medians and the difference.
+
+    :param found: reports of each job, by mode
+    :param paired: whether the steps of the modes were made in turn
+    """
+    times = {mode: [_steps(job[mode], what) for job in found] for mode in MODES}
+    plain, elastic = (statistics.median(sum(times[mode], [])) for mode in MODES)
+    numbers = [f"{1e3 * plain:.1f}", f"{1e3 * elastic:.1f}"]
+    if not paired:
+        return [*numbers, f"{100 * (elastic / plain - 1):+.1f}%"]
+    pairs = zip(*(sum(times[mode], []) for mode in MODES))
+    differences = [second - first for first, second in pairs]
+    low, middle, high = (100 * each / plain for each in _median_interval(differences))
+    return [*numbers, f"{middle:+.1f}% ({low:+.1f}% to {high:+.1f}%)"]
+
+
+def _median_interval(values: list[float]) -> tuple[float, float, float]:
+    """The median between the ends of its 95% confidence interval."""
+    generator = np.random.default_rng(0)
+    drawn = generator.choice(values, (RESAMPLES, len(values)))
+    low, high = np.quantile(np.median(drawn, axis=1), (0.025, 0.975))
+    return float(low), statistics.median(values), float(high)
+
+
 def _run_torch(
-    model: str, options: dict[str, object], workers: int, elastic: bool, priority: bool
-) -> jobs.Reports:
-    more = {"model": model, "elastic": elastic, "seed": 0, "context": 16}
+    model: str, options: dict[str, object], workers: int, priority: bool
+) -> dict[str, jobs.Reports]:
+    more = {"model": model, "seed": 0, "context": 16}
     command = jobs.node("training.elastic_node", **options, **more)
-    if not elastic:
-        return jobs.reports(jobs.torch_job(command, workers, priority=priority, timeout=600))
-    return _run_elastic(command, workers, priority, jobs.MALLOC)
+    found = _run_elastic(command, workers, priority, jobs.MALLOC)
+    return {mode: [each for each in found if each["mode"] == mode] for mode in MODES}
 
 
 def _run_mxnet(
-    _model: str, options: dict[str, object], workers: int, elastic: bool, priority: bool
-) -> jobs.Reports:
+    _model: str, options: dict[str, object], workers: int, priority: bool
+) -> dict[str, jobs.Reports]:
     own = jobs.node("training.elastic_mxnet_node", **options)
     command = [sys.executable, "-m", "mxnet_hipress", *own[1:]]
     env = {**jobs.MALLOC, "OMP_NUM_THREADS": "1"}
-    if not elastic:
-        return jobs.kvstore_job(command, workers, 0, env=env, timeout=600, priority=priority)
-    return _run_elastic(command, workers, priority, env)
+    plain = jobs.kvstore_job(command, workers, 0, env=env, timeout=600, priority=priority)
+    return dict(zip(MODES, (plain, _run_elastic(command, workers, priority, env))))
 
 
 def _run_elastic(
@@ -88,8 +107,7 @@ def _run_elastic(
         return jobs.reports(job.wait(600, succeed=True))
 
 
-def _steps(reports: jobs.Reports, what: str) -> float:
-    """The median of a job's steps: seconds of the slowest worker, or the workers' mean."""
-    by_step = list(zip(*(report[what] for report in reports)))
+def _steps(reports: jobs.Reports, what: str) -> list[float]:
+    """Of a job's steps: seconds of the slowest worker, or the workers' mean."""
     of_step = max if what == "seconds" else statistics.mean
-    return statistics.median(of_step(each) for each in by_step)
+    return [of_step(each) for each in zip(*(report[what] for report in reports))]

@@ -1,10 +1,16 @@
-"""One worker of elastic.py: trains, elastic or not, and reports its steps."""
+"""One worker of elastic.py: its steps are elastic and not, in turn, and it reports both.
+
+Two copies of one model train in one process of an elastic job, on the same processors and memory
+and with the same neighbours: one as the elastic job's model, one with DistributedOptimizer on the
+job's process group. What differs is what being elastic costs.
+"""
 
 from __future__ import annotations
 
+import copy
 import os
 import time
-from types import SimpleNamespace
+from collections.abc import Callable
 
 import torch
 import torch.distributed as dist
@@ -16,47 +22,51 @@ WARM_UP = 3
 
 
 def main() -> None:
-    args = options(type="onebit", model="vgg", steps=20, elastic=False)
+    args = options(type="onebit", model="vgg", steps=20)
     torch.set_num_threads(1)
     torch.manual_seed(0)
     model, loss_of, optimizer = workload(args, 1)
-    seconds, processor = (elastic if args.elastic else plain)(args, model, loss_of, optimizer)
-    report(seconds=seconds[WARM_UP:], processor=processor[WARM_UP:])
-    os._exit(0)  # Gloo's threads may outlive the group; the result is printed
-
-
-def plain(args: SimpleNamespace, model, loss_of, optimizer):
-    from hipress.torch import DistributedOptimizer, broadcast_parameters
-
-    dist.init_process_group("gloo")
-    broadcast_parameters(model.state_dict())
-    optimizer = DistributedOptimizer(optimizer, model.named_parameters(), args.type)
-    times = [one_step(model, loss_of, optimizer) for _ in range(args.steps + WARM_UP)]
-    dist.barrier()
-    return zip(*times)
-
-
-def elastic(args: SimpleNamespace, model, loss_of, optimizer):
+    from hipress.torch import DistributedOptimizer
     from hipress.torch.elastic import State, run
 
-    times = []
+    plain = copy.deepcopy(model)
+    other = type(optimizer)(plain.parameters(), **optimizer.defaults)
+    times: dict[str, list[tuple[float, float]]] = {"not elastic": [], "elastic": []}
 
     @run
     def train(state: State) -> None:
+        distributed = DistributedOptimizer(other, plain.named_parameters(), args.type)
+
+        def elastic_step() -> None:
+            optimizer = state.optimizer
+            optimizer.zero_grad()
+            loss_of(model).backward()
+            optimizer.step()
+            state.commit()
+
+        def plain_step() -> None:
+            distributed.zero_grad()
+            loss_of(plain).backward()
+            distributed.step()
+
+        steps = {"not elastic": plain_step, "elastic": elastic_step}
         while state.step < args.steps + WARM_UP:
-            times.append(one_step(model, loss_of, state.optimizer, state.commit))
+            turn = list(steps.items())
+            for mode, step in turn if state.step % 2 else reversed(turn):
+                times[mode].append(timed(step))
 
     train(State(model, optimizer, args.type))
-    return zip(*times)
+    for mode, each in times.items():
+        seconds, processor = zip(*each[WARM_UP:])
+        report(mode=mode, seconds=seconds, processor=processor)
+    os._exit(0)  # Gloo's threads may outlive the group; the result is printed
 
 
-def one_step(model, loss_of, optimizer, commit=lambda: None) -> tuple[float, float]:
+def timed(step: Callable[[], None]) -> tuple[float, float]:
+    """Seconds of the clock and of this process, from when all workers begin."""
     dist.barrier()
     wall, used = time.perf_counter(), time.process_time()
-    optimizer.zero_grad()
-    loss_of(model).backward()
-    optimizer.step()
-    commit()
+    step()
     return time.perf_counter() - wall, time.process_time() - used
 
 

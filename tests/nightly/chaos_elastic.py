@@ -2,7 +2,8 @@
 
 Not for CI. `hipress launch --elastic` starts workers on loopback, or each in a network namespace of
 its own. Faults come in an order that the seed gives: a worker is killed, stopped for good or for
-3 s, its link is cut (namespaces only), or two are killed, the second while the others recover. At
+3 s, its link is cut (namespaces only), two are killed, the second while the others recover, or a
+worker's supervisor is killed. At
 the end the launcher is killed, and then a worker that nobody starts again. After each fault the
 survivors must complete a step without their processes being started again, and the victims must
 come back: who was stopped for good is killed, and a link is mended, when the others train. After
@@ -42,8 +43,9 @@ from elastic_log import (
 
 from harness import ROOT, netns, processes
 from harness.launch import Launch, launched
+from hipress.launcher import supervisor
 
-KINDS = ("kill", "stop", "pause", "double", "cut")
+KINDS = ("kill", "stop", "pause", "double", "cut", "supervisor")
 PAUSE = 3.0  # seconds
 SECOND = 1.5  # seconds in which the second signal of a double fault comes
 START = 300.0  # seconds that the job may take to start: several processes import PyTorch
@@ -99,7 +101,7 @@ class Chaos:
             Hang: a survivor does not train on, or a victim does not come back.
         """
         self.logs.read()
-        count = 2 if kind == "double" else 1
+        count = {"double": 2, "supervisor": 0}.get(kind, 1)
         victims = self.dice.sample(list(self.slots), count)
         fault = Fault(kind, victims, time.time(), pids={s: self.logs.pid(s) for s in self.slots})
         self.faults.append(fault)
@@ -116,6 +118,10 @@ class Chaos:
         number = {"stop": signal.SIGSTOP, "pause": signal.SIGSTOP}.get(fault.kind, signal.SIGKILL)
         if fault.kind == "cut":
             self.network.cut(fault.victims[0])
+        elif fault.kind == "supervisor":
+            parents = supervisor.parents()
+            own = {parents[pid] for pid in fault.pids.values()} - {self.launch.process.pid}
+            send(self.dice.choice(sorted(own)), number)
         else:
             send(fault.pids[fault.victims[0]], number)
         if fault.kind == "double":

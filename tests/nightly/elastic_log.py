@@ -16,6 +16,8 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 Event = dict[str, object]
+ALL_STAY = ("pause", "supervisor")
+"""The kinds of faults after which no worker leaves."""
 
 
 class Logs:
@@ -83,8 +85,8 @@ class Fault:
     step: int = 0
     """The last completed step before it."""
     recovered: float | None = None
-    """Seconds from the fault until each survivor has completed a step without its victims, or,
-    after a pause, with them."""
+    """Seconds from the fault until each survivor has completed a step without its victims, or, where
+    all stay, with them."""
     lost: int = 0
     """Steps that a survivor had completed and had to do again."""
     rejoin: list[float] = field(default_factory=list)
@@ -108,11 +110,11 @@ class Fault:
 
 def first_step_after(logs: Logs, fault: Fault, slot: int) -> Event | None:
     """The first step that shows that a survivor trains on: in a view that came after the fault, or,
-    after a pause, in any."""
+    where all stay, in any."""
     for event in logs.steps(slot, fault.time):
         if event["epoch"] > fault.epochs[slot]:
             return event
-        if fault.kind == "pause" and event["time"] > fault.struck:
+        if fault.kind in ALL_STAY and event["time"] > fault.struck:
             return event
     return None
 

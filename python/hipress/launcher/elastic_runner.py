@@ -8,12 +8,16 @@ import signal
 import subprocess
 import time
 from dataclasses import replace
+from pathlib import Path
 
 from . import supervisor
 from .output import STDERR, Printer
 from .runner import Runner, Running, Task, shell_status
 from .slots import Ending, Rules, Slot, State, describe_death
 
+PROGRAM = Path(__file__).with_name("elastic_supervisor.py")
+BOOT_SECONDS = 120.0
+"""From a host's death until the connection to it ends, at most."""
 NOT_FINISHED = 124  # the status when a worker had to be ended, as for --timeout
 #: Marks the environment of a job's processes, so that a process id cannot mean a stranger's.
 JOB = "HIPRESS_ELASTIC_JOB"
@@ -57,6 +61,7 @@ class ElasticRunner(Runner):
         self._slots: list[Slot] = []
         self._ending: Ending | None = None
         self._job, self._word = secrets.token_hex(8), "hipress-" + secrets.token_hex(8)
+        self._mark = f"{JOB}={self._job}"
         self._cleaners: list[subprocess.Popen] = []
 
     # Starting and stopping
@@ -72,9 +77,18 @@ class ElasticRunner(Runner):
             JOB: self._job,
             "HIPRESS_ELASTIC_RESTART": str(slot.restarts),
         }
-        spec = {**slot.task.spec, "env": env, "elastic": self._word, "mimic": False}
-        super()._start(replace(slot.task, spec=spec))
+        super()._start(self._elastic(slot, env=env))
         slot.started(self._running[-1], time.monotonic())
+
+    def _elastic(self, slot: Slot, **more: object) -> Task:
+        """The slot's task, run by an elastic supervisor."""
+        own = {"elastic": self._word, "mimic": False, "program": PROGRAM.read_text()}
+        return replace(slot.task, spec={**slot.task.spec, **own, **more})
+
+    def _connect(self, slot: Slot) -> None:
+        """Begins to watch a worker over a new connection."""
+        super()._start(self._elastic(slot, watch=[slot.pid, self._mark]))
+        slot.running = self._running[-1]
 
     def _command(self, command: bytes) -> None:
         super()._command(command)
@@ -90,7 +104,7 @@ class ElasticRunner(Runner):
 
     def _clean_up(self, slot: Slot) -> None:
         """Ends, over a connection of its own, a worker that has lost its supervisor."""
-        code = CLEANER.format(pid=slot.pid, mark=f"{JOB}={self._job}", grace=self._grace).encode()
+        code = CLEANER.format(pid=slot.pid, mark=self._mark, grace=self._grace).encode()
         cleaner = subprocess.Popen(
             slot.task.via,
             stdin=subprocess.PIPE,
@@ -106,6 +120,10 @@ class ElasticRunner(Runner):
             pass  # no connection: the worker's peers are gone, and it ends by itself
 
     def _leave_nothing(self) -> None:
+        for slot in self._slots:
+            if slot.state == State.LOST and slot.running.status is None:
+                slot.running.process.kill()  # before it connects: the worker may be at its end
+                slot.running.process.wait()
         deadline = time.monotonic() + self._grace + 30.0
         for cleaner in self._cleaners:
             try:
@@ -126,7 +144,8 @@ class ElasticRunner(Runner):
                 self._judge(now, deadline)
             if self._verdict is None and self._ending is None:
                 self._restart(now)
-            waiting = [slot.due for slot in self._slots if slot.state == State.WAITING]
+            open_states = (State.WAITING, State.LOST) if self._ending is None else ()
+            waiting = [slot.due for slot in self._slots if slot.state in open_states]
             if not any(slot.runs for slot in self._slots) and (
                 self._verdict is not None or not waiting
             ):
@@ -163,9 +182,9 @@ class ElasticRunner(Runner):
                 "bold red",
             )
             self._stop(shell_status(dead[0].status), now)
-        elif all(slot.state == State.LOST for slot in left):
+        elif all(slot.out_of_sight(now) for slot in left):
             names = ", ".join(slot.who for slot in left)
-            self._say(f"only {names} may still train, unseen from here; giving up the watch")
+            self._say(f"{names}: out of sight; whether training has finished is not known")
             self._verdict = 1
             return
         if self._verdict is None and deadline is not None and now >= deadline:
@@ -175,16 +194,22 @@ class ElasticRunner(Runner):
             self._stop(128 + signal.SIGPIPE, now)
 
     def _restart(self, now: float) -> None:
+        seen = any(slot.runs for slot in self._slots)
         for slot in self._slots:
-            if slot.state == State.WAITING and now >= slot.due:
+            if now < slot.due:
+                continue
+            if slot.state == State.WAITING and (seen or not slot.unseen):
                 self._start_in(slot)
+            elif slot.state == State.LOST and slot.running.status is not None:
+                self._connect(slot)
 
     # Ends
 
     def _reap(self, now: float) -> None:
         for slot in self._slots:
             running = slot.running
-            if slot.state == State.RUNNING and running.process.poll() is not None:
+            watched = slot.state in (State.RUNNING, State.LOST) and running.status is None
+            if watched and running.process.poll() is not None:
                 running.status, running.ended = running.process.returncode, now
                 self._close(running)
                 self._supervisor_ended(slot, running.status, now)
@@ -206,6 +231,8 @@ class ElasticRunner(Runner):
     def _supervisor_ended(self, slot: Slot, status: int, now: float) -> None:
         if slot.reported is not None:
             self._ended(slot, slot.reported, describe_death(slot.reported), now)
+        elif slot.gone is not None:
+            self._gone(slot, slot.gone, now)
         elif slot.pid is None:
             what = f"{slot.task.means} {describe_death(status)}".strip()
             self._ended(slot, status, f"did not start ({what})", now)
@@ -214,13 +241,13 @@ class ElasticRunner(Runner):
             self._clean_up(slot)  # not every Slurm is set up to end what the step left behind
             self._ended(slot, -signal.SIGKILL, what, now)
         elif slot.task.via is not None:
-            slot.state = State.LOST if self._term_at is None else State.DEAD
             if self._term_at is not None:
+                slot.state = State.DEAD
                 self._clean_up(slot)
-            else:
+            elif slot.lose(now):
                 self._say(
                     f"the connection to {slot.who} has ended ({slot.task.means} "
-                    f"{describe_death(status)}); the worker may go on, but is not started again"
+                    f"{describe_death(status)}); the worker may go on; connecting again"
                 )
         else:
             slot.state = State.ADOPTED
@@ -242,6 +269,16 @@ class ElasticRunner(Runner):
         code = supervisor.code_of(status)
         self._ended(slot, code, describe_death(code), now)
         return False
+
+    def _gone(self, slot: Slot, uptime: int, now: float) -> None:
+        """A worker had ended, nobody knows how, when the connection was there again."""
+        if self._ending is not None:
+            slot.state = State.FINISHED
+            return
+        rebooted = uptime < now - slot.lost + BOOT_SECONDS
+        death = "has died with its host, which has started again" if rebooted else "ended unseen"
+        self._ended(slot, -signal.SIGKILL, death, now)
+        slot.unseen = not rebooted and slot.state == State.WAITING
 
     def _ended(self, slot: Slot, status: int, death: str, now: float) -> None:
         """A slot's process has ended: what comes next for it."""
@@ -287,10 +324,16 @@ class ElasticRunner(Runner):
     def _report_came(self, running: Running, words: list[bytes]) -> None:
         for slot in self._slots:
             if slot.running is running:
+                number = int(words[2])
                 if words[1] == b"pid":
-                    slot.pid = int(words[2])
+                    slot.pid = number
+                    if slot.state == State.LOST:
+                        slot.state = State.RUNNING
+                        self._say(f"connected to {slot.who} again")
+                elif words[1] == b"gone":
+                    slot.gone = number
                 else:
-                    slot.reported = int(words[2])
+                    slot.reported = number
 
 
 def signal_group(pid: int, number: int) -> None:

@@ -8,6 +8,8 @@ from enum import Enum, auto
 from .runner import Running, Task, shell_status
 
 FIRST_DELAY, LONGEST_DELAY = 0.1, 5.0  # seconds from a death to the restart
+FIRST_CONNECT_DELAY, LONGEST_CONNECT_DELAY = 0.5, 30.0  # between attempts to connect again
+LOST_SECONDS = 600.0  # a worker without a connection for so long is given up if no other is seen
 STEADY_SECONDS = 10.0  # a worker that lives so long has recovered: the next delay is the first
 LATE_SECONDS = 60.0  # a restart may need so long until it trains with the others
 CANNOT_RUN = (126, 127)  # as a shell's: the command is not there, or may not be run
@@ -18,7 +20,7 @@ class State(Enum):
 
     RUNNING = auto()
     ADOPTED = auto()  # runs, but its supervisor was killed: a child of the launcher now
-    LOST = auto()  # may run on another host, to which there is no connection any more
+    LOST = auto()  # may run on another host; there is no connection to it now
     WAITING = auto()  # for its restart
     FINISHED = auto()  # with status 0
     DEAD = auto()  # for good
@@ -48,6 +50,12 @@ class Slot:
     #: The worker's process id and status, as its supervisor has reported them.
     pid: int | None = None
     reported: int | None = None
+    #: Seconds since its host was started, once a watcher there has not found the worker any more.
+    gone: int | None = None
+    #: When the connection to it was lost; the next attempt is at ``due``.
+    lost: float = 0.0
+    #: Nobody knows how its last process has ended.
+    unseen: bool = False
     #: Of its last death.
     status: int = 0
     death: str = ""
@@ -74,7 +82,22 @@ class Slot:
     def started(self, running: Running, now: float) -> None:
         """A process was started in it."""
         self.running, self.began, self.state = running, now, State.RUNNING
-        self.pid = self.reported = None
+        self.pid = self.reported = self.gone = None
+        self.unseen = False
+
+    def lose(self, now: float) -> bool:
+        """The connection to it has ended, or there was none; returns whether that is news."""
+        news = self.state != State.LOST
+        if news:
+            self.lost, self.delay = now, FIRST_CONNECT_DELAY
+        else:
+            self.delay = min(2 * self.delay, LONGEST_CONNECT_DELAY)
+        self.state, self.due = State.LOST, now + self.delay
+        return news
+
+    def out_of_sight(self, now: float) -> bool:
+        """Whether nothing more will be heard of it, unless it is started again."""
+        return self.unseen or (self.state == State.LOST and now >= self.lost + LOST_SECONDS)
 
     def died(self, status: int, death: str, now: float, limit: int) -> None:
         """Its process has died: it waits for a restart, if there is one left of ``limit``."""

@@ -12,17 +12,11 @@ description comes from the environment, and the death of the parent takes the ch
 
 The exit status is the command's, or 128 + signal; with "mimic", it dies of the same signal.
 
-With "elastic", the command outlives both this supervisor and the launcher, and goes on. The end of
-standard input ends nothing then. What the command writes goes to files of its own, which are read
-from here: a file can be written to when nobody reads it any more, a pipe cannot. The command's
-process id and its status are reported on standard error, in lines that begin with the word that
-"elastic" gives: the end of this supervisor alone would not tell whether the command has ended. Its
-own status is then 0, whatever the command's: mpirun and srun have much to say about any other.
-With "ignore_signals" too, it passes no signal on: an mpirun without its launcher sends SIGTERM.
+With "program", that text of Python runs in its place: elastic_supervisor.py, of elastic jobs, which
+builds on this module.
 """
 
 import ctypes
-import fcntl
 import json
 import os
 import resource
@@ -233,98 +227,6 @@ class Supervisor:
             self.serve(0.02)
 
 
-class Tail:
-    """A file that the command writes to; what comes is copied, and takes no space any more."""
-
-    BLOCK = 1 << 20  # bytes that are given back to the file system at a time
-
-    def __init__(self, target):
-        import tempfile  # slow to import, and for elastic jobs only
-
-        self.file = tempfile.TemporaryFile(buffering=0)
-        # Several processes of the command may write: each at the end.
-        flags = fcntl.fcntl(self.file, fcntl.F_GETFL)
-        fcntl.fcntl(self.file, fcntl.F_SETFL, flags | os.O_APPEND)
-        self.target, self.read, self.freed, self.last = target, 0, 0, b"\n"
-
-    def copy(self, chunks=16):
-        """Copies at most so many chunks; returns False if nothing was left."""
-        for _ in range(chunks):
-            data = os.pread(self.file.fileno(), 65536, self.read)
-            if not data:
-                return False
-            self.read += len(data)
-            self.write(data)
-        self.free()
-        return True
-
-    def write(self, data):
-        self.last = data[-1:]
-        try:
-            while data and self.target is not None:
-                data = data[os.write(self.target, data):]
-        except OSError:
-            self.target = None  # the launcher is gone
-
-    def free(self):
-        """Punches a hole (FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE) where all is copied. A
-        file system that cannot keeps the bytes until the command ends."""
-        size = (self.read - self.freed) // self.BLOCK * self.BLOCK
-        if size:
-            call = getattr(ctypes.CDLL(None), "fallocate64", None)
-            if call is not None:
-                call(self.file.fileno(), 3, ctypes.c_longlong(self.freed), ctypes.c_longlong(size))
-            self.freed += size
-
-
-class ElasticSupervisor(Supervisor):
-    """Its command outlives it, and the launcher."""
-
-    POLL_SECONDS = 0.05  # between two looks at the command's output
-
-    def __init__(self, spec, control):
-        super().__init__(spec, control)
-        self.tails = []
-        # sshd may send it when the connection breaks; a launcher that wants the end says so.
-        ignored = [signal.SIGHUP]
-        if spec.get("ignore_signals"):
-            ignored += [signal.SIGTERM, signal.SIGINT]
-        for number in ignored:
-            signal.signal(number, lambda *_: None)
-
-    @staticmethod
-    def in_child():
-        pass
-
-    def outputs(self):
-        self.tails = [Tail(1), Tail(2)]
-        return [tail.file for tail in self.tails]
-
-    def started(self):
-        self.report("pid", self.child.pid)
-
-    def orphaned(self):
-        pass
-
-    def report(self, what, number):
-        end = b"" if self.tails[1].last == b"\n" else b"\n"
-        self.tails[1].write(end + f"{self.spec['elastic']} {what} {number}\n".encode())
-
-    def serve(self, timeout):
-        wait = self.POLL_SECONDS if timeout is None else min(timeout, self.POLL_SECONDS)
-        super().serve(wait)
-        for tail in self.tails:
-            tail.copy()
-
-    def run(self):
-        status = super().run()
-        for tail in self.tails:
-            while tail.copy():
-                pass
-        self.report("exit", code_of(status))
-        return status
-
-
 def code_of(status):
     """A status of waitpid() as Popen's returncode."""
     return -os.WTERMSIG(status) if os.WIFSIGNALED(status) else os.WEXITSTATUS(status)
@@ -378,8 +280,11 @@ def main():
     if os.environ.get("HIPRESS_LAUNCH_TABLE"):
         run_rank()
     spec = read_spec()
-    if spec.get("elastic"):
-        ElasticSupervisor(spec, 0).run()
+    if spec.get("program"):
+        sys.modules["supervisor"] = sys.modules[__name__]
+        program = {"__name__": "elastic_supervisor"}
+        exec(spec.pop("program"), program)
+        program["main"](spec)
         os._exit(0)
     leave(Supervisor(spec, 0).run(), spec.get("mimic", False))
 
