@@ -8,6 +8,7 @@ servers and as those of an elastic job, in turn. A step's time is its slowest wo
 
 from __future__ import annotations
 
+import itertools
 import statistics
 import sys
 from typing import Annotated
@@ -30,24 +31,26 @@ def main(
     model: Annotated[str, typer.Option(help="vgg, gpt, or digits, which is MXNet's.")] = "vgg",
     nodes: Nodes = 4,
     steps: int = 60,
-    batch_size: Annotated[int, typer.Option(help="Images, or texts, per worker.")] = 4,
+    batch_size: Annotated[str, typer.Option(help="Images, or texts, per worker.")] = "4 32",
     rounds: Rounds = 3,
     priority: Priority = False,
     output: Output = "elastic",
     quick: Quick = False,
 ) -> None:
     if quick:
-        nodes, steps, batch_size, rounds = 2, 2, 1, 1
+        nodes, steps, batch_size, rounds = 2, 2, "1", 1
     run = _run_mxnet if model == "digits" else _run_torch
     record = Record(output, locals())
     rows = []
-    for kind in compression.split():
-        options = {"type": kind, "steps": steps, "batch_size": batch_size}
+    unit = "texts" if model == "gpt" else "images"
+    for kind, batch in itertools.product(compression.split(), map(int, batch_size.split())):
+        options = {"type": kind, "steps": steps, "batch_size": batch}
         found = [run(model, options, nodes, priority) for _ in range(rounds)]
-        record[kind] = found
+        record[f"{kind}, {batch}"] = found
         for what in ("seconds", "processor"):
             label = "step" if what == "seconds" else "processor time of a worker in a step"
-            rows.append([f"`{kind}`: {label}", *_cells(found, what, paired=model != "digits")])
+            cells = _cells(found, what, paired=model != "digits")
+            rows.append([f"`{kind}`, {batch} {unit}: {label}", *cells])
     plain = "not elastic" if model == "digits" else "DistributedOptimizer"
     heads = ["", f"{plain}, ms", "elastic, ms", "difference"]
     title = f"{model}, {nodes} workers on one machine, medians of {rounds} jobs of {steps} steps"
