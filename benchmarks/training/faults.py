@@ -1,10 +1,10 @@
 """How long an elastic job takes to go on after each kind of fault; needs root for cut links.
 
 Runs tests/nightly/chaos_elastic.py: workers train a small network in network namespaces, and are
-killed, stopped for good or for 3 seconds, and cut off, some of them two at once, and supervisors of theirs
-are killed. All weights are
-compared after every step. With --peer torchft's DDP over Gloo, uncompressed, meets the same faults
-after that, with the same limit of silence; its wheels are put into build/torchft.
+killed, stopped for good or for 3 seconds, and cut off, some of them two at once, and supervisors of
+theirs are killed. All weights are compared after every step. With --peer torchft's DDP over Gloo,
+uncompressed, meets the same faults after that, with the same limit of silence; its wheels are put
+into build/torchft.
 """
 
 from __future__ import annotations

@@ -3,11 +3,11 @@
 Not for CI. `hipress launch --elastic` starts workers on loopback, or each in a network namespace of
 its own. Faults come in an order that the seed gives: a worker is killed, stopped for good or for
 3 s, its link is cut (namespaces only), two are killed, the second while the others recover, or a
-worker's supervisor is killed. At
-the end the launcher is killed, and then a worker that nobody starts again. After each fault the
-survivors must complete a step without their processes being started again, and the victims must
-come back: who was stopped for good is killed, and a link is mended, when the others train. After
-every step the members of a view must have the same weights, bit for bit.
+worker's supervisor is killed. At the end the launcher is killed, and then a worker that nobody
+starts again. After each fault the survivors must complete a step without their processes being
+started again, and the victims must come back: who was stopped for good is killed, and a link is
+mended, when the others train. After every step the members of a view must have the same weights,
+bit for bit.
 
     python tests/nightly/chaos_elastic.py --workers 4 --faults 20 --seed 1 --json chaos.json
     python tests/nightly/chaos_elastic.py --network namespaces --minutes 10 -- python my_training.py
