@@ -85,8 +85,8 @@ class Fault:
     step: int = 0
     """The last completed step before it."""
     recovered: float | None = None
-    """Seconds from the fault until each survivor has completed a step without its victims; where all
-    stay, with them."""
+    """Seconds from the fault until each survivor has completed a step without its victims; where
+    all stay, with them."""
     lost: int = 0
     """Steps that a survivor had completed and had to do again."""
     rejoin: list[float] = field(default_factory=list)
