@@ -158,6 +158,7 @@ class Sshd:
             f"Port {self.port}\nListenAddress 127.0.0.1\nHostKey {self.directory}/host_key\n"
             f"AuthorizedKeysFile {self.directory}/id.pub\nStrictModes no\nUsePAM no\n"
             f"PasswordAuthentication no\nPidFile none\nMaxStartups 100\nPermitRootLogin yes\n"
+            f"SetEnv TMPDIR={self.directory}\n"
         )
         if os.getuid() == 0:
             Path("/run/sshd").mkdir(mode=0o755, exist_ok=True)

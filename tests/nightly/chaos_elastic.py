@@ -244,7 +244,7 @@ def started(args: argparse.Namespace, folder: Path) -> Iterator[Chaos]:
             stack.enter_context(process)  # which waits for its end
             stack.callback(process.kill)
         given = [entry.replace("{address}", address).split("=", 1) for entry in args.env]
-        environment = {"HIPRESS_ELASTIC_LOG": str(folder),
+        environment = {"HIPRESS_ELASTIC_LOG": str(folder), "TMPDIR": str(folder),
                        "HIPRESS_HEARTBEAT_TIMEOUT_MS": str(args.heartbeat_ms),
                        **dict(given)}  # fmt: skip
         output = stack.enter_context(open(folder / "output", "wb"))

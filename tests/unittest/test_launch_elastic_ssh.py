@@ -5,14 +5,20 @@ from __future__ import annotations
 import os
 import shutil
 import signal
-import tempfile
 import time
 from pathlib import Path
 
 import pytest
 
 from harness.launch import Sshd, launched, python
-from harness.launch_elastic import WORKER, alive, arguments, supervisor_of, ups
+from harness.launch_elastic import (
+    WORKER,
+    alive,
+    arguments,
+    own_folder,  # noqa: F401  a fixture
+    supervisor_of,
+    ups,
+)
 from harness.processes import wait_until
 from hipress.launcher.elastic_runner import ElasticRunner
 from hipress.launcher.output import Printer
@@ -39,6 +45,11 @@ def own_line(launch):
     return line.removeprefix("hipress-launch: ").rstrip("\n")
 
 
+def left_folders(sshd, found):
+    """Folders of these workers in which a supervisor has left a status."""
+    return [path for _, _, pid, _ in found for path in sshd.directory.glob(f"hipress-{pid}-*")]
+
+
 def connection_of(launch, slot):
     """The ssh process that the launcher has started for a slot of its."""
     children = Path(f"/proc/{launch.process.pid}/task/{launch.process.pid}/children").read_text()
@@ -63,6 +74,7 @@ def test_restarts_and_a_lost_supervisor(sshd, tmp_path):
         assert alive(found[0][2])
         os.kill(found[0][2], signal.SIGKILL)
         assert own_line(launch) == "worker 0 on 127.0.0.1 ended unseen; restart 1 of 3"
+        # It waits whether the others have finished, too.
         (third,) = ups(launch, 1)
         assert third[:2] == (0, 1)
         launch.process.send_signal(signal.SIGTERM)
@@ -85,6 +97,7 @@ def test_a_broken_connection_is_made_again(sshd, tmp_path):
         time.sleep(2.0)  # in which it is tried in vain
         assert all(alive(pid) for _, _, pid, _ in found)
         sshd.serve()
+        assert len(left_folders(sshd, found)) == 2
         assert {own_line(launch) for _ in range(2)} == {
             f"connected to worker {slot} on 127.0.0.1 again" for slot in (0, 1)
         }
@@ -92,7 +105,7 @@ def test_a_broken_connection_is_made_again(sshd, tmp_path):
             pass  # what it writes is heard again
         (tmp_path / "end").touch()
         assert launch.finish(20.0) == 0, launch.err
-        assert not list(Path(tempfile.gettempdir()).glob(f"hipress-*-{found[0][2]}"))
+    wait_until(lambda: not left_folders(sshd, found), 2.0, "the end of the folders")
 
 
 @pytest.mark.parametrize("term", [False, True])
@@ -122,9 +135,11 @@ def test_workers_survive_the_launcher(sshd, tmp_path):
         wait_until(lambda: not any(alive(pid) for _, _, pid, _ in found), 5.0, "their end")
 
 
-def test_nobody_has_seen_how_they_ended(sshd, tmp_path):
-    """Then none is started again: training may be over."""
-    with launched(arguments(2, *sshd.arguments(2), *python(WORKER)), cwd=tmp_path) as launch:
+@pytest.mark.parametrize("apart", [0.0, 3.0])
+def test_nobody_has_seen_how_they_ended(sshd, tmp_path, apart):
+    """Then none is started again: training may be over. Not even if one takes longer to end."""
+    command = arguments(2, *sshd.arguments(2), "--env", f"LATE={apart}", *python(WORKER))
+    with launched(command, cwd=tmp_path) as launch:
         found = ups(launch, 2)
         for _, _, pid, _ in found:
             os.kill(supervisor_of(pid), signal.SIGKILL)
@@ -139,20 +154,94 @@ def test_nobody_has_seen_how_they_ended(sshd, tmp_path):
         assert not any(alive(pid) for _, _, pid, _ in found)
 
 
+def test_who_finishes_while_the_connection_is_broken_has_finished(sshd, tmp_path):
+    """Its supervisor has left the status."""
+    command = arguments(2, *sshd.arguments(2), "--env", "LATE=3", *python(WORKER))
+    with launched(command, cwd=tmp_path) as launch:
+        found = ups(launch, 2)
+        sshd.stop()
+        os.kill(connection_of(launch, 0), signal.SIGKILL)
+        assert own_line(launch).startswith("the connection to worker 0 on 127.0.0.1 has ended")
+        (tmp_path / "end").touch()  # worker 1 takes three seconds more
+        time.sleep(1.0)
+        sshd.serve()
+        assert launch.finish(20.0) == 0, launch.err
+    wait_until(lambda: not left_folders(sshd, found), 2.0, "the end of the folders")
+
+
+def test_a_job_of_which_nothing_is_in_sight_can_be_ended(sshd, tmp_path):
+    with launched(arguments(1, *sshd.arguments(2), *python(WORKER)), cwd=tmp_path) as launch:
+        ((_, _, pid, _),) = ups(launch, 1)
+        sshd.stop()
+        os.kill(connection_of(launch, 0), signal.SIGKILL)
+        own_line(launch)
+        time.sleep(1.0)  # an attempt is made in vain
+        sshd.serve()
+        launch.process.send_signal(signal.SIGTERM)
+        assert launch.finish(20.0) == 143
+        wait_until(lambda: not alive(pid), 5.0, "the worker's end")
+
+
+def test_what_a_worker_without_a_supervisor_leaves_is_ended(sshd, tmp_path):
+    child = "import os, subprocess, sys\n" + (
+        "subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(60)'], "
+        "start_new_session=True, stdout=open('child', 'w'))\n"
+    )
+    command = arguments(2, *sshd.arguments(2), *python(child + WORKER))
+    with launched(command, cwd=tmp_path) as launch:
+        found = ups(launch, 2)
+        os.kill(supervisor_of(found[0][2]), signal.SIGKILL)
+        own_line(launch)
+        assert own_line(launch) == "connected to worker 0 on 127.0.0.1 again"
+        before = processes_with(found[0][2])
+        assert len(before) == 2
+        os.kill(found[0][2], signal.SIGKILL)
+        wait_until(lambda: not any(map(alive, before)), 5.0, "the end of what was left")
+        assert ups(launch, 1)[0][:2] == (0, 1)
+        launch.process.send_signal(signal.SIGTERM)
+        assert launch.finish(20.0) == 143
+
+
+def processes_with(pid):
+    """Processes whose job, slot and restart are a worker's."""
+
+    def marks(pid):
+        try:
+            entries = Path(f"/proc/{pid}/environ").read_bytes().split(bytes(1))
+        except OSError:
+            return None
+        return {entry for entry in entries if entry.startswith(b"HIPRESS_ELASTIC_")}
+
+    wanted = marks(pid)
+    return [int(entry.name) for entry in Path("/proc").iterdir()
+            if entry.name.isdigit() and marks(entry.name) == wanted]  # fmt: skip
+
+
 def test_a_host_that_has_started_again_has_ended_its_worker():
     """However many others are seen: it did not finish."""
     runner = ElasticRunner(Printer(), Rules(max_restarts=1))
-    for uptime, unseen in ((100, False), (100_000, True)):
-        slot = Slot(Task("worker 0", "worker", {}, where="host"), pid=7)
+    for with_host in (True, False):
+        slot = Slot(Task("worker 0", "worker", {}, where="host"), process={"pid": 7})
+        slot.gone_with_host = with_host
         slot.lose(1000.0)
         assert not slot.out_of_sight(1001.0) and slot.out_of_sight(1000.0 + 3600)
-        runner._gone(slot, uptime, 1060.0)
-        assert (slot.state, slot.unseen, slot.restarts) == (State.WAITING, unseen, 1)
-        assert slot.out_of_sight(1060.0) == unseen
+        runner._gone(slot, 1060.0)
+        assert (slot.state, slot.unseen, slot.restarts) == (State.WAITING, not with_host, 1)
+        assert slot.out_of_sight(1060.0) is not with_host
+
+
+def test_who_was_started_after_an_end_that_nobody_saw_shows_nothing():
+    now, slot = 10.0, Slot(Task("worker 0", "worker", {}), began=1.0)
+    assert slot.shows_training(now) and not slot.shows_training(0.5)
+    slot.unseen = True
+    slot.started(None, 5.0)
+    assert not slot.shows_training(now) and not slot.unseen
+    slot.started(None, 6.0)  # after an end that was seen
+    assert slot.shows_training(now)
 
 
 def test_attempts_to_connect_become_rarer():
     slot, due = Slot(Task("worker 0", "worker", {})), []
-    news = [slot.lose(0.0) or due.append(slot.due) for _ in range(9)]
+    news = [slot.lose(0.0) or due.append(slot.connect_due) for _ in range(9)]
     assert news[0] is True and not any(news[1:])
     assert due == [1.0, 2.0, 4.0, 8.0, 16.0, 30.0, 30.0, 30.0]

@@ -305,6 +305,7 @@ def test_one_with_other_settings_or_an_error_in_a_round_ends_alone(job):
          "fragment_sync_delay must be in [0, sync_every) = [0, 5), not 5"),
         ({"sync_every": 5, "outer_optimizer": "SGD", "fragment_update_alpha": 1},
          "fragment_update_alpha must be in [0, 1), not 1"),
+        ({"topology": "auto"}, "topology 'auto' is for compress() and DistributedOptimizer"),
     ],
 )  # fmt: skip
 def test_what_is_wrong_is_said_in_a_sentence(given, sentence):

@@ -2,43 +2,25 @@
 
 from __future__ import annotations
 
+import json
 import os
 import secrets
+import shutil
 import signal
-import subprocess
 import time
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
 from . import supervisor
 from .output import STDERR, Printer
 from .runner import Runner, Running, Task, shell_status
-from .slots import Ending, Rules, Slot, State, describe_death
+from .slots import UNSEEN_SECONDS, Ending, Rules, Slot, State, describe_death
 
 PROGRAM = Path(__file__).with_name("elastic_supervisor.py")
-BOOT_SECONDS = 120.0
-"""From a host's death until the connection to it ends, at most."""
 NOT_FINISHED = 124  # the status when a worker had to be ended, as for --timeout
 #: Marks the environment of a job's processes, so that a process id cannot mean a stranger's.
 JOB = "HIPRESS_ELASTIC_JOB"
-#: What a host runs, as BOOTSTRAP starts it, to end a worker that has lost its supervisor.
-CLEANER = """
-import os, signal, time
-def tell(*numbers):
-    for number in numbers:
-        os.killpg({pid}, number)
-try:
-    with open("/proc/{pid}/environ", "rb") as file:
-        if b"{mark}" in file.read().split(bytes(1)):
-            tell(signal.SIGTERM, signal.SIGCONT)
-            end = time.monotonic() + {grace}
-            while time.monotonic() < end:
-                time.sleep(0.05)
-                tell(0)
-            tell(signal.SIGKILL)
-except OSError:
-    pass
-"""
 
 
 class ElasticRunner(Runner):
@@ -61,8 +43,6 @@ class ElasticRunner(Runner):
         self._slots: list[Slot] = []
         self._ending: Ending | None = None
         self._job, self._word = secrets.token_hex(8), "hipress-" + secrets.token_hex(8)
-        self._mark = f"{JOB}={self._job}"
-        self._cleaners: list[subprocess.Popen] = []
 
     # Starting and stopping
 
@@ -72,23 +52,30 @@ class ElasticRunner(Runner):
         self._start_in(slot)
 
     def _start_in(self, slot: Slot) -> None:
-        env = {
-            **slot.task.spec["env"],
-            JOB: self._job,
-            "HIPRESS_ELASTIC_RESTART": str(slot.restarts),
-        }
+        env = {**slot.task.spec["env"], **self._marks(slot)}
         super()._start(self._elastic(slot, env=env))
         slot.started(self._running[-1], time.monotonic())
+
+    def _marks(self, slot: Slot) -> dict[str, str]:
+        """What the environment of a slot's present process has alone."""
+        own = {"HIPRESS_ELASTIC_SLOT": slot.task.spec["env"].get("HIPRESS_ELASTIC_SLOT", "")}
+        return {JOB: self._job, **own, "HIPRESS_ELASTIC_RESTART": str(slot.restarts)}
 
     def _elastic(self, slot: Slot, **more: object) -> Task:
         """The slot's task, run by an elastic supervisor."""
         own = {"elastic": self._word, "mimic": False, "program": PROGRAM.read_text()}
         return replace(slot.task, spec={**slot.task.spec, **own, **more})
 
-    def _connect(self, slot: Slot) -> None:
-        """Begins to watch a worker over a new connection."""
-        super()._start(self._elastic(slot, watch=[slot.pid, self._mark]))
+    def _connect(self, slot: Slot, command: bytes = b"") -> None:
+        """Begins to watch a worker over a new connection.
+
+        :param command: that the worker gets at once: TERM or KILL
+        """
+        marks = [f"{name}={value}" for name, value in self._marks(slot).items()]
+        super()._start(self._elastic(slot, watch=slot.process, marks=marks))
         slot.running = self._running[-1]
+        if command:
+            self._send(slot.running, command + b"\n")
 
     def _command(self, command: bytes) -> None:
         super()._command(command)
@@ -98,38 +85,14 @@ class ElasticRunner(Runner):
                 numbers = [signal.SIGKILL] if kill else [signal.SIGTERM, signal.SIGCONT]
                 for number in numbers:
                     signal_group(slot.pid, number)
-            elif slot.state == State.LOST and not kill:
-                slot.state = State.DEAD
-                self._clean_up(slot)
-
-    def _clean_up(self, slot: Slot) -> None:
-        """Ends, over a connection of its own, a worker that has lost its supervisor."""
-        code = CLEANER.format(pid=slot.pid, mark=self._mark, grace=self._grace).encode()
-        cleaner = subprocess.Popen(
-            slot.task.via,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-            start_new_session=True,
-            bufsize=0,
-        )
-        self._cleaners.append(cleaner)
-        try:
-            cleaner.stdin.write(b"%08d" % len(code) + code)
-        except OSError:
-            pass  # no connection: the worker's peers are gone, and it ends by itself
+            elif slot.state == State.LOST and not slot.connects and not kill:
+                self._connect(slot, command)
 
     def _leave_nothing(self) -> None:
         for slot in self._slots:
-            if slot.state == State.LOST and slot.running.status is None:
+            if slot.connects:
                 slot.running.process.kill()  # before it connects: the worker may be at its end
                 slot.running.process.wait()
-        deadline = time.monotonic() + self._grace + 30.0
-        for cleaner in self._cleaners:
-            try:
-                cleaner.wait(max(0.0, deadline - time.monotonic()))
-            except subprocess.TimeoutExpired:
-                cleaner.kill()
         super()._leave_nothing()
 
     # Watching
@@ -142,23 +105,42 @@ class ElasticRunner(Runner):
             handled = self._heed_signals(handled, now)
             if self._verdict is None:
                 self._judge(now, deadline)
-            if self._verdict is None and self._ending is None:
+            if self._verdict is None:
                 self._restart(now)
-            open_states = (State.WAITING, State.LOST) if self._ending is None else ()
-            waiting = [slot.due for slot in self._slots if slot.state in open_states]
-            if not any(slot.runs for slot in self._slots) and (
-                self._verdict is not None or not waiting
-            ):
-                break
             self._enforce(now)
+            if not any(self._waits_for(slot, now) for slot in self._slots):
+                break
             if self._term_at is not None:
                 self._pump(0.05)
             else:
-                self._pump(max(0.0, min([0.5, *(due - now for due in waiting)])))
+                self._pump(max(0.0, min([0.5, *(due - now for due in self._dues())])))
         self._drain_output()
         if self._verdict is not None:
             return self._verdict
         return (self._ending.failed or [0])[0] if self._ending else 1
+
+    def _waits_for(self, slot: Slot, now: float) -> bool:
+        """Whether the job is not over because of a slot."""
+        if slot.runs:
+            return True
+        if self._verdict is not None:
+            return self._term_at is not None and slot.connects
+        if self._ending is not None:
+            return slot.state == State.LOST and now < slot.lost + self._rules.finish_timeout
+        return slot.state in (State.WAITING, State.LOST)
+
+    def _dues(self) -> Iterator[float]:
+        """When something is to be started."""
+        for slot in self._slots:
+            if slot.state == State.WAITING and self._ending is None and self._may_start(slot):
+                yield slot.due
+            elif slot.state == State.LOST and not slot.connects:
+                yield slot.connect_due
+
+    def _may_start(self, slot: Slot) -> bool:
+        """Whether a worker that waits may be started again: not if training may be over."""
+        others = [other for other in self._slots if other is not slot]
+        return not slot.unseen or any(other.shows_training(slot.ended) for other in others)
 
     def _judge(self, now: float, deadline: float | None) -> None:
         left = [slot for slot in self._slots if slot.may_run]
@@ -194,21 +176,20 @@ class ElasticRunner(Runner):
             self._stop(128 + signal.SIGPIPE, now)
 
     def _restart(self, now: float) -> None:
-        seen = any(slot.runs for slot in self._slots)
         for slot in self._slots:
-            if now < slot.due:
-                continue
-            if slot.state == State.WAITING and (seen or not slot.unseen):
-                self._start_in(slot)
-            elif slot.state == State.LOST and slot.running.status is not None:
+            if slot.state == State.LOST and not slot.connects and now >= slot.connect_due:
                 self._connect(slot)
+            elif self._ending is not None:
+                continue
+            elif slot.state == State.WAITING and now >= slot.due and self._may_start(slot):
+                self._start_in(slot)
 
     # Ends
 
     def _reap(self, now: float) -> None:
         for slot in self._slots:
             running = slot.running
-            watched = slot.state in (State.RUNNING, State.LOST) and running.status is None
+            watched = slot.state == State.RUNNING or slot.connects
             if watched and running.process.poll() is not None:
                 running.status, running.ended = running.process.returncode, now
                 self._close(running)
@@ -231,24 +212,13 @@ class ElasticRunner(Runner):
     def _supervisor_ended(self, slot: Slot, status: int, now: float) -> None:
         if slot.reported is not None:
             self._ended(slot, slot.reported, describe_death(slot.reported), now)
-        elif slot.gone is not None:
-            self._gone(slot, slot.gone, now)
+        elif slot.gone_with_host is not None:
+            self._gone(slot, now)
         elif slot.pid is None:
             what = f"{slot.task.means} {describe_death(status)}".strip()
             self._ended(slot, status, f"did not start ({what})", now)
-        elif slot.task.contained and status >= 0:
-            what = f"ended with its supervisor ({slot.task.means} {describe_death(status)})"
-            self._clean_up(slot)  # not every Slurm is set up to end what the step left behind
-            self._ended(slot, -signal.SIGKILL, what, now)
         elif slot.task.via is not None:
-            if self._term_at is not None:
-                slot.state = State.DEAD
-                self._clean_up(slot)
-            elif slot.lose(now):
-                self._say(
-                    f"the connection to {slot.who} has ended ({slot.task.means} "
-                    f"{describe_death(status)}); the worker may go on; connecting again"
-                )
+            self._lost(slot, status, now)
         else:
             slot.state = State.ADOPTED
             if self._look_at_adopted(slot, now):
@@ -256,6 +226,26 @@ class ElasticRunner(Runner):
                     f"the supervisor of {slot.name} {describe_death(status)}; the worker "
                     f"goes on, and writes to /proc/{slot.pid}/fd/1 unseen"
                 )
+
+    def _lost(self, slot: Slot, status: int, now: float) -> None:
+        """The connection to a worker has ended, or could not be made."""
+        if self._term_at is not None:
+            if slot.lose(now):  # once more, to end it
+                self._connect(slot, b"KILL")
+            else:
+                slot.state = State.DEAD
+            return
+        how = f"{slot.task.means} {describe_death(status)}"
+        if not slot.lose(now):
+            return
+        if slot.task.contained and status >= 0:
+            slot.fate = f"ended with its supervisor ({how})"
+            self._connect(slot, b"KILL")  # not every Slurm ends what the step leaves behind
+        else:
+            self._say(
+                f"the connection to {slot.who} has ended ({how}); the worker may go on; "
+                "connecting again"
+            )
 
     def _look_at_adopted(self, slot: Slot, now: float) -> bool:
         """Whether a worker that this process has inherited still runs."""
@@ -266,19 +256,21 @@ class ElasticRunner(Runner):
         if pid == 0:
             return True
         signal_group(slot.pid, signal.SIGKILL)  # what it left behind
+        shutil.rmtree(slot.process["folder"], ignore_errors=True)
         code = supervisor.code_of(status)
         self._ended(slot, code, describe_death(code), now)
         return False
 
-    def _gone(self, slot: Slot, uptime: int, now: float) -> None:
+    def _gone(self, slot: Slot, now: float) -> None:
         """A worker had ended, nobody knows how, when the connection was there again."""
-        if self._ending is not None:
+        if self._ending is not None and not slot.fate:
             slot.state = State.FINISHED
             return
-        rebooted = uptime < now - slot.lost + BOOT_SECONDS
-        death = "has died with its host, which has started again" if rebooted else "ended unseen"
-        self._ended(slot, -signal.SIGKILL, death, now)
-        slot.unseen = not rebooted and slot.state == State.WAITING
+        with_host = slot.gone_with_host
+        how = "has died with its host, which has started again" if with_host else "ended unseen"
+        self._ended(slot, -signal.SIGKILL, slot.fate or how, now)
+        if not slot.fate and not with_host and slot.state == State.WAITING:
+            slot.unseen, slot.ended, slot.due = True, now, now + UNSEEN_SECONDS
 
     def _ended(self, slot: Slot, status: int, death: str, now: float) -> None:
         """A slot's process has ended: what comes next for it."""
@@ -306,7 +298,9 @@ class ElasticRunner(Runner):
     def _begin_ending(self, first: Slot, now: float) -> None:
         self._ending = Ending(now, first.who)
         for slot in self._slots:
-            if slot.state == State.WAITING:
+            if slot.state == State.WAITING and slot.unseen:
+                slot.state = State.FINISHED  # as far as anybody knows
+            elif slot.state == State.WAITING:
                 slot.state = State.DEAD
                 self._ending.note(slot, slot.status)
                 self._say(f"{slot.who} is not started again: {first.who} has finished")
@@ -317,23 +311,26 @@ class ElasticRunner(Runner):
         if stream == STDERR and any(line.startswith(word) for line in lines):
             for line in lines:
                 if line.startswith(word):
-                    self._report_came(running, line.split())
+                    self._report_came(running, json.loads(line[len(word) :]))
             lines = [line for line in lines if not line.startswith(word)]
         super()._print(running, stream, lines)
 
-    def _report_came(self, running: Running, words: list[bytes]) -> None:
-        for slot in self._slots:
-            if slot.running is running:
-                number = int(words[2])
-                if words[1] == b"pid":
-                    slot.pid = number
-                    if slot.state == State.LOST:
-                        slot.state = State.RUNNING
-                        self._say(f"connected to {slot.who} again")
-                elif words[1] == b"gone":
-                    slot.gone = number
-                else:
-                    slot.reported = number
+    def _report_came(self, running: Running, report: dict) -> None:
+        slot = next((slot for slot in self._slots if slot.running is running), None)
+        if slot is None:
+            return
+        if "pid" in report:
+            slot.process = report
+        elif "watched" in report:
+            if not slot.fate:
+                slot.state = State.RUNNING
+                self._say(f"connected to {slot.who} again")
+        else:
+            if "exit" in report:
+                slot.reported = report["exit"]
+            else:
+                slot.gone_with_host = report["restarted"]
+            self._send(running, b"DONE\n")
 
 
 def signal_group(pid: int, number: int) -> None:

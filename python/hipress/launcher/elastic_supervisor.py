@@ -3,43 +3,93 @@
 Stands alone beside supervisor.py, as whose "program" it runs.
 
 The end of standard input ends nothing. What the command writes goes to files of its own, which are
-read from here: a file can be written to when nobody reads it any more, a pipe cannot. The command's
-process id and its status are reported on standard error, in lines that begin with the word that
-"elastic" gives: the end of this supervisor alone would not tell whether the command has ended. Its
-own status is 0, whatever the command's: mpirun and srun have much to say about any other. With
-"ignore_signals" it passes no signal on: an mpirun without its launcher sends SIGTERM.
+read from here: a file can be written to when nobody reads it any more, a pipe cannot. Lines on
+standard error that begin with the word that "elastic" gives are reports to the launcher, in JSON:
+which process the command is, and how it has ended. The end of this supervisor alone would not tell
+whether the command has. Its own status is 0, whatever the command's: mpirun and srun have much to
+say about any other. With "ignore_signals" it passes no signal on: an mpirun without its launcher
+sends SIGTERM.
 
-With "watch", a process id and a variable of its environment, the command runs already, and the
-connection to its supervisor has broken, or somebody has killed that. It is watched to its end. Its
-status is what its supervisor leaves, if that lives. Else nobody knows it: it is gone, and with that
-the seconds are reported since this machine was started.
+The command's status is also left in a folder, until the launcher says "DONE": the connection to it
+may have broken. Then it connects again, with what was reported of the process as "watch", and the
+process is watched to its end. If its supervisor was killed, nobody knows its status: it is gone,
+and what it has left behind, which "marks" in the environment tell, is ended here.
 """
 
 import ctypes
 import fcntl
+import json
 import os
+import select
+import shutil
 import signal
+import stat
 import tempfile
 import time
 
-from supervisor import Supervisor, code_of
+from supervisor import Supervisor, code_of, kill_all
 
-STATUS_SECONDS = 1.0  # from a command's end until its supervisor has left its status
-
-
-def status_file(word, pid):
-    """Where a supervisor leaves the command's status if somebody else watches it, too."""
-    return os.path.join(tempfile.gettempdir(), f"{word}-{pid}")
+DONE_SECONDS = 5.0  # from the report of the command's end until the launcher has heard it
+STATUS_SECONDS = 10.0  # from the command's end until a living supervisor has left its status
 
 
-def started(pid):
-    """When a process was started, in ticks since this machine was; None: it has ended."""
-    try:
-        with open(f"/proc/{pid}/stat", "rb") as file:
-            fields = file.read().rpartition(b")")[2].split()
-    except OSError:
-        return None
-    return None if fields[0] in b"ZX" else int(fields[19])
+def boot_id():
+    """Another text each time this machine is started."""
+    with open("/proc/sys/kernel/random/boot_id") as file:
+        return file.read().strip()
+
+
+class Process:
+    """A process, which another one with its id is not.
+
+    since: when it was started, in ticks since this machine was; None: it has ended.
+    """
+
+    def __init__(self, pid, since=None):
+        self.pid = pid
+        self.since = self.present() if since is None else since
+
+    def present(self):
+        try:
+            with open(f"/proc/{self.pid}/stat", "rb") as file:
+                fields = file.read().rpartition(b")")[2].split()
+        except OSError:
+            return None
+        return None if fields[0] in (b"Z", b"X") else int(fields[19])
+
+    @property
+    def runs(self):
+        return self.since is not None and self.present() == self.since
+
+    def kill(self, *numbers):
+        """Signals its process group."""
+        for number in numbers:
+            try:
+                if self.runs:
+                    os.killpg(self.pid, number)
+            except OSError:
+                pass
+
+
+class Output:
+    """A stream of this process's own, to which only as much is written as it takes at once."""
+
+    def __init__(self, target):
+        self.target, self.last = target, b"\n"
+
+    def write(self, data):
+        """Returns how many bytes it has taken; all, once nobody reads any more."""
+        sent = 0
+        if self.target is None:
+            return len(data)
+        try:
+            while sent < len(data) and select.select([], [self.target], [], 0)[1]:
+                sent += os.write(self.target, data[sent:sent + select.PIPE_BUF])
+        except OSError:
+            self.target, sent = None, len(data)
+        if sent:
+            self.last = data[sent - 1:sent]
+        return sent
 
 
 class Tail:
@@ -47,12 +97,12 @@ class Tail:
 
     BLOCK = 1 << 20  # bytes that are given back to the file system at a time
 
-    def __init__(self, target):
+    def __init__(self, output):
         self.file = tempfile.TemporaryFile(buffering=0)
         # Several processes of the command may write: each at the end.
         flags = fcntl.fcntl(self.file, fcntl.F_GETFL)
         fcntl.fcntl(self.file, fcntl.F_SETFL, flags | os.O_APPEND)
-        self.target, self.read, self.freed, self.last = target, 0, 0, b"\n"
+        self.output, self.read, self.freed = output, 0, 0
 
     def copy(self, chunks=16):
         """Copies at most so many chunks; returns False if nothing was left."""
@@ -60,18 +110,15 @@ class Tail:
             data = os.pread(self.file.fileno(), 65536, self.read)
             if not data:
                 return False
-            self.read += len(data)
-            self.write(data)
+            sent = self.write(data)
+            self.read += sent
+            if sent < len(data):
+                break
         self.free()
         return True
 
     def write(self, data):
-        self.last = data[-1:]
-        try:
-            while data and self.target is not None:
-                data = data[os.write(self.target, data):]
-        except OSError:
-            self.target = None  # the launcher is gone
+        return self.output.write(data)
 
     def free(self):
         """Punches a hole (FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE) where all is copied. A
@@ -84,6 +131,31 @@ class Tail:
             self.freed += size
 
 
+class Reader(Tail):
+    """What a command writes from now on to such a file, which its supervisor may read, too.
+
+    frees: whether it does not, so that the space is given back here.
+    """
+
+    def __init__(self, pid, target, output, frees):
+        self.file = open(f"/proc/{pid}/fd/{target}", "r+b", buffering=0)
+        about = os.fstat(self.file.fileno())
+        if not stat.S_ISREG(about.st_mode) or about.st_nlink:
+            raise OSError("the command has put another file in its place")
+        self.output, self.frees = output, frees
+        self.read = self.freed = about.st_size
+
+    def write(self, data):
+        if b"\0" in data:  # what the supervisor has given back meanwhile
+            sent = self.output.write(data.replace(b"\0", b""))
+            return len(data) if sent else 0
+        return self.output.write(data)
+
+    def free(self):
+        if self.frees:
+            super().free()
+
+
 class ElasticSupervisor(Supervisor):
     """Its command outlives it, and the launcher."""
 
@@ -91,7 +163,7 @@ class ElasticSupervisor(Supervisor):
 
     def __init__(self, spec, control):
         super().__init__(spec, control)
-        self.tails = []
+        self.tails, self.errors, self.folder, self.heard = [], Output(2), None, False
         # sshd may send it when the connection breaks; a launcher that wants the end says so.
         ignored = [signal.SIGHUP]
         if spec.get("ignore_signals"):
@@ -104,21 +176,33 @@ class ElasticSupervisor(Supervisor):
         pass
 
     def outputs(self):
-        self.tails = [Tail(1), Tail(2)]
+        self.tails = [Tail(Output(1)), Tail(self.errors)]
         return [tail.file for tail in self.tails]
 
     def started(self):
-        self.report("pid", self.child.pid)
+        self.folder = tempfile.mkdtemp(prefix=f"hipress-{self.child.pid}-")  # nobody else's
+        command, own = Process(self.child.pid), Process(os.getpid())
+        self.report(pid=command.pid, since=command.since, supervisor=[own.pid, own.since],
+                    boot=boot_id(), folder=self.folder)
 
     def orphaned(self):
         pass
 
-    def report(self, what, number):
-        line = f"{self.spec['elastic']} {what} {number}\n".encode()
-        if self.tails:
-            self.tails[1].write((b"" if self.tails[1].last == b"\n" else b"\n") + line)
+    def obey(self, line):
+        if line == b"DONE":
+            self.heard = True
         else:
-            os.write(2, line)
+            super().obey(line)
+
+    def report(self, **what):
+        end = b"" if self.errors.last == b"\n" else b"\n"
+        data = end + f"{self.spec['elastic']} {json.dumps(what)}\n".encode()
+        while data:
+            data = data[self.errors.write(data):]
+            if data:
+                if self.control is None:
+                    return
+                Supervisor.serve(self, self.POLL_SECONDS)
 
     def serve(self, timeout):
         wait = self.POLL_SECONDS if timeout is None else min(timeout, self.POLL_SECONDS)
@@ -126,109 +210,86 @@ class ElasticSupervisor(Supervisor):
         for tail in self.tails:
             tail.copy()
 
+    def command_ended(self):
+        path = os.path.join(self.folder, "status")
+        with open(path + ".part", "w") as file:
+            file.write(str(code_of(self.status)))
+        os.rename(path + ".part", path)
+
     def run(self):
         status = super().run()
-        self.copy_rest()
-        self.report("exit", code_of(status))
-        try:  # a watcher has made it, if there is one
-            flags = os.O_WRONLY | os.O_NOFOLLOW
-            file = os.open(status_file(self.spec["elastic"], self.child.pid), flags)
-        except OSError:
-            return
-        os.write(file, str(code_of(status)).encode())
-        os.close(file)
+        self.end_with(exit=code_of(status))
 
-    def copy_rest(self):
+    def end_with(self, **report):
+        """Reports the command's end, after all that it has written, to a launcher that hears it."""
         for tail in self.tails:
-            while tail.copy():
-                pass
-
-
-class Reader(Tail):
-    """What a command writes from now on to a file that its supervisor reads, too."""
-
-    def __init__(self, pid, target):
-        self.file = open(f"/proc/{pid}/fd/{target}", "rb", buffering=0)
-        self.target, self.last = target, b"\n"
-        self.read = os.fstat(self.file.fileno()).st_size
-
-    def write(self, data):
-        super().write(data.replace(b"\0", b""))  # what the supervisor has given back
-
-    def free(self):
-        pass
-
-
-class Watched:
-    """A process that is not this one's child."""
-
-    def __init__(self, pid, mark):
-        self.pid, self.since = pid, None
-        try:
-            with open(f"/proc/{pid}/environ", "rb") as file:
-                if mark.encode() in file.read().split(b"\0"):
-                    self.since = started(pid)
-        except OSError:
-            pass
-
-    @property
-    def runs(self):
-        return self.since is not None and started(self.pid) == self.since
+            before = -1
+            while tail.copy() and (tail.read > before or self.control is not None):
+                Supervisor.serve(self, 0.0 if tail.read > before else self.POLL_SECONDS)
+                before = tail.read
+        self.report(**report)
+        end = time.monotonic() + DONE_SECONDS
+        while not self.heard and self.control is not None and time.monotonic() < end:
+            Supervisor.serve(self, self.POLL_SECONDS)
+        if self.heard:
+            shutil.rmtree(self.folder, ignore_errors=True)
 
 
 class Watcher(ElasticSupervisor):
     """Watches a command that another supervisor has started."""
 
     def run(self):
-        self.child = Watched(*self.spec["watch"])
-        path = status_file(self.spec["elastic"], self.child.pid)
-        try:
-            if self.child.runs:
-                self.begin(path)
-            while self.child.runs and self.control is not None:
-                self.serve(self.POLL_SECONDS)
-            if self.control is not None:
-                self.copy_rest()
-                self.report_end(self.left_status(path))
-        finally:
+        about = self.spec["watch"]
+        self.folder = about["folder"]
+        self.child = Process(about["pid"], about["since"] or 0)
+        if about["boot"] != boot_id():
+            return self.end_with(gone=True, restarted=True)
+        keeper = Process(*about["supervisor"])
+        if self.child.runs:
             try:
-                os.unlink(path)
+                outputs = enumerate((Output(1), self.errors), 1)
+                self.tails = [Reader(self.child.pid, number, output, not keeper.runs)
+                              for number, output in outputs]
             except OSError:
-                pass
-
-    def begin(self, path):
-        try:
-            os.close(os.open(path, os.O_CREAT | os.O_WRONLY | os.O_NOFOLLOW, 0o600))
-            self.tails = [Reader(self.child.pid, target) for target in (1, 2)]
-        except OSError:
-            self.tails = []  # it runs all the same
-        self.report("pid", self.child.pid)
-
-    def report_end(self, status):
-        if status is not None:
-            self.report("exit", status)
-            return
-        with open("/proc/uptime") as file:
-            self.report("gone", int(float(file.read().split()[0])))
-
-    def left_status(self, path):
-        """The status that the supervisor has left; None: none."""
+                self.tails = []
+            self.report(watched=self.child.pid)
+        while self.child.runs and self.control is not None:
+            self.serve(self.POLL_SECONDS)
         end = time.monotonic() + STATUS_SECONDS
-        while time.monotonic() < end:
+        while self.left_status() is None and keeper.runs and time.monotonic() < end:
+            self.serve(self.POLL_SECONDS)
+        if self.control is None:
+            return None
+        if self.left_status() is not None:
+            return self.end_with(exit=self.left_status())
+        self.end_leftovers()
+        return self.end_with(gone=True, restarted=False)
+
+    def left_status(self):
+        """The status that the supervisor has left; None: none."""
+        try:
+            with open(os.path.join(self.folder, "status")) as file:
+                return int(file.read())
+        except OSError:
+            return None
+
+    def end_leftovers(self):
+        """Ends processes that came of the command, as nobody else does."""
+        marks, left = {mark.encode() for mark in self.spec["marks"]}, []
+        for entry in os.listdir("/proc"):
             try:
-                with open(path) as file:
-                    return int(file.read())
-            except ValueError:  # not yet
-                time.sleep(0.02)
-            except OSError:
-                break
-        return None
+                with open(f"/proc/{entry}/environ", "rb") as file:
+                    if marks <= set(file.read().split(b"\0")):
+                        left.append(int(entry))
+            except (OSError, ValueError):
+                continue
+        kill_all(left, signal.SIGKILL)
+
+    def stop(self):
+        self.child.kill(signal.SIGTERM, signal.SIGCONT)
 
     def kill(self):
-        try:
-            os.killpg(self.child.pid, signal.SIGKILL)
-        except OSError:
-            pass
+        self.child.kill(signal.SIGKILL)
 
 
 def main(spec):

@@ -10,6 +10,7 @@ from .runner import Running, Task, shell_status
 FIRST_DELAY, LONGEST_DELAY = 0.1, 5.0  # seconds from a death to the restart
 FIRST_CONNECT_DELAY, LONGEST_CONNECT_DELAY = 0.5, 30.0  # between attempts to connect again
 LOST_SECONDS = 600.0  # a worker without a connection for so long is given up if no other is seen
+UNSEEN_SECONDS = 10.0  # others that finish with one whose end nobody saw have done so by then
 STEADY_SECONDS = 10.0  # a worker that lives so long has recovered: the next delay is the first
 LATE_SECONDS = 60.0  # a restart may need so long until it trains with the others
 CANNOT_RUN = (126, 127)  # as a shell's: the command is not there, or may not be run
@@ -47,15 +48,23 @@ class Slot:
     delay: float = 0.0
     due: float = 0.0  # when it is started again
     began: float = 0.0
-    #: The worker's process id and status, as its supervisor has reported them.
-    pid: int | None = None
+    #: What the supervisor has reported of the worker's process: its id ("pid"), and more.
+    process: dict | None = None
+    #: The worker's status, as a supervisor has reported it.
     reported: int | None = None
-    #: Seconds since its host was started, once a watcher there has not found the worker any more.
-    gone: int | None = None
-    #: When the connection to it was lost; the next attempt is at ``due``.
+    #: Without a status: whether the worker has ended with its host, which has started again.
+    gone_with_host: bool | None = None
+    #: When the connection to it was lost, and when the next one is tried.
     lost: float = 0.0
-    #: Nobody knows how its last process has ended.
+    connect_due: float = 0.0
+    connect_delay: float = 0.0
+    #: How it ends in any case, once what is left of it on its host has been ended.
+    fate: str = ""
+    #: Nobody knows how its last process has ended; that was at ``ended``.
     unseen: bool = False
+    ended: float = 0.0
+    #: Its process was started after such an end: it does not show that training goes on.
+    in_doubt: bool = False
     #: Of its last death.
     status: int = 0
     death: str = ""
@@ -82,22 +91,36 @@ class Slot:
     def started(self, running: Running, now: float) -> None:
         """A process was started in it."""
         self.running, self.began, self.state = running, now, State.RUNNING
-        self.pid = self.reported = self.gone = None
-        self.unseen = False
+        self.process = self.reported = self.gone_with_host = None
+        self.fate, self.in_doubt, self.unseen = "", self.unseen, False
+
+    @property
+    def pid(self) -> int | None:
+        """The worker's process id, once it is known."""
+        return self.process and self.process["pid"]
 
     def lose(self, now: float) -> bool:
         """The connection to it has ended, or there was none; returns whether that is news."""
         news = self.state != State.LOST
         if news:
-            self.lost, self.delay = now, FIRST_CONNECT_DELAY
+            self.lost, self.connect_delay = now, FIRST_CONNECT_DELAY
         else:
-            self.delay = min(2 * self.delay, LONGEST_CONNECT_DELAY)
-        self.state, self.due = State.LOST, now + self.delay
+            self.connect_delay = min(2 * self.connect_delay, LONGEST_CONNECT_DELAY)
+        self.state, self.connect_due = State.LOST, now + self.connect_delay
         return news
 
+    @property
+    def connects(self) -> bool:
+        """Whether a connection to it is being made again."""
+        return self.state == State.LOST and self.running.status is None
+
     def out_of_sight(self, now: float) -> bool:
-        """Whether nothing more will be heard of it, unless it is started again."""
+        """Whether it was lost long ago, or has ended and nobody knows how."""
         return self.unseen or (self.state == State.LOST and now >= self.lost + LOST_SECONDS)
+
+    def shows_training(self, after: float) -> bool:
+        """Whether its process shows that training went on after another one had ended."""
+        return self.runs and not self.in_doubt and self.began < after
 
     def died(self, status: int, death: str, now: float, limit: int) -> None:
         """Its process has died: it waits for a restart, if there is one left of ``limit``."""

@@ -96,7 +96,8 @@ class Supervisor:
         self.wake, wake_write = os.pipe()
         os.set_blocking(self.wake, False)
         os.set_blocking(wake_write, False)
-        signal.set_wakeup_fd(wake_write, warn_on_full_buffer=False)
+        quiet = {"warn_on_full_buffer": False} if sys.version_info >= (3, 7) else {}
+        signal.set_wakeup_fd(wake_write, **quiet)
         signal.signal(signal.SIGCHLD, lambda *_: None)
         signal.signal(signal.SIGHUP, lambda *_: self.stop())
         for number in (signal.SIGTERM, signal.SIGINT):
@@ -156,13 +157,17 @@ class Supervisor:
         lines = (self.pending + data).split(b"\n")
         self.pending = lines.pop()
         for line in lines:
-            if line == b"TERM":
-                self.stop()
-            elif line == b"KILL":
-                self.kill()
+            self.obey(line)
         if not data:
             self.control = None
             self.orphaned()
+
+    def obey(self, line):
+        """A line of the launcher's."""
+        if line == b"TERM":
+            self.stop()
+        elif line == b"KILL":
+            self.kill()
 
     def orphaned(self):
         """The launcher is gone."""
@@ -208,10 +213,14 @@ class Supervisor:
                     self.kill()
                     timeout = 1.0
             self.serve(timeout)
+        self.command_ended()
         self.clear()
         while self.relays:
             self.serve(1.0)
         return self.status
+
+    def command_ended(self):
+        """Its status is known."""
 
     def clear(self):
         """Ends what the command left behind."""

@@ -45,11 +45,12 @@ class Choosing(Following):
 class ViewOptimizer(DistributedOptimizer):
     """The optimizer that averages gradients in one view."""
 
+    _measures_topology = False  # which ranks share a host changes from view to view
+
     def _new_compression(
         self, settings: Settings, engine: Engine, group: dist.ProcessGroup,
         named: list[tuple[str, torch.nn.Parameter]], average: bool,
     ) -> Following:  # fmt: skip
-        # Which ranks share a host changes from view to view.
         settings = settings.with_fixed_topology()
         if settings.type != AUTO:
             return super()._new_compression(settings, engine, group, named, average)

@@ -9,7 +9,7 @@ from typing import Any
 import torch
 import torch.distributed as dist
 
-from hipress.config import CompressionConfig
+from hipress.config import AUTO, CompressionConfig
 from hipress.elastic_training import rounds, state
 from hipress.secopa.plan import Decision
 from hipress.torch.elastic import transfer
@@ -103,8 +103,11 @@ class State(state.State):
 
         :raises ValueError: if a setting of the compression is wrong
         """
+        wanted = Settings.of(**self.options, encode_on="host")
+        if wanted.type != AUTO:
+            wanted.refuse_auto_topology()
         return {
-            **Settings.of(**self.options, encode_on="host").describe(),
+            **wanted.describe(),
             "backward_passes_per_step": str(self._passes),
             **super().settings(),
             "optimizer": type(self.optimizer.wrapped).__name__,

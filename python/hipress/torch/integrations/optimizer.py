@@ -56,6 +56,9 @@ class DistributedOptimizer:
     :raises ValueError: on every rank, if any rank's setting is wrong or they differ
     """
 
+    _measures_topology = True
+    """Whether topology "auto" is allowed."""
+
     def __init__(
         self,
         optimizer: torch.optim.Optimizer,
@@ -89,7 +92,7 @@ class DistributedOptimizer:
 
         settings, engine = start(
             make_settings, group, named, timeout, allow_auto=True, op=op, optimizer=optimizer,
-            allow_auto_topology=True,
+            allow_auto_topology=self._measures_topology,
         )  # fmt: skip
         self._optimizer, self._passes = optimizer, backward_passes_per_step
         self.compression = self._new_compression(settings, engine, group, named, op == "average")
