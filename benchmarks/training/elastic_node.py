@@ -1,13 +1,12 @@
 """One worker of elastic.py: its steps are elastic and not, in turn, and it reports both.
 
-Two copies of one model train in one process of an elastic job, on the same processors and memory
+Two models of one kind train in one process of an elastic job, on the same processors and memory
 and with the same neighbours: one as the elastic job's model, one with DistributedOptimizer on the
 job's process group. What differs is what being elastic costs.
 """
 
 from __future__ import annotations
 
-import copy
 import os
 import time
 from collections.abc import Callable
@@ -26,11 +25,11 @@ def main() -> None:
     torch.set_num_threads(1)
     torch.manual_seed(0)
     model, loss_of, optimizer = workload(args, 1)
+    torch.manual_seed(0)
+    plain, loss_of_plain, other = workload(args, 1)
     from hipress.torch import DistributedOptimizer
     from hipress.torch.elastic import State, run
 
-    plain = copy.deepcopy(model)
-    other = type(optimizer)(plain.parameters(), **optimizer.defaults)
     times: dict[str, list[tuple[float, float]]] = {"not elastic": [], "elastic": []}
 
     @run
@@ -46,7 +45,7 @@ def main() -> None:
 
         def plain_step() -> None:
             distributed.zero_grad()
-            loss_of(plain).backward()
+            loss_of_plain(plain).backward()
             distributed.step()
 
         steps = {"not elastic": plain_step, "elastic": elastic_step}
