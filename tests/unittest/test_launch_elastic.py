@@ -263,6 +263,18 @@ def test_a_worker_that_lost_its_supervisor_goes_on_and_is_still_watched(tmp_path
         launch.gone(0.5)
 
 
+def test_a_status_is_known_although_its_folder_was_tidied_up(tmp_path):
+    with launched(arguments(2, *python(WORKER)), cwd=tmp_path) as launch:
+        ups(launch, 2)
+        folders = list(Path(os.environ["TMPDIR"]).glob("hipress-*"))
+        assert len(folders) == 2
+        for folder in folders:
+            folder.rmdir()
+        (tmp_path / "end").touch()
+        assert launch.finish(20.0) == 0, launch.err
+    assert not list(Path(os.environ["TMPDIR"]).glob("hipress-*"))
+
+
 def test_output_that_is_read_takes_no_space(tmp_path):
     code = (
         "import os, time\n"

@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import shutil
 import signal
+import sys
+import tempfile
 import time
 from pathlib import Path
 
@@ -20,10 +22,11 @@ from harness.launch_elastic import (
     ups,
 )
 from harness.processes import wait_until
+from hipress.launcher import supervisor
 from hipress.launcher.elastic_runner import ElasticRunner
 from hipress.launcher.output import Printer
 from hipress.launcher.runner import Task
-from hipress.launcher.slots import Rules, Slot, State
+from hipress.launcher.slots import LATE_SECONDS, Rules, Slot, State
 
 
 @pytest.fixture(scope="module")
@@ -45,9 +48,9 @@ def own_line(launch):
     return line.removeprefix("hipress-launch: ").rstrip("\n")
 
 
-def left_folders(sshd, found):
-    """Folders of these workers in which a supervisor has left a status."""
-    return [path for _, _, pid, _ in found for path in sshd.directory.glob(f"hipress-{pid}-*")]
+def left_folders(sshd, supervisors):
+    """Folders in which these have left, or will leave, a status."""
+    return [path for pid in supervisors for path in sshd.directory.glob(f"hipress-{pid}-*")]
 
 
 def connection_of(launch, slot):
@@ -87,6 +90,7 @@ def test_a_broken_connection_is_made_again(sshd, tmp_path):
     command = arguments(2, *sshd.arguments(2), "--env", "STATUS=3", *python(WORKER))
     with launched(command, cwd=tmp_path) as launch:
         found = ups(launch, 2)
+        supervisors = [supervisor_of(pid) for _, _, pid, _ in found]
         sshd.stop()
         for connection in [connection_of(launch, slot) for slot in (0, 1)]:
             os.kill(connection, signal.SIGKILL)
@@ -97,7 +101,7 @@ def test_a_broken_connection_is_made_again(sshd, tmp_path):
         time.sleep(2.0)  # in which it is tried in vain
         assert all(alive(pid) for _, _, pid, _ in found)
         sshd.serve()
-        assert len(left_folders(sshd, found)) == 2
+        assert len(left_folders(sshd, supervisors)) == 2
         assert {own_line(launch) for _ in range(2)} == {
             f"connected to worker {slot} on 127.0.0.1 again" for slot in (0, 1)
         }
@@ -105,7 +109,7 @@ def test_a_broken_connection_is_made_again(sshd, tmp_path):
             pass  # what it writes is heard again
         (tmp_path / "end").touch()
         assert launch.finish(20.0) == 0, launch.err
-    wait_until(lambda: not left_folders(sshd, found), 2.0, "the end of the folders")
+    wait_until(lambda: not left_folders(sshd, supervisors), 2.0, "the end of the folders")
 
 
 @pytest.mark.parametrize("term", [False, True])
@@ -158,7 +162,7 @@ def test_who_finishes_while_the_connection_is_broken_has_finished(sshd, tmp_path
     """Its supervisor has left the status."""
     command = arguments(2, *sshd.arguments(2), "--env", "LATE=3", *python(WORKER))
     with launched(command, cwd=tmp_path) as launch:
-        found = ups(launch, 2)
+        supervisors = [supervisor_of(pid) for _, _, pid, _ in ups(launch, 2)]
         sshd.stop()
         os.kill(connection_of(launch, 0), signal.SIGKILL)
         assert own_line(launch).startswith("the connection to worker 0 on 127.0.0.1 has ended")
@@ -166,7 +170,7 @@ def test_who_finishes_while_the_connection_is_broken_has_finished(sshd, tmp_path
         time.sleep(1.0)
         sshd.serve()
         assert launch.finish(20.0) == 0, launch.err
-    wait_until(lambda: not left_folders(sshd, found), 2.0, "the end of the folders")
+    wait_until(lambda: not left_folders(sshd, supervisors), 2.0, "the end of the folders")
 
 
 def test_a_job_of_which_nothing_is_in_sight_can_be_ended(sshd, tmp_path):
@@ -238,6 +242,61 @@ def test_who_was_started_after_an_end_that_nobody_saw_shows_nothing():
     assert not slot.shows_training(now) and not slot.unseen
     slot.started(None, 6.0)  # after an end that was seen
     assert slot.shows_training(now)
+
+
+def test_doubt_ends_once_others_have_gone_on_for_long():
+    old, new = (Slot(Task(f"worker {i}", "worker", {})) for i in range(2))
+    old.started(None, 1.0)
+    new.unseen = True
+    new.started(None, 100.0)
+    new.settle([old], 120.0)
+    assert new.in_doubt and not new.shows_training(200.0)
+    new.settle([old], 100.0 + LATE_SECONDS)
+    assert not new.in_doubt and new.shows_training(200.0)
+
+
+def test_a_failure_that_was_seen_shows_that_training_is_not_over():
+    runner = ElasticRunner(Printer(), Rules(max_restarts=2))
+    unseen, other = (
+        Slot(Task(f"worker {i}", "worker", {}), process={"pid": 7}) for i in range(2)
+    )  # fmt: skip
+    runner._slots = [unseen, other]
+    unseen.gone_with_host = False
+    runner._gone(unseen, 50.0)
+    other.started(None, 60.0)
+    assert not runner._may_start(unseen)
+    other.process = {"pid": 8}
+    runner._ended(other, -9, "was killed", 70.0)
+    other.started(None, 71.0)
+    assert runner._may_start(unseen)
+
+
+def test_what_a_supervisor_has_given_back_is_skipped(tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "supervisor", supervisor)
+    from hipress.launcher import elastic_supervisor
+
+    class Output:
+        def __init__(self):
+            self.taken = b""
+
+        def write(self, data):
+            self.taken += data[:1000]
+            return len(data[:1000])
+
+    output = Output()
+    with tempfile.TemporaryFile() as file:
+        number = Path(f"/proc/self/fd/{file.fileno()}").name
+        reader = elastic_supervisor.Reader(
+            os.getpid(), number, output, elastic_supervisor.Process(os.getpid())
+        )
+        file.write(b"first" + bytes(200_000) + b"second" + bytes(3) + 5_000 * b"x")
+        file.flush()
+        copies = 0
+        while reader.copy():
+            copies += 1
+            assert copies < 100
+        reader.file.close()
+    assert output.taken == b"firstsecond" + 5_000 * b"x"
 
 
 def test_attempts_to_connect_become_rarer():

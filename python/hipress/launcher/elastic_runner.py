@@ -89,10 +89,11 @@ class ElasticRunner(Runner):
                 self._connect(slot, command)
 
     def _leave_nothing(self) -> None:
-        for slot in self._slots:
-            if slot.connects:
-                slot.running.process.kill()  # before it connects: the worker may be at its end
-                slot.running.process.wait()
+        if self._term_at is None:  # else there are workers to end
+            for slot in self._slots:
+                if "watch" in slot.running.task.spec and slot.running.process.poll() is None:
+                    slot.running.process.kill()  # the worker may be at its end
+                    slot.running.process.wait()
         super()._leave_nothing()
 
     # Watching
@@ -117,6 +118,8 @@ class ElasticRunner(Runner):
         self._drain_output()
         if self._verdict is not None:
             return self._verdict
+        if lost := ", ".join(slot.who for slot in self._slots if slot.state == State.LOST):
+            self._say(f"{lost}: out of sight; whether it has finished, too, is not known")
         return (self._ending.failed or [0])[0] if self._ending else 1
 
     def _waits_for(self, slot: Slot, now: float) -> bool:
@@ -126,7 +129,8 @@ class ElasticRunner(Runner):
         if self._verdict is not None:
             return self._term_at is not None and slot.connects
         if self._ending is not None:
-            return slot.state == State.LOST and now < slot.lost + self._rules.finish_timeout
+            in_time = now < self._ending.since + self._rules.finish_timeout
+            return slot.state == State.LOST and in_time and not slot.out_of_sight(now)
         return slot.state in (State.WAITING, State.LOST)
 
     def _dues(self) -> Iterator[float]:
@@ -139,8 +143,11 @@ class ElasticRunner(Runner):
 
     def _may_start(self, slot: Slot) -> bool:
         """Whether a worker that waits may be started again: not if training may be over."""
-        others = [other for other in self._slots if other is not slot]
-        return not slot.unseen or any(other.shows_training(slot.ended) for other in others)
+        shown = (other.shows_training(slot.ended) for other in self._others(slot))
+        return not slot.unseen or any(shown)
+
+    def _others(self, slot: Slot) -> list[Slot]:
+        return [other for other in self._slots if other is not slot]
 
     def _judge(self, now: float, deadline: float | None) -> None:
         left = [slot for slot in self._slots if slot.may_run]
@@ -177,8 +184,9 @@ class ElasticRunner(Runner):
 
     def _restart(self, now: float) -> None:
         for slot in self._slots:
+            slot.settle(self._others(slot), now)
             if slot.state == State.LOST and not slot.connects and now >= slot.connect_due:
-                self._connect(slot)
+                self._connect(slot, b"KILL" if slot.fate else b"")
             elif self._ending is not None:
                 continue
             elif slot.state == State.WAITING and now >= slot.due and self._may_start(slot):
@@ -234,6 +242,7 @@ class ElasticRunner(Runner):
                 self._connect(slot, b"KILL")
             else:
                 slot.state = State.DEAD
+                self._say(f"could not reach {slot.who}, which may still run")
             return
         how = f"{slot.task.means} {describe_death(status)}"
         if not slot.lose(now):
@@ -251,13 +260,13 @@ class ElasticRunner(Runner):
         """Whether a worker that this process has inherited still runs."""
         try:
             pid, status = os.waitpid(slot.pid, os.WNOHANG)
+            code = supervisor.code_of(status)
         except ChildProcessError:  # it ended just before its supervisor, which collected it
-            pid, status = slot.pid, signal.SIGKILL
+            pid, code = slot.pid, left_status(slot.process["folder"])
         if pid == 0:
             return True
         signal_group(slot.pid, signal.SIGKILL)  # what it left behind
         shutil.rmtree(slot.process["folder"], ignore_errors=True)
-        code = supervisor.code_of(status)
         self._ended(slot, code, describe_death(code), now)
         return False
 
@@ -268,9 +277,11 @@ class ElasticRunner(Runner):
             return
         with_host = slot.gone_with_host
         how = "has died with its host, which has started again" if with_host else "ended unseen"
+        failed = slot.failed
         self._ended(slot, -signal.SIGKILL, slot.fate or how, now)
         if not slot.fate and not with_host and slot.state == State.WAITING:
             slot.unseen, slot.ended, slot.due = True, now, now + UNSEEN_SECONDS
+            slot.failed = failed  # it may have finished
 
     def _ended(self, slot: Slot, status: int, death: str, now: float) -> None:
         """A slot's process has ended: what comes next for it."""
@@ -285,6 +296,8 @@ class ElasticRunner(Runner):
             self._ending.note(slot, status)
             self._say(f"{slot.who} {death} after {self._ending.first} had finished")
         else:
+            if not slot.in_doubt:
+                slot.failed = now
             slot.died(status, death, now, self._rules.max_restarts)
             limit = self._rules.max_restarts
             if slot.state == State.WAITING:
@@ -331,6 +344,14 @@ class ElasticRunner(Runner):
             else:
                 slot.gone_with_host = report["restarted"]
             self._send(running, b"DONE\n")
+
+
+def left_status(folder: str) -> int:
+    """What a supervisor has left of its worker's end before its own, as Popen's returncode."""
+    try:
+        return int(Path(folder, "status").read_text())
+    except (OSError, ValueError):
+        return -signal.SIGKILL
 
 
 def signal_group(pid: int, number: int) -> None:

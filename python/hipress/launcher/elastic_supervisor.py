@@ -132,27 +132,24 @@ class Tail:
 
 
 class Reader(Tail):
-    """What a command writes from now on to such a file, which its supervisor may read, too.
+    """What a command writes from now on to such a file, which its supervisor, the keeper, reads and
+    gives back, too, while that lives."""
 
-    frees: whether it does not, so that the space is given back here.
-    """
-
-    def __init__(self, pid, target, output, frees):
+    def __init__(self, pid, target, output, keeper):
         self.file = open(f"/proc/{pid}/fd/{target}", "r+b", buffering=0)
         about = os.fstat(self.file.fileno())
         if not stat.S_ISREG(about.st_mode) or about.st_nlink:
             raise OSError("the command has put another file in its place")
-        self.output, self.frees = output, frees
+        self.output, self.keeper = output, keeper
         self.read = self.freed = about.st_size
 
     def write(self, data):
-        if b"\0" in data:  # what the supervisor has given back meanwhile
-            sent = self.output.write(data.replace(b"\0", b""))
-            return len(data) if sent else 0
-        return self.output.write(data)
+        """Zeros are what the supervisor has given back meanwhile."""
+        zeros = len(data) - len(data.lstrip(b"\0"))
+        return zeros or self.output.write(data.partition(b"\0")[0])
 
     def free(self):
-        if self.frees:
+        if not self.keeper.runs:
             super().free()
 
 
@@ -175,15 +172,23 @@ class ElasticSupervisor(Supervisor):
     def in_child():
         pass
 
+    def start(self):
+        self.boot = boot_id()
+        self.folder = tempfile.mkdtemp(prefix=f"hipress-{os.getpid()}-")  # nobody else's
+        try:
+            super().start()
+        except SystemExit:
+            os.rmdir(self.folder)
+            raise
+
     def outputs(self):
         self.tails = [Tail(Output(1)), Tail(self.errors)]
         return [tail.file for tail in self.tails]
 
     def started(self):
-        self.folder = tempfile.mkdtemp(prefix=f"hipress-{self.child.pid}-")  # nobody else's
         command, own = Process(self.child.pid), Process(os.getpid())
         self.report(pid=command.pid, since=command.since, supervisor=[own.pid, own.since],
-                    boot=boot_id(), folder=self.folder)
+                    boot=self.boot, folder=self.folder)
 
     def orphaned(self):
         pass
@@ -212,9 +217,13 @@ class ElasticSupervisor(Supervisor):
 
     def command_ended(self):
         path = os.path.join(self.folder, "status")
-        with open(path + ".part", "w") as file:
-            file.write(str(code_of(self.status)))
-        os.rename(path + ".part", path)
+        try:
+            os.makedirs(self.folder, 0o700, exist_ok=True)  # somebody may have tidied up
+            with open(path + ".part", "w") as file:
+                file.write(str(code_of(self.status)))
+            os.rename(path + ".part", path)
+        except OSError:
+            pass  # it is reported all the same
 
     def run(self):
         status = super().run()
@@ -242,13 +251,13 @@ class Watcher(ElasticSupervisor):
         about = self.spec["watch"]
         self.folder = about["folder"]
         self.child = Process(about["pid"], about["since"] or 0)
-        if about["boot"] != boot_id():
+        if about["boot"] != boot_id() and self.left_status() is None:
             return self.end_with(gone=True, restarted=True)
         keeper = Process(*about["supervisor"])
         if self.child.runs:
             try:
                 outputs = enumerate((Output(1), self.errors), 1)
-                self.tails = [Reader(self.child.pid, number, output, not keeper.runs)
+                self.tails = [Reader(self.child.pid, number, output, keeper)
                               for number, output in outputs]
             except OSError:
                 self.tails = []

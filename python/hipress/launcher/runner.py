@@ -251,7 +251,8 @@ class Runner:
             self._command(b"KILL")
             # A connection that no longer works: give up on it, the other end sees it close.
             for running in self._running:
-                if running.status is None and now >= self._kill_at + 5.0:
+                tried_since = max(self._kill_at, running.started)
+                if running.status is None and now >= tried_since + 5.0:
                     running.process.kill()
 
     def _heed_signals(self, handled: int, now: float) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from enum import Enum, auto
 
@@ -65,6 +66,8 @@ class Slot:
     ended: float = 0.0
     #: Its process was started after such an end: it does not show that training goes on.
     in_doubt: bool = False
+    #: When a process that was not in doubt has failed last.
+    failed: float = -math.inf
     #: Of its last death.
     status: int = 0
     death: str = ""
@@ -119,8 +122,16 @@ class Slot:
         return self.unseen or (self.state == State.LOST and now >= self.lost + LOST_SECONDS)
 
     def shows_training(self, after: float) -> bool:
-        """Whether its process shows that training went on after another one had ended."""
-        return self.runs and not self.in_doubt and self.began < after
+        """Whether it shows that training went on after another process had ended: by a process from
+        before that, or by a failure since."""
+        before = self.runs and not self.in_doubt and self.began < after
+        return before or self.failed > after
+
+    def settle(self, others: list[Slot], now: float) -> None:
+        """Ends the doubt, once a process that was there before has gone on beside it long enough.
+        """
+        if self.in_doubt and self.runs and now >= self.began + LATE_SECONDS:
+            self.in_doubt = not any(other.shows_training(self.began) for other in others)
 
     def died(self, status: int, death: str, now: float, limit: int) -> None:
         """Its process has died: it waits for a restart, if there is one left of ``limit``."""
