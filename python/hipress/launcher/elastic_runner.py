@@ -90,10 +90,10 @@ class ElasticRunner(Runner):
 
     def _leave_nothing(self) -> None:
         if self._term_at is None:  # else there are workers to end
-            for slot in self._slots:
-                if "watch" in slot.running.task.spec and slot.running.process.poll() is None:
-                    slot.running.process.kill()  # the worker may be at its end
-                    slot.running.process.wait()
+            for running in self._running:
+                if "watch" in running.task.spec and running.process.poll() is None:
+                    running.process.kill()  # the worker may be at its end
+                    running.process.wait()
         super()._leave_nothing()
 
     # Watching
