@@ -3,11 +3,7 @@
 from __future__ import annotations
 
 import re
-import tempfile
-from collections.abc import Iterator
 from pathlib import Path
-
-import pytest
 
 from harness.launch import Launch
 
@@ -26,15 +22,6 @@ while time.monotonic() < until and not os.path.exists("end"):
     print("alive", flush=True)
 time.sleep(float(os.environ.get("LATE", 0)) * int(slot))
 """
-
-
-@pytest.fixture(autouse=True)
-def own_folder(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
-    """For what supervisors leave if their launcher is gone; a short name, as mpirun has sockets
-    there, too."""
-    with tempfile.TemporaryDirectory(prefix="hp") as folder:
-        monkeypatch.setenv("TMPDIR", folder)
-        yield folder
 
 
 def arguments(n: int, *options: str) -> list[str]:

@@ -13,19 +13,14 @@ from pathlib import Path
 import pytest
 
 from harness.launch import LAUNCH, REPORT, launched, marked, python, reports, run
-from harness.launch_elastic import (
-    WORKER,
-    alive,
-    arguments,
-    own_folder,  # noqa: F401  a fixture
-    supervisor_of,
-    ups,
-)
+from harness.launch_elastic import WORKER, alive, arguments, supervisor_of, ups
 from harness.processes import wait_until
 from hipress.launcher import elastic
 from hipress.launcher.hostfile import Host
 from hipress.launcher.runner import Task
 from hipress.launcher.slots import Ending, Slot, State
+
+pytestmark = pytest.mark.usefixtures("own_folder")
 
 # What a worker is told
 

@@ -14,19 +14,14 @@ import pytest
 
 from harness import slurm
 from harness.launch import Launch, launched, marked, python, run
-from harness.launch_elastic import (
-    WORKER,
-    alive,
-    arguments,
-    own_folder,  # noqa: F401  a fixture
-    supervisor_of,
-    ups,
-)
+from harness.launch_elastic import WORKER, alive, arguments, supervisor_of, ups
 from harness.processes import wait_until
 from hipress.launcher import mpi
 from hipress.launcher.errors import LaunchError
 from hipress.launcher.hostfile import Host
 from hipress.launcher.job import Elastic, Job
+
+pytestmark = pytest.mark.usefixtures("own_folder")
 
 SECRET = "a secret that no command line shows"
 

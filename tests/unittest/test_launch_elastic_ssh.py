@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 import signal
 import sys
 import tempfile
@@ -12,15 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from harness.launch import Sshd, launched, python
-from harness.launch_elastic import (
-    WORKER,
-    alive,
-    arguments,
-    own_folder,  # noqa: F401  a fixture
-    supervisor_of,
-    ups,
-)
+from harness.launch import launched, python
+from harness.launch_elastic import WORKER, alive, arguments, supervisor_of, ups
 from harness.processes import wait_until
 from hipress.launcher import supervisor
 from hipress.launcher.elastic_runner import ElasticRunner
@@ -28,17 +20,7 @@ from hipress.launcher.output import Printer
 from hipress.launcher.runner import Task
 from hipress.launcher.slots import LATE_SECONDS, Rules, Slot, State
 
-
-@pytest.fixture(scope="module")
-def sshd(tmp_path_factory):
-    server = Sshd(tmp_path_factory.mktemp("sshd"))
-    if server.path is None or shutil.which("ssh") is None or shutil.which("ssh-keygen") is None:
-        pytest.skip("sshd, ssh or ssh-keygen is not installed (Debian: openssh-server)")
-    try:
-        server.start()
-        yield server
-    finally:
-        server.stop()
+pytestmark = pytest.mark.usefixtures("own_folder")
 
 
 def own_line(launch):
@@ -271,7 +253,7 @@ def test_a_failure_that_was_seen_shows_that_training_is_not_over():
     assert runner._may_start(unseen)
 
 
-def test_what_a_supervisor_has_given_back_is_skipped(tmp_path, monkeypatch):
+def test_what_a_supervisor_has_given_back_is_skipped(monkeypatch):
     monkeypatch.setitem(sys.modules, "supervisor", supervisor)
     from hipress.launcher import elastic_supervisor
 

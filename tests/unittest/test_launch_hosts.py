@@ -16,7 +16,6 @@ from harness.launch import (
     MARK,
     REPORT,
     STUBBORN,
-    Sshd,
     check_roles,
     launched,
     marked,
@@ -77,18 +76,6 @@ def test_hostfile_that_is_no_text(tmp_path):
 
 
 # ssh, with a real sshd on loopback
-
-
-@pytest.fixture(scope="module")
-def sshd(tmp_path_factory):
-    server = Sshd(tmp_path_factory.mktemp("sshd"))
-    if server.path is None or shutil.which("ssh") is None or shutil.which("ssh-keygen") is None:
-        pytest.skip("sshd, ssh or ssh-keygen is not installed (Debian: openssh-server)")
-    try:
-        server.start()
-        yield server
-    finally:
-        server.stop()
 
 
 def with_mark(launch_arguments: list[str], mark: str) -> list[str]:

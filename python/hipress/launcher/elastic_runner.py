@@ -19,7 +19,7 @@ from .slots import UNSEEN_SECONDS, Ending, Rules, Slot, State, describe_death
 
 PROGRAM = Path(__file__).with_name("elastic_supervisor.py")
 NOT_FINISHED = 124  # the status when a worker had to be ended, as for --timeout
-#: Marks the environment of a job's processes, so that a process id cannot mean a stranger's.
+#: Marks the environment of a job's processes, by which those that a worker leaves are found.
 JOB = "HIPRESS_ELASTIC_JOB"
 
 
@@ -43,6 +43,7 @@ class ElasticRunner(Runner):
         self._slots: list[Slot] = []
         self._ending: Ending | None = None
         self._job, self._word = secrets.token_hex(8), "hipress-" + secrets.token_hex(8)
+        self._program = PROGRAM.read_text()
 
     # Starting and stopping
 
@@ -63,7 +64,7 @@ class ElasticRunner(Runner):
 
     def _elastic(self, slot: Slot, **more: object) -> Task:
         """The slot's task, run by an elastic supervisor."""
-        own = {"elastic": self._word, "mimic": False, "program": PROGRAM.read_text()}
+        own = {"elastic": self._word, "mimic": False, "program": self._program}
         return replace(slot.task, spec={**slot.task.spec, **own, **more})
 
     def _connect(self, slot: Slot, command: bytes = b"") -> None:
@@ -277,14 +278,18 @@ class ElasticRunner(Runner):
             return
         with_host = slot.gone_with_host
         how = "has died with its host, which has started again" if with_host else "ended unseen"
-        failed = slot.failed
-        self._ended(slot, -signal.SIGKILL, slot.fate or how, now)
-        if not slot.fate and not with_host and slot.state == State.WAITING:
+        failed = bool(slot.fate or with_host)  # else it may have finished
+        self._ended(slot, -signal.SIGKILL, slot.fate or how, now, failed)
+        if not failed and slot.state == State.WAITING:
             slot.unseen, slot.ended, slot.due = True, now, now + UNSEEN_SECONDS
-            slot.failed = failed  # it may have finished
 
-    def _ended(self, slot: Slot, status: int, death: str, now: float) -> None:
-        """A slot's process has ended: what comes next for it."""
+    def _ended(
+        self, slot: Slot, status: int, death: str, now: float, failed: bool = True
+    ) -> None:
+        """A slot's process has ended: what comes next for it.
+
+        :param failed: whether a status other than 0 is that of a failure for sure
+        """
         if self._term_at is not None:
             slot.state = State.DEAD
         elif status == 0:
@@ -296,7 +301,7 @@ class ElasticRunner(Runner):
             self._ending.note(slot, status)
             self._say(f"{slot.who} {death} after {self._ending.first} had finished")
         else:
-            if not slot.in_doubt:
+            if failed and not slot.in_doubt:
                 slot.failed = now
             slot.died(status, death, now, self._rules.max_restarts)
             limit = self._rules.max_restarts

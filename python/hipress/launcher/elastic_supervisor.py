@@ -265,12 +265,14 @@ class Watcher(ElasticSupervisor):
         while self.child.runs and self.control is not None:
             self.serve(self.POLL_SECONDS)
         end = time.monotonic() + STATUS_SECONDS
-        while self.left_status() is None and keeper.runs and time.monotonic() < end:
+        status = self.left_status()
+        while status is None and keeper.runs and time.monotonic() < end:
             self.serve(self.POLL_SECONDS)
+            status = self.left_status()
         if self.control is None:
             return None
-        if self.left_status() is not None:
-            return self.end_with(exit=self.left_status())
+        if status is not None:
+            return self.end_with(exit=status)
         self.end_leftovers()
         return self.end_with(gone=True, restarted=False)
 

@@ -90,8 +90,8 @@ class Settings(CompressionConfig):
         return {**self.params, **own}
 
     def refuse_auto_topology(self) -> None:
-        """:raises ValueError: for topology "auto", which not every front end takes"""
-        if self.chooses_topology:
+        """:raises ValueError: for topology "auto" of a named type, which not all front ends take"""
+        if self.chooses_topology and self.type != AUTO:
             raise ValueError(
                 "topology 'auto' is for compress() and DistributedOptimizer: name another one"
             )

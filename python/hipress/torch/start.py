@@ -61,7 +61,7 @@ def start(
         settings = make_settings()
         if not allow_auto:
             settings.refuse_auto()
-        if not allow_auto_topology and settings.type != AUTO:
+        if not allow_auto_topology:
             settings.refuse_auto_topology()
         check_parameters(parameters, settings)
         if settings.encode_on == "device":

@@ -9,7 +9,7 @@ from typing import Any
 import torch
 import torch.distributed as dist
 
-from hipress.config import AUTO, CompressionConfig
+from hipress.config import CompressionConfig
 from hipress.elastic_training import rounds, state
 from hipress.secopa.plan import Decision
 from hipress.torch.elastic import transfer
@@ -104,8 +104,7 @@ class State(state.State):
         :raises ValueError: if a setting of the compression is wrong
         """
         wanted = Settings.of(**self.options, encode_on="host")
-        if wanted.type != AUTO:
-            wanted.refuse_auto_topology()
+        wanted.refuse_auto_topology()
         return {
             **wanted.describe(),
             "backward_passes_per_step": str(self._passes),

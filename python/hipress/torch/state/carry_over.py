@@ -191,9 +191,8 @@ def carry_over_saved(of: Stateful, mine: RankState) -> dict[str, OwnState]:
     peers, vectors = mine.fields["peers"], mine.fields["type"] == of.settings.type
     own = _Own(of.sizes, of.average and peers > 1)
     for (name, _), task in mine.tasks.items():
-        own.add(
-            name, task.fields["kind"], task.span, task.fields["step"], task.states, vectors
-        )  # fmt: skip
+        kind, step = task.fields["kind"], task.fields["step"]
+        own.add(name, kind, task.span, step, task.states, vectors)
     for name, total in mine.to_reshard.items():
         own.add_share(name, total.fields["step"], total.states, peers, vectors)
     return own.found
