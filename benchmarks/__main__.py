@@ -21,6 +21,7 @@ SUBJECTS = {
     "allreduce": "allreduce.sizes",
     "training": "training.steps",
     "convergence": "training.convergence",
+    "each": "training.each",
     "rounding": "training.rounding",
     "feedback": "training.feedback",
     "quality": "training.quality",

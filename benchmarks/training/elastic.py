@@ -13,17 +13,15 @@ import statistics
 import sys
 from typing import Annotated
 
-import numpy as np
 import typer
 
 from benchmarks.common import jobs
+from benchmarks.common.intervals import median_interval
 from benchmarks.common.options import Nodes, Output, Priority, Quick, Rounds
 from benchmarks.common.results import Record
 from harness.elastic import ElasticJob
 
 MODES = ("not elastic", "elastic")
-RESAMPLES = 2000
-"""Of the differences, for their median's 95% confidence interval (Efron's bootstrap)."""
 
 
 def main(
@@ -71,16 +69,8 @@ def _cells(found: list[dict[str, jobs.Reports]], what: str, paired: bool) -> lis
         return [*numbers, f"{100 * (elastic / plain - 1):+.1f}%"]
     pairs = zip(*(sum(times[mode], []) for mode in MODES))
     differences = [second - first for first, second in pairs]
-    low, middle, high = (100 * each / plain for each in _median_interval(differences))
+    low, middle, high = (100 * each / plain for each in median_interval(differences))
     return [*numbers, f"{middle:+.1f}% ({low:+.1f}% to {high:+.1f}%)"]
-
-
-def _median_interval(values: list[float]) -> tuple[float, float, float]:
-    """The median between the ends of its 95% confidence interval."""
-    generator = np.random.default_rng(0)
-    drawn = generator.choice(values, (RESAMPLES, len(values)))
-    low, high = np.quantile(np.median(drawn, axis=1), (0.025, 0.975))
-    return float(low), statistics.median(values), float(high)
 
 
 def _run_torch(

@@ -1,4 +1,6 @@
-"""One rank of steps.py: trains one model with each method in turn, and reports the times.
+"""One rank of steps.py or each.py: trains a model with each method in turn, and reports the times.
+
+With ``block``, all methods' models are there at once, and take turns of so many steps.
 
 A method is "float32", "fp16" or "powersgd:RANK" (DDP and its own hooks), "TYPE:NAME=VALUE,..." for
 HiPress ("hipress.powersgd:rank=4" is its own PowerSGD), "shared_momentum" among them, "auto", whose
@@ -13,6 +15,7 @@ from __future__ import annotations
 import itertools
 import math
 import os
+import statistics
 import sys
 import time
 from types import SimpleNamespace
@@ -29,80 +32,130 @@ OURS = "hipress."
 """Before the names of types that are peers' names, too."""
 PEERS = ("float32", "fp16", "powersgd")
 BATCHES = 4
-"""Batches in each rank's training set of the VGG-like network."""
+"""Batches in each rank's training set of images."""
+LAGGING = 3.0
 
 
 def main() -> None:
-    args = options()
+    args = options(block=0)
 
     import torch
     import torch.distributed as dist
 
     torch.set_num_threads(1)
     dist.init_process_group("gloo")
-    for method in args.methods:
-        report(**run(method, args))
+    if args.block:
+        take_turns([Training(method, args) for method in args.methods], args)
+    else:
+        for method in args.methods:
+            take_turns([Training(method, args)], args)
     dist.barrier()
     os._exit(0)  # Gloo's threads may outlive the group; the results are printed
 
 
-def run(method: str, args: SimpleNamespace) -> dict:
-    import torch
-    import torch.distributed as dist
+def take_turns(trainings: list[Training], args: SimpleNamespace) -> None:
+    """Makes the steps of all, ``block`` at a time, or all at once; reports what was measured.
 
-    rank = dist.get_rank()
-    torch.manual_seed(args.seed)
-    method, late = method.removesuffix(LATE), method.endswith(LATE)
-    model, loss_of, optimizer = workload(args, 1000 * args.seed + rank)
-    parameters = sum(p.numel() for p in model.parameters())
-    ddp = replicated(model, method)
-    dist.barrier()
-    start = time.perf_counter()
-    compression = attach(ddp, method, args.late if late else 0)
-    attached = time.perf_counter() - start
-    if late and compression is not None and args.model == "gpt":
-        optimizer = frozen(optimizer, args.late, compression)
-    elif compression is not None and compression.settings.any_momentum:
-        if args.model == "gpt":
-            raise ValueError(f"{method}: Adam has a momentum of its own; use {method}{LATE}")
-        optimizer.param_groups[0]["momentum"] = 0.0  # the compression's takes its place
-    rate = optimizer.param_groups[0]["lr"]
-    seconds, processor, sent, losses = [], [], [], []
-    trial = 0
-    while compression is not None and not compression.is_settled:
-        trial += 1
-        optimizer.zero_grad()
-        loss_of(ddp).backward()
-        optimizer.step()
-    settled = time.perf_counter() - start
+    In turns, one that takes LAGGING times as long as the fastest makes those of two turns.
+    """
     steps = args.warmup + args.steps
-    for step in range(steps):
-        for group in optimizer.param_groups:
-            falling = 0.1 + 0.45 * (1 + math.cos(math.pi * step / steps))
-            group["lr"] = rate * min(1.0, (step + 1) / 20) * falling
+    running, turns = trainings, range(0, steps, args.block or steps)
+    for turn, first in enumerate(turns):
+        for training in running[:: -1 if turn % 2 else 1]:
+            training.make(first, min(first + turns.step, steps))
+        if turn == 1:
+            times = [training.seconds() for training in running]
+            fastest = min(s for training, s in zip(running, times) if training.method != ALONE)
+            running = [each for each, s in zip(running, times) if s < LAGGING * fastest]
+    for training in trainings:
+        report(**training.report())
+
+
+class Training:
+    """One model and its method, which is settled."""
+
+    def __init__(self, method: str, args: SimpleNamespace) -> None:
+        import torch
+        import torch.distributed as dist
+
+        self.method, self._steps = method, args.warmup + args.steps
+        self._rank = dist.get_rank()
+        torch.manual_seed(args.seed)
+        name, late = method.removesuffix(LATE), method.endswith(LATE)
+        model, self._loss_of, optimizer = workload(args, 1000 * args.seed + self._rank)
+        self._parameters = sum(p.numel() for p in model.parameters())
+        self._ddp = replicated(model, name)
         dist.barrier()
-        before = sent_bytes()
-        start, used = time.perf_counter(), time.process_time()
-        optimizer.zero_grad()
-        loss = loss_of(ddp)
+        start = time.perf_counter()
+        compression = self._compression = attach(self._ddp, name, args.late if late else 0)
+        self._attached = time.perf_counter() - start
+        if late and compression is not None and args.model == "gpt":
+            optimizer = frozen(optimizer, args.late, compression)
+        elif compression is not None and compression.settings.any_momentum:
+            if args.model == "gpt":
+                raise ValueError(f"{name}: Adam has a momentum of its own; use {name}{LATE}")
+            optimizer.param_groups[0]["momentum"] = 0.0  # the compression's takes its place
+        self._optimizer, self._rate = optimizer, optimizer.param_groups[0]["lr"]
+        self._seconds, self._processor, self._sent, self._losses = [], [], [], []
+        self._trial = 0
+        while compression is not None and not compression.is_settled:
+            self._trial += 1
+            self._step()
+        self._settled = time.perf_counter() - start
+
+    def _step(self):
+        self._optimizer.zero_grad()
+        loss = self._loss_of(self._ddp)
         loss.backward()
-        optimizer.step()
-        seconds.append(time.perf_counter() - start)
-        processor.append(time.process_time() - used)
-        sent.append(sent_bytes() - before)
-        losses.append(loss.detach())
-    mean = torch.stack(losses)
-    dist.all_reduce(mean)
-    return {
-        "rank": rank,
-        "method": method + LATE * late,
-        "parameters": parameters,
-        "seconds": seconds,
-        "processor": processor,
-        "sent": sent,
-        "losses": (mean / dist.get_world_size()).tolist(),
-        **(explained(compression, attached, settled, trial) if method == AUTO else {}),
-    }
+        self._optimizer.step()
+        return loss
+
+    def make(self, first: int, end: int) -> None:
+        """Makes the steps from ``first`` to ``end``, each timed."""
+        import torch.distributed as dist
+
+        for step in range(first, end):
+            for group in self._optimizer.param_groups:
+                falling = 0.1 + 0.45 * (1 + math.cos(math.pi * step / self._steps))
+                group["lr"] = self._rate * min(1.0, (step + 1) / 20) * falling
+            dist.barrier()
+            before = sent_bytes()
+            start, used = time.perf_counter(), time.process_time()
+            loss = self._step()
+            self._seconds.append(time.perf_counter() - start)
+            self._processor.append(time.process_time() - used)
+            self._sent.append(sent_bytes() - before)
+            self._losses.append(loss.detach())
+
+    def seconds(self) -> float:
+        """The median of a step so far, of the slowest rank."""
+        import torch
+        import torch.distributed as dist
+
+        median = torch.tensor(statistics.median(self._seconds))
+        dist.all_reduce(median, dist.ReduceOp.MAX)
+        return median.item()
+
+    def report(self) -> dict:
+        """What was measured; all ranks call it together."""
+        import torch
+        import torch.distributed as dist
+
+        mean = torch.stack(self._losses)
+        dist.all_reduce(mean)
+        found = {
+            "rank": self._rank,
+            "method": self.method,
+            "parameters": self._parameters,
+            "seconds": self._seconds,
+            "processor": self._processor,
+            "sent": self._sent,
+            "losses": (mean / dist.get_world_size()).tolist(),
+        }
+        if self.method == AUTO:
+            times = self._attached, self._settled, self._trial
+            found |= explained(self._compression, *times)
+        return found
 
 
 def sent_bytes() -> int:
@@ -143,19 +196,9 @@ def workload(args: SimpleNamespace, seed: int):
         return model, loss_of, optimizer
 
     from images import Synthetic
-    from models import vgg
 
-    # So that VGG19, which has no normalisation, learns its few images in 100 steps: He et al.'s
-    # weights (2015), a small last layer, no dropout.
-    model = vgg(image_size=32, classes=10, hidden=4096, width=0.25)
-    for module in model:
-        if isinstance(module, (torch.nn.Conv2d, torch.nn.Linear)):
-            torch.nn.init.kaiming_normal_(module.weight, nonlinearity="relu")
-            torch.nn.init.zeros_(module.bias)
-        elif isinstance(module, torch.nn.Dropout):
-            module.p = 0.0
-    torch.nn.init.normal_(model[-1].weight, std=0.01)
-    images, labels = Synthetic(10, 32, seed).batch(BATCHES * args.batch_size)
+    size, model = (32, learning_vgg()) if args.model == "vgg" else (64, resnet())
+    images, labels = Synthetic(10, size, seed).batch(BATCHES * args.batch_size)
     turns = itertools.cycle(zip(images.split(args.batch_size), labels.split(args.batch_size)))
 
     def loss_of(ddp):
@@ -164,6 +207,30 @@ def workload(args: SimpleNamespace, seed: int):
 
     # At twice the rate the loss of some seeds rises for a while, and who gets where is chance.
     return model, loss_of, torch.optim.SGD(model.parameters(), lr=0.001, momentum=0.9, fused=True)
+
+
+def learning_vgg():
+    """VGG19, which has no normalisation, so that it learns its few images in 100 steps: He et al.'s
+    weights (2015), a small last layer, no dropout."""
+    import torch
+    from models import vgg
+
+    model = vgg(image_size=32, classes=10, hidden=4096, width=0.25)
+    for module in model:
+        if isinstance(module, (torch.nn.Conv2d, torch.nn.Linear)):
+            torch.nn.init.kaiming_normal_(module.weight, nonlinearity="relu")
+            torch.nn.init.zeros_(module.bias)
+        elif isinstance(module, torch.nn.Dropout):
+            module.p = 0.0
+    torch.nn.init.normal_(model[-1].weight, std=0.01)
+    return model
+
+
+def resnet():
+    """ResNet-50 for 10 classes."""
+    from models import resnet50
+
+    return resnet50(10)
 
 
 def frozen(optimizer, step: int, compression):

@@ -218,6 +218,11 @@ class KVStore(JobStore):
         """Why gradients are synchronised as they are, and what was measured; to be printed."""
         return self._node.explain()
 
+    @property
+    def is_settled(self) -> bool:
+        """Whether no step tries another way any more, where compression chooses by itself."""
+        return self._node.is_settled
+
     def set_optimizer(self, optimizer: opt.Optimizer) -> None:
         """Runs `optimizer` on the servers from now on; pulls then return weights. Blocks.
 

@@ -47,6 +47,7 @@ for step in range(60):
     trainer.step(16)
 kv = trainer._kvstore
 print(kv.explain())
+assert kv.is_settled
 weights = [p.data().asnumpy() for p in net.collect_params().values()]
 assert all(np.isfinite(w).all() for w in weights)
 print("bits", hashlib.sha256(b"".join(w.tobytes() for w in weights)).hexdigest())
@@ -81,6 +82,7 @@ kv = mx.kv.create("dist_sync_hipress")
 kv.set_gradient_compression({"type": "auto"})
 kv.init("weight", mx.nd.zeros((300, 300)))
 kv.init("bias", mx.nd.zeros(3000))
+assert not kv.is_settled
 total = hashlib.sha256()
 for step in range(14):
     for key, shape in (("weight", (300, 300)), ("bias", (3000,))):

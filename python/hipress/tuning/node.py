@@ -59,6 +59,12 @@ class TunedNode:
             return self.auto.explanation
         return Explanation(f"{self._asked}, as was asked for")
 
+    @property
+    def is_settled(self) -> bool:
+        """Whether no step tries another way any more; False before the first gradient."""
+        watched = isinstance(self.auto, StoreChoice) and self.auto.watching
+        return not watched or self.auto.is_settled
+
     def look(self, keys: Sequence[int], gradients: Sequence[np.ndarray]) -> None:
         """Shows type "auto" gradients that are about to be pushed, after :meth:`before_push`."""
         if self.looks:

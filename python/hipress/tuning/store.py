@@ -241,6 +241,11 @@ class StoreChoice:
         self._least = MIN_SIZE if config.min_size is None else config.min_size
         compress(replace(config, type="none"))
 
+    @property
+    def is_settled(self) -> bool:
+        """Whether no step tries another way any more."""
+        return bool(self._seen) and (self.follower is None or self.follower.is_settled)
+
     def stop(self) -> None:
         """Does not watch any more."""
         self.watching, self._guard = False, None
