@@ -97,6 +97,9 @@ class Fragment(Protocol):
     def under_way(self) -> bool:
         """Whether it was begun and not taken yet."""
 
+    def update(self, alpha: float) -> None:
+        """Makes a worker's weights alpha times what they are, and the rest outer weights."""
+
 
 class Rounds:
     """Counts inner steps, and has fragments begun and taken after those that are their turns.
@@ -106,7 +109,8 @@ class Rounds:
         given, or at once if that is the present one
     :param take: waits for a fragment's result and uses it; given the share of a worker's own
         weights that stays, and whether the mean of the weights is taken as it is, without a step
-        of the outer optimizer
+        of the outer optimizer; returns whether all of the result was finite, which is so on all
+        workers or on none
     :param delay: inner steps that a fragment may travel, fewer than ``sync_every``
     :param alpha: that share, of what is sent in its turn
     :raises ValueError: for what cannot be
@@ -116,14 +120,14 @@ class Rounds:
         self,
         fragments: Sequence[Any],
         begin: Callable[[Any, int], None],
-        take: Callable[[Any, float, bool], None],
+        take: Callable[[Any, float, bool], bool],
         schedule: Schedule,
         delay: int = 0,
         alpha: float = 0.0,
     ) -> None:
         self.check(len(fragments), schedule.sync_every, delay, alpha)
         self.step, self.schedule, self.delay, self.alpha = 0, schedule, delay, alpha
-        self._fragments, self._begin, self._take = fragments, begin, take
+        self._fragments, self._begin, self._take_one = fragments, begin, take
 
     @staticmethod
     def check(fragments: int, sync_every: int, delay: int, alpha: float) -> None:
@@ -163,16 +167,29 @@ class Rounds:
                     self._take(fragment, self.alpha, False)
 
     def synchronize(self) -> None:
-        """Synchronises all fragments now, whosever turn it is, after which all workers have the
-        same weights. The count of steps goes on."""
+        """Makes all weights the mean of the workers' now, without a step of the outer optimizer:
+        its momentum would move them although little or nothing was trained since the last one. The
+        count of steps goes on."""
         self.finish()
-        self._exchange_all(average=False)
+        self._exchange_all(average=True)
 
     def _exchange_all(self, average: bool) -> None:
         for fragment in self._fragments:
             self._begin(fragment, self.step)
         for fragment in self._fragments:
-            self._take(fragment, 0.0, average)
+            if fragment.under_way:
+                self._take(fragment, 0.0, average)
+
+    def _take(self, fragment: Any, alpha: float, average: bool) -> None:
+        """Takes a fragment's result. If it has a NaN or Inf, all fragments go back to the last
+        synchronisation: what one worker lost has reached its other fragments, too, and would come
+        back from there."""
+        if self._take_one(fragment, alpha, average):
+            return
+        for other in self._fragments:
+            if other.under_way:
+                self._take_one(other, 0.0, average)
+            other.update(0.0)
 
     def finish(self) -> None:
         """Waits for the fragments that are under way, and takes their results."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import mxnet as mx
@@ -11,6 +11,7 @@ from mxnet import gluon
 
 from hipress.diloco.outer import State
 from hipress.dtypes import NUMPY
+from mxnet_hipress._states import load_optimizer
 
 _NESTEROV = {"learning_rate": 0.7, "momentum": 0.9}
 
@@ -18,10 +19,12 @@ _NESTEROV = {"learning_rate": 0.7, "momentum": 0.9}
 class Weights:
     """The values of parameters; see :class:`hipress.diloco.outer.Weights`.
 
+    :param trainer: whose updaters make the inner steps
     :raises ValueError: for parameters that cannot be synchronised
     """
 
-    def __init__(self, parameters: list[gluon.Parameter]) -> None:
+    def __init__(self, parameters: list[gluon.Parameter], trainer: gluon.Trainer) -> None:
+        self._trainer = trainer
         self._parameters = {parameter.name: parameter for parameter in parameters}
         for name, parameter in self._parameters.items():
             kind = np.dtype(parameter.dtype).name
@@ -39,6 +42,11 @@ class Weights:
     def shapes(self) -> dict[str, tuple[int, ...]]:
         return {name: parameter.shape for name, parameter in self._parameters.items()}
 
+    @property
+    def any_float16(self) -> bool:
+        """Whether a weight is not float32."""
+        return any(np.dtype(p.dtype) != np.float32 for p in self._parameters.values())
+
     def read(self, name: str) -> np.ndarray:
         parameter = self._parameters[name]
         return parameter.data(parameter.list_ctx()[0]).asnumpy()
@@ -46,6 +54,21 @@ class Weights:
     def write(self, name: str, values: np.ndarray) -> None:
         parameter = self._parameters[name]
         parameter.set_data(mx.nd.array(values, dtype=parameter.dtype))  # a copy
+
+    def forget_non_finite(self) -> None:
+        for updater in self._trainer._updaters:
+            for number, state in list(updater.states.items()):
+                if not all(np.isfinite(array.asnumpy()).all() for array in _arrays(state)):
+                    del updater.states[number]  # it is made anew in the next step
+
+
+def _arrays(state: Any) -> Iterator[mx.nd.NDArray]:
+    """Those of an optimizer's state of one weight, which may be a tuple, or nothing."""
+    if isinstance(state, mx.nd.NDArray):
+        yield state
+    elif isinstance(state, (tuple, list)):
+        for part in state:
+            yield from _arrays(part)
 
 
 class Outer:
@@ -78,6 +101,11 @@ class Outer:
             raise ValueError("outer_optimizer must be another one than the inner optimizer")
         if optimizer.num_update:
             raise ValueError("outer_optimizer has made steps before: give a new one")
+        if inner.multi_precision and weights.any_float16:
+            raise ValueError(
+                "with multi_precision the inner optimizer has float32 copies of float16 weights, "
+                "of which a synchronisation would not know: train float32 weights"
+            )
         self.optimizer, self.kind = optimizer, type(optimizer).__name__
         self._updater = mx.optimizer.get_updater(optimizer)
         self._numbers = {name: number for number, name in enumerate(weights.shapes())}
@@ -96,4 +124,5 @@ class Outer:
         return {"states": np.frombuffer(self._updater.get_states(dump_optimizer=True), np.uint8)}
 
     def load_state_dict(self, state: State) -> None:
-        self._updater.set_states(state["states"].tobytes())
+        # The optimizer stays the object that it is: the script may have it, too.
+        load_optimizer(self.optimizer, [self._updater], state["states"].tobytes())

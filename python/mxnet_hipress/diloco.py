@@ -88,7 +88,7 @@ class DiLoCoTrainer(gluon.Trainer):
         )
         # In the order of the layers; the Trainer sorts them by name.
         in_order = params.values() if hasattr(params, "values") else params
-        weights = Weights([p for p in in_order if p.grad_req != "null"])
+        weights = Weights([p for p in in_order if p.grad_req != "null"], self)
         outer = Outer(self._optimizer, outer_optimizer, outer_optimizer_params, weights)
         self.store = _store(kvstore)
         """The store of the synchronisations, for its ``stats()``, say."""
@@ -114,8 +114,8 @@ class DiLoCoTrainer(gluon.Trainer):
         self._diloco.rounds.advance()
 
     def synchronize(self) -> None:
-        """Synchronises all weights now, on all workers: at the end of training, say, for the steps
-        since the last time."""
+        """Makes all weights the mean of the workers' now, without a step of the outer optimizer: at
+        the end of training, for the steps since the last time. All workers call it."""
         self._diloco.rounds.synchronize()
 
     def finish(self) -> None:

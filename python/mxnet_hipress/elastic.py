@@ -119,7 +119,7 @@ class State(ArrayState):
             fragment_update_alpha, kept, "mxnet_hipress.DiLoCoTrainer",
         )  # fmt: skip
         if settings is not None:
-            weights = Weights(list(self._trained.values()))
+            weights = Weights(list(self._trained.values()), trainer)
             outer = Outer(trainer.optimizer, outer_optimizer, outer_optimizer_params, weights)
             _check_copied(outer.optimizer)
             self.rounds = ArrayRounds(weights, outer, outer.kind, settings)

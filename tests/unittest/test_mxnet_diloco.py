@@ -146,6 +146,16 @@ if first:
         trainer.load_states(f"{path}/nothing")
     except MXNetError as error:
         assert "there is no such file" in str(error)
+    assert trainer._diloco._optimizer._updater.optimizer is trainer._diloco._optimizer.optimizer
+    saved = np.load(f"{path}/states.diloco-{rank}", allow_pickle=False)
+    with open(f"{path}/others.diloco-{rank}", "wb") as file:
+        np.savez(file, **{**saved, "workers": 8})
+    try:
+        trainer.load_states(f"{path}/others")
+    except MXNetError as error:
+        assert "is of a job of 8 workers, and this one has 2" in str(error)
+    else:
+        raise AssertionError("another number of workers")
 for step in range(first, 3 * H + 3):
     if step == 2 * H + 2 and not first:  # the first fragment has just been sent
         net.save_parameters(f"{path}/weights-{rank}")
@@ -188,6 +198,15 @@ refused("needs a synchronous distributed store", kvstore="device")
 refused("has no values yet", net=empty)
 refused("is sparse, or of type float32", net=rows)
 refused("of type float64", net=half)
+narrow = gluon.nn.Dense(3, in_units=3, dtype="float16")
+narrow.initialize()
+try:
+    mxnet_hipress.DiLoCoTrainer(
+        narrow.collect_params(), "adam", {"multi_precision": True}, sync_every=H)
+except ValueError as error:
+    assert "train float32 weights" in str(error), error
+else:
+    raise AssertionError("multi_precision")
 refused('unknown compression type "nonsense"', MXNetError,
         compression_params={"type": "nonsense"})
 
@@ -204,7 +223,7 @@ for step in range(1, 2 * H + 1):
 for mine, theirs in zip(weights(net), before):
     assert np.array_equal(mine, theirs)
 for step in range(2 * H + 1, 3 * H + 1):  # the inner Adam's states had the NaN, too
-    train(net, trainer, rank, step) if rank == 0 else trainer._diloco.rounds.advance()
+    train(net, trainer, rank, step)
 assert all(np.isfinite(w).all() for w in weights(net))
 assert not np.array_equal(weights(net)[0], before[0])
 refused("every 4", MXNetError, sync_every=H + rank)

@@ -281,6 +281,63 @@ def test_a_nan_takes_all_ranks_back_to_the_synchronisation_before():
     returned(run_ranks(nan_script, 2))
 
 
+def after_a_nan_script(rank, delay):
+    import hipress.torch
+
+    model = network()
+    inner = inner_of(model)
+    with hipress.torch.DiLoCo(
+        model, inner, outer_of(model.parameters()), H, fragments=2, fragment_sync_delay=delay
+    ) as diloco:
+        train(model, inner, rank, H)
+        if rank == 1:
+            with torch.no_grad():
+                model[0].weight[3, 3] = float("nan")
+        train(model, inner, rank, 2 * H, first=H)
+        before = copy.deepcopy(diloco.state_dict())
+        train(model, inner, rank, H, first=3 * H)
+    assert all(bool(p.isfinite().all()) for p in model.parameters())
+    for name, outer in diloco.state_dict().items():
+        assert not name.startswith("outer/") or not torch.equal(outer, before[name]), name
+
+
+@pytest.mark.parametrize("delay", [0, 1])
+def test_after_a_nan_training_goes_on(delay):
+    """In all fragments, and with what the inner optimizer remembered."""
+    returned(run_ranks(after_a_nan_script, 2, delay))
+
+
+def ending_script(rank):
+    import hipress.torch
+
+    model = network(seed=rank)
+    model[1] = torch.nn.Linear(64, 64).requires_grad_(False)  # in each rank another one
+    inner = inner_of(model)
+    with hipress.torch.DiLoCo(model, inner, outer_of(model.parameters()), H) as diloco:
+        weights = [[p.detach().clone() for p in model.parameters()]]
+        for step in range(H + 2):
+            train(model, inner, rank, 1, first=step)
+            if step == H - 1:
+                weights.append([p.detach().clone() for p in model.parameters()])
+                diloco.synchronize()  # nothing was trained since
+                weights.append([p.detach().clone() for p in model.parameters()])
+        weights.append([p.detach().clone() for p in model.parameters()])
+        diloco.synchronize()
+        weights.append([p.detach().clone() for p in model.parameters()])
+    return weights
+
+
+def test_in_the_end_all_ranks_have_the_mean_of_their_weights():
+    ranks = returned(run_ranks(ending_script, 2))
+    for first, second in zip(*(rank[0] for rank in ranks)):
+        assert torch.equal(first, second)
+    for before, after, steps, end in zip(*ranks[0][1:]):
+        assert torch.equal(before, after)
+    for first, second, end, other in zip(*(r[i] for i in (3, 4) for r in ranks)):
+        assert torch.equal(end, other)
+        torch.testing.assert_close(end, (first + second) / 2, rtol=0, atol=1e-6)
+
+
 def refused_script(rank):
     import hipress.torch
 

@@ -73,17 +73,19 @@ class DiLoCo:
             self._exchanges[fragment.number].start(fragment, finite)
         fragment.due, fragment.under_way = due, True
 
-    def _take(self, fragment: Fragment, alpha: float, average: bool) -> None:
+    def _take(self, fragment: Fragment, alpha: float, average: bool) -> bool:
         lost, workers = False, 1
         if self._node is not None:
             lost = not self._exchanges[fragment.number].wait()
             workers = self._node.num_workers
         fragment.under_way = False
-        if not fragment.take(self._optimizer, workers, alpha, lost, average):
+        finite = fragment.take(self._optimizer, workers, alpha, lost, average)
+        if not finite:
             _log.warning(
-                "step %d: a pseudo-gradient of fragment %d has a NaN or Inf; its weights are those "
+                "step %d: a pseudo-gradient of fragment %d has a NaN or Inf; all weights are those "
                 "of the synchronisation before again", self.rounds.step, fragment.number,
             )  # fmt: skip
+        return finite
 
     def save(self, path: str | os.PathLike[str], more: State | None = None) -> None:
         """Saves outer weights, the outer optimizer, what is under way, and residuals.
@@ -94,7 +96,9 @@ class DiLoCo:
         :param more: of the worker's own, which :meth:`load` returns
         :raises HipressError: if it cannot be written; what was there is there still
         """
+        workers = 1 if self._node is None else self._node.num_workers
         found: State = {"step": np.array(self.rounds.step), **(more or {})}
+        found["workers"] = np.array(workers)
         for exchange in self._exchanges:
             found.update(exchange.state_dict())
         for fragment in self._fragments:
@@ -131,6 +135,10 @@ class DiLoCo:
             raise HipressError(f"cannot read the {_WHAT} {own}: {error}") from error
         if "step" not in found:
             raise HipressError(f"{own} holds no {_WHAT}")
+        workers = 1 if self._node is None else self._node.num_workers
+        saved = int(found.get("workers", workers))
+        if saved != workers:
+            raise HipressError(f"{own} is of a job of {saved} workers, and this one has {workers}")
         for fragment in self._fragments:
             fragment.load_state_dict(found)
         for exchange in self._exchanges:

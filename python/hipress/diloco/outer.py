@@ -26,6 +26,10 @@ class Weights(Protocol):
     def write(self, name: str, values: np.ndarray) -> None:
         """Takes float32 values, which change later."""
 
+    def forget_non_finite(self) -> None:
+        """Has the inner optimizer begin anew with those weights of which it remembers a NaN or Inf,
+        such as a momentum: with that its next step would make them NaN again."""
+
 
 class Optimizer(Protocol):
     """A framework's optimizer on outer weights."""
@@ -81,7 +85,8 @@ class Fragment:
         average: bool = False,
     ) -> bool:  # fmt: skip
         """Makes the outer optimizer's step with the mean of ``workers``, whose sums are there, and
-        the weights. If a sum has a NaN or Inf, its weights are the outer weights again.
+        the weights. If a sum has a NaN or Inf, its weights are the outer weights again, and the
+        inner optimizer forgets what is not finite.
 
         :param alpha: see :meth:`update`
         :param lost: whether some worker had a NaN or Inf that sums do not show
@@ -97,6 +102,8 @@ class Fragment:
                     outer -= self.sums[name]
             else:
                 optimizer.step(self.number, self.outer, self.sums)
+        else:
+            self._weights.forget_non_finite()
         self.update(alpha if finite else 0.0)
         return finite
 

@@ -88,7 +88,7 @@ class ArrayRounds(Rounds):
         future, self._future = self._future, None
         compression.took(future.result())  # in each round: who is told compares with the others
         workers = compression.engine.world_size
-        return self._fragment.take(self._optimizer, workers, alpha, average=self.early)
+        return self._fragment.take(self._optimizer, workers, alpha, average=self.averages)
 
     def abandon(self) -> None:
         self._future = None

@@ -125,12 +125,14 @@ class RoundSession(session.Session):
         if rounds.due == self._state.step:
             self._end_round()
 
-    def _begin_synchronizing(self, delayed: bool = True) -> None:
+    def _begin_synchronizing(self, delayed: bool = True, average: bool = False) -> None:
         """Begins what completes a round. If that fails, it does so when the result is due, as on
         others that have begun: all make it again after the same step."""
         self.in_round = False
         try:
-            self._state.rounds.begin_synchronizing(self.compression, self._state.step, delayed)
+            self._state.rounds.begin_synchronizing(
+                self.compression, self._state.step, delayed, average
+            )
         except self.errors as error:
             self._failed = error
         self.in_round = True
@@ -175,11 +177,14 @@ class RoundSession(session.Session):
 
     def _end_last_round(self) -> None:
         """Ends a round that is shorter, if a member has steps of it: one that has copied the last
-        result has none, others may have made some while it was on its way."""
+        result has none, others may have made some while it was on its way. If none has, but some
+        kept a share of their own weights in the last round, all get the mean of all."""
         rounds = self._state.rounds
         self.in_round = False
         # Others may have begun when this worker learns that the view has ended.
-        rounds.unfinished = rounds.inner_steps > 0
-        if any(self.exchange("left", str(rounds.inner_steps or ""))):
-            self._begin_synchronizing(delayed=False)
+        rounds.unfinished = rounds.inner_steps > 0 or rounds.has_own
+        mine = "steps" if rounds.inner_steps else "own" if rounds.has_own else ""
+        left = self.exchange("left", mine)
+        if any(left):
+            self._begin_synchronizing(delayed=False, average="steps" not in left)
             self._end_round()

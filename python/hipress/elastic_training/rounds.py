@@ -95,6 +95,11 @@ class Rounds(abc.ABC):
         """Whether a synchronisation was begun that this worker does not have the result of."""
         self._since = 0  # steps of this worker since it began to synchronise last
         self._alpha = 0.0  # of the present synchronisation
+        self.averages = False
+        """Whether that makes the outer weights the workers' mean, without a step of the outer
+        optimizer."""
+        self.has_own = False
+        """Whether this worker kept a share of its own weights in the last round."""
         self._seconds, self._last = [], time.perf_counter()
         self._loaded = False
 
@@ -110,8 +115,8 @@ class Rounds(abc.ABC):
 
     @abc.abstractmethod
     def take(self, compression: Any, alpha: float) -> bool:
-        """Waits for the mean, makes the outer optimizer's step with it, or in an early round the
-        outer weights the workers' mean, and the weights the outer weights.
+        """Waits for the mean, makes the outer optimizer's step with it, or with :attr:`averages`
+        the outer weights the workers' mean, and the weights the outer weights.
 
         :param alpha: the share of the worker's own weights that stays
         :returns: whether the mean is finite; if not, which it is on all workers or on none, there
@@ -176,17 +181,20 @@ class Rounds(abc.ABC):
         self.inner_steps, self.due, self.unfinished = inner_steps, None, False
         self._seconds, self._last = [], time.perf_counter()
 
-    def begin_synchronizing(self, compression: Any, step: int, delayed: bool = True) -> None:
+    def begin_synchronizing(
+        self, compression: Any, step: int, delayed: bool = True, average: bool = False
+    ) -> None:
         """Begins what completes a round, after an inner step.
 
         :param delayed: whether the result may travel while the next steps are made, and workers
             may keep a share of their own weights
+        :param average: see :attr:`averages`
         :raises HipressError: if a worker has died or is silent; weights have not changed then, and
             the result is due nevertheless
         """
         self.step, self.unfinished = step, True
         in_turn = delayed and not self.early
-        self._alpha = self._settings.alpha if in_turn else 0.0
+        self._alpha, self.averages = self._settings.alpha if in_turn else 0.0, self.early or average
         self.due = step + self._settings.delay * in_turn
         since, self._since = self._since, 0
         compression.before_round(step, max(since, 1), self.step_seconds)
@@ -205,12 +213,14 @@ class Rounds(abc.ABC):
                 "before again", self.completed + 1,
             )  # fmt: skip
         self.completed += 1
-        self._end_round(self._since if finite and self._alpha else 0)
+        self.has_own = finite and self._alpha > 0
+        self._end_round(self._since if self.has_own else 0)
 
     def take_outer_weights(self) -> None:
         """Makes the model's weights the outer weights; what was trained since is given up."""
         self.abandon()
         self.give_outer_weights()
+        self.has_own = False
         self._end_round()
 
     @property

@@ -65,7 +65,8 @@ class DiLoCo(keras.callbacks.Callback):
     ) -> None:
         super().__init__()
         schedule = Schedule(sync_every, early_steps, early_sync_every)
-        weights, job = Weights(model.trainable_variables), join()
+        weights = Weights(model.trainable_variables, lambda: getattr(model, "optimizer", None))
+        job = join()
         outer = Outer(outer_optimizer, weights)
         job.compress(compression)
         self._of = model
@@ -82,8 +83,8 @@ class DiLoCo(keras.callbacks.Callback):
         self._diloco.rounds.advance()
 
     def synchronize(self) -> None:
-        """Synchronises all weights now, on all workers: at the end of training, say, for the steps
-        since the last time. Afterwards all have the same weights."""
+        """Makes all weights the mean of the workers' now, without a step of the outer optimizer: at
+        the end of training, for the steps since the last time. All workers call it."""
         self._diloco.rounds.synchronize()
 
     def finish(self) -> None:

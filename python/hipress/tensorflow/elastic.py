@@ -121,7 +121,7 @@ class State(ArrayState):
         check_optimizer(optimizer)
         self._bears_feedback = bears_feedback(optimizer)
         if settings is not None:
-            weights = Weights(model.trainable_variables)
+            weights = Weights(model.trainable_variables, lambda: optimizer)
             outer = Outer(outer_optimizer, weights, optimizer)
             self.optimizer = optimizer
             self.rounds = ArrayRounds(weights, outer, type(outer_optimizer).__name__, settings)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import keras
 import numpy as np
@@ -16,10 +16,15 @@ from hipress.tensorflow.gradients import name_of
 class Weights:
     """The values of variables; see :class:`hipress.diloco.outer.Weights`.
 
+    :param inner: the inner optimizer, if it is known
     :raises ValueError: for variables that cannot be synchronised
     """
 
-    def __init__(self, variables: Sequence[keras.Variable]) -> None:
+    def __init__(
+        self, variables: Sequence[keras.Variable],
+        inner: Callable[[], keras.optimizers.Optimizer | None],
+    ) -> None:  # fmt: skip
+        self._inner = inner
         if not variables:
             raise ValueError("the model has no weights yet: give it an Input, or call it once")
         self._variables = {name_of(variable): variable for variable in variables}
@@ -39,6 +44,12 @@ class Weights:
 
     def write(self, name: str, values: np.ndarray) -> None:
         self._variables[name].assign(_tensor(values))
+
+    def forget_non_finite(self) -> None:
+        for variable in getattr(self._inner(), "variables", ()):
+            values = np.asarray(variable)
+            if values.dtype.kind == "f" and not np.isfinite(values).all():
+                variable.assign(np.zeros_like(values))
 
 
 class Outer:

@@ -64,10 +64,12 @@ class Rounds(rounds.Rounds):
         self._fragment.begin(compression, 0)
 
     def take(self, compression: ChoosingRounds, alpha: float) -> bool:
-        finite = self._outer.take(self._fragment, alpha, average=self.early)
+        finite = self._outer.take(self._fragment, alpha, average=self.averages)
         compression.took(self._fragment.seconds)
         if finite:
             compression.step += 1
+        else:
+            outer.forget_non_finite(self._inner)
         return finite
 
     def abandon(self) -> None:

@@ -28,7 +28,16 @@ from hipress.config import AUTO, CompressionConfig
 from hipress.fragments import Rounds, Schedule, check_fragments, is_count
 from hipress.secopa.rounds import Plan, cuts
 from hipress.torch.integrations.optimizer import broadcast_parameters
-from hipress.torch.integrations.outer import Fragment, Named, Outer, check, connect, parts_of
+from hipress.torch.integrations.outer import (
+    Fragment,
+    Named,
+    Outer,
+    all_parameters,
+    check,
+    connect,
+    forget_non_finite,
+    parts_of,
+)
 from hipress.torch.settings import MIN_SIZE, Settings
 from hipress.torch.tuning.rounds import GroupOfRounds
 from hipress.tuning.rounds import RoundChoice
@@ -126,7 +135,8 @@ class DiLoCo:
         settings, self.compression = connect(
             make_settings, group, named, timeout, schedule=schedule
         )
-        broadcast_parameters(named, dist.get_global_rank(group, 0), group)
+        every = all_parameters(model_fragments)  # those that are not trained, too
+        broadcast_parameters(every, dist.get_global_rank(group, 0), group)
         self._hooks: list[RemovableHandle] = []
         self._steps = [0] * len(self._inner)
         self._outer = Outer(parts, outer_optimizers, backup_device)
@@ -235,6 +245,15 @@ class DiLoCo:
         """Waits for the fragments that are under way, and takes their results."""
         self._rounds.finish()
 
+    def synchronize(self) -> None:
+        """Makes all weights the mean of the ranks' now, whosever turn it is, without a step of the
+        outer optimizer: at the end of training, so that all ranks have the same model. All ranks
+        call it after the same step; the count of steps goes on.
+
+        :raises HipressError: if a rank has died or is silent
+        """
+        self._rounds.synchronize()
+
     def _after_inner_step(self, number: int, *_: Any) -> None:
         """Counts a step when the last of the inner optimizers has made it."""
         before = min(self._steps)
@@ -261,18 +280,23 @@ class DiLoCo:
     def _begin(self, fragment: Fragment, due: int) -> None:
         fragment.begin(self.compression, due)
 
-    def _take(self, fragment: Fragment, alpha: float, average: bool) -> None:
-        """Makes the outer optimizer's step with a fragment's mean, and the fragment's weights."""
-        if not self._outer.take(fragment, alpha, average):
+    def _take(self, fragment: Fragment, alpha: float, average: bool) -> bool:
+        """Makes the outer optimizer's step with a fragment's mean, and the fragment's weights;
+        returns whether all of the mean is finite."""
+        finite = self._outer.take(fragment, alpha, average)
+        if not finite:
             _log.warning(
-                "step %d: a pseudo-gradient of fragment %d has a NaN or Inf; its weights are those "
+                "step %d: a pseudo-gradient of fragment %d has a NaN or Inf; all weights are those "
                 "of the synchronisation before again", self.step, fragment.number
             )  # fmt: skip
+            for inner in self._inner:
+                forget_non_finite(inner)
         elif fragment is self._outer.fragments[-1]:
             self.compression.step += 1
         # In early steps all fragments travel at once, and wait for each other.
         if self._choice and fragment.seconds and not average:
             self._choice.took(fragment.number, fragment.seconds)
+        return finite
 
     def state_dict(self) -> dict[str, Any]:
         """All but the model and the inner optimizer: the outer weights and optimizer, fragments
@@ -285,7 +309,8 @@ class DiLoCo:
         return {**found, "compression": self.compression.state_dict()}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Goes on from ``state``. With another number of ranks it must hold the residuals of all
+        """Goes on from ``state``, in a DiLoCo that was made before a rank's own weights were loaded.
+        With another number of ranks it must hold the residuals of all
         ranks, see :mod:`hipress.torch.state.checkpoint`.
 
         :raises ValueError: if it is another model's

@@ -236,6 +236,22 @@ def parts_of(model: torch.nn.Module | Sequence[torch.nn.Module], fragments: int)
     return [part for part in parts if part]
 
 
+def all_parameters(model: torch.nn.Module | Sequence[torch.nn.Module]) -> Named:
+    """All parameters, each once, also those that are not trained."""
+    modules = [model] if isinstance(model, torch.nn.Module) else model
+    named = [(f"{i}.{name}", p) for i, m in enumerate(modules) for name, p in m.named_parameters()]
+    return list({id(p): (name, p) for name, p in named}.values())
+
+
+def forget_non_finite(optimizer: torch.optim.Optimizer) -> None:
+    """Has an optimizer begin anew with those parameters of which it remembers a NaN or Inf, such as
+    a momentum: with that its next step would make the weights NaN again."""
+    for parameter, state in list(optimizer.state.items()):
+        tensors = [value for value in state.values() if isinstance(value, torch.Tensor)]
+        if not all(bool(tensor.isfinite().all()) for tensor in tensors):
+            del optimizer.state[parameter]
+
+
 def _distinct(optimizers: Iterable[torch.optim.Optimizer]) -> list[torch.optim.Optimizer]:
     return list({id(optimizer): optimizer for optimizer in optimizers}.values())
 
