@@ -26,12 +26,12 @@ class WorkerNode(Node):
         super().__init__()
         self.set_sync(sync)
         self.sparse = SparseStore(self, sync)
-        self.optimizer: opt.Optimizer | None = None
-        """That of the servers, or of all workers alike without servers, if it is known."""
+        self.optimizers: dict[int, opt.Optimizer] = {}
+        """Those of the servers, or of all workers alike without servers, by store, if known."""
 
     def allows_feedback(self) -> bool | None:
-        """Whether the optimizer bears error feedback; None: it is not known."""
-        return None if self.optimizer is None else bears_feedback(self.optimizer)
+        """Whether all optimizers bear error feedback; None: none is known."""
+        return all(map(bears_feedback, self.optimizers.values())) if self.optimizers else None
 
     def settle(self) -> None:
         """Blocks until MXNet has computed everything, and the stores have sent it."""

@@ -230,7 +230,7 @@ class KVStore(JobStore):
         all have set the same one. Unlike MXNet's own, lr_mult and wd_mult of Gluon parameters are
         heeded.
         """
-        self._node.optimizer = optimizer
+        self._node.optimizers[self._number] = optimizer
         if self._node.serverless:
             self._updater = opt.get_updater(optimizer)
             self._set_updater(self._updater)

@@ -155,6 +155,7 @@ def test_a_trial_has_the_models_sizes():
 
     shapes = {"a": (7,), "none": (0,), "b": (BUCKET,), "c": (5, 1), "d": (3,)}
     assert buckets_of(shapes) == [[(3,), (5, 1), (BUCKET,)], [(7,)]]
+    assert buckets_of({"temperature": (), "weight": (2, 3)}) == [[(2, 3), ()]]
     sizes = ("w", (1 << 10, 1 << 10)), ("b", (9,))
     layers = {f"{i}.{name}": shape for i in range(99) for name, shape in sizes}
     sizes = [math.prod(shape) for bucket in buckets_of(layers) for shape in bucket]

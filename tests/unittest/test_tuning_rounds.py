@@ -84,6 +84,15 @@ def test_a_plan_that_was_saved_does_not_take_the_place_of_what_is_given(
     assert choice.way.name == "maxmin bits=4"
 
 
+def test_a_plan_that_was_carried_over_is_chosen_anew_when_the_network_changes():
+    choice = RoundChoice(Front([0.01] * len(ROUND_WAYS)), ROUND_WAYS, H, (1,), 0)
+    choice.load_state_dict({"way": "maxmin bits=4", "fragments": 1, "delay": 0, "waiting": 0.0})
+    for turn in range(1, 40):
+        choice.took(0, 0.01 if turn < 20 else 1.0)
+        choice.before_round(H * turn, H, 0.1)
+    assert "times as long as it did" in str(choice.explanation)
+
+
 def test_steps_between_rounds_without_turns_are_those_that_were_made():
     front = Front([0.01] * len(ROUND_WAYS))
     choice = made(front)

@@ -309,3 +309,9 @@ class Synchronizer:
             self._executor.join()
         self._transaction, self.error_feedback.transaction = None, 0
         checkpoint.load_state_dict(self, saved)
+
+    def before_load(self, world_size: int, type: str) -> None:
+        """See :class:`hipress.torch.state.saved.Stateful`."""
+
+    def after_load(self) -> None:
+        """See :class:`hipress.torch.state.saved.Stateful`."""

@@ -108,6 +108,8 @@ class Follower:
         self._seconds_before: list[float] = []
         """Of the step before, of which the last one's may come when that has been waited for."""
         self._step, self._began = 0, None
+        self._first: int | None = None
+        """The step that began first here; in a job that goes on it is not 0."""
         self._steps: deque[float] = deque(maxlen=BLOCK_STEPS)
         """Seconds of the last steps."""
         self.step_seconds = 0.0
@@ -126,7 +128,7 @@ class Follower:
     @property
     def is_settled(self) -> bool:
         """Whether no step tries another way, and the optimizer is known, or was not soon."""
-        known = self.choice.feedback is not None or self._step > SOON
+        known = self.choice.feedback is not None or self._step - (self._first or 0) > SOON
         return self._timer.over and known
 
     @property
@@ -146,6 +148,7 @@ class Follower:
         """
         front, before = self._front, self.choice.way
         step = self._step = front.step
+        self._first = step if self._first is None else self._first
         self._time_step()
         said = self._watch_network()
         mine = self._figures()
@@ -219,7 +222,8 @@ class Follower:
 
     def _forbidden(self, step: int) -> float | None:
         """What :func:`forbids` says; in the first steps and now and then."""
-        if not self.choice.any_feedback or not (step % EVERY == 0 or step & (step - 1) == 0):
+        since = step - self._first
+        if not self.choice.any_feedback or not (since % EVERY == 0 or since & (since - 1) == 0):
             return None
         return forbids(self._front.allows_feedback())
 
@@ -295,10 +299,13 @@ class Follower:
 
         :param type: of the compression that has left them
         """
+        if self._codec.feedback and self._codec.type == type:
+            return
         for way in self.choice.ways:
-            if way.feedback and way.type == type and way is not self._codec:
+            if way.feedback and way.type == type:
                 self._front.use(way)
                 self._codec = way
+                return
 
     def resume(self, waits: bool) -> None:
         """Takes note of what was loaded.

@@ -139,8 +139,8 @@ class RoundChoice:
         :raises HipressError: likewise
         """
         before = self.plan
+        self._steps.append(seconds)
         if before is None:
-            self._steps.append(seconds)
             self._choose("auto: ")
         else:
             self._watch(step, steps)

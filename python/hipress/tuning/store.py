@@ -101,12 +101,15 @@ class StoreMeter:
         :raises HipressError: if a node fails meanwhile
         """
         try:
-            return compare(
+            found = compare(
                 self._sample, len(self._ways), self.elements, MAX_ELEMENTS, self._first,
                 apart(self._ways),
             )  # fmt: skip
         finally:
             self._size, self._group = 0, None
+        if self._ranks.way is not None:
+            self._ranks.use(self._ranks.way)
+        return found
 
     measure_again = measure
 
@@ -115,7 +118,7 @@ class StoreMeter:
         ranks = self._ranks
         if size != self._size:
             self._size, self._group = size, self._new_group(size)
-        ranks.use(self._ways[way])
+        ranks.try_out(self._ways[way])
         ranks.node.barrier()
         began = time.perf_counter()
         self._group.pushpull().wait()
@@ -160,6 +163,8 @@ class StoreRanks:
         self._next_key = FIRST
         self._numbers: int | None = None
         self._samples: dict[int, int] = {}  # keys by elements
+        self.way: Way | None = None
+        """That by which gradients go; None: there is none yet."""
         self.settle = node.wait_all
         """Blocks until all that this worker has pushed and pulled is over."""
 
@@ -200,6 +205,11 @@ class StoreRanks:
         return total / np.float32(self.node.num_workers)
 
     def use(self, way: Way) -> None:
+        self.way = way
+        self.try_out(way)
+
+    def try_out(self, way: Way) -> None:
+        """Has all that is pushed from now on go by this way, until :meth:`use` says another one."""
         self.settle()
         self._compress(replace(self._config, type=way.type, params=way.params))
 

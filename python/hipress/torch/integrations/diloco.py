@@ -309,9 +309,9 @@ class DiLoCo:
         return {**found, "compression": self.compression.state_dict()}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Goes on from ``state``, in a DiLoCo that was made before a rank's own weights were loaded.
-        With another number of ranks it must hold the residuals of all
-        ranks, see :mod:`hipress.torch.state.checkpoint`.
+        """Goes on from ``state``, in a DiLoCo that was made before a rank's own weights were
+        loaded. With another number of ranks it must hold the residuals of all ranks, see
+        :mod:`hipress.torch.state.checkpoint`.
 
         :raises ValueError: if it is another model's
         """

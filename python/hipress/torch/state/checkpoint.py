@@ -79,12 +79,13 @@ def load_state_dict(of: Stateful, state: Mapping[str, Any]) -> None:
 def _load(of: Stateful, saved: Saved, complete: bool = False) -> None:
     """:param complete: whether to refuse a state in which a rank is missing"""
     some = saved.fields(of.rank if of.rank in saved.ranks else saved.ranks[0])
+    of.before_load(some["world_size"], some["type"])
     kind = {"world_size": of.world_size, "topology": of.topology, "type": of.settings.type}
     same = all(some[name] == value for name, value in kind.items())
     exact = same and some["layout"] == of.layout
     if not exact and saved.is_empty:
         of.step = some["step"]
-        return
+        return of.after_load()
     # All-reduces, whose tasks are of whole parameters on every rank.
     whole = {some["topology"], of.topology} <= TOPOLOGIES.keys()
     own = exact or (whole and some["world_size"] == of.world_size)
@@ -108,6 +109,7 @@ def _load(of: Stateful, saved: Saved, complete: bool = False) -> None:
     if of.shared:
         _load_shared(of, saved, [of.rank] if own else saved.ranks)
     of.step = some["step"]
+    return of.after_load()
 
 
 def _check_names(of: Stateful, names: Collection[str]) -> None:

@@ -31,6 +31,12 @@ class Stateful(Protocol):
     """An :class:`hipress.torch.state.error_feedback.ErrorFeedback`, which imports this module."""
     shared: SharedMomentum | None
 
+    def before_load(self, world_size: int, type: str) -> None:
+        """Prepares for the state of a job of so many ranks, whose compression had this type."""
+
+    def after_load(self) -> None:
+        """Takes note that a state was loaded."""
+
 
 class TaskState:
     """The state of one task in a checkpoint, or of one gradient."""

@@ -221,5 +221,7 @@ def buckets_of(shapes: Mapping[str, Shape], most: int = MAX_ELEMENTS) -> list[li
 
 def _cut(shape: Shape, most: int) -> Shape:
     """The shape of the first rows that have about so many elements."""
+    if not shape:
+        return shape
     row = math.prod(shape[1:])
     return (most,) if row > most else (min(shape[0], max(1, most // row)), *shape[1:])

@@ -14,7 +14,7 @@ from hipress.secopa.explanation import Explanation
 from hipress.torch.gradient import Gradient
 from hipress.torch.synchronizer import Synchronizer
 from hipress.torch.tuning.choice import Chosen, Hook
-from hipress.torch.tuning.numbers import Numbers
+from hipress.torch.tuning.numbers import Numbers, maxima
 from hipress.torch.tuning.optimizers import Optimizers
 from hipress.tuning.feedback_guard import FeedbackGuard, sample_step
 from hipress.tuning.follower import Follower
@@ -29,6 +29,7 @@ class Following(Synchronizer):
         super().__init__(*args, **options)
         self._follower: Follower | None = None
         self._hooks: Mapping[str, Hook] = {}
+        self._was_loaded = False
         self._explanation = Explanation(f"{self.settings}, as was asked for")
 
     def follow(self, chosen: Chosen, optimizers: Optimizers, results: bool = True) -> None:
@@ -43,7 +44,7 @@ class Following(Synchronizer):
             peers = self.engine.world_size
             raw = chosen.gradient_bytes * 2 * (peers - 1) / peers
             self._follower = Follower(chosen.choice, front, raw, tries=bool(chosen.hooks))
-            self._hooks = chosen.hooks
+            self._hooks, self._numbers = chosen.hooks, chosen.numbers
 
     def explain_by(self, explanation: Explanation) -> None:
         """Has :meth:`explain` return this, of a choice that another one follows."""
@@ -63,8 +64,14 @@ class Following(Synchronizer):
 
         :raises HipressError: if a rank dies or is silent meanwhile
         """
-        if self._follower is not None:
-            self._follower.begin_step()
+        if self._follower is None:
+            return
+        if self._was_loaded:
+            # A rank without any goes the same way as those that have some.
+            feedback, self._was_loaded = self.error_feedback, False
+            waits = bool(feedback.loaded or feedback.to_reshard)
+            self._follower.resume(maxima(self._numbers, float(waits))[0] > 0)
+        self._follower.begin_step()
 
     @property
     def own_way(self) -> Way | None:
@@ -151,17 +158,14 @@ class Following(Synchronizer):
         scale = 1.0 if self.average else 1.0 / self.engine.world_size
         return lambda results: _after(guard, results, compressed, scale)
 
-    def load_state_dict(self, saved: Mapping[str, Any]) -> None:
-        """Goes on from a state, see :meth:`Synchronizer.load_state_dict`. Of a job in which type
-        "auto" chose another way this rank's own state is enough."""
-        if self._follower is None:
-            super().load_state_dict(saved)
-            return
-        if saved.get(f"rank{self.rank}/world_size") == self.world_size:
-            self._follower.set_up_for(saved[f"rank{self.rank}/type"])
-        super().load_state_dict(saved)
-        feedback = self.error_feedback
-        self._follower.resume(bool(feedback.loaded or feedback.to_reshard))
+    def before_load(self, world_size: int, type: str) -> None:
+        """Of a job in which type "auto" chose another way this rank's own state is enough, too."""
+        if self._follower is not None and world_size == self.world_size:
+            self._follower.set_up_for(type)
+
+    def after_load(self) -> None:
+        """Has the next step find out whether any rank has residuals to send."""
+        self._was_loaded = self._follower is not None
 
 
 class _Front:
