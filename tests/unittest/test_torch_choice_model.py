@@ -164,9 +164,10 @@ def test_residuals_that_grow_too_large_are_sent_and_a_gentler_way_goes_on(way, g
     assert error < (0.06 if rest else 0.02) and (rest == 0) == ("ef" not in gentler)
 
 
-def taken_over(rank, way, next_way):
+def taken_over(rank, way, next_way, folder):
     """The error of what two jobs have sent, of which the second begins with the first one's state,
-    one rank's own, and by another way."""
+    one rank's own, or all ranks' in a folder, and by another way."""
+    import torch.distributed.checkpoint as dcp
     from torch.nn.parallel import DistributedDataParallel
 
     import hipress.torch
@@ -178,7 +179,9 @@ def taken_over(rank, way, next_way):
         ours, plain = DistributedDataParallel(network()), DistributedDataParallel(network())
         optimizer = torch.optim.SGD(ours.parameters(), lr=0.0)
         compression = hipress.torch.compress(ours, min_size=1000, optimizer=optimizer)
-        if saved is not None:
+        if saved is not None and folder:
+            hipress.torch.load_checkpoint(compression, folder)
+        elif saved is not None:
             compression.load_state_dict(saved)
         for step in range(3):
             for ddp, total in zip((ours, plain), sums):
@@ -187,13 +190,17 @@ def taken_over(rank, way, next_way):
                 for parameter, each in zip(ddp.parameters(), total):
                     each += parameter.grad
         saved = compression.state_dict()
+        if folder:
+            dcp.save({"hipress": compression}, checkpoint_id=folder)
     flat = [torch.cat([each.flatten() for each in total]) for total in sums]
     return ((flat[0] - flat[1]).norm() / flat[1].norm()).item(), compression.settings.type
 
 
+@pytest.mark.parametrize("checkpoint", [False, True])
 @pytest.mark.parametrize("next_way", ["uncompressed", "maxmin bits=8", "maxminef bits=2"])
-def test_a_restarted_job_takes_over_the_residuals_of_another_way(next_way):
-    for error, type in returned(run_ranks(taken_over, 2, "powersgd rank=4", next_way)):
+def test_a_restarted_job_takes_over_the_residuals_of_another_way(next_way, checkpoint, tmp_path):
+    folder = str(tmp_path / "checkpoint") if checkpoint else ""
+    for error, type in returned(run_ranks(taken_over, 2, "powersgd rank=4", next_way, folder)):
         assert type == ("none" if next_way == "uncompressed" else next_way.split()[0])
         assert error < (0.6 if type == "maxminef" else 0.02)  # which has residuals of its own
 
