@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -10,7 +11,7 @@ import numpy as np
 from hipress.config import CompressionConfig
 from hipress.secopa.auto import AutoPlan
 from hipress.secopa.explanation import Explanation
-from hipress.tuning.store import StoreChoice
+from hipress.tuning.store import FIRST, StoreChoice
 
 
 class Known(NamedTuple):
@@ -36,6 +37,8 @@ class TunedNode:
     def __init__(self) -> None:
         super().__init__()
         self._asked = CompressionConfig()
+        self.auto_keys = itertools.count(FIRST)
+        """Numbers of keys that type "auto" makes for itself, each once, as keys stay."""
         self.known_keys: dict[int, Known] = {}
         """Those whose gradients are pushed."""
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Protocol
 
@@ -60,6 +60,7 @@ class Store(Protocol):
     serverless: bool
     sees_results: bool
     known_keys: Mapping[int, Key]
+    auto_keys: Iterator[int]
     allows_feedback: Callable[[], bool | None]
 
     def init_array(self, key: int, value: np.ndarray, name: str, compress: bool) -> object: ...
@@ -160,7 +161,6 @@ class StoreRanks:
     ) -> None:
         self.node, self.rank, self.step = node, node.rank, 0
         self._config, self._compress = config, compress
-        self._next_key = FIRST
         self._numbers: int | None = None
         self._samples: dict[int, int] = {}  # keys by elements
         self.way: Way | None = None
@@ -174,8 +174,7 @@ class StoreRanks:
 
     def new_key(self) -> int:
         """The number of a key that no front end uses."""
-        key, self._next_key = self._next_key, self._next_key + 1
-        return key
+        return next(self.node.auto_keys)
 
     def _uncompressed_key(self, elements: int) -> int:
         key = self.new_key()
@@ -241,6 +240,7 @@ class StoreChoice:
         self.follower: Follower | None = None
         self.explanation = Explanation("auto: nothing is measured before the first gradient")
         """Why gradients are synchronised as they are."""
+        self._chosen_for: set[int] = set()  # keys that were known then
         self._seen: set[int] = set()  # keys that were pushed, until one is again
         self._step_key: int | None = None  # with this key's push a step begins
         self._guard: Guard | FeedbackGuard | None = None
@@ -271,9 +271,10 @@ class StoreChoice:
         if not self.watching or not keys or keys[0] >= FIRST_KEY:
             return
         self._ranks.settle = settle
-        if not self._seen:
+        if not self._seen or self._is_another_model(keys):
             settle()
             self._choose()
+            self._seen, self._step_key = set(), None
             self._begin_step()
         elif self._step_key is None:
             self._step_key = next((key for key in keys if key in self._seen), None)
@@ -282,9 +283,20 @@ class StoreChoice:
             self._ranks.step += 1
             self._begin_step()
 
+    def _is_another_model(self, keys: Sequence[int]) -> bool:
+        """Whether one of these keys was not there at the choice, and those that were not have as
+        many elements as those that were: another model, or layers that were frozen."""
+        if all(key in self._chosen_for for key in keys):
+            return False
+        known = {n: key.size for n, key in self._node.known_keys.items() if n < FIRST_KEY}
+        before = sum(size for number, size in known.items() if number in self._chosen_for)
+        return max(before, 1) <= sum(known.values()) - before
+
     def _choose(self) -> None:
         ranks, node = self._ranks, self._node
+        self._chosen_for = {number for number in node.known_keys if number < FIRST_KEY}
         keys = [key for number, key in node.known_keys.items() if number < FIRST_KEY]
+        self.follower = None
         least = self._least
         mine = forbids(node.allows_feedback())
         (forbidden,) = ranks.end_maxima(ranks.begin_maxima([mine]))
