@@ -300,8 +300,9 @@ class DiLoCo:
 
     def state_dict(self) -> dict[str, Any]:
         """All but the model and the inner optimizer: the outer weights and optimizer, fragments
-        that are under way, and residuals. Keys of a rank's residuals begin with its number, so the
-        states of all ranks fit into one torch.distributed.checkpoint."""
+        that are under way, and residuals. Each rank saves its own, with ``torch.save()``.
+        ``torch.distributed.checkpoint.load()`` fills only what a new DiLoCo has already, which are
+        neither the outer optimizer's momentum nor residuals."""
         found = {"step": self.step, **self._outer.state_dict()}
         if self._choice:
             found["auto"] = self._choice.state_dict()
