@@ -56,10 +56,13 @@ class Weights:
         parameter.set_data(mx.nd.array(values, dtype=parameter.dtype))  # a copy
 
     def forget_non_finite(self) -> None:
+        optimizer = self._trainer.optimizer
         for updater in self._trainer._updaters:
             for number, state in list(updater.states.items()):
                 if not all(np.isfinite(array.asnumpy()).all() for array in _arrays(state)):
                     del updater.states[number]  # it is made anew in the next step
+                    for counts in optimizer._all_index_update_counts.values():
+                        counts.pop(number, None)  # by which Adam corrects its bias
 
 
 def _arrays(state: Any) -> Iterator[mx.nd.NDArray]:

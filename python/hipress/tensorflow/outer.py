@@ -46,10 +46,13 @@ class Weights:
         self._variables[name].assign(_tensor(values))
 
     def forget_non_finite(self) -> None:
-        for variable in getattr(self._inner(), "variables", ()):
-            values = np.asarray(variable)
-            if values.dtype.kind == "f" and not np.isfinite(values).all():
-                variable.assign(np.zeros_like(values))
+        slots = [v for v in getattr(self._inner(), "variables", ()) if len(v.shape)]
+        floats = {id(v): np.asarray(v) for v in slots if str(v.dtype).startswith("float")}
+        if all(np.isfinite(values).all() for values in floats.values()):
+            return
+        for variable in slots:  # all: a momentum without its second moment makes a huge step
+            if id(variable) in floats:
+                variable.assign(np.zeros_like(floats[id(variable)]))
 
 
 class Outer:

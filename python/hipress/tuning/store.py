@@ -296,7 +296,8 @@ class StoreChoice:
         ranks, node = self._ranks, self._node
         self._chosen_for = {number for number in node.known_keys if number < FIRST_KEY}
         keys = [key for number, key in node.known_keys.items() if number < FIRST_KEY]
-        self.follower = None
+        self.follower = self._guard = self._settled = None
+        self._seconds = 0.0
         least = self._least
         mine = forbids(node.allows_feedback())
         (forbidden,) = ranks.end_maxima(ranks.begin_maxima([mine]))

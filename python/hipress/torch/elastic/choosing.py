@@ -98,6 +98,7 @@ class ChoosingGradients(Choosing):
         waiting = any(bool(v.any()) for s in self.error_feedback.to_reshard.values()
                       for n, v in s.states.items() if n in ("residual", "mean"))  # fmt: skip
         self._follower.resume(maxima(numbers, float(waiting))[0] > 0)
+        self._may_be_loaded = False
 
     def choice(self) -> Mapping[str, Any] | None:
         return self.known if self._follower is None else self._follower.state_dict()

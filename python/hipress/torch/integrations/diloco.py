@@ -32,10 +32,10 @@ from hipress.torch.integrations.outer import (
     Fragment,
     Named,
     Outer,
-    all_parameters,
     check,
     connect,
     forget_non_finite,
+    frozen_that_differ,
     parts_of,
 )
 from hipress.torch.settings import MIN_SIZE, Settings
@@ -135,7 +135,7 @@ class DiLoCo:
         settings, self.compression = connect(
             make_settings, group, named, timeout, schedule=schedule
         )
-        every = all_parameters(model_fragments)  # those that are not trained, too
+        every = named + frozen_that_differ(model_fragments, group)
         broadcast_parameters(every, dist.get_global_rank(group, 0), group)
         self._hooks: list[RemovableHandle] = []
         self._steps = [0] * len(self._inner)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 import time
+import zlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
@@ -236,20 +237,32 @@ def parts_of(model: torch.nn.Module | Sequence[torch.nn.Module], fragments: int)
     return [part for part in parts if part]
 
 
-def all_parameters(model: torch.nn.Module | Sequence[torch.nn.Module]) -> Named:
-    """All parameters, each once, also those that are not trained."""
+def frozen_that_differ(
+    model: torch.nn.Module | Sequence[torch.nn.Module], group: dist.ProcessGroup
+) -> Named:
+    """The parameters that are not trained, if they are not the same on all ranks of the group,
+    which call this together: where all have loaded them nothing need be sent."""
     modules = [model] if isinstance(model, torch.nn.Module) else model
     named = [(f"{i}.{name}", p) for i, m in enumerate(modules) for name, p in m.named_parameters()]
-    return list({id(p): (name, p) for name, p in named}.values())
+    frozen = [(name, p) for name, p in named if not p.requires_grad]
+    digest = 0
+    for _, parameter in frozen:
+        flat = parameter.detach().cpu().contiguous().flatten()
+        digest = zlib.crc32(flat.view(torch.uint8).numpy(), digest)
+    digests: list[int] = [0] * group.size()
+    dist.all_gather_object(digests, digest, group=group)
+    return frozen if len(set(digests)) > 1 else []
 
 
 def forget_non_finite(optimizer: torch.optim.Optimizer) -> None:
     """Has an optimizer begin anew with those parameters of which it remembers a NaN or Inf, such as
     a momentum: with that its next step would make the weights NaN again."""
-    for parameter, state in list(optimizer.state.items()):
-        tensors = [value for value in state.values() if isinstance(value, torch.Tensor)]
+    for state in optimizer.state.values():
+        values = state.values() if isinstance(state, dict) else ()
+        tensors = [value for value in values if isinstance(value, torch.Tensor)]
         if not all(bool(tensor.isfinite().all()) for tensor in tensors):
-            del optimizer.state[parameter]
+            for tensor in tensors:  # with its count of steps
+                tensor.zero_()
 
 
 def _distinct(optimizers: Iterable[torch.optim.Optimizer]) -> list[torch.optim.Optimizer]:

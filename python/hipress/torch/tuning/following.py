@@ -29,7 +29,7 @@ class Following(Synchronizer):
         super().__init__(*args, **options)
         self._follower: Follower | None = None
         self._hooks: Mapping[str, Hook] = {}
-        self._was_loaded = False
+        self._may_be_loaded = True
         self._explanation = Explanation(f"{self.settings}, as was asked for")
 
     def follow(self, chosen: Chosen, optimizers: Optimizers, results: bool = True) -> None:
@@ -66,9 +66,9 @@ class Following(Synchronizer):
         """
         if self._follower is None:
             return
-        if self._was_loaded:
+        if self._may_be_loaded:
             # A rank without any goes the same way as those that have some.
-            feedback, self._was_loaded = self.error_feedback, False
+            feedback, self._may_be_loaded = self.error_feedback, False
             waits = bool(feedback.loaded or feedback.to_reshard)
             self._follower.resume(maxima(self._numbers, float(waits))[0] > 0)
         self._follower.begin_step()
@@ -165,7 +165,7 @@ class Following(Synchronizer):
 
     def after_load(self) -> None:
         """Has the next step find out whether any rank has residuals to send."""
-        self._was_loaded = self._follower is not None
+        self._may_be_loaded = True
 
 
 class _Front:
