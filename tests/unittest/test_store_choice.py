@@ -202,8 +202,9 @@ def test_another_model_in_the_same_job_is_chosen_for_anew(sees):
     """With its own optimizer; and a type that was asked for in between changes nothing in that."""
     body = """
 from known_times import measure_store
-lines = measure_store(lambda way: {"maxminef bits=2": 1.0, "maxmin bits=8": 2.0}.get(way, 9.0), watched=SEEN)
-node = make(SEES)
+known = {"maxminef bits=2": 1.0, "maxmin bits=8": 2.0}
+lines = measure_store(lambda way: known.get(way, 9.0), watched=SEES)
+node = make(sees=SEES)
 ways, _, _ = train(node, 6)
 node.allows_feedback = lambda: False
 for key in range(3, 6):
@@ -219,7 +220,7 @@ node.set_gradient_compression({"type": "auto"})
 again, _, _ = train(node, 3)
 show(ways=ways + again, lines=lines)
 """
-    first, second = job(body.replace("SEES", "" if sees else "sees=False").replace("SEEN", str(sees)))
+    first, second = job(body.replace("SEES", str(sees)))
     assert first["ways"] == second["ways"]
     assert first["ways"] == ["maxminef bits=2"] * 6 + ["maxmin bits=8"] * 9
     assert len([line for line in first["lines"] if "a step's gradients take" in line]) == 3
