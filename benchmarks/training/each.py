@@ -107,9 +107,10 @@ class _Job:
         )  # fmt: skip
         network = self.network
         results = jobs.torch_job(command, network.nodes, network, self.timeout, self.priority)
+        reports = jobs.reports(results)
         found: dict[str, Any] = {}
         for name in names:
-            of = [each for each in jobs.reports(results) if each["method"] == name]
+            of = [each for each in reports if each["method"] == name]
             seconds = jobs.slowest(of, network=network)
             starts = range(self.block, len(seconds), self.block)  # the first turn is a warm-up
             found[name] = {"turns": [seconds[at : at + self.block] for at in starts]}

@@ -11,19 +11,19 @@ import time
 from types import SimpleNamespace
 
 from benchmarks.common.timing import options, report
+from benchmarks.training.node import ALONE, AUTO, BATCHES, chosen
 
 CLASSES, CHARACTERS, LENGTH = 10, 96, 16
-BATCHES = 4
 
 
 def main() -> None:
     args = options(steps=10, warmup=3)
-    ours = args.method not in ("stock", "alone")
+    ours = args.method not in ("stock", ALONE)
     if ours:
         import mxnet_hipress  # noqa: F401
     import mxnet as mx
 
-    kv = None if args.method == "alone" else mx.kv.create("dist_sync" + "_hipress" * ours)
+    kv = None if args.method == ALONE else mx.kv.create("dist_sync" + "_hipress" * ours)
     mx.random.seed(0 if kv is None else kv.rank)  # worker 0's weights are everybody's
     net, shape, optimizer = network(mx, args.model)
     net.initialize(mx.init.Xavier())
@@ -37,6 +37,10 @@ def main() -> None:
     )  # fmt: skip
     loss_of = mx.gluon.loss.SoftmaxCrossEntropyLoss()
 
+    def barrier() -> None:
+        if kv is not None:
+            kv._barrier()
+
     def step(number: int) -> None:
         x, y = batches[number % BATCHES]
         with mx.autograd.record():
@@ -46,24 +50,17 @@ def main() -> None:
         mx.nd.waitall()
 
     number = 0
-    while number < args.warmup or (args.method == "auto" and not kv.is_settled):
+    while number < args.warmup or (args.method == AUTO and not kv.is_settled):
         step(number)
         number += 1
     seconds = []
     for number in range(args.steps):
-        if kv is not None:
-            getattr(kv, "barrier", kv._barrier)()
+        barrier()
         start = time.perf_counter()
         step(number)
         seconds.append(time.perf_counter() - start)
-    found = {"seconds": seconds, "way": "", "explanation": ""}
-    if args.method == "auto":
-        explanation = kv.explain()
-        found["way"] = next((row.way for row in explanation.rows if row.chosen), "")
-        found["explanation"] = str(explanation)
-    report(**found)
-    if kv is not None:
-        getattr(kv, "barrier", kv._barrier)()
+    report(seconds=seconds, **(chosen(kv.explain()) if args.method == AUTO else {}))
+    barrier()
 
 
 def compression(method: str) -> dict[str, object]:

@@ -166,14 +166,18 @@ def sent_bytes() -> int:
 
 def explained(compression, attached: float, settled: float, steps: int) -> dict:
     """What was chosen and why; seconds of ``compress()``, and until no step tries anything else."""
-    explanation = compression.explain()
     return {
-        "way": next((row.way for row in explanation.rows if row.chosen), ""),
-        "explanation": str(explanation),
+        **chosen(compression.explain()),
         "chose_seconds": [attached],
         "settled_seconds": [settled],
         "trial_steps": steps,
     }
+
+
+def chosen(explanation) -> dict:
+    """The way that type "auto" goes by, and why."""
+    way = next((row.way for row in explanation.rows if row.chosen), "")
+    return {"way": way, "explanation": str(explanation)}
 
 
 def workload(args: SimpleNamespace, seed: int):

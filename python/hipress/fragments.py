@@ -154,7 +154,7 @@ class Rounds:
         sync_every = self.schedule.sync_every
         if self.step <= self.schedule.early_steps:
             if self.schedule.ends(self.step):
-                self._exchange_all(average=True)
+                self._average_all()
             return
         in_round = (self.step - self.schedule.early_steps) % sync_every
         for fragment in self._fragments:
@@ -171,14 +171,14 @@ class Rounds:
         its momentum would move them although little or nothing was trained since the last one. The
         count of steps goes on."""
         self.finish()
-        self._exchange_all(average=True)
+        self._average_all()
 
-    def _exchange_all(self, average: bool) -> None:
+    def _average_all(self) -> None:
         for fragment in self._fragments:
             self._begin(fragment, self.step)
         for fragment in self._fragments:
             if fragment.under_way:
-                self._take(fragment, 0.0, average)
+                self._take(fragment, 0.0, True)
 
     def _take(self, fragment: Any, alpha: float, average: bool) -> None:
         """Takes a fragment's result. If it has a NaN or Inf, all fragments go back to the last

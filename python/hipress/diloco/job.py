@@ -67,6 +67,10 @@ class DiLoCo:
         for fragment in self._fragments:
             fragment.update()
 
+    @property
+    def _workers(self) -> int:
+        return 1 if self._node is None else self._node.num_workers
+
     def _begin(self, fragment: Fragment, due: int) -> None:
         finite = fragment.subtract()
         if self._node is not None:
@@ -74,12 +78,9 @@ class DiLoCo:
         fragment.due, fragment.under_way = due, True
 
     def _take(self, fragment: Fragment, alpha: float, average: bool) -> bool:
-        lost, workers = False, 1
-        if self._node is not None:
-            lost = not self._exchanges[fragment.number].wait()
-            workers = self._node.num_workers
+        lost = self._node is not None and not self._exchanges[fragment.number].wait()
         fragment.under_way = False
-        finite = fragment.take(self._optimizer, workers, alpha, lost, average)
+        finite = fragment.take(self._optimizer, self._workers, alpha, lost, average)
         if not finite:
             _log.warning(
                 "step %d: a pseudo-gradient of fragment %d has a NaN or Inf; all weights are those "
@@ -96,9 +97,8 @@ class DiLoCo:
         :param more: of the worker's own, which :meth:`load` returns
         :raises HipressError: if it cannot be written; what was there is there still
         """
-        workers = 1 if self._node is None else self._node.num_workers
         found: State = {"step": np.array(self.rounds.step), **(more or {})}
-        found["workers"] = np.array(workers)
+        found["workers"] = np.array(self._workers)
         for exchange in self._exchanges:
             found.update(exchange.state_dict())
         for fragment in self._fragments:
@@ -135,10 +135,11 @@ class DiLoCo:
             raise HipressError(f"cannot read the {_WHAT} {own}: {error}") from error
         if "step" not in found:
             raise HipressError(f"{own} holds no {_WHAT}")
-        workers = 1 if self._node is None else self._node.num_workers
-        saved = int(found.get("workers", workers))
-        if saved != workers:
-            raise HipressError(f"{own} is of a job of {saved} workers, and this one has {workers}")
+        saved = int(found.get("workers", self._workers))
+        if saved != self._workers:
+            raise HipressError(
+                f"{own} is of a job of {saved} workers, and this one has {self._workers}"
+            )
         for fragment in self._fragments:
             fragment.load_state_dict(found)
         for exchange in self._exchanges:

@@ -46,13 +46,14 @@ class Weights:
         self._variables[name].assign(_tensor(values))
 
     def forget_non_finite(self) -> None:
-        slots = [v for v in getattr(self._inner(), "variables", ()) if len(v.shape)]
-        floats = {id(v): np.asarray(v) for v in slots if str(v.dtype).startswith("float")}
-        if all(np.isfinite(values).all() for values in floats.values()):
+        slots = [
+            variable for variable in getattr(self._inner(), "variables", ())
+            if len(variable.shape) and str(variable.dtype).startswith("float")
+        ]  # fmt: skip
+        if all(np.isfinite(np.asarray(slot)).all() for slot in slots):
             return
-        for variable in slots:  # all: a momentum without its second moment makes a huge step
-            if id(variable) in floats:
-                variable.assign(np.zeros_like(floats[id(variable)]))
+        for slot in slots:  # all: a momentum without its second moment makes a huge step
+            slot.assign(np.zeros(slot.shape, slot.dtype))
 
 
 class Outer:

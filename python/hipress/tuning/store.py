@@ -288,14 +288,18 @@ class StoreChoice:
         many elements as those that were: another model, or layers that were frozen."""
         if all(key in self._chosen_for for key in keys):
             return False
-        known = {n: key.size for n, key in self._node.known_keys.items() if n < FIRST_KEY}
-        before = sum(size for number, size in known.items() if number in self._chosen_for)
-        return max(before, 1) <= sum(known.values()) - before
+        known = self._known_keys()
+        before = sum(key.size for number, key in known.items() if number in self._chosen_for)
+        return max(before, 1) <= sum(key.size for key in known.values()) - before
+
+    def _known_keys(self) -> dict[int, Key]:
+        """The model's, by number."""
+        return {n: key for n, key in self._node.known_keys.items() if n < FIRST_KEY}
 
     def _choose(self) -> None:
         ranks, node = self._ranks, self._node
-        self._chosen_for = {number for number in node.known_keys if number < FIRST_KEY}
-        keys = [key for number, key in node.known_keys.items() if number < FIRST_KEY]
+        known = self._known_keys()
+        self._chosen_for, keys = set(known), list(known.values())
         self.follower = self._guard = self._settled = None
         self._seconds = 0.0
         least = self._least

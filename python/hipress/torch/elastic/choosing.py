@@ -24,7 +24,7 @@ from hipress.torch.integrations.optimizer import DistributedOptimizer
 from hipress.torch.settings import Settings
 from hipress.torch.tuning.choice import choose, settings_of
 from hipress.torch.tuning.following import Following
-from hipress.torch.tuning.numbers import EngineNumbers, maxima
+from hipress.torch.tuning.numbers import EngineNumbers
 from hipress.torch.tuning.optimizers import choosing
 from hipress.torch.tuning.rounds import GroupOfRounds
 from hipress.tuning.rounds import RoundChoice
@@ -95,10 +95,11 @@ class ChoosingGradients(Choosing):
             self._follower.load_network(self.known)
         if not chosen.choice.way.own:
             self.replace_codec(chosen.settings())
-        waiting = any(bool(v.any()) for s in self.error_feedback.to_reshard.values()
-                      for n, v in s.states.items() if n in ("residual", "mean"))  # fmt: skip
-        self._follower.resume(maxima(numbers, float(waiting))[0] > 0)
-        self._may_be_loaded = False
+
+    def has_to_send(self) -> bool:
+        """See :meth:`Following.has_to_send`."""
+        return any(bool(v.any()) for s in self.error_feedback.to_reshard.values()
+                   for n, v in s.states.items() if n in ("residual", "mean"))  # fmt: skip
 
     def choice(self) -> Mapping[str, Any] | None:
         return self.known if self._follower is None else self._follower.state_dict()

@@ -109,7 +109,7 @@ def _load(of: Stateful, saved: Saved, complete: bool = False) -> None:
     if of.shared:
         _load_shared(of, saved, [of.rank] if own else saved.ranks)
     of.step = some["step"]
-    return of.after_load()
+    of.after_load()
 
 
 def _check_names(of: Stateful, names: Collection[str]) -> None:

@@ -68,10 +68,13 @@ class Following(Synchronizer):
             return
         if self._may_be_loaded:
             # A rank without any goes the same way as those that have some.
-            feedback, self._may_be_loaded = self.error_feedback, False
-            waits = bool(feedback.loaded or feedback.to_reshard)
-            self._follower.resume(maxima(self._numbers, float(waits))[0] > 0)
+            self._may_be_loaded = False
+            self._follower.resume(maxima(self._numbers, float(self.has_to_send()))[0] > 0)
         self._follower.begin_step()
+
+    def has_to_send(self) -> bool:
+        """Whether residuals of another job, or view, are to be sent by this rank."""
+        return bool(self.error_feedback.loaded or self.error_feedback.to_reshard)
 
     @property
     def own_way(self) -> Way | None:
