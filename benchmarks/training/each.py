@@ -5,7 +5,9 @@ job, and take turns of a few steps; so what slows the machine for a while slows 
 job for each method, again and again in turns; stores have as many servers as workers. A step's time
 is its slowest worker's; a table has medians, and how many times as fast as the best of the others
 `auto` is, turn by turn, with the median's 95% confidence interval. What takes three times as long
-as the fastest after two turns (MXNet: one) makes no more. Without dilation all nodes share this
+as the fastest after two turns (MXNet: one) makes no more. A second table says how far off
+`explain()`'s predictions are: a step by another way is `auto`'s, and what gradients alone take
+longer, or less. Without dilation all nodes share this
 machine's processors; with as many as there are nodes, each has them for itself. VGG and ResNet
 train with SGD, the GPT and the LSTM with Adam. Needs root.
 """
@@ -14,6 +16,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import math
 import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -29,6 +32,7 @@ from benchmarks.common.results import Record
 from benchmarks.training.node import ALONE, AUTO, LAGGING
 from harness import netns
 from harness.netns import ShapedNetwork
+from hipress.tuning.ways import BF16_HOOK, UNCOMPRESSED
 
 BY_ANY = "maxmin:bits=8 maxmin:bits=6 maxmin:bits=5"
 BY_SGD = "maxminef:bits=4 maxminef:bits=3 maxminef:bits=2"
@@ -38,7 +42,14 @@ OURS = {
     "mxnet": (f"none bf16 {BY_ANY}", BY_SGD),
 }
 """What `auto` may take: with any optimizer, and with SGD besides."""
+NAMES = {"torch": "PyTorch", "mxnet": "MXNet"}
 ADAMS = ("gpt", "lstm")
+WAYS = {
+    "float32": UNCOMPRESSED.name,
+    "none": UNCOMPRESSED.name,
+    "fp16": BF16_HOOK.name,
+}
+"""Those of `auto` by method, where they have other names."""
 MODELS = {"torch": "vgg resnet gpt", "mxnet": "vgg resnet lstm"}
 WARMUP = 2
 
@@ -84,6 +95,8 @@ def main(
         "times as fast as that", "as without HiPress",
     ]  # fmt: skip
     record.table(heads, list(map(row_of, record["setups"])), "Milliseconds a step")
+    heads = ["", "setups", "ways", "median error", "95% are within"]
+    record.table(heads, predicted(record["setups"]), "Steps that are predicted", "predicted")
     record.save()
 
 
@@ -144,7 +157,8 @@ class _Job:
 
 
 def _choice(report: dict[str, Any]) -> dict[str, str]:
-    return {name: report[name] for name in ("way", "explanation") if report.get(name)}
+    names = "way", "explanation", "gradients_ms"
+    return {name: report[name] for name in names if report.get(name)}
 
 
 def _median(of: dict[str, Any]) -> float:
@@ -159,15 +173,38 @@ def row_of(setup: dict[str, Any]) -> list[str]:
     peer = min((name for name in ms if name in PEERS[setup["framework"]]), key=ms.get)
     hand = min((name for name in ms if name not in (ALONE, AUTO)), key=ms.get)
     processors = "own" if setup["dilation"] > 1 else "shared"
-    names = {"torch": "PyTorch", "mxnet": "MXNet"}
     return [
-        f"{names[setup['framework']]}, {setup['model']}, {setup['rate']}, {processors} processors",
+        f"{NAMES[setup['framework']]}, {setup['model']}, {setup['rate']}, {processors} processors",
         f"{ms[ALONE]:.0f}",
         f"{ms[peer]:.0f} ({peer})",
         f"{ms[hand]:.0f} ({hand.removeprefix('hipress.')})",
         f"{ms[AUTO]:.0f} ({found[AUTO]['way']})",
         *(_ratio(found[other]["turns"], found[AUTO]["turns"]) for other in (hand, peer)),
     ]
+
+
+def predicted(setups: Sequence[dict[str, Any]]) -> list[list[object]]:
+    """The second table's lines."""
+    rows: list[list[object]] = []
+    for framework, name in NAMES.items():
+        of = [setup for setup in setups if setup["framework"] == framework]
+        errors = sorted(abs(error) for setup in of for error in errors_of(setup))
+        if errors:
+            middle, most = statistics.median(errors), errors[math.ceil(0.95 * len(errors)) - 1]
+            rows.append([name, len(of), len(errors), f"{middle:.1%}", f"{most:.1%}"])
+    return rows
+
+
+def errors_of(setup: dict[str, Any]) -> list[float]:
+    """By what share the steps of ways that were not chosen are predicted too long."""
+    found, auto = setup["methods"], setup["methods"][AUTO]
+    alone, errors = auto.get("gradients_ms", {}), []
+    for method, of in found.items():
+        way = WAYS.get(method, method.removeprefix("hipress.").replace(":", " "))
+        if way in alone and way != auto["way"] and auto["way"] in alone:
+            longer = (alone[way] - alone[auto["way"]]) / setup["dilation"]
+            errors.append((_median(auto) + longer) / _median(of) - 1)
+    return errors
 
 
 def _ratio(other: list[list[float]], auto: list[list[float]]) -> str:

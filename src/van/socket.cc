@@ -65,6 +65,22 @@ struct BufferLimits {
   int64_t grown = kSocketBuffer;  ///< what it makes by itself of a buffer for which nobody asks
 };
 
+/// \return whether the kernel allows it
+bool SetCongestionControl(int fd, const std::string& name) {
+  return setsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, name.data(), static_cast<socklen_t>(name.size())) == 0;
+}
+
+/// Has the kernel use CUBIC where it would use BBR; or Reno, which needs no permission. BBR gives the
+/// connections of one node unequal parts of its link for hundreds of milliseconds, so that others wait for
+/// the slowest of them and have nothing to send meanwhile.
+void AvoidBbr(int fd) {
+  char used[16] = "";  // TCP_CA_NAME_MAX
+  socklen_t size = sizeof(used);
+  if (getsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, used, &size) != 0) return;
+  if (std::string(used).rfind("bbr", 0) != 0) return;
+  if (!SetCongestionControl(fd, "cubic")) SetCongestionControl(fd, "reno");
+}
+
 /// Descriptors + 1, 0 where free. Plain memory, since a forked child may run little code before exec.
 constexpr size_t kMaxGuarded = 8192;
 std::atomic<int> guarded_fds[kMaxGuarded];
@@ -254,11 +270,13 @@ void Tune(int fd, std::chrono::milliseconds unacknowledged_limit) {
   if (receiving.asked > receiving.grown) SetOption(fd, SOL_SOCKET, SO_RCVBUF, kSocketBuffer);
   if (long_link) {
     // There, packets are lost without a queue that is full, and others take each loss for one.
-    setsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, "bbr", 3);
+    SetCongestionControl(fd, "bbr");
     // Makes the kernel open the window as far as it may at once, and leaves the buffer's size to it: as
     // it grows by itself, a sender that finds a window full takes the link to be no faster.
     SetOption(fd, SOL_SOCKET, SO_RCVLOWAT, kLongLinkWindow);
     SetOption(fd, SOL_SOCKET, SO_RCVLOWAT, 1);
+  } else {
+    AvoidBbr(fd);
   }
   SetOption(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, static_cast<int>(unacknowledged_limit.count()));
   SetOption(fd, IPPROTO_TCP, TCP_NOTSENT_LOWAT, unsent);

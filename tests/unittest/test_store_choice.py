@@ -137,6 +137,34 @@ show(ways=ways, lines=lines, bits=bits(got), said=str(node.explain()))
     assert "maxminef" not in first["said"]
 
 
+@pytest.mark.parametrize(
+    ("gentle", "fast", "faster_in_training", "taken"),
+    [
+        ("maxminef bits=4", "maxminef bits=2", 1.02, "maxminef bits=4"),
+        ("maxminef bits=4", "maxminef bits=2", 1.2, "maxminef bits=2"),
+        ("uncompressed", "maxmin bits=8", 1.2, "maxmin bits=8"),
+    ],
+)
+def test_what_a_gentler_way_costs_in_training_is_tried(gentle, fast, faster_in_training, taken):
+    first, second = job(f"""
+from known_times import measure_store
+import hipress.tuning.choice as of_ways
+lines = measure_store(lambda way: {{{gentle!r}: 10.5, {fast!r}: 10.0}}.get(way, 30.0))
+steps = {{{gentle!r}: 0.02 * {faster_in_training}, {fast!r}: 0.02}}
+of_ways.StepTimer.begin_step = lambda timer: (
+    None if timer.over else timer._trial.add(steps.get(timer.way.name, 9.0)))
+ways, got, wanted = train(make(), 80)
+show(ways=ways, lines=lines, bits=bits(got), said=[])
+""")
+    assert first["ways"] == second["ways"] and first["bits"] == second["bits"]
+    assert set(first["ways"][:4]) == {gentle}
+    assert set(first["ways"]) == {gentle, fast}  # nothing else can be as fast
+    assert set(first["ways"][-10:]) == {taken}
+    said = " ".join(first["lines"])
+    assert f"about as fast as the fastest, {fast}, and gentler" in said
+    assert f"{taken}, for in training it is as fast" in said if taken == fast else "stays" in said
+
+
 def test_residuals_that_grow_too_large_are_left():
     first, second = job("""
 from known_times import measure_store

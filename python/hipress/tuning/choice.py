@@ -115,10 +115,15 @@ class Choice:
         """Those of these ways that had all samples, if there are any."""
         return [i for i in numbers if i not in self._left_out] or numbers
 
-    def _reason(self) -> str:
+    @property
+    def fastest(self) -> int:
+        """The number of the usable way whose gradients take least."""
         rows = self.explanation.rows
         usable = [i for i, row in enumerate(rows) if not row.note]
-        fastest = min(usable, key=lambda i: rows[i].gradients_ms)
+        return min(usable, key=lambda i: rows[i].gradients_ms)
+
+    def _reason(self) -> str:
+        rows, fastest = self.explanation.rows, self.fastest
         why = (
             "the fastest" if fastest == self.number
             else f"about as fast as the fastest, {rows[fastest].way}, and gentler"
@@ -233,15 +238,24 @@ class StepTimer:
     """Tries a choice in the first steps of training against the framework's own ways.
 
     A step's time is that from when it begins until the next one does.
+
+    :param codecs: whether also against the way that was the fastest for gradients alone: where they
+        are most of a step, a gentler one may cost more of it than it should
     """
 
-    def __init__(self, choice: Choice) -> None:
+    def __init__(self, choice: Choice, codecs: bool = False) -> None:
         self._choice = choice
-        rows = zip(choice.ways, choice.explanation.rows)
-        seconds = [row.gradients_ms / 1e3 if way.own else math.inf for way, row in rows]
-        self._trial = StepTrial(seconds, choice.number)
+        seconds = [row.gradients_ms / 1e3 for row in choice.explanation.rows]
+        tried = {i for i, way in enumerate(choice.ways[: len(seconds)]) if way.own}
+        if codecs and seconds:
+            tried.add(choice.fastest)
+        if choice.way is UNCOMPRESSED:
+            tried = {i for i in tried if seconds[i] < seconds[0]}
+        self._trial = StepTrial(
+            [each if i in tried else math.inf for i, each in enumerate(seconds)], choice.number
+        )
         self._began: float | None = None
-        self.over = choice.way is UNCOMPRESSED
+        self.over = not tried
         """Whether all steps go by :attr:`way` from now on."""
 
     @property

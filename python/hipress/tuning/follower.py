@@ -121,7 +121,7 @@ class Follower:
         """That of the step that has begun."""
 
     def _new_timer(self) -> StepTimer:
-        timer = StepTimer(self.choice)
+        timer = StepTimer(self.choice, codecs=self._front.sends_all_it_leaves)
         timer.over = timer.over or not self._tries
         return timer
 
