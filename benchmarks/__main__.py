@@ -47,6 +47,7 @@ SUBJECTS = {
     "cuda": "cuda.speed",
     "transport": "transport.speed",
     "longlinks": "transport.longlinks",
+    "congestion": "transport.congestion",
     "all": "common.suite",
     "tables": "common.tables",
 }

@@ -13,6 +13,7 @@ from harness import ROOT, netns
 LOCAL = ["transport", "pushpull", "codecs", "accuracy", "paper", "smallkeys", "trainer"]
 LOCAL += ["collisions", "convergence", "feedback", "setups"]
 SHAPED = ["time-to-accuracy", "simulation", "autoplan", "topologies", "allreduce", "quality"]
+SHAPED += ["congestion"]
 RATES = "100mbit 1gbit 10gbit"
 
 

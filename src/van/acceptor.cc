@@ -270,7 +270,7 @@ void Acceptor::AcceptAll() {
       UniqueFd freed(fcntl(fd.get(), F_DUPFD_CLOEXEC, 0));
       if (freed.get() >= 0 && freed.get() < fd.get()) fd = std::move(freed);
     }
-    Tune(fd.get(), 2 * options_.heartbeat_timeout);
+    Tune(fd.get(), 2 * options_.heartbeat_timeout, options_.congestion_control);
     pending_.push_back(std::make_shared<PendingHandshake>(this, std::move(fd), remote));
     pending_.back()->Start();
   }

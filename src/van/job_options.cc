@@ -134,6 +134,8 @@ JobOptions JobOptions::From(const Values& given) {
   if (!tls.empty()) options.van.tls = tls;
   CheckTlsMode(options.van.tls);
   options.van.streams = OptionalNumber(text, "HIPRESS_STREAMS", 0, 0, kMaxStreams);
+  options.van.congestion_control = text("HIPRESS_CONGESTION_CONTROL");
+  CheckCongestionControl(options.van.congestion_control);
   const std::string shared = text("HIPRESS_SHARED_MEMORY");
   if (!shared.empty() && shared != "auto" && shared != "off") {
     throw Error("environment variable HIPRESS_SHARED_MEMORY is '" + shared + "', but must be auto or off");

@@ -17,7 +17,7 @@ constexpr std::chrono::seconds kOpening{5};
 Lane Dial(const Call& call, const VanOptions& options, const Deadline& deadline, int* error) {
   Lane lane;
   lane.fd = ConnectOnce(call.remote, deadline, error);
-  if (lane.fd.get() >= 0) Tune(lane.fd.get(), 2 * options.heartbeat_timeout);
+  if (lane.fd.get() >= 0) Tune(lane.fd.get(), 2 * options.heartbeat_timeout, options.congestion_control);
   return lane;
 }
 

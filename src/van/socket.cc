@@ -261,22 +261,34 @@ void TuneUnsent(int fd) {
   SetOption(fd, IPPROTO_TCP, TCP_NOTSENT_LOWAT, static_cast<int>(bytes));
 }
 
-void Tune(int fd, std::chrono::milliseconds unacknowledged_limit) {
+void CheckCongestionControl(const std::string& name) {
+  if (name.empty() || SetCongestionControl(NewSocket(SOCK_STREAM).get(), name)) return;
+  std::string allowed;
+  std::getline(std::ifstream("/proc/sys/net/ipv4/tcp_allowed_congestion_control"), allowed);
+  throw Error("environment variable HIPRESS_CONGESTION_CONTROL is '" + name + "', but this kernel allows " + allowed +
+              " (sysctl net.ipv4.tcp_allowed_congestion_control)");
+}
+
+void Tune(int fd, std::chrono::milliseconds unacknowledged_limit, const std::string& congestion_control) {
   const BufferLimits sending("wmem"), receiving("rmem");
   const bool long_link = IsLongLink(fd);
   const int unsent = kUnsentBytes / StreamsFor(fd);
   SetOption(fd, IPPROTO_TCP, TCP_NODELAY, 1);
   if (sending.asked > sending.grown) SetOption(fd, SOL_SOCKET, SO_SNDBUF, kSocketBuffer);
   if (receiving.asked > receiving.grown) SetOption(fd, SOL_SOCKET, SO_RCVBUF, kSocketBuffer);
-  if (long_link) {
+  if (!congestion_control.empty()) {
+    SetCongestionControl(fd, congestion_control);
+  } else if (long_link) {
     // There, packets are lost without a queue that is full, and others take each loss for one.
     SetCongestionControl(fd, "bbr");
+  } else {
+    AvoidBbr(fd);
+  }
+  if (long_link) {
     // Makes the kernel open the window as far as it may at once, and leaves the buffer's size to it: as
     // it grows by itself, a sender that finds a window full takes the link to be no faster.
     SetOption(fd, SOL_SOCKET, SO_RCVLOWAT, kLongLinkWindow);
     SetOption(fd, SOL_SOCKET, SO_RCVLOWAT, 1);
-  } else {
-    AvoidBbr(fd);
   }
   SetOption(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, static_cast<int>(unacknowledged_limit.count()));
   SetOption(fd, IPPROTO_TCP, TCP_NOTSENT_LOWAT, unsent);

@@ -75,8 +75,12 @@ bool IsLongLink(int fd);
 /// and the kernel limits buffers to little.
 int StreamsFor(int fd);
 
-/// Options of an established connection: no delay, buffers, a limit for unacknowledged data.
-void Tune(int fd, std::chrono::milliseconds unacknowledged_limit);
+/// Options of an established connection: no delay, buffers, a limit for unacknowledged data, and how the kernel
+/// controls congestion. `congestion_control`: its name for that; empty: the usual one, but BBR on long links, and not on
+/// short ones.
+void Tune(int fd, std::chrono::milliseconds unacknowledged_limit, const std::string& congestion_control = "");
+/// \throw Error unless the kernel has a congestion control of this name, and allows it; or the name is empty
+void CheckCongestionControl(const std::string& name);
 
 /// Of a long link, to be called now and then: how much waits in the socket follows the rate at which it
 /// goes, so that a fast one is never empty, and what is urgent overtakes what is left of a slow one.

@@ -68,6 +68,8 @@ struct VanOptions {
   /// TLS 1.3 keyed from the secret: "auto" (on unless both ends are on one host), "on", "off".
   std::string tls = "auto";
   int streams = 0;  ///< sockets of a connection, 1 to 16; 0: 1, or several if it is a long link
+  /// By which TCP shares the links; empty: the kernel's usual one, but BBR on long links and not on short ones.
+  std::string congestion_control;
   bool shared_memory = true;     ///< for large payloads to peers on this host (shared_payload.h)
   std::chrono::milliseconds heartbeat_interval{1000};
   /// Silence after which a peer is down. TCP sends again at 0.2, 0.6, 1.4, 3.0, 6.2 s and so on: after a
