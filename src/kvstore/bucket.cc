@@ -141,7 +141,9 @@ class Bucket::Step : public std::enable_shared_from_this<Step> {
     std::vector<KVStoreDist::Transfer> transfers;
     const Fusion& fusion = bucket_->fusion_;
     if (fusion.flow) {
-      packed_ = AllocateBuffer(size_t(fusion.flow->elements()) * SizeOf(fusion.flow->wire()));
+      // Never in the arena: what is shared with a peer is let go of when that releases it, and this step
+      // must end if it dies before.
+      packed_ = AllocateState(size_t(fusion.flow->elements()) * SizeOf(fusion.flow->wire()));
       bucket_->Pack(flat_, packed_.data);
       transfers.push_back({fusion.flow, packed_.data, packed_.data, kFusionPriority});
     }

@@ -116,7 +116,7 @@ void KVStoreDist::InitAmongWorkers(const std::shared_ptr<Flow>& flow, const void
   std::future<Reply> agreed = AskWorkers(*flow, digest);
   AwaitWorkers(*flow, &agreed);
   const size_t bytes = size_t(flow->elements()) * SizeOf(flow->wire());
-  Buffer value = AllocateBuffer(bytes);
+  Buffer value = AllocateState(bytes);  // not in the arena, as a bucket's fusion buffer
   if (self == Worker(0)) {
     std::memcpy(value.data, data, bytes);
   } else {

@@ -83,8 +83,8 @@ class Connection : public std::enable_shared_from_this<Connection> {
 
   /// Time since the last byte from the peer.
   std::chrono::steady_clock::duration Silence(SteadyTime now) const { return now - last_received_.load(); }
-  /// Whether the peer's kernel has all that was sent, or can no longer be heard.
-  bool Delivered(SteadyTime now);
+  /// What was sent and the peer's kernel has not acknowledged; 0 if that can no longer be heard.
+  int64_t UndeliveredBytes(SteadyTime now);
 
   NodeId peer() const { return peer_; }
   void set_peer(NodeId peer) { peer_ = peer; }

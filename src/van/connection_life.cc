@@ -33,7 +33,7 @@ void Connection::Tick(SteadyTime now, steady_clock::duration stalled) {
   for (const std::shared_ptr<Socket>& one : sockets_) {
     if (long_link_) TuneUnsent(one->socket.native_handle());
   }
-  last_received_ = last_received_.load() + stalled;
+  last_received_ = std::min(now, last_received_.load() + stalled);
   const auto silence = Silence(now);
   if (silence > options_.heartbeat_timeout) {
     Close(false, broken_.empty() ? "has been silent for " + SecondsText(silence)
@@ -49,12 +49,12 @@ void Connection::Tick(SteadyTime now, steady_clock::duration stalled) {
   Send(Message(MessageKind::kHeartbeat), kHeartbeatPriority, nullptr);
 }
 
-bool Connection::Delivered(SteadyTime now) {
+int64_t Connection::UndeliveredBytes(SteadyTime now) {
   // Who has gone silent may never acknowledge anything: it is not waited for.
-  return !open_ || Silence(now) > 2 * options_.heartbeat_interval ||
-         std::none_of(sockets_.begin(), sockets_.end(), [](const std::shared_ptr<Socket>& one) {
-           return HasUnacknowledged(one->socket.native_handle());
-         });
+  if (!open_ || Silence(now) > 2 * options_.heartbeat_interval) return 0;
+  int64_t bytes = 0;
+  for (const std::shared_ptr<Socket>& one : sockets_) bytes += UnacknowledgedBytes(one->socket.native_handle());
+  return bytes;
 }
 
 bool Connection::Is(const LaneId& id, bool caller) const {

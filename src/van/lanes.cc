@@ -45,15 +45,16 @@ Opened OpenOthers(Lane first, const Call& call, const VanOptions& options, LaneI
   opened.id = id;
   opened.peer = call.remote;
   opened.lanes.push_back(std::move(first));
-  // All at the same time: each takes some round trips.
+  // All at the same time: each takes some round trips. The listener drops a group that is not complete soon.
+  const Deadline soon = deadline.AtMost(std::chrono::steady_clock::now() + kOpening);
   std::vector<std::future<Lane>> others;
   for (uint8_t i = 1; i < id.lanes; ++i) {
     id.lane = i;
     others.push_back(std::async(std::launch::async, [&, id] {
       int ignored = 0;
-      Lane lane = Dial(call, options, deadline, &ignored);
+      Lane lane = Dial(call, options, soon, &ignored);
       if (lane.fd.get() < 0) throw HandshakeBroken("no longer answers");
-      Join(&lane, call, options, id, deadline);
+      Join(&lane, call, options, id, soon);
       return lane;
     }));
   }

@@ -82,6 +82,7 @@ class Postoffice::Impl final : public VanReceiver {
 
   // postoffice_start.cc
   void StartScheduler(SteadyTime deadline);
+  void ConnectInTries(NodeId peer, const std::string& address, SteadyTime deadline);
   void StartNode(SteadyTime deadline);
   void ThrowIfStartFailed();
   template <typename Predicate>

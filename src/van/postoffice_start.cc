@@ -78,6 +78,23 @@ void Postoffice::Impl::StartScheduler(SteadyTime deadline) {
   if (state_->phase() == SchedulerState::Phase::kFailed) throw Error(state_->failure());
 }
 
+/// In short tries, so that a failure report ends it; in longer ones where a handshake takes so long.
+void Postoffice::Impl::ConnectInTries(NodeId peer, const std::string& address, SteadyTime deadline) {
+  constexpr milliseconds kOfItself{300};  // what ends so long before its time could not be mended by more of it
+  auto patience = seconds(1);
+  while (true) {
+    const auto until = std::min(deadline, steady_clock::now() + patience);
+    patience = std::min(2 * patience, seconds(4));
+    try {
+      return van_->Connect(peer, address, until);
+    } catch (const Error&) {
+      if (until == deadline || steady_clock::now() + kOfItself < until) throw;
+    }
+    std::lock_guard<std::mutex> lock(mutex_);
+    ThrowIfStartFailed();
+  }
+}
+
 void Postoffice::Impl::StartNode(SteadyTime deadline) {
   SetLogName(NameOf(options_.role));
   std::string host = options_.node_host;
@@ -104,9 +121,8 @@ void Postoffice::Impl::StartNode(SteadyTime deadline) {
   for (const auto& [peer, address] : roster_.addresses) {
     if (me.role != Role::kWorker || peer.role != Role::kServer) continue;
     lock.unlock();
-    van_->Connect(peer, address, deadline);
+    ConnectInTries(peer, address, deadline);
     lock.lock();
-    ThrowIfStartFailed();
   }
   SendBarrier(kReadyBarrier, 1, kPlainFlag);
   AwaitStart(&lock, patience, [&] { return released_[kReadyBarrier] >= 1; });

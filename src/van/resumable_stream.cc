@@ -146,9 +146,9 @@ size_t ResumableStream::MaxStripe() const {
 }
 
 bool ResumableStream::HasUnsent() const {
-  return next_ < sent_bytes_.end() || AcknowledgementDue() ||
-         std::any_of(lanes_.begin(), lanes_.end(), [this](const Lane& l) {
-           return l.Unsent() || (ending_ && !l.end_sent);
+  // A lane that has ended takes nothing any more.
+  return next_ < sent_bytes_.end() || std::any_of(lanes_.begin(), lanes_.end(), [this](const Lane& l) {
+           return l.Unsent() || (!l.end_sent && (ending_ || AcknowledgementDue()));
          });
 }
 
@@ -168,7 +168,7 @@ ssize_t ResumableStream::Push(Lane* lane) {
 }
 
 bool ResumableStream::Fill(Lane* lane, const iovec* pieces, int count, size_t* taken) {
-  if (AcknowledgementDue()) {
+  if (AcknowledgementDue() && !lane->end_sent) {
     lane->out = {read_, kAcknowledgement};
     acknowledge_at_ = read_ + kAcknowledgeBytes;
   } else if (!position_known_) {

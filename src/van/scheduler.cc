@@ -214,9 +214,10 @@ void SchedulerState::OnBarrier(NodeId from, const Message& message) {
     throw ProtocolError("it comes to a barrier that is not for it");
   }
   Barrier& barrier = barriers_[kind];
-  if (message.header.iteration != barrier.completed + 1 || !barrier.arrived.insert(from).second) {
+  if (message.header.iteration != barrier.completed + 1) {
     throw ProtocolError("it comes to a barrier out of turn");
   }
+  barrier.arrived.insert(from);  // perhaps once more: whoever gave up may try again
   CheckBarrier(kind);
 }
 

@@ -312,9 +312,9 @@ bool WaitFor(int fd, bool readable, const Deadline& deadline) {
   }
 }
 
-bool HasUnacknowledged(int fd) {
+int64_t UnacknowledgedBytes(int fd) {
   int bytes = 0;
-  return ioctl(fd, SIOCOUTQ, &bytes) == 0 && bytes > 0;
+  return ioctl(fd, SIOCOUTQ, &bytes) == 0 ? bytes : 0;
 }
 
 bool IsSameHost(int fd) {

@@ -95,8 +95,8 @@ void CloseInForkedChildren(int fd);
 /// To be called before `fd` is closed, and so may come to mean something else.
 void ForgetInForkedChildren(int fd);
 
-/// Whether the other end's kernel has not yet acknowledged all that was sent.
-bool HasUnacknowledged(int fd);
+/// What was sent and the other end's kernel has not yet acknowledged.
+int64_t UnacknowledgedBytes(int fd);
 /// Whether both ends of a connection are on this host.
 bool IsSameHost(int fd);
 sockaddr_in LocalAddress(int fd);

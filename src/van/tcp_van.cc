@@ -131,7 +131,7 @@ class TcpCore final : public ConnectionOwner {
     if (!thread_.joinable()) return;
     asio::post(io_, [this, linger, goodbye] {
       acceptor_->Stop();
-      Linger(linger, steady_clock::now() + linger + kMaxDelivery);
+      Linger(linger, steady_clock::now() + linger + kMaxDelivery, goodbye);
       for (const ConnectionPtr& connection : Snapshot()) {
         goodbye ? connection->Leave() : connection->HangUp();
       }
@@ -304,18 +304,19 @@ class TcpCore final : public ConnectionOwner {
     });
   }
 
-  /// Finishes after `time`, or, while what was sent is still on its way, a little later, until then.
-  void Linger(milliseconds time, SteadyTime until) {
+  /// Finishes after `time`, or, while what was sent is still on its way, later: until then, and, if it
+  /// is `patient`, as long as bytes leave. \param undelivered so far; -1: not known
+  void Linger(milliseconds time, SteadyTime until, bool patient, int64_t undelivered = -1) {
     timer_.expires_after(time);
-    timer_.async_wait([this, until](const asio::error_code& error) {
+    timer_.async_wait([this, until, patient, undelivered](const asio::error_code& error) {
       if (error) return;
       const auto now = steady_clock::now();
-      const std::vector<ConnectionPtr> all = Snapshot();
-      const bool delivered = std::all_of(all.begin(), all.end(), [now](const ConnectionPtr& c) {
-        return c->Delivered(now);
-      });
-      if (delivered || now >= until) return Finish();
-      Linger(milliseconds(20), until);
+      int64_t bytes = 0;
+      for (const ConnectionPtr& connection : Snapshot()) bytes += connection->UndeliveredBytes(now);
+      // The kernel's queue is full, or shrinks, as long as there is more; its size changes with each packet.
+      const bool moves = patient && bytes != undelivered;
+      if (bytes == 0 || (now >= until && !moves)) return Finish();
+      Linger(milliseconds(20), moves ? std::max(until, now + kMaxDelivery) : until, patient, bytes);
     });
   }
 

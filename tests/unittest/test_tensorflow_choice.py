@@ -53,6 +53,8 @@ model.fit(x, x.sum(1, keepdims=True) / 3, 3, epochs=1, shuffle=False, verbose=0,
 print_bits(model.variables)
 print(hvd.explain())
 print("lines", len(lines))
+model.fit(x[:3], np.full((3, 1), np.inf if rank == 1 else 1), verbose=0)
+assert all(np.isnan(values).all() for values in model.get_weights())  # whatever was chosen
 """)
     same_bits(outputs)
     for rank, output in enumerate(outputs):

@@ -156,6 +156,22 @@ def test_another_network_gets_another_choice(before, after):
     assert len(lines) == 2 and "times as long as it did; from step" in lines[1], lines
 
 
+def in_a_group(rank):
+    """What is said where the group is one rank of each site."""
+    import torch.distributed as dist
+
+    groups = [dist.new_group([site]) for site in range(2)]
+    try:
+        made(rank, group=groups[rank])
+    except ValueError as error:
+        return [str(error)]
+
+
+def test_groups_that_may_choose_otherwise_are_refused():
+    for (said,) in returned(run_ranks(in_a_group, 2)):
+        assert "type auto chooses in each group for itself" in said
+
+
 SCRIPT = """
 import time, torch, torch.distributed as dist
 import hipress.torch

@@ -2,7 +2,7 @@
 
 import copy
 
-from harness.torch_ranks import run_ranks, torch
+from harness.torch_ranks import returned, run_ranks, torch
 from test_torch_ddp import MIN_SIZE, Branches, expect, loss_of, mean_gradients, network, succeed
 
 
@@ -131,3 +131,155 @@ def with_a_scaler(rank):
 def test_a_scaler_leaves_a_step_out():
     found = succeed(run_ranks(with_a_scaler, 2))
     assert found[0] == found[1]
+
+
+def distributed(model, optimizer=None, compression="none", **options):
+    import hipress.torch as hvd
+
+    optimizer = optimizer or torch.optim.SGD(model.parameters(), lr=0.1)
+    named = options.pop("named", None) or model.named_parameters()
+    return hvd.DistributedOptimizer(
+        optimizer, named, compression, min_size=MIN_SIZE, timeout=10, **options
+    )
+
+
+def said(what):
+    """The sentence with which it is refused."""
+    try:
+        what()
+    except (RuntimeError, ValueError) as error:
+        return str(error)
+    return ""
+
+
+def bits(model):
+    return [p.detach().numpy().tobytes() for p in model.parameters()]
+
+
+def misused(rank, bucket_bytes):
+    """What would train with gradients that are no averages, or not of this step, is refused."""
+    import hipress.torch as hvd
+
+    hvd.integrations.optimizer.BUCKET_BYTES = bucket_bytes
+    model, other = network(), network()
+    refused = distributed(other)
+    loss_of(other, rank, 0).backward()
+    found = {"twice": said(lambda: loss_of(other, rank, 1).backward())}
+    refused.detach()
+
+    optimizer = distributed(model)
+    loss_of(model, rank, 0).backward()  # for another one's step
+    optimizer.synchronize()
+    optimizer.zero_grad()
+    before = bits(model)
+    loss_of(model, rank, 2).backward()
+    optimizer.step()
+    assert bits(model) != before
+
+    optimizer.zero_grad()
+    loss_of(model, rank, 3).backward()
+    torch.nn.utils.clip_grad_norm_(model.parameters(), 1e-6)
+    found["clipped"] = said(optimizer.step)
+    return found, bits(model)
+
+
+def test_gradients_that_are_on_their_way_stay_as_they_are():
+    for bucket_bytes in (1, 25 << 20):
+        (first, weights), (second, others) = succeed(run_ranks(misused, 2, bucket_bytes))
+        assert weights == others and first == second
+        assert "gets a gradient once more before step()" in first["twice"]
+        assert "call synchronize() before you clip" in first["clipped"]
+
+
+def with_a_closure(rank):
+    model, plain = network(), network()
+    optimizer = distributed(model)
+    reference = torch.optim.SGD(plain.parameters(), lr=0.1)
+
+    def closure():
+        optimizer.zero_grad()
+        loss = loss_of(model, rank, 0)
+        loss.backward()
+        return loss
+
+    loss = optimizer.step(closure)
+    assert loss.item() == loss_of(plain, rank, 0).item()
+    (sum(loss_of(plain, r, 0) for r in range(2)) / 2).backward()
+    reference.step()
+    for mine, theirs in zip(model.parameters(), plain.parameters()):
+        torch.testing.assert_close(mine, theirs)
+    return bits(model)
+
+
+def test_a_closures_gradients_are_averaged():
+    first, second = succeed(run_ranks(with_a_closure, 2))
+    assert first == second
+
+
+def fused_with_a_scaler(rank):
+    """An optimizer that unscales gradients and skips steps by itself."""
+    model, plain = network(), network()
+    optimizer = distributed(model, torch.optim.SGD(model.parameters(), lr=0.1, fused=True))
+    reference = torch.optim.SGD(plain.parameters(), lr=0.1)
+    scaler = torch.amp.GradScaler("cpu", init_scale=1024.0)
+    for step in range(3):
+        optimizer.zero_grad()
+        before = bits(model)
+        loss = loss_of(model, rank, step) * (float("inf") if (rank, step) == (1, 1) else 1.0)
+        scaler.scale(loss).backward()
+        optimizer.synchronize()
+        scaler.step(optimizer)
+        scaler.update()
+        assert (bits(model) == before) == (step == 1)
+        if step != 1:
+            reference.zero_grad()
+            (sum(loss_of(plain, r, step) for r in range(2)) / 2).backward()
+            reference.step()
+    for mine, theirs in zip(model.parameters(), plain.parameters()):
+        torch.testing.assert_close(mine, theirs, rtol=1e-4, atol=1e-6)
+    assert not hasattr(optimizer, "found_inf") and scaler.get_scale() == 512
+    return bits(model)
+
+
+def test_a_fused_optimizer_hears_of_the_scale():
+    first, second = succeed(run_ranks(fused_with_a_scaler, 2))
+    assert first == second
+
+
+def other_parameters(rank):
+    """Frozen ones stay as they are; what is not averaged is refused."""
+    model, head, late = network(), torch.nn.Linear(8, 8), torch.nn.Linear(8, 8)
+    late.requires_grad_(False)
+    decays = torch.optim.AdamW([*model.parameters(), *late.parameters()], lr=0.1, weight_decay=0.5)
+    optimizer = distributed(model, decays)
+    found = {"added": said(lambda: optimizer.add_param_group({"params": head.parameters()}))}
+    for step in range(3):
+        optimizer.zero_grad()
+        loss_of(model, rank, step).backward()
+        optimizer.step()
+        if step == 0:
+            frozen = model[0].weight
+            frozen.requires_grad_(False)
+            kept = frozen.detach().clone()
+    assert torch.equal(frozen, kept) and frozen.grad is None
+    late.requires_grad_(True)
+    late(torch.ones(1, 8)).sum().backward()
+    found["unfrozen"] = said(optimizer.step)
+
+    two = [("weight", torch.nn.Parameter(torch.ones(4))) for _ in range(2)]
+    one = [(name, two[0][1]) for name in ("a", "b")]
+    for what, named in (("names", two), ("tied", one)):
+        sgd = torch.optim.SGD([p for _, p in named[: 2 if what == "names" else 1]], lr=0.1)
+        found[what] = said(lambda sgd=sgd, named=named: distributed(None, sgd, named=named))
+    lbfgs = torch.optim.LBFGS(network().parameters())
+    found["lbfgs"] = said(lambda: distributed(network(), lbfgs))
+    return found
+
+
+def test_parameters_that_are_frozen_added_or_named_twice():
+    first, _ = returned(run_ranks(other_parameters, 2))
+    assert "is not among named_parameters" in first["added"]
+    assert "make a new DistributedOptimizer" in first["unfrozen"]
+    assert "two parameters 'weight'" in first["names"]
+    assert "'b' and 'a' are one parameter" in first["tied"]
+    assert "LBFGS decides by the loss" in first["lbfgs"]

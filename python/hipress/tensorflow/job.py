@@ -40,6 +40,11 @@ class Job:
         self._initialised: list[int] = []
         self._states: list[bytes] | None = None
 
+    @property
+    def compresses(self) -> bool:
+        """Whether gradients may be compressed."""
+        return self._compression is not None and self._compression.type != "none"
+
     def initialised(self, keys: Sequence[int]) -> None:
         """Notes keys of gradients, in their order; loads what was saved of them.
 

@@ -15,6 +15,7 @@ from hipress.secopa.plan import Decision
 from hipress.torch.elastic import transfer
 from hipress.torch.elastic.choosing import ViewOptimizer
 from hipress.torch.elastic.rounds import InnerOptimizer, Rounds
+from hipress.torch.integrations.forwarding import attribute_of
 from hipress.torch.integrations.optimizer import DistributedOptimizer
 from hipress.torch.settings import MIN_SIZE, Settings
 
@@ -163,6 +164,10 @@ class ElasticOptimizer:
     def __getattr__(self, name: str) -> Any:
         return getattr(self.wrapped, name)
 
+    # A GradScaler leaves these at an optimizer that unscales gradients, and skips steps, by itself.
+    grad_scale = attribute_of("wrapped", "grad_scale")
+    found_inf = attribute_of("wrapped", "found_inf")
+
     @property
     def __class__(self) -> type:
         # Learning rate schedulers take what is an Optimizer to isinstance(), only.
@@ -181,6 +186,15 @@ class ElasticOptimizer:
         self._state.applied = True
         session.applied()
         return result
+
+    def add_param_group(self, group: dict[str, Any]) -> None:
+        """The optimizer's, before training begins."""
+        if self._state.session is not None:
+            raise RuntimeError(
+                "workers have begun to train with the parameters that the optimizer has: call "
+                "add_param_group() before"
+            )
+        self.wrapped.add_param_group(group)
 
     def zero_grad(self, set_to_none: bool = True) -> None:
         """The optimizer's; refused while gradients are on their way."""

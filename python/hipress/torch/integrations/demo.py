@@ -20,7 +20,8 @@ import torch
 import torch.distributed as dist
 
 from hipress.fragments import is_count
-from hipress.torch.integrations.optimizer import Bucket, DistributedOptimizer
+from hipress.torch.integrations.buckets import Bucket
+from hipress.torch.integrations.optimizer import DistributedOptimizer
 from hipress.torch.optim.by_parameter import ByParameter
 
 _MIN_SIZE = 4096

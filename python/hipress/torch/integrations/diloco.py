@@ -39,10 +39,19 @@ from hipress.torch.integrations.outer import (
     parts_of,
 )
 from hipress.torch.settings import MIN_SIZE, Settings
+from hipress.torch.sharded import is_dtensor
 from hipress.torch.tuning.rounds import GroupOfRounds
 from hipress.tuning.rounds import RoundChoice
 
 _log = logging.getLogger("hipress")
+
+
+def may_differ(group: dist.ProcessGroup, named: Named) -> bool:
+    """Whether ranks outside of the group may hold the same parameters: they are whole, and the group
+    is not all ranks."""
+    return dist.get_world_size(group) < dist.get_world_size() and not any(
+        is_dtensor(p) for _, p in named
+    )
 
 
 class DiLoCo:
@@ -78,8 +87,8 @@ class DiLoCo:
         become the mean of the ranks' every ``early_sync_every`` steps (Lin et al., post-local SGD,
         arXiv:1808.07217)
     :param backup_device: where the float32 copies are; default: in host memory
-    :param compression: "auto", which after some inner steps measures, chooses and says why in
-        ``compression.explain()``; a codec's name, a mapping with its name as "type" and its
+    :param compression: "auto" (where ``group`` is all ranks, or FSDP2 shards the parameters), which
+        after some inner steps measures, chooses and says why in ``compression.explain()``; a codec's name, a mapping with its name as "type" and its
         parameters, or a :class:`hipress.CompressionConfig`
     :param group: process group; default: all ranks
     :param topology, min_size: see :func:`hipress.torch.compress`
@@ -128,6 +137,11 @@ class DiLoCo:
             settings = Settings.of(compression, topology=topology, min_size=min_size)
             if settings.encode_on != "host":
                 raise ValueError("DiLoCo encodes in host memory: leave encode_on out")
+            if settings.type == AUTO and may_differ(group, named):
+                raise ValueError(
+                    "type auto chooses in each group for itself, and the ranks of a site must "
+                    "choose alike: name a type where group is not all ranks"
+                )
             return settings
 
         schedule = f"every {sync_every}, early {early_steps} every {early_sync_every}, "

@@ -21,6 +21,7 @@ from hipress import files
 from hipress.config import AUTO
 from hipress.torch.integrations.ddp import Compression, compress
 from hipress.torch.state.checkpoint import is_complete, load_checkpoint
+from hipress.torch.state.momentum import SharedMomentum
 
 if TYPE_CHECKING:
     from transformers import Trainer, TrainerControl, TrainerState, TrainingArguments
@@ -37,7 +38,9 @@ def compress_trainer(trainer: Trainer, type: str = AUTO, **settings: object) -> 
     >>> compress_trainer(trainer, "maxmin", bits=4)
 
     Each checkpoint of the Trainer gets the residuals of all ranks, and ``train()`` with
-    ``resume_from_checkpoint`` goes on from them, also with another number of ranks.
+    ``resume_from_checkpoint`` goes on from them, also with another number of ranks. What an earlier
+    ``train()`` of this Trainer has left over is dropped then, as its weights are; without
+    ``resume_from_checkpoint`` both stay.
 
     :param type: "auto", which chooses, or a name, see :func:`hipress.torch.compress`
     :param settings: all others of :func:`hipress.torch.compress`, which raises what is wrong with
@@ -58,24 +61,45 @@ class CompressionCallback(TrainerCallback):
     def __init__(self, trainer: Trainer, type: str, settings: dict) -> None:
         self._trainer, self._type, self._settings = trainer, type, settings
         self._compressed: DistributedDataParallel | None = None
+        self._checkpoint: str | None = None
+        """What the Trainer has resumed from, if a training is about to begin."""
         self.compression: Compression | None = None
+        self._watch_loading()
+
+    def _watch_loading(self) -> None:
+        """Has the Trainer tell which checkpoint it loads: callbacks are told a step only."""
+        load = getattr(self._trainer, "_load_optimizer_and_scheduler", None)
+        if load is None:
+            return
+
+        def watched(checkpoint: str | None, *args, **kwargs) -> object:
+            self._checkpoint = checkpoint
+            return load(checkpoint, *args, **kwargs)
+
+        self._trainer._load_optimizer_and_scheduler = watched
 
     def on_train_begin(
         self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **others
     ) -> None:
-        model = self._trainer.model_wrapped
-        if args.world_size == 1 or model is self._compressed:  # train() may be called repeatedly
+        loaded, self._checkpoint = self._checkpoint, None
+        if args.world_size == 1:
             return
+        model = self._trainer.model_wrapped
         if not isinstance(model, DistributedDataParallel):
             raise TypeError(
                 "compress_trainer() works where the Trainer wraps its model in "
                 f"DistributedDataParallel; here it is {model.__class__.__name__} (for FSDP2 there "
                 "is hipress.torch.compress_fsdp)"
             )
-        self.compression = compress(model, self._type, **self._settings)
-        self._compressed = model
-        if state.global_step > 0:
-            self._resume(model, self._folder(args, state), args.process_index == 0)
+        resumes = state.global_step > 0
+        if model is not self._compressed:
+            self.compression = compress(model, self._type, **self._settings)
+            self._compressed = model
+        elif resumes:  # train() may be called repeatedly
+            _forget(self.compression)
+        if resumes:
+            folder = self._saved_to(state) if loaded is None else loaded
+            self._resume(model, os.path.join(folder, FOLDER), args.process_index == 0)
 
     def _resume(self, model: DistributedDataParallel, folder: str, speaks: bool) -> None:
         """Loads the residuals, if every rank can: a rank that did so alone would count other steps.
@@ -98,7 +122,7 @@ class CompressionCallback(TrainerCallback):
     ) -> None:
         if self.compression is None:
             return
-        folder = self._folder(args, state)
+        folder = os.path.join(self._saved_to(state), FOLDER)
         partial = f"{folder}.partial"
         first = args.process_index == 0
         if first:  # before anybody writes: they wait for the first rank's plan
@@ -109,6 +133,23 @@ class CompressionCallback(TrainerCallback):
             shutil.rmtree(folder, ignore_errors=True)
             files.replace(partial, folder)
 
-    @staticmethod
-    def _folder(args: TrainingArguments, state: TrainerState) -> str:
-        return os.path.join(args.output_dir, f"checkpoint-{state.global_step}", FOLDER)
+    def _saved_to(self, state: TrainerState) -> str:
+        """The checkpoint that the Trainer saves at this step; each trial of a search for
+        hyperparameters has a folder of its own."""
+        trainer = self._trainer
+        folder = trainer.args.output_dir
+        if hasattr(trainer, "_get_output_dir"):
+            folder = trainer._get_output_dir(getattr(trainer, "_trial", None))
+        return os.path.join(folder, f"checkpoint-{state.global_step}")
+
+
+def _forget(compression: Compression) -> None:
+    """Puts a compression back to before its first step. Loading alone would not: a checkpoint of a
+    warm-up has no residuals to load over those that there are."""
+    compression.replace_codec(compression.settings)
+    compression.error_feedback.reshard({})
+    if compression.shared is not None:  # its sums are with keys that are no longer
+        shared = SharedMomentum(compression.shared.factor)
+        shared.compressed_only = compression.shared.compressed_only
+        compression.shared = shared
+    compression.step = 0

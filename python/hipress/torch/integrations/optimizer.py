@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import torch
@@ -14,7 +14,8 @@ from hipress.config import AUTO, CompressionConfig
 from hipress.secopa.plan import Decision
 from hipress.torch.executors.engine import Engine
 from hipress.torch.executors.staging import current, device_of
-from hipress.torch.gradient import packed
+from hipress.torch.integrations.buckets import Bucket, buckets_of
+from hipress.torch.integrations.forwarding import attribute_of
 from hipress.torch.optim.adam import FrozenAdamW
 from hipress.torch.private import is_stepped_in_backward, last_gradient_hook, queue_callback
 from hipress.torch.settings import MIN_SIZE, Settings
@@ -37,7 +38,8 @@ class DistributedOptimizer:
     >>> hipress.torch.broadcast_parameters(model.state_dict(), root_rank=0)
 
     Gradients travel in buckets of 25 MB, as in DDP, each as soon as the backward pass has all of
-    it; ``step()`` waits for them. Every other attribute is the wrapped optimizer's, and to
+    it; ``step()`` waits for them. Who clips or unscales gradients calls ``synchronize()`` first,
+    also before ``GradScaler.step()``. Every other attribute is the wrapped optimizer's, and to
     isinstance() it is one of the same class.
 
     :param named_parameters: as of ``model.named_parameters()``; all that the optimizer has
@@ -95,11 +97,13 @@ class DistributedOptimizer:
             allow_auto_topology=self._measures_topology,
         )  # fmt: skip
         self._optimizer, self._passes = optimizer, backward_passes_per_step
+        self._known = {id(p) for _, p in named}
+        self._unknown = [p for p in _parameters(optimizer.param_groups) if id(p) not in self._known]
         self.compression = self._new_compression(settings, engine, group, named, op == "average")
         if settings.any_momentum and isinstance(optimizer, FrozenAdamW):
             optimizer.attach(self.compression)
         # The last layer's gradients come first. All ranks send in this order, whatever their own.
-        self._buckets = _buckets(list(reversed(named)), self._new_bucket)
+        self._buckets = buckets_of(list(reversed(named)), self._new_bucket, BUCKET_BYTES)
         self._left = {name: backward_passes_per_step for name, _ in named}
         self._next = 0
         self._waiting: list[tuple[Bucket, torch.futures.Future]] = []
@@ -137,6 +141,10 @@ class DistributedOptimizer:
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._optimizer, name)
+
+    # A GradScaler leaves these at an optimizer that unscales gradients, and skips steps, by itself.
+    grad_scale = attribute_of("_optimizer", "grad_scale")
+    found_inf = attribute_of("_optimizer", "found_inf")
 
     @property
     def __class__(self) -> type:
@@ -180,9 +188,17 @@ class DistributedOptimizer:
     def _ready(self, name: str) -> None:
         """Counts a backward pass of this gradient, and starts buckets that are complete."""
         self._synchronized = False  # also if a GradScaler has left the step out
+        if not self._left[name]:
+            raise RuntimeError(
+                f"{name!r} gets a gradient once more before step(), when its average is on its way:"
+                f" backward_passes_per_step is {self._passes}. If the gradients so far are not for "
+                "a step, as those of a generator's loss are not for its discriminator, call "
+                "synchronize() and zero_grad()"
+            )
         self._left[name] -= 1
         while self._next < len(self._buckets):
-            if any(self._left[name] for name, _ in self._buckets[self._next].named):
+            bucket = self._buckets[self._next]
+            if any(self._left[name] for name, p in bucket.named if p.requires_grad):
                 break
             self._start()
 
@@ -204,9 +220,17 @@ class DistributedOptimizer:
         """Waits until all gradients are averaged, e.g. to clip them before ``step()``.
 
         :raises HipressError: if a rank has died or is silent
+        :raises RuntimeError: if gradients are not those of the backward pass any more, or some are
+            not averaged
         """
         if self._synchronized:
             return
+        strangers = [p for p in self._unknown if p.grad is not None]
+        if strangers:
+            raise RuntimeError(
+                f"a parameter of shape {tuple(strangers[0].shape)} has a gradient now, and is not "
+                "among named_parameters that required one: make a new DistributedOptimizer"
+            )
         while self._next < len(self._buckets):
             self._start()
         waiting, self._waiting = self._waiting, []
@@ -221,10 +245,39 @@ class DistributedOptimizer:
     _synchronized = False
 
     def step(self, closure: Any = None) -> Any:
-        """Waits for the averages, unless ``synchronize()`` did, and makes the optimizer's step."""
-        self.synchronize()
-        self._synchronized = False
-        return self._optimizer.step(closure)
+        """Waits for the averages, unless ``synchronize()`` did, and makes the optimizer's step.
+
+        :param closure: computes the gradients anew, and returns the loss
+        """
+        if closure is None:
+            self.synchronize()
+            self._synchronized = False
+            return self._optimizer.step()
+
+        def averaged() -> Any:
+            loss = closure()
+            self.synchronize()
+            self._synchronized = False
+            return loss
+
+        return self._optimizer.step(averaged)
+
+    def add_param_group(self, group: dict[str, Any]) -> None:
+        """The optimizer's, of parameters that are among ``named_parameters``.
+
+        :raises ValueError: if others are among them that require a gradient
+        """
+        given = group["params"]
+        group["params"] = [given] if isinstance(given, torch.Tensor) else list(given)
+        added = _parameters([group])
+        lacking = [p for p in added if p.requires_grad and id(p) not in self._known]
+        if lacking:
+            raise ValueError(
+                f"a parameter of shape {tuple(lacking[0].shape)} is not among named_parameters: "
+                "make a new DistributedOptimizer, of an optimizer that has it"
+            )
+        self._unknown += [p for p in added if id(p) not in self._known]
+        self._optimizer.add_param_group(group)
 
     def zero_grad(self, set_to_none: bool = True) -> None:
         """The optimizer's; refused while gradients are on their way."""
@@ -237,57 +290,9 @@ class DistributedOptimizer:
         self._optimizer.zero_grad(set_to_none)
 
 
-class Bucket:
-    """Gradients of one dtype that travel together."""
-
-    def __init__(self, named: list[tuple[str, torch.nn.Parameter]]) -> None:
-        self.named = named
-        self.gradients = packed((name, parameter.numel()) for name, parameter in named)
-        self._flat: torch.Tensor | None = None
-
-    def pack(self) -> torch.Tensor:
-        """Packs the gradients into one flat tensor; a contiguous one alone stays as it is."""
-        for _, parameter in self.named:
-            if parameter.grad is None:  # unused in this rank's forward pass
-                parameter.grad = torch.zeros_like(parameter)
-        gradients = [self._flattened(name, p.grad.detach()) for name, p in self.named]
-        if len(gradients) == 1:
-            self._flat = gradients[0]
-        elif self._flat is None:
-            self._flat = torch.cat(gradients)
-        else:
-            torch.cat(gradients, out=self._flat)
-        return self._flat
-
-    def unpack(self) -> None:
-        """Copies the flat tensor's values to the gradients."""
-        sizes = [gradient.count for gradient in self.gradients]
-        for values, (name, parameter) in zip(self._flat.split(sizes), self.named):
-            if values.data_ptr() != parameter.grad.data_ptr():
-                parameter.grad.copy_(self._restored(name, values.view_as(parameter.grad)))
-
-    def _flattened(self, name: str, gradient: torch.Tensor) -> torch.Tensor:
-        """What travels of a gradient."""
-        return gradient.reshape(-1)
-
-    def _restored(self, name: str, values: torch.Tensor) -> torch.Tensor:
-        """The gradient of what has come back, in its shape."""
-        return values
-
-
-def _buckets(
-    named: list[tuple[str, torch.nn.Parameter]],
-    new: Callable[[list[tuple[str, torch.nn.Parameter]]], Bucket],
-) -> list[Bucket]:
-    found, bucket, size = [], [], 0
-    for name, parameter in named:
-        more = parameter.numel() * parameter.element_size()
-        if bucket and (size + more > BUCKET_BYTES or parameter.dtype != bucket[0][1].dtype):
-            found.append(new(bucket))
-            bucket, size = [], 0
-        bucket.append((name, parameter))
-        size += more
-    return found + ([new(bucket)] if bucket else [])
+def _parameters(groups: Iterable[Mapping[str, Any]]) -> list[torch.nn.Parameter]:
+    """All parameters of an optimizer's groups."""
+    return [p for group in groups for p in group["params"]]
 
 
 def _check(optimizer: torch.optim.Optimizer, named: list, passes: int, op: str) -> None:
@@ -307,9 +312,24 @@ def _check(optimizer: torch.optim.Optimizer, named: list, passes: int, op: str) 
             f"parameter {early[0]!r} has an optimizer in the backward pass, which would use its "
             "gradient before it is averaged: use step() of this one instead"
         )
-    known = {id(p) for _, p in named}
-    lacking = [p for g in optimizer.param_groups for p in g["params"] if p.requires_grad]
-    lacking = [p for p in lacking if id(p) not in known]
+    if isinstance(optimizer, torch.optim.LBFGS):
+        raise ValueError(
+            "LBFGS decides by the loss, which each rank has of its own data, how often it computes "
+            "gradients: use another optimizer"
+        )
+    names, owners = set(), {}
+    for name, p in named:
+        if name in names:
+            raise ValueError(
+                f"named_parameters has two parameters {name!r}: give them names of their own, such "
+                "as 'encoder.weight'"
+            )
+        if id(p) in owners:
+            raise ValueError(f"{name!r} and {owners[id(p)]!r} are one parameter: give it once")
+        names.add(name)
+        owners[id(p)] = name
+    lacking = [p for p in _parameters(optimizer.param_groups) if p.requires_grad]
+    lacking = [p for p in lacking if id(p) not in owners]
     if lacking:
         raise ValueError(
             f"named_parameters lacks {len(lacking)} of the optimizer's parameters, the first of "

@@ -1,0 +1,128 @@
+"""Where Hugging Face's Trainer resumes from, and where it saves, there the residuals are, too."""
+
+from __future__ import annotations
+
+import shutil
+
+from harness.torch_ranks import run_ranks, torch
+from test_torch_ddp import succeed
+from test_torch_trainer import Regression, trainer_of
+
+
+class Matrix(Regression):
+    """Its weight is a matrix, which powersgd compresses, too."""
+
+    def __init__(self):
+        super().__init__()
+        self.weight = torch.nn.Parameter(torch.zeros(50, 60))
+
+    def forward(self, x, y):
+        return {"loss": ((x @ self.weight.view(-1) - y) ** 2).mean()}
+
+
+def made(folder, type="onebit", **settings):
+    """A trainer, its callback, and what to call for the weight's bits and the compression's step."""
+    from hipress.torch.huggingface import compress_trainer
+
+    model = Matrix()
+    trainer = trainer_of(model, str(folder), steps=4)
+    callback = compress_trainer(trainer, type, min_size=16, **settings)
+    return trainer, callback, lambda: (
+        model.weight.detach().numpy().tobytes(), callback.compression.step
+    )  # fmt: skip
+
+
+def train(rank, folder, checkpoint, *given):
+    type, settings = given or ("onebit", {})
+    trainer, _, result = made(folder, type, **settings)
+    trainer.train(resume_from_checkpoint=checkpoint)
+    return result()
+
+
+def test_a_checkpoint_of_another_folder_has_its_own_residuals(tmp_path):
+    straight = succeed(run_ranks(train, 2, tmp_path / "old", None, join=False))
+    assert straight[0][0] != bytes(12000) and straight[0][1] == 4
+    old = str(tmp_path / "old" / "checkpoint-2")
+    assert succeed(run_ranks(train, 2, tmp_path / "new", old, join=False)) == straight
+    # A run that was here before has left another state at this step, of which nothing is taken.
+    other = tmp_path / "other" / "checkpoint-2"
+    shutil.copytree(tmp_path / "old" / "checkpoint-4", other)
+    assert succeed(run_ranks(train, 2, tmp_path / "other", old, join=False)) == straight
+
+
+def again(rank, folder, cases):
+    """Trains, resumes in the same process, from a checkpoint without residuals, too; and what a
+    process of its own that resumes from that has."""
+    found = []
+    for number, (type, settings) in enumerate(cases):
+        here = folder / str(number)
+        trainer, callback, result = made(here, type, **settings)
+        trainer.train()
+        straight, model = result(), trainer.model_wrapped
+        trainer.train(resume_from_checkpoint=str(here / "checkpoint-2"))
+        assert trainer.model_wrapped is model  # else nothing is shown here
+        resumed = result()
+        lost = here / "lost" / "checkpoint-2"
+        if rank == 0:
+            shutil.copytree(here / "checkpoint-2", lost)
+            shutil.rmtree(lost / "hipress")
+        torch.distributed.barrier()
+        trainer.train(resume_from_checkpoint=str(lost))
+        without = result()
+        torch.distributed.barrier()
+        fresh = train(rank, here / "fresh", str(lost), type, settings)
+        found.append((straight, resumed, without, fresh))
+    return found
+
+
+def test_a_trainer_that_has_trained_resumes_with_the_checkpoints_residuals(tmp_path):
+    cases = [
+        ("onebit", {}),
+        ("onebit", {"warmup_steps": 3}),  # the checkpoint is of the warm-up
+        ("onebit", {"warmup_steps": 1, "shared_momentum": 0.5}),
+        ("dgc", {"ratio": 0.1, "warmup": 0}),
+        ("powersgd", {"rank": 1}),
+    ]
+    found = succeed(run_ranks(again, 2, tmp_path, cases, join=False, timeout=120))
+    assert found[0] == found[1]
+    for case, (straight, resumed, without, fresh) in zip(cases, found[0], strict=True):
+        assert straight[0] != bytes(12000) and straight[1] == 4, case
+        assert resumed == straight, case
+        # Nor are residuals of other weights used where the checkpoint has none.
+        assert without == fresh != straight and without[1] == 2, case
+
+
+def goes_on(rank, folder):
+    """Trains twice, without resuming: the compression's steps after each."""
+    trainer, callback, result = made(folder)
+    trainer.train()
+    first = callback.compression
+    steps = [first.step]
+    trainer.train()
+    assert callback.compression is first
+    return [*steps, first.step]
+
+
+def test_a_second_training_that_does_not_resume_goes_on(tmp_path):
+    assert succeed(run_ranks(goes_on, 2, tmp_path, join=False)) == [[4, 8]] * 2
+
+
+def search(rank, folder):
+    """One trial of a search for hyperparameters, as hyperparameter_search() makes it."""
+    from transformers.integrations import integration_utils
+    from transformers.trainer_utils import HPSearchBackend
+
+    integration_utils.is_wandb_available = lambda: True  # whose trials are dictionaries
+    trainer, _, result = made(folder)
+    trainer.hp_search_backend = HPSearchBackend.WANDB
+    trainer.hp_name = lambda trial: "run-7"
+    trainer.train(trial={})
+    return result()
+
+
+def test_a_trial_has_residuals_in_its_own_folder(tmp_path):
+    straight = succeed(run_ranks(search, 2, tmp_path, join=False))
+    saved = {path.relative_to(tmp_path).as_posix() for path in tmp_path.rglob("hipress")}
+    assert saved == {"run-7/checkpoint-2/hipress", "run-7/checkpoint-4/hipress"}
+    checkpoint = str(tmp_path / "run-7" / "checkpoint-2")
+    assert succeed(run_ranks(train, 2, tmp_path / "new", checkpoint, join=False)) == straight
