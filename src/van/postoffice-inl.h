@@ -164,6 +164,7 @@ class Postoffice::Impl final : public VanReceiver {
   std::set<NodeId> left_;
   std::vector<Event> events_;
   uint32_t released_[kBarrierKinds] = {};
+  uint32_t begun_[kBarrierKinds] = {};  ///< the barrier that this node came to and has not passed; 0: none
   std::string barrier_failure_, barrier_missing_;
   TimelineExchange timeline_{[this](NodeId to, Message m) { van_->Send(to, std::move(m)); },
                              options_.timeline, {options_.view, options_.job}};

@@ -12,12 +12,15 @@ void Postoffice::Impl::Barrier(uint64_t kind, seconds timeout) {
   std::lock_guard<std::mutex> one_at_a_time(barrier_mutex_);
   std::unique_lock<std::mutex> lock(mutex_);
   const auto deadline = steady_clock::now() + timeout;
-  const uint32_t number = released_[kind] + 1;
+  // Whoever gave up at one comes to the same again, which may have been completed meanwhile.
+  uint32_t& begun = begun_[kind];
+  if (begun == 0) begun = released_[kind] + 1;
+  const uint32_t number = begun;
   const BlockingCalls::Scope scope(&calls_, "barrier", NameOfBarrier(kind, number));
   barrier_failure_.clear();
   barrier_missing_.clear();
   ThrowIfBroken(kind);
-  SendBarrier(kind, number, kPlainFlag);
+  if (released_[kind] < number) SendBarrier(kind, number, kPlainFlag);
   const auto over = [&] {
     return released_[kind] >= number || !barrier_failure_.empty() || stopping_ ||
            !Obstacle(kind).empty();
@@ -26,7 +29,10 @@ void Postoffice::Impl::Barrier(uint64_t kind, seconds timeout) {
     SendBarrier(kind, number, kQueryFlag);
     changed_.wait_for(lock, seconds(2), [&] { return over() || !barrier_missing_.empty(); });
   }
-  if (released_[kind] >= number) return;
+  if (released_[kind] >= number) {
+    begun = 0;
+    return;
+  }
   ThrowIfBroken(kind);
   const std::string late =
       barrier_missing_.empty() ? "the scheduler, which does not answer" : barrier_missing_;

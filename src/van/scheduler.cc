@@ -214,10 +214,12 @@ void SchedulerState::OnBarrier(NodeId from, const Message& message) {
     throw ProtocolError("it comes to a barrier that is not for it");
   }
   Barrier& barrier = barriers_[kind];
+  // Whoever gave up may try again, also when the others' coming has just completed the barrier.
+  if (message.header.iteration == barrier.completed && barrier.completed > 0) return;
   if (message.header.iteration != barrier.completed + 1) {
     throw ProtocolError("it comes to a barrier out of turn");
   }
-  barrier.arrived.insert(from);  // perhaps once more: whoever gave up may try again
+  barrier.arrived.insert(from);
   CheckBarrier(kind);
 }
 

@@ -85,6 +85,7 @@ class Job {
     Start();
     for (auto& node : nodes_) ASSERT_EQ(node->error, "");
   }
+  std::string scheduler_address() const { return "127.0.0.1:" + std::to_string(port_); }
   Node& scheduler() { return *nodes_[0]; }
   Node& server(int i) { return *nodes_[1 + i]; }
   Node& worker(int i) { return *nodes_[1 + servers_ + i]; }

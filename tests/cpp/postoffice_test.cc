@@ -261,6 +261,30 @@ TEST(Postoffice, ADeathDuringTheStartHasTheRankThatWasAskedFor) {
   for (auto& node : job.nodes()) EXPECT_HAS(node->error, "worker 1 (127.0.0.1:");
 }
 
+TEST(Postoffice, AServersDeathEndsTheTriesToConnectToIt) {
+  Job job(1, 1, 30);
+  job.Add(job.Options(Role::kScheduler));
+  job.Add(job.Options(Role::kWorker));
+  Recorder receiver;
+  const auto doomed = MakeTcpVan(TestVanOptions());
+  doomed->Start(NodeId{Role::kServer, kUnnamedRank}, "127.0.0.1", 0, &receiver);
+  std::thread killer([&] {
+    Registration registration;
+    registration.role = Role::kServer;
+    registration.address = "127.0.0.1:" + std::to_string(FreePort());  // nobody listens there
+    registration.num_workers = registration.num_servers = 1;
+    doomed->Connect(Scheduler(), job.scheduler_address(), In(seconds(5)));
+    doomed->Send(Scheduler(), Message(MessageKind::kRegister, registration.ToText()));
+    std::this_thread::sleep_for(milliseconds(1500));
+    doomed->Abort();
+  });
+  const auto begin = steady_clock::now();
+  job.Start();
+  EXPECT_LT(steady_clock::now() - begin, seconds(12));
+  killer.join();
+  for (auto& node : job.nodes()) EXPECT_HAS(node->error, "server 0 (127.0.0.1:");
+}
+
 // ---- barriers that cannot be completed
 
 TEST(Postoffice, ABarrierNamesTheFirstDeath) {
@@ -286,6 +310,18 @@ TEST(Postoffice, ABarrierNamesWhoHasNotCome) {
   errors[1] = ErrorOf([&] { job.worker(2).office.Barrier(false, seconds(1)); });
   other.join();
   for (const std::string& error : errors) EXPECT_EQ(error, "waited 1 s at a barrier for worker 1");
+}
+
+TEST(Postoffice, ABarrierMayBeTriedAgain) {
+  Job job(2, 1);
+  job.StartAll();
+  EXPECT_HAS(ErrorOf([&] { job.worker(0).office.Barrier(false, seconds(1)); }), "waited 1 s at a barrier");
+  std::string error;
+  std::thread again([&] { error = ErrorOf([&] { job.worker(0).office.Barrier(false, seconds(20)); }); });
+  EXPECT_EQ(ErrorOf([&] { job.worker(1).office.Barrier(false, seconds(20)); }), "");
+  again.join();
+  EXPECT_EQ(error, "");
+  EXPECT_TRUE(job.worker(0).deaths.empty() && job.worker(1).deaths.empty());
 }
 
 TEST(Postoffice, ABarrierFailsWhenAParticipantLeaves) {

@@ -183,6 +183,43 @@ def test_the_first_ranks_death_is_its_own_and_what_the_users_group_sums_fails_wi
         assert seconds < 15, text
 
 
+def shares_memory(rank):
+    """The last rank dies while others' fusion buffers, parts of which it reads in their memory, wait
+    for it."""
+    import torch.distributed as dist
+
+    from hipress.torch.gradient import Gradient
+    from hipress.torch.settings import Settings
+    from hipress.torch.start import start
+    from hipress.torch.synchronizer import Synchronizer
+
+    sizes = [*[30_000] * 8, 50_000]  # the last is compressed, and the others travel together
+    named = [(f"g{i}", torch.nn.Parameter(torch.zeros(size))) for i, size in enumerate(sizes)]
+    settings, engine = start(
+        lambda: Settings("onebit", min_size=40_000), dist.group.WORLD, named, timeout=60
+    )
+    synchronizer = Synchronizer(settings, engine, dist.group.WORLD, named)
+    gradients = [Gradient(f"g{i}", sum(sizes[:i]), size) for i, size in enumerate(sizes)]
+    for number in range(4):
+        dist.barrier()
+        if number == 3 and rank == 2:
+            time.sleep(1)  # others have sent all that they can
+            os.kill(os.getpid(), signal.SIGKILL)
+        began = time.monotonic()
+        try:
+            synchronizer.synchronize(torch.ones(sum(sizes)), gradients, "bucket 0").wait()
+        except RuntimeError as error:
+            lent = engine.member.stats()["lent_bytes"]
+            return [str(error), time.monotonic() - began, lent]
+
+
+def test_a_death_ends_steps_whose_fusion_buffers_the_dead_had_in_shared_memory():
+    *others, _ = run_ranks(shares_memory, 3, timeout=30)
+    for text, seconds, lent in others:
+        assert re.match(r"bucket 0 .*: rank 2 .* died: ", text), text
+        assert seconds < 10 and lent > 0
+
+
 def has_a_secret(rank, ranks):
     import torch.distributed as dist
 
