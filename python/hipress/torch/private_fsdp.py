@@ -5,7 +5,8 @@ Apart from private.py, as importing FSDP takes half as long as importing PyTorch
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import dataclasses
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import torch
@@ -60,3 +61,19 @@ def hooks(module: FSDPModule) -> tuple[Any, Callable | None]:
 def is_replicated(module: FSDPModule) -> bool:
     """Checks whether replicate() made a module, which makes its modules FSDP's too."""
     return ReplicateModule is not None and isinstance(module, ReplicateModule)
+
+
+def outputs(value: object) -> Iterator[torch.Tensor]:
+    """The tensors in what a module returns, where FSDP looks for them, too."""
+    if isinstance(value, torch.Tensor):
+        yield value
+        return
+    parts: Any = ()
+    if isinstance(value, Mapping):
+        parts = value.values()
+    elif isinstance(value, (list, tuple)):
+        parts = value
+    elif dataclasses.is_dataclass(value):
+        parts = [getattr(value, field.name) for field in dataclasses.fields(value)]
+    for part in parts:
+        yield from outputs(part)

@@ -47,8 +47,8 @@ _log = logging.getLogger("hipress")
 
 
 def may_differ(group: dist.ProcessGroup, named: Named) -> bool:
-    """Whether ranks outside of the group may hold the same parameters: they are whole, and the group
-    is not all ranks."""
+    """Whether ranks outside of the group may hold the same parameters: these are whole, and the
+    group is not all ranks."""
     return dist.get_world_size(group) < dist.get_world_size() and not any(
         is_dtensor(p) for _, p in named
     )
@@ -88,8 +88,9 @@ class DiLoCo:
         arXiv:1808.07217)
     :param backup_device: where the float32 copies are; default: in host memory
     :param compression: "auto" (where ``group`` is all ranks, or FSDP2 shards the parameters), which
-        after some inner steps measures, chooses and says why in ``compression.explain()``; a codec's name, a mapping with its name as "type" and its
-        parameters, or a :class:`hipress.CompressionConfig`
+        after some inner steps measures, chooses and says why in ``compression.explain()``; a
+        codec's name, a mapping with its name as "type" and its parameters, or a
+        :class:`hipress.CompressionConfig`
     :param group: process group; default: all ranks
     :param topology, min_size: see :func:`hipress.torch.compress`
     :param timeout: seconds to wait for another rank; default: the group's

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import weakref
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -18,9 +19,16 @@ from hipress.torch.executors.collectives import ReduceScatter
 from hipress.torch.executors.engine import HipressError
 from hipress.torch.executors.staging import current, device_of
 from hipress.torch.gradient import Gradient, chunk_of, scattered
-from hipress.torch.private import backward_pass, queue_callback
+from hipress.torch.private import queue_callback
 from hipress.torch.private_fsdp import ReduceScatter as FsdpReduceScatter
-from hipress.torch.private_fsdp import hooks, is_replicated, managed, num_groups, reduce_dtype
+from hipress.torch.private_fsdp import (
+    hooks,
+    is_replicated,
+    managed,
+    num_groups,
+    outputs,
+    reduce_dtype,
+)
 from hipress.torch.settings import MIN_SIZE, Settings
 from hipress.torch.start import start
 from hipress.torch.synchronizer import Shards
@@ -62,14 +70,31 @@ class ShardedCompression(Following):
     :mod:`hipress.torch.state.checkpoint`.
     """
 
-    _backward = -1
+    _backward: weakref.ref | None = None
+    """What autograd calls when the outermost backward pass ends."""
+    _begun = False
+
+    def watch(self, model: torch.nn.Module, given: object, output: object) -> None:
+        """The model's forward hook: the backward pass of its output is the outermost one.
+
+        Modules in reentrant checkpoints are reduced in backward passes inside that one.
+        """
+        for tensor in outputs(output):
+            if tensor.grad_fn is not None:
+                tensor.register_hook(self._enter)
+
+    def _enter(self, _: torch.Tensor | None = None) -> None:
+        """Has the step counted when this backward pass ends, unless it is inside another one."""
+        if self._backward is None or self._backward() is None:
+            end = self._end  # a new object, which autograd frees with the pass, by an error, too
+            self._backward, self._begun = weakref.ref(end), False
+            queue_callback(end)
 
     def begin(self) -> None:
         """To be called before each module's gradients are reduced."""
-        backward = backward_pass()  # an error may have ended the one before
-        if backward != self._backward:  # the first module of this backward pass
-            self._backward = backward
-            queue_callback(self._count)
+        self._enter()
+        if not self._begun:  # the first module of this step
+            self._begun = True
             self.begin_step()
 
     def reduce(self, unit: Unit, flat: torch.Tensor, gradients: Sequence[Gradient]) -> None:
@@ -106,9 +131,15 @@ class ShardedCompression(Following):
         """
         raise self.engine.fail(HipressError(f"{unit.what}: {problem}"), unit.what)
 
+    def _end(self) -> None:
+        # FSDP reduces what is left in a callback of its own, which may come after this one.
+        queue_callback(self._count)
+
     def _count(self) -> None:
-        self.step += 1
-        self.poll()
+        self._backward = None
+        if self._begun:
+            self.step += 1
+            self.poll()
 
     def _shape(self, parameter: DTensor) -> tuple[int, ...]:
         # A reduce-scatter is of whole gradients, an all-reduce of this rank's shards.
@@ -299,6 +330,7 @@ def compress_fsdp(
             module.set_custom_reduce_scatter(_ReduceScatter(unit, compression))
         else:
             module.set_all_reduce_hook(_AllReduce(unit, shard, compression))
+    model.register_forward_hook(torch.compiler.disable(compression.watch))
     if hasattr(model, "set_reduce_scatter_unused_params"):  # since PyTorch 2.13
         model.set_reduce_scatter_unused_params(True)
     return compression
