@@ -184,8 +184,7 @@ def test_the_first_ranks_death_is_its_own_and_what_the_users_group_sums_fails_wi
 
 
 def shares_memory(rank):
-    """The last rank dies while others' fusion buffers, parts of which it reads in their memory, wait
-    for it."""
+    """The last rank dies while others' fusion buffers wait for it, which it reads in their memory."""
     import torch.distributed as dist
 
     from hipress.torch.gradient import Gradient

@@ -21,7 +21,7 @@ class Matrix(Regression):
 
 
 def made(folder, type="onebit", **settings):
-    """A trainer, its callback, and what to call for the weight's bits and the compression's step."""
+    """A trainer, its callback, and what returns the weight's bits and the compression's step."""
     from hipress.torch.huggingface import compress_trainer
 
     model = Matrix()

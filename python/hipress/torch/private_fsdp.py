@@ -1,4 +1,5 @@
-"""Parts of FSDP2 without a public name that the package uses, each looked up here alone.
+"""Parts of FSDP2 without a public name that the package uses, each looked up here alone, and hooks
+beside FSDP's own.
 
 Apart from private.py, as importing FSDP takes half as long as importing PyTorch itself.
 """
@@ -63,17 +64,28 @@ def is_replicated(module: FSDPModule) -> bool:
     return ReplicateModule is not None and isinstance(module, ReplicateModule)
 
 
-def outputs(value: object) -> Iterator[torch.Tensor]:
+def before_backward(model: FSDPModule, call: Callable[[], None]) -> None:
+    """Has ``call`` called in each backward pass of what a model returns, before its modules'."""
+
+    def hook(module: object, given: object, output: object) -> None:
+        for tensor in _tensors(output):
+            if tensor.grad_fn is not None:
+                tensor.register_hook(lambda _: call())
+
+    model.register_forward_hook(torch.compiler.disable(hook))  # as FSDP's own hooks are
+
+
+def _tensors(output: object) -> Iterator[torch.Tensor]:
     """The tensors in what a module returns, where FSDP looks for them, too."""
-    if isinstance(value, torch.Tensor):
-        yield value
+    if isinstance(output, torch.Tensor):
+        yield output
         return
     parts: Any = ()
-    if isinstance(value, Mapping):
-        parts = value.values()
-    elif isinstance(value, (list, tuple)):
-        parts = value
-    elif dataclasses.is_dataclass(value):
-        parts = [getattr(value, field.name) for field in dataclasses.fields(value)]
+    if isinstance(output, Mapping):
+        parts = output.values()
+    elif isinstance(output, (list, tuple)):
+        parts = output
+    elif dataclasses.is_dataclass(output):
+        parts = [getattr(output, field.name) for field in dataclasses.fields(output)]
     for part in parts:
-        yield from outputs(part)
+        yield from _tensors(part)

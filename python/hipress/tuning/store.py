@@ -5,8 +5,7 @@ that are there for that alone. What is chosen, and what changes it, is as everyw
 (:mod:`hipress.tuning.follower`). A worker's step begins when the key is pushed that was the first
 to be pushed a second time, so all must push their keys in the same order.
 
-Numbers are compared by sums in which each worker has elements of its own, and which never go
-compressed; maxima of those have the same bits on all workers.
+Numbers are compared by uncompressed sums in which each worker has elements of its own.
 """
 
 from __future__ import annotations
@@ -57,6 +56,7 @@ class Store(Protocol):
 
     rank: int
     num_workers: int
+    num_servers: int
     serverless: bool
     sees_results: bool
     known_keys: Mapping[int, Key]
@@ -93,14 +93,11 @@ class StoreMeter:
         self._keys = sorted(keys, key=lambda key: -key.size)
         self.elements = sum(key.size for key in keys)
         """Of all gradients."""
-        self._made: dict[int, tuple[list[int], list[int]]] = {}  # numbers and sizes by sample
+        self._made: dict[int, list[int]] = {}  # numbers by sample
         self._size, self._group, self._count = 0, None, 0
 
     def measure(self) -> list[Measured]:
-        """Seconds of all gradients by each way.
-
-        :raises HipressError: if a node fails meanwhile
-        """
+        """Seconds of all gradients by each way. :raises HipressError: if a node fails meanwhile"""
         try:
             found = compare(
                 self._sample, len(self._ways), self.elements, MAX_ELEMENTS, self._first,
@@ -126,17 +123,22 @@ class StoreMeter:
         seconds = time.perf_counter() - began
         return ranks.end_maxima(ranks.begin_maxima([seconds]))[0], self._count
 
+    def _keys_of(self, size: int) -> tuple[list[Key], list[int]]:
+        """Keys of a sample of about so many elements, and how many elements of each."""
+        some, servers = self._keys[:: math.ceil(self.elements / size)], self._ranks.node.num_servers
+        if len(some) < servers:  # a small key goes to one, and in training all have much to do
+            some = self._keys[:servers]
+            size //= len(some)
+        return some, [min(key.size, size) for key in some]
+
     def _new_group(self, size: int) -> Any:
+        some, sizes = self._keys_of(size)
         if size not in self._made:
-            every = max(1, math.ceil(self.elements / size))
-            some = self._keys[::every]
-            numbers = [self._ranks.new_key() for _ in some]
-            self._made[size] = numbers, [min(key.size, size) for key in some]
-            for number, key, count in zip(numbers, some, self._made[size][1]):
+            self._made[size] = [self._ranks.new_key() for _ in some]
+            for number, key, count in zip(self._made[size], some, sizes):
                 value = np.zeros(count, _numpy(key))
                 self._ranks.node.init_array(number, value, f"hipress/auto/{number}", key.compress)
-        numbers, sizes = self._made[size]
-        kinds = [_numpy(key) for key in self._keys[:: max(1, math.ceil(self.elements / size))]]
+        numbers, kinds = self._made[size], [_numpy(key) for key in some]
         random = np.random.default_rng(self._ranks.rank)
         values = 0.01 * random.standard_normal(max(sizes), dtype=np.float32)
         by_kind = {kind: values.astype(kind) for kind in set(kinds)}
@@ -308,7 +310,8 @@ class StoreChoice:
         feedback = None if forbidden == UNKNOWN else not forbidden
         narrow = sum(k.size for k in keys if k.dtype != FLOAT32) > sum(k.size for k in keys) / 2
         ways = ways_for(narrow, feedback is not False, [BF16_HOOK, POWERSGD])
-        meter = StoreMeter(ranks, keys, ways, max(FIRST_ELEMENTS, least))
+        first = max(FIRST_ELEMENTS, least * max(1, node.num_servers))
+        meter = StoreMeter(ranks, keys, ways, first)
         largest = max((key.size for key in keys if key.compress), default=0)
         choice = choose(
             ways, feedback, meter, (node.num_workers, "worker"), largest, least,

@@ -22,11 +22,11 @@ from hipress.torch.gradient import Gradient, chunk_of, scattered
 from hipress.torch.private import queue_callback
 from hipress.torch.private_fsdp import ReduceScatter as FsdpReduceScatter
 from hipress.torch.private_fsdp import (
+    before_backward,
     hooks,
     is_replicated,
     managed,
     num_groups,
-    outputs,
     reduce_dtype,
 )
 from hipress.torch.settings import MIN_SIZE, Settings
@@ -74,17 +74,9 @@ class ShardedCompression(Following):
     """What autograd calls when the outermost backward pass ends."""
     _begun = False
 
-    def watch(self, model: torch.nn.Module, given: object, output: object) -> None:
-        """The model's forward hook: the backward pass of its output is the outermost one.
-
-        Modules in reentrant checkpoints are reduced in backward passes inside that one.
-        """
-        for tensor in outputs(output):
-            if tensor.grad_fn is not None:
-                tensor.register_hook(self._enter)
-
-    def _enter(self, _: torch.Tensor | None = None) -> None:
-        """Has the step counted when this backward pass ends, unless it is inside another one."""
+    def enter(self) -> None:
+        """Has a step counted when this backward pass ends, or the outermost one that it is inside:
+        a reentrant checkpoint's are inside another."""
         if self._backward is None or self._backward() is None:
             end = self._end  # a new object, which autograd frees with the pass, by an error, too
             self._backward, self._begun = weakref.ref(end), False
@@ -92,7 +84,7 @@ class ShardedCompression(Following):
 
     def begin(self) -> None:
         """To be called before each module's gradients are reduced."""
-        self._enter()
+        self.enter()
         if not self._begun:  # the first module of this step
             self._begun = True
             self.begin_step()
@@ -330,7 +322,7 @@ def compress_fsdp(
             module.set_custom_reduce_scatter(_ReduceScatter(unit, compression))
         else:
             module.set_all_reduce_hook(_AllReduce(unit, shard, compression))
-    model.register_forward_hook(torch.compiler.disable(compression.watch))
+    before_backward(model, compression.enter)
     if hasattr(model, "set_reduce_scatter_unused_params"):  # since PyTorch 2.13
         model.set_reduce_scatter_unused_params(True)
     return compression
