@@ -184,7 +184,7 @@ def test_the_first_ranks_death_is_its_own_and_what_the_users_group_sums_fails_wi
 
 
 def shares_memory(rank):
-    """The last rank dies while others' fusion buffers wait for it, which it reads in their memory."""
+    """The last rank dies while fusion buffers of others, which it reads in place, wait for it."""
     import torch.distributed as dist
 
     from hipress.torch.gradient import Gradient
