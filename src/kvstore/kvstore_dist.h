@@ -175,6 +175,7 @@ class KVStoreDist : public PostofficeReceiver, public FlowHost {
   /// Connects to these workers, and watches from now on what becomes of keys without servers.
   void LinkPeers(std::set<NodeId> peers);
   void OnInitRequest(InitRequest request, uint64_t key);
+  void AnswerInit(const std::vector<InitRequest>& requests, const std::string& error);
   void Push(const std::shared_ptr<Flow>& flow, const void* gradient, int priority, Done done,
             PushMode mode);
   /// Like the Push above, it leaves it to its callers to count it as pending.

@@ -97,12 +97,12 @@ void KVStoreDistServer::OnMessage(NodeId from, Message message) {
         if (!slot) slot = std::make_shared<ServerKey>(header.key, &context_);
         key = slot;
       }
-      if (key->OnInitKey(from, message)) AnswerInit(key);
+      AnswerInit(key, key->OnInitKey(from, message));
       break;
     }
     case MessageKind::kInitData: {
       auto key = Find(header.key);
-      if (key->OnInitData(from, message)) AnswerInit(key);
+      AnswerInit(key, key->OnInitData(from, message));
       break;
     }
     case MessageKind::kCodecConfig: context_.configs.OnAnnouncement(message); break;
@@ -117,8 +117,15 @@ void KVStoreDistServer::OnMessage(NodeId from, Message message) {
   }
 }
 
-void KVStoreDistServer::AnswerInit(const std::shared_ptr<ServerKey>& key) {
-  const std::string error = key->FinishInit();
+void KVStoreDistServer::AnswerInit(const std::shared_ptr<ServerKey>& key, bool complete) {
+  std::string error;
+  if (complete) {
+    error = key->FinishInit();
+  } else {
+    std::lock_guard<std::mutex> lock(mutex_);
+    error = key->NeverComplete(left_);
+    if (error.empty()) return;
+  }
   if (!error.empty()) {
     std::lock_guard<std::mutex> lock(mutex_);
     keys_.erase(key->key());  // the workers may try again
@@ -133,9 +140,12 @@ void KVStoreDistServer::Reply(NodeId to, uint32_t request, bool ok, const std::s
 }
 
 void KVStoreDistServer::OnLeave(NodeId peer) {
-  std::lock_guard<std::mutex> lock(mutex_);
-  left_.insert(peer);
-  wake_.notify_all();
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    left_.insert(peer);
+    wake_.notify_all();
+  }
+  for (const auto& key : Keys()) AnswerInit(key, false);
 }
 
 void KVStoreDistServer::OnDeath(NodeId peer, const std::string& what) {

@@ -61,7 +61,8 @@ class KVStoreDistServer : public PostofficeReceiver {
 
   std::shared_ptr<ServerKey> Find(uint64_t key);
   std::vector<std::shared_ptr<ServerKey>> Keys();
-  void AnswerInit(const std::shared_ptr<ServerKey>& key);
+  /// Answers those who initialise a key, if all have, or some never will.
+  void AnswerInit(const std::shared_ptr<ServerKey>& key, bool complete);
   void Reply(NodeId to, uint32_t request, bool ok, const std::string& text);
   FlowsByKey Flows(KeyRange range);
   /// Commands that need no controller. \return without an answer yet, null

@@ -15,8 +15,20 @@ void KVStoreDist::OnDeath(NodeId peer, const std::string& what) { FailAll(what);
 
 void KVStoreDist::OnLeave(NodeId peer) {
   if (peer.role == Role::kWorker) {
-    std::lock_guard<std::mutex> lock(mutex_);
-    left_.insert(peer);
+    std::vector<std::pair<std::vector<InitRequest>, std::string>> refused;
+    {
+      std::lock_guard<std::mutex> lock(mutex_);
+      left_.insert(peer);
+      for (auto it = init_requests_.begin(); it != init_requests_.end();) {
+        const std::string error = WhoWillNotInit(it->second, left_);
+        if (!error.empty()) refused.emplace_back(std::move(it->second), error);
+        it = error.empty() ? std::next(it) : init_requests_.erase(it);
+      }
+    }
+    for (const auto& [requests, error] : refused) AnswerInit(requests, error);
+    if (peer == Worker(0) && postoffice_.num_servers() == 0) {  // it would answer all that is asked
+      requests_.Fail("worker 0 has left the job, without which no key is initialised");
+    }
   } else if (peer.role == Role::kScheduler && postoffice_.num_servers() == 0) {
     // Workers alone need it no more: its process is done, and theirs are perhaps not.
   } else if (!stopping_) {

@@ -235,6 +235,7 @@ void KVStoreDist::LinkPeers(std::set<NodeId> peers) {
 void KVStoreDist::OnInitRequest(InitRequest request, uint64_t key) {
   if (postoffice_.self() != Worker(0)) throw ProtocolError("only worker 0 hears of new keys");
   std::vector<InitRequest> requests;
+  std::string error;
   {
     std::lock_guard<std::mutex> lock(mutex_);
     std::vector<InitRequest>& all = init_requests_[key];
@@ -243,13 +244,17 @@ void KVStoreDist::OnInitRequest(InitRequest request, uint64_t key) {
     }
     if (request.from != postoffice_.self()) linked_.insert(request.from);
     all.push_back(std::move(request));
-    if (int(all.size()) < postoffice_.num_workers()) return;
+    error = WhoWillNotInit(all, left_);
+    if (int(all.size()) < postoffice_.num_workers() && error.empty()) return;
     requests = std::move(all);
     init_requests_.erase(key);
   }
-  const std::string sentence = Disagreement(requests);
+  AnswerInit(requests, error.empty() ? Disagreement(requests) : error);
+}
+
+void KVStoreDist::AnswerInit(const std::vector<InitRequest>& requests, const std::string& error) {
   for (const InitRequest& answered : requests) {
-    Message reply = ReplyMessage(answered.request, sentence.empty(), sentence);
+    Message reply = ReplyMessage(answered.request, error.empty(), error);
     if (answered.from == postoffice_.self()) {
       OnMessage(answered.from, std::move(reply));
     } else {

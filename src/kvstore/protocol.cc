@@ -1,5 +1,6 @@
 #include "kvstore/protocol.h"
 
+#include <algorithm>
 #include <cstring>
 
 namespace hipress {
@@ -61,6 +62,16 @@ std::string Disagreement(const std::vector<InitRequest>& requests) {
              (other.name == first->name ? "" : ", which the latter calls '" + other.name + "'") +
              ": they must initialise the same keys in the same order, with the same settings";
     }
+  }
+  return "";
+}
+
+std::string WhoWillNotInit(const std::vector<InitRequest>& requests, const std::set<NodeId>& left) {
+  for (const NodeId node : left) {
+    const bool came = std::any_of(requests.begin(), requests.end(),
+                                  [node](const InitRequest& request) { return request.from == node; });
+    if (came || requests.empty()) continue;
+    return node.ToString() + " has left the job and will not initialise key '" + requests.front().name + "'";
   }
   return "";
 }

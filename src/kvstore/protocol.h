@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -62,6 +63,8 @@ struct InitRequest {
 };
 /// "" if all agree with worker 0, else the sentence that all of them get.
 std::string Disagreement(const std::vector<InitRequest>& requests);
+/// Who has left the job without one of these requests, as a sentence; empty if nobody has.
+std::string WhoWillNotInit(const std::vector<InitRequest>& requests, const std::set<NodeId>& left);
 
 /// Answer to request `request`: what was asked for, or an error.
 Message ReplyMessage(uint32_t request, bool ok, const std::string& text);

@@ -53,6 +53,11 @@ bool ServerKey::InitComplete() const {
          init_partitions_ == published_.size();
 }
 
+std::string ServerKey::NeverComplete(const std::set<NodeId>& left) const {
+  const bool all_here = program_ ? init_partitions_ == published_.size() : left.count(Worker(0)) != 0;
+  return all_here && flows_.empty() ? WhoWillNotInit(init_requests_, left) : "";
+}
+
 std::string ServerKey::FinishInit() {
   const std::string disagreement = Disagreement(init_requests_);
   if (!disagreement.empty()) return disagreement;

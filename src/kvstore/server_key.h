@@ -49,6 +49,8 @@ class ServerKey : public FlowHost, public std::enable_shared_from_this<ServerKey
   bool OnInitKey(NodeId from, const Message& message);
   bool OnInitData(NodeId from, const Message& message);
   const std::vector<InitRequest>& init_requests() const { return init_requests_; }
+  /// Why it will never be complete, when all that worker 0 sends is here; else empty.
+  std::string NeverComplete(const std::set<NodeId>& left) const;
   /// Makes the key ready. \return "", or the sentence that all workers get if they disagree
   std::string FinishInit();
 

@@ -1,6 +1,7 @@
 """Deaths, strangers, bad input: never a hang, always one sentence that names the cause."""
 
 import random
+import re
 import signal
 import socket
 import sys
@@ -47,6 +48,43 @@ except HipressError as error:
     )
     assert "worker 1 left the job while iteration 3 of key 'weight'" in outputs[0]
     assert "error" not in outputs[1]
+
+
+@pytest.mark.parametrize("servers", [1, 0])
+@pytest.mark.parametrize("late", [0, 2], ids=["asked before it left", "asked after"])
+def test_a_worker_that_has_left_initialises_no_key_and_is_named(servers, late):
+    outputs = worker_outputs(
+        run_cluster(
+            f"""
+import time
+import numpy as np
+from hipress.node import HipressError, Node
+
+node = Node()
+node.init_array(0, np.zeros(60_000, np.float32), "weight")  # links all
+if node.rank == 1:
+    time.sleep({2 - late})
+else:
+    time.sleep({late})
+    began = time.monotonic()
+    try:
+        node.init_array(1, np.zeros(10, np.float32), "bias")
+    except HipressError as error:
+        print("error:", error, "after", int(time.monotonic() - began))
+node.stop()
+""",
+            workers=3, servers=servers, server_command=SERVER, check=False,
+            env={"HIPRESS_TOPOLOGY": "ps" if servers else "colocated"}, timeout=60,
+        )
+    )  # fmt: skip
+    for rank in (0, 2):
+        said = re.search("error: (.*) after ([0-9]+)", outputs[rank])
+        assert said, outputs
+        expected = r"worker 1 has left the job and will not initialise key 'bias'"
+        if rank == 2:  # unless worker 0 has ended, too, when this one asks
+            expected += "|worker 0 has left the job.*"
+        assert re.fullmatch(expected, said[1]), outputs
+        assert int(said[2]) < 10
 
 
 def test_all_that_was_under_way_has_ended_when_a_node_has_left():
