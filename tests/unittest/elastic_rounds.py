@@ -13,7 +13,7 @@ def inject(fault, state, owner, method):
     :param fault: ("die", n): when all others send; ("wait", n): it sends when a death is known;
         ("refuse", n): it cannot begin; ("fail", n): it fails when the result is there; ("lack", n):
         likewise, when the others have taken theirs; ("late", n): it comes to take the result when
-        another one has put its part back; ("miss", n): it learns of a failure before it knows
+        another one has given the view up; ("miss", n): it learns of a failure before it knows
         whether all have come to the end; ("leave", n): it leaves the view when slot 0 is in the
         next round; anything else is the program's own affair
     :param owner: a class, whose method first uses a result that is there
@@ -50,7 +50,8 @@ def inject(fault, state, owner, method):
     def counting():
         count()
         if rounds.due == state.step and is_due("late"):
-            _wait_until(lambda: any(_written("rollback").values()))
+            session = state.session
+            _wait_until(lambda: session._agent.ended(session.view.epoch))
 
     def using(*args, **more):
         if is_due("lack"):

@@ -262,8 +262,10 @@ def test_views_that_are_over_leave_nothing_behind(tmp_path):
 
 
 def test_a_step_whose_result_was_not_copied_is_put_back(monkeypatch):
-    """Whoever alone had completed it died before the others had copied its weights."""
+    """Whoever alone had completed it died before the others had copied its weights. While a member
+    may have completed it, that waits: also one that has done so since it agreed to the view."""
     from hipress.elastic_training import loop
+    from hipress.elastic_training.session import Session
     from hipress.torch.elastic import carried
 
     monkeypatch.setattr(carried, "carry_over", lambda compression: dict(compression.states))
@@ -281,6 +283,10 @@ def test_a_step_whose_result_was_not_copied_is_put_back(monkeypatch):
             job._state.step = job._state.completed = 8
         job._view = mock.Mock(step=8 if copied else 7, behind=("me",), departed=())
         job._take_over(mock.Mock(compression=None), complete=False)
+        view = mock.Mock(carried=job._carried, _state=job._state)
+        Session.put_back(view, 8)
+        assert old.commit.called == copied and not old.roll_back.called
+        Session.put_back(view, 7)
         assert old.commit.called == copied and old.roll_back.called == (not copied)
         assert job._carried.undecided is None
 

@@ -20,7 +20,8 @@ from hipress.elastic_training.state import State
 _MAX_IDLE_VIEWS = 20
 """Views in a row without a step, or round, after which training ends with the last one's error."""
 _CHANGE_SECONDS = 2.0
-"""Time in which a change of the workers shows that an error of any kind was its consequence."""
+"""Time in which a change of the workers shows that an error of any kind was its consequence; one of
+an operation with others may come as long before as silence takes to be noticed."""
 _log = logging.getLogger("hipress")
 
 
@@ -149,8 +150,11 @@ class Job:
         """Returns if the workers change soon, so that ``error`` may be its consequence."""
         if not isinstance(error, (RuntimeError, OSError)):
             raise error
+        seconds = _CHANGE_SECONDS
+        if self._session.is_of_others(error):
+            seconds += 1.25 * self._agent.heartbeat_timeout
         try:
-            self._agent.await_view(epoch, _CHANGE_SECONDS)
+            self._agent.await_view(epoch, seconds)
         except Evicted:
             return
         except ElasticError:
@@ -168,13 +172,10 @@ class Job:
             # All have this step's result; whoever is not behind goes on from it.
             state.step, state.applied = state.step + 1, False
             carried.take_from(compression)
-        elif self._agent.id in view.behind and view.step > state.completed:
-            carried.undecided = compression  # some have the result, with this worker's part in it
-        else:
-            if not complete:
-                compression.roll_back()
-                self._journal.write("rollback", epoch=session.view.epoch, step=state.step)
+        elif complete:
             carried.take_from(compression)
+        else:  # somebody may have the result, or be about to, with this worker's part in it
+            carried.undecided = compression
         for member, reason in view.departed:
             _log.info("view %d is without slot %d: %s", view.epoch, member.slot, reason)
             gone = {"gone": member.slot, "residual_written_off": session.norms.get(member.id)}

@@ -49,8 +49,10 @@ class RoundSession(session.Session):
 
     def meet(self) -> None:
         """Waits for all members, and makes a synchronisation that failed again."""
-        here = self.exchange("here", "trained" if self._has_trained() else "")
-        self._trained = [rank for rank, text in enumerate(here) if text]
+        mine = [self._has_trained(), self._state.completed]
+        here = [json.loads(text) for text in self.exchange("here", json.dumps(mine))]
+        self._trained = [rank for rank, (trained, _) in enumerate(here) if trained]
+        self.put_back(max(completed for _, completed in here))
         self.gather()
         if self._trained:
             self._synchronize_again(self._trained)

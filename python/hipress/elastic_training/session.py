@@ -6,6 +6,7 @@ import abc
 import hashlib
 import itertools
 import json
+import logging
 import os
 import threading
 from collections.abc import Iterable, Mapping, Sequence
@@ -20,6 +21,7 @@ from hipress.errors import HipressError
 
 _MIN_SETUP_SECONDS = 2.0
 """Timeout of operations that set a view up, at least: a busy machine may need so long."""
+_log = logging.getLogger("hipress")
 _OVER = "over"
 """The note of a member that has ended training."""
 
@@ -94,6 +96,8 @@ class Session(abc.ABC):
         # All have said that they are here: whoever is late then is silent, and nothing else would
         # end what the others wait for.
         self._setup_seconds = max(_MIN_SETUP_SECONDS, agent.heartbeat_timeout)
+        self._is_first = True
+        """Whether this is the first view that this process is in."""
         self.norms: dict[str, float] = {}
         """The norms of the members' residuals when they were last compared, by id."""
 
@@ -130,6 +134,10 @@ class Session(abc.ABC):
     def disconnect(self, in_peace: bool) -> None:
         """Leaves the engine; :param in_peace: nobody waits for anything any more."""
 
+    def is_of_others(self, error: Exception) -> bool:
+        """Whether an error may come of an operation of the script's own with other workers."""
+        return False
+
     # Beginning.
 
     def open(self) -> None:
@@ -139,11 +147,23 @@ class Session(abc.ABC):
         :raises RuntimeError: likewise
         """
         state = self._state
+        self._is_first = not state.epoch
         state.rank, state.size, state.epoch = self.rank, self.size, self.view.epoch
         self.meet()
         self._copy_state(*self.copies())
         self.connect()
         self._compare(self._digest())
+
+    def put_back(self, completed: int) -> None:
+        """Puts back the step that was under way in the view before, if no member has its result.
+
+        :param completed: by the member that is farthest
+        """
+        undecided = self.carried.undecided
+        if undecided is not None and self._state.completed == completed:
+            undecided.roll_back()
+            self._write("rollback", {})
+            self.carried.take_from(undecided)
 
     def begin(self, compression: Compression) -> None:
         """Begins the steps of a compression, which the framework has made."""
@@ -194,6 +214,12 @@ class Session(abc.ABC):
             found = self.transfer(source, behind, what)
             if self.rank in behind:
                 state.check(found["settings"])
+                if self._is_first and state.step > found["step"]:
+                    _log.warning(
+                        "this worker has loaded step %d, and goes on from step %d, which it copies "
+                        "of slot %d, whose state counts", state.step, found["step"],
+                        self.view.members[source].slot,
+                    )  # fmt: skip
                 state.copy(found)
                 self.carried.copy(found["carried"])
                 self._journal.write("copied", epoch=epoch, step=state.step)

@@ -43,6 +43,10 @@ class Session(RoundSession):
         self._groups: list[dist.ProcessGroup] = []
         self._setup_timeout = datetime.timedelta(seconds=self._setup_seconds)
 
+    def is_of_others(self, error: Exception) -> bool:
+        """Whether an error may come of an operation on the process group."""
+        return isinstance(error, dist.DistError) or "gloo" in str(error).lower()
+
     # Beginning.
 
     def open(self) -> None:
@@ -98,16 +102,21 @@ class Session(RoundSession):
     def transfer(
         self, source: int, behind: Sequence[int], what: Mapping[str, Any] | None
     ) -> Mapping[str, Any]:
-        """Brings a state to those that are behind, by the process group."""
-        if self.rank == source:
-            data = transfer.pack(what)
-            for rank in behind:
+        """Brings a state to those that are behind, by the process group, one after the other. Each
+        has the timeout for itself, and so have all that wait for it."""
+        found: Mapping[str, Any] = {}
+        data = transfer.pack(what) if self.rank == source else None
+        for rank in behind:
+            if self.rank == source:
                 self._agent.share(self.view.epoch, f"copy/{rank}", str(data.numel()))
                 transfer.send(data, rank)
-        elif self.rank in behind:
-            size = int(self.fetch(f"copy/{self.rank}", source))
-            return transfer.unpack(transfer.receive(size, source))
-        return {}
+            if self.rank == rank:
+                size = int(self.fetch(f"copy/{rank}", source))
+                found = transfer.unpack(transfer.receive(size, source))
+                self._agent.share(self.view.epoch, f"has/{rank}", "1")
+            else:
+                self.fetch(f"has/{rank}", rank)
+        return found
 
     # Ending.
 
