@@ -126,9 +126,9 @@ class StoreMeter:
     def _keys_of(self, size: int) -> tuple[list[Key], list[int]]:
         """Keys of a sample of about so many elements, and how many elements of each."""
         some, servers = self._keys[:: math.ceil(self.elements / size)], self._ranks.node.num_servers
-        if len(some) < servers:  # a small key goes to one, and in training all have much to do
-            some = self._keys[:servers]
-            size //= len(some)
+        if len(some) < servers and size < self.elements:
+            # A small key goes to one of them, and a large one to all: pieces of the largest.
+            some, size = self._keys[:1] * servers, size // servers
         return some, [min(key.size, size) for key in some]
 
     def _new_group(self, size: int) -> Any:
