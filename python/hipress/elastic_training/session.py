@@ -252,10 +252,11 @@ class Session(abc.ABC):
         return digest
 
     def _write(self, event: str, figures: Mapping[str, object]) -> None:
-        self._journal.write(
-            event, epoch=self.view.epoch, step=self._state.step, size=self.size, rank=self.rank,
-            **figures,
-        )  # fmt: skip
+        own = {
+            "event": event, "epoch": self.view.epoch, "step": self._state.step, "size": self.size,
+            "rank": self.rank,
+        }  # fmt: skip
+        self._journal.write(**{**figures, **own})  # a script's figures may have such names, too
 
     def _go_on(self, digest: str | None) -> None:
         """Compares the members' weights, if there is a digest.

@@ -251,4 +251,5 @@ class _Commit(keras.callbacks.Callback):
         super().set_model(model)
 
     def on_train_batch_end(self, batch: int, logs: Mapping[str, float] | None = None) -> None:
-        self._state.commit(**{name: float(value) for name, value in (logs or {}).items()})
+        # Some metrics are vectors.
+        self._state.commit(**{n: float(v) for n, v in (logs or {}).items() if np.ndim(v) == 0})

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 
 import keras
 import tensorflow as tf
+from keras.src.saving.object_registration import GLOBAL_CUSTOM_NAMES
 
 from hipress.config import CompressionConfig
 from hipress.tensorflow.gradients import Average
@@ -17,6 +18,8 @@ class _Distributed:
 
     def apply(self, grads, trainable_variables=None):
         known = self._trainable_variables if trainable_variables is None else trainable_variables
+        if len(known) != len(grads):
+            return super().apply(grads, trainable_variables)  # Keras says what is wrong
         averages = self._hipress_average(list(grads), list(known))
         # In a graph what needs no gradient, such as the count of steps, waits for them, too: if
         # somebody has died there is no step.
@@ -78,7 +81,10 @@ def averaging(
     kind = type(optimizer)
     # Its name and module stay, so that Keras saves and loads it as what it is.
     names = {"__module__": kind.__module__, "__qualname__": kind.__qualname__}
-    object.__setattr__(optimizer, "__class__", type(kind.__name__, (_Distributed, kind), names))
+    made = type(kind.__name__, (_Distributed, kind), names)
+    if kind in GLOBAL_CUSTOM_NAMES:  # a class of the script's own, which saved models name so
+        GLOBAL_CUSTOM_NAMES[made] = GLOBAL_CUSTOM_NAMES[kind]
+    object.__setattr__(optimizer, "__class__", made)
     object.__setattr__(optimizer, "_hipress_average", average)
     return optimizer
 
