@@ -7,7 +7,6 @@ from collections.abc import Callable
 
 from mxnet import gluon, module
 
-from hipress import states
 from mxnet_hipress.kvstore import KVStore
 
 
@@ -17,15 +16,9 @@ def extend() -> None:
     With the optimizer on the servers they leave it all to the store.
     """
     _wrap(gluon.Trainer, "save_states", KVStore.save_compression_states)
-    _wrap(gluon.Trainer, "load_states", _load)
+    _wrap(gluon.Trainer, "load_states", KVStore.resume_compression)
     _wrap(module.Module, "save_optimizer_states", KVStore.save_compression_states)
-    _wrap(module.Module, "load_optimizer_states", _load)
-
-
-def _load(store: KVStore, fname: str) -> None:
-    # A file that MXNet alone saved, or one worker only, still loads.
-    if states.path_of(fname, store.rank).exists():
-        store.load_compression_states(fname)
+    _wrap(module.Module, "load_optimizer_states", KVStore.resume_compression)
 
 
 def _wrap(kind: type, name: str, then: Callable[[KVStore, str], None]) -> None:

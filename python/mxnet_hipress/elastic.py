@@ -194,6 +194,10 @@ class Trainer:
     def __getattr__(self, name: str) -> Any:
         return getattr(self.wrapped, name)
 
+    def __setattr__(self, name: str, value: Any) -> None:
+        own = name in ("_state", "wrapped", "_arrays")
+        object.__setattr__(self if own else self.wrapped, name, value)
+
     def step(self, batch_size: int) -> None:
         """Sums the gradients and makes the optimizer's step.
 

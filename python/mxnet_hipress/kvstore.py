@@ -326,6 +326,11 @@ class KVStore(JobStore):
             self._optimizer_known = True
             if has_optimizer:
                 self._updater = opt.get_updater(pickle.loads(by_server[0])[1])
+        self.resume_compression(fname)
+
+    def resume_compression(self, fname: str) -> None:
+        """Loads what save_compression_states saved, if it is there and fits this job; a warning
+        says so if not. Blocks."""
         try:
             lost = self._compresses and not self._load_compression(fname)
             why = f"there is no {states.path_of(fname, self.rank)}" if lost else ""

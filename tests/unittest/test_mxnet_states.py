@@ -248,3 +248,37 @@ def test_a_trainer_on_the_workers_goes_on_with_the_same_bits(tmp_path):
 
     whole = bits(0, 8)
     assert bits(0, 4) != whole and bits(4, 8) == whole
+
+
+TRAINER = """
+import sys, warnings
+import mxnet as mx, mxnet_hipress
+
+kv = mx.kv.create("dist_sync_hipress")
+net = mx.gluon.nn.Dense(64, in_units=64)
+net.initialize(mx.init.One())
+trainer = mx.gluon.Trainer(
+    net.collect_params(), "sgd", {"momentum": 0.9}, kvstore=kv, update_on_kvstore=False,
+    compression_params={"type": "onebit", "min_size": 0})
+for step in range(2):
+    with mx.autograd.record():
+        loss = net(mx.nd.ones((2, 64))).sum()
+    loss.backward()
+    trainer.step(2)
+with warnings.catch_warnings(record=True) as said:
+    warnings.simplefilter("always")
+    getattr(trainer, sys.argv[1])(sys.argv[2])
+print("warned:", [str(w.message) for w in said if "compression" in str(w.message)])
+"""
+
+
+@pytest.mark.timeout(240)
+def test_a_trainer_that_updates_weights_itself_says_what_it_lacks(tmp_path):
+    def job(what, workers):
+        args = [what, str(tmp_path / "states")]
+        return worker_outputs(run_cluster(TRAINER, workers, servers=1, timeout=100, args=args))
+
+    assert all("warned: []" in out for out in job("save_states", 2))
+    assert all("warned: []" in out for out in job("load_states", 2))
+    outputs = job("load_states", 3)
+    assert all("compression starts without what it remembered" in out for out in outputs), outputs

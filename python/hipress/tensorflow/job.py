@@ -51,8 +51,8 @@ class Job:
         :raises HipressError: if that does not fit them
         """
         self._initialised.extend(keys)
-        if self._states is not None and keys:
-            states.load(self.node, self._states, min(keys), max(keys))
+        if self._states is not None:
+            self._load(self._states, keys)
 
     def load_states(self, path: str | os.PathLike[str]) -> None:
         """See :func:`load_states`."""
@@ -62,10 +62,12 @@ class Job:
         if parts is None:
             own = states.path_of(path, self.node.rank)
             raise HipressError(f"cannot read the compression states {own}: there is no such file")
-        if self._initialised:
-            known = self._initialised
-            states.load(self.node, parts, min(known), max(known))
+        self._load(parts, self._initialised)
         self._states = parts
+
+    def _load(self, parts: list[bytes], keys: Sequence[int]) -> None:
+        for key in keys:  # between them may be some that were saved and are not used yet
+            states.load(self.node, parts, key, key)
 
     def compress(
         self, wanted: str | Mapping[str, object] | CompressionConfig, feedback: bool = False
