@@ -41,8 +41,8 @@ struct Buffer {
 /// \throw std::bad_alloc
 Buffer AllocateBuffer(size_t bytes);
 
-/// Allocates memory that stays for long and is never sent, such as residuals: of huge pages where
-/// the system has them, however small the pieces (4% of a compressed step), and never shared.
+/// Allocates memory that stays for long, such as residuals: of huge pages where the system has them,
+/// however small the pieces (4% of a compressed step), and never shared with other processes.
 Buffer AllocateState(size_t bytes);
 
 }  // namespace hipress

@@ -10,6 +10,14 @@
 namespace hipress {
 namespace {
 
+/// Of the heap: a pool would keep a block of this size for good. Not of the arena, as a bucket's fusion buffer.
+Buffer AllocateOnce(size_t bytes) {
+  const size_t rounded = (bytes / kAlignment + 1) * kAlignment;
+  std::shared_ptr<void> owner(std::aligned_alloc(kAlignment, rounded), std::free);
+  if (!owner) throw std::bad_alloc();
+  return {static_cast<uint8_t*>(owner.get()), bytes, owner};
+}
+
 /// Nodes that a worker's program exchanges messages with, and worker 0, which decides on keys.
 std::set<NodeId> PeersOf(const Program& program) {
   std::set<NodeId> peers = {Worker(0)};
@@ -116,7 +124,7 @@ void KVStoreDist::InitAmongWorkers(const std::shared_ptr<Flow>& flow, const void
   std::future<Reply> agreed = AskWorkers(*flow, digest);
   AwaitWorkers(*flow, &agreed);
   const size_t bytes = size_t(flow->elements()) * SizeOf(flow->wire());
-  Buffer value = AllocateState(bytes);  // not in the arena, as a bucket's fusion buffer
+  Buffer value = AllocateOnce(bytes);
   if (self == Worker(0)) {
     std::memcpy(value.data, data, bytes);
   } else {

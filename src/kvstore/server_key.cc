@@ -54,7 +54,7 @@ bool ServerKey::InitComplete() const {
 }
 
 std::string ServerKey::NeverComplete(const std::set<NodeId>& left) const {
-  const bool all_here = program_ ? init_partitions_ == published_.size() : left.count(Worker(0)) != 0;
+  const bool all_here = !program_ || init_partitions_ == published_.size();
   return all_here && flows_.empty() ? WhoWillNotInit(init_requests_, left) : "";
 }
 

@@ -78,13 +78,12 @@ void Postoffice::Impl::StartScheduler(SteadyTime deadline) {
   if (state_->phase() == SchedulerState::Phase::kFailed) throw Error(state_->failure());
 }
 
-/// In short tries, so that a failure report ends it; in longer ones where a handshake takes so long.
+/// In short tries, so that a failure report ends it.
 void Postoffice::Impl::ConnectInTries(NodeId peer, const std::string& address, SteadyTime deadline) {
   constexpr milliseconds kOfItself{300};  // what ends so long before its time could not be mended by more of it
-  auto patience = seconds(1);
+  constexpr seconds kTry{4};  // as long as a handshake may take on a long link
   while (true) {
-    const auto until = std::min(deadline, steady_clock::now() + patience);
-    patience = std::min(2 * patience, seconds(4));
+    const auto until = std::min(deadline, steady_clock::now() + kTry);
     try {
       return van_->Connect(peer, address, until);
     } catch (const Error&) {

@@ -191,6 +191,33 @@ def test_gradients_that_are_on_their_way_stay_as_they_are():
         assert "call synchronize() before you clip" in first["clipped"]
 
 
+def in_two_passes(rank):
+    """A bucket that the first backward pass leaves incomplete takes what the second one adds."""
+    torch.manual_seed(0)
+    first, second = torch.nn.Linear(8, 8), torch.nn.Linear(8, 8)
+    model = torch.nn.ModuleList([first, second])
+    plain = copy.deepcopy(model)
+    optimizer = distributed(model)
+    x = torch.full((2, 8), rank + 1.0)
+    first(x).sum().backward()
+    second(first(x).detach()).sum().backward(inputs=list(second.parameters())[:1])
+    first(x).square().sum().backward()
+    optimizer.synchronize()
+    mean = [torch.full((2, 8), r + 1.0) for r in range(2)]
+    total = sum(
+        plain[0](x).sum() + plain[1](plain[0](x).detach()).sum() + plain[0](x).square().sum()
+        for x in mean
+    )
+    (total / 2).backward()
+    for mine, theirs in zip(first.parameters(), plain[0].parameters()):
+        torch.testing.assert_close(mine.grad, theirs.grad)
+    return bits(model)
+
+
+def test_a_bucket_waits_for_all_that_comes_before_the_step():
+    succeed(run_ranks(in_two_passes, 2))
+
+
 def with_a_closure(rank):
     model, plain = network(), network()
     optimizer = distributed(model)
@@ -252,7 +279,11 @@ def other_parameters(rank):
     late.requires_grad_(False)
     decays = torch.optim.AdamW([*model.parameters(), *late.parameters()], lr=0.1, weight_decay=0.5)
     optimizer = distributed(model, decays)
-    found = {"added": said(lambda: optimizer.add_param_group({"params": head.parameters()}))}
+    named = {"params": head.named_parameters()}
+    found = {
+        "added": said(lambda: optimizer.add_param_group({"params": head.parameters()})),
+        "named": said(lambda: optimizer.add_param_group(named)),
+    }
     for step in range(3):
         optimizer.zero_grad()
         loss_of(model, rank, step).backward()
@@ -278,6 +309,7 @@ def other_parameters(rank):
 
 def test_parameters_that_are_frozen_added_or_named_twice():
     first, _ = returned(run_ranks(other_parameters, 2))
+    assert first["added"] == first["named"]
     assert "is not among named_parameters" in first["added"]
     assert "make a new DistributedOptimizer" in first["unfrozen"]
     assert "two parameters 'weight'" in first["names"]

@@ -185,6 +185,7 @@ class Job:
         """Joins as a new member, without a residual: the others have gone on without this one."""
         _log.warning("the others went on without this worker, which was silent: it joins again")
         self._carried = self._type.Carried()
+        self._state.is_part = False
         self._state.rejoin()
         self._view = self._agent.join(self._state.timeout)
 

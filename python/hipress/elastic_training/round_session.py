@@ -49,7 +49,8 @@ class RoundSession(session.Session):
 
     def meet(self) -> None:
         """Waits for all members, and makes a synchronisation that failed again."""
-        mine = [self._has_trained(), self._state.completed]
+        state = self._state
+        mine = [self._has_trained(), state.completed if state.is_part else -1]
         here = [json.loads(text) for text in self.exchange("here", json.dumps(mine))]
         self._trained = [rank for rank, (trained, _) in enumerate(here) if trained]
         self.put_back(max(completed for _, completed in here))

@@ -223,6 +223,7 @@ class Session(abc.ABC):
                 state.copy(found)
                 self.carried.copy(found["carried"])
                 self._journal.write("copied", epoch=epoch, step=state.step)
+        state.is_part = True
         # At once: if the source dies while others copy, this member has the step.
         self._agent.completed(state.completed, True, epoch)
         if behind:

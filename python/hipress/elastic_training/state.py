@@ -41,6 +41,9 @@ class State(abc.ABC):
         """This worker's rank in the present view, the number of its workers, and its number."""
         self.applied = False
         """True between the optimizer's step and ``commit()``."""
+        self.is_part = False
+        """Whether this process has trained with the others, or copied their state: what it has
+        loaded by itself is no result of theirs."""
         self.session: Steps | None = None
         self.rounds: Rounds | None = None
         """What belongs to rounds of ``sync_every`` steps; None without."""

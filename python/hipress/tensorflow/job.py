@@ -66,8 +66,12 @@ class Job:
         self._states = parts
 
     def _load(self, parts: list[bytes], keys: Sequence[int]) -> None:
-        for key in keys:  # between them may be some that were saved and are not used yet
-            states.load(self.node, parts, key, key)
+        # In runs: between them may be keys that were saved and are not used yet.
+        numbers = sorted(keys)
+        begins = [n for n, before in zip(numbers, [None, *numbers]) if before != n - 1]
+        ends = [n for n, after in zip(numbers, [*numbers[1:], None]) if after != n + 1]
+        for first, last in zip(begins, ends):
+            states.load(self.node, parts, first, last)
 
     def compress(
         self, wanted: str | Mapping[str, object] | CompressionConfig, feedback: bool = False

@@ -19,7 +19,9 @@ class _Distributed:
     def apply(self, grads, trainable_variables=None):
         known = self._trainable_variables if trainable_variables is None else trainable_variables
         if len(known) != len(grads):
-            return super().apply(grads, trainable_variables)  # Keras says what is wrong
+            if trainable_variables is None:
+                return super().apply(grads, None)  # Keras says what is wrong
+            raise ValueError(f"there are {len(grads)} gradients, and {len(known)} variables")
         averages = self._hipress_average(list(grads), list(known))
         # In a graph what needs no gradient, such as the count of steps, waits for them, too: if
         # somebody has died there is no step.

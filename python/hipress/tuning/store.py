@@ -310,7 +310,7 @@ class StoreChoice:
         feedback = None if forbidden == UNKNOWN else not forbidden
         narrow = sum(k.size for k in keys if k.dtype != FLOAT32) > sum(k.size for k in keys) / 2
         ways = ways_for(narrow, feedback is not False, [BF16_HOOK, POWERSGD])
-        first = max(FIRST_ELEMENTS, least * max(1, node.num_servers))
+        first = max(FIRST_ELEMENTS, least, min(least * node.num_servers, 1 << 20))
         meter = StoreMeter(ranks, keys, ways, first)
         largest = max((key.size for key in keys if key.compress), default=0)
         choice = choose(

@@ -105,6 +105,9 @@ class DistributedOptimizer:
         # The last layer's gradients come first. All ranks send in this order, whatever their own.
         self._buckets = buckets_of(list(reversed(named)), self._new_bucket, BUCKET_BYTES)
         self._left = {name: backward_passes_per_step for name, _ in named}
+        self._bucket_of = {
+            name: number for number, of in enumerate(self._buckets) for name, _ in of.named
+        }
         self._next = 0
         self._waiting: list[tuple[Bucket, torch.futures.Future]] = []
         self._began = False
@@ -188,14 +191,15 @@ class DistributedOptimizer:
     def _ready(self, name: str) -> None:
         """Counts a backward pass of this gradient, and starts buckets that are complete."""
         self._synchronized = False  # also if a GradScaler has left the step out
-        if not self._left[name]:
+        if self._bucket_of[name] < self._next:
             raise RuntimeError(
                 f"{name!r} gets a gradient once more before step(), when its average is on its way:"
-                f" backward_passes_per_step is {self._passes}. If the gradients so far are not for "
-                "a step, as those of a generator's loss are not for its discriminator, call "
+                f" backward_passes_per_step is {self._passes}, and one backward pass may be several"
+                " to a parameter that reentrant checkpoints share. If the gradients so far are not "
+                "for a step, as those of a generator's loss are not for its discriminator, call "
                 "synchronize() and zero_grad()"
             )
-        self._left[name] -= 1
+        self._left[name] -= 1  # one that comes once more keeps its bucket waiting for step()
         while self._next < len(self._buckets):
             bucket = self._buckets[self._next]
             if any(self._left[name] for name, p in bucket.named if p.requires_grad):
@@ -225,7 +229,7 @@ class DistributedOptimizer:
         """
         if self._synchronized:
             return
-        strangers = [p for p in self._unknown if p.grad is not None]
+        strangers = [p for p in self._unknown if p.requires_grad and p.grad is not None]
         if strangers:
             raise RuntimeError(
                 f"a parameter of shape {tuple(strangers[0].shape)} has a gradient now, and is not "
@@ -268,8 +272,10 @@ class DistributedOptimizer:
         :raises ValueError: if others are among them that require a gradient
         """
         given = group["params"]
-        group["params"] = [given] if isinstance(given, torch.Tensor) else list(given)
-        added = _parameters([group])
+        if not isinstance(given, (torch.Tensor, set)):  # of a set, torch.optim says what is wrong
+            group["params"] = given = list(given)
+        added = [given] if isinstance(given, torch.Tensor) else list(given)
+        added = [p[1] if isinstance(p, tuple) else p for p in added]  # or with their names
         lacking = [p for p in added if p.requires_grad and id(p) not in self._known]
         if lacking:
             raise ValueError(
