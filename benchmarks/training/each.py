@@ -156,7 +156,7 @@ class _Job:
         )  # fmt: skip
 
 
-def _choice(report: dict[str, Any]) -> dict[str, str]:
+def _choice(report: dict[str, Any]) -> dict[str, Any]:
     names = "way", "explanation", "gradients_ms"
     return {name: report[name] for name in names if report.get(name)}
 

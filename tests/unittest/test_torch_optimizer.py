@@ -6,6 +6,10 @@ from harness.torch_ranks import returned, run_ranks, torch
 from test_torch_ddp import MIN_SIZE, Branches, expect, loss_of, mean_gradients, network, succeed
 
 
+def bits(model):
+    return [p.detach().numpy().tobytes() for p in model.parameters()]
+
+
 def horovod_script(rank, world_size, passes, bucket_bytes):
     import hipress.torch as hvd
 
@@ -44,7 +48,7 @@ def horovod_script(rank, world_size, passes, bucket_bytes):
         torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
         optimizer.step()
     assert optimizer.compression.step == 3
-    return [p.detach().numpy().tobytes() for p in model.parameters()]
+    return bits(model)
 
 
 def test_a_script_in_horovods_shape():
@@ -75,7 +79,7 @@ def other_order(rank):
             problems.append(str(error))
     assert "'average' or 'sum'" in problems[0] and "nonsense" in problems[1]
     assert "lacks 4 of the optimizer's parameters" in problems[2]
-    return [p.detach().numpy().tobytes() for p in model.parameters()]
+    return bits(model)
 
 
 def with_a_plan(rank):
@@ -122,7 +126,7 @@ def with_a_scaler(rank):
         scaler.unscale_(optimizer)
         scaler.step(optimizer)
         scaler.update()
-        found.append([p.detach().numpy().tobytes() for p in model.parameters()])
+        found.append(bits(model))
     assert found[1] == found[0] != found[2] != found[3]
     assert scaler.get_scale() == 512 and optimizer.compression.step == 4
     return found
@@ -150,10 +154,6 @@ def said(what):
     except (RuntimeError, ValueError) as error:
         return str(error)
     return ""
-
-
-def bits(model):
-    return [p.detach().numpy().tobytes() for p in model.parameters()]
 
 
 def misused(rank, bucket_bytes):

@@ -96,8 +96,6 @@ class Session(abc.ABC):
         # All have said that they are here: whoever is late then is silent, and nothing else would
         # end what the others wait for.
         self._setup_seconds = max(_MIN_SETUP_SECONDS, agent.heartbeat_timeout)
-        self._is_first = True
-        """Whether this is the first view that this process is in."""
         self.norms: dict[str, float] = {}
         """The norms of the members' residuals when they were last compared, by id."""
 
@@ -147,7 +145,6 @@ class Session(abc.ABC):
         :raises RuntimeError: likewise
         """
         state = self._state
-        self._is_first = not state.epoch
         state.rank, state.size, state.epoch = self.rank, self.size, self.view.epoch
         self.meet()
         self._copy_state(*self.copies())
@@ -214,10 +211,10 @@ class Session(abc.ABC):
             found = self.transfer(source, behind, what)
             if self.rank in behind:
                 state.check(found["settings"])
-                if self._is_first and state.step > found["step"]:
+                if not state.is_part and state.step > found["step"]:
                     _log.warning(
-                        "this worker has loaded step %d, and goes on from step %d, which it copies "
-                        "of slot %d, whose state counts", state.step, found["step"],
+                        "this worker was at step %d, and goes on from step %d, which it copies of "
+                        "slot %d, whose state counts", state.step, found["step"],
                         self.view.members[source].slot,
                     )  # fmt: skip
                 state.copy(found)

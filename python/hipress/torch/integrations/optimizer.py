@@ -272,10 +272,10 @@ class DistributedOptimizer:
         :raises ValueError: if others are among them that require a gradient
         """
         given = group["params"]
-        if not isinstance(given, (torch.Tensor, set)):  # of a set, torch.optim says what is wrong
-            group["params"] = given = list(given)
-        added = [given] if isinstance(given, torch.Tensor) else list(given)
-        added = [p[1] if isinstance(p, tuple) else p for p in added]  # or with their names
+        params = [given] if isinstance(given, torch.Tensor) else list(given)
+        if not isinstance(given, set):  # of which torch.optim says what is wrong
+            group["params"] = params
+        added = [p[1] if isinstance(p, tuple) else p for p in params]  # or with their names
         lacking = [p for p in added if p.requires_grad and id(p) not in self._known]
         if lacking:
             raise ValueError(
