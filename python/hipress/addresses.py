@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import ipaddress
 import os
 import socket
+from collections.abc import Iterable
 
 
 def towards(target: str) -> str:
@@ -26,6 +28,33 @@ def resolve(host: str) -> str | None:
         return None
     found.sort(key=lambda entry: entry[0] != socket.AF_INET)
     return str(found[0][4][0])
+
+
+def is_loopback(address: str) -> bool:
+    """Whether an address as :func:`resolve` gives it stays on its machine."""
+    return ipaddress.ip_address(address.partition("%")[0]).is_loopback
+
+
+def behind_loopback(host: str, hosts: Iterable[str]) -> str | None:
+    """The address by which ``hosts`` reach this machine, if ``host`` means loopback here, as a
+    machine's own name does under Debian, and some of them are other machines; else None."""
+    address = resolve(host)
+    if address is None or not is_loopback(address):
+        return None
+    remote = [one for one in map(resolve, hosts) if one and not is_loopback(one)]
+    return towards(remote[0]) if remote else None
+
+
+def of_this_machine() -> str:
+    """An address by which other machines may reach this one: that on the default route, else that
+    of the first interface; loopback, if it has no other. Sends nothing."""
+    found = [towards("192.0.2.1")]  # of RFC 5737: nobody's
+    for _, name in socket.if_nameindex():
+        try:
+            found.append(of_interface(name))
+        except ValueError:  # it has no address
+            continue
+    return next((one for one in found if not is_loopback(one)), found[0])
 
 
 def of_interface(name: str) -> str:

@@ -5,10 +5,11 @@
 
 Messages are late, repeated, lost and overtake each other; links are cut one way, both ways, and
 flap; clocks run at different speeds and jump; processes are killed, also two at a time, restarted,
-stopped and woken; engines fail; members leave. After each event: at most one view per epoch among
-the living (and every member of it has the same one), epochs only grow, quorums meet, no view is too
-small, only the dead are called dead, and nobody trains on a state that is not the others'. When the
-faults have ended, all processes reach one view in a bounded time, and train.
+stopped and woken; engines fail; members leave; workers hang and are asked to leave. After each
+event: at most one view per epoch among the living (and every member of it has the same one), epochs
+only grow, quorums meet, no view is too small, only the dead are called dead, and nobody trains on a
+state that is not the others'. When the faults have ended, all processes reach one view in a bounded
+time, and train.
 """
 
 from __future__ import annotations
@@ -136,6 +137,27 @@ def _engine(world: World, rng: random.Random) -> None:
             )
 
 
+def _expel(world: World, rng: random.Random) -> None:
+    """Some wait for a worker that hangs, and ask it to leave; it may come back later."""
+    slots = [slot for slot, process in world.live.items() if process.view is not None]
+    if len(slots) < 2:
+        return
+    late, *others = rng.sample(slots, rng.randint(2, len(slots)))
+    process = world.live[late]
+    process.hangs = True
+    world.after(rng.uniform(0, 3), process.come_back)
+    for other in others:
+        _ask_to_leave(world, world.live[other], process.machine.me.id, world.live[other].view.epoch)
+
+
+def _ask_to_leave(world: World, process, member_id: str, epoch: int) -> None:  # type: ignore[no-untyped-def]
+    machine = process.machine
+    if process.alive and world.now < FAULT_SECONDS and machine.is_of_now(epoch):
+        if not machine.trouble:
+            process.do(lambda: machine.expel(process.clock(), member_id, epoch, "it hangs"))
+        world.after(world.rng.uniform(0.1, 0.4), _ask_to_leave, world, process, member_id, epoch)
+
+
 def _leave(world: World, rng: random.Random) -> None:
     slot = rng.randrange(len(world.addresses))
     process = world.live.get(slot)
@@ -163,7 +185,7 @@ def _kill_all(world: World, rng: random.Random) -> None:
 
 FAULTS = (
     *(_kill, _kill, _kill, _split_and_kill, _split_and_kill),
-    *(_freeze, _freeze, _partition, _partition, _lose, _jump, _engine, _leave),
+    *(_freeze, _freeze, _partition, _partition, _lose, _jump, _engine, _leave, _expel, _expel),
 )
 
 

@@ -62,7 +62,7 @@ class Process:
         self.detector = Detector(HEARTBEAT, self.clock())
         self.state: tuple[int, int] | None = None
         self.view: View | None = None  # that its worker works in
-        self.evicted = False
+        self.evicted = self.hangs = False
         self.in_step = self.must_copy = False
         self.epoch_seen = 0
         world.live[slot] = self
@@ -125,10 +125,17 @@ class Process:
 
     # The worker.
 
+    def come_back(self) -> None:
+        """The worker, which hung, goes on."""
+        self.hangs = False
+        self.do(self.react)
+
     def react(self) -> None:
         """Follows the newest view, copies the state if that is needed, and begins the next step."""
         machine = self.machine
-        if self.evicted:
+        if self.hangs:
+            return
+        if self.evicted or machine.me.id in machine.expelled:
             self.evicted, self.view, self.state, self.in_step = False, None, None, False
             self.must_copy = False
             machine.rejoin(self.clock(), self.world.fresh_id(self.slot))
@@ -176,6 +183,9 @@ class Process:
 
     def complete(self, view: View, state: tuple[int, int]) -> None:
         """The step's result is there. The worker may have learned of a newer view meanwhile."""
+        if self.hangs:
+            self.soon(lambda: self.complete(view, state), 0.5)
+            return
         if self.view != view or not self.in_step or self.evicted:
             return
         self.in_step = False

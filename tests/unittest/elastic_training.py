@@ -3,8 +3,9 @@
 import sys
 import textwrap
 
-#: Trains to a step. LATE: a slot and a view ("2 2") in which it stops for 100 s in the eighth step,
-#: with HOLDS so that no other thread of Python runs.
+#: Trains to a step. LATE: a slot and a view ("2 2") in which it stops for 100 s, or SECONDS, in the
+#: eighth step, or before step AT, with HOLDS so that no other thread of Python runs. TIMEOUT: the
+#: state's.
 PROGRAM = """
     import ctypes
     import os
@@ -19,16 +20,19 @@ PROGRAM = """
     slot = os.environ["HIPRESS_ELASTIC_SLOT"]
     model = torch.nn.Sequential(torch.nn.Linear(64, 96), torch.nn.Linear(96, 4))
     optimizer = torch.optim.SGD(model.parameters(), 0.01)
-    state = elastic.State(model, optimizer, "onebit", min_size=256, check_every=5, timeout=60)
+    timeout, seconds = float(os.environ.get("TIMEOUT", 60)), int(os.environ.get("SECONDS", 100))
+    state = elastic.State(
+        model, optimizer, "onebit", min_size=256, check_every=5, timeout=timeout)
 
     @elastic.run
     def train(state):
         begin = state.step
         while state.step < int(sys.argv[1]):
-            if os.environ.get("LATE") == f"{slot} {state.epoch}" and state.step == begin + 7:
+            at = int(os.environ.get("AT", begin + 8)) - 1
+            if os.environ.get("LATE") == f"{slot} {state.epoch}" and state.step == at:
                 print("late", flush=True)
                 # PyDLL: with the interpreter's lock.
-                ctypes.PyDLL(None).sleep(100) if "HOLDS" in os.environ else time.sleep(100)
+                ctypes.PyDLL(None).sleep(seconds) if "HOLDS" in os.environ else time.sleep(seconds)
             state.optimizer.zero_grad()
             model(torch.ones(8, 64)).square().mean().backward()
             state.optimizer.step()
@@ -36,6 +40,7 @@ PROGRAM = """
             time.sleep(0.01)
 
     train(state)
+    print("trained to step", state.step, flush=True)
 """
 
 

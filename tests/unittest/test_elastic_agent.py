@@ -19,7 +19,7 @@ from typing import Any, Callable
 
 import pytest
 
-from hipress.elastic import Agent, ElasticError, Evicted, View, ViewChanged
+from hipress.elastic import Agent, ElasticError, Evicted, TrainingOver, View, ViewChanged
 from hipress.elastic.channel import MAGIC, Channel, Stranger
 
 SECRET = b"0123456789abcdef"
@@ -283,6 +283,76 @@ def test_an_engines_failure_makes_a_view_of_the_same_members(start: Start) -> No
         agents[0].await_view(2, 0.3)
     with pytest.raises(ViewChanged, match="epoch 1 has ended"):
         agents[0].fetch(1, "store", 5)
+
+
+def test_who_asks_to_join_at_the_end_is_told(start: Start) -> None:
+    agents = [start(slot, start_timeout=0.2) for slot in range(2)]
+    agents.append(start(2, restart=1))
+    for agent, view in zip(agents[:2], _join(agents[:2])):
+        agent.completed(view.step)
+    found = []
+
+    def join() -> None:
+        try:
+            agents[2].await_view(agents[2].join(PATIENCE).epoch, PATIENCE)
+        except ElasticError as error:
+            found.append(error)
+
+    late = threading.Thread(target=join)
+    late.start()
+    agents[0].share(1, "over", "1")
+    late.join(PATIENCE)
+    assert isinstance(found[0], TrainingOver)
+    agents[0].completed(1)  # these two have the job's state, and their views go on
+    agents[1].request_change("a test", 1)
+    assert agents[0].await_view(1, PATIENCE).epoch == 2
+
+
+def test_who_is_waited_for_in_vain_leaves(start: Start) -> None:
+    changes: list[View] = []
+    agents = [start(slot, on_change=changes.append if slot == 0 else None) for slot in range(3)]
+    for agent, view in zip(agents, _join(agents)):
+        agent.completed(view.step)
+    with pytest.raises(ElasticError, match="no member of epoch 1 has left 'here/0' after 0.1 s"):
+        agents[1].fetch(1, "here/0", 0.1, 0)  # it is not required
+    assert not agents[0].expelled and agents[0].view().epoch == 1
+    with pytest.raises(ViewChanged):
+        agents[1].fetch(1, "here/0", 0.1, 0, required=True)
+    view = agents[1].await_view(1, PATIENCE)
+    assert [member.slot for member in view.members] == [1, 2]
+    assert [why for _, why in view.departed] == ["the others have waited 0.1 s for it"]
+    with pytest.raises(Evicted, match="without this process: the others have waited 0.1 s"):
+        agents[0].await_view(1, PATIENCE)
+    assert changes
+    for agent in agents[1:]:
+        agent.await_view(1, PATIENCE)
+        agent.completed(0)
+    joining = threading.Thread(target=agents[0].join, args=[PATIENCE])
+    joining.start()
+    for step in range(1, 200):
+        for agent in agents[1:]:
+            agent.completed(step)
+        time.sleep(0.01)
+        if agents[0].view() is not None:
+            break
+    joining.join(PATIENCE)
+    assert not agents[0].expelled and agents[0].view().epoch == 3
+
+
+def test_too_few_are_left_without_one_that_hangs(start: Start) -> None:
+    """Until it joins again under another id."""
+    agents = [start(slot, min_members=2, start_timeout=0.2) for slot in range(2)]
+    for agent, view in zip(agents, _join(agents)):
+        agent.completed(view.step)
+    with pytest.raises(ViewChanged):
+        agents[0].fetch(1, "here/1", 0.1, 1, required=True)
+    with pytest.raises(ElasticError, match="it waits for 2 members or more: there are 1"):
+        agents[0].await_view(1, 0.5)
+    assert "waited" in agents[1].expelled and "waited" in agents[1].ended(1)
+    with pytest.raises(Evicted, match="the others have waited 0.1 s for it"):
+        agents[1].await_view(1, PATIENCE)
+    assert len(agents[1].join(PATIENCE).members) == 2
+    assert len(agents[0].await_view(1, PATIENCE).members) == 2
 
 
 def test_leaving_in_peace(start: Start) -> None:

@@ -9,7 +9,8 @@ import sys
 
 import pytest
 
-from harness import ROOT
+from harness import ROOT, netns
+from harness.marks import needs_namespaces
 from harness.processes import Processes, free_port
 
 pytest.importorskip("torch")
@@ -53,8 +54,8 @@ WORKERS = 3
 class ByHand(Processes):
     """Workers with nothing in their environment but what the reference lists."""
 
-    def __init__(self, **env: str) -> None:
-        super().__init__()
+    def __init__(self, network: netns.ShapedNetwork | None = None, **env: str) -> None:
+        super().__init__(network)
         (self.path / "train.py").write_text(PROGRAM)
         self.env = {
             "PATH": os.environ["PATH"],
@@ -122,6 +123,41 @@ def test_all_are_killed_and_begin_anew():
         assert "view of 3 after step 0" in job.output("worker 0 again")
         (step,) = set(job.end(again))
         assert step >= 5
+
+
+class OnTwoMachines(ByHand):
+    """Two workers on machine 0 and one on machine 1. To each its own name means loopback."""
+
+    def __init__(self, network: netns.ShapedNetwork) -> None:
+        agents = "machine0:29700,machine0:29701,machine1:29700"
+        super().__init__(network, HIPRESS_ELASTIC_AGENTS=agents)
+        for mine in (0, 1):
+            known = {f"machine{node}": network.address(node) for node in (0, 1)}
+            known |= {"localhost": "127.0.0.1", f"machine{mine}": "127.0.1.1"}
+            lines = [f"{address} {name}\n" for name, address in known.items()]
+            (self.path / f"hosts{mine}").write_text("".join(lines))
+
+    def worker(self, name: str, slot: int, **env: str) -> None:
+        node = slot // 2
+        own = {**self.env, "HIPRESS_ELASTIC_SLOT": str(slot), **env}
+        see = f"mount --bind hosts{node} /etc/hosts && exec {sys.executable} train.py"
+        self.start(name, ["unshare", "--mount", "sh", "-c", see], own, node)
+
+
+@needs_namespaces
+def test_machines_whose_own_names_mean_loopback():
+    """As Debian writes them to /etc/hosts."""
+    names = [f"worker {slot}" for slot in range(WORKERS)]
+    with netns.ShapedNetwork(2, rate=None) as network, OnTwoMachines(network) as job:
+        for slot, name in enumerate(names):
+            job.worker(name, slot)
+        job.all_train(names)
+        job.signal("worker 1")
+        job.wait_for("worker 0", "view of 2 after")
+        job.worker("worker 1 again", 1)
+        job.all_train(["worker 0", "worker 1 again", "worker 2"])
+        (step,) = set(job.end(["worker 0", "worker 1 again", "worker 2"]))
+        assert step >= 10
 
 
 def test_the_secret_is_missing():

@@ -5,7 +5,16 @@
 """
 
 from hipress.elastic.agent import Agent
-from hipress.elastic.errors import ElasticError, Evicted, ViewChanged
+from hipress.elastic.errors import ElasticError, Evicted, TrainingOver, ViewChanged
 from hipress.elastic.view import NO_STATE, Member, View
 
-__all__ = ["NO_STATE", "Agent", "ElasticError", "Evicted", "Member", "View", "ViewChanged"]
+__all__ = [
+    "NO_STATE",
+    "Agent",
+    "ElasticError",
+    "Evicted",
+    "Member",
+    "TrainingOver",
+    "View",
+    "ViewChanged",
+]

@@ -13,8 +13,10 @@ from hipress.elastic.messages import (
     Ballot,
     Collect,
     Consent,
+    Expel,
     Found,
     Install,
+    Leaving,
     Message,
     Promise,
     Refuse,
@@ -54,12 +56,17 @@ class Acceptor:
         self.suspects: dict[str, str] = {}
         self.joins: dict[str, Member] = {}
         self.leaving: dict[str, bool] = {}  # whether at a boundary, by id
+        self.expelled: dict[str, str] = {}  # why, of those that were asked to leave at once, by id
         self.promised: Ballot = NO_BALLOT
         self._accepted: tuple[Ballot, View | None] = (NO_BALLOT, None)
 
     @property
     def is_member(self) -> bool:
         return self.me.id in self.newest
+
+    def is_of_now(self, epoch: int) -> bool:
+        """Whether this process works in this epoch, or is about to."""
+        return self.is_member and max(self.base_epoch, self.entered) <= epoch <= self.newest.epoch
 
     def send(self, slot: int, message: Message) -> None:
         self.outputs.append(Send(slot, message))
@@ -158,7 +165,30 @@ class Acceptor:
     def why_gone(self) -> dict[str, str]:
         """Who cannot be in the next view, and why, by id."""
         left = {each: "it left" for each, at_boundary in self.leaving.items() if not at_boundary}
-        return {**self.suspects, **self.dead, **left}
+        return {**self.suspects, **self.dead, **left, **self.expelled}
+
+    def on_leaving(self, sender: Member, message: Leaving) -> None:
+        """A member leaves, because it wishes to or because it was asked to."""
+        self.joins.pop(sender.id, None)
+        if sender.id in self.newest and self.is_member:
+            self.leaving[sender.id] = message.at_boundary
+            if message.expelled:
+                self.expelled[sender.id] = message.expelled
+            if not message.at_boundary:
+                self.in_trouble(f"rank {self.newest.rank(sender.id)} left")
+
+    def on_expel(self, message: Expel) -> None:
+        """This process keeps another waiting: it leaves, as its worker cannot. The word may have
+        been lost when it left before."""
+        if not self.is_of_now(message.epoch):
+            return
+        why = self.expelled.setdefault(self.me.id, message.why)
+        self.leaving[self.me.id] = False
+        for slot in self.other_slots():
+            self.send(slot, Leaving(False, why))
+        if not self.trouble:
+            self.in_trouble(why)
+            self.outputs.append(Ending(self.newest, why))
 
     def in_trouble(self, why: str) -> None:
         self.trouble = self.trouble or why
@@ -267,6 +297,7 @@ class Acceptor:
             tuple(sorted(self.dead_of(view))),
             tuple(sorted(self.joins.values(), key=lambda member: member.slot)),
             tuple(sorted(each for each, at_boundary in self.leaving.items() if at_boundary)),
+            self.expelled.get(self.me.id, ""),
         )
 
     def accept_own(self, ballot: Ballot, view: View) -> None:
@@ -313,13 +344,19 @@ class Acceptor:
             elif was_member and self.step > view.boundary:
                 self.in_trouble(f"rank {view.rank(self.me.id)} has passed the boundary")
         elif was_member:
-            self.outputs.append((Left if self.me.id in self.leaving else Evicted)(view))
+            left = self.me.id in self.leaving and self.me.id not in self.expelled
+            self.outputs.append((Left if left else Evicted)(view))
         self.leaving = {each: how for each, how in self.leaving.items() if each in view}
+        self.expelled = {each: why for each, why in self.expelled.items() if each in view}
         self.after_install()
 
     def forget_self(self, member_id: str) -> None:
         """Becomes another member-to-be: the former id is given up for good."""
+        former = self.me.id
+        self.leaving.pop(former, None)
+        self.expelled.pop(former, None)
         self.me = replace(self.me, id=member_id, incarnation=self.me.incarnation + 1)
+        self.is_dead(former, "it has given up its place")
         self.joining = False
         self.step, self.clean, self.entered, self.base_epoch = NO_STATE, False, 0, 0
         self.open_gate()

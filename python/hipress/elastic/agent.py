@@ -8,12 +8,13 @@ import uuid
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from hipress import addresses
 from hipress.elastic import notes
 from hipress.elastic.agent_thread import AgentThread
-from hipress.elastic.errors import ElasticError, Evicted, ViewChanged
+from hipress.elastic.errors import ElasticError, Evicted, TrainingOver, ViewChanged
 from hipress.elastic.settings import SECRET_CHARACTERS, from_environment
 from hipress.elastic.status import waits_for
-from hipress.elastic.view import View
+from hipress.elastic.view import NO_STATE, View
 
 _ASK_SECONDS = 0.25  # between two requests for a note
 _LEAVE_SECONDS = 1.0  # for the others to go on without a member that leaves
@@ -120,6 +121,12 @@ class Agent:
         return self._machine.me.id
 
     @property
+    def address(self) -> str:
+        """By which the others reach this process's machine."""
+        host = self._machine.me.host
+        return self._thread.other_address or addresses.resolve(host) or host
+
+    @property
     def slot(self) -> int:
         """This process's slot."""
         return self._machine.me.slot
@@ -129,10 +136,11 @@ class Agent:
 
         :param timeout: seconds
         :raises ElasticError: it took longer; the message says what was waited for
+        :raises TrainingOver: there is nothing to take part in any more
         """
         with self._changed:
             now = time.monotonic()
-            if self._thread.evicted is not None:
+            if self._thread.evicted is not None or self.expelled:
                 self._thread.evicted = None
                 self._machine.rejoin(now, uuid.uuid4().hex)
             else:
@@ -202,6 +210,8 @@ class Agent:
                 machine.enter(time.monotonic(), view.epoch)
                 self._thread.flush()
                 return view
+            if machine.step == NO_STATE and self._thread.notes.over:
+                raise TrainingOver("the others have come to the end of training without this one")
             if machine.joining and machine.me.incarnation and self._thread.alone():
                 raise ElasticError("the job is over: no other worker of it is left to join")
             left = deadline - time.monotonic()
@@ -213,11 +223,18 @@ class Agent:
     def _check(self) -> None:
         if self._thread.error is not None:
             raise ElasticError(self._thread.error)
-        if self._thread.evicted is not None:
-            raise Evicted(
-                f"epoch {self._thread.evicted.epoch} goes on without this process: the others did "
-                f"not hear from it in time"
-            )
+        view, me = self._thread.evicted, self._machine.me.id
+        if view is not None:
+            why = {member.id: f": {why}" for member, why in view.departed}.get(me, "")
+            raise Evicted(f"epoch {view.epoch} goes on without this process{why}")
+        if self.expelled:
+            raise Evicted(f"the others go on without this process: {self.expelled}")
+
+    @property
+    def expelled(self) -> str:
+        """Why others have asked this process to leave, though it is still a member; empty: they
+        have not."""
+        return self._machine.expelled.get(self._machine.me.id, "")
 
     def ended(self, epoch: int) -> str:
         """Why this epoch is over, or about to be; empty if its members work on."""
@@ -242,17 +259,22 @@ class Agent:
             self._changed.notify_all()
             self._thread.send_note([epoch, key, value], sorted(self._machine.other_slots()))
 
-    def fetch(self, epoch: int, key: str, timeout: float, rank: int = -1) -> str:
+    def fetch(
+        self, epoch: int, key: str, timeout: float, rank: int = -1, required: bool = False
+    ) -> str:
         """Waits for a text that a member of the view left.
 
         :param timeout: seconds
-        :param rank: of the member that is to leave it, if that is known: for ``status``
+        :param rank: of the member that is to leave it, if that is known
+        :param required: that member must be at work: if it lives but does not come so far in time,
+            it is asked to leave, and the others go on without it
         :raises ViewChanged: the view has ended
         :raises Evicted: the others went on without this process
         :raises ElasticError: it took longer
         """
         machine = self._machine
         deadline = time.monotonic() + timeout
+        last = deadline + self.heartbeat_timeout if required else deadline
         next_request = 0.0
         with self._changed, self._thread.calls.waiting(key, epoch, rank):
             while True:
@@ -264,14 +286,23 @@ class Agent:
                 if why:
                     raise ViewChanged(f"epoch {epoch} has ended: {why}")
                 now = time.monotonic()
-                if now >= deadline:
+                if now >= last:
                     raise ElasticError(
                         f"no member of epoch {epoch} has left '{key}' after {timeout:g} s"
                     )
                 if now >= next_request:
                     next_request = now + _ASK_SECONDS
                     self._thread.send_note([epoch, key], sorted(machine.other_slots()))
-                self._changed.wait(min(deadline, next_request) - now)
+                    if now >= deadline:
+                        self._expel(epoch, rank, f"the others have waited {timeout:g} s for it")
+                self._changed.wait(min(last, next_request) - now)
+
+    def _expel(self, epoch: int, rank: int, why: str) -> None:
+        machine = self._machine
+        for view in (machine.newest, machine.previous):
+            if view.epoch == epoch:
+                machine.expel(time.monotonic(), view.ids[rank], epoch, why)
+                self._thread.flush()
 
     def status(self) -> dict[str, Any]:
         """What there is to know, for people: plain JSON types (:mod:`hipress.elastic.status`)."""

@@ -14,6 +14,7 @@ import weakref
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from hipress import addresses
 from hipress.elastic import messages
 from hipress.elastic.detector import Detector
 from hipress.elastic.errors import ElasticError
@@ -51,6 +52,8 @@ class AgentThread:
         on_status: Callable[[dict[str, Any] | None], None] | None,
     ) -> None:
         self.secret = secret
+        self.other_address: str | None = None
+        """This machine's, where its own name means loopback to it."""
         self.changed = threading.Condition(threading.RLock())
         self.machine = Membership(
             new_member(slot, agents, uuid.uuid4().hex, restart),
@@ -150,10 +153,12 @@ class AgentThread:
         """Listens before it dials: whoever knows this process must be able to tell its death. Its
         former process may still hold the address, and a new container's name not be known yet."""
         host, port = self.machine.addresses[self.me.slot]
+        hosts = [each for each, _ in self.machine.addresses]
+        self.other_address = addresses.behind_loopback(host, hosts)
         deadline = time.monotonic() + START_SECONDS
         while True:
             try:
-                await self._listener.start(host, port)
+                await self._listener.start(self.other_address or host, port)
                 return
             except OSError as error:
                 passes = error.errno == errno.EADDRINUSE or isinstance(error, socket.gaierror)

@@ -17,6 +17,12 @@ class Evicted(ElasticError):
     __module__ = "hipress.elastic"
 
 
+class TrainingOver(ElasticError):
+    """The others have come to the end of training, while this process waited to take part."""
+
+    __module__ = "hipress.elastic"
+
+
 class ViewChanged(ElasticError):
     """What was waited for belongs to a view that has ended."""
 

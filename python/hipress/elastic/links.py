@@ -9,6 +9,7 @@ from collections import deque
 from collections.abc import Callable
 from typing import Any, Protocol
 
+from hipress import addresses
 from hipress.elastic import channel, messages
 from hipress.elastic.channel import Channel, Stranger
 from hipress.elastic.messages import Malformed
@@ -27,6 +28,7 @@ class Owner(Protocol):
 
     secret: bytes
     me: Member
+    other_address: str | None
 
     def on_connected(self, member: Member) -> None: ...
 
@@ -111,7 +113,10 @@ class Link:
         except RuntimeError:  # the interpreter ends, and its pool of threads has ended already
             found = socket.getaddrinfo(*where, type=socket.SOCK_STREAM)
         family, _, _, _, at = min(found, key=lambda entry: entry[0] != socket.AF_INET)
-        return await asyncio.open_connection(at[0], at[1], family=family)
+        address = at[0]
+        if self._owner.other_address and addresses.is_loopback(address):
+            family, address = 0, self._owner.other_address  # where this machine's agents listen
+        return await asyncio.open_connection(address, at[1], family=family)
 
     async def _handshake(
         self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter

@@ -52,6 +52,9 @@ made its promise asks for another view. If members only join or leave, the view 
 steps ahead of the highest completed one. Until such a decision is over no member passes two steps
 beyond what it promised with (``gate``), so all cross the boundary together.
 
+HANGING. A member whose worker hangs still answers. Who waits for it in vain asks it to leave
+(*expel*); it does so at once, with a vote in the view that follows without it, and may rejoin.
+
 COST. n members: 5 messages to or from each, 2.5 round trips, for a view; nothing while nothing
 happens but a sign of life five times per heartbeat timeout and pair. The proposer is the lowest
 rank that is not suspected; others take over after a delay that grows with their rank and with each
@@ -69,6 +72,7 @@ from hipress.elastic.messages import (
     Accepted,
     Beat,
     Consent,
+    Expel,
     Install,
     Leaving,
     Message,
@@ -137,7 +141,7 @@ class Membership(Acceptor):
     def request_change(self, now: float, reason: str, epoch: int) -> None:
         """The communicator of this epoch failed. Nothing happens if it is over anyway."""
         self.now = now
-        if self.is_member and max(self.base_epoch, self.entered) <= epoch <= self.newest.epoch:
+        if self.is_of_now(epoch):
             self.in_trouble(f"rank {self.newest.rank(self.me.id)}: {reason}")
         self._advance()
 
@@ -149,6 +153,15 @@ class Membership(Acceptor):
             self.leaving[self.me.id] = at_boundary
             for slot in self.other_slots():
                 self.send(slot, Leaving(at_boundary))
+        self._advance()
+
+    def expel(self, now: float, member_id: str, epoch: int, why: str) -> None:
+        """Asks a member that keeps this one waiting to leave at once; to be repeated until there is
+        another view. Its agent must be alive: whoever is silent is left out anyway."""
+        self.now = now
+        for member in self.newest.members:
+            if member.id == member_id and self.is_of_now(epoch):
+                self.send(member.slot, Expel(epoch, why))
         self._advance()
 
     def enter(self, now: float, epoch: int) -> None:
@@ -191,7 +204,9 @@ class Membership(Acceptor):
             elif isinstance(message, Request):
                 self._on_request(sender, message)
             elif isinstance(message, Leaving):
-                self._on_leaving(sender, message)
+                self.on_leaving(sender, message)
+            elif isinstance(message, Expel):
+                self.on_expel(message)
             elif isinstance(message, Consent):
                 self._founder.on_consent(sender, message)
             else:
@@ -264,13 +279,6 @@ class Membership(Acceptor):
             for member in request.joins:
                 if self.meet(member) and self.may_join(member):
                     self.joins[member.id] = member
-
-    def _on_leaving(self, sender: Member, message: Leaving) -> None:
-        self.joins.pop(sender.id, None)
-        if sender.id in self.newest and self.is_member:
-            self.leaving[sender.id] = message.at_boundary
-            if not message.at_boundary:
-                self.in_trouble(f"rank {self.newest.rank(sender.id)} left")
 
     def on_answer(self, sender: Member, message: Message) -> None:
         attempt = self.attempt

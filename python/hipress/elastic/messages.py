@@ -42,7 +42,8 @@ class Collect:
 
 @dataclass(frozen=True)
 class Promise:
-    """A member's answer to Collect, and what it knows. ``epoch`` is the base's, here and below."""
+    """A member's answer to Collect, and what it knows. ``epoch`` is the base's, here and below;
+    ``expelled``: why it leaves at once, if it was asked to."""
 
     epoch: int
     ballot: Ballot
@@ -56,6 +57,7 @@ class Promise:
     dead: tuple[str, ...]
     joins: tuple[Member, ...]
     leaving: tuple[str, ...]
+    expelled: str
 
 
 @dataclass(frozen=True)
@@ -125,9 +127,18 @@ class Install:
 
 @dataclass(frozen=True)
 class Leaving:
-    """The sender leaves: at once, or at a boundary."""
+    """The sender leaves: at once, or at a boundary. ``expelled``: why, if it was asked to."""
 
     at_boundary: bool
+    expelled: str = ""
+
+
+@dataclass(frozen=True)
+class Expel:
+    """Asks the receiver to leave this epoch at once: it lives, but keeps the sender waiting."""
+
+    epoch: int
+    why: str
 
 
 Message = Union[
@@ -144,6 +155,7 @@ Message = Union[
     Consent,
     Install,
     Leaving,
+    Expel,
 ]
 _KINDS = {kind.__name__: kind for kind in Message.__args__}  # type: ignore[attr-defined]
 
@@ -216,7 +228,7 @@ _READ: dict[str, Callable[[Any], Any]] = {
     **dict.fromkeys(("base", "view"), _view),
     "accepted_view": _view_or_none,
     **dict.fromkeys(("joins", "members"), _members),
-    "trouble": _text,
+    **dict.fromkeys(("trouble", "expelled", "why"), _text),
 }
 
 

@@ -8,6 +8,8 @@ KEY_CHARACTERS = 200
 VALUE_CHARACTERS = 100_000
 EPOCHS = 4  # older ones are forgotten
 NOTES = 1000  # of one epoch; older ones are forgotten, too
+OVER = "over"
+"""The key of a member that has come to the end of training, together with the others."""
 
 
 class Notes:
@@ -23,6 +25,11 @@ class Notes:
             del of_epoch[next(iter(of_epoch))]
         for old in sorted(self._by_epoch)[:-EPOCHS]:
             del self._by_epoch[old]
+
+    @property
+    def over(self) -> bool:
+        """Whether a member has come to the end of training."""
+        return any(OVER in of_epoch for of_epoch in self._by_epoch.values())
 
     def get(self, epoch: int, key: str) -> str | None:
         return self._by_epoch.get(epoch, {}).get(key)

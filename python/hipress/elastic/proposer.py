@@ -120,6 +120,7 @@ class Attempt:
         core = self._core
         joiners = dict(core.joins)
         leaving = {member_id for member_id, at_boundary in core.leaving.items() if at_boundary}
+        expelled = {each: p.expelled for each, p in self.promises.items() if p.expelled}
         for promise in self.promises.values():
             leaving.update(promise.leaving)
             joiners.update((member.id, member) for member in promise.joins)
@@ -129,7 +130,7 @@ class Attempt:
         return Findings(
             self.promises,
             [member for member in joiners.values() if core.may_join(member)],
-            core.why_gone(),
+            {**core.why_gone(), **expelled},
             frozenset(leaving),
             core.trouble or (troubles[0] if troubles else ""),
         )

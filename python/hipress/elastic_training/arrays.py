@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from hipress import addresses, scheduler
+from hipress import scheduler
 from hipress.casync.graph import GRADIENT, PLAIN, Graph, Op, cut, worker
 from hipress.casync.program import flatten
 from hipress.config import AUTO, CompressionConfig
@@ -85,8 +85,8 @@ class ArraySession(RoundSession):
         if self.rank == first:
             self._share(f"{own}job", uuid.uuid4().hex)
         name, rank, size = self.fetch(f"{own}job", first), ranks.index(self.rank), len(ranks)
-        me, seconds = self.view.members[self.rank], math.ceil(self._state.timeout)
-        here = os.environ.get("DMLC_NODE_HOST") or addresses.resolve(me.host) or me.host
+        here = os.environ.get("DMLC_NODE_HOST") or self._agent.address
+        seconds = math.ceil(self._state.timeout)
         common = {
             "DMLC_NUM_WORKER": size,
             "DMLC_NUM_SERVER": 0,

@@ -5,17 +5,19 @@ from __future__ import annotations
 import functools
 import json
 import logging
+import os
 from collections.abc import Callable
 from typing import Any
 
 from hipress._lib import lib
 from hipress.elastic.agent import Agent
-from hipress.elastic.errors import ElasticError, Evicted, ViewChanged
+from hipress.elastic.errors import ElasticError, Evicted, TrainingOver, ViewChanged
 from hipress.elastic.view import View
 from hipress.elastic_training import news
 from hipress.elastic_training.journal import Journal
 from hipress.elastic_training.session import Session, ViewChange
 from hipress.elastic_training.state import State
+from hipress.elastic_training.stuck import Watch
 
 _MAX_IDLE_VIEWS = 20
 """Views in a row without a step, or round, after which training ends with the last one's error."""
@@ -34,6 +36,7 @@ def run(train: Callable[..., Any], session: type[Session]) -> Callable[..., Any]
     :param session: of the framework's
     :returns: a function with the same arguments and result
     :raises hipress.elastic.agent.ElasticError: if too few workers are left, for too long
+    :raises SystemExit: with status 0, if the others end while this process waits to take part
     """
 
     @functools.wraps(train)
@@ -77,16 +80,29 @@ class Job:
         self._state, self._type, self._carried = state, session, session.Carried()
         state.begin()
         self._session: Session | None = None
+        # Where torchrun alone has started it, its end would be that of all.
+        self._watch = Watch(state.timeout, may_end=bool(os.environ.get("HIPRESS_ELASTIC_AGENTS")))
         environ = session.environment(state.timeout)
         self._agent = Agent.from_environment(self._on_change, environ, _show_status)
         self._journal = Journal(self._agent.slot)
         self._journal.write("start")
-        self._view = self._agent.join(state.timeout)
+        self._view = self._await(self._agent.join, state.timeout)
         self._last_view: View | None = None  # that has begun
         self._norms: dict[str, float] = {}
         self._idle_views, self._completed = 0, state.completed
 
+    def _await(self, entered: Callable[..., View], *args: Any) -> View:
+        """Waits for a view. If there will be none, as the others have come to the end of training,
+        this process ends well: its model is not the trained one."""
+        try:
+            return entered(*args)
+        except TrainingOver as error:
+            news.tell(f"{error}: it ends, too")
+            raise SystemExit(0) from None
+
     def _on_change(self, _view: View) -> None:
+        if why := self._agent.expelled:
+            self._watch.begin(why)
         session = self._session
         why = "" if session is None else self._agent.ended(session.view.epoch)
         if why:
@@ -120,6 +136,7 @@ class Job:
 
     def go_on_after(self, error: Exception) -> None:
         """Prepares for the next view, if ``error`` shows that this one is over; else raises it."""
+        self._watch.end()
         session, agent, state = self._session, self._agent, self._state
         if session.in_round and not isinstance(error, Evicted):
             raise error  # no other worker has to do with it
@@ -139,9 +156,9 @@ class Job:
         try:
             if isinstance(error, Evicted):
                 raise error
-            self._view = agent.await_view(epoch, state.timeout)
-        except Evicted:
-            self._rejoin()
+            self._view = self._await(agent.await_view, epoch, state.timeout)
+        except Evicted as reason:
+            self._rejoin(reason)
             return
         self._norms.update(session.norms)
         self._take_over(session, complete=isinstance(error, ViewChange))
@@ -178,16 +195,16 @@ class Job:
             carried.undecided = compression
         for member, reason in view.departed:
             _log.info("view %d is without slot %d: %s", view.epoch, member.slot, reason)
-            gone = {"gone": member.slot, "residual_written_off": session.norms.get(member.id)}
+            gone = {"gone": member.slot, "residual_written_off": self._norms.get(member.id)}
             self._journal.write("gone", epoch=view.epoch, **gone)
 
-    def _rejoin(self) -> None:
+    def _rejoin(self, reason: Evicted) -> None:
         """Joins as a new member, without a residual: the others have gone on without this one."""
-        _log.warning("the others went on without this worker, which was silent: it joins again")
+        _log.warning("%s; it joins again", reason)
         self._carried = self._type.Carried()
         self._state.is_part = False
         self._state.rejoin()
-        self._view = self._agent.join(self._state.timeout)
+        self._view = self._await(self._agent.join, self._state.timeout)
 
     def _leave_view(self) -> None:
         self._state.session = None
@@ -196,6 +213,7 @@ class Job:
 
     def close(self) -> None:
         """Ends this process's part."""
+        self._watch.end()
         self._leave_view()
         self._agent.close()
         self._journal.write("end", step=self._state.step)

@@ -14,6 +14,7 @@ from typing import Any, ClassVar, Protocol
 
 from hipress.elastic.agent import Agent
 from hipress.elastic.errors import ElasticError
+from hipress.elastic.notes import OVER
 from hipress.elastic.view import View
 from hipress.elastic_training.journal import Journal
 from hipress.elastic_training.state import State
@@ -22,8 +23,6 @@ from hipress.errors import HipressError
 _MIN_SETUP_SECONDS = 2.0
 """Timeout of operations that set a view up, at least: a busy machine may need so long."""
 _log = logging.getLogger("hipress")
-_OVER = "over"
-"""The note of a member that has ended training."""
 
 
 class ViewChange(Exception):
@@ -190,9 +189,13 @@ class Session(abc.ABC):
         ]
 
     def fetch(self, key: str, rank: int, timeout: float | None = None) -> str:
-        """Waits for a text that a member of this rank shares."""
+        """Waits for a text that a member of this rank shares.
+
+        :param timeout: seconds. The state's, if left out; then the next view is without a member
+            that does not come so far in time
+        """
         seconds = self._state.timeout if timeout is None else timeout
-        return self._agent.fetch(self.view.epoch, key, seconds, rank)
+        return self._agent.fetch(self.view.epoch, key, seconds, rank, required=timeout is None)
 
     def copies(self) -> tuple[int, list[int]]:
         """The rank whose state counts, and those that are behind."""
@@ -305,8 +308,8 @@ class Session(abc.ABC):
         try:
             self.exchange("end")
         except ElasticError:  # one that left since, perhaps
-            self._agent.fetch(self.view.epoch, _OVER, 0.0)
-        self._agent.share(self.view.epoch, _OVER, "1")
+            self._agent.fetch(self.view.epoch, OVER, 0.0)
+        self._agent.share(self.view.epoch, OVER, "1")
         self._all_done = True
 
     def end_for_all(self, timeout: float) -> None:
@@ -314,7 +317,7 @@ class Session(abc.ABC):
 
         :param timeout: seconds to wait for others, so that they have the last step's result
         """
-        self._agent.share(self.view.epoch, _OVER, "1")
+        self._agent.share(self.view.epoch, OVER, "1")
         try:
             self.exchange("end", timeout=timeout)
             self._all_done = True
@@ -324,7 +327,7 @@ class Session(abc.ABC):
     def is_over(self) -> bool:
         """Whether a member has ended training for all."""
         try:
-            return bool(self._agent.fetch(self.view.epoch, _OVER, 0.0))
+            return bool(self._agent.fetch(self.view.epoch, OVER, 0.0))
         except ElasticError:
             return False
 

@@ -7,13 +7,13 @@ import os
 import sys
 from collections.abc import Sequence
 
-from hipress.addresses import resolve, towards
+from hipress.addresses import is_loopback, resolve, towards
 from hipress.casync import topologies
 
 from . import elastic, local, mpi, ssh
 from .elastic_runner import ElasticRunner
 from .errors import LaunchError
-from .hostfile import Host, interface_address, is_loopback, read_hostfile
+from .hostfile import Host, interface_address, read_hostfile
 from .job import Job, check_port, check_script, free_port, parse_env, parse_pairs
 from .output import Printer
 from .runner import Runner, Task

@@ -6,11 +6,11 @@ import argparse
 import socket
 from collections.abc import Callable
 
-from hipress.addresses import resolve, towards
+from hipress.addresses import behind_loopback
 from hipress.casync import topologies
 
 from .errors import LaunchError
-from .hostfile import Host, is_loopback, place
+from .hostfile import Host, place
 from .job import Elastic, Job, free_port, port_error
 from .remote import node_host
 from .slots import Rules
@@ -158,12 +158,7 @@ def agent_host(host: Host, hosts: list[Host]) -> str:
     found = node_host(host, hosts)
     if found is not None:
         return found
-    address = resolve(host.address)
-    others = [one for one in map(resolve, (other.address for other in hosts)) if one]
-    remote = [one for one in others if not is_loopback(one)]
-    if address is not None and remote:  # this machine, under a name that says nothing to others
-        return towards(remote[0])
-    return host.address
+    return behind_loopback(host.address, [other.address for other in hosts]) or host.address
 
 
 def is_here(name: str) -> bool:

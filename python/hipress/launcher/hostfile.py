@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ipaddress
 import re
 from dataclasses import dataclass
 
@@ -77,11 +76,6 @@ def place(hosts: list[Host], count: int) -> list[Host]:
     """The host of each of ``count`` ranks: slots filled in the file's order, then around again."""
     slots = [host for host in hosts for _ in range(host.slots)]
     return [slots[rank % len(slots)] for rank in range(count)]
-
-
-def is_loopback(address: str) -> bool:
-    """Whether an address as `addresses.resolve` gives it stays on its machine."""
-    return ipaddress.ip_address(address.partition("%")[0]).is_loopback
 
 
 def interface_address(name: str) -> str:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from hipress.addresses import resolve
+from hipress.addresses import is_loopback, resolve
 
-from .hostfile import Host, is_loopback, place
+from .hostfile import Host, place
 from .job import SCHEDULER, SERVER, WORKER, Job, carried_environment
 from .local import local_task
 from .runner import SUPERVISOR, Task

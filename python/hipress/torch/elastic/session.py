@@ -80,15 +80,14 @@ class Session(RoundSession):
 
     def gather(self) -> None:
         """Makes the view's process group."""
-        me = self.view.members[self.rank]
-        here = addresses.resolve(me.host) or me.host
+        here = self._agent.address
         os.environ.setdefault("DMLC_NODE_HOST", here)
         os.environ.setdefault("GLOO_SOCKET_IFNAME", addresses.interface_with(here))
         timeout, first = self._setup_timeout, self.view.members[0]
         if self.rank == 0:
             # Port 0: one that is free.
             self._store = dist.TCPStore(
-                me.host, 0, None, True, timeout=timeout, wait_for_workers=False
+                here, 0, None, True, timeout=timeout, wait_for_workers=False
             )
             self._agent.share(self.view.epoch, "store", str(self._store.port))
         else:

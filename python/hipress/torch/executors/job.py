@@ -97,9 +97,13 @@ def own_host() -> str:
         return addresses.of_interface(_interface())
     master = os.environ.get("MASTER_ADDR") or socket.gethostname()
     try:
-        return addresses.towards(socket.gethostbyname(master))
+        address = socket.gethostbyname(master)
+        found = addresses.towards(address)
     except OSError as error:
         raise ValueError(
             f"no IPv4 address is known for {master!r} ({error}), by which other ranks would find "
             "this one: set DMLC_NODE_HOST to its address, or DMLC_INTERFACE to its interface"
         ) from error
+    if addresses.is_loopback(found) and master not in ("localhost", address):
+        return addresses.of_this_machine()  # its own name means loopback, as Debian writes it
+    return found

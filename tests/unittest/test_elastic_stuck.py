@@ -1,0 +1,76 @@
+"""A worker that lives but hangs: the others go on without it, and it ends or comes back."""
+
+import pytest
+
+import elastic_training
+from harness.elastic import ElasticJob
+from harness.processes import wait_until
+from hipress.elastic_training.stuck import EXIT_STATUS
+
+pytest.importorskip("torch")
+
+
+@pytest.fixture
+def job(tmp_path):
+    """Starts a job in which a slot's worker stops in view 1, if not in another one."""
+    jobs = []
+
+    def start(slot, workers=3, steps=100_000, **env):
+        env = {"LATE": f"{slot} 1", "TIMEOUT": "3", **env}
+        command = elastic_training.command(tmp_path, steps)
+        jobs.append(ElasticJob(command, workers, min_workers=1, env=env))
+        return jobs[-1]
+
+    yield start
+    for each in jobs:
+        each.close()
+
+
+def sizes(job, slot):
+    """With how many workers a slot's has made its last steps."""
+    return [event["size"] for event in job.journal(slot) if event["event"] == "step"][-1:]
+
+
+@pytest.mark.parametrize(("slot", "workers"), [(1, 3), (0, 3), (0, 2)])
+def test_the_others_go_on_and_its_successor_joins(job, slot, workers):
+    with job(slot, workers) as running:
+        others = [each for each in range(workers) if each != slot]
+        wait_until(
+            lambda: all(sizes(running, each) == [workers - 1] for each in others), 60, "steps"
+        )  # fmt: skip
+        first = running.processes[f"worker {slot}"]
+        wait_until(lambda: first.poll() is not None, 60, "its end")
+        assert first.returncode == EXIT_STATUS
+        told = running.output(f"worker {slot}")
+        assert "the others have waited 3 s for it" in told
+        assert "time.sleep(seconds)" in told  # where it was
+        assert "this worker has not come back in another 3 s: it ends" in told
+        (gone,) = [e for e in running.journal(others[0]) if e["event"] == "gone"]
+        assert gone["gone"] == slot and gone["residual_written_off"] > 0
+        running.restart(slot)
+        wait_until(
+            lambda: all(sizes(running, each) == [workers] for each in range(workers)), 60, "steps",
+        )  # fmt: skip
+
+
+def test_who_was_only_slow_joins_again(job):
+    with job(2, TIMEOUT="4", SECONDS="10") as running:
+        wait_until(lambda: sizes(running, 0) == [2], 60, "two to go on")
+        running.wait_for("worker 2", "the others have waited 4 s for it; it joins again")
+        wait_until(lambda: all(sizes(running, each) == [3] for each in range(3)), 60, "steps")
+        assert running.processes["worker 2"].poll() is None
+
+
+def test_a_successor_that_comes_at_the_end_ends_well(job):
+    """It has no part in training, which is over, and no trained model; the job has succeeded."""
+    with job(0, steps=60, LATE="0 2", AT="60", SECONDS="8", TIMEOUT="60") as running:
+        wait_until(lambda: running.step(0) >= 20, 60, "20 steps")
+        running.kill(2)
+        running.wait_for("worker 0", "late")
+        running.restart(2)
+        running.wait(60)
+        for slot in range(3):
+            assert running.processes[running.present(slot)].returncode == 0, running.report()
+        assert "the others have come to the end of training" in running.output("worker 2 again 1")
+        assert "trained to step 60" not in running.output("worker 2 again 1")
+        assert "trained to step 60" in running.output("worker 0")
