@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import json
 import os
+import sys
+import time
 
 import pytest
 from typer.testing import CliRunner
 
 from hipress.cli import build_app
 from hipress.secopa.explanation import Explanation, Row, load
+from hipress.tuning.journal import Journal
 
 
 def cli(*args):
@@ -85,19 +88,51 @@ def journal(rank, folder, name):
     import hipress.torch
     from hipress.secopa import network_watch
     from hipress.torch.tuning import choice
+    from hipress.tuning import board, journal
     from hipress.tuning import choice as of_ways
-    from hipress.tuning import journal
     from test_torch_ddp import loss_of, network
 
     journal.EVERY, network_watch.FACTOR = 20, 1e9
     os.environ["HIPRESS_EXPLAIN"] = os.path.join(folder, "job.json")
+    os.environ["HIPRESS_TENSORBOARD"] = os.path.join(folder, "runs")
     choice._WayStep.seconds = lambda step: 1.0 if step.way.name == name else 2.0
     of_ways.StepTimer.begin_step = lambda timer: None if timer.over else timer._trial.add(0.001)
     ddp = DistributedDataParallel(network())
     hipress.torch.compress(ddp, min_size=1000)
     for step in range(50):
         loss_of(ddp, rank, step).backward()
+    time.sleep(2 * board._FLUSH_SECONDS)
     return sum(p.numel() for p in ddp.parameters())
+
+
+def events(folder):
+    """The scalars by step, and the texts, of the only file that TensorBoard would read there."""
+    from tensorboardX.proto import event_pb2
+
+    (path,) = folder.glob("*tfevents*")
+    data, at, figures, texts = path.read_bytes(), 0, {}, []
+    while at < len(data):  # TFRecord: length, its checksum, the event, its checksum
+        size = int.from_bytes(data[at : at + 8], "little")
+        event = event_pb2.Event.FromString(data[at + 12 : at + 12 + size])
+        at += size + 16
+        for value in event.summary.value:
+            tag = value.tag.removeprefix("hipress/")
+            if value.HasField("tensor"):
+                texts += [text.decode() for text in value.tensor.string_val]
+            else:
+                figures.setdefault(event.step, {})[tag] = value.simple_value
+    return figures, texts
+
+
+@pytest.mark.parametrize("missing", [True, False])
+def test_tensorboard_cannot_be_written(monkeypatch, tmp_path, caplog, missing):
+    (tmp_path / "file").touch()
+    monkeypatch.setenv("HIPRESS_TENSORBOARD", str(tmp_path / "file" / "runs"))
+    if missing:
+        monkeypatch.setitem(sys.modules, "tensorboardX", None)
+    assert Journal(0, 1.0, 0)._board is None
+    sentence = r"pip install tensorboardX" if missing else "Not a directory"
+    assert sentence in caplog.text and "nothing is written" in caplog.text
 
 
 @pytest.mark.parametrize(("name", "ratio"), [("maxmin bits=8", 3.5), ("uncompressed", None)])
@@ -110,6 +145,11 @@ def test_a_job_leaves_what_it_knows(tmp_path, name, ratio):
     assert [line["step"] for line in lines] == [20, 40]
     last = lines[-1]
     assert last["way"] == name and last["step_ms"] > 0
+    figures, texts = events(tmp_path / "runs")
+    for line in lines:
+        numbers = {n: v for n, v in line.items() if isinstance(v, (int, float)) and n != "step"}
+        assert figures[line["step"]] == pytest.approx(numbers)
+    assert any(name in text for text in texts)
     if ratio is None:
         assert last["bytes"] is None and last["ratio"] is None and last["saved_ms"] == 0
         return

@@ -11,6 +11,9 @@ every :data:`EVERY` steps. Beside it, a file with the ending ``.jsonl`` gets a l
     rounding, error, share      the guard's latest figures of this way, or null
     gradients_ms, step_ms       of this way, and of a step; null before it was timed
     saved_ms    what gradients that are uncompressed take longer, alone
+
+``HIPRESS_TENSORBOARD`` names a folder that gets the same numbers for TensorBoard, and the sentence
+that says why, whenever that is another one.
 """
 
 from __future__ import annotations
@@ -23,6 +26,7 @@ from pathlib import Path
 
 from hipress.files import FileError
 from hipress.secopa.explanation import Explanation
+from hipress.tuning.board import Board
 
 EVERY = 100
 FIGURES = ("rounding", "error", "share")
@@ -40,6 +44,7 @@ class Journal:
     def __init__(self, rank: int, raw: float, sent: int) -> None:
         path = os.environ.get("HIPRESS_EXPLAIN", "") if rank == 0 else ""
         self._path = Path(path) if path else None
+        self._board = _board(os.environ.get("HIPRESS_TENSORBOARD", "") if rank == 0 else "")
         self._raw = raw
         self._counted = 0, sent  # steps, and bytes until then
         self._said: str | None = None  # nothing yet
@@ -55,23 +60,30 @@ class Journal:
         :param counts: whether those of the way that runs are among them
         :param figures: of the guard, those that are known of this way
         """
-        if self._path is None:
+        if self._path is None and self._board is None:
             return
         if self._said is None and step > EVERY:  # of an elastic job, in which others began
             self._counted = step, sent()
         steps = step - self._counted[0]
         if steps < EVERY and explanation.sentence == self._said:
             return
-        self._said = explanation.sentence
+        changed, self._said = explanation.sentence != self._said, explanation.sentence
+        line = None
+        if steps >= EVERY:
+            line = self._line(explanation, step, sent(), counts, figures)
         try:
-            explanation.save(self._path)
-            if steps >= EVERY:
-                line = self._line(explanation, step, sent(), counts, figures)
+            if self._path is not None:
+                explanation.save(self._path)
+            if self._path is not None and line is not None:
                 with self._path.with_suffix(".jsonl").open("a", encoding="utf-8") as file:
                     file.write(json.dumps(line) + "\n")
         except (OSError, FileError) as error:
             _log.warning("HIPRESS_EXPLAIN: %s; nothing more is written", error)
             self._path = None
+        if self._board is not None and changed:
+            self._board.say(explanation.sentence, step)
+        if self._board is not None and line is not None:
+            self._board.add(line)
 
     def _line(
         self, explanation: Explanation, step: int, sent: int, counts: bool,
@@ -90,3 +102,11 @@ class Journal:
             "step_ms": row.step_ms,
             "saved_ms": explanation.rows[0].gradients_ms - row.gradients_ms,
         }
+
+
+def _board(folder: str) -> Board | None:
+    try:
+        return Board(folder) if folder else None
+    except (ImportError, OSError) as error:
+        _log.warning("HIPRESS_TENSORBOARD: %s; nothing is written", error)
+        return None
