@@ -7,7 +7,7 @@ from typing import Any
 KEY_CHARACTERS = 200
 VALUE_CHARACTERS = 100_000
 EPOCHS = 4  # older ones are forgotten
-NOTES = 1000  # of one epoch; older ones are forgotten, too
+NOTES = 50_000  # of one epoch; older ones are forgotten, too: more than copies of a state make
 OVER = "over"
 """The key of a member that has come to the end of training, together with the others."""
 

@@ -27,8 +27,12 @@ from hipress.engine import Bucket, Engine
 from hipress.errors import HipressError
 from hipress.secopa.explanation import Explanation
 
-_PART = 1 << 20
+_MESSAGE = 1 << 20
 """Elements of a message of a state that is copied: 4 MiB."""
+_PART = 1 << 24
+"""Elements that have the engine's timeout for themselves, also on a slow link: 64 MiB."""
+_MAX_PARTS = 50
+"""Of a copy: each of them is told to all."""
 
 
 class ArrayState(state.State):
@@ -118,23 +122,30 @@ class ArraySession(RoundSession):
             data = pickle.dumps(what, 4)
             self._share("copy", str(len(data)))
         size = len(data) or int(self.fetch("copy", source))
-        values = np.zeros(-(-size // 4), np.float32)
-        graph = _copy_graph(values.size, source, behind)
+        elements = -(-size // 4)
+        part = min(elements, max(_PART, elements // _MAX_PARTS + 1))
+        parts = -(-elements // part)
+        graph = _copy_graph(part, source, behind)
         codecs = Codecs("none", {})
         key = engine.add_key(
-            "a worker's state", flatten(graph, worker(self.rank)), values.size, FLOAT32,
+            "a worker's state", flatten(graph, worker(self.rank)), part, FLOAT32,
             f"from {source} to {behind}",
             bindings(graph, self.rank, codecs, FLOAT32, 1.0, lambda *task: codecs.make(task[-1])),
         )  # fmt: skip
-        bucket = Bucket(
-            engine, FLOAT32, [(0, values.size)], [(key, 0)], checked=False, own_keys=[key]
-        )
-        if self.rank != source and self.rank not in behind:
-            return {}
-        memory = values.view(np.uint8)[:size]
-        memory[: len(data)] = np.frombuffer(data, np.uint8)
-        bucket.begin(values.ctypes.data, 0, "copying a worker's state").result()
-        return {} if self.rank == source else pickle.loads(memory)
+        bucket = Bucket(engine, FLOAT32, [(0, part)], [(key, 0)], checked=False, own_keys=[key])
+        memory = np.empty(0, np.uint8)
+        if self.rank == source or self.rank in behind:
+            memory = np.zeros(4 * part * parts, np.uint8)
+            memory[: len(data)] = np.frombuffer(data, np.uint8)
+            for number in range(parts):
+                address = memory[4 * part * number :].ctypes.data
+                bucket.begin(address, 0, "copying a worker's state").result()
+                if self.rank != source:
+                    self.has_copied(number)
+        for rank in behind:
+            if rank != self.rank:
+                self.await_copy(rank, parts)
+        return pickle.loads(memory[:size]) if self.rank in behind else {}
 
     def connect_ranks(self, ranks: Sequence[int]) -> None:
         """Begins sums of these ranks."""
@@ -178,7 +189,7 @@ class ArraySession(RoundSession):
 def _copy_graph(size: int, source: int, behind: Sequence[int]) -> Graph:
     """The graph that brings one worker's values to others: a chain, so that each link carries them
     once."""
-    graph = Graph(size, cut(0, size, _PART))
+    graph = Graph(size, cut(0, size, _MESSAGE))
     for p in range(len(graph.partitions)):
         payload = graph.add(worker(source), Op.ENCODE, p, GRADIENT, num_summands=PLAIN)
         for sender, receiver in zip([source, *behind], behind):

@@ -117,7 +117,8 @@ class Session(abc.ABC):
         self, source: int, behind: Sequence[int], what: Mapping[str, Any] | None
     ) -> Mapping[str, Any]:
         """Brings ``what``, which ``source`` gives, to those that are behind, whose result it is;
-        called by all members."""
+        called by all members. Those that are behind say how far they are (:meth:`has_copied`), and
+        the others wait for that (:meth:`await_copy`)."""
 
     @abc.abstractmethod
     def connect(self) -> None:
@@ -202,6 +203,16 @@ class Session(abc.ABC):
         source = self._ids.index(self.view.source)
         behind = [r for r, i in enumerate(self._ids) if i in self.view.behind and r != source]
         return source, behind
+
+    def has_copied(self, part: int) -> None:
+        """Says that this worker, which is behind, has a part of the state, so that the others know
+        that it does not hang."""
+        self._agent.share(self.view.epoch, f"has/{self.rank}/{part}", "")
+
+    def await_copy(self, rank: int, parts: int) -> None:
+        """Waits for all parts of a copy; each may take as long as the state's timeout."""
+        for part in range(parts):
+            self.fetch(f"has/{rank}/{part}", rank)
 
     def _copy_state(self, source: int, behind: Sequence[int]) -> None:
         """Has members that are behind copy the source's state."""

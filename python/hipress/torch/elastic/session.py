@@ -101,20 +101,19 @@ class Session(RoundSession):
     def transfer(
         self, source: int, behind: Sequence[int], what: Mapping[str, Any] | None
     ) -> Mapping[str, Any]:
-        """Brings a state to those that are behind, by the process group, one after the other. Each
-        has the timeout for itself, and so have all that wait for it."""
+        """Brings a state to those that are behind, by the process group, one after the other."""
         found: Mapping[str, Any] = {}
         data = transfer.pack(what) if self.rank == source else None
+        if self.rank == source:
+            self._agent.share(self.view.epoch, "copy", str(data.numel()))
+        size = int(self.fetch("copy", source)) if data is None else data.numel()
         for rank in behind:
             if self.rank == source:
-                self._agent.share(self.view.epoch, f"copy/{rank}", str(data.numel()))
                 transfer.send(data, rank)
             if self.rank == rank:
-                size = int(self.fetch(f"copy/{rank}", source))
-                found = transfer.unpack(transfer.receive(size, source))
-                self._agent.share(self.view.epoch, f"has/{rank}", "1")
+                found = transfer.unpack(transfer.receive(size, source, self.has_copied))
             else:
-                self.fetch(f"has/{rank}", rank)
+                self.await_copy(rank, transfer.reports(size))
         return found
 
     # Ending.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 import torch
@@ -11,6 +11,8 @@ import torch.distributed as dist
 
 _PART = 1 << 20
 """Bytes of a message: each has the process group's timeout for itself, also on a slow link."""
+_REPORTED_PARTS, _MAX_REPORTS = 16, 50
+"""Messages for which there is one report of how far a copy is, and the most reports of a copy."""
 
 
 def pack(state: Mapping[str, Any]) -> torch.Tensor:
@@ -34,11 +36,27 @@ def send(data: torch.Tensor, rank: int) -> None:
         dist.send(part, rank)
 
 
-def receive(size: int, rank: int) -> torch.Tensor:
-    """Receives ``size`` bytes that another rank sends: uint8."""
+def reports(size: int) -> int:
+    """How often :func:`receive` of so many bytes says how far it is."""
+    parts = -(-size // _PART)
+    return -(-parts // _parts_of_a_report(parts))
+
+
+def _parts_of_a_report(parts: int) -> int:
+    return max(_REPORTED_PARTS, -(-parts // _MAX_REPORTS))
+
+
+def receive(size: int, rank: int, report: Callable[[int], None]) -> torch.Tensor:
+    """Receives ``size`` bytes that another rank sends: uint8.
+
+    :param report: called with 0, 1, ... as parts of it are there
+    """
     data = torch.empty(size, dtype=torch.uint8)
-    for part in data.split(_PART):
+    parts = data.split(_PART)
+    for number, part in enumerate(parts, 1):
         dist.recv(part, rank)
+        if number % _parts_of_a_report(len(parts)) == 0 or number == len(parts):
+            report((number - 1) // _parts_of_a_report(len(parts)))
     return data
 
 
