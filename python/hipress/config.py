@@ -194,7 +194,7 @@ class CompressionConfig:
         if self.type == AUTO:
             raise ValueError(
                 "type 'auto' is not for what this is: it is for DDP models, FSDP2, "
-                "DistributedOptimizer, DiLoCo, elastic jobs, Keras and key-value stores; "
+                "DistributedOptimizer, PyTorch's DiLoCo, elastic jobs, Keras and key-value stores; "
                 "name a type, which `hipress codecs` lists"
             )
 

@@ -9,7 +9,9 @@ from mxnet import optimizer as opt
 from mxnet.base import MXNetError
 
 from hipress.node import Node
+from hipress.secopa.auto import FIRST_KEY
 from mxnet_hipress import _engine
+from mxnet_hipress._commands import STORE_SHIFT
 from mxnet_hipress._optimizers import bears_feedback
 from mxnet_hipress._sparse import SparseStore
 
@@ -30,8 +32,11 @@ class WorkerNode(Node):
         """Those of the servers, or of all workers alike without servers, by store, if known."""
 
     def allows_feedback(self) -> bool | None:
-        """Whether all optimizers bear error feedback; None: none is known."""
-        return all(map(bears_feedback, self.optimizers.values())) if self.optimizers else None
+        """Whether the optimizers of all stores bear error feedback; None: one is not known."""
+        if not all(map(bears_feedback, self.optimizers.values())):
+            return False
+        stores = {key >> STORE_SHIFT for key in self.known_keys if key < FIRST_KEY}
+        return True if stores and stores <= set(self.optimizers) else None
 
     def settle(self) -> None:
         """Blocks until MXNet has computed everything, and the stores have sent it."""

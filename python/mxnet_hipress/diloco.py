@@ -83,6 +83,9 @@ class DiLoCoTrainer(gluon.Trainer):
         early_sync_every: int = 5,
     ) -> None:
         schedule = Schedule(sync_every, early_steps, early_sync_every)
+        if compression_params:
+            with sentences():
+                CompressionConfig.of(compression_params).refuse_auto()
         super().__init__(
             params, optimizer, optimizer_params, kvstore="device", update_on_kvstore=False
         )

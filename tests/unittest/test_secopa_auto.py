@@ -14,6 +14,7 @@ from hipress import codecs
 from hipress.config import CompressionConfig
 from hipress.secopa import auto, trial, tuner
 from hipress.secopa.curve import Curve
+from hipress.tuning.node import Known
 
 SPARSE = ("dgc", "graddrop", "randomk", "sparseloco", "stc", "topk")
 
@@ -179,6 +180,7 @@ import logging, sys
 import numpy as np
 from hipress.node import Node
 from hipress.secopa import auto
+from hipress.tuning.node import Known
 
 logging.basicConfig(stream=sys.stdout, format="log: %(message)s", level=logging.INFO)
 node = Node()
@@ -309,7 +311,8 @@ def test_what_compresses_other_keys_and_may_be_as_fast_is_tried(
     raw, compressed, own, planned, plans
 ):
     node = Alone()
-    node.sizes = {0: 64, 1: 64, 2: 1_000_000, auto.FIRST_KEY: 1000}
+    sizes = {0: 64, 1: 64, 2: 1_000_000, auto.FIRST_KEY: 1000}
+    node.known_keys = {number: Known(f"{number}", n, 0, True) for number, n in sizes.items()}
     used = []
     plan = auto.AutoPlan(node, used.append, None)
     plan._take(CompressionConfig("tbq", min_size=own))

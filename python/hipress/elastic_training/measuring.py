@@ -170,7 +170,9 @@ class Meter:
         about = f"auto/{self._ways[way].name}/{size}"
         shapes = {f"{about}/{name}": shape for name, shape in by_size[::every]}
         sizes = {n: (min(size, math.prod(shape)), self._dtype) for n, shape in shapes.items()}
-        config = config_of(self._ways[way], self._config, shapes)
+        # What is larger than the sample is cut to its size, and must be compressed all the same.
+        cut = replace(self._config, min_size=min(self._config.min_size or MIN_SIZE, size))
+        config = config_of(self._ways[way], cut, shapes)
         sums = Sums(self._engine, config, sizes, *self._most)
         random = np.random.default_rng(self._engine.rank)
         for gradients in sums.buckets:

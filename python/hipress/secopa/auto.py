@@ -28,6 +28,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from hipress.casync.graph import PARTITION_ELEMENTS
+from hipress.secopa.steps import Steps
 from hipress.secopa.trial import BLOCK_STEPS, Trial, block_steps, is_harmless
 from hipress.secopa.tuner import CONCURRENT_ELEMENTS, NEVER, SIZES, least_size, measure
 
@@ -64,13 +65,19 @@ FIRST_KEY = 1 << 62
 _log = logging.getLogger("hipress.secopa")
 
 
+class Key(Protocol):
+    """What a node knows of a key whose gradients are pushed."""
+
+    size: int
+
+
 class Store(Protocol):
     """The node whose keys a plan measures."""
 
     rank: int
     num_workers: int
     num_servers: int
-    sizes: dict[int, int]
+    known_keys: Mapping[int, Key]
 
     def init_array(self, key: int, value: np.ndarray, name: str) -> object: ...
 
@@ -130,8 +137,7 @@ class AutoPlan:
         self._agreement_key = self._new_key(2 * len(SIZES), "agreement")
         self._times = np.empty(0)
         self._watching = False
-        self._step_key: int | None = None  # with this key's push a step begins
-        self._seen: set[int] = set()  # keys that were pushed, until one is again
+        self._pushes = Steps()
         self._stale = False  # the first plan is of another kind of values
         self._trial: Trial | None = None
         self._block = BLOCK_STEPS  # steps that are timed before the next stop
@@ -160,7 +166,7 @@ class AutoPlan:
         self._take(config)
         self._decide()
         self._watching, self._untried = True, is_harmless(config.type, config.params)
-        self._step_key, self._seen, self._steps, self._trial = None, set(), 0, None
+        self._pushes, self._steps, self._trial = Steps(), 1, None
         self._stale = False
         self._interval = self._next_stop = FIRST_CHECK_STEPS
         self._block = BLOCK_STEPS
@@ -197,14 +203,10 @@ class AutoPlan:
         """
         if not self._watching or not keys or keys[0] >= FIRST_KEY:
             return
-        if not self._seen:
+        if not self._pushes.has_begun:
             settle()
             self._renew()
-        if self._step_key is None:
-            self._step_key = next((key for key in keys if key in self._seen), None)
-            self._seen.update(keys)
-            self._steps = 1  # the first step is over once a key comes again
-        if self._step_key not in keys:
+        if not self._pushes.begins(keys):
             return
         if self._steps >= self._next_stop:
             settle()
@@ -253,7 +255,7 @@ class AutoPlan:
 
     def _begin_trial(self, seconds_of_step: float) -> None:
         """Tries all that compresses other keys than the plan and may be as fast."""
-        sizes = [size for key, size in self._node.sizes.items() if key < FIRST_KEY]
+        sizes = [key.size for number, key in self._node.known_keys.items() if number < FIRST_KEY]
         own = self._config.min_size or 0
         distinct: dict[int, int] = {}  # by how many keys they compress
         for least in (self._least, *(max(least, own) for least in TRIAL_MIN_SIZES)):

@@ -65,6 +65,7 @@ class DiLoCo(keras.callbacks.Callback):
     ) -> None:
         super().__init__()
         schedule = Schedule(sync_every, early_steps, early_sync_every)
+        CompressionConfig.of(compression).refuse_auto()
         weights = Weights(model.trainable_variables, lambda: getattr(model, "optimizer", None))
         job = join()
         outer = Outer(outer_optimizer, weights)

@@ -219,6 +219,8 @@ def choose(
     why = ""
     if count == 1:
         why = f"there is one {name}"
+    elif not largest:
+        why = "no gradient may be compressed"
     elif largest < min_size:
         why = f"no gradient has {min_size} elements (min_size)"
     if known and not why and known["ways"] == [way.name for way in ways]:

@@ -183,10 +183,12 @@ class Follower:
         asked, self._asked = self._asked, None
         ratio = None
         if asked is not None:
-            on_the_way, step = self._front.end_maxima(asked)
-            ratio = self._network.end_block(on_the_way)
-            if self._codec is self.choice.way:
-                self.choice.time(step)
+            begun, way = asked
+            on_the_way, step = self._front.end_maxima(begun)
+            if way is self.choice.way:
+                ratio = self._network.end_block(on_the_way)
+                if self._codec is way:
+                    self.choice.time(step)
         if not self._timer.over or self._flushing or self._codec is not self.choice.way:
             return []
         if ratio is not None:
@@ -200,7 +202,7 @@ class Follower:
         median = self._network.add(seconds)
         if median is not None:
             step = self.step_seconds or statistics.median(self._steps)
-            self._asked = self._front.begin_maxima([median, step])
+            self._asked = self._front.begin_maxima([median, step]), self.choice.way
         return []
 
     def _figures(self) -> dict[str, float]:
@@ -237,8 +239,8 @@ class Follower:
         forbidden = found.get("forbidden", UNKNOWN)
         if forbidden != UNKNOWN and self.choice.feedback != (not forbidden):
             said.append((logging.WARNING, self.choice.learn(not forbidden, step)))
-            if self.choice.way is not before:
-                self._timer = self._new_timer()
+            if self.choice.way is not before or not self._timer.over:
+                self._timer = self._new_timer()  # it may try a way that is not safe any more
         rounding = error_of(self._codec.params, found["spread"]) if "spread" in found else None
         known = {"rounding": rounding, "error": found.get("error"), "share": found.get("share")}
         self._known |= {name: value for name, value in known.items() if value is not None}
@@ -308,11 +310,14 @@ class Follower:
                 return
 
     def resume(self, waits: bool) -> None:
-        """Takes note of what was loaded.
+        """Takes note of what was loaded, of another step, maybe: what was seen before says nothing
+        of what comes.
 
         :param waits: whether residuals are among it: a framework's own way would not send them
         """
         self._owes = waits and self._codec.own
+        self._guard, self._feedback_guard, self._first = Guard(), None, None
+        self._journal.begin(self._front.step, self._front.bytes_sent())
 
     def state_dict(self) -> dict[str, Any]:
         """What the follower of another job goes on with, as JSON: the choice, and what is usual on

@@ -49,6 +49,10 @@ class Journal:
         self._counted = 0, sent  # steps, and bytes until then
         self._said: str | None = None  # nothing yet
 
+    def begin(self, step: int, sent: int) -> None:
+        """Counts steps, and bytes, from now on."""
+        self._counted = step, sent
+
     def write(
         self, explanation: Explanation, step: int, sent: Callable[[], int], counts: bool,
         figures: Mapping[str, float],

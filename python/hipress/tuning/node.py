@@ -11,7 +11,8 @@ import numpy as np
 from hipress.config import CompressionConfig
 from hipress.secopa.auto import AutoPlan
 from hipress.secopa.explanation import Explanation
-from hipress.tuning.store import FIRST, StoreChoice
+from hipress.tuning.store import StoreChoice
+from hipress.tuning.store_ranks import FIRST
 
 
 class Known(NamedTuple):

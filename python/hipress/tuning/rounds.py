@@ -175,7 +175,8 @@ class RoundChoice:
                 f"{step} on "
             )
             self._network.begin(changed=self._is_new(before))
-        elif not self._front.alone and len(self._travel) == self.plan.fragments:
+            return
+        if not self._front.alone and len(self._travel) == self.plan.fragments:
             mean = (now - self._round_began) / steps
             self._asked = self._front.begin_maxima([-sum(self._travel.values()), mean])
         self._round_began = now
@@ -220,6 +221,7 @@ class RoundChoice:
         rows[way].chosen = True
         self.explanation.rows, self.explanation.next_steps = rows, [self._advice()]
         self._say(begin + self._reason(step))
+        self._round_began = time.perf_counter()  # not with what was measured
 
     def _say(self, sentence: str) -> None:
         self.explanation.say(sentence)

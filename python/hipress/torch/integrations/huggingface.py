@@ -95,6 +95,8 @@ class CompressionCallback(TrainerCallback):
         if model is not self._compressed:
             self.compression = compress(model, self._type, **self._settings)
             self._compressed = model
+            if args.max_grad_norm > 0:  # clipping would throw away what residuals saved up
+                self.compression.forbid_feedback()
         elif resumes:  # train() may be called repeatedly
             _forget(self.compression)
         if resumes:

@@ -161,7 +161,9 @@ class Meter:
         if way not in self._steps:
             buckets = buckets_of(self._shapes, size)
             named = {f"{b}/{i}": each for b, of in enumerate(buckets) for i, each in enumerate(of)}
-            settings = settings_of(self._ways[way], self._settings, named)
+            # What is larger than the sample is cut to its size, and compressed all the same.
+            cut = replace(self._settings, min_size=min(self._settings.min_size, size))
+            settings = settings_of(self._ways[way], cut, named)
             hook = self._hooks.get(self._ways[way].name)
             self._steps[way] = _WayStep(self._ways[way], hook, settings, buckets, self._ranks)
         step = self._steps[way]

@@ -28,6 +28,7 @@ class Following(Synchronizer):
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
         self._follower: Follower | None = None
+        self._optimizers: Optimizers | None = None
         self._hooks: Mapping[str, Hook] = {}
         self._may_be_loaded = True
         self._explanation = Explanation(f"{self.settings}, as was asked for")
@@ -38,13 +39,19 @@ class Following(Synchronizer):
         :param optimizers: of the parameters that are compressed
         :param results: whether all of a gradient's results come to this rank
         """
-        self._explanation = chosen.choice.explanation
+        self._explanation, self._optimizers = chosen.choice.explanation, optimizers
         if chosen.choice.is_measured:
             front = _Front(self, chosen, optimizers, chosen.numbers, results)
             peers = self.engine.world_size
-            raw = chosen.gradient_bytes * 2 * (peers - 1) / peers
+            rounds = 2 if results else 1  # a reduce-scatter sends half of what an all-reduce does
+            raw = chosen.gradient_bytes * rounds * (peers - 1) / peers
             self._follower = Follower(chosen.choice, front, raw, tries=bool(chosen.hooks))
             self._hooks, self._numbers = chosen.hooks, chosen.numbers
+
+    def forbid_feedback(self) -> None:
+        """Has no way with error feedback taken, whatever the optimizer."""
+        if self._optimizers is not None:
+            self._optimizers.forbid()
 
     def explain_by(self, explanation: Explanation) -> None:
         """Has :meth:`explain` return this, of a choice that another one follows."""

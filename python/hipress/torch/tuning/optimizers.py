@@ -65,6 +65,10 @@ class Optimizers:
             self._forbidden = True
         self._unknown -= mine
 
+    def forbid(self) -> None:
+        """Has them not bear it, whatever they are."""
+        self._forbidden = True
+
     @property
     def allow_feedback(self) -> bool | None:
         """Whether all of them bear it; None if that is not known of all parameters."""

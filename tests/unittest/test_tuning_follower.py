@@ -1,0 +1,144 @@
+"""What changes the way of a training's steps, with a front end that only tells what it is told."""
+
+import pytest
+
+from hipress.secopa.choice import Measured
+from hipress.secopa.steps import Steps
+from hipress.tuning import follower as of_steps
+from hipress.tuning.choice import Choice, choose
+from hipress.tuning.follower import Follower
+from hipress.tuning.ways import BF16_HOOK, POWERSGD, ways_for
+
+WAYS = ways_for(narrow=False, feedback=True, without=[BF16_HOOK, POWERSGD])
+
+
+class Front:
+    """The only rank of a job."""
+
+    rank, sends_all_it_leaves, compares_results = 1, True, False
+
+    def __init__(self, allowed=True):
+        self.step, self.allowed, self.used = 0, allowed, []
+
+    def begin_maxima(self, values):
+        return list(values)
+
+    def end_maxima(self, begun):
+        return begun
+
+    def use(self, way):
+        self.used.append(way.name)
+
+    def residual_norm(self):
+        return 0.0
+
+    def allows_feedback(self):
+        return self.allowed
+
+    def bytes_sent(self):
+        return 0
+
+
+class Clock:
+    """Whose seconds pass as it is told."""
+
+    def __init__(self, monkeypatch):
+        self.now = 0.0
+        monkeypatch.setattr("time.perf_counter", lambda: self.now)
+
+
+def choice_of(ms, feedback=True):
+    measured = [Measured(ms.get(way.name, 1000.0) / 1e3, 1000) for way in WAYS]
+    return Choice(list(WAYS), feedback, 1000, lambda: measured, measured)
+
+
+def steps(follower, front, clock, count, seconds):
+    """The ways of so many steps, of which one by a way takes ``seconds(way)``."""
+    found = []
+    for _ in range(count):
+        way = follower.begin_step()
+        found.append(way.name)
+        clock.now += seconds(way.name)
+        follower.seconds.append(seconds(way.name))
+        front.step += 1
+    return found
+
+
+def test_a_trial_does_not_choose_what_an_optimizer_that_comes_later_does_not_bear(monkeypatch):
+    """A gentler way is tried against the fastest one, when an optimizer appears that forbids it."""
+    clock, front = Clock(monkeypatch), Front()
+    choice = choice_of({"maxminef bits=2": 10.0, "maxmin bits=5": 10.5})
+    follower = Follower(choice, front, 4000.0)
+    assert choice.way.name == "maxmin bits=5" and follower.is_trying
+    ms = {"maxminef bits=2": 0.01, "maxmin bits=5": 0.02}
+    steps(follower, front, clock, 3, lambda way: ms.get(way, 1.0))
+    front.allowed = False
+    found = steps(follower, front, clock, 200, lambda way: ms.get(way, 1.0))
+    assert follower.is_settled and set(found[5:]) == {"maxmin bits=5"}
+
+
+def test_seconds_count_for_the_way_that_took_them(monkeypatch):
+    """The way changes while seconds of the one before are compared."""
+    clock, front = Clock(monkeypatch), Front()
+    choice = choice_of({"maxmin bits=5": 10.0}, feedback=False)
+    follower = Follower(choice, front, 4000.0, tries=False)
+    coarse, row, figures = choice.way, choice.explanation.rows, follower._figures
+
+    def softening():
+        if follower._asked is not None and choice.way is coarse:
+            choice.soften("a test", 0.0, front.step)
+        return figures()
+
+    monkeypatch.setattr(follower, "_figures", softening)
+    while choice.way is coarse:
+        steps(follower, front, clock, 1, lambda _: 0.1)
+    steps(follower, front, clock, 2, lambda _: 7.0)
+    assert not next(each for each in row if each.chosen).step_ms
+    steps(follower, front, clock, 40, lambda _: 7.0)
+    assert next(each for each in row if each.chosen).step_ms == pytest.approx(7000)
+
+
+def test_what_was_seen_before_a_load_counts_no_more():
+    """An earlier step is loaded, and its gradients are looked at soon."""
+    front = Front(allowed=False)
+    follower = Follower(choice_of({"maxmin bits=5": 10.0}, False), front, 4000.0, tries=False)
+
+    def looked_at(count):
+        found = []
+        for _ in range(count):
+            follower.begin_step()
+            guard = follower.guard()
+            if guard is not None:
+                guard.add([1.0, 1.0])
+                found.append(front.step)
+            front.step += 1
+        return found
+
+    assert looked_at(2 * of_steps.EVERY + 10)
+    front.step = 10
+    follower.resume(waits=False)
+    assert looked_at(20)
+
+
+@pytest.mark.parametrize(
+    ("pushes", "begins"),
+    [
+        ("abcabcabc", [3, 6]),
+        ("abcabcbcbc", [3, 6, 8]),  # a is frozen: b and c are a step
+        ("xabcabc", [4]),  # x comes once
+        ("abbcabbc", [2, 5, 6]),  # b twice
+    ],
+)
+def test_where_steps_begin(pushes, begins):
+    found = Steps()
+    assert not found.has_begun
+    assert [i for i, key in enumerate(pushes) if found.begins([ord(key)])] == begins
+    assert found.has_begun
+
+
+def test_nothing_may_be_compressed():
+    class Meter:
+        elements, measure_again = 0, None
+
+    choice = choose(list(WAYS), None, Meter(), (2, "worker"), 0, 0, logs=False)
+    assert choice.explanation.sentence == "auto: uncompressed, for no gradient may be compressed"
