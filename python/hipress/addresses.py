@@ -42,7 +42,17 @@ def behind_loopback(host: str, hosts: Iterable[str]) -> str | None:
     if address is None or not is_loopback(address):
         return None
     remote = [one for one in map(resolve, hosts) if one and not is_loopback(one)]
-    return towards(remote[0]) if remote else None
+    found = towards(remote[0]) if remote else address
+    return None if is_loopback(found) else found
+
+
+def is_unclear(host: str, hosts: Iterable[str]) -> bool:
+    """Whether ``host`` means loopback here, and it is not known by which address the others, which
+    are not all on this machine, reach it: their names are not known, or there is no route."""
+    address = resolve(host)
+    if address is None or not is_loopback(address) or behind_loopback(host, hosts):
+        return False
+    return not all(one and is_loopback(one) for one in map(resolve, hosts))
 
 
 def of_this_machine() -> str:

@@ -1,6 +1,11 @@
 """The error that front ends raise when a job fails, and the one without their framework."""
 
 
+CAME_LATE = 79
+"""What an elastic worker that waited to take part ends with, for its launcher, if the others have
+come to the end of training; they may still save. No status of sysexits.h or of a shell's."""
+
+
 class HipressError(RuntimeError):
     """The job failed, or a call was wrong; the message is a sentence for the user."""
 

@@ -5,10 +5,11 @@ import textwrap
 
 #: Trains to a step. LATE: a slot and a view ("2 2") in which it stops for 100 s, or SECONDS, in the
 #: eighth step, or before step AT, with HOLDS so that no other thread of Python runs. TIMEOUT: the
-#: state's.
+#: state's. DIES: a slot whose first process is killed before step 20. SAVE: seconds after training.
 PROGRAM = """
     import ctypes
     import os
+    import signal
     import sys
     import time
 
@@ -17,7 +18,8 @@ PROGRAM = """
     import hipress.torch.elastic as elastic
 
     torch.set_num_threads(1)
-    slot = os.environ["HIPRESS_ELASTIC_SLOT"]
+    slot = os.environ.get("HIPRESS_ELASTIC_SLOT", os.environ.get("RANK"))
+    dies = os.environ.get("DIES") == slot and os.environ["HIPRESS_ELASTIC_RESTART"] == "0"
     model = torch.nn.Sequential(torch.nn.Linear(64, 96), torch.nn.Linear(96, 4))
     optimizer = torch.optim.SGD(model.parameters(), 0.01)
     timeout, seconds = float(os.environ.get("TIMEOUT", 60)), int(os.environ.get("SECONDS", 100))
@@ -33,6 +35,8 @@ PROGRAM = """
                 print("late", flush=True)
                 # PyDLL: with the interpreter's lock.
                 ctypes.PyDLL(None).sleep(seconds) if "HOLDS" in os.environ else time.sleep(seconds)
+            if dies and state.step == 20:
+                os.kill(os.getpid(), signal.SIGKILL)
             state.optimizer.zero_grad()
             model(torch.ones(8, 64)).square().mean().backward()
             state.optimizer.step()
@@ -41,6 +45,7 @@ PROGRAM = """
 
     train(state)
     print("trained to step", state.step, flush=True)
+    time.sleep(float(os.environ.get("SAVE", 0)))
 """
 
 

@@ -339,6 +339,15 @@ def test_who_is_waited_for_in_vain_leaves(start: Start) -> None:
     assert not agents[0].expelled and agents[0].view().epoch == 3
 
 
+def test_who_has_no_state_asks_nobody_to_leave(start: Start) -> None:
+    agents = [start(slot) for slot in range(3)]
+    _join(agents)
+    agents[0].completed(0)
+    with pytest.raises(ElasticError, match="no member of epoch 1 has left 'here/0' after 0.1 s"):
+        agents[1].fetch(1, "here/0", 0.1, 0, required=True)
+    assert not agents[0].expelled and agents[0].view().epoch == 1
+
+
 def test_too_few_are_left_without_one_that_hangs(start: Start) -> None:
     """Until it joins again under another id."""
     agents = [start(slot, min_members=2, start_timeout=0.2) for slot in range(2)]

@@ -1,11 +1,19 @@
 """A worker that lives but hangs: the others go on without it, and it ends or comes back."""
 
+import os
+import sys
+import threading
+import time
+
 import pytest
 
 import elastic_training
 from harness.elastic import ElasticJob
-from harness.processes import wait_until
-from hipress.elastic_training.stuck import EXIT_STATUS
+from harness.launch import launched
+from harness.launch_elastic import arguments
+from harness.processes import Processes, base_environment, wait_until
+from hipress.elastic_training import news
+from hipress.elastic_training.stuck import EXIT_STATUS, Watch
 
 pytest.importorskip("torch")
 
@@ -44,7 +52,7 @@ def test_the_others_go_on_and_its_successor_joins(job, slot, workers):
         told = running.output(f"worker {slot}")
         assert "the others have waited 3 s for it" in told
         assert "time.sleep(seconds)" in told  # where it was
-        assert "this worker has not come back in another 3 s: it ends" in told
+        assert "this worker has not come back in 1.5 s: it ends" in told
         (gone,) = [e for e in running.journal(others[0]) if e["event"] == "gone"]
         assert gone["gone"] == slot and gone["residual_written_off"] > 0
         running.restart(slot)
@@ -74,3 +82,50 @@ def test_a_successor_that_comes_at_the_end_ends_well(job):
         assert "the others have come to the end of training" in running.output("worker 2 again 1")
         assert "trained to step 60" not in running.output("worker 2 again 1")
         assert "trained to step 60" in running.output("worker 0")
+
+
+def test_the_launcher_does_not_take_its_end_for_that_of_training(tmp_path):
+    """The others save for longer than the launcher would wait after the first that has ended."""
+    command = elastic_training.command(tmp_path, 60)
+    env = base_environment({"DIES": "2", "LATE": "0 2", "AT": "60", "SECONDS": "8", "SAVE": "4"})
+    options = ["--min-workers", "2", "--finish-timeout", "2"]
+    with launched(arguments(3, *options, *command), env=env, cwd=tmp_path) as launch:
+        assert launch.finish(90.0) == 0, launch.err
+        launch.gone(5.0)
+    assert "[worker 2] hipress: the others have come to the end of training" in launch.err
+    assert launch.out.count("trained to step 60") == 2
+
+
+def test_torchrun_alone_is_not_held_up(tmp_path):
+    """Which waits for the end of all, and starts all again if one fails."""
+    torchrun = [sys.executable, "-m", "torch.distributed.run", "--nproc-per-node", "2"]
+    command = elastic_training.command(tmp_path, 60)[1:]
+    env = base_environment({"LATE": "1 1", "TIMEOUT": "3"})
+    with Processes() as job:
+        job.start("torchrun", [*torchrun, *command], env)
+        job.wait(90, succeed=True)
+        output = job.output("torchrun")
+    assert output.count("trained to step 60") == 1 and "it ends, as the others do" in output
+
+
+@pytest.mark.parametrize("comes_back", [True, False])
+def test_what_it_writes_to_may_hang_too(monkeypatch, comes_back):
+    ended = []
+
+    def end(status):
+        ended.append(status)
+        watch._back.set()
+
+    monkeypatch.setattr(news, "tell", lambda *_: time.sleep(30))
+    monkeypatch.setattr(os, "_exit", end)
+    watch = Watch(0.1)
+    began = time.monotonic()
+    watch.begin("a test")
+    watch.begin("a test")
+    assert time.monotonic() - began < 1
+    if comes_back:
+        watch.end()
+    for thread in threading.enumerate():
+        if thread.name == "hipress-stuck":
+            thread.join(10)
+    assert ended == ([] if comes_back else [EXIT_STATUS])

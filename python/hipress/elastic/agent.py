@@ -212,7 +212,8 @@ class Agent:
                 return view
             if machine.step == NO_STATE and self._thread.notes.over:
                 raise TrainingOver("the others have come to the end of training without this one")
-            if machine.joining and machine.me.incarnation and self._thread.alone():
+            restarted = machine.joining and machine.me.incarnation
+            if restarted and self._thread.alone():
                 raise ElasticError("the job is over: no other worker of it is left to join")
             left = deadline - time.monotonic()
             if left <= 0:
@@ -248,6 +249,12 @@ class Agent:
                 return f"epoch {machine.newest.epoch} follows"
             return machine.trouble if epoch <= machine.newest.epoch else ""
 
+    @property
+    def is_over(self) -> bool:
+        """Whether a member has come to the end of training."""
+        with self._changed:
+            return self._thread.notes.over
+
     def share(self, epoch: int, key: str, value: str) -> None:
         """Leaves a short text for the members of a view. The first value of a key counts.
 
@@ -267,7 +274,7 @@ class Agent:
         :param timeout: seconds
         :param rank: of the member that is to leave it, if that is known
         :param required: that member must be at work: if it lives but does not come so far in time,
-            it is asked to leave, and the others go on without it
+            a member with the job's state asks it to leave, and the others go on without it
         :raises ViewChanged: the view has ended
         :raises Evicted: the others went on without this process
         :raises ElasticError: it took longer

@@ -154,8 +154,11 @@ class AgentThread:
         former process may still hold the address, and a new container's name not be known yet."""
         host, port = self.machine.addresses[self.me.slot]
         hosts = [each for each, _ in self.machine.addresses]
-        self.other_address = addresses.behind_loopback(host, hosts)
         deadline = time.monotonic() + START_SECONDS
+        # Neither names nor routes need be there when a machine starts.
+        while addresses.is_unclear(host, hosts) and time.monotonic() < deadline:
+            await asyncio.sleep(0.2)
+        self.other_address = addresses.behind_loopback(host, hosts)
         while True:
             try:
                 await self._listener.start(self.other_address or host, port)

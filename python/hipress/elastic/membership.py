@@ -82,7 +82,7 @@ from hipress.elastic.messages import (
 )
 from hipress.elastic.outputs import Ending, Evicted, Installed, Left, Output, Send
 from hipress.elastic.proposer import Attempt, announce
-from hipress.elastic.view import Member, new_member
+from hipress.elastic.view import NO_STATE, Member, new_member
 
 
 class Membership(Acceptor):
@@ -157,10 +157,11 @@ class Membership(Acceptor):
 
     def expel(self, now: float, member_id: str, epoch: int, why: str) -> None:
         """Asks a member that keeps this one waiting to leave at once; to be repeated until there is
-        another view. Its agent must be alive: whoever is silent is left out anyway."""
+        another view. Its agent must be alive: whoever is silent is left out anyway. Who has no
+        state asks nobody: it must not part with those that have it."""
         self.now = now
         for member in self.newest.members:
-            if member.id == member_id and self.is_of_now(epoch):
+            if member.id == member_id and self.is_of_now(epoch) and self.step > NO_STATE:
                 self.send(member.slot, Expel(epoch, why))
         self._advance()
 

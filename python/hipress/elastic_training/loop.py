@@ -18,6 +18,7 @@ from hipress.elastic_training.journal import Journal
 from hipress.elastic_training.session import Session, ViewChange
 from hipress.elastic_training.state import State
 from hipress.elastic_training.stuck import Watch
+from hipress.errors import CAME_LATE
 
 _MAX_IDLE_VIEWS = 20
 """Views in a row without a step, or round, after which training ends with the last one's error."""
@@ -36,7 +37,7 @@ def run(train: Callable[..., Any], session: type[Session]) -> Callable[..., Any]
     :param session: of the framework's
     :returns: a function with the same arguments and result
     :raises hipress.elastic.agent.ElasticError: if too few workers are left, for too long
-    :raises SystemExit: with status 0, if the others end while this process waits to take part
+    :raises SystemExit: if the others end while this process waits to take part
     """
 
     @functools.wraps(train)
@@ -73,6 +74,13 @@ def _show_status(status: dict[str, Any] | None) -> None:
     lib.HipressSetDebugStatus(b"agent", text)  # the engine says what is wrong with its settings
 
 
+def _status_of_late() -> int:
+    """Status of a worker that comes too late. To others than our launcher it has just ended well;
+    so it has to a torchrun in between."""
+    ours = "HIPRESS_ELASTIC_JOB" in os.environ and "TORCHELASTIC_RUN_ID" not in os.environ
+    return CAME_LATE if ours else 0
+
+
 class Job:
     """This process in an elastic job."""
 
@@ -80,25 +88,33 @@ class Job:
         self._state, self._type, self._carried = state, session, session.Carried()
         state.begin()
         self._session: Session | None = None
-        # Where torchrun alone has started it, its end would be that of all.
-        self._watch = Watch(state.timeout, may_end=bool(os.environ.get("HIPRESS_ELASTIC_AGENTS")))
+        # Half of the time that others wait for the one that is started again, if they need it.
+        # Where torchrun alone has started this process, its end would be that of all.
+        alone = not os.environ.get("HIPRESS_ELASTIC_AGENTS")
+        self._watch = Watch(state.timeout / 2, self._is_over if alone else None)
         environ = session.environment(state.timeout)
         self._agent = Agent.from_environment(self._on_change, environ, _show_status)
         self._journal = Journal(self._agent.slot)
         self._journal.write("start")
-        self._view = self._await(self._agent.join, state.timeout)
         self._last_view: View | None = None  # that has begun
+        self._view = self._await(self._agent.join, state.timeout)
         self._norms: dict[str, float] = {}
         self._idle_views, self._completed = 0, state.completed
 
     def _await(self, entered: Callable[..., View], *args: Any) -> View:
         """Waits for a view. If there will be none, as the others have come to the end of training,
-        this process ends well: its model is not the trained one."""
+        a process that never trained with them ends well: its model is not the trained one. One
+        that did has something to be told of, or to save."""
         try:
             return entered(*args)
         except TrainingOver as error:
-            news.tell(f"{error}: it ends, too")
-            raise SystemExit(0) from None
+            if self._last_view is not None:
+                raise
+            news.tell(f"{error}: it ends, too", logging.WARNING)
+            raise SystemExit(_status_of_late()) from None
+
+    def _is_over(self) -> bool:
+        return self._agent.is_over
 
     def _on_change(self, _view: View) -> None:
         if why := self._agent.expelled:
@@ -200,11 +216,13 @@ class Job:
 
     def _rejoin(self, reason: Evicted) -> None:
         """Joins as a new member, without a residual: the others have gone on without this one."""
+        self._watch.end()
         _log.warning("%s; it joins again", reason)
         self._carried = self._type.Carried()
         self._state.is_part = False
         self._state.rejoin()
         self._view = self._await(self._agent.join, self._state.timeout)
+        self._watch.end()  # it may have begun since this process came back
 
     def _leave_view(self) -> None:
         self._state.session = None
@@ -213,7 +231,7 @@ class Job:
 
     def close(self) -> None:
         """Ends this process's part."""
-        self._watch.end()
         self._leave_view()
         self._agent.close()
+        self._watch.end()
         self._journal.write("end", step=self._state.step)

@@ -11,11 +11,11 @@ from hipress.elastic.view import View
 _log = logging.getLogger("hipress")
 
 
-def tell(line: str) -> None:
+def tell(line: str, level: int = logging.INFO) -> None:
     """Writes a line for people: to the log if the script has set one up, else to stderr, without
     the look of a warning."""
     if _log.hasHandlers():
-        _log.info("%s", line)
+        _log.log(level, "%s", line)
     else:
         print(f"hipress: {line}", file=sys.stderr, flush=True)
 

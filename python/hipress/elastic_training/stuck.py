@@ -3,52 +3,78 @@ so that its launcher can start it again."""
 
 from __future__ import annotations
 
+import logging
 import os
 import sys
 import threading
+import time
 import traceback
+from collections.abc import Callable
 
 from hipress.elastic_training import news
 
 EXIT_STATUS = 75
 """Of a process that ends because it hangs: EX_TEMPFAIL of sysexits.h, as it may work once more."""
+_LOOK_SECONDS = 0.25
+_WRITE_SECONDS = 2.0
+"""For the last words: what they are written to may be what hangs."""
 
 
 class Watch:
     """Watches the thread that makes it, while the others go on without it.
 
     :param seconds: after which the process ends, unless the thread has come back
-    :param may_end: False: it only says where the thread is
+    :param waits_for: says when it may do so with status 0, where the end of one process is the end
+        of all; None: at once
     """
 
-    def __init__(self, seconds: float, may_end: bool) -> None:
-        self._seconds, self._thread = seconds, threading.get_ident()
-        self._may_end = may_end
-        self._timer: threading.Timer | None = None
+    def __init__(self, seconds: float, waits_for: Callable[[], bool] | None = None) -> None:
+        self._seconds, self._waits_for = seconds, waits_for
+        self._thread = threading.get_ident()
+        self._back: threading.Event | None = None
+        self._lock = threading.Lock()
 
     def begin(self, why: str) -> None:
-        """Begins, if it has not begun: says what the thread does; from any thread."""
-        if self._timer is not None:
-            return
-        self._timer = threading.Timer(self._seconds, self._end_process)
-        self._timer.daemon = True
-        if self._may_end:
-            self._timer.start()
-        frame = sys._current_frames().get(self._thread)
-        where = "".join(traceback.format_stack(frame)) if frame else ""
-        news.tell(f"{why}: they go on without this worker, which is here:\n{where.rstrip()}")
+        """Begins, if it has not begun. May be called from any thread, and waits for nothing."""
+        with self._lock:
+            if self._back is None:
+                self._back = threading.Event()
+                threading.Thread(
+                    target=self._run, args=[why, self._back], name="hipress-stuck", daemon=True
+                ).start()
 
     def end(self) -> None:
         """The thread has come back."""
-        if self._timer is not None:
-            self._timer.cancel()
-            self._timer = None
+        with self._lock:
+            if self._back is not None:
+                self._back.set()
+                self._back = None
+
+    def _run(self, why: str, back: threading.Event) -> None:
+        until = time.monotonic() + self._seconds
+        frame = sys._current_frames().get(self._thread)
+        where = "".join(traceback.format_stack(frame)).rstrip() if frame else "?"
+        _try_to_tell(f"{why}: they go on without this worker, which is here:\n{where}")
+        while not back.wait(_LOOK_SECONDS):
+            may_end = self._waits_for is None or self._waits_for()
+            if may_end and time.monotonic() >= until:
+                with self._lock:
+                    if not back.is_set():
+                        self._end_process()
 
     def _end_process(self) -> None:
-        news.tell(
-            f"this worker has not come back in another {self._seconds:g} s: it ends, so that it "
-            "can be started again"
+        _try_to_tell(
+            f"this worker has not come back in {self._seconds:g} s: it ends, "
+            + ("so that it can be started again" if self._waits_for is None else "as the others do")
         )
+        os._exit(EXIT_STATUS if self._waits_for is None else 0)
+
+
+def _try_to_tell(line: str) -> None:
+    def write() -> None:
+        news.tell(line, logging.WARNING)
         sys.stdout.flush()
-        sys.stderr.flush()
-        os._exit(EXIT_STATUS)
+
+    writer = threading.Thread(target=write, daemon=True)
+    writer.start()
+    writer.join(_WRITE_SECONDS)

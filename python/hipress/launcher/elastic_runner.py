@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import secrets
 import shutil
@@ -11,6 +12,8 @@ import time
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+
+from hipress.errors import CAME_LATE
 
 from . import supervisor
 from .output import STDERR, Printer
@@ -27,8 +30,9 @@ class ElasticRunner(Runner):
     """As Runner, but the death of a worker, of a supervisor or of a connection is not the end.
 
     The job has finished when a worker has ended with 0. From then on nobody is started again, and
-    the others have ``finish_timeout`` seconds. The exit status is 0 if the last process of each
-    slot has ended with 0, but for those that
+    the others have ``finish_timeout`` seconds. One that found training over when it was to take
+    part ends with CAME_LATE: nobody is started again, but the others may still save. The exit
+    status is 0 if the last process of each slot has ended with one of these, but for those that
 
     * used up their restarts before, while enough others were left, or
     * were restarted within a minute before the first worker finished: they may have come too
@@ -130,7 +134,7 @@ class ElasticRunner(Runner):
         if self._verdict is not None:
             return self._term_at is not None and slot.connects
         if self._ending is not None:
-            in_time = now < self._ending.since + self._rules.finish_timeout
+            in_time = now < self._ending.clock + self._rules.finish_timeout
             return slot.state == State.LOST and in_time and not slot.out_of_sight(now)
         return slot.state in (State.WAITING, State.LOST)
 
@@ -154,7 +158,7 @@ class ElasticRunner(Runner):
         left = [slot for slot in self._slots if slot.may_run]
         running = [slot for slot in self._slots if slot.runs]
         if self._ending is not None:
-            if running and now >= self._ending.since + self._rules.finish_timeout:
+            if running and now >= self._ending.clock + self._rules.finish_timeout:
                 for slot in running:
                     self._ending.note(slot, NOT_FINISHED)
                 names = ", ".join(slot.who for slot in running)
@@ -292,10 +296,12 @@ class ElasticRunner(Runner):
         """
         if self._term_at is not None:
             slot.state = State.DEAD
-        elif status == 0:
+        elif status in (0, CAME_LATE):
             slot.state = State.FINISHED
             if self._ending is None:
-                self._begin_ending(slot, now)
+                self._begin_ending(slot.who if status == 0 else "training", now)
+            if status == 0 and self._ending.clock == math.inf:
+                self._ending.first, self._ending.clock = slot.who, now
         elif self._ending is not None:
             slot.state, slot.status, slot.death = State.DEAD, status, death
             self._ending.note(slot, status)
@@ -313,15 +319,15 @@ class ElasticRunner(Runner):
                     "the job goes on without it"
                 )
 
-    def _begin_ending(self, first: Slot, now: float) -> None:
-        self._ending = Ending(now, first.who)
+    def _begin_ending(self, first: str, now: float) -> None:
+        self._ending = Ending(now, first)
         for slot in self._slots:
             if slot.state == State.WAITING and slot.unseen:
                 slot.state = State.FINISHED  # as far as anybody knows
             elif slot.state == State.WAITING:
                 slot.state = State.DEAD
                 self._ending.note(slot, slot.status)
-                self._say(f"{slot.who} is not started again: {first.who} has finished")
+                self._say(f"{slot.who} is not started again: {first} has finished")
 
     def _print(self, running: Running, stream: int, lines: list[bytes]) -> None:
         """Keeps the supervisors' reports from the worker's lines."""

@@ -154,10 +154,13 @@ class Slot:
 
 @dataclass
 class Ending:
-    """The end of a job, from the first worker that has ended with 0."""
+    """The end of a job, from when a worker has ended with 0, or has found training over."""
 
     since: float
+    #: Who, or what, has finished first.
     first: str
+    #: Since when the others have to end: only a worker that has finished shows that they can.
+    clock: float = math.inf
     #: Statuses of those that failed then, in order.
     failed: list[int] = field(default_factory=list)
 
