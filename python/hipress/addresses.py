@@ -24,7 +24,7 @@ def resolve(host: str) -> str | None:
     (ssh may know the name all the same, from its own configuration)."""
     try:
         found = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)
-    except OSError:
+    except (OSError, UnicodeError):  # such as two dots in a row
         return None
     found.sort(key=lambda entry: entry[0] != socket.AF_INET)
     return str(found[0][4][0])

@@ -58,6 +58,11 @@ def test_a_file_is_what_was_saved(tmp_path):
         ("[]", "not an object"),
         ('{"format": "hipress-profile", "version": 1}', "has format hipress-profile version 1"),
         ('{"format": "hipress-explanation", "version": 1}', "lacks what an explanation must hold"),
+        (
+            '{"format": "hipress-explanation", "version": 1, "sentence": "", "history": [], '
+            '"next_steps": [], "rows": [{"way": "bf16", "gradients_ms": null, "sample": 1}]}',
+            "gradients_ms is None",
+        ),
     ],
 )
 def test_other_files_are_refused_in_a_sentence(tmp_path, text, sentence):

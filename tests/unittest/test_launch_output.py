@@ -1,10 +1,21 @@
-"""How the launcher cuts streams into lines."""
+"""How the launcher cuts streams into lines, and what it does where it cannot write them."""
 
 from __future__ import annotations
 
+import argparse
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from harness.launch import LAUNCH, launched, python
+from hipress.launcher import cli, supervisor
+from hipress.launcher.errors import LaunchError
 from hipress.launcher.output import LineSplitter
 
 
@@ -60,3 +71,87 @@ def test_progress_without_newline_needs_no_more_room_than_its_last_state():
 
 def test_endless_line_is_cut_at_the_limit():
     assert split([b"x" * 60, b"x" * 60, b"y\n"], limit=100) == [b"x" * 120, b"y"]
+
+
+# What cannot be written
+
+
+ENDLESS = python("while True: print('x' * 1000)")
+
+
+@pytest.mark.parametrize("elastic", [[], ["--elastic"]], ids=["", "elastic"])
+@pytest.mark.parametrize("number", [None, signal.SIGINT, signal.SIGTERM])
+def test_nobody_reads_its_output(number, elastic):
+    """A limit and a signal count all the same."""
+    servers = [] if elastic else ["-s", "0"]
+    limit = ["--timeout", "1"] if number is None else []
+    with launched(["-n", "1", *servers, *elastic, *limit, "--grace", "1", *ENDLESS]) as launch:
+        if number is not None:
+            time.sleep(1.0)
+            launch.process.send_signal(number)
+        status = launch.process.wait(20)
+        assert status == (124 if number is None else 128 + number)
+        launch.finish()
+        launch.gone(2.0)
+
+
+@pytest.mark.parametrize("elastic", [[], ["--elastic"]], ids=["", "elastic"])
+def test_the_disk_is_full(elastic):
+    servers = [] if elastic else ["-s", "0"]
+    with open("/dev/full", "wb") as full:
+        with launched(["-n", "1", *servers, *elastic, *ENDLESS], stdout=full) as launch:
+            assert launch.finish(20.0) == 1
+            launch.gone(2.0)
+    assert launch.err == (
+        "hipress-launch: cannot write the output: No space left on device; stopping the job\n"
+    )
+
+
+def test_a_progress_bar_is_relayed_in_states():
+    """As under mpirun and srun."""
+    (read, write), (seen, target) = os.pipe(), os.pipe()
+    relay = supervisor.Relay(read, target, b"[worker 0] ")
+    for number in range(200):
+        os.write(write, b"\r%d of 200" % number)
+        assert relay.copy()
+    assert len(relay.rest) < 20
+    os.write(write, b"\r200 of 200\ndone")
+    os.close(write)
+    assert relay.copy() and not relay.copy()
+    os.close(target)
+    lines = os.fdopen(seen, "rb").read().splitlines()
+    os.close(read)
+    assert len(lines) < 5 and lines[-1] == b"[worker 0] done"
+    assert lines[-2].rpartition(b"\r")[2] == b"200 of 200"
+
+
+def test_the_plan_is_found_where_it_was_copied_to(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "plan.txt").touch()
+
+    def found(plan, target):
+        return cli.plan_path(argparse.Namespace(comprplan=plan, sync_dst_dir=target))
+
+    assert found("plan.txt", None) == str(tmp_path / "plan.txt")
+    assert found("plan.txt", "/tmp/job") == "/tmp/job/plan.txt"
+    with pytest.raises(LaunchError, match="outside of this directory, which --sync-dst-dir copies"):
+        found("/etc/hostname", "/tmp/job")
+
+
+def test_no_address_for_others(monkeypatch):
+    monkeypatch.setattr(cli, "of_this_machine", lambda: "127.0.0.1")
+    args = argparse.Namespace(host_ip=None, interface=None)
+    assert cli.root_address(args, "local", []) == "127.0.0.1"
+    with pytest.raises(LaunchError, match="no address that other hosts can reach: --host-ip"):
+        cli.root_address(args, "slurm", [])
+
+
+def test_a_directory_that_is_gone(tmp_path):
+    script = f"import os, runpy, sys; os.rmdir({str(tmp_path)!r})\n"
+    script += "sys.argv = ['x', '-n', '1', 'x']\n"
+    script += f"runpy.run_path({str(LAUNCH)!r}, run_name='__main__')"
+    done = subprocess.run(
+        [sys.executable, "-c", script], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 2
+    assert done.stderr.startswith("hipress-launch: the current directory is gone: ")

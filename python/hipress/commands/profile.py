@@ -2,6 +2,7 @@
 
 import json
 import os
+import signal
 import subprocess
 import sys
 import tempfile
@@ -80,6 +81,7 @@ def _type(text: str) -> tuple[str, dict[str, str]]:
 def _start(types: dict[str, dict[str, str]], workers: int, output: Path) -> None:
     """Runs this very command as a job on this host."""
     from hipress import Compressor
+    from hipress.launcher import supervisor
 
     for name, params in types.items():
         try:
@@ -97,6 +99,7 @@ def _start(types: dict[str, dict[str, str]], workers: int, output: Path) -> None
             stdout=log,
             stderr=subprocess.STDOUT,
             check=False,
+            preexec_fn=lambda: supervisor.prctl(supervisor.PR_SET_PDEATHSIG, signal.SIGTERM),
         )
         log.seek(0)
         lines = log.read().splitlines()

@@ -7,7 +7,7 @@ import os
 import sys
 from collections.abc import Sequence
 
-from hipress.addresses import is_loopback, resolve, towards
+from hipress.addresses import is_loopback, of_this_machine, resolve, towards
 from hipress.casync import topologies
 
 from . import elastic, local, mpi, ssh
@@ -216,7 +216,7 @@ def travel_environment(
     elif args.comprplan:
         if not os.path.isfile(args.comprplan):
             raise LaunchError(f"--comprplan: there is no file {args.comprplan}")
-        env["HIPRESS_PLAN"] = os.path.abspath(args.comprplan)
+        env["HIPRESS_PLAN"] = plan_path(args)
     per_host = False
     if topology:
         env["HIPRESS_TOPOLOGY"] = topology
@@ -238,6 +238,24 @@ def travel_environment(
     return env
 
 
+def plan_path(args: argparse.Namespace) -> str:
+    """Where the processes find the plan: with --sync-dst-dir in what was copied there.
+
+    Raises:
+        LaunchError: it is not among what is copied.
+    """
+    path = os.path.abspath(args.comprplan)
+    if not args.sync_dst_dir:
+        return path
+    within = os.path.relpath(os.path.realpath(path), os.path.realpath(os.getcwd()))
+    if within.startswith(os.pardir):
+        raise LaunchError(
+            f"--comprplan {args.comprplan} is outside of this directory, which --sync-dst-dir "
+            "copies to the hosts"
+        )
+    return os.path.join(args.sync_dst_dir, within)
+
+
 def root_address(args: argparse.Namespace, launcher: str, hosts: list[Host]) -> str:
     """The scheduler's address, as the other processes should see it."""
     if args.host_ip:
@@ -250,8 +268,13 @@ def root_address(args: argparse.Namespace, launcher: str, hosts: list[Host]) -> 
     remote = [address for address in addresses if not is_loopback(address)]
     if addresses and not remote:
         return addresses[0]
-    # Without a host file: the default route (an address for documentation, nothing is sent).
-    return towards(remote[0] if remote else "192.0.2.1")
+    found = towards(remote[0]) if remote else of_this_machine()
+    if is_loopback(found):
+        raise LaunchError(
+            "this machine has no address that other hosts can reach: --host-ip takes one, or -i an "
+            "interface's name"
+        )
+    return found
 
 
 def main(argv: Sequence[str] | None = None, prog: str | None = None) -> int:
@@ -262,6 +285,10 @@ def main(argv: Sequence[str] | None = None, prog: str | None = None) -> int:
     args = make_parser(prog).parse_args(argv)
     printer = Printer()
     try:
+        try:
+            os.getcwd()
+        except OSError as error:
+            raise LaunchError(f"the current directory is gone: {error.strerror}") from error
         tasks = make_tasks(args)
     except LaunchError as error:
         printer.message(str(error), "bold red")

@@ -16,8 +16,9 @@ from pathlib import Path
 from hipress.errors import CAME_LATE
 
 from . import supervisor
+from .ends import shell_status
 from .output import STDERR, Printer
-from .runner import Runner, Running, Task, shell_status
+from .runner import Runner, Running, Task
 from .slots import UNSEEN_SECONDS, Ending, Rules, Slot, State, describe_death
 
 PROGRAM = Path(__file__).with_name("elastic_supervisor.py")
@@ -103,14 +104,14 @@ class ElasticRunner(Runner):
 
     # Watching
 
-    def _watch(self, deadline: float | None) -> int:
+    def _watch(self) -> int:
         handled = 0
         while True:
             now = time.monotonic()
             self._reap(now)
             handled = self._heed_signals(handled, now)
             if self._verdict is None:
-                self._judge(now, deadline)
+                self._judge(now)
             if self._verdict is None:
                 self._restart(now)
             self._enforce(now)
@@ -154,7 +155,7 @@ class ElasticRunner(Runner):
     def _others(self, slot: Slot) -> list[Slot]:
         return [other for other in self._slots if other is not slot]
 
-    def _judge(self, now: float, deadline: float | None) -> None:
+    def _judge(self, now: float) -> None:
         left = [slot for slot in self._slots if slot.may_run]
         running = [slot for slot in self._slots if slot.runs]
         if self._ending is not None:
@@ -181,11 +182,11 @@ class ElasticRunner(Runner):
             self._say(f"{names}: out of sight; whether training has finished is not known")
             self._verdict = 1
             return
-        if self._verdict is None and deadline is not None and now >= deadline:
+        if self._verdict is None and self._is_late(now):
             self._say(f"the job has not ended within {self._timeout:g} s; stopping it")
             self._stop(124, now)
-        elif self._broken_output:
-            self._stop(128 + signal.SIGPIPE, now)
+        elif self._verdict is None:
+            self._heed_output(now)
 
     def _restart(self, now: float) -> None:
         for slot in self._slots:
@@ -218,6 +219,7 @@ class ElasticRunner(Runner):
                 pass
             if pipe in registered:  # ssh's children may keep it open
                 self._selector.unregister(pipe)
+                self._print(running, stream, running.streams[stream].finish())
             pipe.close()
         running.process.stdin.close()
         self._running.remove(running)

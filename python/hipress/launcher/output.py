@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 import os
+import select
 import time
 from collections.abc import Callable
 
 COLOURS = ("cyan", "green", "yellow", "magenta", "blue", "bright_cyan", "bright_green",
            "bright_yellow", "bright_magenta", "bright_blue")
 STDOUT, STDERR = 1, 2
+HURRIED_SECONDS = 1.0  # for whoever reads to go on, if the launcher has something else to do
+
+
+class Stalled(OSError):
+    """Nobody reads what is written."""
 
 
 class LineSplitter:
@@ -59,25 +65,27 @@ class LineSplitter:
 
 
 class Printer:
-    """Writes lines with prefixes to this process's stdout and stderr; colours on a terminal."""
+    """Writes lines with prefixes to this process's stdout and stderr; colours on a terminal.
+
+    Its methods raise OSError if that fails: BrokenPipeError if the reader has gone, Stalled if it
+    does not read though the launcher hurries.
+    """
 
     def __init__(self) -> None:
+        self.hurries: Callable[[], bool] = lambda: False
+        """Whether there is more to do than to wait for the reader."""
         self._prefixes: dict[tuple[str, int], bytes] = {}
         self._colours: dict[str, str] = {}
 
     def lines(self, name: str, stream: int, lines: list[bytes]) -> None:
-        """Prints lines of one process, in one write: nobody's lines get between or into them.
-
-        Raises:
-            BrokenPipeError: the reader has gone.
-        """
+        """Prints lines of one process."""
         if lines:
             prefix = self._prefix(name, stream)
-            write_all(stream, b"".join(prefix + line + b"\n" for line in lines))
+            self._write(stream, b"".join(prefix + line + b"\n" for line in lines))
 
     def message(self, text: str, style: str = "bold") -> None:
         """Prints a line of the launcher's own to stderr."""
-        write_all(STDERR, self._styled(f"hipress-launch: {text}", STDERR, style) + b"\n")
+        self._write(STDERR, self._styled(f"hipress-launch: {text}", STDERR, style) + b"\n")
 
     def _prefix(self, name: str, stream: int) -> bytes:
         key = (name, stream)
@@ -94,19 +102,29 @@ class Printer:
                 from rich.console import Console
                 from rich.style import Style
             except ImportError:  # from a source tree without installation: no colours
-                return text.encode()
+                return _encoded(text)
             with os.fdopen(os.dup(stream), "w") as file:
                 system = Console(file=file).color_system
             if system is not None and "NO_COLOR" not in os.environ:
-                return Style.parse(style).render(text, color_system=ColorSystem.STANDARD).encode()
-        return text.encode()
+                return Style.parse(style).render(text, color_system=ColorSystem.STANDARD).encode(
+                    errors="surrogateescape")
+        return _encoded(text)
+
+    def _write(self, stream: int, data: bytes) -> None:
+        """Writes everything, in parts that do not block where the reader is slow."""
+        view, hurried_until = memoryview(data), None
+        while view:
+            _, ready, _ = select.select([], [stream], [], 0.1)
+            if ready:
+                try:
+                    view = view[os.write(stream, view[: select.PIPE_BUF]):]
+                except BlockingIOError:
+                    time.sleep(0.005)
+            elif self.hurries():
+                hurried_until = hurried_until or time.monotonic() + HURRIED_SECONDS
+                if time.monotonic() > hurried_until:
+                    raise Stalled("nobody reads")
 
 
-def write_all(stream: int, data: bytes) -> None:
-    """Writes everything; a non-blocking descriptor is waited for."""
-    view = memoryview(data)
-    while view:
-        try:
-            view = view[os.write(stream, view):]
-        except BlockingIOError:
-            time.sleep(0.005)
+def _encoded(text: str) -> bytes:
+    return text.encode(errors="surrogateescape")  # file names may be any bytes

@@ -15,8 +15,9 @@ from pathlib import Path
 
 from . import supervisor
 from .drain import Drain
+from .ends import Failure, shell_status
 from .job import WORKER
-from .output import STDERR, STDOUT, LineSplitter, Printer
+from .output import STDERR, STDOUT, LineSplitter, Printer, Stalled
 
 SUPERVISOR = Path(supervisor.__file__)
 RANKS = "ranks"  # the role of mpirun and srun: servers and workers behind one process
@@ -60,43 +61,6 @@ class Running:
     ended: float = 0.0
 
 
-@dataclass(frozen=True)
-class Failure:
-    """A process that died: who, how (as Popen's returncode), when."""
-
-    name: str
-    where: str
-    status: int
-    ended: float
-    started: float
-
-    def __str__(self) -> str:
-        place = f" on {self.where}" if self.where else ""
-        end = describe(self.status)
-        if self.where and self.status == 255:
-            end += " (so ssh ends when it cannot connect)"
-        return f"{self.name}{place} {end} after {self.ended - self.started:.1f} s"
-
-
-def describe(status: int) -> str:
-    """A process's end in words."""
-    number = -status if status < 0 else status - 128
-    name = ""
-    if number > 0:
-        try:
-            name = signal.Signals(number).name
-        except ValueError:
-            name = f"signal {number}" if status < 0 else ""
-    if status < 0:
-        return f"was killed by {name} (signal {number})"
-    return f"exited with status {status}" + (f" (128 + {number}: {name})" if name else "")
-
-
-def shell_status(status: int) -> int:
-    """The status as a shell shows it: 128 + signal."""
-    return 128 - status if status < 0 else status
-
-
 class Runner:
     """Starts tasks and watches them to the end of the job. Use once, in the main thread."""
 
@@ -109,7 +73,10 @@ class Runner:
         self._verdict: int | None = None  # exit status, once the job is known to have failed
         self._term_at: float | None = None
         self._kill_at: float | None = None
-        self._broken_output = False
+        self._unwritten: dict[int, OSError] = {}  # why nothing more is written, by stream
+        self._deadline: float | None = None
+        self._only_here = True
+        printer.hurries = self._hurries
         self._early: dict[str, float] = {}
 
     def run(self, tasks: list[Task]) -> int:
@@ -126,13 +93,14 @@ class Runner:
         handlers = {number: signal.signal(number, self._on_signal) for number in numbers}
         old_wakeup = signal.set_wakeup_fd(write, warn_on_full_buffer=False)
         try:
-            begin = time.monotonic()
+            if self._timeout is not None:
+                self._deadline = time.monotonic() + self._timeout
+            self._only_here = all(task.via is None for task in tasks)
             for task in tasks:
                 if self._signals:
                     break
                 self._start(task)
-            deadline = None if self._timeout is None else begin + self._timeout
-            return self._watch(deadline)
+            return self._watch()
         finally:
             self._leave_nothing()
             signal.set_wakeup_fd(old_wakeup)
@@ -194,7 +162,7 @@ class Runner:
                 running.process.kill()
             running.process.stdout.close()
             running.process.stderr.close()
-        if all(running.task.via is None for running in self._running):
+        if self._only_here:  # else what is left may be ssh's, for others of this user's
             supervisor.kill_all(supervisor.descendants(), signal.SIGKILL)
 
     # Watching
@@ -203,7 +171,7 @@ class Runner:
         if number != signal.SIGCHLD:
             self._signals.append(number)
 
-    def _watch(self, deadline: float | None) -> int:
+    def _watch(self) -> int:
         handled, drain = 0, None
         while True:
             now = time.monotonic()
@@ -214,11 +182,11 @@ class Runner:
                 if self._failures and now >= self._due():
                     self._report(self._root_cause(), len(alive))
                     self._stop(shell_status(self._root_cause().status), now, SURVIVORS_SECONDS)
-                elif deadline is not None and now >= deadline:
+                elif self._is_late(now):
                     self._say(f"the job has not ended within {self._timeout:g} s; stopping it")
                     self._stop(124, now)
-                elif self._broken_output:
-                    self._stop(128 + signal.SIGPIPE, now)
+                else:
+                    self._heed_output(now)
             if not alive:
                 break
             workers = [one for one in alive if one.task.role in (WORKER, RANKS)]
@@ -324,11 +292,30 @@ class Runner:
             "; stopping the other process" if alive else "")
         self._say(f"{failure}{left}{stopping}", "bold red")
 
+    def _is_late(self, now: float) -> bool:
+        return self._deadline is not None and now >= self._deadline
+
+    def _hurries(self) -> bool:
+        """Whether there is more to do than to wait for whoever reads the output."""
+        asked = self._signals or self._term_at is not None
+        return bool(asked) or self._is_late(time.monotonic())
+
+    def _heed_output(self, now: float) -> None:
+        """Stops the job if its output cannot be written; if its reader has gone, silently."""
+        for error in list(self._unwritten.values()):
+            if isinstance(error, BrokenPipeError):
+                self._stop(128 + signal.SIGPIPE, now)
+            elif not isinstance(error, Stalled):
+                why = f"cannot write the output: {error.strerror}"
+                self._say(f"{why}; stopping the job", "bold red")
+                self._stop(1, now)
+
     def _say(self, text: str, style: str = "bold yellow") -> None:
-        try:
-            self._printer.message(text, style)
-        except OSError:
-            self._broken_output = True
+        if STDERR not in self._unwritten:
+            try:
+                self._printer.message(text, style)
+            except OSError as error:
+                self._unwritten[STDERR] = error
 
     # Output
 
@@ -363,17 +350,21 @@ class Runner:
         deadline = time.monotonic() + 1.0
         while len(self._selector.get_map()) > 1 and time.monotonic() < deadline:
             self._pump(0.05)
+        for key in self._selector.get_map().values():
+            if key.data is not None:
+                running, stream = key.data
+                self._print(running, stream, running.streams[stream].finish())
 
     def _print(self, running: Running, stream: int, lines: list[bytes]) -> None:
-        if self._broken_output:
+        if stream in self._unwritten:
             return
         try:
             if running.task.role == RANKS:
                 self._print_ranks(running, stream, lines)
             else:
                 self._printer.lines(running.task.name, stream, lines)
-        except OSError:
-            self._broken_output = True
+        except OSError as error:
+            self._unwritten[stream] = error
 
     def _print_ranks(self, running: Running, stream: int, lines: list[bytes]) -> None:
         """Output of mpirun or srun: its processes put their names before their lines."""

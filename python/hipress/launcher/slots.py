@@ -6,7 +6,8 @@ import math
 from dataclasses import dataclass, field
 from enum import Enum, auto
 
-from .runner import Running, Task, shell_status
+from .ends import shell_status
+from .runner import Running, Task
 
 FIRST_DELAY, LONGEST_DELAY = 0.1, 5.0  # seconds from a death to the restart
 FIRST_CONNECT_DELAY, LONGEST_CONNECT_DELAY = 0.5, 30.0  # between attempts to connect again

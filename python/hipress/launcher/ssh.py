@@ -23,7 +23,10 @@ def ssh_command(ssh: str, host: Host) -> list[str]:
     Raises:
         LaunchError: there is no such command here.
     """
-    words = shlex.split(ssh)
+    try:
+        words = shlex.split(ssh)
+    except ValueError as error:
+        raise LaunchError(f"--ssh {ssh}: {error}") from error
     if not words or shutil.which(words[0]) is None:
         raise LaunchError(f"processes on other hosts need ssh, and '{ssh}' is not on PATH here")
     command = [*words, "-T", "-o", "BatchMode=yes", "-o", "ConnectTimeout=20",

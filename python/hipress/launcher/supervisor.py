@@ -73,6 +73,7 @@ class Relay:
 
     def __init__(self, source, target, prefix):
         self.source, self.target, self.prefix, self.rest = source, target, prefix, b""
+        self.next_state = 0.0
 
     def copy(self):
         """Returns False at the end of the stream."""
@@ -81,6 +82,16 @@ class Relay:
         self.rest = lines.pop()
         if not data and self.rest:
             lines.append(self.rest)
+        elif b"\r" in self.rest[:-1]:
+            # A progress bar, which rewrites its line: a state of it now and then, and the last.
+            state, _, rest = self.rest[:-1].rpartition(b"\r")
+            self.rest = rest + self.rest[-1:]
+            if state and time.monotonic() >= self.next_state:
+                self.next_state = time.monotonic() + 1.0
+                lines.append(state.rpartition(b"\r")[2])
+        elif len(self.rest) > 1 << 20:
+            lines.append(self.rest)
+            self.rest = b""
         for line in lines:
             os.write(self.target, self.prefix + line + b"\n")
         return bool(data)

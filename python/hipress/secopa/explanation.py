@@ -14,6 +14,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from hipress import files
+from hipress.checked import get, texts, typed
 
 FORMAT, VERSION = "hipress-explanation", 1
 FASTER = 10
@@ -114,11 +115,24 @@ def load(path: str | os.PathLike[str]) -> Explanation:
     try:
         if (values["format"], values["version"]) != (FORMAT, VERSION):
             raise ValueError(f"{path} has format {values['format']} version {values['version']}")
-        rows = [Row(**row) for row in values["rows"]]
-        texts = [list(values[name]) for name in ("history", "next_steps")]
-        return Explanation(values["sentence"], rows, *texts)
+        rows = [_row(row) for row in get(values, "rows", list)]
+        lines = [texts(get(values, name, list), name) for name in ("history", "next_steps")]
+        return Explanation(get(values, "sentence", str), rows, *lines)
     except (KeyError, TypeError, AttributeError) as error:
         raise ValueError(f"{path} lacks what an explanation must hold: {error!r}") from error
+
+
+def _row(values: Mapping[str, Any]) -> Row:
+    """:raises TypeError: if a value is missing or of another type"""
+    row = Row(**values)
+    typed(row.way, str, "way")
+    typed(row.note, str, "note")
+    typed(row.chosen, bool, "chosen")
+    for name in ("gradients_ms", "sample", "step_ms", "predicted_ms"):
+        value = getattr(row, name)
+        if value is not None or name in ("gradients_ms", "sample"):
+            typed(value, float, name)
+    return row
 
 
 def pays(step: float, on_faster: float, half_of_two: float) -> list[str]:
