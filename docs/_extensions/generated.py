@@ -102,18 +102,31 @@ def _parser_command(name: str, parser: argparse.ArgumentParser) -> Iterator[str]
 def commands() -> Iterator[str]:
     """All commands of `hipress`, and those that have an entry of their own."""
     from hipress import cli
+    from hipress.compll.cli import checker, generator
+    from hipress.launcher.cli import make_parser
 
+    own = {
+        "launch": lambda: _launch(make_parser("hipress launch")),
+        "compile": lambda: _compile(generator, checker),
+    }
+    assert set(own) == set(cli.OWN_PARSERS)
     for name in cli.COMMANDS:
+        if name in own:
+            yield from own[name]()
+            continue
         group = typer.main.get_command(cli.build_app(name))
         command = group.commands[name]
         yield from _click_command(f"hipress {name}", command, "##")
-    from hipress.launcher.cli import make_parser
 
-    if "launch" not in cli.COMMANDS:
-        parser = make_parser()
-        parser.prog = "tools/launch.py"
-        parser._option_string_actions["--python"].default = "this one"
-        yield from _parser_command("tools/launch.py", parser)
+
+def _launch(parser: argparse.ArgumentParser) -> Iterator[str]:
+    parser._option_string_actions["--python"].default = "this one"  # no path of this machine
+    yield from _parser_command("hipress launch", parser)
+
+
+def _compile(generator: typer.Typer, checker: typer.Typer) -> Iterator[str]:
+    yield from _click_command("hipress compile", typer.main.get_command(generator), "##")
+    yield from _click_command("hipress compile check", typer.main.get_command(checker), "###")
 
 
 def specs() -> Iterator[str]:

@@ -322,7 +322,12 @@ def test_output_that_is_read_takes_no_space(tmp_path):
             "--elastic -n 2 --min-workers 3",
             "--min-workers 3 is more than the 2 workers that -n starts",
         ),
-        ("--elastic -n 2 --topo PS", "--elastic starts no servers, which --topo PS needs; use "),
+        (
+            "--elastic -n 2 --topo ring",
+            "--topo is not for elastic jobs: their script says how gradients travel, beside the "
+            "type of compression",
+        ),
+        ("--elastic -n 2 --comprplan auto", "--comprplan is not for elastic jobs: their script "),
         (
             "--elastic -n 2 -p 9000",
             "--elastic starts workers only, neither servers nor a scheduler: leave out --port",

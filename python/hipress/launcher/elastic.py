@@ -7,7 +7,6 @@ import socket
 from collections.abc import Callable
 
 from hipress.addresses import behind_loopback
-from hipress.casync import topologies
 
 from .errors import LaunchError
 from .hostfile import Host, place
@@ -102,12 +101,12 @@ def check(args: argparse.Namespace, launcher: str) -> None:
                 f"--elastic starts workers only, neither servers nor a scheduler: "
                 f"leave out {option}"
             )
-    topology = topologies.TOPOLOGIES.get(args.topo.lower()) if args.topo else None
-    if topology is not None and topology.needs_servers:
-        raise LaunchError(
-            f"--elastic starts no servers, which --topo {args.topo} needs; use "
-            f"{topologies.either(topologies.names(servers=False))}"
-        )
+    for option, value in (("--topo", args.topo), ("--comprplan", args.comprplan)):
+        if value is not None:
+            raise LaunchError(
+                f"{option} is not for elastic jobs: their script says how gradients travel, beside "
+                "the type of compression"
+            )
     for name, value in DEFAULTS.items():
         if getattr(args, name) is None:
             setattr(args, name, value)
