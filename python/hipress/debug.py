@@ -16,7 +16,7 @@ from hipress.agent_dump import AgentDump
 from hipress.checked import DAMAGED, get, texts, typed
 
 FORMAT, VERSION = "hipress debug", 1
-MAX_AGE_SECONDS = 600.0
+MAX_AGE_SECONDS = 180.0
 """Seconds by which a dump may be older than the newest of its job: what is older is of another run
 on the same port."""
 MAX_APART_SECONDS = 60.0

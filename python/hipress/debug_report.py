@@ -86,7 +86,8 @@ def lines(graph: WaitGraph, now: float) -> list[str]:
     failures = sorted(why - {"", *deaths})
     found += [f"a node has died: {graph.named(what)}" for what in deaths]
     found += [f"the job has failed: {graph.named(failure)}" for failure in failures]
-    found += graph.sentences() or ["nobody waits for another node"]
+    nobody = "nobody is late" if graph.waits else "nobody waits for another node"
+    found += graph.sentences() or [nobody]
     if graph.absent:
         verb = "is" if len(graph.absent) == 1 else "are"
         found.append(f"of {graph.labels(graph.absent)} there {verb} no dump")

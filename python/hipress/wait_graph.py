@@ -186,10 +186,24 @@ class WaitGraph:
             causes = {
                 Cause(peer, f"has not {what}" if peer in self.nodes else "has no dump")
                 for peer in late
-            }
+            } or self._unanswered(node, call)
         peers = sorted({cause.node for cause in causes}, key=order)
         about = f"{call.kind} {call.about}".rstrip()
         self.waits.append(Wait(node, about, 0, call.seconds, peers, frozenset(causes)))
+
+    def _unanswered(self, node: str, call: Call) -> set[Cause]:
+        """Who has to answer a call that all have made."""
+        if call.kind == "barrier":
+            peers, what = ["the scheduler"], f"has not released the barrier of {call.about}"
+        else:
+            servers = [f"server {rank}" for rank in range(self._any.servers)]
+            peers = servers or ["worker 0"]
+            what = f"has not confirmed key '{call.about}', which all workers have begun"
+        return {
+            Cause(peer, what if peer in self.nodes else "has no dump")
+            for peer in peers
+            if peer != node
+        }
 
     def _not_there(self, call: Call) -> list[str]:
         """Finds who has not made a call that others are in."""

@@ -125,3 +125,24 @@ def test_only_the_newest_dumps_count(tmp_path):
         dump("worker 1", [key(1, 5)]),
     )
     assert found == []
+
+
+def test_all_have_made_a_call_that_is_not_answered(tmp_path):
+    def workers(kind, about, servers=0):
+        call = {"kind": kind, "about": about, "seconds": 9.0}
+        return [dump(f"worker {rank}", calls=[call], servers=servers) for rank in range(3)]
+
+    what = "has not confirmed key 'w', which all workers have begun"
+    everybody = "worker 0, worker 1 and worker 2 wait for it"
+    assert sentences(tmp_path, *workers("key", "w")) == [
+        f"worker 0 {what}; worker 1 and worker 2 wait for it"
+    ]
+    server = dump("server 0", servers=1)
+    assert sentences(tmp_path, *workers("key", "w", 1), server) == [f"server 0 {what}; {everybody}"]
+    assert sentences(tmp_path, *workers("key", "w", 1)) == [f"server 0 has no dump; {everybody}"]
+    scheduler = dump(
+        "the scheduler", scheduler={"phase": "running", "missing": "", "barriers": []}
+    )
+    assert sentences(tmp_path, *workers("barrier", "all workers"), scheduler) == [
+        f"the scheduler has not released the barrier of all workers; {everybody}"
+    ]
