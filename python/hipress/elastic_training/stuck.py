@@ -54,7 +54,7 @@ class Watch:
         until = time.monotonic() + self._seconds
         frame = sys._current_frames().get(self._thread)
         where = "".join(traceback.format_stack(frame)).rstrip() if frame else "?"
-        _try_to_tell(f"{why}: they go on without this worker, which is here:\n{where}")
+        _try_to_tell(f"{why}, and go on without this worker, which is here:\n{where}")
         while not back.wait(_LOOK_SECONDS):
             may_end = self._waits_for is None or self._waits_for()
             if may_end and time.monotonic() >= until:
