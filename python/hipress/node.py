@@ -56,7 +56,7 @@ class Node(TunedNode, Member):
 
     def __init__(self) -> None:
         super().__init__()
-        self._updater = None
+        self._updaters: list[object] = []
         self._operations = Operations()
         self.sizes: dict[int, int] = {}
         """Elements by key, of those that are initialised."""
@@ -341,7 +341,8 @@ class Node(TunedNode, Member):
 
             native = Updater(call)
         self._check(lib.HipressSetUpdater(self._handle, native, None))
-        self._updater = native  # the library calls it from now on
+        # The library calls it from now on. A call of the one before may be about to begin.
+        self._updaters.append(native)
 
     def fail_job(self, sentence: str) -> None:
         """Servers: every operation of every worker fails with this sentence, running or later."""

@@ -51,6 +51,18 @@ bool Flow::Drain() {
   return live_.empty() || !live_.front()->pushed;
 }
 
+bool Flow::HasHandedOver() const {
+  std::lock_guard<std::mutex> lock(mutex_);
+  const auto& tasks = program_->tasks();
+  for (const InstancePtr& instance : live_) {
+    for (size_t t = 0; instance->pushed && t < tasks.size(); ++t) {
+      const bool waits = instance->states[t] == Instance::kWaiting && instance->missing_inputs[t] == 0;
+      if (tasks[t].op == Op::kSend && waits) return false;
+    }
+  }
+  return true;
+}
+
 // ---- Instances ----------------------------------------------------------------------------------
 
 Flow::InstancePtr Flow::NewInstance() {

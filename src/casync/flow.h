@@ -141,6 +141,8 @@ class Flow : public std::enable_shared_from_this<Flow> {
   /// Lets every iteration end without being pulled from now on. \return true when all pushed ones
   /// have ended
   bool Drain();
+  /// \return true when no send waits for the one before it, of what is encoded already
+  bool HasHandedOver() const;
 
   // ---- What the transport brings (on its thread) ----
   Buffer OnHeader(NodeId from, const MessageHeader& header);

@@ -28,7 +28,13 @@ KVStoreDist::~KVStoreDist() { Stop(); }
 void KVStoreDist::Start() {
   postoffice_.Start(this);
   // Without servers workers hear of each other's failures by way of worker 0, before the first key, too.
-  if (postoffice_.num_servers() == 0) LinkPeers({Worker(0)});
+  if (postoffice_.num_servers() > 0) return;
+  try {
+    LinkPeers({Worker(0)});
+  } catch (...) {
+    postoffice_.Abort();  // the others would take a peaceful end for one that they need not know of
+    throw;
+  }
 }
 
 void KVStoreDist::Stop() {

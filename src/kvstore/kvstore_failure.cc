@@ -117,15 +117,18 @@ void KVStoreDist::Drain() {
   const auto deadline = std::chrono::steady_clock::now() + postoffice_.options().wait_timeout;
   std::unique_lock<std::mutex> lock(mutex_);
   if (stopping_) return;
-  std::vector<std::shared_ptr<Flow>> flows;
+  std::vector<std::shared_ptr<Flow>> flows, on_servers;
   for (auto& [key, flow] : flows_) {
-    if (owners_[key].empty()) flows.push_back(flow);
+    (owners_[key].empty() ? flows : on_servers).push_back(flow);
   }
   while (failure_.empty() && std::chrono::steady_clock::now() < deadline) {
     lock.unlock();
     // Small payloads of an iteration that is over may wait for their batch's end.
+    // What servers get must only be on its way: the goodbye comes behind it.
     const bool drained = std::all_of(flows.begin(), flows.end(),
                                      [](const auto& flow) { return flow->Drain(); }) &&
+                         std::all_of(on_servers.begin(), on_servers.end(),
+                                     [](const auto& flow) { return flow->HasHandedOver(); }) &&
                          outbox_.empty();
     lock.lock();
     if (drained) return;

@@ -69,12 +69,15 @@ void LocalValues::Fetch(const std::shared_ptr<Flow>& flow, void* out, DType dtyp
     std::lock_guard<std::mutex> lock(mutex_);
     failure = failure_;
     if (failure.empty()) {
-      Held& held = held_[flow->key()];
-      if (!held.Has(fetch.version)) {
-        held.waiting.push_back(std::move(fetch));
+      const auto it = held_.find(flow->key());
+      if (it == held_.end()) {
+        failure = "key '" + flow->name() + "' has no value before its first push";
+      } else if (!it->second.Has(fetch.version)) {
+        it->second.waiting.push_back(std::move(fetch));
         return;
+      } else {
+        values = it->second.values;
       }
-      values = held.values;
     }
   }
   if (failure.empty()) return Serve(std::move(fetch), std::move(values));

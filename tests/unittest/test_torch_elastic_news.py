@@ -21,6 +21,7 @@ def test_a_death_is_one_line_of_rank_0_and_no_warning(tmp_path, victim):
         job.wait(60)
         first = 1 if victim == 0 else 0
         said = {slot: job.output(f"worker {slot}").splitlines() for slot in range(3)}
+        assert said[2].pop() == said[first].pop() == "trained to step 60"  # the script's own
         first_view = "hipress: view 1: 3 workers begin"
         assert said[0][0] == first_view
         (line,) = said[first][first == 0 :]
