@@ -172,6 +172,7 @@ class Flow : public std::enable_shared_from_this<Flow> {
   struct Wait {
     uint32_t iteration = 0;     ///< 0: it waits for nobody
     bool unpushed = false;      ///< others have begun it and wait for this node's push
+    bool updating = false;      ///< all has come, and the optimizer runs
     std::vector<NodeId> peers;  ///< that have not sent all yet
     std::vector<NodeId> culprits;  ///< of these, those that need nobody else to send
   };

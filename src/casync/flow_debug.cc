@@ -75,7 +75,13 @@ Flow::Wait Flow::WaitingFor() const {
       if (task.num_summands == Program::kNoUpstream) culprits.insert(task.peer);
     }
     wait.unpushed = pushes && !instance->pushed;
-    if (peers.empty() && !wait.unpushed) continue;  // it only waits for replies to be read
+    // Tasks of an optimizer begin when all of a key's shard is there (UpdateShard).
+    const bool begun = instance->updates && instance->update_tasks == program_->num_updates();
+    for (size_t t = 0; begun && peers.empty() && t < instance->states.size(); ++t) {
+      const bool runs = instance->states[t] == Instance::kRunning;
+      wait.updating |= program_->tasks()[t].op == Op::kUpdate && runs;
+    }
+    if (peers.empty() && !wait.unpushed && !wait.updating) continue;  // replies are to be read
     wait.iteration = instance->iteration;
     wait.peers.assign(peers.begin(), peers.end());
     wait.culprits.assign(culprits.begin(), culprits.end());

@@ -28,8 +28,9 @@ std::string ProgressWatch::Check(const std::vector<std::shared_ptr<Flow>>& flows
   for (const auto& flow : flows) {
     const Flow::Wait wait = flow->WaitingFor();
     Progress& progress = progress_[flow.get()];
-    if (wait.iteration == 0 || progress.iteration != wait.iteration) {
-      progress = {wait.iteration, now};
+    if (wait.iteration == 0 || progress.iteration != wait.iteration ||
+        progress.updating != wait.updating) {
+      progress = {wait.iteration, wait.updating, now};
       continue;
     }
     const std::string what =
@@ -40,6 +41,10 @@ std::string ProgressWatch::Check(const std::vector<std::shared_ptr<Flow>>& flows
              " still waits for its push: every worker must push equally often";
     }
     if (now - progress.since <= timeout_) continue;
+    if (wait.updating) {
+      return "waited " + std::to_string(timeout_.count()) + " s for the optimizer of " +
+             self.ToString() + " to end " + what + " (HIPRESS_TIMEOUT changes this)";
+    }
     std::vector<NodeId> late = wait.culprits;
     if (wait.unpushed) {
       late = {self};
