@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import ipaddress
 import os
 import socket
@@ -58,12 +59,7 @@ def is_unclear(host: str, hosts: Iterable[str]) -> bool:
 def of_this_machine() -> str:
     """An address by which other machines may reach this one: that on the default route, else that
     of the first interface; loopback, if it has no other. Sends nothing."""
-    found = [towards("192.0.2.1")]  # of RFC 5737: nobody's
-    for _, name in socket.if_nameindex():
-        try:
-            found.append(of_interface(name))
-        except ValueError:  # it has no address
-            continue
+    found = [towards("192.0.2.1"), *_of_interfaces().values()]  # RFC 5737: the first is nobody's
     return next((one for one in found if not is_loopback(one)), found[0])
 
 
@@ -89,10 +85,13 @@ def of_interface(name: str) -> str:
 
 def interface_with(address: str) -> str:
     """The network interface with this IPv4 address; empty if there is none."""
+    return next((name for name, one in _of_interfaces().items() if one == address), "")
+
+
+def _of_interfaces() -> dict[str, str]:
+    """The IPv4 address of each network interface that has one, by name."""
+    found = {}
     for _, name in socket.if_nameindex():
-        try:
-            if of_interface(name) == address:
-                return name
-        except ValueError:  # it has no address
-            continue
-    return ""
+        with contextlib.suppress(ValueError):  # it has no address
+            found[name] = of_interface(name)
+    return found

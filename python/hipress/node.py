@@ -58,8 +58,6 @@ class Node(TunedNode, Member):
         super().__init__()
         self._updaters: list[object] = []
         self._operations = Operations()
-        self.sizes: dict[int, int] = {}
-        """Elements by key, of those that are initialised."""
 
         if self.role == "worker":
             ends = self._operations
@@ -130,7 +128,6 @@ class Node(TunedNode, Member):
             )
         )
         self._graphs.in_use = True
-        self.sizes[key] = n
         self.known_keys[key] = Known(name, n, dtype, compress)
         return graph
 

@@ -180,7 +180,6 @@ import logging, sys
 import numpy as np
 from hipress.node import Node
 from hipress.secopa import auto
-from hipress.tuning.node import Known
 
 logging.basicConfig(stream=sys.stdout, format="log: %(message)s", level=logging.INFO)
 node = Node()

@@ -182,11 +182,8 @@ class ElasticRunner(Runner):
             self._say(f"{names}: out of sight; whether training has finished is not known")
             self._verdict = 1
             return
-        if self._verdict is None and self._is_late(now):
-            self._say(f"the job has not ended within {self._timeout:g} s; stopping it")
-            self._stop(124, now)
-        elif self._verdict is None:
-            self._heed_output(now)
+        if self._verdict is None:
+            self._heed_limits(now)
 
     def _restart(self, now: float) -> None:
         for slot in self._slots:

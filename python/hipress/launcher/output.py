@@ -106,8 +106,7 @@ class Printer:
             with os.fdopen(os.dup(stream), "w") as file:
                 system = Console(file=file).color_system
             if system is not None and "NO_COLOR" not in os.environ:
-                return Style.parse(style).render(text, color_system=ColorSystem.STANDARD).encode(
-                    errors="surrogateescape")
+                text = Style.parse(style).render(text, color_system=ColorSystem.STANDARD)
         return _encoded(text)
 
     def _write(self, stream: int, data: bytes) -> None:

@@ -182,11 +182,8 @@ class Runner:
                 if self._failures and now >= self._due():
                     self._report(self._root_cause(), len(alive))
                     self._stop(shell_status(self._root_cause().status), now, SURVIVORS_SECONDS)
-                elif self._is_late(now):
-                    self._say(f"the job has not ended within {self._timeout:g} s; stopping it")
-                    self._stop(124, now)
                 else:
-                    self._heed_output(now)
+                    self._heed_limits(now)
             if not alive:
                 break
             workers = [one for one in alive if one.task.role in (WORKER, RANKS)]
@@ -300,8 +297,13 @@ class Runner:
         asked = self._signals or self._term_at is not None
         return bool(asked) or self._is_late(time.monotonic())
 
-    def _heed_output(self, now: float) -> None:
-        """Stops the job if its output cannot be written; if its reader has gone, silently."""
+    def _heed_limits(self, now: float) -> None:
+        """Stops the job if its time is over, or its output cannot be written; if its reader has
+        gone, silently."""
+        if self._is_late(now):
+            self._say(f"the job has not ended within {self._timeout:g} s; stopping it")
+            self._stop(124, now)
+            return
         for error in list(self._unwritten.values()):
             if isinstance(error, BrokenPipeError):
                 self._stop(128 + signal.SIGPIPE, now)

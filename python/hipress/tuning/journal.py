@@ -75,19 +75,25 @@ class Journal:
         line = None
         if steps >= EVERY:
             line = self._line(explanation, step, sent(), counts, figures)
+        if self._path is not None:
+            self._save(self._path, explanation, line)
+        if self._board is not None:
+            if changed:
+                self._board.say(explanation.sentence, step)
+            if line is not None:
+                self._board.add(line)
+
+    def _save(
+        self, path: Path, explanation: Explanation, line: Mapping[str, object] | None
+    ) -> None:
         try:
-            if self._path is not None:
-                explanation.save(self._path)
-            if self._path is not None and line is not None:
-                with self._path.with_suffix(".jsonl").open("a", encoding="utf-8") as file:
+            explanation.save(path)
+            if line is not None:
+                with path.with_suffix(".jsonl").open("a", encoding="utf-8") as file:
                     file.write(json.dumps(line) + "\n")
         except (OSError, FileError) as error:
             _log.warning("HIPRESS_EXPLAIN: %s; nothing more is written", error)
             self._path = None
-        if self._board is not None and changed:
-            self._board.say(explanation.sentence, step)
-        if self._board is not None and line is not None:
-            self._board.add(line)
 
     def _line(
         self, explanation: Explanation, step: int, sent: int, counts: bool,

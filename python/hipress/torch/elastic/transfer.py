@@ -53,10 +53,11 @@ def receive(size: int, rank: int, report: Callable[[int], None]) -> torch.Tensor
     """
     data = torch.empty(size, dtype=torch.uint8)
     parts = data.split(_PART)
-    for number, part in enumerate(parts, 1):
+    every = _parts_of_a_report(len(parts))
+    for number, part in enumerate(parts):
         dist.recv(part, rank)
-        if number % _parts_of_a_report(len(parts)) == 0 or number == len(parts):
-            report((number - 1) // _parts_of_a_report(len(parts)))
+        if (number + 1) % every == 0 or number + 1 == len(parts):
+            report(number // every)
     return data
 
 
