@@ -179,6 +179,10 @@ HIPRESS_API int HipressDebugDump(HipressNodeHandle node, const char** json);
 /*! \brief Sets what dumps of this process say of a part of it that is no node ("agent 2"): a JSON object,
  *         written as it is, with its age. NULL: the part is gone. Never waits for a node. */
 HIPRESS_API int HipressSetDebugStatus(const char* name, const char* json);
+/*! \brief Has a native thread end this process with that status if this has not been called again for so many
+ *         seconds, in which the process was not stopped. Raises the signal before, unless it is 0, and writes
+ *         the words to stderr. 0 seconds: ends that watch. */
+HIPRESS_API int HipressKeepAlive(double seconds, int signal, int status, const char* words);
 
 /* ---- Worker --------------------------------------------------------------------------------------- */
 

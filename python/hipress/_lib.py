@@ -95,6 +95,7 @@ _SIGNATURES: dict[str, list] = {
     "HipressStats": [_HANDLE, POINTER(c_char_p)],
     "HipressDebugDump": [_HANDLE, POINTER(c_char_p)],
     "HipressSetDebugStatus": [c_char_p, c_char_p],
+    "HipressKeepAlive": [c_double, c_int, c_int, c_char_p],
     "HipressInit": [
         _HANDLE, c_uint64, c_char_p, c_void_p, c_int64, c_int, c_char_p, c_int, POINTER(c_uint32),
         POINTER(POINTER(c_int64)), POINTER(c_int64),

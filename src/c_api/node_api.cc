@@ -14,6 +14,7 @@
 #include "c_api/error.h"
 #include "c_api/node.h"
 #include "common/debug_dumps.h"
+#include "common/life_watch.h"
 #include "common/log.h"
 #include "common/thread_name.h"
 #include "hipress/c_api.h"
@@ -221,6 +222,16 @@ int HipressSetDebugStatus(const char* name, const char* json) {
   const char* signal = std::getenv("HIPRESS_DEBUG_SIGNAL");
   hipress::debug_dumps::SetStatus(name, json == nullptr ? "" : json,
                                   hipress::debug_dumps::SignalOf(signal == nullptr ? "" : signal));
+  API_END();
+}
+
+int HipressKeepAlive(double seconds, int signal, int status, const char* words) {
+  API_BEGIN();
+  if (seconds > 0) {
+    hipress::life_watch::Renew(seconds, signal, status, words);
+  } else {
+    hipress::life_watch::End();
+  }
   API_END();
 }
 

@@ -1,7 +1,10 @@
 """A worker that lives but hangs: the others go on without it, and it ends or comes back."""
 
 import os
+import re
+import signal
 import sys
+import textwrap
 import threading
 import time
 
@@ -59,6 +62,46 @@ def test_the_others_go_on_and_its_successor_joins(job, slot, workers):
         wait_until(
             lambda: all(sizes(running, each) == [workers] for each in range(workers)), 60, "steps",
         )  # fmt: skip
+
+
+def test_so_they_do_if_it_holds_the_interpreters_lock(job):
+    with job(1, HOLDS="1") as running:
+        wait_until(lambda: all(sizes(running, each) == [2] for each in [0, 2]), 60, "steps")
+        first = running.processes["worker 1"]
+        wait_until(lambda: first.poll() is not None, 60, "its end")
+        assert first.returncode == EXIT_STATUS
+        told = running.output("worker 1")
+        assert "no thread of Python has run in this worker for 10 s" in told
+        assert re.search(r'File ".*/train.py", line \d+ in train', told)  # where it was
+        running.restart(1)
+        wait_until(lambda: all(sizes(running, each) == [3] for each in range(3)), 60, "steps")
+
+
+def test_time_in_which_a_process_is_stopped_does_not_count():
+    code = """
+        import ctypes
+        from hipress._lib import lib
+
+        def keep_alive(seconds):
+            lib.HipressKeepAlive(seconds, 0, 75, b"the last words\\n")
+
+        keep_alive(0.5)
+        keep_alive(0.0)
+        ctypes.PyDLL(None).sleep(2)
+        keep_alive(4.0)
+        print("ready", flush=True)
+        ctypes.PyDLL(None).sleep(100)
+    """
+    with Processes() as job:
+        job.start("held", [sys.executable, "-c", textwrap.dedent(code)], base_environment())
+        job.wait_for("held", "ready")
+        job.signal("held", signal.SIGSTOP)
+        time.sleep(6)
+        job.signal("held", signal.SIGCONT)
+        time.sleep(0.5)
+        assert job.running() == ["held"]
+        assert job.wait(30)[0].returncode == 75
+        assert "the last words" in job.output("held")
 
 
 def test_who_was_only_slow_joins_again(job):

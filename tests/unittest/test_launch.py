@@ -115,12 +115,16 @@ def test_servers_that_outlive_the_workers_are_stopped():
     assert re.search(r"server 0 still ran \S+ s after the last worker; stopping", done.stderr)
 
 
-def test_a_scheduler_that_computes_after_the_workers_is_waited_for():
-    code = ("import os, time\n"
-            "end = time.monotonic() + 4 * (os.environ['DMLC_ROLE'] == 'scheduler')\n"
+def test_a_scheduler_that_computes_after_the_workers_is_waited_for(tmp_path):
+    """It counts from the worker's end: on a busy machine the two start at different times."""
+    code = ("import os, pathlib, sys, time\n"
+            "ended = pathlib.Path(sys.argv[1])\n"
+            "if os.environ['DMLC_ROLE'] == 'worker': sys.exit(ended.touch())\n"
+            "while not ended.exists(): pass\n"
+            "end = time.monotonic() + 4\n"
             "while time.monotonic() < end: pass\n"
             "print('written')")
-    done = drained(1.0, ["-s", "0", *python(code)])
+    done = drained(2.5, ["-s", "0", *python(code), str(tmp_path / "ended")])
     assert "[scheduler] written" in done.stdout
     assert done.stderr == (
         "hipress-launch: the last worker has ended, scheduler still computes; waiting for it\n")

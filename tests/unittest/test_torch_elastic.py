@@ -300,3 +300,48 @@ def test_a_script_that_was_not_launched_so(tmp_path):
     )
     assert ended.returncode == 1
     assert "hipress launch --elastic" in ended.stderr.splitlines()[-1]
+
+
+TWICE = """
+import torch
+
+import hipress.torch.elastic as elastic
+from hipress.elastic import ElasticError
+
+
+def training(inner):
+    model = torch.nn.Linear(8, 8)
+    state = elastic.State(model, torch.optim.SGD(model.parameters(), 0.1), timeout=60)
+
+    @elastic.run
+    def train(state):
+        while state.step < 5:
+            if inner and state.step == 3:
+                refused(inner)
+            state.optimizer.zero_grad()
+            model(torch.ones(2, 8)).sum().backward()
+            state.optimizer.step()
+            state.commit()
+
+    return lambda: train(state)
+
+
+def refused(run):
+    try:
+        run()
+    except ElasticError as error:
+        print("refused:", error, flush=True)
+
+
+training(training(None))()
+refused(training(None))
+"""
+
+
+def test_a_second_training_in_one_process_is_refused():
+    with ElasticJob([sys.executable, "-c", TWICE], 2) as job:
+        job.wait(60, succeed=True)
+        for slot in range(2):
+            told = job.output(f"worker {slot}")
+            assert "refused: this process takes part in elastic training already" in told
+            assert "refused: this process has ended its elastic training" in told

@@ -17,7 +17,7 @@ from hipress.elastic_training import news
 from hipress.elastic_training.journal import Journal
 from hipress.elastic_training.session import Session, ViewChange
 from hipress.elastic_training.state import State
-from hipress.elastic_training.stuck import Watch
+from hipress.elastic_training.stuck import LockWatch, Watch
 from hipress.errors import CAME_LATE
 
 _MAX_IDLE_VIEWS = 20
@@ -36,7 +36,8 @@ def run(train: Callable[..., Any], session: type[Session]) -> Callable[..., Any]
         ``state.size``
     :param session: of the framework's
     :returns: a function with the same arguments and result
-    :raises hipress.elastic.agent.ElasticError: if too few workers are left, for too long
+    :raises hipress.elastic.agent.ElasticError: if too few workers are left, for too long, or this
+        process has taken part in such training before
     :raises SystemExit: if the others end while this process waits to take part
     """
 
@@ -74,6 +75,30 @@ def _show_status(status: dict[str, Any] | None) -> None:
     lib.HipressSetDebugStatus(b"agent", text)  # the engine says what is wrong with its settings
 
 
+_OPEN, _OVER = "open", "over"
+_of_process: str | None = None
+"""The job of this process: a slot has one agent, whose first view is that of all workers' first
+processes, and whose end is the end of training."""
+
+
+def _refuse_another() -> None:
+    if _of_process == _OPEN:
+        raise ElasticError(
+            "this process takes part in elastic training already, and it can do so once: one State "
+            "with one optimizer, in MXNet one Trainer or store, has to hold all that is trained"
+        )
+    if _of_process == _OVER:
+        raise ElasticError(
+            "this process has ended its elastic training, and with it that of all workers: put all "
+            "phases into one training function, which finds from state.step which one it is in"
+        )
+
+
+def _note(job: str | None) -> None:
+    global _of_process
+    _of_process = job
+
+
 def _status_of_late() -> int:
     """Status of a worker that comes too late. To others than our launcher it has just ended well;
     so it has to a torchrun in between."""
@@ -85,6 +110,7 @@ class Job:
     """This process in an elastic job."""
 
     def __init__(self, state: State, session: type[Session]) -> None:
+        _refuse_another()
         self._state, self._type, self._carried = state, session, session.Carried()
         state.begin()
         self._session: Session | None = None
@@ -92,8 +118,10 @@ class Job:
         # Where torchrun alone has started this process, its end would be that of all.
         alone = not os.environ.get("HIPRESS_ELASTIC_AGENTS")
         self._watch = Watch(state.timeout / 2, self._is_over if alone else None)
+        self._lock_watch = None if alone else LockWatch(state.timeout / 2)
         environ = session.environment(state.timeout)
-        self._agent = Agent.from_environment(self._on_change, environ, _show_status)
+        self._agent = Agent.from_environment(self._on_change, environ, self._on_status)
+        _note(_OPEN)
         self._journal = Journal(self._agent.slot)
         self._journal.write("start")
         self._last_view: View | None = None  # that has begun
@@ -115,6 +143,12 @@ class Job:
 
     def _is_over(self) -> bool:
         return self._agent.is_over
+
+    def _on_status(self, status: dict[str, Any] | None) -> None:
+        """Several times in a heartbeat timeout, in the agent's thread."""
+        _show_status(status)
+        if self._lock_watch is not None:
+            self._lock_watch.end() if status is None else self._lock_watch.renew()
 
     def _on_change(self, _view: View) -> None:
         if why := self._agent.expelled:
@@ -149,6 +183,7 @@ class Job:
         """Leaves the job in peace; what the others do with this worker they do again without."""
         self._leave_view()
         self._agent.leave()
+        _note(_OVER)
 
     def go_on_after(self, error: Exception) -> None:
         """Prepares for the next view, if ``error`` shows that this one is over; else raises it."""
@@ -233,5 +268,7 @@ class Job:
         """Ends this process's part."""
         self._leave_view()
         self._agent.close()
+        if _of_process == _OPEN:
+            _note(None)
         self._watch.end()
         self._journal.write("end", step=self._state.step)

@@ -1,16 +1,19 @@
 """A worker whose training function hangs while its process lives: it says where it hangs, and ends,
-so that its launcher can start it again."""
+so that its launcher can start it again. So does one in which a thread holds Python's global lock."""
 
 from __future__ import annotations
 
+import faulthandler
 import logging
 import os
+import signal
 import sys
 import threading
 import time
 import traceback
 from collections.abc import Callable
 
+from hipress._lib import check_call, lib
 from hipress.elastic_training import news
 
 EXIT_STATUS = 75
@@ -18,6 +21,37 @@ EXIT_STATUS = 75
 _LOOK_SECONDS = 0.25
 _WRITE_SECONDS = 2.0
 """For the last words: what they are written to may be what hangs."""
+_LOCK_SECONDS = 10.0
+"""A call into C or an import may hold the interpreter's lock for seconds, and all is well."""
+
+
+class LockWatch:
+    """Ends the process if a thread holds Python's global lock, so that not even the agent's runs.
+    Native, for nothing in Python can do that then (``common/life_watch.h``).
+
+    :param seconds: after which it does, or 10 if these are fewer; those in which the process is
+        stopped do not count
+    """
+
+    def __init__(self, seconds: float) -> None:
+        self._seconds = max(seconds, _LOCK_SECONDS)
+        self._signal = signal.SIGRTMAX - 2
+        try:
+            faulthandler.register(self._signal)  # which writes where all threads are
+        except (OSError, RuntimeError, ValueError, AttributeError):
+            self._signal = 0  # stderr is no file, say
+        self._words = (
+            f"hipress: no thread of Python has run in this worker for {self._seconds:g} s, as one "
+            "holds the interpreter's lock: it ends, so that it can be started again\n"
+        ).encode()
+
+    def renew(self) -> None:
+        """Is to be called again and again, by a thread of Python."""
+        check_call(lib.HipressKeepAlive(self._seconds, self._signal, EXIT_STATUS, self._words))
+
+    def end(self) -> None:
+        """Ends the watch."""
+        check_call(lib.HipressKeepAlive(0.0, 0, 0, b""))
 
 
 class Watch:
