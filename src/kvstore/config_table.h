@@ -5,9 +5,14 @@
  * A sender announces a configuration's text to a peer before its first payload with it; connections
  * keep order, so a receiver always knows the parameters of what it decodes, whoever changed what
  * when. That is what makes changing compression in mid-training safe.
+ *
+ * A job may change a parameter in every step. So a sender takes only its last announcements to a peer as
+ * known there, and announces anything else again; a receiver keeps more than these of each peer. What is
+ * neither among them nor used by a key is forgotten.
  */
 #pragma once
 
+#include <deque>
 #include <functional>
 #include <map>
 #include <mutex>
@@ -35,12 +40,25 @@ class ConfigTable {
   uint64_t Announce(NodeId to, const CodecPtr& codec, const SendFn& send);
 
   /// A peer's announcement. \throw ProtocolError if it is not a configuration or not its digest
-  void OnAnnouncement(const Message& message);
+  void OnAnnouncement(NodeId from, const Message& message);
   /// \throw ProtocolError if nobody announced it
   CodecPtr Find(uint64_t digest) const;
 
+  /// Configurations that are kept just now.
+  size_t size() const;
+
  private:
+  /// The last configurations that a peer was told, or has told.
+  struct Announced {
+    std::deque<uint64_t> order;
+    std::set<uint64_t> digests;
+    /// Forgets the oldest if there are `most` already. \return whether it is new
+    bool Add(uint64_t digest, size_t most);
+    void MoveToEnd(uint64_t digest);
+  };
+
   CodecPtr InternLocked(const CodecPtr& codec);
+  void ForgetUnused();
 
   const CodecPtr identity_ = IdentityCodec();  ///< of every node from the beginning
   const uint64_t identity_digest_ = Digest(identity_->Config());
@@ -51,7 +69,8 @@ class ConfigTable {
   /// announcement came first. Its text takes longer to write than a small gradient to encode.
   CodecPtr other_, others_shared_;
   std::map<std::pair<const Codec*, int>, CodecPtr> sums_;
-  std::set<std::pair<NodeId, uint64_t>> announced_;
+  std::map<NodeId, Announced> told_, heard_;
+  size_t new_ones_ = 0;  ///< since unused ones were forgotten
 };
 
 }  // namespace hipress

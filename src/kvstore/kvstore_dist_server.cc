@@ -105,7 +105,7 @@ void KVStoreDistServer::OnMessage(NodeId from, Message message) {
       AnswerInit(key, key->OnInitData(from, message));
       break;
     }
-    case MessageKind::kCodecConfig: context_.configs.OnAnnouncement(message); break;
+    case MessageKind::kCodecConfig: context_.configs.OnAnnouncement(from, message); break;
     case MessageKind::kFetch: Find(header.key)->OnFetch(from, header); break;
     case MessageKind::kCommand: {
       std::lock_guard<std::mutex> lock(mutex_);
@@ -178,6 +178,16 @@ void KVStoreDistServer::Serve(const Controller& controller) {
     ended_ = true;
     wake_.notify_all();
   });
+  // A thread of its own, as a command may take its time, or never end.
+  std::thread watch([&] {
+    NameThisThread("hipress-watch");
+    std::unique_lock<std::mutex> lock(mutex_);
+    while (!wake_.wait_for(lock, std::chrono::seconds(1), [&] { return ended_; })) {
+      lock.unlock();
+      CheckProgress();
+      lock.lock();
+    }
+  });
   std::deque<Command> unanswered;  // those that an earlier call of the controller could not answer
   std::unique_lock<std::mutex> lock(mutex_);
   while (!ended_ || (death.empty() && !commands_.empty())) {
@@ -195,10 +205,10 @@ void KVStoreDistServer::Serve(const Controller& controller) {
     for (Command& command : due) {
       if (!RunCommand(controller, command)) unanswered.push_back(std::move(command));
     }
-    CheckProgress();
     lock.lock();
   }
   lock.unlock();
+  watch.join();
   end.join();
   if (!death.empty()) throw Error(death);
   if (!failure_.empty()) throw Error(failure_);

@@ -65,7 +65,7 @@ void KVStoreDist::OnMessage(NodeId from, Message message) {
       fetches_.OnMessage(std::move(message));
       break;
     }
-    case MessageKind::kCodecConfig: configs_.OnAnnouncement(message); break;
+    case MessageKind::kCodecConfig: configs_.OnAnnouncement(from, message); break;
     case MessageKind::kReply: requests_.OnReply(message); break;
     case MessageKind::kInitKey:
       OnInitRequest({from, header, InitKeyBody::Unpack(message.payload).name}, header.key);

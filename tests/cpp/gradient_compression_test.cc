@@ -107,7 +107,7 @@ TEST(ConfigTable, HasOneObjectForEqualCodecsWhoeverHadItFirst) {
   announcement.payload = AllocateBuffer(text.size());
   std::memcpy(announcement.payload.data, text.data(), text.size());
   ConfigTable table;
-  table.OnAnnouncement(announcement);
+  table.OnAnnouncement(Worker(1), announcement);
   const CodecPtr shared = table.Find(Digest(text));
   EXPECT_NE(shared, own);
   for (int i = 0; i < 2; ++i) {
@@ -116,6 +116,25 @@ TEST(ConfigTable, HasOneObjectForEqualCodecsWhoeverHadItFirst) {
     EXPECT_EQ(table.Intern(IdentityCodec()), IdentityCodec());
     EXPECT_EQ(table.Intern(shared), shared);
   }
+}
+
+TEST(ConfigTable, AParameterMayChangeInEveryStep) {
+  ConfigTable sender, receiver;
+  const auto deliver = [&](NodeId, Message message, int) { receiver.OnAnnouncement(Worker(0), message); };
+  const auto send = [&](const CodecPtr& codec) {
+    const CodecPtr sum = sender.ForSumOf(sender.Intern(codec), 2);
+    const uint64_t digest = sender.Announce(Worker(1), sum, deliver);
+    ASSERT_EQ(receiver.Find(digest)->Config(), sum->Config());
+  };
+  const CodecPtr constant = MakeCodec("2bit", {{"threshold", "100"}});
+  const CodecPtr rare = MakeCodec("2bit", {{"threshold", "200"}});
+  for (int step = 0; step < 10000; ++step) {
+    send(constant);
+    if (step % 700 == 0) send(rare);
+    send(MakeCodec("2bit", {{"threshold", std::to_string(1 + step * 0.001)}}));
+  }
+  EXPECT_LT(sender.size(), 3000u);
+  EXPECT_LT(receiver.size(), 3000u);
 }
 
 }  // namespace

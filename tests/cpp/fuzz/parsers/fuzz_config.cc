@@ -18,7 +18,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   announcement.payload = Input(data, size).Rest();
   ConfigTable table;
   try {
-    table.OnAnnouncement(announcement);
+    table.OnAnnouncement(Worker(1), announcement);
     table.Find(announcement.header.config);
   } catch (const Error&) {
   }

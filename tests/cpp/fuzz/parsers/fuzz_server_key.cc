@@ -84,7 +84,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
         case MessageKind::kFetch:
           if (ready) key->OnFetch(from, header);
           break;
-        default: context.configs.OnAnnouncement(message); break;
+        default: context.configs.OnAnnouncement(from, message); break;
       }
     } catch (const Error&) {
     }

@@ -98,7 +98,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
         case MessageKind::kFused:
           Unfuse(from, message, [&](const MessageHeader&) { return flow; }, &executor);
           break;
-        default: host.configs.OnAnnouncement(message); break;
+        default: host.configs.OnAnnouncement(from, message); break;
       }
     } catch (const Error&) {
     }
