@@ -35,7 +35,7 @@ void ReportLater(HipressDoneTogether together, void* context) {
   ended.whose = together;
   ended.contexts.push_back(context);
   if (!first) return;
-  Batch::AtEnd([] {
+  Batch::AfterAll([] {
     const Ended all = std::exchange(hipress::ThreadObject<Ended>(), {});
     all.whose(all.contexts.data(), static_cast<int64_t>(all.contexts.size()));
   });

@@ -53,6 +53,7 @@ bool Flow::Drain() {
 
 bool Flow::HasHandedOver() const {
   std::lock_guard<std::mutex> lock(mutex_);
+  if (handing_over_ > 0) return false;
   const auto& tasks = program_->tasks();
   for (const InstancePtr& instance : live_) {
     for (size_t t = 0; instance->pushed && t < tasks.size(); ++t) {
@@ -174,6 +175,7 @@ void Flow::TryStart(const InstancePtr& instance, int t, Effects* effects) {
     }
   }
   instance->states[t] = Instance::kRunning;
+  if (task.op == Op::kSend) ++handing_over_;
   if (task.op == Op::kUpdate && instance->updates) {
     // The optimizer sees a key's shard as one array, as MXNet's servers do: with the last part.
     if (++instance->update_tasks == program_->num_updates()) {

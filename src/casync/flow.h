@@ -245,6 +245,7 @@ class Flow : public std::enable_shared_from_this<Flow> {
   std::unique_ptr<Momentum> momentum_;
 
   mutable std::mutex mutex_;
+  std::atomic<int> handing_over_{0};  ///< sends that have begun, and are not yet the host's
   std::deque<InstancePtr> live_;        // by iteration, without gaps
   std::vector<InstancePtr> spare_;      // to be used again
   uint32_t next_iteration_ = 1;         // to be created

@@ -74,6 +74,10 @@ MessageHeader Flow::HeaderOf(const Task& task, const Value& value, uint32_t iter
 }
 
 void Flow::SendTask(const InstancePtr& instance, int t) {
+  struct HandedOver {
+    std::atomic<int>* sends;
+    ~HandedOver() { --*sends; }
+  } handed_over{&handing_over_};
   const Task& task = program_->tasks()[t];
   const int64_t began = timeline::Now();
   const Value value = instance->values[task.inputs[0]];

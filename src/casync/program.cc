@@ -14,6 +14,7 @@ constexpr int64_t kTaskFields = 7;
 constexpr int64_t kMaxItems = int64_t(1) << 28;
 // Of a gradient. No machine holds it, and its bytes, and any codec's payload of it, fit 64 bits.
 constexpr int64_t kMaxElements = int64_t(1) << 48;
+constexpr int64_t kMaxPartitionElements = int64_t(1) << 30;
 
 [[noreturn]] void Malformed(const std::string& what) {
   throw Error("malformed task program: " + what);
@@ -60,6 +61,11 @@ std::shared_ptr<const Program> Program::Parse(const int64_t* flat, int64_t lengt
     const Partition p = {at[0], at[1]};
     if (p.offset < 0 || p.count < 0 || p.offset > n || p.count > n - p.offset) {
       Malformed("a partition lies outside the gradient");
+    }
+    // Uncompressed, as in a warm-up, it is one message.
+    if (p.count > kMaxPartitionElements) {
+      throw Error("a partition of " + std::to_string(p.count) + " elements is larger than a message, of 4 GiB: "
+                  "cut the gradient into more partitions");
     }
     program->partitions_.push_back(p);
   }

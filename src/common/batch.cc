@@ -10,7 +10,7 @@ namespace {
 
 struct State {
   int depth = 0;
-  std::vector<std::function<void()>> actions;
+  std::vector<std::function<void()>> actions, last;
 };
 
 State& Mine() { return ThreadObject<State>(); }
@@ -27,12 +27,22 @@ Batch::~Batch() {
   for (auto& action : actions) action();
   actions.clear();
   if (state.actions.empty()) state.actions = std::move(actions);  // keeps the memory
+  actions = std::exchange(state.last, {});
+  for (auto& action : actions) action();
+  actions.clear();
+  if (state.last.empty()) state.last = std::move(actions);
 }
 
 void Batch::AtEnd(std::function<void()> action) {
   State& state = Mine();
   if (state.depth == 0) return action();
   state.actions.push_back(std::move(action));
+}
+
+void Batch::AfterAll(std::function<void()> action) {
+  State& state = Mine();
+  if (state.depth == 0) return action();
+  state.last.push_back(std::move(action));
 }
 
 bool Batch::Open() { return Mine().depth > 0; }

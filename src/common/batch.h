@@ -17,7 +17,7 @@ namespace hipress {
 class Batch {
  public:
   Batch();
-  /// Does what was put off, in the order in which it was.
+  /// Does what was put off, in the order in which it was: first what AtEnd got.
   ~Batch();
   Batch(const Batch&) = delete;
   Batch& operator=(const Batch&) = delete;
@@ -25,6 +25,8 @@ class Batch {
   /// Puts `action` off to the end of this thread's batch; at once if it has none. Inside another
   /// batch, a batch is part of that one.
   static void AtEnd(std::function<void()> action);
+  /// The same for what may take long, as a program's callbacks do: after all of the others.
+  static void AfterAll(std::function<void()> action);
   /// Whether this thread is inside one.
   static bool Open();
 };

@@ -1,5 +1,6 @@
 #include "common/buffer.h"
 
+#include <pthread.h>
 #include <sys/mman.h>
 
 #include <algorithm>
@@ -26,15 +27,24 @@ void* Allocate(size_t bytes) {
   return block;
 }
 
+/// No other thread is inside a pool when the process forks: its lock would be held for ever in the child.
+template <typename AnyPool>
+AnyPool* UsableAfterFork(AnyPool* pool) {
+  pthread_atfork([] { AnyPool::Get().mutex().lock(); }, [] { AnyPool::Get().mutex().unlock(); },
+                 [] { AnyPool::Get().mutex().unlock(); });
+  return pool;
+}
+
 /// Freed blocks by size class. Classes are powers of two and their halves (1, 1.5, 2, 3, 4, 6 ...),
 /// so at most a third of a block is wasted.
 class Pool {
  public:
   static Pool& Get() {
     // Never destroyed: buffers may be released by threads that outlive static destructors.
-    static Pool* pool = new Pool();
+    static Pool* pool = UsableAfterFork(new Pool());
     return *pool;
   }
+  std::mutex& mutex() { return mutex_; }
 
   void* Take(size_t capacity) {
     Arena* const arena = capacity >= kMinSharedBytes ? Arena::Get() : nullptr;
@@ -102,9 +112,10 @@ class Pool {
 class StatePool {
  public:
   static StatePool& Get() {
-    static StatePool* pool = new StatePool();
+    static StatePool* pool = UsableAfterFork(new StatePool());
     return *pool;
   }
+  std::mutex& mutex() { return mutex_; }
 
   void* Take(size_t capacity) {
     std::lock_guard<std::mutex> lock(mutex_);

@@ -23,6 +23,8 @@ using std::chrono::steady_clock;
 constexpr std::chrono::seconds kHandshakeTimeout{5};
 /// Strangers at a time; beyond it the one that has dawdled longest goes.
 constexpr size_t kMaxPending = 256;
+/// Connections accepted before the thread turns to something else.
+constexpr int kMaxAtOnce = 32;
 /// Descriptors of the process that strangers do not get.
 constexpr int kReservedDescriptors = 64;
 
@@ -239,12 +241,13 @@ void Acceptor::Stop() {
 void Acceptor::Wait() {
   listener_.async_wait(asio::posix::stream_descriptor::wait_read,
                        [this](const asio::error_code& error) {
-                         if (!error) AcceptAll();
+                         if (!error) AcceptSome();
                        });
 }
 
-void Acceptor::AcceptAll() {
-  for (;;) {
+void Acceptor::AcceptSome() {
+  // Not all, or strangers could keep this thread from everything else.
+  for (int i = 0; i < kMaxAtOnce; ++i) {
     sockaddr_in remote{};
     socklen_t size = sizeof(remote);
     UniqueFd fd(accept4(listener_.native_handle(), reinterpret_cast<sockaddr*>(&remote), &size,
@@ -259,7 +262,7 @@ void Acceptor::AcceptAll() {
       // Out of descriptors or memory: the connection stays in the backlog; try again soon.
       pause_.expires_after(std::chrono::milliseconds(100));
       pause_.async_wait([this](const asio::error_code& error) {
-        if (!error) AcceptAll();
+        if (!error) AcceptSome();
       });
       return;
     }
@@ -274,6 +277,7 @@ void Acceptor::AcceptAll() {
     pending_.push_back(std::make_shared<PendingHandshake>(this, std::move(fd), remote));
     pending_.back()->Start();
   }
+  Wait();
 }
 
 void Acceptor::Refused(const std::string& address, const std::string& why) {

@@ -44,7 +44,7 @@ class Acceptor {
  private:
   friend class PendingHandshake;
   void Wait();
-  void AcceptAll();
+  void AcceptSome();
   void Refused(const std::string& address, const std::string& why);
   void Forget(PendingHandshake* pending);
 

@@ -30,6 +30,7 @@ steady_clock::duration SuspiciousSilence(const VanOptions& options) {
 
 void Connection::Tick(SteadyTime now, steady_clock::duration stalled) {
   if (!open_) return;
+  SharedPayloads::FreeAbandoned();
   for (const std::shared_ptr<Socket>& one : sockets_) {
     if (long_link_) TuneUnsent(one->socket.native_handle());
   }
@@ -42,10 +43,14 @@ void Connection::Tick(SteadyTime now, steady_clock::duration stalled) {
   }
   if (silence > SuspiciousSilence(options_) && resumable_ != nullptr && !leaving_) CallAgain();
   if (now - last_sent_ < options_.heartbeat_interval || leaving_) return;
+  bool under_way;
   {
     std::lock_guard<std::mutex> lock(mutex_);
-    if (flush_scheduled_) return;  // bytes are on their way; another heartbeat would only pile up
+    under_way = flush_scheduled_;
   }
+  // Another heartbeat would only pile up. Whoever is to begin with these bytes may be held up, by a program's
+  // callback, say, that waits for its interpreter.
+  if (under_way) return Flush();
   Send(Message(MessageKind::kHeartbeat), kHeartbeatPriority, nullptr);
 }
 
@@ -107,8 +112,12 @@ void Connection::CallAgain() {
       if (const auto connection = self.lock()) connection->Refused();
     });
   };
-  redial_ = std::make_unique<Redial>(Call{called_, owner_.self(), peer_}, id_, caller_, options_,
-                                     Redial::Hooks{opened, refused});
+  try {
+    redial_ = std::make_unique<Redial>(Call{called_, owner_.self(), peer_}, id_, caller_, options_,
+                                       Redial::Hooks{opened, refused});
+  } catch (const std::system_error& error) {  // Tick calls again
+    LogWarning(std::string("no thread to call ") + peer_.ToString() + " again: " + error.what());
+  }
 }
 
 void Connection::Refused() {

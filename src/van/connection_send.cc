@@ -58,7 +58,7 @@ void Connection::OfferArena() {
   const Arena* arena = Arena::Enable();
   if (arena == nullptr) return;
   const ArenaOffer offer = {static_cast<uint32_t>(getpid()), arena->fd(), arena->size(),
-                            arena->nonce()};
+                            shared_payloads_.reader(), arena->nonce()};
   Message message(MessageKind::kArenaOffer);
   message.payload = AllocateBuffer(sizeof(offer));
   std::memcpy(message.payload.data, &offer, sizeof(offer));

@@ -61,6 +61,8 @@ bool Redial::Try(const Deadline& deadline) {
     return false;
   } catch (const Error&) {  // another process listens there, or one that has given this one up
     error = ECONNREFUSED;
+  } catch (const std::exception&) {  // there is no thread or memory for it just now
+    return false;
   }
   if (error != ECONNREFUSED) return false;
   hooks_.refused();

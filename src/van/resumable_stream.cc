@@ -126,9 +126,10 @@ ssize_t ResumableStream::Read(const iovec* pieces, int count) {
       const auto lane = std::find_if(lanes_.begin(), lanes_.end(), [this](const Lane& l) {
         return l.HasStripe() && l.frame.offset == read_;
       });
-      const ssize_t n = lane == lanes_.end()
-                            ? ReadFrames()
-                            : ReadStripe(&*lane, {data + got, pieces[i].iov_len - got});
+      ssize_t n = lane == lanes_.end() ? ReadFrames()
+                                       : ReadStripe(&*lane, {data + got, pieces[i].iov_len - got});
+      // While this lane's stripe is late, others may bring acknowledgements, and must not stay readable.
+      if (n == kWouldBlock && lane != lanes_.end() && total == 0) n = std::min<ssize_t>(ReadFrames(), kWouldBlock);
       // What failed will fail again at the next call, once these bytes are used.
       if (n <= 0) return total > 0 ? total : n;
       if (lane == lanes_.end()) continue;

@@ -7,6 +7,9 @@
  * open the other's maps it for reading and says so. Large payloads then stay in the sender's arena;
  * the message carries their offset, and the receiver releases it when it no longer reads there. If
  * the arena cannot be opened (another user or pid namespace), everything goes through the socket.
+ *
+ * A connection may end while its peer still reads. Nobody can tell then when it is done, but the kernel:
+ * whoever maps an arena for a connection locks a byte of it, by whose lock the sender knows.
  */
 #pragma once
 
@@ -15,6 +18,7 @@
 #include <utility>
 
 #include "common/arena.h"
+#include "van/socket.h"
 #include "van/van.h"
 
 namespace hipress {
@@ -24,6 +28,7 @@ struct ArenaOffer {
   uint32_t pid;
   int32_t fd;
   uint64_t size;
+  uint64_t reader;  ///< the byte that whoever maps it locks, for reading, as long as that takes
   Arena::Nonce nonce;
 };
 
@@ -45,7 +50,8 @@ class PeerArena {
   uint8_t* At(const SharedPayload& shared, uint64_t bytes) const;
 
  private:
-  PeerArena(uint8_t* base, uint64_t size) : base_(base), size_(size) {}
+  PeerArena(UniqueFd fd, uint8_t* base, uint64_t size);
+  const UniqueFd fd_;  ///< has the lock
   uint8_t* const base_;
   const uint64_t size_;
 };
@@ -53,6 +59,10 @@ class PeerArena {
 /// Payloads of one connection that its peer may still be reading. On the van's thread.
 class SharedPayloads {
  public:
+  SharedPayloads();
+  /// For this connection's ArenaOffer.
+  uint64_t reader() const { return reader_; }
+
   enum class Answer { kNotShared, kInPlace, kCopied };
   /// Makes sure that the payload lies in the arena, copying it there if need be.
   /// \return kNotShared if it is to be sent after all: too much is shared already, or the arena is full.
@@ -62,11 +72,14 @@ class SharedPayloads {
   void Add(Buffer payload, Van::SendDone done);
   /// \throw ProtocolError if nothing is shared there
   void Release(const SharedPayload& shared);
-  /// The connection is gone, and the peer may still be reading: this memory is never used again.
-  /// `graceful`: the peer has it all.
+  /// The connection is gone, and the peer may still be reading: this memory is not used before it has
+  /// stopped, or ended. `graceful`: the peer has it all.
   void Abandon(bool graceful);
+  /// Frees what was abandoned and nobody reads any more. To be called now and then.
+  static void FreeAbandoned();
 
  private:
+  const uint64_t reader_;
   std::unordered_multimap<uint64_t, std::pair<Buffer, Van::SendDone>> payloads_;
   uint64_t bytes_ = 0;
 };

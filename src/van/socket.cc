@@ -270,7 +270,7 @@ void CheckCongestionControl(const std::string& name) {
 }
 
 void Tune(int fd, std::chrono::milliseconds unacknowledged_limit, const std::string& congestion_control) {
-  const BufferLimits sending("wmem"), receiving("rmem");
+  static const BufferLimits sending("wmem"), receiving("rmem");
   const bool long_link = IsLongLink(fd);
   const int unsent = kUnsentBytes / StreamsFor(fd);
   SetOption(fd, IPPROTO_TCP, TCP_NODELAY, 1);

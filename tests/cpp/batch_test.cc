@@ -17,6 +17,7 @@ TEST(Batch, PutsOffToItsEndInOrderAndDoesAtOnceWithoutOne) {
   std::vector<int> done;
   {
     Batch batch;
+    Batch::AfterAll([&] { done.push_back(9); });
     Batch::AtEnd([&] { done.push_back(1); });
     {
       Batch inner;  // part of the outer one
@@ -27,7 +28,8 @@ TEST(Batch, PutsOffToItsEndInOrderAndDoesAtOnceWithoutOne) {
     }
     EXPECT_TRUE(done.empty());
   }
-  EXPECT_EQ(done, (std::vector<int>{1, 2, 3}));
+  EXPECT_EQ(done, (std::vector<int>{1, 2, 3, 9}));
+  done.pop_back();
   Batch::AtEnd([&] { done.push_back(4); });
   EXPECT_EQ(done.size(), 4u);
 }

@@ -127,6 +127,26 @@ TEST_F(LanesTest, OnlySocketsThatMayHaveTheNextByteAreWaitedFor) {
   EXPECT_EQ(got, (std::vector<uint8_t>{1, 2}));
 }
 
+TEST_F(LanesTest, NoSocketStaysReadableWhileTheStripeOfAnotherIsLate) {
+  const uint8_t data[100] = {};
+  const iovec first = {const_cast<uint8_t*>(data), 100}, second = {const_cast<uint8_t*>(data), 1};
+  ASSERT_EQ(sender_->Write(&first, 1), 100);
+  while (sender_->HasUnsent()) sender_->Write(nullptr, 0);
+  std::deque<uint8_t> late(pipes_[0].bytes.end() - 50, pipes_[0].bytes.end());
+  pipes_[0].bytes.resize(pipes_[0].bytes.size() - 50);
+  std::vector<uint8_t> got;
+  for (int i = 0; i < 50; ++i) Read(&got, 60);
+  ASSERT_EQ(got.size(), 50u);
+  ASSERT_EQ(sender_->Write(&second, 1), 1);
+  while (sender_->HasUnsent()) sender_->Write(nullptr, 0);
+  for (int i = 0; i < 50; ++i) EXPECT_EQ(Read(&got, 60), Stream::kWouldBlock);
+  EXPECT_TRUE(receiver_->AwaitsRead(0));
+  EXPECT_FALSE(receiver_->AwaitsRead(1)) << "the frame of the second stripe was not taken";
+  pipes_[0].bytes.insert(pipes_[0].bytes.end(), late.begin(), late.end());
+  for (int i = 0; i < 50 && got.size() < 101; ++i) Read(&got, 60);
+  EXPECT_EQ(got.size(), 101u);
+}
+
 TEST_F(LanesTest, EndsWhenTheOtherEndSaysSoAndAllSocketsHaveEnded) {
   uint8_t data = 1;
   const iovec piece = {&data, 1};

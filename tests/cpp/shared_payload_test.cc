@@ -116,6 +116,29 @@ TEST_F(SharedPayloadTest, AReceiverThatKeepsEverythingStopsNobody) {
   EXPECT_LT(shared(), kCount * kLarge);
 }
 
+TEST_F(SharedPayloadTest, WhatAReaderHasWhenTheConnectionEndsIsFreedWhenItHasReadIt) {
+  Connect(true, true);
+  Warm();
+  auto user = std::make_shared<std::vector<uint8_t>>();
+  std::weak_ptr<std::vector<uint8_t>> watch = user;
+  Message message = Filled(kLarge, 7);
+  user->resize(1);
+  // Lives as long as the payload's memory does.
+  message.payload.owner = std::shared_ptr<void>(user.get(), [user, owner = message.payload.owner](void*) {});
+  user.reset();
+  worker_->Send(Server(0), std::move(message));
+  ASSERT_TRUE(at_server_.AwaitMessages(1));
+  Message read;
+  at_server_.Do([&] { read = std::exchange(at_server_.messages[0].second, {}); });
+  TearDown();
+  SharedPayloads::FreeAbandoned();
+  EXPECT_FALSE(watch.expired()) << "it is read still";
+  EXPECT_TRUE(IsFilled(read.payload, kLarge, 7));
+  read = {};
+  SharedPayloads::FreeAbandoned();
+  EXPECT_TRUE(watch.expired());
+}
+
 TEST_F(SharedPayloadTest, EitherEndCanDoWithout) {
   for (const bool worker_shares : {true, false}) {
     Connect(worker_shares, !worker_shares);
@@ -151,7 +174,7 @@ TEST_F(SharedPayloadTest, AForkedChildLeavesTheArenaAlone) {
 TEST_F(SharedPayloadTest, AnArenaThatIsNotTheOfferedOneIsNotOpened) {
   Arena* const arena = Arena::Enable();
   ASSERT_NE(arena, nullptr);
-  const ArenaOffer good = {static_cast<uint32_t>(getpid()), arena->fd(), arena->size(), arena->nonce()};
+  const ArenaOffer good = {static_cast<uint32_t>(getpid()), arena->fd(), arena->size(), 7, arena->nonce()};
   EXPECT_NE(PeerArena::Open(good), nullptr);
   ArenaOffer bad = good;
   bad.nonce[0] ^= 1;
@@ -170,7 +193,7 @@ TEST_F(SharedPayloadTest, AnArenaThatIsNotTheOfferedOneIsNotOpened) {
 TEST_F(SharedPayloadTest, APeerCannotLendWhatItDoesNotHave) {
   Connect(true, true);
   Arena* const arena = Arena::Enable();
-  const ArenaOffer offer = {static_cast<uint32_t>(getpid()), arena->fd(), arena->size(), arena->nonce()};
+  const ArenaOffer offer = {static_cast<uint32_t>(getpid()), arena->fd(), arena->size(), 7, arena->nonce()};
   const auto lend = [](uint64_t offset, uint64_t bytes) {
     Message message = Filled(8, 0);
     Seal(&message);
