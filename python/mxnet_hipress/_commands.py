@@ -25,6 +25,8 @@ class Head(enum.IntEnum):
     """Body: b"1" to include the optimizer. Answer: from mxnet.optimizer.Updater.get_states."""
     SET_STATES = 0x48690003
     """Body: what GET_STATES gave."""
+    SET_RATE = 0x48690008
+    """Body: the learning rate, in digits."""
     VALUE_OF_ROWS = 0x48690004
     """Command of worker 0, before its INIT_ROWS. Body: _rows.Rows with values."""
     INIT_ROWS = 0x48690005

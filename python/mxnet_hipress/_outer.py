@@ -16,6 +16,22 @@ from mxnet_hipress._states import load_optimizer
 _NESTEROV = {"learning_rate": 0.7, "momentum": 0.9}
 
 
+def check_names(parameters: list[gluon.Parameter]) -> None:
+    """:raises ValueError: if two parameters have the same name, by which workers know them"""
+    seen: dict[str, gluon.Parameter] = {}
+    for parameter in parameters:
+        if seen.setdefault(parameter.name, parameter) is not parameter:
+            raise ValueError(
+                f"two parameters are called {parameter.name!r}: give one of the nets another prefix"
+            )
+
+
+def array_of(values: np.ndarray, dtype: object) -> mx.nd.NDArray:
+    """An array of the kind that parameters have: with npx.set_np() NumPy's."""
+    array = mx.nd.array(values, dtype=dtype)
+    return array.as_np_ndarray() if mx.util.is_np_array() else array
+
+
 class Weights:
     """The values of parameters; see :class:`hipress.diloco.outer.Weights`.
 
@@ -25,6 +41,7 @@ class Weights:
 
     def __init__(self, parameters: list[gluon.Parameter], trainer: gluon.Trainer) -> None:
         self._trainer = trainer
+        check_names(parameters)
         self._parameters = {parameter.name: parameter for parameter in parameters}
         for name, parameter in self._parameters.items():
             kind = np.dtype(parameter.dtype).name
@@ -53,7 +70,7 @@ class Weights:
 
     def write(self, name: str, values: np.ndarray) -> None:
         parameter = self._parameters[name]
-        parameter.set_data(mx.nd.array(values, dtype=parameter.dtype))  # a copy
+        parameter.set_data(array_of(values, parameter.dtype))  # a copy
 
     def forget_non_finite(self) -> None:
         optimizer = self._trainer.optimizer

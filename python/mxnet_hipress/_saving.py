@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import functools
+import os
+import tempfile
 from collections.abc import Callable
+from pathlib import Path
 
 from mxnet import gluon, module
 
+from hipress import files
 from mxnet_hipress.kvstore import KVStore
 
 
@@ -21,13 +25,26 @@ def extend() -> None:
     _wrap(module.Module, "load_optimizer_states", KVStore.resume_compression)
 
 
+def _save_at_once(save: Callable[[str], None], fname: str) -> None:
+    """All workers of a host may write the same file, and be killed meanwhile."""
+    with tempfile.TemporaryDirectory() as folder:
+        partial = os.path.join(folder, "states")
+        save(partial)
+        with files.replacing(fname) as file:
+            file.write(Path(partial).read_bytes())
+
+
 def _wrap(kind: type, name: str, then: Callable[[KVStore, str], None]) -> None:
     real = getattr(kind, name)
 
     @functools.wraps(real)
     def call(self: object, fname: str) -> None:
-        real(self, fname)
-        if isinstance(self._kvstore, KVStore) and not self._update_on_kvstore:
+        ours = isinstance(self._kvstore, KVStore) and not self._update_on_kvstore
+        if ours and name.startswith("save"):
+            _save_at_once(functools.partial(real, self), fname)
+        else:
+            real(self, fname)
+        if ours:
             then(self._kvstore, fname)
 
     setattr(kind, name, call)

@@ -6,6 +6,7 @@ import pickle
 from collections.abc import Iterable
 from pathlib import Path
 
+import mxnet as mx
 from mxnet import gluon
 from mxnet import optimizer as opt
 from mxnet.base import MXNetError
@@ -24,34 +25,54 @@ def portable(optimizer: opt.Optimizer) -> opt.Optimizer:
     return copy
 
 
-def write(path: str, states: list[bytes], with_optimizer: bool) -> None:
+SERVERS, WORKERS = "servers", "workers"
+"""Whose updaters states are of: servers know parts of keys, without shapes."""
+
+
+def write(path: str, states: list[bytes], with_optimizer: bool, of: str = WORKERS) -> None:
     """Replaces a file at once.
 
-    :param states: one a server, from mxnet.optimizer.Updater.get_states
+    :param states: from mxnet.optimizer.Updater.get_states: one a server, or that of all workers
     :param with_optimizer: whether these hold the optimizer itself
     :raises MXNetError: if it cannot be written; what was there is there still
     """
-    content = pickle.dumps({"format": _FORMAT, "states": states, "optimizer": with_optimizer})
+    about = {"format": _FORMAT, "states": states, "optimizer": with_optimizer, "of": of}
+    content = pickle.dumps(about)
     try:
         files.write(path, "optimizer states", content)
     except files.FileError as error:
         raise MXNetError(str(error)) from error
 
 
-def read(path: str) -> tuple[list[bytes], bool]:
+def read(path: str, of: str = WORKERS) -> tuple[list[bytes], bool]:
     """Reads what :func:`write` was given.
 
-    :raises MXNetError: if there is no such file, it cannot be read, or holds something else
+    :raises MXNetError: if there is no such file, it cannot be read, or holds something else, or
+        states of the other kind of job
     """
     try:
         content = pickle.loads(Path(path).read_bytes())
-        if content["format"] == _FORMAT:
-            return content["states"], content["optimizer"]
+        known = content["format"] == _FORMAT
+        whose = content.get("of", of)  # files of before do not say
     except OSError as error:
         raise MXNetError(f"cannot read the optimizer states {path}: {error.strerror}") from error
     except Exception as error:  # noqa: BLE001 - a pickle of something else can raise anything
         raise MXNetError(_foreign(path)) from error
-    raise MXNetError(_foreign(path))
+    if not known:
+        raise MXNetError(_foreign(path))
+    if whose != of:
+        has = "a job without servers" if whose == WORKERS else "servers"
+        needs = "none" if whose == WORKERS else f"{len(content['states'])} of them"
+        raise MXNetError(
+            f"{path} holds the optimizer states of {has}: load them in a job that has {needs}"
+        )
+    return content["states"], content["optimizer"]
+
+
+def unpickled(states: bytes) -> tuple[dict, opt.Optimizer]:
+    """What get_states(dump_optimizer=True) gave, also of servers, which know no NumPy arrays."""
+    with mx.util.np_array(False), mx.util.np_shape(False):
+        return pickle.loads(states)
 
 
 def _foreign(path: str) -> str:

@@ -40,7 +40,7 @@ from hipress.elastic_training.array_rounds import ArrayRounds
 from hipress.elastic_training.arrays import ArraySession, ArrayState
 from mxnet_hipress import _states
 from mxnet_hipress._optimizers import bears_feedback
-from mxnet_hipress._outer import Outer, Weights
+from mxnet_hipress._outer import Outer, Weights, array_of, check_names
 from mxnet_hipress._sums import SumArrays
 
 __all__ = ["State", "Trainer", "run"]
@@ -108,6 +108,7 @@ class State(ArrayState):
         super().__init__(check_every, timeout)
         found = net.collect_params() if isinstance(net, gluon.Block) else net
         parameters = list(found.values() if hasattr(found, "values") else found)
+        check_names(parameters)
         self._parameters = {parameter.name: parameter for parameter in parameters}
         if isinstance(trainer, mx.optimizer.Optimizer):
             trainer = gluon.Trainer(parameters, trainer, kvstore=None)
@@ -156,7 +157,7 @@ class State(ArrayState):
     def load_state_dict(self, saved: Mapping[str, Any]) -> None:
         """Goes on from what :meth:`state_dict` returned, in a process that has the same model."""
         for name, value in saved["parameters"].items():
-            self._parameters[name].set_data(mx.nd.array(value, dtype=value.dtype))
+            self._parameters[name].set_data(array_of(value, value.dtype))
         _states.load_trainer(self.trainer.wrapped, saved["trainer"])
         super().load_state_dict(saved)
 
@@ -217,7 +218,7 @@ class Trainer:
         sums, trained = self._session().compression, self._state._trained
         if self._state.rounds is not None:
             return
-        gradients = {name: parameter.grad() for name, parameter in trained.items()}
+        gradients = {name: each.grad().as_nd_ndarray() for name, each in trained.items()}
         for name, total in self._arrays.reduce(sums, gradients):
             total.copyto(gradients[name])
 

@@ -94,7 +94,7 @@ class ElasticStore(Store):
                 )
             if self._pushed or self._steps:
                 raise MXNetError(f"key {user_key!r} comes after the first push: init all before it")
-            self._state.weights_of[new.index] = arrays[0].as_in_context(mx.cpu()).copy()
+            self._state.weights_of[new.index] = arrays[0].as_nd_ndarray().copyto(mx.cpu())
             self._keys.add(new)
 
     def broadcast(self, key: object, value: object, out: object, priority: int = 0) -> None:

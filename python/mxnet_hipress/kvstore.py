@@ -3,26 +3,24 @@
 from __future__ import annotations
 
 import pickle
-import warnings
 from collections.abc import Mapping
 
 import mxnet as mx
 from mxnet import optimizer as opt
 from mxnet.base import MXNetError
 
-from hipress import states
 from hipress.casync import topologies
 from hipress.config import CompressionConfig
 from hipress.secopa.explanation import Explanation
 from mxnet_hipress import _arrays, _engine, _states, _stock
-from mxnet_hipress._commands import STORE_SHIFT, Head
+from mxnet_hipress._commands import Head
 from mxnet_hipress._errors import sentences
-from mxnet_hipress._job_store import JobStore
 from mxnet_hipress._keys import Key, KeyTable, group, with_row_ids
 from mxnet_hipress._local import LocalOptimizer
+from mxnet_hipress._saved_store import SavedStore
 
 
-class KVStore(JobStore):
+class KVStore(SavedStore):
     """Drop-in for MXNet's dist stores, with compression of gradients in both directions.
 
     Calls return at once and run on MXNet's engine; an error, for example that another process
@@ -37,8 +35,8 @@ class KVStore(JobStore):
         super().__init__(name)
         self._keys = KeyTable(self._number)
         self._optimizer_known = False
-        self._compresses = False
-        self._unanswered: dict[int, Key] = {}  # of an asynchronous job: pushed, and not pulled
+        self._unanswered: dict[int, Key] = {}  # pushed, and not pulled since
+        self._rate: float | None = None  # that servers have, if the script may change it
         self._local: LocalOptimizer | None = None  # without servers, once there is an optimizer
 
     # ---- Values ----------------------------------------------------------------------------------
@@ -91,6 +89,7 @@ class KVStore(JobStore):
         :param priority: higher goes first
         :raises MXNetError: for unknown keys, other shapes or dtypes than at init, a failed job
         """
+        self._heed_learning_rate()
         for user_key, arrays in group(key, value):
             entry = self._keys.get(user_key, "push")
             self._node.before_push((entry.number,), self._settle)
@@ -102,7 +101,7 @@ class KVStore(JobStore):
                 self._local.push(entry, _arrays.total(entry, arrays), priority)
             elif len(arrays) > 1 or not _engine.push(entry.handle, arrays[0], priority):
                 _engine.push(entry.handle, _arrays.total(entry, arrays), priority)
-            if not (self._job.sync or entry.sparse):
+            if not entry.sparse:
                 self._unanswered[entry.number] = entry
 
     def pull(
@@ -133,6 +132,7 @@ class KVStore(JobStore):
 
     def pushpull(self, key: object, value: object, out: object = None, priority: int = 0) -> None:
         """push and pull in one; without `out`, the results replace the values."""
+        self._heed_learning_rate()
         values = group(key, value)
         outs = values if out is None else group(key, out)
         for (user_key, pushed), (_, pulled) in zip(values, outs):
@@ -145,6 +145,7 @@ class KVStore(JobStore):
                     "use push and row_sparse_pull"
                 )
             self._look(entry, pushed)
+            self._unanswered.pop(entry.number, None)
             at_once = len(pushed) == len(pulled) == 1 and self._local is None
             if at_once and _engine.push_pull(entry.handle, pushed[0], pulled[0], priority):
                 continue
@@ -239,8 +240,21 @@ class KVStore(JobStore):
         self._send_command_to_servers(Head.SET_OPTIMIZER, body)
         self._optimizer_known = True
         self._updater = opt.get_updater(optimizer)
+        self._rate = _rate_of(optimizer)
         if self._node.auto is not None:
             self._node.auto.values_change()
+
+    def _heed_learning_rate(self) -> None:
+        """Tells servers of another rate, as Trainer.set_learning_rate sets it: from the next step
+        on, which none of them makes before worker 0 has pushed."""
+        rate = self._rate
+        if rate is None or self._updater.optimizer.lr == rate:
+            return
+        self._rate = self._updater.optimizer.lr
+        if self.rank == 0:
+            self._settle()
+            self._await_answers()
+            self._send_command_to_servers(Head.SET_RATE, repr(float(self._rate)).encode())
 
     def _set_updater(self, updater: object) -> None:
         if not self._node.serverless:
@@ -263,45 +277,11 @@ class KVStore(JobStore):
         if self._node.serverless:
             by_server = [self._local_optimizer().states(dump_optimizer)]
         else:
+            self._await_answers()  # else servers may not have made the last push's step
             flag = b"1" if dump_optimizer else b""
             by_server = self._send_command_to_servers(Head.GET_STATES, flag)
-        _states.write(fname, by_server, dump_optimizer)
+        _states.write(fname, by_server, dump_optimizer, self._whose_states)
         self.save_compression_states(fname)
-
-    def save_compression_states(self, fname: str) -> None:
-        """Saves what compression remembers: residuals, momentum of codecs, counts of random ones.
-
-        Every worker calls it, after the same step. Each writes `fname`.worker-RANK; worker 0's
-        holds the servers' part, too. Nothing is written where there is nothing to save. Blocks.
-
-        :raises MXNetError: if it cannot be written; what was there is there still
-        """
-        self._settle()
-        with sentences():
-            states.save(self._node, fname, *self._range())
-
-    def load_compression_states(self, fname: str) -> None:
-        """Loads what save_compression_states saved in a job of the same shape, which this one then
-        continues bit for bit. Every worker calls it, when all keys are initialised. Blocks.
-
-        :raises MXNetError: for no file, one that is not whole, or another shape of job or keys;
-            then this worker's states are as before
-        """
-        if not self._load_compression(fname):
-            path = states.path_of(fname, self.rank)
-            raise MXNetError(f"cannot read the compression states {path}: there is no such file")
-
-    def _load_compression(self, fname: str) -> bool:
-        self._settle()
-        with sentences():
-            parts = states.read(self._node, fname)
-            if parts is not None:
-                states.load(self._node, parts, *self._range())
-        return parts is not None
-
-    def _range(self) -> tuple[int, int]:
-        """The numbers of this store's keys."""
-        return self._number << STORE_SHIFT, (self._number + 1 << STORE_SHIFT) - 1
 
     def load_optimizer_states(self, fname: str) -> None:
         """Loads what save_optimizer_states saved, from a job with as many servers. Blocks.
@@ -312,8 +292,8 @@ class KVStore(JobStore):
         :raises MXNetError: for no file, another kind of file, or one from another number of
             servers; then the states are as before
         """
-        by_server, has_optimizer = _states.read(fname)
-        if self._node.serverless and len(by_server) == 1:
+        by_server, has_optimizer = _states.read(fname, self._whose_states)
+        if self._node.serverless:
             self._local_optimizer().set_states(by_server[0])
         elif len(by_server) != self.num_servers:
             raise MXNetError(
@@ -325,21 +305,9 @@ class KVStore(JobStore):
                 self._command(server, Head.SET_STATES, state)
             self._optimizer_known = True
             if has_optimizer:
-                self._updater = opt.get_updater(pickle.loads(by_server[0])[1])
+                self._updater = opt.get_updater(_states.unpickled(by_server[0])[1])
+                self._rate = _rate_of(self._updater.optimizer)
         self.resume_compression(fname)
-
-    def resume_compression(self, fname: str) -> None:
-        """Loads what save_compression_states saved, if it is there and fits this job; a warning
-        says so if not. Blocks."""
-        try:
-            lost = self._compresses and not self._load_compression(fname)
-            why = f"there is no {states.path_of(fname, self.rank)}" if lost else ""
-        except MXNetError as error:
-            if self._node.failure():
-                raise
-            why = str(error)
-        if why:
-            warnings.warn(f"compression starts without what it remembered: {why}", stacklevel=2)
 
     def _local_optimizer(self) -> LocalOptimizer:
         if self._local is None:
@@ -350,11 +318,16 @@ class KVStore(JobStore):
         """Blocks until all that was pushed and pulled is over."""
         mx.nd.waitall()
         self._node.wait_all()
-        self._await_answers()
+        if not self._job.sync:
+            self._await_answers()
+
+    @property
+    def _whose_states(self) -> str:
+        return _states.WORKERS if self._node.serverless else _states.SERVERS
 
     def _await_answers(self) -> None:
-        """Blocks until what was pushed in an asynchronous job has been applied: a push is over when
-        it is sent, and nothing but a pull is answered."""
+        """Blocks until servers have applied what was pushed: a push is over when it is sent, and
+        nothing but a pull is answered."""
         unanswered, self._unanswered = self._unanswered, {}
         for key in unanswered.values():
             self._pull_arrays(key, [key.buffer], 0)
@@ -368,7 +341,8 @@ class KVStore(JobStore):
 
         In an asynchronous job the servers have then applied all that was pushed before.
         """
-        self._await_answers()
+        if not self._job.sync:
+            self._await_answers()
         self._node.barrier()
 
     _barrier = barrier
@@ -403,3 +377,8 @@ class KVStore(JobStore):
             first = key.buffer
         _engine.pull(key.handle, first, priority)
         _arrays.spread(first, arrays)
+
+
+def _rate_of(optimizer: opt.Optimizer) -> float | None:
+    """The learning rate, unless a schedule sets it."""
+    return None if optimizer.lr_scheduler is not None else optimizer.lr

@@ -64,6 +64,9 @@ class Server:
         elif head == Head.SET_STATES:
             with self._lock:
                 _updater_of(store).set_states(body)
+        elif head == Head.SET_RATE:
+            with self._lock:
+                _updater_of(store).optimizer.lr = float(body)
         return b""  # as MXNet's servers answer heads that they do not know
 
     def _import(self) -> ModuleType:

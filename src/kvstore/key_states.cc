@@ -64,6 +64,13 @@ void LoadStates(const FlowsByKey& flows, KeyRange range, const std::string& byte
     const uint64_t channels = in.Number<uint64_t>();
     const auto found = flows.find(key);
     const bool wanted = range.Has(key);
+    if (wanted && found != flows.end() && !found->second.empty() && found->second[0]->name() != name) {
+      for (const auto& [other, channels] : flows) {
+        if (channels.empty() || channels[0]->name() != name) continue;
+        throw Error("the saved states of key '" + name + "' would become those of key '" +
+                    found->second[0]->name() + "': keys must be made in the same order as when they were saved");
+      }
+    }
     if (wanted && found == flows.end()) {
       throw Error("there are saved states of key '" + name + "', which is not initialised");
     }

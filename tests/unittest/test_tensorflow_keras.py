@@ -80,3 +80,55 @@ Session._write(session, "step", committed)
     (line,) = (tmp_path / "worker-0.jsonl").read_text().splitlines()
     assert '"loss": 1.0' in line and '"rank": 1' in line and '"event": "step"' in line, out
     assert "f1" not in line
+
+
+def test_an_optimizer_that_is_not_built_yet_trains_in_a_function():
+    """Its slots are made in the first trace, and must not wait for averages."""
+    run("""
+model = network()
+optimizer = hvd.DistributedOptimizer(keras.optimizers.Adam(0.1))
+before = [np.array(v) for v in model.trainable_variables]
+
+@tf.function
+def step(x):
+    with tf.GradientTape() as tape:
+        loss = tf.reduce_mean(model(x) ** 2)
+    optimizer.apply_gradients(zip(tape.gradient(loss, model.trainable_variables),
+                                  model.trainable_variables))
+
+for _ in range(2):
+    step(tf.ones((4, 2)))
+assert int(optimizer.iterations) == 2
+assert all(abs(np.array(v) - b).max() > 0.1 for v, b in zip(model.trainable_variables, before))
+""")
+
+
+def test_a_copy_by_its_config_is_plain_and_can_be_made_distributed():
+    run("""
+optimizer = hvd.DistributedOptimizer(keras.optimizers.Adam(0.25))
+copy = type(optimizer).from_config(optimizer.get_config())
+assert type(copy) is keras.optimizers.Adam and abs(float(copy.learning_rate) - 0.25) < 1e-6
+model = network()
+model.compile(hvd.DistributedOptimizer(copy), "mse", jit_compile=False)
+model.fit(np.ones((4, 2)), np.ones((4, 1)), verbose=0)
+""")
+
+
+def test_variables_with_the_same_path_are_refused_where_workers_know_them_by_it():
+    out = run("""
+import hipress.tensorflow.elastic as elastic
+
+def tower():
+    given = keras.Input((2,))
+    return given, keras.Model(given, keras.layers.Dense(1, name="fc")(given))(given)
+
+(a, left), (b, right) = tower(), tower()
+model = keras.Model([a, b], keras.layers.Add()([left, right]))
+for make in (lambda: elastic.State(model, keras.optimizers.SGD(0.1)),
+             lambda: hvd.DiLoCo(model, keras.optimizers.SGD(0.1), keras.optimizers.SGD(0.7), 4)):
+    try:
+        make()
+    except ValueError as error:
+        print("refused:", error)
+""")
+    assert out.count("have the path 'fc/kernel': give their layers names of their own") == 2, out

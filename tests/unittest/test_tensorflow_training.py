@@ -153,7 +153,10 @@ mine = variables(rank)
 hvd.broadcast_variables(mine, root_rank=0)
 for one, other in zip(mine, variables(0)):
     assert np.asarray(one).tobytes() == np.asarray(other).tobytes(), other
-hvd.broadcast_variables([])
+with warnings.catch_warnings(record=True) as caught:
+    warnings.simplefilter("always")
+    hvd.broadcast_variables([])
+assert "no variables to broadcast" in str(caught[0].message)
 refused("root_rank must be 0, not 1", lambda: hvd.broadcast_variables(mine, root_rank=1))
 print_bits(mine)
 """, workers=3, topology=topology)  # fmt: skip

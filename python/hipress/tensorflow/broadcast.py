@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterable
 
 import numpy as np
@@ -23,6 +24,11 @@ def broadcast_variables(variables: Iterable[tf.Variable], root_rank: int = 0) ->
     if root_rank != 0:
         raise ValueError(f"variables are those of rank 0: root_rank must be 0, not {root_rank!r}")
     job, variables = join(), list(variables)
+    if not variables:
+        warnings.warn(
+            "there are no variables to broadcast: a model without an Input has none before its "
+            "first call, and then each worker's own", stacklevel=2,
+        )  # fmt: skip
     if job.node is None or not variables:
         return
     values = [np.asarray(variable) for variable in variables]

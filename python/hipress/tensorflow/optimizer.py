@@ -16,12 +16,20 @@ from hipress.tuning.ways import MAX_MOMENTUM
 class _Distributed:
     """A class that is put before an optimizer's own."""
 
+    @classmethod
+    def from_config(cls, *args, **kwargs):
+        """Makes one of the optimizer's own class, which averages nothing."""
+        return cls.__mro__[2].from_config(*args, **kwargs)
+
     def apply(self, grads, trainable_variables=None):
         known = self._trainable_variables if trainable_variables is None else trainable_variables
         if len(known) != len(grads):
             if trainable_variables is None:
                 return super().apply(grads, None)  # Keras says what is wrong
             raise ValueError(f"there are {len(grads)} gradients, and {len(known)} variables")
+        if trainable_variables is not None and not self.built:
+            # Before what waits for the averages: TensorFlow lifts it out of a function.
+            self.build(list(trainable_variables))
         averages = self._hipress_average(list(grads), list(known))
         # In a graph what needs no gradient, such as the count of steps, waits for them, too: if
         # somebody has died there is no step.

@@ -13,6 +13,17 @@ from hipress.dtypes import NUMPY
 from hipress.tensorflow.gradients import name_of
 
 
+def check_paths(variables: Sequence[keras.Variable]) -> None:
+    """:raises ValueError: if two variables have the same path, by which workers know them"""
+    seen: dict[str, keras.Variable] = {}
+    for variable in variables:
+        if seen.setdefault(name_of(variable), variable) is not variable:
+            raise ValueError(
+                f"two of the model's variables have the path {name_of(variable)!r}: give their "
+                "layers names of their own"
+            )
+
+
 class Weights:
     """The values of variables; see :class:`hipress.diloco.outer.Weights`.
 
@@ -27,9 +38,8 @@ class Weights:
         self._inner = inner
         if not variables:
             raise ValueError("the model has no weights yet: give it an Input, or call it once")
+        check_paths(variables)
         self._variables = {name_of(variable): variable for variable in variables}
-        if len(self._variables) < len(variables):
-            raise ValueError("two of the model's variables have the same path")
         for name, variable in self._variables.items():
             if variable.dtype not in NUMPY:
                 raise ValueError(
