@@ -121,11 +121,14 @@ def launched(arguments: list[str], **options) -> Iterator[Launch]:
                 pass
 
 
-def run(arguments: list[str], **options) -> Launch:
-    """Runs the launcher to its end and checks that it left nothing."""
+def run(arguments: list[str], seconds: float = 170.0, **options) -> Launch:
+    """Runs the launcher to its end and checks that it left nothing.
+
+    :param seconds: until it must have ended; a test as a whole has 180
+    """
     with launched(arguments, **options) as launch:
-        launch.finish()
-        launch.gone(0.5)
+        launch.finish(seconds)
+        launch.gone(3.0)
     return launch
 
 

@@ -56,11 +56,18 @@ def test_a_death_stops_the_job_and_is_named(role, index, then, status, sentence)
     assert time.monotonic() - begin < 15.0
 
 
-def test_the_killed_process_is_named_not_those_that_fail_because_of_it():
+def test_the_killed_process_is_named_not_those_that_fail_because_of_it(tmp_path):
     # Survivors notice within milliseconds and exit with errors of their own.
-    launch = run(["-n", "3", "-s", "1", *only(
-        "server", 0, "time.sleep(0.4); os.kill(os.getpid(), signal.SIGKILL)",
-        "time.sleep(0.42); sys.exit('lost server 0')")])
+    code = ("import os, signal, sys, time\n"
+            "pid = sys.argv[1]\n"
+            "if os.environ.get('DMLC_SERVER_ID') == '0':\n"
+            "    open(pid + '.part', 'w').write(str(os.getpid()))\n"
+            "    os.rename(pid + '.part', pid)\n"
+            "    time.sleep(0.4); os.kill(os.getpid(), signal.SIGKILL)\n"
+            "while not os.path.exists(pid) or os.path.exists('/proc/' + open(pid).read()):\n"
+            "    time.sleep(0.01)\n"
+            "sys.exit('lost server 0')")
+    launch = run(["-n", "3", "-s", "1", *python(code), str(tmp_path / "pid")])
     assert launch.process.returncode == 137
     assert "hipress-launch: server 0 was killed by SIGKILL" in launch.err
     assert launch.err.count("lost server 0") == 4  # survivors had the time to say so
@@ -87,47 +94,53 @@ def test_a_script_without_its_python_is_told_how(tmp_path, monkeypatch):
     assert "cannot run 'train.py': it is not on PATH; for the file here write" in launch.err
 
 
-def test_servers_that_end_because_a_worker_ends_are_not_the_cause():
-    """A worker's connections close before its process has ended: here a second before."""
-    code = ("import os, sys, time\n"
-            "worker = os.environ['DMLC_ROLE'] == 'worker'\n"
-            "time.sleep(worker)\n"
-            "sys.exit(3 if worker else 1)")
-    launch = run(["-n", "1", "-s", "1", *python(code)])
+def test_servers_that_end_because_a_worker_ends_are_not_the_cause(tmp_path):
+    """A worker's connections close before its process has ended: here more than half a second."""
+    code = ("import os, pathlib, sys, time\n"
+            "closed = pathlib.Path(sys.argv[1])\n"
+            "if os.environ['DMLC_ROLE'] == 'worker':\n"
+            "    closed.touch(); time.sleep(0.6); sys.exit(3)\n"
+            "while not closed.exists(): time.sleep(0.01)\n"
+            "sys.exit(1)")
+    launch = run(["-n", "1", "-s", "1", *python(code), str(tmp_path / "closed")])
     assert launch.process.returncode == 3
     assert launch.err.startswith("hipress-launch: worker 0 exited with status 3 after ")
 
 
-def drained(seconds, command):
+def draining(seconds, command):
+    """A launcher of one worker that waits so long for servers and the scheduler."""
     code = ("import sys; sys.path.insert(0, sys.argv[1])\n"
             "from hipress.launcher import cli, drain\n"
             f"drain.SECONDS = {seconds}\n"
             "sys.exit(cli.main(sys.argv[2:]))")
-    done = subprocess.run(
+    return subprocess.Popen(
         [sys.executable, "-c", code, str(ROOT / "python"), "-n", "1", *command],
-        capture_output=True, text=True, timeout=60, stdin=subprocess.DEVNULL)
-    assert done.returncode == 0
-    return done
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, stdin=subprocess.DEVNULL)
 
 
 def test_servers_that_outlive_the_workers_are_stopped():
-    done = drained(0.5, only("worker", 0, "print('trained')"))
-    assert re.search(r"server 0 still ran \S+ s after the last worker; stopping", done.stderr)
+    with draining(0.5, only("worker", 0, "print('trained')")) as launcher:
+        _, err = launcher.communicate(timeout=60)
+    assert launcher.returncode == 0
+    assert re.search(r"server 0 still ran \S+ s after the last worker; stopping", err)
 
 
 def test_a_scheduler_that_computes_after_the_workers_is_waited_for(tmp_path):
-    """It counts from the worker's end: on a busy machine the two start at different times."""
-    code = ("import os, pathlib, sys, time\n"
-            "ended = pathlib.Path(sys.argv[1])\n"
-            "if os.environ['DMLC_ROLE'] == 'worker': sys.exit(ended.touch())\n"
-            "while not ended.exists(): pass\n"
-            "end = time.monotonic() + 4\n"
-            "while time.monotonic() < end: pass\n"
+    """It computes until the launcher has said so: on a busy machine, whenever that is."""
+    end = tmp_path / "end"
+    code = ("import os, sys\n"
+            "if os.environ['DMLC_ROLE'] == 'worker': sys.exit()\n"
+            "while not os.path.exists(sys.argv[1]): pass\n"
             "print('written')")
-    done = drained(2.5, ["-s", "0", *python(code), str(tmp_path / "ended")])
-    assert "[scheduler] written" in done.stdout
-    assert done.stderr == (
+    with draining(2.5, ["-s", "0", *python(code), str(end)]) as launcher:
+        first = launcher.stderr.readline()
+        end.touch()
+        out, err = launcher.communicate(timeout=60)
+    assert launcher.returncode == 0
+    assert "[scheduler] written" in out
+    assert first == (
         "hipress-launch: the last worker has ended, scheduler still computes; waiting for it\n")
+    assert err == ""
 
 
 def test_timeout():
@@ -147,7 +160,7 @@ def test_interrupt_leaves_nothing(number):
         wait_until(lambda: len(launch.processes()) == 4 * 4, 5.0, "all daemons")
         launch.process.send_signal(number)
         assert launch.finish(20.0) == 128 + number
-        launch.gone(0.2)
+        launch.gone(3.0)
     assert f"hipress-launch: {number.name}; stopping the job" in launch.err
 
 
@@ -155,10 +168,22 @@ def test_second_interrupt_does_not_wait():
     with launched(["-n", "1", "--grace", "60", *python(STUBBORN)]) as launch:
         launch.read_lines(3, "ready")
         launch.process.send_signal(signal.SIGINT)
+        # Two that it has not been told of yet would be one.
+        assert b"stopping the job" in launch.process.stderr.readline()
         time.sleep(0.3)
         launch.process.send_signal(signal.SIGINT)
         assert launch.finish(10.0) == 130
-        launch.gone(0.2)
+        launch.gone(3.0)
+
+
+def test_a_second_signal_is_not_lost_if_it_comes_at_once():
+    with launched(["-n", "1", "--grace", "60", *python(STUBBORN)]) as launch:
+        launch.read_lines(3, "ready")
+        launch.process.send_signal(signal.SIGINT)
+        launch.process.send_signal(signal.SIGTERM)
+        assert launch.finish(20.0) == 130
+        launch.gone(3.0)
+    assert "SIGTERM again; killing everything at once" in launch.err
 
 
 def test_processes_get_sigterm_and_time_to_clean_up():
@@ -195,7 +220,7 @@ def test_killed_supervisor_ends_the_job():
         assert len(supervisors) == 3
         os.kill(supervisors[0], signal.SIGKILL)
         assert launch.finish(20.0) == 137
-        launch.gone(0.2)
+        launch.gone(3.0)
 
 
 def test_daemons_of_a_worker_that_ended_well_are_ended():
@@ -209,7 +234,7 @@ def test_reader_that_goes_away_ends_the_job():
         launch.process.stdout.close()
         launch.process.stdout = None
         assert launch.finish(20.0) == 128 + signal.SIGPIPE
-        launch.gone(0.2)
+        launch.gone(3.0)
 
 
 # Output

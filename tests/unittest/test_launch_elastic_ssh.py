@@ -35,11 +35,15 @@ def left_folders(sshd, supervisors):
     return [path for pid in supervisors for path in sshd.directory.glob(f"hipress-{pid}-*")]
 
 
+def connections(launch):
+    """The ssh processes that the launcher has started."""
+    children = Path(f"/proc/{launch.process.pid}/task/{launch.process.pid}/children").read_text()
+    return sorted(int(pid) for pid in children.split() if alive(int(pid)))
+
+
 def connection_of(launch, slot):
     """The ssh process that the launcher has started for a slot of its."""
-    children = Path(f"/proc/{launch.process.pid}/task/{launch.process.pid}/children").read_text()
-    ssh = [int(pid) for pid in children.split() if alive(int(pid))]
-    return sorted(ssh)[slot]
+    return connections(launch)[slot]
 
 
 def test_restarts_and_a_lost_supervisor(sshd, tmp_path):
@@ -162,7 +166,9 @@ def test_a_job_of_which_nothing_is_in_sight_can_be_ended(sshd, tmp_path):
         os.kill(connection_of(launch, 0), signal.SIGKILL)
         own_line(launch)
         time.sleep(1.0)  # an attempt is made in vain
+        vain = connections(launch)
         sshd.serve()
+        wait_until(lambda: not any(map(alive, vain)), 20.0, "the end of vain attempts")
         launch.process.send_signal(signal.SIGTERM)
         assert launch.finish(20.0) == 143
         wait_until(lambda: not alive(pid), 5.0, "the worker's end")

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import argparse
 import os
+import select
 import signal
 import subprocess
 import sys
 import time
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from harness.launch import LAUNCH, launched, python
@@ -31,6 +32,7 @@ def split(chunks: list[bytes], times: list[float] | None = None, **options) -> l
     return lines + splitter.finish()
 
 
+@settings(deadline=None)  # any example may be the one during which the machine does something else
 @given(st.lists(st.binary(max_size=20), max_size=20))
 def test_lines_do_not_depend_on_chunks(chunks):
     chunks = [chunk.replace(b"\r", b".") for chunk in chunks]
@@ -87,9 +89,11 @@ def test_nobody_reads_its_output(number, elastic):
     limit = ["--timeout", "1"] if number is None else []
     with launched(["-n", "1", *servers, *elastic, *limit, "--grace", "1", *ENDLESS]) as launch:
         if number is not None:
-            time.sleep(1.0)
+            # It runs the job, and has its handlers, as soon as it writes.
+            assert select.select([launch.process.stdout], [], [], 60)[0]
+            time.sleep(1.0)  # the pipe becomes full
             launch.process.send_signal(number)
-        status = launch.process.wait(20)
+        status = launch.process.wait(30)
         assert status == (124 if number is None else 128 + number)
         launch.finish()
         launch.gone(2.0)

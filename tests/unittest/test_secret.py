@@ -21,7 +21,7 @@ def start(code: str, role: str, port: int, **env: str) -> subprocess.CompletedPr
     """Runs one process of a job of one worker and one server."""
     job = {
         "DMLC_ROLE": role, "DMLC_PS_ROOT_URI": "127.0.0.1", "DMLC_PS_ROOT_PORT": str(port),
-        "DMLC_NUM_WORKER": "1", "DMLC_NUM_SERVER": "1", "HIPRESS_START_TIMEOUT": "5",
+        "DMLC_NUM_WORKER": "1", "DMLC_NUM_SERVER": "1", "HIPRESS_START_TIMEOUT": "30",
     }  # fmt: skip
     clean = {k: v for k, v in base_environment().items() if k != "HIPRESS_SECRET"}
     return subprocess.run(
@@ -50,16 +50,18 @@ def test_a_process_without_a_secret_does_not_start(code, role, secret):
 def test_a_stranger_cannot_register_as_a_worker(env):
     """It is refused with a sentence, and the job, which waits for its worker, goes on."""
     program = """
-        import time
+        import os, time
         import numpy as np
         from hipress.node import Node
-        time.sleep(1.5)  # the stranger comes first
+        while not os.path.exists("go"):  # the stranger comes first
+            time.sleep(0.02)
         with Node() as node:
             node.init_array(0, np.ones(4, np.float32))
             print("trained as", node.rank)
     """
     with Cluster(program, workers=1, servers=1, server_command=SERVER) as cluster:
         stranger = start(NODE, "worker", cluster.port, DMLC_WORKER_ID="0", **env)
+        (cluster.path / "go").touch()
         results = {result.name: result for result in cluster.wait(60)}
     assert stranger.returncode == 1, stranger.stderr
     assert "another job secret" in stranger.stderr, stranger.stderr
@@ -89,7 +91,13 @@ def test_nothing_shows_the_secret():
         import pathlib, numpy as np
         from hipress.node import Node
         node = Node()
-        lines = [p.read_bytes() for p in pathlib.Path("/proc").glob("[0-9]*/cmdline") if p.exists()]
+        lines = []
+        for path in pathlib.Path("/proc").glob("[0-9]*/cmdline"):
+            try:
+                lines.append(path.read_bytes())
+            except OSError:
+                pass  # that process has ended
+        assert lines
         print("arguments show it:", any(b"that-can-be-found-" + b"again" in line for line in lines))
         node.init_array(0, np.ones(4, np.float32))
         raise RuntimeError("so that all say something")

@@ -316,7 +316,8 @@ def test_the_example_learns_digits(compression):
     pytest.importorskip("sklearn")
     script = [sys.executable, str(ROOT / "examples/tensorflow/digits.py")]
     options = ["-n", "2", "-s", "1", "--timeout", "240", "--env", "TF_CPP_MIN_LOG_LEVEL=2"]
-    launch = run([*options, *script, "--compression", compression, "--epochs", "3"])
+    arguments = [*options, *script, "--compression", compression, "--epochs", "3"]
+    launch = run(arguments, seconds=250.0)
     assert launch.process.returncode == 0, launch.out + launch.err
     weights = re.findall(r"worker \d: weights (\w+)", launch.out)
     assert len(weights) == 2 and len(set(weights)) == 1, launch.out

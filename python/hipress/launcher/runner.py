@@ -221,10 +221,12 @@ class Runner:
                     running.process.kill()
 
     def _heed_signals(self, handled: int, now: float) -> int:
-        """Handles signals from number ``handled`` on; returns how many there were by now."""
-        if self._signals[handled:]:
-            self._interrupted(self._signals[handled], again=handled > 0, now=now)
-        return len(self._signals)
+        """Handles signal number ``handled``, if it has come; returns how many have been handled.
+        The next one is not lost, however soon it comes."""
+        if len(self._signals) <= handled:
+            return handled
+        self._interrupted(self._signals[handled], again=handled > 0, now=now)
+        return handled + 1
 
     def _interrupted(self, number: int, again: bool, now: float) -> None:
         name = signal.Signals(number).name
