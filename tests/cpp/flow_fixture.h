@@ -1,6 +1,7 @@
 // Flows of several nodes joined by a delivery thread instead of a network.
 #pragma once
 
+#include <chrono>
 #include <condition_variable>
 #include <cstring>
 #include <deque>
@@ -195,6 +196,17 @@ class FakeHost : public FlowHost {
   Network* network_;
   CodecPtr codec_;
 };
+
+/// Polls for what nobody announces, for at most 20 s.
+template <typename Condition>
+bool Soon(Condition condition) {
+  const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+  while (!condition()) {
+    if (std::chrono::steady_clock::now() > deadline) return false;
+    std::this_thread::sleep_for(std::chrono::milliseconds(2));
+  }
+  return true;
+}
 
 /// Counts callbacks and remembers the first error.
 class Calls {

@@ -129,15 +129,21 @@ TEST(Flow, FailureEndsEverythingWithItsSentence) {
   Floats out(1000);
   cluster.Push(0, x.data(), calls.Expect());
   ASSERT_TRUE(cluster.Pull(0, out.data(), calls.Expect()));
-  std::this_thread::sleep_for(std::chrono::milliseconds(50));
-  EXPECT_EQ(calls.done(), 1);  // the push is over; worker 1 never pushes, so the pull waits
-  const Flow::Wait wait = cluster.flow(Server(0)).WaitingFor();
-  EXPECT_EQ(wait.peers, std::vector<NodeId>{Worker(1)});
+  // The push is over; worker 1 never pushes, so the pull waits.
+  ASSERT_TRUE(Soon([&] { return calls.done() == 1; }));
+  Flow::Wait wait;
+  EXPECT_TRUE(Soon([&] {
+    wait = cluster.flow(Server(0)).WaitingFor();
+    return wait.peers == std::vector<NodeId>{Worker(1)};
+  }));
   EXPECT_EQ(wait.iteration, 1u);
-  const std::string server = Described(cluster.flow(Server(0)));
-  EXPECT_NE(server.find("\"waits_for\":[{\"node\":\"worker 1\",\"messages\":3,"), std::string::npos)
-      << server;
-  EXPECT_EQ(server.find("worker 0"), std::string::npos) << server;
+  std::string server;
+  EXPECT_TRUE(Soon([&] {
+    server = Described(cluster.flow(Server(0)));
+    return server.find("\"waits_for\":[{\"node\":\"worker 1\",\"messages\":3,") != std::string::npos &&
+           server.find("worker 0") == std::string::npos;
+  })) << server;
+  EXPECT_EQ(calls.done(), 1);
   const std::string worker = Described(cluster.flow(Worker(0)));
   EXPECT_NE(worker.find("\"pushed\":1,\"iterations\":[{\"iteration\":1,"), std::string::npos) << worker;
   EXPECT_NE(worker.find("\"pulled\":true"), std::string::npos) << worker;
@@ -159,10 +165,11 @@ TEST(Flow, WithoutServersAnIterationMayBeginElsewhere) {
     cluster.Push(0, x[2 * i].data(), calls.Expect());
     ASSERT_TRUE(cluster.Pull(0, out[2 * i].data(), calls.Expect()));
   }
-  std::this_thread::sleep_for(std::chrono::milliseconds(50));
-  EXPECT_EQ(cluster.flow(Worker(0)).WaitingFor().peers, std::vector<NodeId>{Worker(1)});
+  EXPECT_TRUE(Soon([&] {
+    return cluster.flow(Worker(0)).WaitingFor().peers == std::vector<NodeId>{Worker(1)};
+  }));
   EXPECT_TRUE(cluster.flow(Worker(0)).WaitingFor().culprits.empty());  // it may wait for others
-  EXPECT_TRUE(cluster.flow(Worker(1)).WaitingFor().unpushed);
+  EXPECT_TRUE(Soon([&] { return cluster.flow(Worker(1)).WaitingFor().unpushed; }));
   EXPECT_EQ(cluster.flow(Worker(1)).iteration(), 0u);
   EXPECT_FALSE(cluster.flow(Worker(0)).Drain());
   for (int i = 0; i < 3; ++i) {

@@ -201,7 +201,7 @@ TEST_P(ResumeTest, AnAbortIsADeathAtOnceAndItsNewsComeFirst) {
   const auto begin = steady_clock::now();
   server_->Abort();
   ASSERT_TRUE(at_worker_.AwaitDowns(1));
-  EXPECT_LT(steady_clock::now() - begin, seconds(1));
+  EXPECT_LT(steady_clock::now() - begin, seconds(5));
   EXPECT_EQ(at_worker_.messages.size(), 1u);
   EXPECT_EQ(at_worker_.downs[0].reason, "closed the connection without saying goodbye");
 }

@@ -47,7 +47,9 @@ class SharedPayloadTest : public ::testing::Test {
     ASSERT_TRUE(at_server_.AwaitMessages(1));
     worker_->Send(Server(0), Filled(10, 1));
     ASSERT_TRUE(at_server_.AwaitMessages(2));
-    std::this_thread::sleep_for(milliseconds(50));
+    server_->Send(Worker(0), Filled(10, 1));  // comes after the answer
+    ASSERT_TRUE(at_worker_.AwaitMessages(1));
+    at_worker_.Do([this] { at_worker_.messages.clear(); });
     at_server_.Do([this] { at_server_.messages.clear(); });
   }
   uint64_t shared() const { return worker_->counters().shared_memory_bytes; }
