@@ -20,7 +20,7 @@ class ElasticJob(Processes):
 
     def __init__(
         self, command: Sequence[str], workers: int, min_workers: int = 2,
-        env: Mapping[str, str] | None = None, heartbeat_ms: int = 2000, **options: object,
+        env: Mapping[str, str] | None = None, heartbeat_ms: int = 5000, **options: object,
     ) -> None:  # fmt: skip
         super().__init__(**options)
         self.command, self._restarts = command, [0] * workers

@@ -243,13 +243,16 @@ class ShapedNetwork:
     def _verify(self) -> None:
         wanted = bits_per_second(self.rate)
         size = max(1 << 20, int(wanted / self.dilation / 8 * 0.5))
-        measured = self.measure(0, 1, size) * self.dilation
-        self.measured_bits_per_second = measured
-        if not 0.8 * wanted < measured < 1.15 * wanted:
-            raise NetworkError(
-                f"the link between two nodes was shaped to {self.rate} but carries "
-                f"{measured / 1e6:.0f} Mbit/s; is the machine busy?"
-            )
+        # A machine that does something else in that half second is measured wrongly, now and then;
+        # a link with another rate always.
+        for _ in range(4):
+            measured = self.measured_bits_per_second = self.measure(0, 1, size) * self.dilation
+            if 0.8 * wanted < measured < 1.15 * wanted:
+                return
+        raise NetworkError(
+            f"the link between two nodes was shaped to {self.rate} but carries "
+            f"{measured / 1e6:.0f} Mbit/s; is the machine busy?"
+        )
 
     def measure(self, source: int, target: int, size: int) -> float:
         """Bits per second of one TCP stream of `size` bytes between two nodes, not dilated."""

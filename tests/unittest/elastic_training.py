@@ -4,8 +4,10 @@ import sys
 import textwrap
 
 #: Trains to a step. LATE: a slot and a view ("2 2") in which it stops for 100 s, or SECONDS, in the
-#: eighth step, or before step AT, with HOLDS so that no other thread of Python runs. TIMEOUT: the
-#: state's. DIES: a slot whose first process is killed before step 20. SAVE: seconds after training.
+#: eighth step, or before step AT, with HOLDS so that no other thread of Python runs; at the longest
+#: until a process has asked to join (JOINER), or until the others have gone on (UNTIL_EXPELLED).
+#: TIMEOUT: the state's. DIES: a slot whose first process is killed before step 20. SAVE: seconds
+#: after training.
 PROGRAM = """
     import ctypes
     import os
@@ -26,6 +28,22 @@ PROGRAM = """
     state = elastic.State(
         model, optimizer, "onebit", min_size=256, check_every=5, timeout=timeout)
 
+    def over(state):
+        agent = state.session._agent
+        if "JOINER" in os.environ:
+            status = agent.status()
+            return status["joins"] or status["epoch"] > state.epoch
+        return "UNTIL_EXPELLED" in os.environ and agent.expelled
+
+    def stop(state):
+        if "HOLDS" in os.environ:
+            return ctypes.PyDLL(None).sleep(seconds)  # PyDLL: with the interpreter's lock
+        if not {"JOINER", "UNTIL_EXPELLED"} & set(os.environ):
+            return time.sleep(seconds)
+        end = time.monotonic() + seconds
+        while time.monotonic() < end and not over(state):
+            time.sleep(0.02)
+
     @elastic.run
     def train(state):
         begin = state.step
@@ -33,8 +51,7 @@ PROGRAM = """
             at = int(os.environ.get("AT", begin + 8)) - 1
             if os.environ.get("LATE") == f"{slot} {state.epoch}" and state.step == at:
                 print("late", flush=True)
-                # PyDLL: with the interpreter's lock.
-                ctypes.PyDLL(None).sleep(seconds) if "HOLDS" in os.environ else time.sleep(seconds)
+                stop(state)
             if dies and state.step == 20:
                 os.kill(os.getpid(), signal.SIGKILL)
             state.optimizer.zero_grad()

@@ -37,7 +37,7 @@ with Node() as node:
     for step in range(int(os.environ["STEPS"])):
         node.pushpull(0, dice.standard_normal(size, np.float32), out).wait(60)
         digest.update(out.tobytes())
-        time.sleep(0.01)
+        time.sleep(0.03)
     node.barrier()
     print("resumed", node.stats()["resumed_connections"])
     print("digest", digest.hexdigest(), flush=True)
@@ -136,7 +136,7 @@ def test_a_worker_killed_on_another_machine_is_named_at_once():
     with (
         netns.ShapedNetwork(3, rate=None) as network,
         Cluster(TRAIN, workers=2, servers=1, server_command=SERVER, network=network,
-                env={"STEPS": "100000"}) as job,
+                env={"STEPS": "100000", "HIPRESS_HEARTBEAT_TIMEOUT_MS": "30000"}) as job,
     ):  # fmt: skip
         for rank in range(2):
             job.wait_for(f"worker {rank}", "running", timeout=60)
@@ -144,7 +144,7 @@ def test_a_worker_killed_on_another_machine_is_named_at_once():
             os.kill(pid, signal.SIGKILL)
         began = time.monotonic()
         while "worker 1" not in job.output("worker 0"):
-            assert time.monotonic() - began < 3, job.output("worker 0")
+            assert time.monotonic() - began < 15, job.output("worker 0")
             time.sleep(0.01)
         assert "died" in job.output("worker 0")
         job.wait(30)

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from harness.cluster import Cluster, run_cluster
-from harness.processes import base_environment
+from harness.processes import base_environment, wait_until
 
 WORKER = """
 import os, time
@@ -65,6 +65,41 @@ def wait_for_dumps(folder: Path, count: int, timeout: float = 20) -> list[Path]:
         time.sleep(0.05)
 
 
+def asked_until(
+    cluster: Cluster, folder: Path, count: int, text: str
+) -> subprocess.CompletedProcess:
+    """Asks all for dumps until what `hipress debug` says of them holds a text, a regular
+    expression: it takes time until others know of a call. Returns what it says at the end."""
+    end = time.monotonic() + 40
+    while True:
+        for path in folder.glob("*.json") if folder.is_dir() else ():
+            path.unlink()
+        for name in cluster.processes:
+            cluster.signal(name, signal.SIGUSR1)
+        wait_for_dumps(folder, count)
+        done = hipress("debug", folder)
+        if re.search(text, done.stdout) or time.monotonic() > end:
+            return done
+
+
+ASK_NOW = """
+import pathlib, sys
+from hipress import cli, debug_now
+
+all_processes, folder = debug_now.processes, pathlib.Path(sys.argv[1])
+debug_now.processes = lambda: [one for one in all_processes() if one.folder == folder]
+sys.exit(cli.main(["debug", "--now"]))
+"""
+
+
+def ask_now(folder: Path) -> subprocess.CompletedProcess:
+    """`hipress debug --now` of processes that write to a folder: other tests' are left in peace."""
+    return subprocess.run(
+        [sys.executable, "-c", ASK_NOW, str(folder)],
+        env=base_environment(), capture_output=True, text=True, timeout=60,
+    )  # fmt: skip
+
+
 def hanging(folder: Path, servers: int, late: int, **env: str) -> Cluster:
     """A job of three workers, one of which does not push two of three keys."""
     topology = {} if servers else {"HIPRESS_TOPOLOGY": "ring"}
@@ -72,31 +107,27 @@ def hanging(folder: Path, servers: int, late: int, **env: str) -> Cluster:
     cluster = Cluster(WORKER, workers=3, servers=servers, env=variables)
     for rank in range(3):
         cluster.wait_for(f"worker {rank}", "ready")
-    time.sleep(0.5)
     return cluster
 
 
 @pytest.mark.parametrize("servers", [0, 1])
 def test_a_signal_makes_dumps_and_the_late_worker_is_named(servers, tmp_path):
     folder = tmp_path / "dumps"
-    with hanging(folder, servers, late=1) as cluster:
-        for name in cluster.processes:
-            cluster.signal(name, signal.SIGUSR1)
-        nodes = 4 + servers
-        wait_for_dumps(folder, nodes)
-        assert len(cluster.running()) == nodes
-        assert folder.stat().st_mode & 0o777 == 0o700
-        cluster.wait_for("worker 0", "what it waits for is in")
-        done = hipress("debug", folder)
-    assert done.returncode == 0, done.stderr
-    first, second, *_ = done.stdout.splitlines()
-    assert f"3 workers{' and 1 server' if servers else ''}; {nodes} dumps" in first
     iteration = 3 if servers else 4  # without servers the first one sums the initial value
     waiting = "worker 0 and worker 2" if not servers else "server 0, worker 0 and worker 2"
     said = (
         f"worker 1 has not pushed iteration {iteration} of 'layer[12].weight' and of 1 more key; "
         f"{waiting} wait for it"
     )
+    nodes = 4 + servers
+    with hanging(folder, servers, late=1) as cluster:
+        done = asked_until(cluster, folder, nodes, rf"\A.*\n{said}\n")
+        assert len(cluster.running()) == nodes
+        assert folder.stat().st_mode & 0o777 == 0o700
+        cluster.wait_for("worker 0", "what it waits for is in")
+    assert done.returncode == 0, done.stderr
+    first, second, *_ = done.stdout.splitlines()
+    assert f"3 workers{' and 1 server' if servers else ''}; {nodes} dumps" in first
     assert re.fullmatch(said, second), second
     assert re.search(r"layer2.weight +\d .*worker 1 has not pushed", done.stdout)
     assert "layer0.weight" not in done.stdout.split("nodes")[0]
@@ -118,10 +149,14 @@ def test_a_timeout_makes_dumps_of_all_nodes(tmp_path):
 def test_asking_now(tmp_path):
     folder = tmp_path / "dumps"
     with hanging(folder, 0, late=0) as cluster:
-        done = hipress("debug", "--now")
-        assert done.returncode == 0, done.stderr
+
+        def asked():
+            done = ask_now(folder)
+            assert done.returncode == 0, done.stderr
+            return "worker 0 has not pushed" in done.stdout
+
+        wait_until(asked, 40, "worker 0 to be named")
         assert len(cluster.running()) == 4
-    assert "worker 0 has not pushed" in done.stdout, done.stdout
 
 
 def threads(pid: int) -> set[str]:
@@ -168,12 +203,9 @@ def test_who_does_not_make_a_call_is_named(call, what, servers, tmp_path):
     with Cluster(CALLS, workers=3, servers=servers, env=env) as cluster:
         for rank in range(3):
             cluster.wait_for(f"worker {rank}", "ready")
-        time.sleep(0.5)
-        for name in cluster.processes:
-            cluster.signal(name, signal.SIGUSR1)
-        wait_for_dumps(tmp_path, 4 + servers)
-        done = hipress("debug", tmp_path)
-    assert f"worker 1 {what}; worker 0 and worker 2 wait for it" in done.stdout, done.stdout
+        said = f"worker 1 {what}; worker 0 and worker 2 wait for it"
+        done = asked_until(cluster, tmp_path, 4 + servers, re.escape(said))
+    assert said in done.stdout, done.stdout
 
 
 def test_a_pull_that_servers_do_not_answer(tmp_path):
@@ -181,12 +213,8 @@ def test_a_pull_that_servers_do_not_answer(tmp_path):
     with Cluster(CALLS, workers=2, servers=1, env=env) as cluster:
         for rank in range(2):
             cluster.wait_for(f"worker {rank}", "ready")
-        time.sleep(0.5)
-        for name in cluster.processes:
-            cluster.signal(name, signal.SIGUSR1)
-        wait_for_dumps(tmp_path, 4)
-        done = hipress("debug", tmp_path)
-    said = "worker 1 has not pushed iteration 1 of 'first'; server 0 and worker 0 wait for it"
+        said = "worker 1 has not pushed iteration 1 of 'first'; server 0 and worker 0 wait for it"
+        done = asked_until(cluster, tmp_path, 4, rf"\n{said}\n(.*\n)*.*a pull of first")
     assert done.stdout.splitlines()[1] == said, done.stdout
     assert "a pull of first" in done.stdout
 
@@ -199,13 +227,9 @@ def test_who_is_missing_at_the_start_is_named(tmp_path):
             while "hipress-debug" not in threads(cluster.processes[name].pid):
                 assert time.monotonic() < deadline
                 time.sleep(0.05)
-        time.sleep(1.0)  # until they have registered
-        for name in cluster.processes:
-            cluster.signal(name, signal.SIGUSR1)
-        wait_for_dumps(tmp_path, 3)
-        done = hipress("debug", tmp_path)
-    second = done.stdout.splitlines()[1]
-    assert second == "the job has not started: it waits for 1 of 3 workers (rank 2)", done.stdout
+        said = "the job has not started: it waits for 1 of 3 workers (rank 2)"
+        done = asked_until(cluster, tmp_path, 3, rf"\n{re.escape(said)}\n")
+    assert done.stdout.splitlines()[1] == said, done.stdout
     assert "a worker (process " in done.stdout
 
 
@@ -220,8 +244,11 @@ node = Node()
 node.init_array(0, np.zeros(10, np.float32), "w")
 node.pushpull(0, np.ones(10, np.float32)).wait(30)
 os.kill(os.getpid(), signal.SIGUSR1)
-time.sleep(1.0)
-files = os.listdir(os.environ["HIPRESS_DEBUG_DIR"])
+files, end = [], time.monotonic() + 20
+while not any(name.endswith(".json") for name in files):  # a thread writes it
+    assert time.monotonic() < end
+    time.sleep(0.02)
+    files = os.listdir(os.environ["HIPRESS_DEBUG_DIR"])
 assert heard == ["mine"] and len(files) == 1, (heard, files)
 child = os.fork()
 if child == 0:
@@ -269,10 +296,11 @@ def test_a_wrong_signal_is_one_sentence():
 
 def test_a_folder_that_others_can_write_to_is_refused(tmp_path):
     tmp_path.chmod(0o777)
-    program = SETTINGS.replace("os.kill", "import time; os.kill") + "time.sleep(0.5)\n"
+    program = SETTINGS.replace("os.kill", "import time; os.kill") + "time.sleep(60)\n"
     env = {"HIPRESS_DEBUG_DIR": str(tmp_path), "HIPRESS_FLIGHT_RECORDER": "0"}
-    results = run_cluster(program, 1, 0, env=env)
-    assert "it can be written by other users; HIPRESS_DEBUG_DIR names another" in results[-1].output
+    with Cluster(program, workers=1, servers=0, env=env) as cluster:
+        said = "it can be written by other users; HIPRESS_DEBUG_DIR names another"
+        cluster.wait_for("worker 0", said)
     assert not list(tmp_path.iterdir())
 
 

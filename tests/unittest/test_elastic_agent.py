@@ -19,13 +19,15 @@ from typing import Any, Callable
 
 import pytest
 
+from harness.processes import free_port, wait_until
 from hipress.elastic import Agent, ElasticError, Evicted, TrainingOver, View, ViewChanged
 from hipress.elastic.channel import MAGIC, Channel, Stranger
 
 SECRET = b"0123456789abcdef"
 HEARTBEAT = 2.0  # seconds; a busy machine holds a process up for one
 PATIENCE = 20.0
-QUICK = 1.0  # a view after a death; about 20 ms where nothing else runs
+QUICK = 8.0  # a view after a death; about 20 ms where nothing else runs
+SILENCE_MS = 15_000  # for workers: whoever is dropped for silence is not dropped within QUICK
 
 WORKER = """
 import json, os, threading, time
@@ -65,17 +67,16 @@ while True:
 
 
 def _free_ports(count: int) -> list[int]:
-    with contextlib.ExitStack() as stack:
-        sockets = [stack.enter_context(socket.socket()) for _ in range(count)]
-        for each in sockets:
-            each.bind(("127.0.0.1", 0))
-        return [each.getsockname()[1] for each in sockets]
+    found: set[int] = set()
+    while len(found) < count:
+        found.add(free_port())
+    return list(found)
 
 
 class Job:
     """Worker processes, by slot, and what they print."""
 
-    def __init__(self, slots: int, min_members: int) -> None:
+    def __init__(self, slots: int, min_members: int, silence_ms: int) -> None:
         ports = _free_ports(slots)
         self.environment = {
             **os.environ,
@@ -83,7 +84,7 @@ class Job:
             "HIPRESS_SECRET": SECRET.decode(),
             "HIPRESS_ELASTIC_AGENTS": ",".join(f"127.0.0.1:{port}" for port in ports),
             "HIPRESS_ELASTIC_MIN_WORKERS": str(min_members),
-            "HIPRESS_HEARTBEAT_TIMEOUT_MS": str(int(HEARTBEAT * 1000)),
+            "HIPRESS_HEARTBEAT_TIMEOUT_MS": str(silence_ms),
         }
         self.processes: dict[int, subprocess.Popen[str]] = {}
         self.said: dict[int, queue.Queue[dict[str, Any]]] = {}
@@ -145,8 +146,10 @@ class Job:
 def job() -> Iterator[Callable[..., Job]]:
     jobs: list[Job] = []
 
-    def make(slots: int, min_members: int = 1, **more: str) -> Job:
-        jobs.append(Job(slots, min_members))
+    def make(
+        slots: int, min_members: int = 1, silence_ms: int = SILENCE_MS, **more: str
+    ) -> Job:
+        jobs.append(Job(slots, min_members, silence_ms))
         for slot in range(slots):
             jobs[-1].start(slot, **more)
         jobs[-1].wait_slots(list(range(slots)))
@@ -184,7 +187,7 @@ def test_one_of_four_is_left(job: Callable[..., Job]) -> None:
 
 
 def test_who_was_stopped_is_evicted_and_joins_again(job: Callable[..., Job]) -> None:
-    running = job(3)
+    running = job(3, silence_ms=4000)
     running.signal(1, signal.SIGSTOP)
     views = running.wait_slots([0, 2])
     # Another view of the same members may have followed at once.
@@ -286,7 +289,7 @@ def test_an_engines_failure_makes_a_view_of_the_same_members(start: Start) -> No
 
 
 def test_who_asks_to_join_at_the_end_is_told(start: Start) -> None:
-    agents = [start(slot, start_timeout=0.2) for slot in range(2)]
+    agents = [start(slot, start_timeout=1.0) for slot in range(2)]
     agents.append(start(2, restart=1))
     for agent, view in zip(agents[:2], _join(agents[:2])):
         agent.completed(view.step)
@@ -355,6 +358,7 @@ def test_too_few_are_left_without_one_that_hangs(start: Start) -> None:
         agent.completed(view.step)
     with pytest.raises(ViewChanged):
         agents[0].fetch(1, "here/1", 0.1, 1, required=True)
+    wait_until(lambda: "2 members" in agents[0].status()["waits_for"], PATIENCE, "it to wait")
     with pytest.raises(ElasticError, match="it waits for 2 members or more: there are 1"):
         agents[0].await_view(1, 0.5)
     assert "waited" in agents[1].expelled and "waited" in agents[1].ended(1)

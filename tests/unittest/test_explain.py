@@ -106,7 +106,7 @@ def journal(rank, folder, name):
     hipress.torch.compress(ddp, min_size=1000)
     for step in range(50):
         loss_of(ddp, rank, step).backward()
-    time.sleep(2 * board._FLUSH_SECONDS)
+    time.sleep(5 * board._FLUSH_SECONDS)
     return sum(p.numel() for p in ddp.parameters())
 
 

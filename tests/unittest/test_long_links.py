@@ -49,6 +49,6 @@ def test_sums_over_a_long_link_that_loses_packets_are_right():
 
 
 def test_heartbeats_are_not_starved_by_bulk_data():
-    # 4 MiB at 20 Mbit/s keep the link full for longer than the silence that is death.
-    times = {"HIPRESS_HEARTBEAT_INTERVAL_MS": "200", "HIPRESS_HEARTBEAT_TIMEOUT_MS": "1200"}
-    assert sums("rate=20mbit,delay=20ms", 1 << 20, **times) == ["right", "right"]
+    # 12 MiB at 20 Mbit/s keep the link full for longer than the silence that is death.
+    times = {"HIPRESS_HEARTBEAT_INTERVAL_MS": "200", "HIPRESS_HEARTBEAT_TIMEOUT_MS": "4000"}
+    assert sums("rate=20mbit,delay=20ms", 3 << 20, **times) == ["right", "right"]

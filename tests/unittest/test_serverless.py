@@ -319,9 +319,9 @@ def test_a_worker_that_leaves_early_is_named_by_all(topology):
 # know.
 @pytest.mark.parametrize("topology", ["ring", "colocated"])
 def test_a_worker_that_stops_pushing_is_named_by_all(topology):
-    outputs = wait_in_vain("time.sleep(7)", 4, topology, {"HIPRESS_TIMEOUT": "3"})
+    outputs = wait_in_vain("time.sleep(11)", 4, topology, {"HIPRESS_TIMEOUT": "5"})
     for output in outputs:
-        assert "waited 3 s for worker 1 to push iteration 4 of key 'weight'" in output, outputs
+        assert "waited 5 s for worker 1 to push iteration 4 of key 'weight'" in output, outputs
 
 
 def test_who_leaves_in_peace_has_done_its_part_for_the_others():

@@ -208,9 +208,8 @@ import time
 from known_times import measure_store
 lines = measure_store(lambda way: {"maxmin bits=8": 1.0}.get(way, 9.0), watched=False)
 
-def slower(step):
-    if step >= 40:
-        time.sleep(0.06)
+def slower(step):  # steps are long enough for what else the machine does not to count
+    time.sleep(0.02 if step < 40 else 0.12)
 
 node = make(sees=False)
 ways, got, wanted = train(node, 75, slower)

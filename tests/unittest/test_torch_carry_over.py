@@ -193,7 +193,7 @@ def dies(rank, type, options):
         future.wait()
     began = time.monotonic()
     disturbed.roll_back()
-    assert time.monotonic() - began < 2
+    assert time.monotonic() - began < 10
     assert goes_on(disturbed) == wanted
     return True
 

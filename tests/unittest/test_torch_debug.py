@@ -118,13 +118,12 @@ def test_a_rank_that_sleeps_is_named(tmp_path):
         for pid in pids.values():
             os.kill(pid, signal.SIGUSR1)
         wait_for_dumps(dumps, 3)  # rank 0's process is the scheduler, too
-        asked = hipress("debug", dumps)
+        first = dumps.rename(tmp_path / "first")  # the limit's own may come at any time
+        asked = hipress("debug", first)
         assert asked.returncode == 0, asked.stderr
         second = asked.stdout.splitlines()[1]
         assert second.startswith("rank 1 has not pushed iteration "), second
         assert second.endswith("; rank 0 waits for it"), second
-        for path in dumps.iterdir():
-            path.unlink()
         ranks.wait_for("failed: ", timeout=30)
         wait_for_dumps(dumps, 2)
         late = hipress("debug", dumps)
@@ -135,7 +134,7 @@ def test_a_rank_that_sleeps_is_named(tmp_path):
 @pytest.mark.parametrize("kind", ["one", "groups"])
 def test_the_timeline_of_a_job(kind, tmp_path):
     with Ranks(tmp_path, kind, 30, HIPRESS_TIMELINE="job.json") as ranks:
-        assert ranks.process.wait(90) == 0, ranks.output()
+        assert ranks.process.wait(150) == 0, ranks.output()
     files = sorted(tmp_path.glob("job*.json"))
     assert tmp_path / "job.json" in files and len(files) == (2 if kind == "groups" else 1), files
     for file in files:

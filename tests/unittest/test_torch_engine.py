@@ -134,7 +134,7 @@ def returned_but_errors(results):
 
 def stops(rank, dtype):
     os.environ["HIPRESS_HEARTBEAT_INTERVAL_MS"] = "250"
-    os.environ["HIPRESS_HEARTBEAT_TIMEOUT_MS"] = "2000"
+    os.environ["HIPRESS_HEARTBEAT_TIMEOUT_MS"] = "4000"
     import torch.distributed as dist
 
     synchronizer = start_on(dist.group.WORLD, timeout=50)
@@ -148,7 +148,7 @@ def test_a_stopped_rank_is_named_within_the_limit_of_silence():
     results = run_ranks_without(stops, 3, 1, "float32")
     for text, seconds in results:
         assert re.match(r"HipressError: bucket 0 \(a\): rank 1 \(.*\) died: .*silent", text), text
-        assert seconds < 5, text
+        assert seconds < 12, text
 
 
 def run_ranks_without(function, world_size, stopped, *args):
@@ -161,7 +161,7 @@ def run_ranks_without(function, world_size, stopped, *args):
         found[rank] = value
 
     with pytest.raises(AssertionError, match=rf"ranks \[{stopped}\] are not done"):
-        torch_ranks.run_ranks(function, world_size, *args, timeout=15, when_done=keep)
+        torch_ranks.run_ranks(function, world_size, *args, timeout=30, when_done=keep)
     return [found[rank] for rank in sorted(found)]
 
 

@@ -321,7 +321,10 @@ for step in range(compression.step, 4):
 if rank == 0:
     torch.save(bits(model), folder + "/" + sys.argv[3])
 dist.barrier()
-time.sleep(1)  # the other rank may still wait for the barrier's last message
+# The other rank may still wait for the barrier's last message.
+open(f"{folder}/{rank}.over", "w").close()
+while not os.path.exists(f"{folder}/{1 - rank}.over"):
+    time.sleep(0.02)
 os._exit(0)
 """
 

@@ -153,11 +153,13 @@ def refuses(rank):
     with pytest.raises(ValueError, match="no step to put back"):
         synchronizer.roll_back()
     synchronizer.begin_transaction()
-    if rank == 0:  # which waits for the other
+    if rank == 0:
         future = training.start(BUCKETS[0], 1)
         with pytest.raises(HipressError, match="before the step before it is over"):
             synchronizer.begin_transaction()
-    else:
+        torch.distributed.barrier()
+    else:  # so the step is not over before
+        torch.distributed.barrier()
         future = training.start(BUCKETS[0], 1)
     future.wait()
     torch.distributed.barrier()  # a rank that is refused ends the job, and another's first step
