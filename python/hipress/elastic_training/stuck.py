@@ -1,5 +1,6 @@
 """A worker whose training function hangs while its process lives: it says where it hangs, and ends,
-so that its launcher can start it again. So does one in which a thread holds Python's global lock."""
+so that its launcher can start it again. So does one in which a thread holds Python's global lock.
+"""
 
 from __future__ import annotations
 
