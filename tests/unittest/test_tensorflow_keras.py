@@ -125,7 +125,7 @@ def tower():
 (a, left), (b, right) = tower(), tower()
 model = keras.Model([a, b], keras.layers.Add()([left, right]))
 for make in (lambda: elastic.State(model, keras.optimizers.SGD(0.1)),
-             lambda: hvd.DiLoCo(model, keras.optimizers.SGD(0.1), keras.optimizers.SGD(0.7), 4)):
+             lambda: hvd.DiLoCo(model, 4, keras.optimizers.SGD(0.7))):
     try:
         make()
     except ValueError as error:
