@@ -37,8 +37,8 @@ def main(
 ) -> None:
     if quick:
         nodes, steps, batch_size, rounds = 2, 2, "1", 1
-    run = _run_mxnet if model == "digits" else _run_torch
     record = Record(output, locals())
+    run = _run_mxnet if model == "digits" else _run_torch
     rows = []
     unit = "texts" if model == "gpt" else "images"
     for kind, batch in itertools.product(compression.split(), map(int, batch_size.split())):
