@@ -23,6 +23,7 @@ from hipress.dtypes import NAMES, NUMPY
 from hipress.node import Node
 from mxnet_hipress import _arrays, _engine
 from mxnet_hipress._commands import Head, pack
+from mxnet_hipress._errors import sentences
 from mxnet_hipress._rows import Rows, TableShape, memory
 
 if TYPE_CHECKING:
@@ -139,6 +140,14 @@ class SparseStore:
         with mx.autograd.pause():  # Gluon pulls inside what it records
             for array in arrays:
                 result.copyto(array)
+
+    def await_pushes(self, key: Key) -> None:
+        """Blocks until servers have applied what this worker has pushed and sent."""
+        with sentences():
+            for share in self._shares(key):
+                none = Rows(key.index, np.empty(0, np.int64), pushes=self._pushes[key.number])
+                for piece in none.pieces(_columns(key), np.dtype(NAMES[key.dtype]).itemsize):
+                    self._command(key, share, Head.PULL_ROWS, piece.pack())
 
     def close(self) -> None:
         """Ends the threads; nothing is to be scheduled any more."""

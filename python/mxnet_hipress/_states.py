@@ -60,7 +60,8 @@ def read(path: str, of: str = WORKERS) -> tuple[list[bytes], bool]:
         raise MXNetError(_foreign(path)) from error
     if not known:
         raise MXNetError(_foreign(path))
-    if whose != of:
+    if whose != of or (of == WORKERS and len(content["states"]) != 1):
+        whose = SERVERS if of == WORKERS else WORKERS
         has = "a job without servers" if whose == WORKERS else "servers"
         needs = "none" if whose == WORKERS else f"{len(content['states'])} of them"
         raise MXNetError(

@@ -101,8 +101,7 @@ class KVStore(SavedStore):
                 self._local.push(entry, _arrays.total(entry, arrays), priority)
             elif len(arrays) > 1 or not _engine.push(entry.handle, arrays[0], priority):
                 _engine.push(entry.handle, _arrays.total(entry, arrays), priority)
-            if not entry.sparse:
-                self._unanswered[entry.number] = entry
+            self._unanswered[entry.number] = entry
 
     def pull(
         self, key: object, out: object = None, priority: int = 0, ignore_sparse: bool = True
@@ -329,10 +328,14 @@ class KVStore(SavedStore):
         """Blocks until servers have applied what was pushed: a push is over when it is sent, and
         nothing but a pull is answered."""
         unanswered, self._unanswered = self._unanswered, {}
-        for key in unanswered.values():
+        sparse = [key for key in unanswered.values() if key.sparse]
+        dense = [key for key in unanswered.values() if not key.sparse]
+        for key in dense:
             self._pull_arrays(key, [key.buffer], 0)
-        for key in unanswered.values():
+        for key in dense:
             key.buffer.wait_to_read()
+        for key in sparse:
+            self._job.sparse.await_pushes(key)
 
     # ---- The job ---------------------------------------------------------------------------------
 

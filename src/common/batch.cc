@@ -10,6 +10,7 @@ namespace {
 
 struct State {
   int depth = 0;
+  bool ends = false;  ///< the actions of a batch are being done
   std::vector<std::function<void()>> actions, last;
 };
 
@@ -22,11 +23,14 @@ Batch::Batch() { ++Mine().depth; }
 Batch::~Batch() {
   State& state = Mine();
   if (--state.depth > 0) return;
+  const bool outermost = !std::exchange(state.ends, true);
   // By index: an action may, outside any batch now, lead to a batch of its own.
   std::vector<std::function<void()>> actions = std::exchange(state.actions, {});
   for (auto& action : actions) action();
   actions.clear();
   if (state.actions.empty()) state.actions = std::move(actions);  // keeps the memory
+  if (!outermost) return;  // what is to come last comes after the other actions of that one
+  state.ends = false;
   actions = std::exchange(state.last, {});
   for (auto& action : actions) action();
   actions.clear();
@@ -41,7 +45,7 @@ void Batch::AtEnd(std::function<void()> action) {
 
 void Batch::AfterAll(std::function<void()> action) {
   State& state = Mine();
-  if (state.depth == 0) return action();
+  if (state.depth == 0 && !state.ends) return action();
   state.last.push_back(std::move(action));
 }
 

@@ -4,6 +4,7 @@
 #include <sys/mman.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cstdlib>
 #include <mutex>
 #include <new>
@@ -27,24 +28,26 @@ void* Allocate(size_t bytes) {
   return block;
 }
 
-/// No other thread is inside a pool when the process forks: its lock would be held for ever in the child.
+/// The process's pool. A forked child has a new one: a thread that it does not have may hold the lock of its
+/// parent's, whose lists may be half changed. (To hold the lock while the process forks would not do: before
+/// it does, MXNet waits for operations that need the pool.) Never destroyed, as buffers may be released by
+/// threads that outlive static destructors.
 template <typename AnyPool>
-AnyPool* UsableAfterFork(AnyPool* pool) {
-  pthread_atfork([] { AnyPool::Get().mutex().lock(); }, [] { AnyPool::Get().mutex().unlock(); },
-                 [] { AnyPool::Get().mutex().unlock(); });
-  return pool;
+AnyPool& TheOnly() {
+  static std::atomic<AnyPool*> pool{nullptr};
+  static const int registered = [] {
+    pool = new AnyPool();
+    return pthread_atfork(nullptr, nullptr, [] { pool = new AnyPool(); });
+  }();
+  static_cast<void>(registered);
+  return *pool.load(std::memory_order_relaxed);
 }
 
 /// Freed blocks by size class. Classes are powers of two and their halves (1, 1.5, 2, 3, 4, 6 ...),
 /// so at most a third of a block is wasted.
 class Pool {
  public:
-  static Pool& Get() {
-    // Never destroyed: buffers may be released by threads that outlive static destructors.
-    static Pool* pool = UsableAfterFork(new Pool());
-    return *pool;
-  }
-  std::mutex& mutex() { return mutex_; }
+  static Pool& Get() { return TheOnly<Pool>(); }
 
   void* Take(size_t capacity) {
     Arena* const arena = capacity >= kMinSharedBytes ? Arena::Get() : nullptr;
@@ -111,11 +114,7 @@ class Pool {
 /// Pieces of large mappings of huge pages; freed pieces are kept for the next of their size.
 class StatePool {
  public:
-  static StatePool& Get() {
-    static StatePool* pool = UsableAfterFork(new StatePool());
-    return *pool;
-  }
-  std::mutex& mutex() { return mutex_; }
+  static StatePool& Get() { return TheOnly<StatePool>(); }
 
   void* Take(size_t capacity) {
     std::lock_guard<std::mutex> lock(mutex_);

@@ -33,7 +33,8 @@ class Watch {
     signal_ = signal;
     status_ = status;
     words_ = words;
-    if (!std::exchange(runs_, true)) std::thread([this] { Run(); }).detach();
+    if (!runs_) std::thread([this] { Run(); }).detach();
+    runs_ = true;
     if (!std::exchange(watches_, true)) changed_.notify_all();
   }
 

@@ -34,7 +34,7 @@ void ResumableStream::Resume(Lanes lanes) {
 
 bool ResumableStream::AwaitsRead(size_t lane) const {
   const Lane& l = lanes_[lane];
-  return !l.ended && (!l.HasStripe() || l.frame.offset == read_);
+  return !l.ended && !l.lost && (!l.HasStripe() || l.frame.offset == read_);
 }
 
 bool ResumableStream::TakeAcknowledgement(uint64_t offset) {
@@ -75,19 +75,22 @@ bool ResumableStream::TakeFrame(Lane* lane) {
 ssize_t ResumableStream::ReadFrames() {
   bool news = false;
   for (Lane& lane : lanes_) {
-    while (!lane.ended && !lane.HasStripe()) {
+    while (!lane.ended && !lane.lost && !lane.HasStripe()) {
       const iovec to = {reinterpret_cast<uint8_t*>(&lane.frame) + lane.frame_bytes,
                         sizeof(Frame) - lane.frame_bytes};
       const ssize_t n = lane.stream->Read(&to, 1);
       if (n == kWouldBlock) break;
-      if (n < 0 || (n == kEof && !lane.end_read)) return n;
-      lane.ended = n == kEof;
+      if (n < 0) return n;
+      lane.lost = n == kEof && !lane.end_read;
+      lane.ended = n == kEof && lane.end_read;
       lane.frame_bytes += static_cast<size_t>(n);
       if (lane.HasStripe() && !TakeFrame(&lane)) return -EPROTO;
     }
     news |= lane.HasStripe() && lane.frame.offset == read_;
   }
   if (news) return 1;
+  // Only now: what other lanes have still brought of a peer that died is of use.
+  if (std::any_of(lanes_.begin(), lanes_.end(), [](const Lane& l) { return l.lost; })) return kEof;
   const bool open = std::any_of(lanes_.begin(), lanes_.end(), [](const Lane& l) { return !l.ended; });
   return open ? kWouldBlock : kEof;
 }

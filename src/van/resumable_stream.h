@@ -59,6 +59,7 @@ class ResumableStream final : public Stream {
     size_t frame_bytes = 0;  ///< of it that are here
     bool end_read = false;   ///< the other end has said that it ends
     bool ended = false;      ///< and has closed it
+    bool lost = false;       ///< it has been closed without that
     // Sending
     Frame out{};
     size_t out_begin = sizeof(Frame);  ///< bytes of `out` that are sent

@@ -30,6 +30,18 @@ TEST(Batch, PutsOffToItsEndInOrderAndDoesAtOnceWithoutOne) {
   }
   EXPECT_EQ(done, (std::vector<int>{1, 2, 3, 9}));
   done.pop_back();
+  done.clear();
+  {
+    Batch batch;
+    Batch::AfterAll([&] { done.push_back(9); });
+    Batch::AtEnd([&] {
+      Batch inside;
+      Batch::AtEnd([&] { done.push_back(2); });
+    });
+    Batch::AtEnd([&] { done.push_back(3); });
+  }
+  EXPECT_EQ(done, (std::vector<int>{2, 3, 9}));
+  done = {1, 2, 3};
   Batch::AtEnd([&] { done.push_back(4); });
   EXPECT_EQ(done.size(), 4u);
 }

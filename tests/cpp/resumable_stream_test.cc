@@ -142,9 +142,13 @@ TEST_F(LanesTest, NoSocketStaysReadableWhileTheStripeOfAnotherIsLate) {
   for (int i = 0; i < 50; ++i) EXPECT_EQ(Read(&got, 60), Stream::kWouldBlock);
   EXPECT_TRUE(receiver_->AwaitsRead(0));
   EXPECT_FALSE(receiver_->AwaitsRead(1)) << "the frame of the second stripe was not taken";
+  pipes_[2].closed = true;
+  EXPECT_EQ(Read(&got, 60), Stream::kWouldBlock);
+  EXPECT_FALSE(receiver_->AwaitsRead(2));
   pipes_[0].bytes.insert(pipes_[0].bytes.end(), late.begin(), late.end());
   for (int i = 0; i < 50 && got.size() < 101; ++i) Read(&got, 60);
   EXPECT_EQ(got.size(), 101u);
+  EXPECT_EQ(Read(&got, 60), Stream::kEof) << "of the third socket, which was closed without a word";
 }
 
 TEST_F(LanesTest, EndsWhenTheOtherEndSaysSoAndAllSocketsHaveEnded) {

@@ -102,22 +102,48 @@ def test_states_are_those_after_the_last_push_also_if_nothing_is_pulled_after_it
     code = """
 import pickle
 import sys
+import time
 import mxnet as mx
 kv = mx.kv.create("dist_sync")
 kv.set_optimizer(mx.optimizer.SGD(learning_rate=1.0, momentum=0.5))
-weight = mx.nd.zeros(50_000)
-kv.init(3, weight)
+weight, table = mx.nd.zeros(50_000), mx.nd.zeros((40, 5)).tostype("row_sparse")
+kv.init([3, 4], [weight, table])
 for step in range(3):
     kv.pull(3, out=weight)
     weight.wait_to_read()
+    if step == 2 and kv.rank == 1:
+        time.sleep(1)
     kv.push(3, mx.nd.ones(50_000))
+    kv.push(4, mx.nd.ones((40, 5)).tostype("row_sparse"))
 path = f"{sys.argv[1]}/{kv.rank}"
 kv.save_optimizer_states(path)
 states = pickle.loads(pickle.load(open(path, "rb"))["states"][0])
 assert states[3].asnumpy()[0] == -3.5, states[3]
+assert states[4].asnumpy()[0, 0] == -3.5, states[4]
 kv.barrier()
 """
     launch(["-n", "2", "-s", "1"], tmp_path, code, str(tmp_path))
+
+
+def test_a_process_may_fork_while_gradients_travel(tmp_path):
+    """MXNet waits before that for what is under way."""
+    code = """
+import os
+import mxnet as mx
+kv = mx.kv.create("dist_sync")
+values = [mx.nd.ones(300_000) for _ in range(20)]
+kv.set_gradient_compression({"type": "onebit"})
+kv.init(list(range(20)), values)
+for step in range(5):
+    kv.push(list(range(20)), values)
+    kv.pull(list(range(20)), out=values)
+    if not (child := os.fork()):
+        os._exit(0)
+    assert os.waitpid(child, 0)[1] == 0
+mx.nd.waitall()
+kv.barrier()
+"""
+    launch(["-n", "2", "-s", "1", "--timeout", "60"], tmp_path, code)
 
 
 @pytest.mark.parametrize("script", ["elastic", "rounds", "store"])

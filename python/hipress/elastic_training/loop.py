@@ -122,12 +122,17 @@ class Job:
         environ = session.environment(state.timeout)
         self._agent = Agent.from_environment(self._on_change, environ, self._on_status)
         _note(_OPEN)
-        self._journal = Journal(self._agent.slot)
-        self._journal.write("start")
         self._last_view: View | None = None  # that has begun
-        self._view = self._await(self._agent.join, state.timeout)
         self._norms: dict[str, float] = {}
         self._idle_views, self._completed = 0, state.completed
+        try:
+            self._journal = Journal(self._agent.slot)
+            self._journal.write("start")
+            self._view = self._await(self._agent.join, state.timeout)
+        except BaseException:
+            self._agent.close()
+            _note(None)
+            raise
 
     def _await(self, entered: Callable[..., View], *args: Any) -> View:
         """Waits for a view. If there will be none, as the others have come to the end of training,

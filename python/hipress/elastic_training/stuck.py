@@ -14,7 +14,7 @@ import time
 import traceback
 from collections.abc import Callable
 
-from hipress._lib import check_call, lib
+from hipress._lib import lib
 from hipress.elastic_training import news
 
 EXIT_STATUS = 75
@@ -25,13 +25,15 @@ _WRITE_SECONDS = 2.0
 _LOCK_SECONDS = 10.0
 """A call into C or an import may hold the interpreter's lock for seconds, and all is well."""
 
+_DEBUGGERS = ("pydevd", "debugpy")
+
 
 class LockWatch:
     """Ends the process if a thread holds Python's global lock, so that not even the agent's runs.
     Native, for nothing in Python can do that then (``common/life_watch.h``).
 
     :param seconds: after which it does, or 10 if these are fewer; those in which the process is
-        stopped do not count
+        stopped do not count. Never under debuggers that stop all threads
     """
 
     def __init__(self, seconds: float) -> None:
@@ -48,11 +50,14 @@ class LockWatch:
 
     def renew(self) -> None:
         """Is to be called again and again, by a thread of Python."""
-        check_call(lib.HipressKeepAlive(self._seconds, self._signal, EXIT_STATUS, self._words))
+        if not sys.modules.keys().isdisjoint(_DEBUGGERS):
+            return self.end()  # they stop all threads of Python
+        # If there is no thread for it just now, there may be the next time.
+        lib.HipressKeepAlive(self._seconds, self._signal, EXIT_STATUS, self._words)
 
     def end(self) -> None:
         """Ends the watch."""
-        check_call(lib.HipressKeepAlive(0.0, 0, 0, b""))
+        lib.HipressKeepAlive(0.0, 0, 0, b"")
 
 
 class Watch:
