@@ -19,14 +19,14 @@ except ModuleNotFoundError as error:
 
 from hipress.torch.executors.engine import HipressError
 from hipress.torch.integrations import process_group
-from hipress.torch.integrations.ddp import Compression, compress
-from hipress.torch.integrations.demo import DeMo
-from hipress.torch.integrations.diloco import DiLoCo, LocalSGD
-from hipress.torch.integrations.optimizer import (
-    DistributedOptimizer,
+from hipress.torch.integrations.broadcast import (
     broadcast_optimizer_state,
     broadcast_parameters,
 )
+from hipress.torch.integrations.ddp import Compression, compress
+from hipress.torch.integrations.demo import DeMo
+from hipress.torch.integrations.diloco import DiLoCo, LocalSGD
+from hipress.torch.integrations.optimizer import DistributedOptimizer
 from hipress.torch.optim.adam import FrozenAdamW
 from hipress.torch.state.checkpoint import load_checkpoint
 

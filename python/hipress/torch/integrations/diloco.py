@@ -27,7 +27,7 @@ from torch.utils.hooks import RemovableHandle
 from hipress.config import AUTO, CompressionConfig
 from hipress.fragments import Rounds, Schedule, check_fragments, is_count
 from hipress.secopa.rounds import Plan, cuts
-from hipress.torch.integrations.optimizer import broadcast_parameters
+from hipress.torch.integrations.broadcast import broadcast_parameters
 from hipress.torch.integrations.outer import (
     Fragment,
     Named,

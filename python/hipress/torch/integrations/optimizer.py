@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import weakref
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -15,11 +16,11 @@ from hipress.secopa.plan import Decision
 from hipress.torch.executors.engine import Engine
 from hipress.torch.executors.staging import current, device_of
 from hipress.torch.integrations.buckets import Bucket, buckets_of
+from hipress.torch.integrations.checks import check, parameters_of
 from hipress.torch.integrations.forwarding import attribute_of
 from hipress.torch.optim.adam import FrozenAdamW
-from hipress.torch.private import is_stepped_in_backward, last_gradient_hook, queue_callback
+from hipress.torch.private import last_gradient_hook, queue_callback
 from hipress.torch.settings import MIN_SIZE, Settings
-from hipress.torch.sharded import is_dtensor
 from hipress.torch.start import start
 from hipress.torch.tuning import choice
 from hipress.torch.tuning.following import Following
@@ -27,6 +28,9 @@ from hipress.torch.tuning.optimizers import choosing
 
 BUCKET_BYTES = 25 << 20
 """Size of a bucket, at most, unless one gradient alone has more."""
+_owners: weakref.WeakValueDictionary[int, DistributedOptimizer] = weakref.WeakValueDictionary()
+"""Who averages the gradient of a parameter, by its id: which stays that one's, as who averages
+holds it."""
 
 
 class DistributedOptimizer:
@@ -39,7 +43,8 @@ class DistributedOptimizer:
 
     Gradients travel in buckets of 25 MB, as in DDP, each as soon as the backward pass has all of
     it; ``step()`` waits for them. Who clips or unscales gradients calls ``synchronize()`` first,
-    also before ``GradScaler.step()``. Every other attribute is the wrapped optimizer's, and to
+    also before ``GradScaler.step()``. A new one takes the place of one that has any of its
+    parameters, see :meth:`detach`. Every other attribute is the wrapped optimizer's, and to
     isinstance() it is one of the same class.
 
     :param named_parameters: as of ``model.named_parameters()``; all that the optimizer has
@@ -83,7 +88,8 @@ class DistributedOptimizer:
 
         def make_settings() -> Settings:
             self._check_options()
-            _check(optimizer, named, backward_passes_per_step, op)
+            check(optimizer, named, backward_passes_per_step, op)
+            _check_before(named)
             settings = Settings.of(
                 compression, topology=topology, min_size=min_size, warmup_steps=warmup_steps,
                 plan=plan, encode_on=encode_on, shared_momentum=shared_momentum,
@@ -98,7 +104,8 @@ class DistributedOptimizer:
         )  # fmt: skip
         self._optimizer, self._passes = optimizer, backward_passes_per_step
         self._known = {id(p) for _, p in named}
-        self._unknown = [p for p in _parameters(optimizer.param_groups) if id(p) not in self._known]
+        every = parameters_of(optimizer.param_groups)
+        self._unknown = [p for p in every if id(p) not in self._known]
         self.compression = self._new_compression(settings, engine, group, named, op == "average")
         if settings.any_momentum and isinstance(optimizer, FrozenAdamW):
             optimizer.attach(self.compression)
@@ -112,7 +119,12 @@ class DistributedOptimizer:
         self._waiting: list[tuple[Bucket, torch.futures.Future]] = []
         self._began = False
         self._pending: str | None = None
+        for before in [_owners.get(id(p)) for _, p in named]:
+            if before is not None:  # two would reduce the same memory
+                before.detach()
         self._hooks = [self._register(name, parameter) for name, parameter in named]
+        _owners.update((id(p), self) for _, p in named)
+        weakref.finalize(self, _remove, self._hooks).atexit = False
 
     def _new_compression(
         self, settings: Settings, engine: Engine, group: dist.ProcessGroup,
@@ -161,26 +173,43 @@ class DistributedOptimizer:
         )
 
     def detach(self) -> None:
-        """Takes this off the gradients: the next backward pass is no longer averaged."""
-        for hook in self._hooks:
-            hook.remove()
+        """Takes this off the gradients: the next backward pass is no longer averaged, and this
+        one's ``step()`` is refused. A new one does so with those that have any of its parameters.
+        """
+        _remove(self._hooks)
+        self._is_detached = True
+        for key in [key for key in self._known if _owners.get(key) is self]:
+            del _owners[key]
+
+    _is_detached = False
 
     def _register(self, name: str, parameter: torch.nn.Parameter) -> RemovableHandle:
+        found = weakref.ref(self)  # parameters outlive this, whose user may have dropped it
+
         def hook(parameter: torch.Tensor) -> None:
-            self._settle()
-            if parameter.grad is None:
-                raise RuntimeError(
-                    f"a hook on {name!r} has taken its gradient before it was averaged: use it "
-                    "after step() or synchronize() instead"
-                )
-            if last_gradient_hook(parameter) == handle.id:
-                self._ready(name)
-                return
-            self._pending = name  # until the user's own hooks after this one have seen it, too
-            queue_callback(self._settle)
+            owner = found()
+            if owner is not None:
+                owner._accumulated(name, parameter, handle.id)
 
         handle = parameter.register_post_accumulate_grad_hook(hook)
         return handle
+
+    def _accumulated(self, name: str, parameter: torch.Tensor, hook: int) -> None:
+        """Takes note that a backward pass has added to a gradient.
+
+        :param hook: the id of the hook's handle
+        """
+        self._settle()
+        if parameter.grad is None:
+            raise RuntimeError(
+                f"a hook on {name!r} has taken its gradient before it was averaged: use it "
+                "after step() or synchronize() instead"
+            )
+        if last_gradient_hook(parameter) == hook:
+            self._ready(name)
+            return
+        self._pending = name  # until the user's own hooks after this one have seen it, too
+        queue_callback(self._settle)
 
     def _settle(self) -> None:
         """Counts the gradient whose hooks had not all been called."""
@@ -225,16 +254,26 @@ class DistributedOptimizer:
 
         :raises HipressError: if a rank has died or is silent
         :raises RuntimeError: if gradients are not those of the backward pass any more, or some are
-            not averaged
+            not averaged; or after :meth:`detach`
         """
-        if self._synchronized:
-            return
+        if self._is_detached:
+            raise RuntimeError(
+                "this DistributedOptimizer averages nothing any more: a new one has parameters of "
+                "its, or detach() was called; use the new one, or the optimizer inside of this"
+            )
+        if not self._synchronized:
+            self._average()
+        # Only now: a new one must not begin while gradients are on their way.
         strangers = [p for p in self._unknown if p.requires_grad and p.grad is not None]
         if strangers:
             raise RuntimeError(
                 f"a parameter of shape {tuple(strangers[0].shape)} has a gradient now, and is not "
-                "among named_parameters that required one: make a new DistributedOptimizer"
+                "among named_parameters that required one: make a new DistributedOptimizer, which "
+                "takes this one's place"
             )
+
+    def _average(self) -> None:
+        """Starts the buckets that are left, and waits for all."""
         while self._next < len(self._buckets):
             self._start()
         waiting, self._waiting = self._waiting, []
@@ -280,7 +319,8 @@ class DistributedOptimizer:
         if lacking:
             raise ValueError(
                 f"a parameter of shape {tuple(lacking[0].shape)} is not among named_parameters: "
-                "make a new DistributedOptimizer, of an optimizer that has it"
+                "make a new DistributedOptimizer, of an optimizer that has it, which takes this "
+                "one's place"
             )
         self._unknown += [p for p in added if id(p) not in self._known]
         self._optimizer.add_param_group(group)
@@ -296,72 +336,17 @@ class DistributedOptimizer:
         self._optimizer.zero_grad(set_to_none)
 
 
-def _parameters(groups: Iterable[Mapping[str, Any]]) -> list[torch.nn.Parameter]:
-    """All parameters of an optimizer's groups."""
-    return [p for group in groups for p in group["params"]]
-
-
-def _check(optimizer: torch.optim.Optimizer, named: list, passes: int, op: str) -> None:
-    if op not in ("average", "sum"):
-        raise ValueError(f"op must be 'average' or 'sum', not {op!r}")
-    if not isinstance(passes, int) or passes < 1:
-        raise ValueError(f"backward_passes_per_step must be 1 or more, not {passes!r}")
-    sharded = [name for name, p in named if is_dtensor(p)]
-    if sharded:
-        raise ValueError(
-            f"parameter {sharded[0]!r} is sharded, and FSDP2 reduces its gradient: use "
-            "hipress.torch.compress_fsdp"
-        )
-    early = [name for name, p in named if is_stepped_in_backward(p)]
-    if early:
-        raise ValueError(
-            f"parameter {early[0]!r} has an optimizer in the backward pass, which would use its "
-            "gradient before it is averaged: use step() of this one instead"
-        )
-    if isinstance(optimizer, torch.optim.LBFGS):
-        raise ValueError(
-            "LBFGS decides by the loss, which each rank has of its own data, how often it computes "
-            "gradients: use another optimizer"
-        )
-    names, owners = set(), {}
-    for name, p in named:
-        if name in names:
+def _check_before(named: list[tuple[str, torch.nn.Parameter]]) -> None:
+    """:raises ValueError: if gradients are on their way by another one, whose place is taken"""
+    for name, parameter in named:
+        before = _owners.get(id(parameter))
+        if before is not None and before._waiting and not before.compression.engine.error:
             raise ValueError(
-                f"named_parameters has two parameters {name!r}: give them names of their own, such "
-                "as 'encoder.weight'"
+                f"another DistributedOptimizer has the gradient of {name!r} on its way: call its "
+                "step() or synchronize() before you make a new one"
             )
-        if id(p) in owners:
-            raise ValueError(f"{name!r} and {owners[id(p)]!r} are one parameter: give it once")
-        names.add(name)
-        owners[id(p)] = name
-    lacking = [p for p in _parameters(optimizer.param_groups) if p.requires_grad]
-    lacking = [p for p in lacking if id(p) not in owners]
-    if lacking:
-        raise ValueError(
-            f"named_parameters lacks {len(lacking)} of the optimizer's parameters, the first of "
-            f"shape {tuple(lacking[0].shape)}"
-        )
 
 
-def broadcast_parameters(
-    parameters: Mapping[str, Any] | Iterable[tuple[str, torch.Tensor]],
-    root_rank: int = 0,
-    group: dist.ProcessGroup | None = None,
-) -> None:
-    """Copies tensors in place from a rank to all others: ``model.state_dict()``, for example."""
-    items = parameters.items() if isinstance(parameters, Mapping) else parameters
-    for _, value in items:
-        if isinstance(value, torch.Tensor):
-            dist.broadcast(value.detach(), root_rank, group=group)
-
-
-def broadcast_optimizer_state(
-    optimizer: torch.optim.Optimizer | DistributedOptimizer,
-    root_rank: int = 0,
-    group: dist.ProcessGroup | None = None,
-) -> None:
-    """Makes every rank's optimizer state that of ``root_rank``, learning rates included."""
-    state = [optimizer.state_dict()]
-    dist.broadcast_object_list(state, root_rank, group=group)
-    if dist.get_rank() != root_rank:
-        optimizer.load_state_dict(state[0])
+def _remove(hooks: Iterable[RemovableHandle]) -> None:
+    for hook in hooks:
+        hook.remove()

@@ -1,0 +1,41 @@
+"""Makes weights, and optimizers' states, those of one rank on all ranks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import torch
+import torch.distributed as dist
+
+
+def broadcast_parameters(
+    parameters: Mapping[str, Any] | Iterable[tuple[str, torch.Tensor]],
+    root_rank: int = 0,
+    group: dist.ProcessGroup | None = None,
+) -> None:
+    """Copies tensors in place from a rank to all others: ``model.state_dict()``, for example.
+
+    Elements go in their logical order, so views and other memory formats may be among them.
+    """
+    items = parameters.items() if isinstance(parameters, Mapping) else parameters
+    for _, value in items:
+        if isinstance(value, torch.Tensor):
+            tensor = value.detach()
+            # Gloo takes the elements that follow the first one in memory, whatever the strides.
+            whole = tensor.contiguous()
+            dist.broadcast(whole, root_rank, group=group)
+            if whole is not tensor:
+                tensor.copy_(whole)
+
+
+def broadcast_optimizer_state(
+    optimizer: torch.optim.Optimizer,
+    root_rank: int = 0,
+    group: dist.ProcessGroup | None = None,
+) -> None:
+    """Makes every rank's optimizer state that of ``root_rank``, learning rates included."""
+    state = [optimizer.state_dict()]
+    dist.broadcast_object_list(state, root_rank, group=group)
+    if dist.get_rank() != root_rank:
+        optimizer.load_state_dict(state[0])
