@@ -99,8 +99,7 @@ class Engine:
         :param dtype: type flag
         :param about: must be the same on all ranks
         """
-        while self._retired_keys:
-            lib.HipressDropKey(self.member.handle, self._retired_keys.popleft())
+        self.drop_retired_keys()
         key = next(self._keys)
         table = np.zeros(len(bindings), _BINDING)
         for row, each in zip(table, bindings):
@@ -123,12 +122,17 @@ class Engine:
         self.check(lib.HipressAwaitKeys(self.member.handle))
 
     def retire_keys(self, keys: Iterable[int]) -> None:
-        """Has keys dropped that no step uses any more, when this rank next makes one.
+        """Has keys dropped that no step uses any more, by :meth:`drop_retired_keys`.
 
         A step is over on this rank when all messages of other ranks for it have come, so none of
         them finds its key gone. May be called from any thread, also by Python's garbage collector.
         """
         self._retired_keys.extend(keys)
+
+    def drop_retired_keys(self) -> None:
+        """Drops keys that were retired, with their memory; making a key does so, too."""
+        while self._retired_keys:
+            lib.HipressDropKey(self.member.handle, self._retired_keys.popleft())
 
     def check(self, code: int) -> None:
         """:raises hipress.HipressError: with what went wrong in a call of the library"""

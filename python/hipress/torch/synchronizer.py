@@ -19,6 +19,7 @@ from hipress.torch.state import checkpoint
 from hipress.torch.state.carry_over import carry_over
 from hipress.torch.state.double_momentum import watch
 from hipress.torch.state.error_feedback import Codecs, ErrorFeedback
+from hipress.torch.state.global_state import GlobalState
 from hipress.torch.state.momentum import SharedMomentum
 from hipress.torch.stats import Stats, Traffic, reason
 
@@ -91,6 +92,8 @@ class Synchronizer:
             self.shared = SharedMomentum(settings.shared_momentum, offsets, share)
         self._executor: HostExecutor | CudaExecutor | None = None
         self._buckets: dict[tuple, HostSteps | CudaSteps] = {}
+        self._unused: set[tuple] = set()
+        """Those that were prepared and have had no step yet."""
         self._traffic = Traffic()
         self._transaction: _Transaction | None = None
         if settings.any_momentum:
@@ -115,11 +118,33 @@ class Synchronizer:
         self.error_feedback.reshard(remembered)
         if self._transaction:
             self.error_feedback.begin_transaction()
-        self._executor, self._buckets = None, {}
+        self._executor, self._buckets, self._unused = None, {}, set()
 
     def _shape(self, parameter: torch.nn.Parameter) -> tuple[int, ...]:
         """The shape of a parameter's gradient, as that lies in the flat tensor."""
         return tuple(parameter.shape)
+
+    def prepare(self, buckets: Sequence[tuple[torch.Tensor, Sequence[Gradient], str]]) -> None:
+        """Prepares the steps of these buckets, in a warm-up and after it, on all ranks together.
+
+        Else a bucket is prepared when it comes first, and waits until it has come on all ranks, in
+        the same order; which must not be where ranks may leave different parameters unused.
+
+        :param buckets: a tensor of the dtype and on the device of each, its gradients and its name
+        :raises HipressError: if ranks differ, or one is missing
+        """
+        if self.settings.encode_on == "device":
+            return  # there is nothing for which one rank waits for others
+        for step in sorted({self.step, max(self.step, self.settings.warmup_steps)}):
+            for flat, gradients, what in buckets:
+                present = tuple(gradient for gradient in gradients if gradient.count)
+                try:
+                    if present:
+                        key = self._key(flat, present, step)
+                        self._prepare(key, flat)
+                        self._unused.add(key)
+                except Exception as error:
+                    raise self.engine.fail(error, _named(what, present)) from None
 
     # Every step.
 
@@ -141,7 +166,7 @@ class Synchronizer:
     def _start(
         self, flat: torch.Tensor, gradients: tuple[Gradient, ...], what: str
     ) -> torch.futures.Future:
-        what = f"{what} ({summarize([gradient.name for gradient in gradients])})"
+        what = _named(what, gradients)
         try:
             if gradients:
                 return self._bucket(flat, gradients).start(flat, what)
@@ -155,41 +180,57 @@ class Synchronizer:
 
     def _bucket(self, flat: torch.Tensor, gradients: tuple[Gradient, ...]) -> HostSteps | CudaSteps:
         """The steps of the bucket that has these gradients, prepared when it is new."""
-        warming_up = self.step < self.settings.warmup_steps
+        key = self._key(flat, gradients, self.step)
+        warming_up = key[3]
         self._traffic.add(gradients, flat.element_size(), "in the warm-up" if warming_up else "")
+        if key in self._unused:
+            self._unused.remove(key)
+            self._forget(key)
+            self.engine.drop_retired_keys()
+        elif key not in self._buckets:
+            self._forget(key)
+            self._prepare(key, flat)
+        return self._buckets[key]
+
+    def _key(self, flat: torch.Tensor, gradients: tuple[Gradient, ...], step: int) -> tuple:
+        """The key of a bucket in ``_buckets``: in a step of this number it is another one in a
+        warm-up than after it."""
         if self._executor is None:
             parts = self.settings, self.engine, self.collective, self.error_feedback, self.shared
             if self.settings.encode_on == "device":
                 self._executor = CudaExecutor(*parts, flat.device)
             else:
                 self._executor = HostExecutor(*parts, self._shapes)
-        codecs_warm_up = self._executor.codecs_warm_up(self.step)
-        key = (gradients, flat.dtype, flat.device, warming_up, codecs_warm_up)
-        if key not in self._buckets:
-            self._forget(key)
-            compressed, uncompressed = [], []
-            for gradient in gradients:
-                large = not warming_up and self.compresses(gradient.name, gradient.count)
-                (compressed if large else uncompressed).append(gradient)
-            self._buckets[key] = self._executor.bucket(
-                flat, compressed, uncompressed, codecs_warm_up
-            )
-            self.error_feedback.finish_reshard(gradient.name for gradient in compressed)
-            if not warming_up:
-                self.error_feedback.warn_unused(gradient.name for gradient in uncompressed)
-        return self._buckets[key]
+        warming_up = step < self.settings.warmup_steps
+        codecs_warm_up = self._executor.codecs_warm_up(step)
+        return gradients, flat.dtype, flat.device, warming_up, codecs_warm_up
+
+    def _prepare(self, key: tuple, flat: torch.Tensor) -> None:
+        """Prepares the bucket of this key."""
+        gradients, _, _, warming_up, codecs_warm_up = key
+        compressed, uncompressed = [], []
+        for gradient in gradients:
+            large = not warming_up and self.compresses(gradient.name, gradient.count)
+            (compressed if large else uncompressed).append(gradient)
+        self._buckets[key] = self._executor.bucket(flat, compressed, uncompressed, codecs_warm_up)
+        self.error_feedback.finish_reshard(gradient.name for gradient in compressed)
+        if not warming_up:
+            self.error_feedback.warn_unused(gradient.name for gradient in uncompressed)
 
     def _forget(self, key: tuple) -> None:
         """Frees buckets in which these gradients are no longer: DDP puts them into others after the
-        first step, and a warm-up has an end."""
+        first step, and a warm-up has an end. What was prepared for later stays."""
         names = {gradient.name for gradient in key[0]}
         # The backend's tensors of one count have one name in every dtype, and on every device.
         over = [
             old for old in self._buckets
-            if old[1:3] == key[1:3] and names.intersection(gradient.name for gradient in old[0])
+            if old != key and old[1:3] == key[1:3]
+            and (old not in self._unused or old[3:] > key[3:])  # which is of an earlier step
+            and names.intersection(gradient.name for gradient in old[0])
         ]  # fmt: skip
         for old in over:
             del self._buckets[old]
+            self._unused.discard(old)
 
     def compresses(self, name: str, count: int) -> bool:
         """Whether a gradient of this name and number of elements is compressed after a warm-up."""
@@ -313,5 +354,18 @@ class Synchronizer:
     def before_load(self, world_size: int, type: str) -> None:
         """See :class:`hipress.torch.state.saved.Stateful`."""
 
+    def reshard(self, states: dict[str, GlobalState]) -> None:
+        """See :meth:`hipress.torch.state.error_feedback.ErrorFeedback.reshard`."""
+        tasks = {} if self._executor is None else self._executor.tasks()
+        self.error_feedback.reshard(states, tasks)
+
     def after_load(self) -> None:
         """See :class:`hipress.torch.state.saved.Stateful`."""
+        for gradients, _, _, warming_up, _ in self._buckets:
+            names = [g.name for g in gradients if not self.compresses(g.name, g.count)]
+            self.error_feedback.warn_unused([] if warming_up else names)
+
+
+def _named(what: str, gradients: Sequence[Gradient]) -> str:
+    """The name of a bucket in errors."""
+    return f"{what} ({summarize([gradient.name for gradient in gradients])})"

@@ -42,7 +42,7 @@ class Carried:
     def give_to(self, compression: Synchronizer) -> None:
         """Gives a new compression its states, before its first step."""
         compression.step = self._step
-        compression.error_feedback.reshard(self._states)
+        compression.reshard(self._states)
         if compression.shared:
             for name, (offset, values) in self._momentum.items():
                 compression.shared.load(name, offset, values)

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 
 import torch
 
-from hipress.casync.graph import Graph
+from hipress.casync.graph import Graph, Task, worker
 from hipress.torch.dtypes import FLAGS
 from hipress.torch.executors.collectives import AllReduce
 from hipress.torch.executors.engine import Engine
@@ -43,6 +43,8 @@ class HostExecutor:
         self._error_feedback = error_feedback
         self._keys: dict[tuple, int] = {}
         """The keys of compressed gradients."""
+        self._to_move: dict[str, MomentumAccess] = {}
+        """Where the momentum of gradients goes whose keys have had no step."""
 
     def __del__(self) -> None:
         self.engine.retire_keys(self._keys.values())
@@ -55,6 +57,12 @@ class HostExecutor:
     def codecs_warm_up(self, step: int) -> bool:
         """False: buckets are the same while a codec warms up."""
         return False
+
+    def tasks(self) -> dict[str, tuple[Graph, list[Task]]]:
+        """The graphs of compressed gradients that have a key, and this rank's tasks of them."""
+        node = worker(self.engine.rank)
+        graphs = {each.name: self._collective.graph(each) for each, _ in self._keys}
+        return {name: (graph, graph.tasks.get(node, [])) for name, graph in graphs.items()}
 
     def poll(self) -> None:
         """Does nothing: what goes wrong reaches the future of a step."""
@@ -81,7 +89,7 @@ class HostExecutor:
             fused = [g for g in uncompressed if g.count < limit]
             in_place = [g for g in uncompressed if g.count >= limit]
             native, group = self._native(flat.dtype, compressed, fused, in_place), None
-        return HostSteps(self, native, group, uncompressed)
+        return HostSteps(self, native, group, compressed, uncompressed)
 
     def _needs_user_group(self, flat: torch.Tensor) -> bool:
         """Checks whether the engine cannot take what goes uncompressed: other dtypes, and what is
@@ -140,8 +148,16 @@ class HostExecutor:
                     lambda values: engine.set_momentum(key, values),
                     lambda transaction: engine.roll_back_momentum(key, transaction),
                 )
-                shared.move_to_key(gradient.name, count, access)
+                self._to_move[gradient.name] = access
         return self._keys[about]
+
+    def move_momentum(self, gradients: Sequence[Gradient]) -> None:
+        """Leaves the shared momentum of these to their keys, from their first step on: until then,
+        in a warm-up perhaps, they have one as they go uncompressed."""
+        for gradient in gradients if self._to_move else ():
+            access = self._to_move.pop(gradient.name, None)
+            if access is not None:
+                self.shared.move_to_key(gradient.name, gradient.count, access)
 
     def _fused_key(
         self, what: str, count: int, dtype: torch.dtype, of: Sequence[Gradient], owner: int
@@ -172,15 +188,16 @@ class HostSteps:
 
     :param native: the engine's part; None if it has none
     :param group_sum: what goes by the user's process group, if anything does
-    :param uncompressed: gradients
+    :param compressed, uncompressed: gradients
     """
 
     def __init__(
         self, executor: HostExecutor, native: HostBucket | None,
-        group_sum: GroupAllReduce | GroupReduceScatter | None, uncompressed: Sequence[Gradient],
+        group_sum: GroupAllReduce | GroupReduceScatter | None,
+        compressed: Sequence[Gradient], uncompressed: Sequence[Gradient],
     ) -> None:  # fmt: skip
-        self.native, self._executor = native, executor
-        self._group_sum, self._uncompressed = group_sum, uncompressed
+        self.native, self._executor, self._group_sum = native, executor, group_sum
+        self._compressed, self._uncompressed = compressed, uncompressed
 
     def start(self, flat: torch.Tensor, what: str) -> torch.futures.Future:
         """Starts a step, and returns the future of ``flat``.
@@ -188,6 +205,7 @@ class HostSteps:
         :param what: names the bucket in errors
         """
         engine = self._executor.engine
+        self._executor.move_momentum(self._compressed)
         staging = engine.staging(flat.device)
         future = staging.future()
         staged = staging.fetch(flat) if self.native else None

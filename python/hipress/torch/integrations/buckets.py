@@ -15,9 +15,15 @@ class Bucket:
     def __init__(self, named: list[tuple[str, torch.nn.Parameter]]) -> None:
         self.named = named
         self.gradients = packed((name, parameter.numel()) for name, parameter in named)
+        self.dtype = named[0][1].dtype
+        """Of the flat tensor."""
         self._flat: torch.Tensor | None = None
         self._packed: list[tuple[torch.Tensor | None, int]] = []
         """The gradients, and their versions, when they were packed."""
+
+    def like(self) -> torch.Tensor:
+        """An empty tensor of the flat one's dtype, on its device."""
+        return torch.empty(0, dtype=self.dtype, device=self.named[0][1].device)
 
     def pack(self) -> torch.Tensor:
         """Packs the gradients into one flat tensor; a contiguous one alone stays as it is."""

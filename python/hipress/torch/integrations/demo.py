@@ -126,6 +126,7 @@ class _CosineBucket(Bucket):
     ) -> None:
         super().__init__(named)
         self._blocks = blocks
+        self.dtype = torch.float32
 
     def _flattened(self, name: str, gradient: torch.Tensor) -> torch.Tensor:
         blocks = self._blocks.get(name)

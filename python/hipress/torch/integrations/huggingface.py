@@ -146,10 +146,10 @@ class CompressionCallback(TrainerCallback):
 
 
 def _forget(compression: Compression) -> None:
-    """Puts a compression back to before its first step. Loading alone would not: a checkpoint of a
-    warm-up has no residuals to load over those that there are."""
+    """Puts a compression back to before its first step, when the state of a job of another size can
+    be loaded; and nothing is to stay where there is none to load."""
     compression.replace_codec(compression.settings)
-    compression.error_feedback.reshard({})
+    compression.reshard({})
     if compression.shared is not None:  # its sums are with keys that are no longer
         shared = SharedMomentum(compression.shared.factor)
         shared.compressed_only = compression.shared.compressed_only

@@ -111,6 +111,12 @@ class DistributedOptimizer:
             optimizer.attach(self.compression)
         # The last layer's gradients come first. All ranks send in this order, whatever their own.
         self._buckets = buckets_of(list(reversed(named)), self._new_bucket, BUCKET_BYTES)
+        if settings.type != AUTO:
+            # While all ranks are here: a backward pass must not wait for other ranks' to come to
+            # the same bucket, which may be in step() only.
+            self.compression.prepare(
+                [(b.like(), b.gradients, f"bucket {i}") for i, b in enumerate(self._buckets)]
+            )
         self._left = {name: backward_passes_per_step for name, _ in named}
         self._bucket_of = {
             name: number for number, of in enumerate(self._buckets) for name, _ in of.named

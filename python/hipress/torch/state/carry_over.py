@@ -157,7 +157,7 @@ class _Own:
 
 
 def carry_over(old: Stateful) -> dict[str, OwnState]:
-    """This rank's own states, by gradient, for ``ErrorFeedback.reshard()`` of a job of the same
+    """This rank's own states, by gradient, for ``Synchronizer.reshard()`` of a job of the same
     parameters and settings on other ranks. It talks to nobody.
 
     Residuals are kept to the bit where a task encodes this rank's own gradient; steps are the

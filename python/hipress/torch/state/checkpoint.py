@@ -105,7 +105,7 @@ def _load(of: Stateful, saved: Saved, complete: bool = False) -> None:
     else:
         _check_names(of, saved.names())
         given = carry_over_saved(of, saved.rank(of.rank)) if own else _gathered(of, saved)
-        of.error_feedback.reshard(given)
+        of.reshard(given)
     if of.shared:
         _load_shared(of, saved, [of.rank] if own else saved.ranks)
     of.step = some["step"]

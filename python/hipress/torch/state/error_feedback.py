@@ -7,13 +7,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
 import torch
 
 from hipress.casync.graph import Graph, Partition, Task
 from hipress.casync.origins import residual_takers
 from hipress.compression import Compressor
 from hipress.encodes import OWN, Codecs, random_stream, transactions
-from hipress.torch.low_rank import Factors
+from hipress.torch.low_rank import START, Factors
 from hipress.torch.state import carry_over
 from hipress.torch.state.carry_over import OwnState
 from hipress.torch.state.global_state import GlobalState
@@ -89,6 +90,8 @@ class ErrorFeedback:
         self.states: dict[tuple[str, int], Compressor | DeviceState | Factors] = {}
         self.partitions: dict[tuple[str, int], Partition] = {}
         self.kinds: dict[tuple[str, int], object] = {}
+        self._steps: dict[tuple[str, int], int] = {}
+        """The steps of states when they were made, or loaded."""
         self.loaded: dict[tuple[str, int], TaskState] = {}
         """States that were loaded for tasks which have none yet."""
         self.to_reshard: dict[str, GlobalState] = {}
@@ -108,15 +111,17 @@ class ErrorFeedback:
             partition = replace(partition, offset=offset)
             state = self._make(kind, partition.count)
             state.stream = random_stream(name, index, self._rank)
-            waiting = self.to_reshard.get(name)
-            takers = 0
-            if isinstance(waiting, OwnState):
-                takers = int(waiting.carries(graph, index, task))
-            elif waiting:
-                tasks = residual_takers(graph, task.partition)
-                takers = len(tasks) if any(each is task for each in tasks) else 0
-            self._add(key, state, partition, kind, takers)
+            self._add(key, state, partition, kind, self._takers(name, graph, index, task))
         return self.states[key]
+
+    def _takers(self, name: str, graph: Graph, index: int, task: Task) -> int:
+        """How many tasks of all ranks take parts of what was loaded for a gradient's partition, if
+        this one does, else 0; of an OwnState 1, for it is this rank's."""
+        waiting = self.to_reshard.get(name)
+        if isinstance(waiting, OwnState):
+            return int(waiting.carries(graph, index, task))
+        tasks = residual_takers(graph, task.partition) if waiting else []
+        return len(tasks) if any(each is task for each in tasks) else 0
 
     def factors(self, name: str, shape: Sequence[int], rank: int) -> Factors:
         """The state of a whole gradient that goes by factors of this rank."""
@@ -131,10 +136,15 @@ class ErrorFeedback:
     ) -> None:
         """Adds a new state, and gives it what was loaded for it.
 
-        :param takers: tasks of all ranks that take parts of what was loaded, if this one does, else
-            0; of an OwnState 1, for it is this rank's
+        :param takers: see :meth:`_takers`
         """
+        self.states[key], self.partitions[key], self.kinds[key] = state, partition, kind
+        self._give(key, takers)
+
+    def _give(self, key: tuple[str, int], takers: int) -> None:
+        """Gives a state that is as it was made what was loaded for it."""
         name, _ = key
+        state, partition, kind = self.states[key], self.partitions[key], self.kinds[key]
         waiting = self.to_reshard.get(name)
         ranks = self._world_size if self.codecs.average else 1
         if key in self.loaded:
@@ -145,7 +155,7 @@ class ErrorFeedback:
             waiting.shard_to(state, partition, ranks / takers)
         elif waiting:
             waiting.copy_step_to(state)
-        self.states[key], self.partitions[key], self.kinds[key] = state, partition, kind
+        self._steps[key] = state.step
 
     def _make(self, kind: object, count: int) -> Compressor | DeviceState:
         if self.device is not None:
@@ -165,16 +175,32 @@ class ErrorFeedback:
         self.to_reshard = {**to_reshard, **carry_over.taken_out(states)}
         for key in set(states) & set(self.states):
             _load(self.states[key], states[key])
+            self._steps[key] = self.states[key].step
         self.loaded = {key: state for key, state in states.items() if key not in self.states}
 
-    def reshard(self, states: dict[str, GlobalState]) -> None:
+    def reshard(
+        self, states: dict[str, GlobalState],
+        tasks: Mapping[str, tuple[Graph, Sequence[Task]]] | None = None,
+    ) -> None:  # fmt: skip
         """Takes the states of another job, of which each task gets its part when it is set up.
 
+        :param tasks: of gradients that are set up: their graphs, and this rank's tasks of them
         :raises ValueError: after the first step, when tasks have residuals of their own
         """
-        if self.states:
-            raise ValueError("the state of another job must be loaded before the first step")
+        tasks = tasks or {}
+        for key, state in self.states.items():
+            known = key[0] in tasks or isinstance(state, Factors)
+            if state.step != self._steps[key] or not known:
+                raise ValueError("the state of another job must be loaded before the first step")
         self.loaded, self.to_reshard = {}, states
+        for key, state in self.states.items():
+            (name, index), takers = key, self._world_size
+            _clear(state)
+            if not isinstance(state, Factors):
+                graph, mine = tasks[name]
+                takers = self._takers(name, graph, index, mine[index])
+            self._give(key, takers)
+        self.finish_reshard({name for name, _ in self.states}.union(tasks))
 
     def begin_transaction(self) -> None:
         """Makes what steps change from now on part of a transaction, which ends the one before."""
@@ -214,3 +240,11 @@ class ErrorFeedback:
 def _load(state: Compressor | DeviceState | Factors, saved: TaskState) -> None:
     kept = {"step": saved.fields["step"], "stream": saved.fields["stream"], "states": saved.states}
     state.load_state_dict({**state.state_dict(), **kept})
+
+
+def _clear(state: Compressor | DeviceState | Factors) -> None:
+    """Makes a state what it is before it has encoded anything."""
+    found = state.state_dict()
+    # Factors without a Q to begin with have a new one.
+    zeros = {name: np.zeros_like(v) for name, v in found["states"].items() if name != START}
+    state.load_state_dict({**found, "step": 0, "states": zeros})

@@ -9,6 +9,7 @@ from typing import Any, Protocol
 import torch
 
 from hipress.torch.settings import Settings
+from hipress.torch.state.global_state import GlobalState
 from hipress.torch.state.momentum import SharedMomentum
 
 VERSION = 3
@@ -33,6 +34,9 @@ class Stateful(Protocol):
 
     def before_load(self, world_size: int, type: str) -> None:
         """Prepares for the state of a job of so many ranks, whose compression had this type."""
+
+    def reshard(self, states: dict[str, GlobalState]) -> None:
+        """Takes the states of another job, before the first step."""
 
     def after_load(self) -> None:
         """Takes note that a state was loaded."""

@@ -175,6 +175,7 @@ class Following(Synchronizer):
 
     def after_load(self) -> None:
         """Has the next step find out whether any rank has residuals to send."""
+        super().after_load()
         self._may_be_loaded = True
 
 

@@ -36,6 +36,10 @@ class CudaExecutor:
         # Codecs count what they encode.
         return bool(steps) and step < self._settings.warmup_steps + steps
 
+    def tasks(self) -> dict:
+        """Nothing: a gradient has none before its first step."""
+        return {}
+
     def poll(self) -> None:
         """Raises a failure that has become known; waits for nothing.
 
