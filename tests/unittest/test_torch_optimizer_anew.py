@@ -1,6 +1,9 @@
 """A DistributedOptimizer that takes the place of another one."""
 
+import copy
 import gc
+
+import pytest
 
 from harness.torch_ranks import returned, run_ranks, torch
 from test_torch_optimizer import said
@@ -105,3 +108,90 @@ def test_it_waits_for_gradients_that_are_on_their_way():
     for found, hooks in returned(run_ranks(too_early, 2)):
         assert "another DistributedOptimizer has the gradient of 'weight' on its way" in found
         assert hooks == 1
+
+
+def probed(rank):
+    """PyTorch's state_dict functions make an optimizer's state by a step of their own, before the
+    first one or on one rank only: nothing is averaged in it, no residual is sent."""
+    from torch.distributed.checkpoint.state_dict import (
+        get_optimizer_state_dict,
+        set_optimizer_state_dict,
+    )
+
+    def trained():
+        torch.manual_seed(0)
+        model = torch.nn.Linear(40, 30)
+        inner = torch.optim.SGD(model.parameters(), lr=0.1, momentum=0.9)
+        import hipress.torch as hvd
+
+        named = model.named_parameters()
+        return model, hvd.DistributedOptimizer(inner, named, "onebit", min_size=1, timeout=8)
+
+    def train(model, optimizer, steps):
+        for _ in range(steps):
+            optimizer.zero_grad()
+            model(torch.full((2, 40), rank + 1.0)).square().sum().backward()
+            optimizer.step()
+        return [p.detach().clone() for p in model.parameters()]
+
+    first, optimizer = trained()
+    train(first, optimizer, 3)
+    weights = {name: value.clone() for name, value in first.state_dict().items()}
+    left = optimizer.compression.state_dict()
+    states = copy.deepcopy(get_optimizer_state_dict(first, optimizer))
+    expected = train(first, optimizer, 2)
+    again, optimizer = trained()
+    again.load_state_dict(weights)
+    optimizer.compression.load_state_dict(left)
+    if rank == 0:
+        get_optimizer_state_dict(again, optimizer)
+    set_optimizer_state_dict(again, optimizer, states)
+    assert optimizer.compression.step == 3
+    return all(map(torch.equal, expected, train(again, optimizer, 2)))
+
+
+def test_a_step_that_only_makes_the_optimizers_state_is_none_of_the_compression():
+    assert returned(run_ranks(probed, 2)) == [True, True]
+
+
+def gradients_of_other_kinds(rank):
+    model = torch.nn.Embedding(100, 8, sparse=True)
+    optimizer = make(model)
+
+    def train():
+        model(torch.tensor([1, 2])).sum().backward()
+        optimizer.step()
+
+    return said(train), optimizer.compression.engine.failure(5.0)
+
+
+def test_a_sparse_gradient_is_refused_in_a_sentence():
+    for sentence, failure in returned(run_ranks(gradients_of_other_kinds, 2)):
+        assert sentence == "'weight' has a sparse gradient: use sparse=False"
+        assert failure.endswith(sentence)
+
+
+def float32_gradients(rank):
+    """Of bfloat16 weights, one of which is unused on one rank; and then others, which are said."""
+    model = torch.nn.Sequential(torch.nn.Linear(8, 6), torch.nn.Linear(6, 4)).bfloat16()
+    for parameter in model.parameters():
+        parameter.grad_dtype = torch.float32
+    optimizer = make(model, "fp16", min_size=1)
+    x = torch.full((2, 8), rank + 1.0, dtype=torch.bfloat16)
+    (model(x) if rank else model[0](x)).sum().backward()
+    optimizer.synchronize()
+    assert {p.grad.dtype for p in model.parameters()} == {torch.float32}
+    assert model[1].bias.grad.tolist() == [1.0] * 4
+    optimizer.step()
+    optimizer.zero_grad()
+    for parameter in model.parameters():
+        parameter.grad_dtype = torch.bfloat16
+    return [said(lambda: model(x).sum().backward() or optimizer.step())]
+
+
+@pytest.mark.skipif(
+    not hasattr(torch.nn.Parameter(), "grad_dtype"), reason="this PyTorch has one dtype for both"
+)
+def test_gradients_may_be_of_another_dtype_than_their_parameters():
+    for (sentence,) in returned(run_ranks(float32_gradients, 2)):
+        assert "is torch.bfloat16, and not torch.float32 as when" in sentence

@@ -14,6 +14,11 @@ DEVICE_TYPES = ("cpu", "cuda")
 """Types of devices whose gradients can be synchronised."""
 
 
+def of_gradient(parameter: torch.Tensor) -> torch.dtype:
+    """The dtype of a parameter's gradient: newer PyTorch takes another one than its own."""
+    return getattr(parameter, "grad_dtype", None) or parameter.dtype
+
+
 def floats(*size: int) -> torch.Tensor:
     """Zeros for the library, whatever the user has made PyTorch's default dtype and device."""
     return torch.zeros(size, dtype=torch.float32, device="cpu")

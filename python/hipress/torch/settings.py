@@ -14,7 +14,7 @@ from hipress.casync.graph import Graph
 from hipress.compression import Compressor, codecs
 from hipress.config import AUTO, CompressionConfig, difference
 from hipress.torch import low_rank
-from hipress.torch.dtypes import DEVICE_TYPES, FLAGS
+from hipress.torch.dtypes import DEVICE_TYPES, FLAGS, of_gradient
 
 MIN_SIZE = 16 * 1024
 """Gradients of fewer elements go uncompressed, a bucket's together: 64 KiB of float32."""
@@ -199,8 +199,9 @@ def check_parameters(
     """
     for name, parameter in parameters:
         large = settings.compresses(name, parameter.numel(), parameter.shape)
-        if large and parameter.dtype not in FLAGS:
-            kind = str(parameter.dtype).removeprefix("torch.")
+        dtype = of_gradient(parameter)
+        if large and dtype not in FLAGS:
+            kind = str(dtype).removeprefix("torch.")
             raise ValueError(
                 f"parameter {name!r} is {kind}; gradients that can be compressed are float32, "
                 f"float16 and bfloat16 (or of fewer than min_size = {settings.min_size} elements)"

@@ -12,6 +12,7 @@ import torch.distributed as dist
 from torch.distributed import distributed_c10d
 
 from hipress.config import AUTO
+from hipress.torch.dtypes import of_gradient
 from hipress.torch.executors.cuda import device
 from hipress.torch.executors.engine import Engine, HipressError, engine_of
 from hipress.torch.executors.job import timeout_of
@@ -76,7 +77,7 @@ def start(
         agree(group, described, problem)
         engine = engine_of(group, wait)
         sizes = sizes or {n: p.numel() for n, p in parameters}
-        dtypes = dtypes or {n: p.dtype for n, p in parameters}
+        dtypes = dtypes or {n: of_gradient(p) for n, p in parameters}
         if allow_auto_topology and settings.type != AUTO:
             shapes = {n: tuple(p.shape) for n, p in parameters}
             settings = choice.with_topology(settings, engine, group, where, shapes, dtypes)

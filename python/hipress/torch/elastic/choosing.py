@@ -18,6 +18,7 @@ import torch.distributed as dist
 
 from hipress.config import AUTO
 from hipress.secopa.explanation import Explanation
+from hipress.torch.dtypes import of_gradient
 from hipress.torch.executors.engine import Engine
 from hipress.torch.executors.staging import device_of
 from hipress.torch.integrations.optimizer import DistributedOptimizer
@@ -69,10 +70,11 @@ class ChoosingGradients(Choosing):
         named: list[tuple[str, torch.nn.Parameter]], optimizer: torch.optim.Optimizer,
     ) -> None:  # fmt: skip
         shapes = {name: tuple(p.shape) for name, p in named}
+        dtypes = {name: of_gradient(p) for name, p in named}
         super().__init__(settings_of(UNCOMPRESSED, settings, shapes), engine, group, named)
         self._choose = lambda numbers, allowed: choose(
             settings, engine, group, device_of([p for _, p in named]), shapes,
-            {name: p.dtype for name, p in named}, allowed, {}, numbers=numbers, known=self.known,
+            dtypes, allowed, {}, numbers=numbers, known=self.known,
         )  # fmt: skip
         self._optimizers = choosing(settings, named, optimizer)
         self._begun = False

@@ -6,6 +6,8 @@ from collections.abc import Callable
 
 import torch
 
+from hipress.torch.dtypes import of_gradient
+from hipress.torch.executors.engine import HipressError
 from hipress.torch.gradient import packed
 
 
@@ -15,54 +17,68 @@ class Bucket:
     def __init__(self, named: list[tuple[str, torch.nn.Parameter]]) -> None:
         self.named = named
         self.gradients = packed((name, parameter.numel()) for name, parameter in named)
-        self.dtype = named[0][1].dtype
+        self.dtype = of_gradient(named[0][1])
         """Of the flat tensor."""
         self._flat: torch.Tensor | None = None
-        self._packed: list[tuple[torch.Tensor | None, int]] = []
-        """The gradients, and their versions, when they were packed."""
+        self._packed: list[tuple[torch.Tensor, int] | None] = []
+        """The gradients, and their versions, when they were packed; None of a frozen parameter."""
 
     def like(self) -> torch.Tensor:
         """An empty tensor of the flat one's dtype, on its device."""
         return torch.empty(0, dtype=self.dtype, device=self.named[0][1].device)
 
     def pack(self) -> torch.Tensor:
-        """Packs the gradients into one flat tensor; a contiguous one alone stays as it is."""
-        for _, parameter in self.named:
-            # Unused in this rank's forward pass; others may have used it.
-            if parameter.grad is None and parameter.requires_grad:
-                parameter.grad = torch.zeros_like(parameter)
-        self._packed = [(p.grad, 0 if p.grad is None else p.grad._version) for _, p in self.named]
-        # What is written to .data does not count as a new version.
-        gradients = [
-            self._flattened(name, torch.zeros_like(p) if p.grad is None else p.grad.data)
-            for name, p in self.named
-        ]
-        if len(gradients) == 1:
-            self._flat = gradients[0]
+        """Packs the gradients into one flat tensor; a contiguous one alone stays as it is. Of
+        parameters that were frozen it has zeros.
+
+        :raises HipressError: for a gradient that cannot lie there
+        """
+        self._packed, flat = [], []
+        for name, parameter in self.named:
+            if parameter.requires_grad:
+                if parameter.grad is None:  # unused on this rank; others may have used it
+                    parameter.grad = _zeros(parameter)
+                gradient = parameter.grad
+                if gradient.layout != torch.strided:
+                    raise HipressError(f"{name!r} has a sparse gradient: use sparse=False")
+                self._packed.append((gradient, gradient._version))
+            else:
+                gradient = _zeros(parameter)
+                self._packed.append(None)
+            # What is written to .data does not count as a new version.
+            flat.append(self._flattened(name, gradient.data))
+            if flat[-1].dtype != self.dtype:
+                raise HipressError(
+                    f"the gradient of {name!r} is {gradient.dtype}, and not {self.dtype} as when "
+                    "the DistributedOptimizer was made"
+                )
+        if len(flat) == 1:
+            self._flat = flat[0]
         elif self._flat is None:
-            self._flat = torch.cat(gradients)
+            self._flat = torch.cat(flat)
         else:
-            torch.cat(gradients, out=self._flat)
+            torch.cat(flat, out=self._flat)
         return self._flat
 
     def unpack(self) -> None:
-        """Copies the flat tensor's values to the gradients, but for parameters that were frozen.
+        """Copies the flat tensor's values to the gradients, but for parameters that were frozen,
+        which an optimizer would move if they had any.
 
         :raises RuntimeError: if a gradient was changed since :meth:`pack`
         """
-        for (name, parameter), (packed_one, version) in zip(self.named, self._packed):
+        packed, self._packed = list(zip(self.named, self._packed)), []
+        for (name, parameter), was in packed:
             now = parameter.grad
-            if now is not packed_one or (now is not None and now._version != version):
+            if was is not None and (now is not was[0] or now._version != was[1]):
                 raise RuntimeError(
                     f"the gradient of {name!r} was changed between backward() and step(), when its "
                     "average was on its way: call synchronize() before you clip or unscale "
                     "gradients, and before GradScaler.step()"
                 )
-        self._packed = []
         sizes = [gradient.count for gradient in self.gradients]
-        for values, (name, parameter) in zip(self._flat.split(sizes), self.named):
+        for values, ((name, parameter), was) in zip(self._flat.split(sizes), packed):
             gradient = parameter.grad
-            if gradient is not None and values.data_ptr() != gradient.data_ptr():
+            if was is not None and values.data_ptr() != gradient.data_ptr():
                 gradient.copy_(self._restored(name, values.view_as(gradient)))
 
     def _flattened(self, name: str, gradient: torch.Tensor) -> torch.Tensor:
@@ -83,10 +99,15 @@ def buckets_of(
     one gradient alone has more."""
     found, bucket, size = [], [], 0
     for name, parameter in named:
-        more = parameter.numel() * parameter.element_size()
-        if bucket and (size + more > most or parameter.dtype != bucket[0][1].dtype):
+        dtype = of_gradient(parameter)
+        more = parameter.numel() * dtype.itemsize
+        if bucket and (size + more > most or dtype != of_gradient(bucket[0][1])):
             found.append(new(bucket))
             bucket, size = [], 0
         bucket.append((name, parameter))
         size += more
     return found + ([new(bucket)] if bucket else [])
+
+
+def _zeros(parameter: torch.Tensor) -> torch.Tensor:
+    return torch.zeros_like(parameter, dtype=of_gradient(parameter))

@@ -13,7 +13,8 @@ from torch.utils.hooks import RemovableHandle
 
 from hipress.config import AUTO, CompressionConfig
 from hipress.secopa.plan import Decision
-from hipress.torch.executors.engine import Engine
+from hipress.torch.dtypes import of_gradient
+from hipress.torch.executors.engine import Engine, HipressError
 from hipress.torch.executors.staging import current, device_of
 from hipress.torch.integrations.buckets import Bucket, buckets_of
 from hipress.torch.integrations.checks import check, parameters_of
@@ -140,7 +141,7 @@ class DistributedOptimizer:
         if settings.type != AUTO:
             return Following(settings, engine, group, named, average=average)
         shapes = {name: tuple(p.shape) for name, p in named}
-        dtypes = {name: p.dtype for name, p in named}
+        dtypes = {name: of_gradient(p) for name, p in named}
         where = device_of([p for _, p in named])
         optimizers = choosing(settings, named, self._optimizer)
         hooks = choice.MEANS if average else choice.SUMS
@@ -245,7 +246,11 @@ class DistributedOptimizer:
         bucket = self._buckets[self._next]
         what = f"bucket {self._next}"
         self._next += 1
-        compression, flat = self.compression, bucket.pack()
+        compression = self.compression
+        try:
+            flat = bucket.pack()
+        except HipressError as error:  # all ranks are to hear of it
+            raise compression.engine.fail(error, what) from None
         if not self._began:
             self._began = True
             compression.begin_step()
@@ -299,7 +304,8 @@ class DistributedOptimizer:
         :param closure: computes the gradients anew, and returns the loss
         """
         if closure is None:
-            self.synchronize()
+            if not self._only_makes_state():
+                self.synchronize()
             self._synchronized = False
             return self._optimizer.step()
 
@@ -310,6 +316,18 @@ class DistributedOptimizer:
             return loss
 
         return self._optimizer.step(averaged)
+
+    def _only_makes_state(self) -> bool:
+        """Whether ``step()`` is called to make the optimizer's state, as
+        torch.distributed.checkpoint.state_dict does in the place of a backward pass: with gradients
+        and learning rates of 0. Ranks need not do it together, and residuals are not to be lost in
+        it."""
+        inner = self._optimizer
+        if self._synchronized or inner.state or any(g.get("lr") != 0 for g in inner.param_groups):
+            return False
+        trained = [p for p in parameters_of(inner.param_groups) if p.requires_grad]
+        nothing_came = all(left == self._passes for left in self._left.values())
+        return nothing_came and all(p.grad is not None for p in trained)
 
     def add_param_group(self, group: dict[str, Any]) -> None:
         """The optimizer's, of parameters that are among ``named_parameters``.
