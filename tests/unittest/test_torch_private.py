@@ -127,3 +127,14 @@ assert not hasattr(hipress.torch, "compress_fsdq")
     command = [sys.executable, "-c", program]
     done = subprocess.run(command, env=base_environment(), capture_output=True, timeout=120)
     assert done.returncode == 0, done.stderr.decode()
+
+
+def test_parameters_that_ddp_reduces(alone):
+    from torch.nn.parallel import DistributedDataParallel
+
+    model = nn.Sequential(nn.Linear(4, 3), nn.Linear(3, 2))
+    model[0].bias.requires_grad_(False)
+    ddp = DistributedDataParallel(model)
+    model[1].bias.requires_grad_(False)
+    found = {id(p) for p in private.managed(ddp)}
+    assert found == {id(p) for p in (model[0].weight, model[1].weight, model[1].bias)}

@@ -70,6 +70,13 @@ def delays_reductions(model: torch.nn.parallel.DistributedDataParallel) -> bool:
     return bool(lookup(model, "_delay_all_reduce_params"))
 
 
+def managed(model: torch.nn.parallel.DistributedDataParallel) -> list[torch.Tensor]:
+    """The parameters whose gradients a DDP model reduces: those that required one when it was
+    wrapped. It makes zeros as large as their gradients."""
+    buckets = lookup(model.reducer, "_get_zeros_like_grad_buckets")()
+    return [parameter for bucket in buckets for parameter in bucket.parameters()]
+
+
 def comm_hooks(model: torch.nn.parallel.DistributedDataParallel) -> Sequence[tuple]:
     """A DDP model's communication hooks, each (state, hook); of a copy, those of the original."""
     found = lookup(model, "_comm_hooks")

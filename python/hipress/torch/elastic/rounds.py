@@ -41,6 +41,7 @@ class Rounds(rounds.Rounds):
             raise ValueError("outer_optimizer must be another one than the inner optimizer")
         outer.check([named], [outer_optimizer])
         self._named, self._inner = named, inner_optimizer
+        self._trained = outer.Trained(named, [inner_optimizer])
         self._outer = outer.Outer([named], [outer_optimizer])
         (self._fragment,) = self._outer.fragments
 
@@ -61,6 +62,7 @@ class Rounds(rounds.Rounds):
         return InnerOptimizer(self._inner, compression)
 
     def start(self, compression: ChoosingRounds) -> None:
+        self._trained.check()
         self._fragment.begin(compression, 0)
 
     def take(self, compression: ChoosingRounds, alpha: float) -> bool:

@@ -20,6 +20,7 @@ from hipress.torch.private import (
     comm_hooks,
     delays_reductions,
     is_stepped_in_backward,
+    managed,
     queue_callback,
     reduces_in_python,
 )
@@ -91,11 +92,8 @@ def compress(
             "first, and torch.compile() it last (for FSDP2 there is hipress.torch.compress_fsdp)"
         )
     group = model.process_group
-    parameters = [
-        (name, p)
-        for name, p in model.module.named_parameters()
-        if p.requires_grad and name not in model.parameters_to_ignore
-    ]
+    parameters = _parameters(model)
+    trained = [(name, p) for name, p in parameters if p.requires_grad]
 
     def make_settings() -> Settings:
         _check_model(model)
@@ -104,7 +102,7 @@ def compress(
             devices_per_host=devices_per_host, plan=plan, encode_on=encode_on,
             shared_momentum=shared_momentum,
         )  # fmt: skip
-        optimizers.append(choosing(made, parameters, optimizer))
+        optimizers.append(choosing(made, trained, optimizer))
         return made
 
     optimizers: list[Optimizers | None] = []
@@ -127,6 +125,18 @@ def compress(
     if chosen.choice.is_measured:  # else DDP is as it was
         model.register_comm_hook(compression, hipress_hook)
     return compression
+
+
+def _parameters(model: DistributedDataParallel) -> list[tuple[str, torch.nn.Parameter]]:
+    """The parameters that are in DDP's buckets, also those that were frozen since."""
+    named = [
+        (name, p) for name, p in model.module.named_parameters()
+        if name not in model.parameters_to_ignore
+    ]  # fmt: skip
+    if all(p.requires_grad for _, p in named):
+        return named
+    inside = set(map(id, managed(model)))
+    return [(name, p) for name, p in named if id(p) in inside]
 
 
 def _check_model(model: DistributedDataParallel) -> None:

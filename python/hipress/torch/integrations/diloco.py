@@ -32,6 +32,7 @@ from hipress.torch.integrations.outer import (
     Fragment,
     Named,
     Outer,
+    Trained,
     check,
     connect,
     forget_non_finite,
@@ -39,19 +40,10 @@ from hipress.torch.integrations.outer import (
     parts_of,
 )
 from hipress.torch.settings import MIN_SIZE, Settings
-from hipress.torch.sharded import is_dtensor
 from hipress.torch.tuning.rounds import GroupOfRounds
 from hipress.tuning.rounds import RoundChoice
 
 _log = logging.getLogger("hipress")
-
-
-def may_differ(group: dist.ProcessGroup, named: Named) -> bool:
-    """Whether ranks outside of the group may hold the same parameters: these are whole, and the
-    group is not all ranks."""
-    return dist.get_world_size(group) < dist.get_world_size() and not any(
-        is_dtensor(p) for _, p in named
-    )
 
 
 class DiLoCo:
@@ -66,8 +58,12 @@ class DiLoCo:
     ...         inner.zero_grad()
 
     All ranks begin with the first rank's parameters. Buffers, such as batch normalisation's running
-    means, stay each rank's own. Where the ranks of a site average gradients in each step, by
-    DistributedDataParallel on the site's process group, ``group`` is one rank of each site.
+    means, stay each rank's own. Parameters that are frozen on all ranks become the ranks' mean at
+        their next synchronisation, and stay so; what is unfrozen later is refused.
+
+    Where the ranks of a site average gradients in each step, by DistributedDataParallel on the
+    site's process group, ``group`` is one rank of each site. Parameters are whole: FSDP2's are
+    refused.
 
     :param model_fragments: the model; or modules that together are what is synchronised, each of
         which travels at a step of its own
@@ -87,10 +83,9 @@ class DiLoCo:
         become the mean of the ranks' every ``early_sync_every`` steps (Lin et al., post-local SGD,
         arXiv:1808.07217)
     :param backup_device: where the float32 copies are; default: in host memory
-    :param compression: "auto" (where ``group`` is all ranks, or FSDP2 shards the parameters), which
-        after some inner steps measures, chooses and says why in ``compression.explain()``; a
-        codec's name, a mapping with its name as "type" and its parameters, or a
-        :class:`hipress.CompressionConfig`
+    :param compression: "auto" (where ``group`` is all ranks), which after some inner steps
+        measures, chooses and says why in ``compression.explain()``; a codec's name, a mapping with
+        its name as "type" and its parameters, or a :class:`hipress.CompressionConfig`
     :param group: process group; default: all ranks
     :param topology, min_size: see :func:`hipress.torch.compress`
     :param timeout: seconds to wait for another rank; default: the group's
@@ -138,7 +133,7 @@ class DiLoCo:
             settings = Settings.of(compression, topology=topology, min_size=min_size)
             if settings.encode_on != "host":
                 raise ValueError("DiLoCo encodes in host memory: leave encode_on out")
-            if settings.type == AUTO and may_differ(group, named):
+            if settings.type == AUTO and dist.get_world_size(group) < dist.get_world_size():
                 raise ValueError(
                     "type auto chooses in each group for itself, and the ranks of a site must "
                     "choose alike: name a type where group is not all ranks"
@@ -154,6 +149,7 @@ class DiLoCo:
         broadcast_parameters(every, dist.get_global_rank(group, 0), group)
         self._hooks: list[RemovableHandle] = []
         self._steps = [0] * len(self._inner)
+        self._trained = Trained(named, self._inner)
         self._outer = Outer(parts, outer_optimizers, backup_device)
         self._rounds = Rounds(
             self._outer.fragments, self._begin, self._take,
@@ -237,6 +233,7 @@ class DiLoCo:
         )
 
     def __enter__(self) -> DiLoCo:
+        self._trained.check()
         self._hooks = [
             inner.register_step_post_hook(partial(self._after_inner_step, number))
             for number, inner in enumerate(self._inner)
@@ -293,6 +290,7 @@ class DiLoCo:
         self._choice.begin_plan()
 
     def _begin(self, fragment: Fragment, due: int) -> None:
+        self._trained.check()
         fragment.begin(self.compression, due)
 
     def _take(self, fragment: Fragment, alpha: float, average: bool) -> bool:
@@ -317,7 +315,7 @@ class DiLoCo:
         """All but the model and the inner optimizer: the outer weights and optimizer, fragments
         that are under way, and residuals. Each rank saves its own, with ``torch.save()``.
         ``torch.distributed.checkpoint.load()`` fills only what a new DiLoCo has already, which are
-        neither the outer optimizer's momentum nor residuals."""
+        neither the outer optimizer's momentum nor residuals, without which it is refused."""
         found = {"step": self.step, **self._outer.state_dict()}
         if self._choice:
             found["auto"] = self._choice.state_dict()

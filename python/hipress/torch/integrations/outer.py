@@ -19,6 +19,7 @@ import torch.distributed as dist
 from hipress.fragments import cut
 from hipress.torch.gradient import packed
 from hipress.torch.settings import AUTO, Settings
+from hipress.torch.sharded import is_dtensor
 from hipress.torch.start import start
 from hipress.torch.synchronizer import Synchronizer
 from hipress.torch.tuning.choice import settings_of
@@ -169,9 +170,15 @@ class Fragment:
         bounds = self._flat.aminmax() if self._flat.numel() else ()
         return all(math.isfinite(bound) for bound in bounds)
 
+    @torch.no_grad()
     def set_gradients(self) -> None:
-        for _, outer, pseudo_gradient in self._views():
-            outer.grad = pseudo_gradient
+        """Gives the outer weights their gradients. Those of parameters that are frozen become the
+        mean of the ranks' weights, and stay so, which momentum would move on."""
+        for parameter, outer, pseudo_gradient in self._views():
+            if parameter.requires_grad:
+                outer.grad = pseudo_gradient
+            else:
+                outer.sub_(pseudo_gradient)
 
     @torch.no_grad()
     def average(self) -> None:
@@ -186,10 +193,12 @@ class Fragment:
 
     @torch.no_grad()
     def update(self, alpha: float) -> None:
-        """Makes the weights alpha times what they are, and the rest outer weights."""
+        """Makes the weights alpha times what they are, and the rest outer weights; frozen ones all
+        outer weights."""
         for parameter, outer, _ in self._views():
             outer = outer.to(parameter)
-            parameter.copy_(torch.lerp(outer, parameter, alpha) if alpha else outer)
+            mixes = alpha and parameter.requires_grad
+            parameter.copy_(torch.lerp(outer, parameter, alpha) if mixes else outer)
 
     def abandon(self) -> None:
         """Forgets what is under way."""
@@ -237,6 +246,31 @@ def parts_of(model: torch.nn.Module | Sequence[torch.nn.Module], fragments: int)
     return [part for part in parts if part]
 
 
+class Trained:
+    """What optimizers train besides what is synchronised, which stays each rank's own.
+
+    :param named: what is synchronised
+    """
+
+    def __init__(self, named: Named, optimizers: Iterable[torch.optim.Optimizer]) -> None:
+        self._optimizers = list(optimizers)
+        self._known = {id(p): p for p in (*self._now(), *(p for _, p in named))}
+
+    def _now(self) -> list[torch.Tensor]:
+        groups = [group for optimizer in self._optimizers for group in optimizer.param_groups]
+        return [p for group in groups for p in group["params"] if p.requires_grad]
+
+    def check(self) -> None:
+        """:raises RuntimeError: if they train more now than when this was made"""
+        for parameter in self._now():
+            if id(parameter) not in self._known:
+                raise RuntimeError(
+                    f"a parameter of shape {tuple(parameter.shape)} is trained now, and was not "
+                    "when its optimizer was given: it would not be synchronised. What is unfrozen "
+                    "or added later needs a new DiLoCo (LocalSGD, State)"
+                )
+
+
 def frozen_that_differ(
     model: torch.nn.Module | Sequence[torch.nn.Module], group: dist.ProcessGroup
 ) -> Named:
@@ -278,6 +312,18 @@ def check(parts: Sequence[Named], optimizers: Sequence[torch.optim.Optimizer]) -
     """
     if not any(parts):
         raise ValueError("there is no parameter to synchronise")
+    for name, parameter in (pair for part in parts for pair in part):
+        if is_dtensor(parameter):
+            raise ValueError(
+                f"parameter {name!r} is sharded, by FSDP2 perhaps; weights that can be "
+                "synchronised are whole on each rank: compress gradients by "
+                "hipress.torch.compress_fsdp(model, replicate_group=...)"
+            )
+        if not parameter.is_floating_point():
+            kind = str(parameter.dtype).removeprefix("torch.")
+            raise ValueError(
+                f"parameter {name!r} is {kind}; weights that can be synchronised are real numbers"
+            )
     if len(optimizers) != len(parts):
         raise ValueError(f"{len(optimizers)} outer optimizers for {len(parts)} fragments")
     known = {id(p) for o in _distinct(optimizers) for g in o.param_groups for p in g["params"]}
