@@ -26,7 +26,7 @@ from hipress.encodes import OWN
 from hipress.torch.low_rank import START
 from hipress.torch.state.carry_over import carry_over_saved
 from hipress.torch.state.global_state import GlobalState
-from hipress.torch.state.saved import VERSION, Saved, Stateful, TaskState
+from hipress.torch.state.saved import VERSION, Saved, Stateful, TaskState, is_tensor
 
 _log = logging.getLogger("hipress")
 
@@ -62,16 +62,20 @@ def state_dict(of: Stateful) -> dict[str, Any]:
         state.save(name, put)
     for name, (offset, values) in of.shared.state().items() if of.shared else ():
         put(f"shared/{name}", {"offset": offset}, {"momentum": values})
+    # torch.distributed.checkpoint.load() leaves out those that the new job has not made yet.
+    found[f"{prefix}/tensors"] = sum(map(is_tensor, found))
     return found
 
 
 def load_state_dict(of: Stateful, state: Mapping[str, Any]) -> None:
-    """Goes on from ``state``: exactly, if it holds this rank's of a job of this size, topology,
-    codec and layout. Of a job of this size this rank's state is enough otherwise, too, if neither
-    shards parameters; else the state must hold all ranks', which are added up and resharded. Where
-    the codec kept neither residual nor momentum, there is only the step to go on from.
+    """Goes on from ``state``, in the place of all that there is: exactly, if it holds this rank's
+    of a job of this size, topology, codec and layout. Of a job of this size this rank's state is
+    enough otherwise, too, if neither shards parameters; else the state must hold all ranks', which
+    are added up and resharded. Where the codec kept neither residual nor momentum, there is only
+    the step to go on from.
 
-    :raises ValueError: if ranks are missing, it is another model's, or it is not such a state
+    :raises ValueError: if ranks or tensors are missing, it is another model's, or it is not such a
+        state
     """
     _load(of, Saved(state, lambda keys: {key: state[key] for key in keys}))
 
@@ -84,6 +88,9 @@ def _load(of: Stateful, saved: Saved, complete: bool = False) -> None:
     same = all(some[name] == value for name, value in kind.items())
     exact = same and some["layout"] == of.layout
     if not exact and saved.is_empty:
+        of.error_feedback.load({}, {})
+        if of.shared:
+            of.shared.clear()
         of.step = some["step"]
         return of.after_load()
     # All-reduces, whose tasks are of whole parameters on every rank.

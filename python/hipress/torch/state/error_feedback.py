@@ -167,15 +167,19 @@ class ErrorFeedback:
     def load(
         self, states: Mapping[tuple[str, int], TaskState], to_reshard: dict[str, GlobalState]
     ) -> None:
-        """Sets the states of tasks, also of those that have none yet.
+        """Sets the states of tasks, also of those that have none yet. Tasks that have one, of which
+        there is none here, are as if they had encoded nothing.
 
         :param to_reshard: what was to be resharded in the saved job, and had not been
         """
         states = dict(states)
         self.to_reshard = {**to_reshard, **carry_over.taken_out(states)}
-        for key in set(states) & set(self.states):
-            _load(self.states[key], states[key])
-            self._steps[key] = self.states[key].step
+        for key, state in self.states.items():
+            if key in states:
+                _load(state, states[key])
+            else:
+                _clear(state)
+            self._steps[key] = state.step
         self.loaded = {key: state for key, state in states.items() if key not in self.states}
 
     def reshard(

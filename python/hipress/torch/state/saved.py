@@ -16,6 +16,11 @@ VERSION = 3
 _KEY = re.compile(r"rank(\d+)/(.+)")
 
 
+def is_tensor(key: str) -> bool:
+    """Whether a key of a state is that of a tensor."""
+    return "/states/" in key
+
+
 class Stateful(Protocol):
     """A compression whose state is saved and loaded."""
 
@@ -115,12 +120,19 @@ class Saved:
                 f"rank {rank}'s state is of version {found.fields.get('version')}; this HiPress "
                 f"reads version {VERSION}"
             )
+        tensors, had = sum(map(is_tensor, self._keys[rank])), found.fields.get("tensors", 0)
+        if tensors < had:
+            raise ValueError(
+                f"rank {rank}'s state lacks {had - tensors} of its {had} residuals and other "
+                "tensors; a torch.distributed.checkpoint, whose load() fills what there is "
+                "already, is loaded with hipress.torch.load_checkpoint(compression, path)"
+            )
         return found
 
     @property
     def is_empty(self) -> bool:
         """Whether there is nothing but counts of steps: no residual, no momentum."""
-        return not any("/states/" in key for keys in self._keys.values() for key in keys)
+        return not any(is_tensor(key) for keys in self._keys.values() for key in keys)
 
     def names(self) -> set[str]:
         """The gradients that any rank has a state of."""

@@ -1,0 +1,124 @@
+"""States that are loaded into compressions which have made steps already, or by other means."""
+
+import pytest
+
+from harness.torch_ranks import returned, run_ranks, torch
+
+CODECS = [
+    ("onebit", {}),
+    ("dgc", {"ratio": 0.1, "warmup": 0}),
+    ("onebit", {"shared_momentum": 0.9}),
+    ("powersgd", {"rank": 1}),
+]
+
+
+def network():
+    torch.manual_seed(0)
+    return torch.nn.Sequential(torch.nn.Linear(64, 48), torch.nn.Linear(48, 5))
+
+
+def ddp(type="onebit", **params):
+    from torch.nn.parallel import DistributedDataParallel
+
+    import hipress.torch
+
+    model = DistributedDataParallel(network())
+    return model, hipress.torch.compress(model, type, min_size=1000, **params)
+
+
+def gradients(model, rank, steps):
+    found = []
+    for step in range(steps):
+        generator = torch.Generator().manual_seed(10 * rank + step)
+        model.zero_grad()
+        model(torch.randn(2, 64, generator=generator)).square().sum().backward()
+        found += [p.grad.clone() for p in model.parameters()]
+    return found
+
+
+def back_to_the_start(rank, type, params, topology):
+    """Steps, and the same again after a state of before the first one was loaded, which may be that
+    of another topology: it has no residuals to load over those that there are."""
+    model, compression = ddp(type, topology=topology, **params)
+    saved = ddp(type, **params)[1].state_dict()
+    assert not any("/states/" in key for key in saved)
+    first = gradients(model, rank, 3)
+    compression.load_state_dict(saved)
+    assert compression.step == 0
+    for key, values in compression.state_dict().items():
+        if "/states/" in key and not key.endswith("start_q"):
+            assert not values.any(), key
+    return all(map(torch.equal, first, gradients(model, rank, 3)))
+
+
+@pytest.mark.parametrize("topology", ["ps", "ring"])
+@pytest.mark.parametrize(("type", "params"), CODECS, ids=["onebit", "dgc", "shared", "powersgd"])
+def test_a_state_without_residuals_leaves_none(type, params, topology):
+    if (type, topology) == ("dgc", "ring"):
+        params = {**params, "momentum": 0.0}
+    assert returned(run_ranks(back_to_the_start, 2, type, params, topology)) == [True, True]
+
+
+def test_a_state_on_a_device_is_left_as_new_likewise():
+    from hipress.torch.state.error_feedback import Codecs, DeviceState, ErrorFeedback
+
+    codecs = Codecs("onebit", {})
+    state = DeviceState(codecs, "own", 8, torch.device("cpu"))
+    state.states["residual"].fill_(1.0)
+    state.step, state.stream = 3, 7
+    feedback = ErrorFeedback(codecs, 0, 2)
+    feedback.states["weight", 0] = state
+    feedback.load({}, {})
+    assert not state.states["residual"].any() and (state.step, state.stream) == (0, 7)
+
+
+def by_pytorch(rank, path):
+    """(a sentence, residuals) of torch.distributed.checkpoint.load() with DDP, where there are none
+    to fill before the first step, and of an optimizer, which has made them."""
+    import torch.distributed.checkpoint as dcp
+
+    import hipress.torch
+
+    def optimizer():
+        model = network()
+        inner = torch.optim.SGD(model.parameters(), lr=0.1)
+        return model, hipress.torch.DistributedOptimizer(
+            inner, model.named_parameters(), "onebit", min_size=1000
+        )
+
+    def residuals(compression):
+        found = compression.state_dict()
+        return {key: found[key] for key in found if "/states/" in key}
+
+    model, before = ddp()
+    gradients(model, rank, 3)
+    dcp.save({"hipress": before}, checkpoint_id=f"{path}/ddp")
+    _, after = ddp()
+    with pytest.raises(ValueError) as refused:
+        dcp.load({"hipress": after}, checkpoint_id=f"{path}/ddp")
+    hipress.torch.load_checkpoint(after, f"{path}/ddp")
+    old = before.state_dict()
+    del old[f"rank{rank}/tensors"]  # of before there was this number
+    ddp()[1].load_state_dict(old)
+    assert after.step == 3
+    alike = [residuals(before), residuals(after)]
+
+    model, before = optimizer()
+    for _ in range(3):
+        gradients(model, rank, 1)
+        before.step()
+    dcp.save({"hipress": before.compression}, checkpoint_id=f"{path}/optimizer")
+    _, after = optimizer()
+    dcp.load({"hipress": after.compression}, checkpoint_id=f"{path}/optimizer")
+    assert after.compression.step == 3
+    alike += [residuals(before.compression), residuals(after.compression)]
+    for one, other in (alike[:2], alike[2:]):
+        assert one.keys() == other.keys() and all(torch.equal(one[k], other[k]) for k in one)
+        assert any(values.any() for values in one.values())
+    return str(refused.value), len(alike[0])
+
+
+def test_pytorchs_own_load_loses_nothing_or_is_refused(tmp_path):
+    for sentence, tensors in returned(run_ranks(by_pytorch, 2, str(tmp_path))):
+        assert f"lacks {tensors} of its {tensors} residuals" in sentence
+        assert "hipress.torch.load_checkpoint(compression, path)" in sentence
