@@ -6,7 +6,7 @@ import ctypes
 import json
 import re
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
 
@@ -105,6 +105,13 @@ class Compressor:
     def __del__(self) -> None:
         if getattr(self, "_handle", None) and _lib is not None:
             _lib.lib.HipressCodecFree(self._handle)
+
+    def __reduce_ex__(self, protocol: object) -> NoReturn:
+        # Two that share the library's memory would free it twice.
+        raise TypeError(
+            "a Compressor cannot be copied or pickled: make another one, and give its "
+            "load_state_dict() this one's state_dict()"
+        )
 
     def for_sum_of(self, count: int) -> Compressor:
         """A compressor for sums of ``count`` gradients, as whoever merges them encodes the sum.

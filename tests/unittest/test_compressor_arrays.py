@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import array
+import copy
+import pickle
 import re
 
 import numpy as np
@@ -234,3 +236,12 @@ def test_parameters_have_types_and_defaults():
         given = {p.name: p.default for p in info.typed_params()}
         assert set(given) == set(info.params)
         assert hipress.Compressor(info.name, **given).config == hipress.Compressor(info.name).config
+
+
+@pytest.mark.parametrize("call", [copy.copy, copy.deepcopy, pickle.dumps])
+def test_a_compressor_is_not_copied(call):
+    codec = hipress.Compressor("2bit")
+    codec.encode(gradient(N))
+    with pytest.raises(TypeError, match=r"cannot be copied or pickled: .* state_dict\(\)"):
+        call(codec)
+    assert codec.residual.any()

@@ -369,3 +369,18 @@ def test_it_is_said_of_each_compression(caplog):
     assert sorted(said[:24] for said in caplog.messages) == [
         "ternary has momentum 0.5", "ternary has momentum 0.9",
     ]  # fmt: skip
+
+
+@pytest.mark.parametrize("at", [3, 9])
+def test_a_copy_goes_on_with_the_same_bits(at):
+    model, optimizer = make()
+    train(model, optimizer, 0, at)
+    twins = copy.deepcopy((model, optimizer))
+    twins[1].load_state_dict(copy.deepcopy(optimizer.state_dict()))
+    assert torch.equal(train(*twins, at, 12), train(model, optimizer, at, 12))
+
+
+def test_with_a_compression_it_is_not_copied():
+    _, optimizer = make(freeze_step=WARM_UP, compression=fake())
+    with pytest.raises(TypeError, match=r"cannot be copied or saved whole: use its state_dict\(\)"):
+        copy.deepcopy(optimizer)

@@ -83,6 +83,24 @@ class FrozenAdamW(ByParameter):
         if compression is not None:
             self.attach(compression)
 
+    def __getstate__(self) -> dict:
+        """What a copy has: all but a compression, without which it would step otherwise.
+
+        :raises TypeError: with a compression
+        """
+        if self.compression is not None:
+            raise TypeError(
+                "a FrozenAdamW with a compression, which belongs to a process group, cannot be "
+                "copied or saved whole: use its state_dict()"
+            )
+        return super().__getstate__()
+
+    def __setstate__(self, state: dict) -> None:
+        """Of a copy that is made, and in ``load_state_dict()``."""
+        super().__setstate__(state)
+        self.__dict__.setdefault("compression", None)
+        self._denominators = {}  # which follow from the state
+
     def check(self, settings: Settings) -> None:
         """:raises ValueError: if a compression with these settings is none for this optimizer"""
         for group in self.param_groups:
@@ -139,7 +157,6 @@ class FrozenAdamW(ByParameter):
                 group.setdefault(name, value)
         for state in self.state.values():  # AdamW updates it in every step
             state.setdefault("exp_avg_sq_updates", int(state["step"]))
-        self._denominators.clear()
 
     def _update(self, parameter: torch.Tensor, group: dict) -> None:
         state, (beta1, beta2) = self.state[parameter], group["betas"]
