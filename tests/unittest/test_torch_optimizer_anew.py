@@ -195,3 +195,26 @@ def float32_gradients(rank):
 def test_gradients_may_be_of_another_dtype_than_their_parameters():
     for (sentence,) in returned(run_ranks(float32_gradients, 2)):
         assert "is torch.bfloat16, and not torch.float32 as when" in sentence
+
+
+def takes_along(rank):
+    """The residuals of the one whose place it takes, of fewer parameters."""
+    model = two_layers()
+    model[0].requires_grad_(False)
+    old = make(model, "onebit", min_size=1)
+    for _ in range(3):
+        step(model, old, rank)
+    model[0].requires_grad_(True)
+    new = make(model, "onebit", min_size=1)
+    new.compression.load_state_dict(old.compression.state_dict())
+    before, after = (
+        {key: value for key, value in each.compression.state_dict().items() if "/states/" in key}
+        for each in (old, new)
+    )
+    assert any(value.any() for value in before.values())
+    step(model, new, rank)
+    return all(torch.equal(before[key], after[key]) for key in before), new.compression.step
+
+
+def test_a_new_one_may_have_the_residuals_of_the_one_before():
+    assert returned(run_ranks(takes_along, 2)) == [(True, 4)] * 2
