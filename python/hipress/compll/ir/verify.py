@@ -2,7 +2,17 @@
 
 from __future__ import annotations
 
-from hipress.compll.ir.ir import BINARY, COMPARE, Function, Instr, Loop, Program, reads, writes
+from hipress.compll.ir.ir import (
+    BINARY,
+    COMPARE,
+    Function,
+    Instr,
+    Loop,
+    Program,
+    node_writes,
+    reads,
+    writes,
+)
 
 _ONLY_IN_LOOPS = {"index", "load", "load_at", "bucket_load", "store", "reduce", "bucket_reduce"}
 _ONLY_OUTSIDE = {
@@ -51,6 +61,7 @@ class _Verifier:
                 if node.guard is not None:
                     self._need(node.guard, "a loop's guard")
                 outside = set(self.known)
+                self._order(node)
                 for instr in node.body:
                     self._instr(instr, inside=True)
                 self.known = outside | {instr.id for instr in node.results}
@@ -59,6 +70,13 @@ class _Verifier:
             else:
                 self._instr(node, inside=False)
                 self.written.update(writes(node))
+
+    def _order(self, loop: Loop) -> None:
+        """What a loop reads at other elements than its own it must not write: elements have no
+        order."""
+        elsewhere = {i.vec[0] for i in loop.body if i.op in ("load_at", "bucket_load")}
+        for name in sorted(elsewhere & node_writes(loop)):
+            raise IRError(f"a loop writes {name} and reads other elements of it")
 
     def _need(self, value: Instr, what: str) -> None:
         if value.id not in self.known:

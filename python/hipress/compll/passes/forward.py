@@ -2,7 +2,8 @@
 
 `x = residual + gradient` read by three reductions and a pack becomes an addition in each of them;
 the loop that filled x is then dead. Nothing is repeated that changes its value: not past a store to
-a vector that it reads, and not out of float16 or bfloat16, which round.
+a vector that it reads, not into a loop that stores to one of which it reads other elements, and not
+out of float16 or bfloat16, which round.
 """
 
 from __future__ import annotations
@@ -52,7 +53,7 @@ def _producer(function: Function, position: int, loop: Loop, name: str) -> tuple
     vector = function.vectors[name]
     if vector.kind != "temp" or vector.elem in ("f16", "bf16", "u16"):
         return None
-    written: set[str] = node_writes(loop)
+    between: set[str] = set()  # what the nodes after the producer and before the loop write
     for earlier in reversed(function.body[:position]):
         changes = node_writes(earlier)
         if name in changes:
@@ -62,14 +63,17 @@ def _producer(function: Function, position: int, loop: Loop, name: str) -> tuple
             part = backward(store.args[0], earlier.body)
             needed = {vec for instr in part for vec in reads(instr)}
             own = {vec for vec in needed if vec in node_writes(earlier)}
-            if needed & (written - node_writes(loop)) or own or len(part) > _REPEATABLE:
+            if needed & between or own or len(part) > _REPEATABLE:
                 return None
+            elsewhere = {vec for instr in part if instr.op != "load" for vec in reads(instr)}
+            if elsewhere & node_writes(loop):
+                return None  # its other elements may be written before they are read
             if needed & node_writes(loop) and _reads_after_write(loop, needed):
                 return None
             mapping: dict = {}
             copies = clone(part, mapping)
             return copies, mapping[store.args[0].id]
-        written |= changes
+        between |= changes
     return None
 
 
