@@ -95,7 +95,11 @@ def _in_memory(x: Expressions, node: ast.Node) -> Vec:
 
 
 def _range(x: Expressions, node: ast.Call, hint: str, elem_type: object) -> Range:
-    return Range(x.whole(node.args[0]))
+    size = x.whole(node.args[0])
+    sized = bool(size.vec) or size.id in x.limited  # that of what a vector has, or a field
+    if x.signature.kind == "decode" and not sized:
+        x.limit(size, "a range")
+    return Range(size)
 
 
 def _map(x: Expressions, node: ast.Call, hint: str, elem_type: ast.TypeName | None) -> Vec:
@@ -274,8 +278,8 @@ def scatter(x: Expressions, node: ast.Call, target: str) -> None:
         else:
             x.store_each(target, lambda: x.element(source))
     indices = x.vector(node.args[1])
-    if x.vectors[indices.name].value_type not in ("i32", "u32"):
-        raise CompileError("indices must be int or uint32", node.args[1].pos)
+    if x.vectors[indices.name].elem not in ("i32", "u32", "u16"):
+        raise CompileError("indices must be int, uint32 or uint16", node.args[1].pos)
     values = x.expr(node.args[2])
     if isinstance(values, Scalar):
         value = x.cast(values.value, "f32")

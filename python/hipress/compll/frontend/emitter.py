@@ -13,7 +13,9 @@ class Emitter:
     """Emits into the body of a function, or of the loop that is open.
 
     :ivar lanes: the open loop's body, or None
+    :ivar domain: how many elements that loop has, or the last one had
     :ivar scalars: those emitted so far, so that equal ones are one
+    :ivar limited: ids of sizes that limit() was called for
     :ivar sites: how many random calls there are
     """
 
@@ -24,6 +26,8 @@ class Emitter:
         self.scalars: dict[tuple, Instr] = {}
         self.vectors: dict[str, Vector] = {}
         self.sites = 0
+        self.domain: Instr | None = None
+        self.limited: set[int] = set()
         self.n = self.emit("n", [], "i64")
         self.step = self.emit("step", [], "i64")
 
@@ -97,12 +101,20 @@ class Emitter:
         """A loop over a domain; what `emit` emits goes into it, and what it returns is returned."""
         if self.lanes is not None:
             raise CompileError("map, reduce and filter cannot be used inside a lambda", None)
-        self.lanes = []
+        self.lanes, self.domain = [], domain
         loop = Loop(domain, self.lanes)
         result = emit()
         self.lanes = None
         self.body.append(loop)
         return result
+
+    def limit(self, size: Instr, what: str) -> None:
+        """Refuses a payload that says more elements than the gradient has."""
+        if size is not self.n:
+            fits = self.emit("le", [size, self.n], "bool")
+            message = f"{what} must not have more elements than the gradient"
+            self.emit("require", [fits], "none", message=message)
+            self.limited.add(size.id)
 
     def new_vector(self, hint: str, elem: str, size: Instr, kind: str = "temp") -> str:
         name, number = hint, 1

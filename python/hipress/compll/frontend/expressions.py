@@ -8,6 +8,7 @@ from hipress.compll.errors import CompileError, Pos
 from hipress.compll.frontend import ast, scope
 from hipress.compll.frontend.emitter import Emitter
 from hipress.compll.frontend.scope import Closure, Output, Range, Scalar, Unset, Vec
+from hipress.compll.ir.indices import counts_buckets
 from hipress.compll.ir.ir import Instr, Vector
 
 _BINARY = {
@@ -132,11 +133,11 @@ class Expressions(Emitter):
                 )
             value_type = "i64" if vector.value_type == "i32" else vector.value_type
             return Scalar(self.emit("element", [self.cast(at, "i64")], value_type, [base.name]))
-        if at.op == "index":
+        if at.op == "index" and vector.size is self.domain:
             return Scalar(self.emit("load", [], vector.value_type, [base.name]))
         self.anywhere(vector, node)
         bucket = self.bucket_of(at)
-        if bucket is not None:
+        if bucket is not None and counts_buckets(vector.size, self.domain, bucket):
             return Scalar(self.emit("bucket_load", [bucket], vector.value_type, [base.name]))
         index = self.cast(at, "i32")
         return Scalar(self.emit("load_at", [index], vector.value_type, [base.name]))

@@ -7,7 +7,8 @@ from hipress.compll.frontend import ast, scope
 from hipress.compll.frontend.builtins import expect_args
 from hipress.compll.frontend.expressions import Expressions
 from hipress.compll.frontend.scope import Scalar, Unset, Vec
-from hipress.compll.ir.ir import Instr, Loop, Vector, node_writes
+from hipress.compll.ir.indices import ascend
+from hipress.compll.ir.ir import Instr, Loop, Vector
 
 _PLANE = "a vector of uint<1> of the gradient's size"
 _INDICES = {"pack_ascending": "unpack_ascending", "pack_gaps": "unpack_gaps"}
@@ -30,7 +31,7 @@ def _pack_indices(x: Expressions, node: ast.Call) -> tuple[Instr | None, str]:
     """The bytes of ascending indices, uint8, and for pack_gaps how many they are."""
     expect_args(node, 1)
     index = x.vector(node.args[0])
-    if not _ascends(x, index.name, x.n):
+    if not ascend(index.name, x.n, x.body, x.vectors):
         raise CompileError(
             f"{node.name} takes indices of {x.signature.input} from filter, topk or "
             "random_indices, or of those what gather takes at others",
@@ -52,22 +53,6 @@ def _new_packed(x: Expressions, of: str, elem: str, size: Instr, kind: str = "te
     while name in x.vectors or name in x.env:
         name += "_"
     return x.new_vector(name, elem, size, kind)
-
-
-def _ascends(x: Expressions, name: str, below: Instr) -> bool:
-    """True if a vector has ascending indices below a size, whatever the gradient is."""
-    for node in x.body:
-        if isinstance(node, Instr) and node.vec[:1] == [name]:
-            if node.op == "random_indices":
-                return node.attrs["run"] == 1 and node.args[0] is below
-            sparse = node.op in ("compact", "topk")
-            return sparse and x.vectors[node.vec[1]].size is below
-        if isinstance(node, Loop) and name in node_writes(node):
-            if [instr.op for instr in node.body] != ["load", "load_at", "store"]:
-                return False
-            at, source = node.body[0].vec[0], node.body[1].vec[0]
-            return _ascends(x, at, x.vectors[source].size) and _ascends(x, source, below)
-    return False
 
 
 def _pack_where(x: Expressions, node: ast.Call, before: list[str], plain: set[str]) -> Vec:
@@ -263,10 +248,7 @@ def _field_size(x: Expressions, node: ast.Name, declaration: ast.Declare) -> Ins
     if declaration.size is None:
         return x.n
     size = x.whole(declaration.size)
-    if size is not x.n:
-        fits = x.emit("le", [size, x.n], "bool")
-        message = f"{node.name} must not have more elements than the gradient"
-        x.emit("require", [fits], "none", message=message)
+    x.limit(size, node.name)
     return size
 
 

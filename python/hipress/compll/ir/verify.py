@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from hipress.compll.ir.indices import counts_buckets
 from hipress.compll.ir.ir import (
     BINARY,
     COMPARE,
@@ -62,6 +63,7 @@ class _Verifier:
                     self._need(node.guard, "a loop's guard")
                 outside = set(self.known)
                 self._order(node)
+                self._sizes(node)
                 for instr in node.body:
                     self._instr(instr, inside=True)
                 self.known = outside | {instr.id for instr in node.results}
@@ -77,6 +79,20 @@ class _Verifier:
         elsewhere = {i.vec[0] for i in loop.body if i.op in ("load_at", "bucket_load")}
         for name in sorted(elsewhere & node_writes(loop)):
             raise IRError(f"a loop writes {name} and reads other elements of it")
+
+    def _sizes(self, loop: Loop) -> None:
+        """What a loop reads and writes without looking at sizes has an element for each of its."""
+        for instr in loop.body:
+            if instr.op not in ("load", "store", "bucket_load", "bucket_reduce"):
+                continue
+            vector = self.function.vectors.get(instr.vec[0])
+            size = None if vector is None else vector.size  # an unknown one is found later
+            if instr.op in ("load", "store"):
+                fits = size is loop.domain
+            else:
+                fits = size is not None and counts_buckets(size, loop.domain, instr.args[0])
+            if vector is not None and not fits:
+                raise IRError(f"{instr.op} of {instr.vec[0]} in a loop of another size")
 
     def _need(self, value: Instr, what: str) -> None:
         if value.id not in self.known:

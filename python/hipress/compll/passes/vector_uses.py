@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from hipress.compll.ir.indices import ascend
 from hipress.compll.ir.ir import Function, Instr, Loop, node_reads, node_writes, reads
 
 
@@ -40,10 +41,15 @@ def only_elements(function: Function, sort: Instr) -> bool:
     return not any(source in node_writes(node) for node in after[:last])
 
 
-def index_fields(function: Function) -> list[str]:
-    """Vectors of a payload that are used as indices, so they have to be checked."""
-    indices = {node.vec[1] for node in operations(function, "scatter")}
-    return sorted(name for name in indices if function.vectors[name].kind == "field")
+def unproven_indices(function: Function) -> list[str]:
+    """Vectors that scatter uses as indices, and of which it is not known that they ascend and are
+    below the gradient's size: a decoder checks them, an encoder each before it writes."""
+    scatters = operations(function, "scatter")
+    sizes = {node.vec[1]: function.vectors[node.vec[0]].size for node in scatters}
+    return sorted(
+        name for name, size in sizes.items()
+        if not ascend(name, size, function.body, function.vectors)
+    )  # fmt: skip
 
 
 def scatters_output(function: Function) -> bool:

@@ -9,11 +9,11 @@ from hipress.compll.passes.lazy import LazyState
 from hipress.compll.passes.ranking import rankings
 from hipress.compll.passes.vector_uses import (
     filter_masks,
-    index_fields,
     renewal,
     sampled_indices,
     scatters_output,
     single_elements,
+    unproven_indices,
     used_after,
 )
 
@@ -58,7 +58,7 @@ class FunctionContext(FunctionNames):
         self.selected = single_elements(function)
         self.ranked = rankings(function, lazy)
         self.sampled = sampled_indices(function)
-        self.index_fields = index_fields(function)
+        self.unproven = unproven_indices(function)
         self.sparse_output = scatters_output(function)
 
     def memory(self, name: str) -> str:

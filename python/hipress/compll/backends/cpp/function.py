@@ -35,8 +35,17 @@ class FunctionWriter:
             context.pointers[function.output] = "part.out"
         position = 0
         while position < len(function.body):
-            position += self.node(position)
+            written = position + self.node(position)
+            for node in function.body[position:written]:
+                self.check_indices(node)
+            position = written
         return context.lines
+
+    def check_indices(self, node: Instr | Loop) -> None:
+        """Of indices that a node has made. Those of a field are checked where it is read."""
+        for name in sorted(node_writes(node)):
+            if not self.context.is_field(name):
+                statements.check_indices(self.context, name)
 
     def state(self, name: str, position: int) -> None:
         """Declares where a state is read and written."""

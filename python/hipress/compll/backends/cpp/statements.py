@@ -91,6 +91,13 @@ def _pack_floats(context: FunctionContext, instr: Instr) -> None:
     context.placed.add(instr.vec[0])
 
 
+def check_indices(context: FunctionContext, name: str) -> None:
+    """Of a decoder, where a vector is made: refuses the payload for what scatter must not use."""
+    if name in context.unproven and context.function.kind == "decode":
+        valid = f"ValidIndices({context.memory(name)}, {context.size(name)}, n)"
+        context.lines.append(f"if (!{valid}) {_BAD_INDICES}")
+
+
 def _scatter(context: FunctionContext, instr: Instr) -> None:
     target, index = instr.vec[:2]
     field = "ReadField<{}>(reinterpret_cast<const uint8_t*>({} + j))".format
@@ -100,12 +107,15 @@ def _scatter(context: FunctionContext, instr: Instr) -> None:
     else:
         value = context.value(instr.args[0])
     place = f"{context.memory(target)}[{at}]"
-    conditions = [context.has(target)]
+    condition, inside = context.has(target), ""
     if context.is_output(target):
         value = f"part.add ? {place} + {value} : {value}"
-        conditions = ["!call.check_only"]
-    loop = f"for (int64_t j = 0; j < {count}; ++j) {place} = {value};"
-    context.lines.append(f"if ({conditions[0]}) {loop}" if conditions[0] else loop)
+        condition = "!call.check_only"
+    elif index in context.unproven:
+        at = f"static_cast<int64_t>({at})"
+        inside = f"if ({at} >= 0 && {at} < n) "
+    loop = f"for (int64_t j = 0; j < {count}; ++j) {inside}{place} = {value};"
+    context.lines.append(f"if ({condition}) {loop}" if condition else loop)
 
 
 # Payloads ----------------------------------------------------------------------
@@ -152,9 +162,7 @@ def _field_vector(context: FunctionContext, instr: Instr) -> None:
     if instr.attrs.get("zeros"):
         fail = _fail("must have zeros where bits pad a byte")
         context.lines.append(f"if (HasPadding({pointer}, {context.size(name)})) {fail}")
-    if name in context.index_fields:
-        valid = f"ValidIndices({pointer}, {context.size(name)}, n)"
-        context.lines.append(f"if (!{valid}) {_BAD_INDICES}")
+    check_indices(context, name)
 
 
 def _end_of_payload(context: FunctionContext, instr: Instr) -> None:

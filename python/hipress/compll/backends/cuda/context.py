@@ -10,7 +10,7 @@ from hipress.compll.backends.cuda.expressions import ELEMENT, cuda_scalars
 from hipress.compll.errors import CompileError
 from hipress.compll.ir.ir import FIELD_BYTES, Function, Instr, Loop, Program
 from hipress.compll.passes.payload_size import SizeBounds
-from hipress.compll.passes.vector_uses import index_fields, operations, scatters_output
+from hipress.compll.passes.vector_uses import operations, scatters_output, unproven_indices
 
 _ACCESS = {
     "f32": "AsFloat", "i32": "AsInt", "u32": "AsUnsigned", "u16": "AsShort",
@@ -83,8 +83,9 @@ class FunctionContext(FunctionNames):
         self.unsorted: dict[str, str] = {}
         self.counts: dict[int, str] = {}
         self.gaps: dict[int, str] = {}
-        self.index_fields = index_fields(function)
-        self.checks = bool(self.index_fields) or bool(
+        decode = function.kind == "decode"
+        self.unproven = unproven_indices(function) if decode else []
+        self.checks = bool(self.unproven) or bool(
             operations(function, "unpack_ascending", "unpack_gaps", "count_where", "unpack_floats")
         )
         self.sparse_output = scatters_output(function)

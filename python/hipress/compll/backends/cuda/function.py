@@ -12,6 +12,7 @@ from hipress.compll.backends.common.source import param_lines
 from hipress.compll.backends.common.text import block, indent
 from hipress.compll.backends.cuda.context import FunctionContext, Step
 from hipress.compll.backends.cuda.loop import LoopWriter, SumWriter
+from hipress.compll.backends.cuda.steps import check_order
 from hipress.compll.backends.cuda.vectors import OPERATIONS, number_text
 from hipress.compll.ir.ir import Function, Instr, Loop, Program, node_writes
 from hipress.compll.ir.merge import integer_levels
@@ -34,6 +35,9 @@ class FunctionWriter:
                 OPERATIONS[node.op](context, node)
             elif not context.everywhere(node):
                 context.define(node, context.expression(node))
+            made = [name for name in context.unproven if name in node_writes(node)]
+            if made and not context.is_field(made[0]):  # those are checked once all are read
+                check_order(context, made)
         if not context.steps:
             context.new_step()
         self.steps = context.steps

@@ -30,7 +30,8 @@ def check_order(context: FunctionContext, names: list[str]) -> None:
     """A step that checks that indices ascend and are below n."""
     step = context.new_step(size_of(context, names[0]))
     for name in names:
-        c_type = "uint32_t" if context.function.vectors[name].elem == "u32" else "int32_t"
+        elem = context.function.vectors[name].elem
+        c_type = {"u32": "uint32_t", "u16": "uint16_t"}.get(elem, "int32_t")
         bad = f"BadIndices(team, {context.vector_texts['v'](name)}, n, {c_type}())"
         step.body.append(f"if ({bad}) atomicOr(&control.disorder, 1u);")
     step.serial += verdict("control.disorder != 0")

@@ -51,8 +51,9 @@ def _read_by_every_step(context: FunctionContext, instr: Instr) -> None:
 
 def _end_of_payload(context: FunctionContext, instr: Instr) -> None:
     """A decoder that scatters checks all indices of the payload before it writes."""
-    if context.index_fields:
-        check_order(context, context.index_fields)
+    fields = [name for name in context.unproven if context.is_field(name)]
+    if fields:
+        check_order(context, fields)
 
 
 def _require(context: FunctionContext, instr: Instr) -> None:

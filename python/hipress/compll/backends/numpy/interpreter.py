@@ -269,10 +269,12 @@ class _Run:
         if not self.kept(instr.vec[0]):
             return
         target, index = instr.vec[0], self.memory[instr.vec[1]].astype(np.int64)
-        if vectors[instr.vec[1]].kind == "field" and index.size:
+        values = self.memory[instr.vec[2]] if len(instr.vec) > 2 else np.full(index.size, args[0])
+        if self.function.kind == "decode" and index.size:
             if index[0] < 0 or index[-1] >= self.n or (np.diff(index) <= 0).any():
                 raise self.bad_indices()
-        values = self.memory[instr.vec[2]] if len(instr.vec) > 2 else args[0]
+        there = (index >= 0) & (index < self.n)  # an encoder leaves out what is not
+        index, values = index[there], values[there]
         result = self.memory[target].copy()
         if vectors[target].kind == "output" and self.add_to is not None:
             result = self.add_to.copy()
