@@ -85,6 +85,39 @@ def test_printed_ir_is_the_golden_file(name):
     assert print_program(program(name)) == (DATA / f"{name}.ir").read_text()
 
 
+CUT = """
+param float scale = 1 in (0, inf) sum {sum};
+void Encode(float* g, uint8* c) {{
+  c = concat(map(g, [&](float v) -> uint8 {{ uint<{bits}> code = int(v); return code; }}));
+}}
+void Decode(uint8* c, float* g) {{ uint8* v; extract(c, v); g = scale * v; }}
+"""
+
+
+def test_texts_of_other_meaning_have_other_digests():
+    sums = ("scale", "2 * scale")
+    texts = [CUT.format(bits=bits, sum=total) for bits in (3, 4) for total in sums]
+    assert len({read_program(text).digest for text in texts}) == 4
+    assert len({read_program(texts[0] + comment).digest for comment in ("", "// the same")}) == 1
+
+
+@pytest.mark.parametrize("name", SPECS)
+def test_the_printed_ir_has_all_that_an_instruction_says(name):
+    made = program(name)
+    text = print_program(made)
+    for instr in (instr for function in made.functions for instr in function.instrs()):
+        for attribute, value in instr.attrs.items():
+            other = {"zeros": False, "fields": []}.get(attribute, "other")
+            if instr.op not in ("n", "param", "const"):  # in what uses them
+                instr.attrs[attribute] = other
+                assert print_program(made) != text, (instr.op, attribute)
+                instr.attrs[attribute] = value
+    for param in (param for param in made.params if param.for_sum is not None):
+        param.for_sum, block = None, param.for_sum
+        assert print_program(made) != text
+        param.for_sum = block
+
+
 @pytest.mark.parametrize("name", SPECS)
 def test_passes_change_no_bit(name):
     plain = read_program((compll.SPECS / f"{name}.cll").read_text())

@@ -1,4 +1,7 @@
-"""Text of the IR, for people and golden files: values are numbered anew in order."""
+"""Text of the IR, for people, golden files and digests: values are numbered anew in order.
+
+Programs of the same text mean the same, so it has all that an instruction's result depends on.
+"""
 
 from __future__ import annotations
 
@@ -15,6 +18,7 @@ _STATEMENTS = {
 _VALUES = {
     "select": "{a[0]} ? {a[1]} : {a[2]}", "load": "{v[0]}[i]", "load_at": "{v[0]}[{a[0]}]",
     "bucket_load": "{v[0]}[i / {a[0]}]", "saturate": "saturate<{bits}> {a[0]}",
+    "wrap": "wrap<{bits}> {a[0]}",
     "random": "random site {site}", "random16": "random16 site {site}", "field": "field {elem}",
 }  # fmt: skip
 
@@ -45,7 +49,8 @@ def print_program(program: Program) -> str:
     for param in program.params:
         default = "" if param.default is None else f" = {_number(param.default)}"
         static = "static " if param.static else ""
-        lines.append(f"param {static}{param.type} {param.name}{default}: {param.allowed()}")
+        summed = f", sum {_inline(param.for_sum)}" if isinstance(param.for_sum, Block) else ""
+        lines.append(f"param {static}{param.type} {param.name}{default}: {param.allowed()}{summed}")
     lines += [f"state f32 {name}[n]" for name in program.states]
     for function in program.functions:
         lines += ["", print_function(function)]
@@ -102,8 +107,8 @@ def _line(instr: Instr, names: _Names) -> str:
         named = function if isinstance(function, str) else _inline(function)
         right = f"reduce {named} {' from '.join(args)}"
     else:
-        runs = [f"runs of {instr.attrs['run']}"] if instr.attrs.get("run", 1) > 1 else []
-        right = " ".join([op, *vec, *args, *runs])
+        more = [f"{name} {value}" for name, value in sorted(instr.attrs.items())]
+        right = " ".join([op, *vec, *args, *more])
     return f"{names(instr)}: {instr.type} = {right}"
 
 
