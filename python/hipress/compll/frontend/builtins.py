@@ -7,9 +7,11 @@ from hipress.compll.frontend import ast
 from hipress.compll.frontend.expressions import Expressions
 from hipress.compll.frontend.scope import FLOAT, INT, Closure, Range, Scalar, Vec
 from hipress.compll.ir.ir import RUN, Block, Instr
+from hipress.compll.ir.slices import clone
 
 _ELEMENTWISE = {"floor": 1, "ceil": 1, "abs": 1, "sqrt": 1, "isfinite": 1, "isnan": 1,
                 "max": 2, "min": 2, "bits": 1, "from_bits": 1}  # fmt: skip
+_OF_ELEMENTS = ("index", "load", "load_at", "bucket_load", "random", "random16")
 _USAGE = {
     "map": "map(vector or range, ..., function)",
     "reduce": "reduce(vector, start, function)",
@@ -155,12 +157,18 @@ def _reduce(x: Expressions, node: ast.Call, hint: str, elem_type: object) -> Sca
 def _combiner(x: Expressions, function: Closure, type_: str, node: ast.Call) -> Block:
     """A lambda of two values as a block of its own; it may use constants only."""
     lanes, x.lanes = x.lanes, []
-    env, x.env = x.env, {}
     params = [Instr("arg", [], type_, attrs={"number": number}) for number in (0, 1)]
     result = x.cast(x.call_lambda(function, params, node.pos), type_)
-    block = Block(params, x.lanes, result)
-    x.lanes, x.env = lanes, env
-    return block
+    body, x.lanes = x.lanes, lanes
+    inside = {instr.id for instr in [*params, *body]}
+    used = {arg.id: arg for instr in body for arg in instr.args} | {result.id: result}
+    outside = [value for id_, value in used.items() if id_ not in inside]
+    if any(value.op != "const" for value in outside) or any(i.op in _OF_ELEMENTS for i in body):
+        text = "reduce's function may use its two values and constants only: it joins, in any order"
+        raise CompileError(text, node.args[2].pos)
+    mapping: dict[int, Instr] = {}
+    body = clone([*outside, *body], mapping)
+    return Block(params, body, mapping.get(result.id, result))
 
 
 def _sum(x: Expressions, node: ast.Call, hint: str, elem_type: object) -> Scalar:

@@ -25,12 +25,14 @@ class Expressions(Emitter):
     :param call: evaluates a call: (these expressions, node, hint, elem_type) to a value
     :param statement: executes a statement of a lambda
     :ivar env: what names stand for, see scope.py
+    :ivar inside: what they stood for outside of the lambda that is inlined, if one is
     """
 
     def __init__(self, signature: scope.Signature, call: Callable, statement: Callable) -> None:
         super().__init__(signature)
         self.call, self.statement = call, statement
-        self.env: dict[str, object] = {}
+        self.env = scope.Names()
+        self.inside: scope.Names | None = None
 
     def scalar(self, node: ast.Node) -> Instr:
         """An expression that must be a number."""
@@ -59,7 +61,7 @@ class Expressions(Emitter):
         if isinstance(node, ast.Name):
             return self.name(node)
         if isinstance(node, ast.Lambda):
-            return Closure(node)
+            return Closure(node, scope.Names(self.env))
         if isinstance(node, ast.Call):
             return self.call(self, node, hint, elem_type)
         if isinstance(node, ast.Member):
@@ -98,7 +100,7 @@ class Expressions(Emitter):
             return Scalar(self.uniform(self.step))
         value = self.env.get(node.name)
         if value is None:
-            known = ", ".join(sorted(key for key, item in self.env.items() if item is not None))
+            known = ", ".join(self.env.known())
             raise CompileError(f"{node.name} is not declared; known here: {known}", node.pos)
         if isinstance(value, (Unset, Output)):
             raise CompileError(f"{node.name} has no value yet", node.pos)
@@ -270,38 +272,52 @@ class Expressions(Emitter):
             raise CompileError(
                 f"this function takes {len(value.formals)} values, but gets {len(args)}", pos
             )
-        saved = self.env
-        self.env = dict(saved)
+        saved = self.env, self.inside
+        self.env, self.inside = scope.Names(closure.env), closure.env
         for formal, arg in zip(value.formals, args):
             if arg.op != "index" or formal.type.base != "int":
                 arg = self.convert(arg, formal.type, formal.pos)
-            self.env[formal.name] = Scalar(arg, formal.type)
+            self.env.declare(formal.name, Scalar(arg, formal.type))
         result = self.lambda_body(value.body)
-        self.env = saved
+        self.env, self.inside = saved
         if result is None:
             raise CompileError("this function does not return on every path", value.pos)
         return self.convert(result, value.result, value.pos)
 
-    def lambda_body(self, body: tuple[ast.Node, ...]) -> Instr | None:
-        """Value of the return that a list of statements reaches; None if it reaches none."""
+    def lambda_body(self, body: tuple[ast.Node, ...], *rest: tuple) -> Instr | None:
+        """Value of the return that a list of statements reaches; None if it reaches none.
+
+        :param rest: (statements, names) of the blocks around it that follow, inner ones first
+        """
         for number, node in enumerate(body):
             if isinstance(node, ast.Return):
                 return self.scalar(node.value)
             if isinstance(node, ast.If) and self.returns(node):
-                rest = body[number + 1 :]
                 condition = self.boolean(node.condition)
-                before = dict(self.env)
-                yes = self.lambda_body(node.yes + rest)
-                self.env = dict(before)
-                no = self.lambda_body(node.no + rest)
-                self.env = before
+                after = ((body[number + 1 :], self.env), *rest)
+                yes, no = (self.branch(part, after) for part in (node.yes, node.no))
                 if yes is None or no is None:
                     return None
                 return self.select(condition, yes, no)
             if isinstance(node, (ast.Call, ast.LambdaDef)):
                 raise CompileError("only numbers, if and return can be used in a lambda", node.pos)
             self.statement(node)
-        return None
+        if not rest:
+            return None
+        (body, env), *rest = rest
+        self.env = scope.Names(env)
+        return self.lambda_body(body, *rest)
+
+    def branch(self, body: tuple[ast.Node, ...], rest: tuple) -> Instr | None:
+        """As lambda_body(), of one side of an if; names stand for what they did before."""
+        outer = self.env
+        before = [env.state() for _, env in rest]
+        self.env = scope.Names(outer)
+        value = self.lambda_body(body, *rest)
+        self.env = outer
+        for state in before:
+            scope.restore(state)
+        return value
 
     def returns(self, node: ast.Node) -> bool:
         """True if a return lies somewhere inside a statement."""

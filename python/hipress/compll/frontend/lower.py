@@ -25,21 +25,23 @@ class Lowerer:
         self.depth = 0
         for name, type_ in signature.params.items():
             ir_type = "f32" if type_.base == "float" else "i64"
-            x.env[name] = Scalar(x.emit("param", [], ir_type, name=name), type_)
+            x.env.declare(name, Scalar(x.emit("param", [], ir_type, name=name), type_))
         source, target = signature.input, signature.output
         if signature.kind == "decode":
             x.vectors[target] = Vector(target, "f32", x.n, "output")
-            x.env |= {source: None, target: Output()}
+            x.env.declare(source, None)
+            x.env.declare(target, Output())
             return
         needs = {
             name: self.condition(name, condition)
             for name, condition in signature.states.items() if condition is not None
         }  # fmt: skip
         x.vectors[source] = Vector(source, "f32", x.n, "input")
-        x.env |= {source: Vec(source), target: Output()}
+        x.env.declare(source, Vec(source))
+        x.env.declare(target, Output())
         for name in signature.states:
             x.vectors[name] = Vector(name, "f32", x.n, "state", needs=needs.get(name))
-            x.env[name] = Vec(name)
+            x.env.declare(name, Vec(name))
 
     def condition(self, name: str, node: ast.Node) -> Instr:
         """Whether a state is kept: a bool of the parameters."""
@@ -67,7 +69,8 @@ class Lowerer:
 
     def statement(self, node: ast.Node) -> None:
         if isinstance(node, ast.LambdaDef):
-            self.x.env[node.name] = Closure(node.value)
+            self.expect_new(node)
+            self.x.env.declare(node.name, Closure(node.value, scope.Names(self.x.env)))
         elif isinstance(node, ast.Declare):
             self.declare(node)
         elif isinstance(node, ast.Assign):
@@ -75,6 +78,8 @@ class Lowerer:
         elif isinstance(node, ast.If):
             self.if_(node)
         elif isinstance(node, ast.Call):
+            if self.depth:  # it would be done whatever the condition is
+                raise CompileError(f"{node.name} must not be inside an if", node.pos)
             if payloads.call_statement(self.x, node):
                 self.finish(node.pos)
         elif isinstance(node, ast.Return):
@@ -86,13 +91,19 @@ class Lowerer:
     def declare(self, node: ast.Declare) -> None:
         if node.name in self.signature.params or node.name in self.signature.states:
             raise CompileError(f"{node.name} is a parameter or a state already", node.pos)
+        self.expect_new(node)
         if node.value is None:
-            self.x.env[node.name] = Unset(node)
+            made = Unset(node)
         elif node.vector:
-            self.x.env[node.name] = self.to_vector(node.value, node.type, node.name)
+            made = self.to_vector(node.value, node.type, node.name)
         else:
             value = self.x.convert(self.x.scalar(node.value), node.type, node.value.pos)
-            self.x.env[node.name] = Scalar(value, node.type)
+            made = Scalar(value, node.type)
+        self.x.env.declare(node.name, made)
+
+    def expect_new(self, node: ast.Declare | ast.LambdaDef) -> None:
+        if self.x.env.declared_here(node.name):
+            raise CompileError(f"{node.name} is declared already", node.pos)
 
     def to_vector(self, value: ast.Node, type_: ast.TypeName, hint: str) -> Vec:
         """Evaluates a vector expression into a variable of a written type."""
@@ -118,6 +129,11 @@ class Lowerer:
             )
         if node.name in self.signature.params:
             raise CompileError(f"{node.name} is a parameter and cannot be assigned", node.pos)
+        if self.x.inside is not None and self.x.env.same(node.name, self.x.inside):
+            raise CompileError(
+                f"{node.name} is declared outside of this lambda, so the lambda cannot assign it",
+                node.pos,
+            )
         if isinstance(old, Output):
             self.assign_output(node)
         elif isinstance(old, Vec):
@@ -125,10 +141,10 @@ class Lowerer:
         elif isinstance(old, (Scalar, Unset)):
             type_ = old.type if isinstance(old, Scalar) else old.declaration.type
             if isinstance(old, Unset) and old.declaration.vector:
-                self.x.env[node.name] = self.to_vector(node.value, type_, node.name)
+                self.x.env.assign(node.name, self.to_vector(node.value, type_, node.name))
             else:
                 value = self.x.convert(self.x.scalar(node.value), type_, node.value.pos)
-                self.x.env[node.name] = Scalar(value, type_)
+                self.x.env.assign(node.name, Scalar(value, type_))
         else:
             raise CompileError(f"{node.name} cannot be assigned", node.pos)
 
@@ -162,7 +178,7 @@ class Lowerer:
             self.store_into(node.name, node.value)
             return
         type_ = old.type or scope.FLOAT
-        self.x.env[node.name] = self.to_vector(node.value, type_, node.name)
+        self.x.env.assign(node.name, self.to_vector(node.value, type_, node.name))
 
     def store_into(self, name: str, value: ast.Node) -> None:
         """name = value, for a vector that lives in memory: a state or the output."""
@@ -177,23 +193,28 @@ class Lowerer:
 
     def if_(self, node: ast.If) -> None:
         condition = self.x.boolean(node.condition)
-        before = dict(self.x.env)
-        self.depth += 1
-        for statement in node.yes:
-            self.statement(statement)
-        yes, self.x.env = self.x.env, dict(before)
-        for statement in node.no:
-            self.statement(statement)
-        no, self.x.env = self.x.env, before
-        self.depth -= 1
-        for name, old in list(before.items()):
+        yes, no = self.branch(node.yes), self.branch(node.no)
+        for name, old in self.x.env.values().items():
             if yes[name] is old and no[name] is old:
                 continue
             merged = self.merge(condition, yes[name], no[name], node.pos, name)
             if name in self.signature.states:
                 self.x.store_each(name, partial(self.x.element, merged))
             else:
-                self.x.env[name] = merged
+                self.x.env.assign(name, merged)
+
+    def branch(self, body: tuple[ast.Node, ...]) -> dict[str, object]:
+        """Executes one side of an if; what the names outside of it stand for after it."""
+        outer = self.x.env
+        before = outer.state()
+        self.x.env = scope.Names(outer)
+        self.depth += 1
+        for statement in body:
+            self.statement(statement)
+        self.depth -= 1
+        self.x.env, after = outer, outer.values()
+        scope.restore(before)
+        return after
 
     def merge(self, condition: Instr, yes: object, no: object, pos: Pos, name: str) -> Scalar | Vec:
         """What a variable is after an if whose branches leave `yes` and `no` in it."""

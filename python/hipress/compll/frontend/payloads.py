@@ -8,7 +8,7 @@ from hipress.compll.frontend.builtins import expect_args
 from hipress.compll.frontend.expressions import Expressions
 from hipress.compll.frontend.scope import Scalar, Unset, Vec
 from hipress.compll.ir.indices import ascend
-from hipress.compll.ir.ir import Instr, Loop, Vector
+from hipress.compll.ir.ir import Instr, Loop
 
 _PLANE = "a vector of uint<1> of the gradient's size"
 _INDICES = {"pack_ascending": "unpack_ascending", "pack_gaps": "unpack_gaps"}
@@ -201,11 +201,11 @@ def _extract(x: Expressions, node: ast.Call) -> bool:
         if isinstance(target, Scalar) and inner.name in x.signature.params:
             _expect_param(x, inner, target)
         elif isinstance(target, Unset) and form in _INDICES:
-            numbers, data = _extract_indices(x, form, inner, target.declaration)
-            packed.append((_INDICES[form], numbers, [inner.name, data]))
+            numbers, *vectors = _extract_indices(x, form, inner, target.declaration)
+            packed.append((_INDICES[form], numbers, vectors))
         elif isinstance(target, Unset) and form == "pack_where":
-            sources = _extract_where(x, inner, target.declaration, arg.args[1])
-            packed.append(("unpack_where", [], [inner.name, *sources]))
+            vectors = _extract_where(x, inner, target.declaration, arg.args[1])
+            packed.append(("unpack_where", [], vectors))
         elif isinstance(target, Unset):
             _extract_field(x, inner, target.declaration, order, multiple)
         else:
@@ -235,12 +235,13 @@ def _extract_field(x: Expressions, node: ast.Name, declaration: ast.Declare, ord
         value = x.emit("field", [], "f32" if elem == "f32" else "i64", elem=elem)
         if type_.base == "uint32":
             value = x.cast(value, "u32")
-        x.env[node.name] = Scalar(value, type_)
+        x.env.assign(node.name, Scalar(value, type_))
         return
     size = _field_size(x, node, declaration)
-    x.vectors[node.name] = Vector(node.name, scope.storage(type_), size, "field", order, multiple)
-    x.emit("field_vector", [size], "none", [node.name])
-    x.env[node.name] = Vec(node.name, type_)
+    name = x.new_vector(node.name, scope.storage(type_), size, "field")
+    x.vectors[name].order, x.vectors[name].multiple = order, multiple
+    x.emit("field_vector", [size], "none", [name])
+    x.env.assign(node.name, Vec(name, type_))
 
 
 def _field_size(x: Expressions, node: ast.Name, declaration: ast.Declare) -> Instr:
@@ -253,9 +254,9 @@ def _field_size(x: Expressions, node: ast.Name, declaration: ast.Declare) -> Ins
 
 
 def _extract_indices(x: Expressions, form: str, node: ast.Name,
-                    declaration: ast.Declare) -> tuple[list[Instr], str]:  # fmt: skip
+                    declaration: ast.Declare) -> tuple[list[Instr], str, str]:  # fmt: skip
     """Takes the bytes of ascending indices from the payload; how many indices they are, for
-    pack_gaps how many bytes, and the name of these."""
+    pack_gaps how many bytes, and the names of the indices and of the bytes."""
     type_ = declaration.type
     if not declaration.vector or scope.storage(type_) != "i32":
         raise CompileError(f"{node.name} must be a vector of int: indices", node.pos)
@@ -268,14 +269,15 @@ def _extract_indices(x: Expressions, form: str, node: ast.Name,
         size = x.emit("ascending_bytes", [count, x.n], "i64")
     data = _new_packed(x, node.name, "u<8>", size, "field")
     x.emit("field_vector", [size], "none", [data])
-    x.vectors[node.name] = Vector(node.name, "i32", count, "temp")
-    x.env[node.name] = Vec(node.name, type_)
-    return numbers, data
+    name = x.new_vector(node.name, "i32", count)
+    x.env.assign(node.name, Vec(name, type_))
+    return numbers, name, data
 
 
 def _extract_where(x: Expressions, node: ast.Name, declaration: ast.Declare,
                   mask: ast.Node) -> list[str]:  # fmt: skip
-    """Takes the bits under a mask from the payload; the names of these bits and of the mask."""
+    """Takes the bits under a mask from the payload; the names of the vector that they will be in
+    where they were, of these bits and of the mask."""
     type_ = declaration.type
     if not declaration.vector or declaration.size is not None or scope.storage(type_) != "u<1>":
         raise CompileError(f"{node.name} must be {_PLANE}", node.pos)
@@ -290,6 +292,6 @@ def _extract_where(x: Expressions, node: ast.Name, declaration: ast.Declare,
     count = x.emit("count_where", [], "i64", [value.name])
     data = _new_packed(x, node.name, "u<1>", count, "field")
     x.emit("field_vector", [count], "none", [data], zeros=True)
-    x.vectors[node.name] = Vector(node.name, "u<1>", x.n, "temp")
-    x.env[node.name] = Vec(node.name, type_)
-    return [data, value.name]
+    name = x.new_vector(node.name, "u<1>", x.n)
+    x.env.assign(node.name, Vec(name, type_))
+    return [name, data, value.name]

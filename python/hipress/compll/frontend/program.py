@@ -10,7 +10,7 @@ from hipress.compll.errors import CompileError
 from hipress.compll.frontend import ast
 from hipress.compll.frontend.lower import Lowerer
 from hipress.compll.frontend.parser import parse
-from hipress.compll.frontend.scope import Scalar, Signature
+from hipress.compll.frontend.scope import Names, Scalar, Signature
 from hipress.compll.ir.ir import Block, Function, Param, Program
 from hipress.compll.ir.printer import print_program
 
@@ -178,8 +178,10 @@ class _Reader:
             if param.for_sum is None:
                 continue
             x = Lowerer(encode, self.signature(encode, "encode", {})).x
-            x.env = {name: value for name, value in x.env.items() if name in self.types}
-            x.env["count"] = Scalar(x.emit("param", [], "i64", name="count"))
+            env, x.env = x.env, Names()
+            for name in self.types:
+                x.env.declare(name, env.get(name))
+            x.env.declare("count", Scalar(x.emit("param", [], "i64", name="count")))
             value = x.cast(x.scalar(param.for_sum), "i64" if param.integer else "f32")
             param.for_sum = Block([], x.body, value)
 

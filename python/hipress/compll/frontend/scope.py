@@ -46,9 +46,10 @@ class Range:
 
 @dataclass(frozen=True)
 class Closure:
-    """A lambda, or a built-in function passed by name."""
+    """A lambda, and what names stand for where it is written."""
 
     value: ast.Lambda
+    env: Names
 
 
 @dataclass(frozen=True)
@@ -69,6 +70,64 @@ class Unset:
 @dataclass(frozen=True)
 class Output:
     """The function's result, to be assigned once."""
+
+
+@dataclass(eq=False)
+class _Variable:
+    """What a name stands for at present."""
+
+    value: object
+
+
+class Names:
+    """The variables that are visible somewhere, by name.
+
+    What is declared in an inner block, or in a lambda, is in a copy: it ends there, and hides what
+    had its name. What is assigned there is assigned to the variable itself.
+    """
+
+    def __init__(self, outer: Names | None = None) -> None:
+        self._variables: dict[str, _Variable] = {} if outer is None else dict(outer._variables)
+        self._own: set[str] = set()
+
+    def __contains__(self, name: str) -> bool:
+        return name in self._variables
+
+    def get(self, name: str, default: object = None) -> object:
+        variable = self._variables.get(name)
+        return default if variable is None else variable.value
+
+    def declare(self, name: str, value: object) -> None:
+        self._variables[name] = _Variable(value)
+        self._own.add(name)
+
+    def assign(self, name: str, value: object) -> None:
+        self._variables[name].value = value
+
+    def declared_here(self, name: str) -> bool:
+        """Whether this block, and not one around it, has declared a name."""
+        return name in self._own
+
+    def same(self, name: str, other: Names) -> bool:
+        """Whether a name is the same variable elsewhere."""
+        variable = self._variables.get(name)
+        return variable is not None and variable is other._variables.get(name)
+
+    def known(self) -> list[str]:
+        """The names that stand for something."""
+        return sorted(name for name, item in self._variables.items() if item.value is not None)
+
+    def values(self) -> dict[str, object]:
+        return {name: variable.value for name, variable in self._variables.items()}
+
+    def state(self) -> dict[_Variable, object]:
+        """What all variables stand for, for restore()."""
+        return {variable: variable.value for variable in self._variables.values()}
+
+
+def restore(state: dict[_Variable, object]) -> None:
+    for variable, value in state.items():
+        variable.value = value
 
 
 WORDS = {Vec: "a vector", Range: "a range", Closure: "a function", Scalar: "a number"}
