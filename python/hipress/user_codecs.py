@@ -20,6 +20,8 @@ def _load() -> None:
             compll.load(path)
         except (ValueError, RuntimeError, OSError) as error:
             raise ImportError(f"HIPRESS_CODECS names {path}: {error}") from error
+        except Exception as error:  # the compiler's own fault: not a sentence
+            raise ImportError(f"HIPRESS_CODECS names {path}: {error!r}") from error
 
 
 _load()

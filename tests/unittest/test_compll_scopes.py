@@ -19,7 +19,8 @@ MEANINGS = {
         "float* y = map(gradient, f);", [10, 20, 30]),
     "a name of another block is another variable": (
         "float c = 2; lambda_func f = [&](float v) -> float { return v * c; };"
-        "float t = sum(gradient); if (t > 0) { float c = 5; t = f(c); } float* y = gradient * t + c;", [12, 22, 32]),
+        "float t = sum(gradient); if (t > 0) { float c = 5; t = f(c); }"
+        "float* y = gradient * t + c;", [12, 22, 32]),
     "what a block declares ends with it": (
         "float s = 1; float t = sum(gradient); if (t > 0) { float s = 5; t = s; }"
         "float* y = gradient * s + t;", [6, 7, 8]),

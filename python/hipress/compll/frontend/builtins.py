@@ -7,7 +7,7 @@ from hipress.compll.frontend import ast
 from hipress.compll.frontend.expressions import Expressions
 from hipress.compll.frontend.scope import FLOAT, INT, Closure, Range, Scalar, Vec
 from hipress.compll.ir.ir import RUN, Block, Instr
-from hipress.compll.ir.slices import clone
+from hipress.compll.ir.slices import backward, clone
 
 _ELEMENTWISE = {"floor": 1, "ceil": 1, "abs": 1, "sqrt": 1, "isfinite": 1, "isnan": 1,
                 "max": 2, "min": 2, "bits": 1, "from_bits": 1}  # fmt: skip
@@ -80,6 +80,10 @@ def _pointwise(x: Expressions, node: ast.Call, args: tuple[Instr, ...]) -> Instr
     value = values[0]
     if name in ("isfinite", "isnan"):
         return x.emit(name, [x.cast(value, "f32")], "bool")
+    if name == "abs" and value.type == "bool":
+        value = x.cast(value, "i32" if x.lanes is not None else "i64")
+    if name == "abs" and value.type == "u32":
+        return value
     if name in ("floor", "ceil", "sqrt") and value.type not in ("f32", "f64"):
         if name != "sqrt":
             return value
@@ -167,7 +171,7 @@ def _combiner(x: Expressions, function: Closure, type_: str, node: ast.Call) -> 
         text = "reduce's function may use its two values and constants only: it joins, in any order"
         raise CompileError(text, node.args[2].pos)
     mapping: dict[int, Instr] = {}
-    body = clone([*outside, *body], mapping)
+    body = clone(backward(result, [*outside, *body]), mapping)
     return Block(params, body, mapping.get(result.id, result))
 
 
@@ -195,7 +199,9 @@ def _bucket_extreme(x: Expressions, node: ast.Call, hint: str, elem_type: object
     bucket = x.whole(node.args[1])
     if bucket.op != "param" or bucket.attrs["name"] not in x.signature.bucketable:
         raise CompileError(
-            "a bucket must be an int parameter that is a multiple of 64", node.args[1].pos
+            "a bucket must be an int parameter that is a multiple of 64, and 64 at least: declare "
+            "it with a lower bound and multiple 64",
+            node.args[1].pos,
         )
     domain = x.size_of(source)
     less = x.emit("sub", [bucket, x.const(1, "i64")], "i64")

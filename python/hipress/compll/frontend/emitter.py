@@ -2,11 +2,26 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
+
+import numpy as np
 
 from hipress.compll.errors import CompileError, Pos
 from hipress.compll.frontend import ast, scope
 from hipress.compll.ir.ir import Instr, Loop, Vector
+
+_BITS = {"i32": 32, "u32": 32, "i64": 64}
+
+
+def _whole(value: float | int, type_: str) -> int:
+    """A constant in an integer type: an integer wraps around, a float saturates, NaN is 0."""
+    least = 0 if type_ == "u32" else -(2 ** (_BITS[type_] - 1))
+    if isinstance(value, int):
+        return (value - least) % 2 ** _BITS[type_] + least
+    most = least + 2 ** _BITS[type_]  # a float; the type's own largest is none
+    below = float(np.nextafter(np.float32(most), np.float32(0)))
+    return 0 if math.isnan(value) else int(min(max(value, least), below))
 
 
 class Emitter:
@@ -47,6 +62,8 @@ class Emitter:
         return instr
 
     def const(self, value: float | int | bool, type_: str) -> Instr:
+        if type_ in _BITS and not isinstance(value, bool):
+            value = _whole(value, type_)
         return self.emit("const", [], type_, value=value)
 
     def uniform(self, value: Instr) -> Instr:
@@ -67,7 +84,7 @@ class Emitter:
             return value
         if value.op == "const" and type_ != "bool":
             number = value.attrs["value"]
-            return self.const(float(number) if type_[0] == "f" else int(number), type_)
+            return self.const(float(number) if type_[0] == "f" else number, type_)
         return self.emit("cast", [value], type_)
 
     def convert(self, value: Instr, type_: ast.TypeName, pos: Pos) -> Instr:

@@ -129,12 +129,7 @@ class Expressions(Emitter):
         if at.type in ("f32", "f64", "bool"):
             raise CompileError("an index must be an int", node.index.pos)
         if self.lanes is None:
-            if vector.packed:
-                raise CompileError(
-                    "an element of a vector of uint<N> can be read in a lambda only", node.pos
-                )
-            value_type = "i64" if vector.value_type == "i32" else vector.value_type
-            return Scalar(self.emit("element", [self.cast(at, "i64")], value_type, [base.name]))
+            return Scalar(self.element_at(base, self.cast(at, "i64"), node))
         if at.op == "index" and vector.size is self.domain:
             return Scalar(self.emit("load", [], vector.value_type, [base.name]))
         self.anywhere(vector, node)
@@ -143,6 +138,33 @@ class Expressions(Emitter):
             return Scalar(self.emit("bucket_load", [bucket], vector.value_type, [base.name]))
         index = self.cast(at, "i32")
         return Scalar(self.emit("load_at", [index], vector.value_type, [base.name]))
+
+    def element_at(self, base: Vec, at: Instr, node: ast.Index) -> Instr:
+        """One element of a vector, outside of loops."""
+        vector = self.vectors[base.name]
+        if vector.packed:
+            raise CompileError(
+                "an element of a vector of uint<N> can be read in a lambda only", node.pos
+            )
+        if vector.elem in ("f16", "bf16"):
+            raise CompileError(
+                "of a vector of elements of 16 bits a lambda reads its own element only: copy it "
+                "to float* first, with map",
+                node.pos,
+            )
+        if vector.kind == "input":  # of any type: a loop of one element converts it
+            last = self.emit("sub", [self.n, self.const(1, "i64")], "i64")
+            at = self.select(self.emit("lt", [at, last], "bool"), at, last)
+            one = Range(self.const(1, "i64"))
+
+            def load(_: Instr) -> Instr:
+                index = self.cast(at, "i32")
+                return self.emit("load_at", [index], "f32", [base.name])
+
+            base = self.elementwise([one], load, scope.FLOAT, "element", node.pos)
+            at = self.const(0, "i64")
+        value_type = "i64" if vector.value_type == "i32" else vector.value_type
+        return self.emit("element", [at], value_type, [base.name])
 
     def anywhere(self, vector: Vector, node: ast.Expr) -> None:
         """Refuses reads of other elements than the lambda's own in a vector of narrow ones."""

@@ -136,6 +136,8 @@ class _Reader:
                 param.low_open, param.high_open = opening == "(", closing == ")"
         if node.multiple is not None:
             param.multiple = int(self.constant(node.multiple, param))
+            if param.multiple < 1:
+                raise CompileError("a multiple must be 1 at least", node.multiple.pos)
         if node.default is not None:
             param.default = self.constant(node.default, param)
             if not param.allows(param.default):
@@ -169,7 +171,7 @@ class _Reader:
 
     def signature(self, function: ast.Function, kind: str, states: dict) -> Signature:
         source, target = (formal.name for formal in function.formals[:2])
-        bucketable = {param.name for param in self.params if param.multiple % 64 == 0}
+        bucketable = {param.name for param in self.params if _is_bucket(param)}
         return Signature(kind, source, target, self.types, states, bucketable)
 
     def for_sums(self, encode: ast.Function) -> None:
@@ -184,6 +186,16 @@ class _Reader:
             x.env.declare("count", Scalar(x.emit("param", [], "i64", name="count")))
             value = x.cast(x.scalar(param.for_sum), "i64" if param.integer else "f32")
             param.for_sum = Block([], x.body, value)
+
+
+def _is_bucket(param: Param) -> bool:
+    """True if whatever a parameter may be is a multiple of 64 and not 0."""
+    if not param.integer:
+        return False
+    if param.choices is not None:
+        return all(choice > 0 and choice % 64 == 0 for choice in param.choices)
+    low = -math.inf if param.low is None else param.low
+    return param.multiple % 64 == 0 and (low > 0 or low == 0 and param.low_open)
 
 
 def _check_optional(encode: Function) -> None:

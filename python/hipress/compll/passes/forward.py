@@ -72,7 +72,7 @@ def _producer(function: Function, position: int, loop: Loop, name: str) -> tuple
                 return None
             mapping: dict = {}
             copies = clone(part, mapping)
-            return copies, mapping[store.args[0].id]
+            return copies, mapping.get(store.args[0].id, store.args[0])
         between |= changes
     return None
 

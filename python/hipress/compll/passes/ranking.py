@@ -51,11 +51,15 @@ def rankings(function: Function, lazy: LazyState | None) -> dict[str, Ranking]:
             continue
         if lazy is not None and loop in (lazy.first, lazy.last):
             continue
+        if any(loop is other.loop for other in found.values()):
+            continue  # one loop collects the candidates of one ranking
         first = _scalars(topk.args[0], function.body[at + 1 : position])
         again = _again(function, loop, source)
         if first is not None and again is not None:
             store = next(i for i in loop.body if i.op == "store" and i.vec[0] == source)
             sample = Loop(loop.domain, [*backward(store.args[0], loop.body), store])
+            if any(i.op in ("random", "random16") for i in sample.body):
+                continue  # numbers are drawn for all elements of a tile, and a sample has few
             found[source] = Ranking(topk, loop, first, sample, again)
     return found
 

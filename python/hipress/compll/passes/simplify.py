@@ -95,8 +95,8 @@ def _folded(function: Function, instr: Instr) -> object:
         shift = operator.lshift if instr.op == "shl" else operator.rshift
         result = shift(values[0], values[1])
         return result if abs(result) < 2**31 else None
-    if instr.op == "neg":
-        return -values[0]
+    if instr.op == "neg" and (isinstance(values[0], float) or abs(values[0]) < 2**31):
+        return -values[0] if instr.type != "u32" else None
     if instr.op == "cast" and instr.args[0].type in ("i32", "i64") and abs(values[0]) < 2**24:
         return float(values[0]) if instr.type in ("f32", "f64") else None
     return None

@@ -61,13 +61,21 @@ COMPLL_INLINE F Set(float value) { return F{} + value; }
 COMPLL_INLINE I Set(int32_t value) { return I{} + value; }
 COMPLL_INLINE U Set(uint32_t value) { return U{} + value; }
 
-/// A constant of the type of the first argument, for combiners.
-COMPLL_INLINE F Like(F, float value) { return Set(value); }
-COMPLL_INLINE I Like(I, int32_t value) { return Set(value); }
-template <typename T>
-COMPLL_INLINE T Like(T, T value) {
-  return value;
+/// A constant for combiners: lanes of it where the first argument is lanes, else itself.
+template <typename A, typename T>
+COMPLL_INLINE auto Like(A, T value) {
+  if constexpr (std::is_arithmetic<A>::value) {
+    return value;
+  } else {
+    return Set(value);
+  }
 }
+
+/// The bits of one type of 32-bit integers as the other's, of lanes or a scalar.
+COMPLL_INLINE I AsI32(U x) { return reinterpret_cast<I>(x); }
+COMPLL_INLINE U AsU32(I x) { return reinterpret_cast<U>(x); }
+COMPLL_INLINE int32_t AsI32(uint32_t x) { return static_cast<int32_t>(x); }
+COMPLL_INLINE uint32_t AsU32(int32_t x) { return static_cast<uint32_t>(x); }
 
 COMPLL_INLINE I BitsI(F x) { return reinterpret_cast<I>(x); }
 COMPLL_INLINE U BitsU(F x) { return reinterpret_cast<U>(x); }
@@ -137,6 +145,7 @@ COMPLL_INLINE F Abs(F x) { return FromBits(BitsU(x) & 0x7fffffffu); }
 COMPLL_INLINE float Abs(float x) { return __builtin_fabsf(x); }
 COMPLL_INLINE double Abs(double x) { return __builtin_fabs(x); }
 COMPLL_INLINE I Abs(I x) { return x < 0 ? -x : x; }
+COMPLL_INLINE int32_t Abs(int32_t x) { return x < 0 ? -x : x; }
 COMPLL_INLINE int64_t Abs(int64_t x) { return x < 0 ? -x : x; }
 
 COMPLL_INLINE F Sqrt(F x) {
@@ -271,9 +280,13 @@ COMPLL_INLINE F Div(F a, F b) { return a / b; }
 COMPLL_INLINE float Div(float a, float b) { return a / b; }
 COMPLL_INLINE double Div(double a, double b) { return a / b; }
 COMPLL_INLINE int64_t Div(int64_t a, int64_t b) { return DivOne(a, b); }
+COMPLL_INLINE int32_t Div(int32_t a, int32_t b) { return DivOne(a, b); }
+COMPLL_INLINE uint32_t Div(uint32_t a, uint32_t b) { return DivOne(a, b); }
 COMPLL_INLINE I Mod(I a, I b) { return ModEach(a, b); }
 COMPLL_INLINE U Mod(U a, U b) { return ModEach(a, b); }
 COMPLL_INLINE int64_t Mod(int64_t a, int64_t b) { return ModOne(a, b); }
+COMPLL_INLINE int32_t Mod(int32_t a, int32_t b) { return ModOne(a, b); }
+COMPLL_INLINE uint32_t Mod(uint32_t a, uint32_t b) { return ModOne(a, b); }
 
 /// The upper halves of the products' 64 bits.
 COMPLL_INLINE U MulHigh(U a, U b) {
@@ -298,9 +311,15 @@ COMPLL_INLINE U Shl(U a, U b) { return a << (b & 31u); }
 COMPLL_INLINE int64_t Shl(int64_t a, int64_t b) {
   return static_cast<int64_t>(static_cast<uint64_t>(a) << (b & 63));
 }
+COMPLL_INLINE int32_t Shl(int32_t a, int32_t b) {
+  return static_cast<int32_t>(static_cast<uint32_t>(a) << (b & 31));
+}
+COMPLL_INLINE uint32_t Shl(uint32_t a, uint32_t b) { return a << (b & 31u); }
 COMPLL_INLINE I Shr(I a, I b) { return a >> (b & 31); }
 COMPLL_INLINE U Shr(U a, U b) { return a >> (b & 31u); }
 COMPLL_INLINE int64_t Shr(int64_t a, int64_t b) { return a >> (b & 63); }
+COMPLL_INLINE int32_t Shr(int32_t a, int32_t b) { return a >> (b & 31); }
+COMPLL_INLINE uint32_t Shr(uint32_t a, uint32_t b) { return a >> (b & 31u); }
 
 }  // namespace
 }  // namespace compll

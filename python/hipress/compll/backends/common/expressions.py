@@ -153,5 +153,10 @@ class _Joined(Lanes):
     def const_(self, instr: Instr) -> str:
         return f"Like(a, {literal(instr.attrs['value'], instr.type)})"
 
+    def cast_(self, instr: Instr, value: str) -> str:
+        if {instr.args[0].type, instr.type} == {"i32", "u32"}:
+            return f"As{instr.type.upper()}({value})"
+        return super().cast_(instr, value)
+
 
 scalars, lanes, joined = Scalars(), Lanes(), _Joined()

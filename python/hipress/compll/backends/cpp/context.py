@@ -34,6 +34,7 @@ class FunctionContext(FunctionNames):
         then it is read where it was before the encode
     :ivar final: states of which that loop is also the last that reads or writes them
     :ivar placed: those of them that lie in the payload
+    :ivar drawn_in: for each site of random numbers the number of the first loop that draws them
     :cvar statements: functions for operations that are not written as statements.py does
     """
 
@@ -53,6 +54,7 @@ class FunctionContext(FunctionNames):
             if first is not None and not used_after(function, name, first, skipped)
         }  # fmt: skip
         self.placed: set[str] = set()
+        self.drawn_in: dict[int, int] = {}
         self.payload = "call.payload" if function.kind == "encode" else "part.payload"
         self.filters = filter_masks(function)
         self.selected = single_elements(function)

@@ -111,11 +111,14 @@ class LoopWriter(LoopContext):
 
     def random(self, instr: Instr) -> str:
         site, half = instr.attrs["site"], instr.op == "random16"
-        self.shared.append(f"RandomSource<{16 if half else 'kTile'}> random{site};")
-        words = f"random{site}.Tile(key, {site}, i / kTile, last - i)"
+        # Each loop of a pass has a source of its own: one goes through the tiles in order.
+        first = self.owner.drawn_in.setdefault(site, self.number)
+        source = f"random{site}" if first == self.number else f"random{site}_{self.number}"
+        self.shared.append(f"RandomSource<{16 if half else 'kTile'}> {source};")
+        words = f"{source}.Tile(key, {site}, i / kTile, last - i)"
         if (condition := self.drawn_if(instr)) is not None:
             self.prologue.append(f"const bool drawn{site} = {condition};")
-            words = f"drawn{site} ? {words} : random{site}.Any()"
+            words = f"drawn{site} ? {words} : {source}.Any()"
         self.before.append(f"const uint32_t* const words{site} = {words};")
         return f"{'RandomHalves' if half else 'RandomWords'}(words{site}, v)"
 
