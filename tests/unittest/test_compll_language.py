@@ -288,21 +288,6 @@ def test_specs_are_short(name):
     assert len(lines) <= 30
 
 
-def test_levels_of_many_payloads_are_added_as_integers():
-    """0.1 + 0.1 + 0.1 in float32 is not 3 * 0.1: the definition of the merge shows."""
-    x = np.full(100, 1, np.float32)
-    for name, params in (("tbq", {"threshold": 0.1}), ("2bit", {"threshold": 0.1}),
-                         ("1bit", {"scale": 0.1})):  # fmt: skip
-        coder = compll.Interpreter(program(name), **params)
-        plus, minus = coder.encode(x), coder.encode(-x)
-        total = coder.decode_sum([plus, plus, minus, plus, plus], 100)
-        assert same_bits(total, np.float32(0.1) * np.full(100, 3, np.float32))
-    coder = compll.Interpreter(program("terngrad"))
-    payloads = [coder.encode(gradient(100, k)) for k in range(3)]
-    first, second, third = (coder.decode(payload, 100) for payload in payloads)
-    assert same_bits(coder.decode_sum(payloads, 100), (first + second) + third)
-
-
 def test_random_16_bits():
     text = ENCODE % """uint16* q = map(g, [&](float v) -> uint16 { return random<uint16>(); });
     c = concat(q);"""

@@ -210,6 +210,7 @@ class Program:
     """An algorithm: its parameters, states and functions.
 
     :ivar digest: of its meaning (the IR before any pass): equal digests, equal payloads
+    :ivar optimized: whether all passes have run
     """
 
     name: str
@@ -221,6 +222,7 @@ class Program:
     source: str = ""
     path: str = "<text>"
     digest: str = ""
+    optimized: bool = False
 
     @property
     def identifier(self) -> str:

@@ -38,4 +38,5 @@ def optimize(program: Program) -> Program:
         for function in program.functions:
             run(function)
         verify(program, name)
+    program.optimized = True
     return program

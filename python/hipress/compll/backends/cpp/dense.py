@@ -2,7 +2,7 @@
 
 The scalars of each payload are parsed first, its table of values is made if it is looked up, and of
 masks is counted what comes before each block. Then each tile is summed over all payloads in
-registers, in their order, and written once. See ir/merge.py for what the sum is.
+registers, in their order, and written once. See passes/merge.py for what the sum is.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from hipress.compll.backends.cpp.context import FunctionContext
 from hipress.compll.backends.cpp.loop import LoopWriter
 from hipress.compll.backends.cpp.loop_context import INLINE, UNROLL
 from hipress.compll.ir.ir import Function, Instr, Loop, Program
-from hipress.compll.ir.merge import integer_levels
 from hipress.compll.ir.slices import backward
+from hipress.compll.passes.merge import integer_levels
 from hipress.compll.passes.vector_uses import spread_bits
 
 

@@ -15,7 +15,7 @@ from hipress.compll.backends.cuda.loop import LoopWriter, SumWriter
 from hipress.compll.backends.cuda.steps import check_order
 from hipress.compll.backends.cuda.vectors import OPERATIONS, number_text
 from hipress.compll.ir.ir import Function, Instr, Loop, Program, node_writes
-from hipress.compll.ir.merge import integer_levels
+from hipress.compll.passes.merge import integer_levels
 
 _FIRST_THREAD = "team.Block() == 0 && threadIdx.x == 0"
 
@@ -162,7 +162,7 @@ class FunctionWriter:
         ]
 
     def sums(self) -> tuple[str, list[str]]:
-        """(How payloads are merged, the text of it if that is one pass): see ir/merge.py."""
+        """(How payloads are merged, the text of it if that is one pass): see passes/merge.py."""
         loops = [node for node in self.function.body if isinstance(node, Loop)]
         if len(self.steps) != 1 or len(loops) != 1 or self.stateful:
             return "kOneByOne", []

@@ -7,7 +7,7 @@ from hipress.compll.backends.common.text import block, indent
 from hipress.compll.backends.cuda.context import FunctionContext
 from hipress.compll.backends.cuda.expressions import combiner
 from hipress.compll.ir.ir import Block, Instr, Loop
-from hipress.compll.ir.merge import Levels
+from hipress.compll.passes.merge import Levels
 
 _UNROLL = "COMPLL_UNROLL"
 _MARGIN = f"#{_UNROLL}"  # the same at the margin of the loop's lines, as directives stand

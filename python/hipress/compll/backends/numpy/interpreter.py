@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable
 
 import numpy as np
@@ -10,7 +11,8 @@ from hipress.compll.backends.numpy import floats, gaps, packing, philox
 from hipress.compll.backends.numpy import operations as ops
 from hipress.compll.errors import PayloadError
 from hipress.compll.ir.ir import FIELD_BYTES, Block, Function, Instr, Loop, Param, Program
-from hipress.compll.ir.merge import integer_levels
+from hipress.compll.passes.merge import integer_levels
+from hipress.compll.passes.pipeline import optimize
 
 _SCALAR = {"u8": np.uint8, "u16": np.uint16, "u32": np.uint32, "f32": np.float32}
 BLOCK = 4096
@@ -82,7 +84,10 @@ class Interpreter:
         total[:] = self._run(payload, total.size, total).memory[self.program.decode.output]
 
     def decode_sum(self, payloads: list[bytes], n: int) -> np.ndarray:
-        """float32[n]: how payloads are merged (ir/merge.py), in their order."""
+        """float32[n]: how payloads are merged (passes/merge.py), in their order."""
+        if not self.program.optimized:
+            program = optimize(copy.deepcopy(self.program))
+            return Interpreter(program, **self.params).decode_sum(payloads, n)
         levels = integer_levels(self.program.decode)
         if levels is None:
             total = self.decode(payloads[0], n)

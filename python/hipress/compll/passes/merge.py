@@ -1,9 +1,10 @@
 """How the payloads of several nodes are merged into one sum: the definition for every backend.
 
 In general sum[i] = (d0[i] + d1[i]) + d2[i] ... in float32, in the payloads' order; a sparse payload
-adds only where it has an element. But a decoder that ends in `gradient = unit * level`, `level` a
-vector of int and `unit` a number that no payload says, is merged as unit * (sum of the levels): the
-levels are added as int32, converted to float32 and multiplied once.
+adds only where it has an element. But a decoder that is one pass over a payload's fields, and ends
+in `gradient = unit * level`, `level` a vector of int and `unit` a number that no payload says, is
+merged as unit * (sum of the levels): the levels are added as int32, converted to float32 and
+multiplied once. Passes make one pass of several, so this is asked of an optimised program.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from hipress.compll.ir.ir import Function, Instr, Loop
+from hipress.compll.passes.buckets import is_dense
 
 
 @dataclass
@@ -25,6 +27,9 @@ class Levels:
 
 def integer_levels(function: Function) -> Levels | None:
     """What a decoder's payloads are merged by if by integers, else None."""
+    others = [node for node in function.body if isinstance(node, Instr) and node.vec]
+    if not is_dense(function) or any(node.op != "field_vector" for node in others):
+        return None
     writers = [node for node in function.body if _writes(node, function.output)]
     if len(writers) != 1 or not isinstance(writers[0], Loop):
         return None
