@@ -9,12 +9,17 @@ import glob
 import os
 import statistics
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from hipress import files
+from hipress.secopa.steps import Steps
 
+MEASURING = "hipress/auto/"
+"""What the names of keys begin with that measure the network, for "plan": "auto" and others."""
+_FRAGMENT = "DiLoCo: "
+"""What the name of the key begins with that each fragment of a DiLoCo round ends with."""
 COMPUTE = ("encode", "merge", "update", "decode")
 NETWORK = ("send", "receive")
 COLOURS = {
@@ -49,7 +54,10 @@ class Span:
 
 @dataclass(frozen=True)
 class Timeline:
-    """All tasks of a job."""
+    """All tasks of a job.
+
+    :ivar spans: those of training
+    """
 
     path: str
     spans: list[Span]
@@ -67,17 +75,38 @@ class Timeline:
     """Tasks that nodes had no place for."""
     parts: int = 1
     """Files that it is of."""
+    measuring: tuple[Span, ...] = ()
+    """Tasks that measured the network, among those of training or before them."""
 
     def steps(self) -> dict[int, tuple[float, float]]:
-        """Begin and end of each iteration: first push to last result, over all nodes. A simulation
-        is one step."""
+        """Begin and end of each step: first push to last result, over all nodes. A simulation is
+        one step."""
         ends: dict[int, list[float]] = {}
-        for span in self.spans:
-            if self.recorded and span.op != "gradient":
-                continue
-            begin, end = ends.get(span.iteration, (span.begin, span.end))
-            ends[span.iteration] = [min(begin, span.begin), max(end, span.end)]
+        for step, span in self._in_steps():
+            begin, end = ends.get(step, (span.begin, span.end))
+            ends[step] = [min(begin, span.begin), max(end, span.end)]
         return {i: (begin, end) for i, (begin, end) in sorted(ends.items())}
+
+    def _in_steps(self) -> Iterator[tuple[int, Span]]:
+        """The tasks that steps are made of, with the number of their step, from 1.
+
+        A step of a node ends where it pushes a key again: a key's own iterations say nothing, as
+        layers may be frozen for a while. Of DiLoCo each fragment is a step.
+        """
+        if not self.recorded:
+            yield from ((span.iteration, span) for span in self.spans)
+            return
+        by_node: dict[str, list[Span]] = defaultdict(list)
+        for span in self.spans:
+            if span.op == "gradient":
+                by_node[span.node].append(span)
+        for spans in by_node.values():
+            step, pushed = 1, Steps()
+            for span in sorted(spans, key=lambda span: span.begin):
+                step += pushed.begins([span.key])
+                yield step, span
+                if span.key.startswith(_FRAGMENT):
+                    step, pushed = step + 1, Steps()
 
     def middle_step(self) -> int:
         """The iteration of median duration, the first one aside if there are others."""
@@ -92,7 +121,7 @@ class Timeline:
 def load(path: str | os.PathLike[str]) -> Timeline:
     """:raises ReportError: if it is not a timeline of ours, or holds no task"""
     timeline = _read(path)
-    if not timeline.spans:
+    if not timeline.spans and not timeline.measuring:
         raise ReportError(f"{path} holds no task")
     return timeline
 
@@ -125,7 +154,11 @@ def _read(path: str | os.PathLike[str]) -> Timeline:
     except (ValueError, OverflowError, KeyError, TypeError, AttributeError) as error:
         raise ReportError(f"{path} is not a timeline that HIPRESS_TIMELINE wrote") from error
     recorded, error = bool(other.get("recorded")), max(trips, default=0.0) / 2e6
-    return Timeline(str(path), spans, recorded, error, view, job, begin, dropped)
+    training = [span for span in spans if not span.key.startswith(MEASURING)]
+    measuring = tuple(span for span in spans if span.key.startswith(MEASURING))
+    return Timeline(
+        str(path), training, recorded, error, view, job, begin, dropped, measuring=measuring
+    )
 
 
 def load_all(place: str | os.PathLike[str]) -> list[Timeline]:
@@ -155,14 +188,14 @@ def _together(parts: Sequence[Timeline]) -> Timeline:
     """One timeline of a job's parts, whose nodes have written a file each."""
     first = min(parts, key=lambda part: len(part.path))
     begin = min(part.begin for part in parts)
-    spans = [
-        replace(span, begin=span.begin + part.begin - begin, end=span.end + part.begin - begin)
-        for part in parts
-        for span in part.spans
-    ]
+
+    def moved(spans: Sequence[Span], by: float) -> list[Span]:
+        return [replace(span, begin=span.begin + by, end=span.end + by) for span in spans]
+
     return replace(
         first,
-        spans=spans,
+        spans=[span for part in parts for span in moved(part.spans, part.begin - begin)],
+        measuring=tuple(s for part in parts for s in moved(part.measuring, part.begin - begin)),
         clock_error=max(part.clock_error for part in parts),
         begin=begin,
         dropped=sum(part.dropped for part in parts),
@@ -234,6 +267,12 @@ def summary(timeline: Timeline) -> str:
         lines.append(f"clocks agree to within {1e6 * timeline.clock_error:.0f} us")
     if timeline.dropped:
         lines.append(f"{timeline.dropped} tasks are missing: a process keeps a million")
+    if timeline.measuring:
+        keys = {span.key for span in timeline.measuring}
+        lines.append(
+            f"left out: {len(timeline.measuring)} tasks of {len(keys)} keys that measured the "
+            "network, to choose what is compressed"
+        )
     lines.append(f"{'operation':10} {'tasks':>7} {'total ms':>10} {'mean us':>9} {'GB/s':>7}")
     by_op: dict[str, list[Span]] = defaultdict(list)
     for span in timeline.spans:

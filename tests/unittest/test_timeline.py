@@ -99,6 +99,62 @@ def test_shares_add_up_to_the_step(recorded):
     assert "encode" in report.summary(timeline)
 
 
+def made(path: Path, pushes: list[tuple[str, str, int, float, float]]) -> report.Timeline:
+    """A timeline of gradients: (node, key, iteration, begin, duration) in milliseconds."""
+    rows = [
+        {"ph": "X", "name": "gradient", "pid": 1, "ts": 1e3 * begin, "dur": 1e3 * length,
+         "args": {"node": node, "key": key, "iteration": iteration, "bytes": 4, "elements": 1}}
+        for node, key, iteration, begin, length in pushes
+    ]  # fmt: skip
+    path.write_text(json.dumps({"traceEvents": rows, "otherData": {"recorded": True}}))
+    return report.load(path)
+
+
+def milliseconds(timeline: report.Timeline) -> list[tuple[float, float]]:
+    return [pytest.approx((1e3 * b, 1e3 * e)) for b, e in timeline.steps().values()]
+
+
+def test_what_measures_the_network_is_no_step_of_training(tmp_path):
+    """Its keys have iterations of their own, before training and while it goes on."""
+    measured = [("worker 0", "hipress/auto/65536", i, 10.0 * i, 9) for i in range(1, 20)]
+    trained = [("worker 0", key, i, 1000.0 * i + at, 2)
+               for i in range(1, 5) for at, key in enumerate("ab")]  # fmt: skip
+    timeline = made(tmp_path / "job.json", measured + trained)
+    assert milliseconds(timeline) == [(1000.0 * i, 1000.0 * i + 3) for i in range(1, 5)]
+    text = report.summary(timeline)
+    assert "8 tasks, 4 steps; a step's synchronisation takes 3.00 ms" in text
+    assert "left out: 19 tasks of 1 keys that measured the network" in text
+    assert "hipress/auto" not in text
+    timeline = made(tmp_path / "job.json", measured)
+    with pytest.raises(report.ReportError, match="no gradient that was synchronised"):
+        timeline.middle_step()
+
+
+def test_steps_are_cut_where_a_key_is_pushed_again(tmp_path):
+    """Layer b is frozen in the first two steps, and a in the last: iterations do not agree."""
+    keys = ["a", "a", "ab", "ab", "b"]
+    pushes, counts = [], Counter()
+    for step, pushed in enumerate(keys):
+        for at, key in enumerate(pushed):
+            counts[key] += 1
+            for late, node in enumerate(("worker 0", "worker 1")):
+                pushes.append((node, key, counts[key], 100.0 * step + 10 * at + late, 5))
+    timeline = made(tmp_path / "job.json", pushes)
+    assert milliseconds(timeline) == [(100.0 * i, 100.0 * i + 10 * len(k) - 4)
+                                      for i, k in enumerate(keys)]  # fmt: skip
+
+
+def test_a_fragment_of_diloco_is_a_step(tmp_path):
+    """Its last key says how many workers had a NaN; fragments of a round have other keys."""
+    pushes = [
+        ("worker 0", key, turn + 1, 1000.0 * (2 * turn + fragment) + at, 4)
+        for turn in range(3) for fragment in range(2)
+        for at, key in enumerate((f"w{fragment}", f"DiLoCo: every 20, fragment {fragment}"))
+    ]  # fmt: skip
+    timeline = made(tmp_path / "job.json", pushes)
+    assert milliseconds(timeline) == [(1000.0 * i, 1000.0 * i + 5) for i in range(6)]
+
+
 def test_the_command_draws_measured_beside_predicted(recorded, tmp_path):
     pytest.importorskip("matplotlib")
     net = tmp_path / "net.txt"
