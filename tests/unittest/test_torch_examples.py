@@ -94,16 +94,26 @@ def bench(rank, arguments):
     return printed.getvalue()
 
 
-def test_bench_prints_nccl_tests_table():
+@pytest.mark.parametrize("dtype", ["float", "half"])
+def test_bench_prints_nccl_tests_table(dtype):
+    """Bandwidths of what each column's all-reduce moves, whatever the row's type is."""
     arguments = ["-b", "4", "-e", "256K", "-f", "16", "-n", "2", "-w", "1", "-c", "fp16"]
+    arguments += ["-d", dtype]
     first, second = run_ranks(bench, 2, arguments, join=False)
     rows = [line.split() for line in first.splitlines() if not line.startswith("#")]
     assert [int(row[0]) for row in rows] == [4, 64, 1024, 16384, 262144]
-    assert all(len(row) == 14 for row in rows) and second == ""
+    assert all(len(row) == 13 for row in rows) and second == ""
+    head = next(line for line in first.splitlines() if " redop " in line).split()
+    assert head[5:] == ["time", "algbw", "busbw"] * 2 + ["time", "effbw", "error"]
     for row in rows:
-        size, time, algbw, busbw = (float(row[i]) for i in (0, 4, 5, 6))
-        assert algbw == pytest.approx(size / time / 1e3, rel=0.1, abs=2e-3)
-        assert busbw == pytest.approx(algbw, abs=2e-3)  # 2(N-1)/N of two ranks is 1
+        size, count = int(row[0]), int(row[1])
+        assert size == count * (4 if dtype == "float" else 2)
+        for bytes_of_one, at in ((4, 4), (2, 7)):
+            time, algbw, busbw = (float(text) for text in row[at : at + 3])
+            assert algbw == pytest.approx(bytes_of_one * count / time / 1e3, rel=0.1, abs=2e-3)
+            assert busbw == pytest.approx(algbw, abs=2e-3)  # 2(N-1)/N of two ranks is 1
+        time, effective = (float(text) for text in row[10:12])
+        assert effective == pytest.approx(size / time / 1e3, rel=0.1, abs=2e-3)
         assert float(row[-1]) < 1e-3
 
 

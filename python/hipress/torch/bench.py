@@ -1,4 +1,9 @@
-"""All-reduce times in nccl-tests' table: compressed, in float32 and in bfloat16."""
+"""All-reduce times in nccl-tests' table: compressed, in float32 and in bfloat16.
+
+algbw and busbw are of the bytes that are reduced: of as many elements as the row has, in the
+column's type. The compressed one's payloads are fewer, and differ by what is reduced: its effective
+bandwidth is that of the gradient in the row's type.
+"""
 
 from __future__ import annotations
 
@@ -68,12 +73,13 @@ class AllReduceBench:
         """The table's lines, as they are measured. All ranks must run through it."""
         title = f"{self._settings.type}, {self._settings.topology}"
         yield f"# {dist.get_world_size()} ranks, {self._settings.config}"
-        yield f"#{'float32':>66}{'bfloat16':>25}{title:>34}"
+        yield f"#{'float32':>66}{'bfloat16':>25}{title:>26}"
         head = f"# {'size':>10} {'count':>11} {'type':>8} {'redop':>5}"
         head += " " + " ".join(f"{name:>8}" for name in ("time", "algbw", "busbw"))
         head += " " + " ".join(f"{name:>7}" for name in ("time", "algbw", "busbw"))
-        yield head + " " + " ".join(f"{n:>8}" for n in ("time", "algbw", "busbw", "error"))
-        yield f"# {'(B)':>10} {'(elements)':>11}" + " " * 15 + 3 * f" {'(us)':>8}   (GB/s)  (GB/s)"
+        yield head + " " + " ".join(f"{n:>8}" for n in ("time", "effbw", "error"))
+        units = f"# {'(B)':>10} {'(elements)':>11}" + " " * 15
+        yield units + 2 * f" {'(us)':>8}   (GB/s)  (GB/s)" + f" {'(us)':>8}   (GB/s)"
         for size in wanted:
             count = size // self._dtype.itemsize
             if count:
@@ -85,7 +91,8 @@ class AllReduceBench:
         columns = []
         for dtype in (torch.float32, torch.bfloat16):
             wire = torch.zeros(count, dtype=dtype)
-            columns.append(self._columns(size, self._time(lambda w=wire: dist.all_reduce(w))))
+            seconds = self._time(lambda w=wire: dist.all_reduce(w))
+            columns.append(columns_of(wire.nbytes, seconds, dist.get_world_size()))
         exact = gradient.to(torch.float32, copy=True)
         dist.all_reduce(exact)
         exact /= dist.get_world_size()
@@ -98,7 +105,8 @@ class AllReduceBench:
 
         compressed()
         error = (result.float() - exact).abs().max() / exact.abs().max()
-        columns.append(self._columns(size, self._time(compressed)))
+        seconds = self._time(compressed)
+        columns.append(f"{seconds * 1e6:>8.1f} {size / seconds / 1e9:>7.3f}")
         row = f"  {size:>10} {count:>11} {self._name:>8} {'avg':>5}"
         return f"{row} {' '.join(columns)} {error:>8.1e}"
 
@@ -114,12 +122,12 @@ class AllReduceBench:
         dist.all_reduce(slowest, op=dist.ReduceOp.MAX)
         return slowest.item()
 
-    @staticmethod
-    def _columns(size: int, seconds: float) -> str:
-        world_size = dist.get_world_size()
-        bandwidth = size / seconds / 1e9
-        bus = bandwidth * 2 * (world_size - 1) / world_size  # what each rank's link carries
-        return f"{seconds * 1e6:>8.1f} {bandwidth:>7.3f} {bus:>7.3f}"
+
+def columns_of(moved: int, seconds: float, world_size: int) -> str:
+    """time, algbw and busbw of an all-reduce of so many bytes."""
+    bandwidth = moved / seconds / 1e9
+    bus = bandwidth * 2 * (world_size - 1) / world_size  # what each rank's link carries
+    return f"{seconds * 1e6:>8.1f} {bandwidth:>7.3f} {bus:>7.3f}"
 
 
 def run(
