@@ -80,8 +80,8 @@ class Timed:
             *(state.ctypes.data for state in self.states)
         )
         self.call = _EncodeCall(
-            gradient.ctypes.data, 0, gradient.size, self.coder._values, pointers, 0,
-            self.lazy.ctypes.data, 0, 0, 1, None, self.payload.ctypes.data,
+            gradient.ctypes.data, 0, gradient.size, self.coder._values, pointers,
+            pointers, 0, self.lazy.ctypes.data, 0, 0, 1, None, self.payload.ctypes.data,
         )  # fmt: skip
         self.best = float("inf")
 

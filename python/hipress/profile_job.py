@@ -19,7 +19,7 @@ import numpy as np
 from hipress.casync import Graph, topologies
 from hipress.key_graphs import KeyGraphs
 from hipress.node import Node
-from hipress.secopa.fitting import GROUPS
+from hipress.secopa.fitting import GROUPS, check_place
 
 SIZES = tuple(1 << e for e in range(8, 24))
 """Elements of the gradients: 1 KiB to 32 MiB."""
@@ -139,6 +139,7 @@ class _Worker:
         key = self._new("colocated/machines", slots.size)
         node.pushpull(key, slots).wait()
         machines = len(set(slots[::64].tolist()))
+        check_place(machines, node.num_workers)
         cores = len(os.sched_getaffinity(0))
         threads = int(os.environ.get("HIPRESS_NUM_THREADS") or 0) or max(1, min(4, cores))
         self.measure(f"colocated/place/{machines}/{cores}/{threads}", 64)

@@ -8,9 +8,11 @@ import re
 import subprocess
 import sys
 
+import numpy as np
 import pytest
 
 from benchmarks.__main__ import SUBJECTS
+from benchmarks.codecs import bounds
 from benchmarks.common import results, tables
 from benchmarks.training import quality
 from harness import ROOT, netns
@@ -28,6 +30,14 @@ def test_the_runner_lists_its_subjects():
     assert listed.returncode == 0
     assert [line.split()[0] for line in listed.stdout.splitlines()] == list(SUBJECTS)
     assert run("nonesuch").returncode == 1
+
+
+@pytest.mark.parametrize("text", [bounds.DRAWS, bounds.WITHIN, "graddrop.cll"])
+def test_parts_of_codecs_are_timed(text):
+    """Without a state, and with one that is kept and one that a codec leaves lazy."""
+    timed = bounds.Timed(text, np.ones(1000, np.float32))
+    timed.run(0.01)
+    assert 0 < timed.best < 1
 
 
 @pytest.mark.parametrize("name", SUBJECTS)

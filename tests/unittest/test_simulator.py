@@ -309,6 +309,26 @@ def test_a_model_can_be_a_file(tmp_path):
         models.load("vgg20")
 
 
+@pytest.mark.parametrize("times", ["nan,1", "1,inf", "-1,1"])
+def test_times_of_a_model_are_numbers(tmp_path, times):
+    path = tmp_path / "net.txt"
+    path.write_text(f"a,10,{times}\n")
+    with pytest.raises(ValueError, match="line 1: expected name,size"):
+        models.load(str(path))
+
+
+@pytest.mark.parametrize(("line", "message"), [
+    ("other,20,y,2", "the plan has 'other', which is no gradient of this model; there are a"),
+    ("a,30,y,2", "the plan is of another model: 'a' has 30 elements there, and 20 here"),
+])  # fmt: skip
+def test_a_plan_of_another_model_is_refused(tmp_path, line, message):
+    net, plan = tmp_path / "net.txt", tmp_path / "SeCoPaPlan.txt"
+    net.write_text("a,20\n")
+    plan.write_text(f"{line}\n")
+    done = hipress("simulate", "--model", str(net), "--nodes", "2", "--plan", str(plan))
+    assert done.returncode == 1 and message in done.stderr, done.stderr
+
+
 def test_units():
     assert units.rate("10gbit") == 1.25e9
     assert units.seconds("50us") == pytest.approx(5e-5)

@@ -14,7 +14,7 @@ from harness.cluster import run_cluster
 from harness.processes import base_environment
 from hipress import report
 from hipress.casync import topologies
-from hipress.secopa import planner, profiles
+from hipress.secopa import fitting, planner, profiles
 from hipress.secopa.plan import Gradient
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -198,6 +198,24 @@ def test_a_timeline_that_cannot_be_written_does_no_harm(tmp_path):
     results = run_cluster(WORKER, workers=1, servers=1, env={"HIPRESS_TIMELINE": str(path)})
     scheduler = results[0].output
     assert f"the timeline could not be written to '{path}'" in scheduler
+
+
+def test_a_profile_of_two_kinds_of_hops_is_refused(tmp_path):
+    """A ring of four workers on two machines: two hops are the network's, two are not."""
+    args = {"node": "worker 0", "key": "colocated/place/2/8/4", "iteration": 2}
+    event = {"ph": "X", "name": "gradient", "pid": 1, "ts": 0, "dur": 1, "args": args}
+    clocks = {f"worker {rank}": {"round_trip_us": 1.0, "dropped": 0} for rank in range(4)}
+    path = tmp_path / "job.json"
+    path.write_text(json.dumps({"traceEvents": [event], "otherData": {"clocks": clocks}}))
+    with pytest.raises(fitting.FittingError, match="4 workers on 2 machines"):
+        fitting.profile(path, {})
+    for machines in (1, 4):
+        fitting.check_place(machines, 4)
+
+
+def test_a_profile_has_each_compression_once():
+    done = hipress("profile", "--type", "tbq:threshold=0.5", "--type", "tbq:threshold=1")
+    assert done.returncode == 1 and "--type tbq is there twice" in done.stderr
 
 
 def test_a_profile_is_measured_and_a_plan_made_from_it(tmp_path):

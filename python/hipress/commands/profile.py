@@ -40,7 +40,12 @@ def command(
     By itself it starts a few processes on this host. To measure a cluster, run it as a job without
     servers: tools/launch.py -n 4 -s 0 -H hosts hipress profile --output profile.json
     """
-    types = dict(map(_type, type))
+    pairs = [_type(text) for text in type]
+    types = dict(pairs)
+    if len(types) < len(pairs):
+        names = [name for name, _ in pairs]
+        twice = next(name for name in names if names.count(name) > 1)
+        fail(f"--type {twice} is there twice, but a profile has one curve of each: make two")
     if "DMLC_ROLE" not in os.environ:
         return _start(types, workers, output)
     # Before the library is loaded, which reads it once.

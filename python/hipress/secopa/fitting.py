@@ -54,6 +54,19 @@ class _Samples:
         return how([row[0] for row in rows], [max(row[1], 1e-9) for row in rows])
 
 
+def check_place(machines: int, workers: int) -> None:
+    """Refuses a cluster of which some hops are between machines and others within one: one curve
+    cannot say what both take.
+
+    :raises FittingError: in one sentence
+    """
+    if 1 < machines < workers:
+        raise FittingError(
+            f"{workers} workers on {machines} machines: what is measured would be neither the "
+            "network nor one machine's memory; profile with one worker on each machine"
+        )
+
+
 def profile(trace: str | os.PathLike[str], types: Mapping[str, Mapping[str, object]]) -> dict:
     """The profile, as its file holds it (:mod:`hipress.secopa.profiles`).
 
@@ -122,6 +135,7 @@ class _Trace:
         for key in self._events:
             if key.startswith("colocated/place/"):
                 machines, cores, threads = map(int, key.split("/")[2:])
+                check_place(machines, self._workers)
                 return machines, cores, threads
         raise FittingError("the timeline is not one of a profiling job")
 

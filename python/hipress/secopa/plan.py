@@ -8,7 +8,7 @@ comments.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from hipress import files
@@ -48,6 +48,24 @@ class Gradient:
 
     name: str
     size: int
+
+
+def check(decisions: Mapping[str, Decision], sizes: Mapping[str, int], what: str) -> None:
+    """Checks that a plan is of a model.
+
+    :param sizes: elements of the model's gradients, by name
+    :param what: what the model has, for messages
+    :raises ValueError: in one sentence, for a plan of another model
+    """
+    unknown = sorted(set(decisions) - set(sizes))
+    if unknown:
+        raise ValueError(
+            f"the plan has {unknown[0]!r}, which is no {what} of this model; there are "
+            + ", ".join(list(sizes)[:5])
+            + (", ..." if len(sizes) > 5 else "")
+        )
+    for name, decision in decisions.items():
+        decision.check(name, sizes[name])
 
 
 def load(path: str | os.PathLike[str]) -> dict[str, Decision]:

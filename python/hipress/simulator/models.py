@@ -271,12 +271,12 @@ def _from_file(path: str) -> Model:
             if len(fields) not in (2, 4) or int(fields[1]) < 1:
                 raise ValueError
             times = [float(field) for field in fields[2:]] or [0.0, 0.0]
-            if min(times) < 0:
+            if not all(0 <= milliseconds < math.inf for milliseconds in times):
                 raise ValueError
         except ValueError:
             raise ValueError(
                 f"{path}, line {number}: expected name,size or name,size,forward_ms,backward_ms "
-                f"with a size of at least 1, got {line.strip()!r}"
+                f"with a size of at least 1 and finite times, got {line.strip()!r}"
             ) from None
         layers.append(Layer(fields[0], int(fields[1])))
         forward.append(times[0] / 1e3)

@@ -48,7 +48,9 @@ def read(profile: str, codec: str, plan: str, model: Model, topology: str, nodes
     if not plan:
         return Setting(cluster, costs, None)
     if plan != "auto":
-        return Setting(cluster, costs, plans.load(plan))
+        given = plans.load(plan)
+        plans.check(given, {layer.name: layer.size for layer in model.layers}, "gradient")
+        return Setting(cluster, costs, given)
     gradients = [Gradient(layer.name, layer.size) for layer in model.layers]
     name = None if published else costs.compressed.name
     made = planner.make(gradients, topology, nodes, loaded, name)

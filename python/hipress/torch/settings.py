@@ -13,6 +13,7 @@ from hipress.casync import topologies
 from hipress.casync.graph import Graph
 from hipress.compression import Compressor, codecs
 from hipress.config import AUTO, CompressionConfig, difference
+from hipress.secopa import plan as plans
 from hipress.torch import low_rank
 from hipress.torch.dtypes import DEVICE_TYPES, FLAGS, of_gradient
 
@@ -217,13 +218,5 @@ def check_parameters(
                 f"parameter {name!r} is on {device} and {parameters[0][0]!r} on "
                 f"{parameters[0][1].device}; all must be on one device: start a process for each"
             )
-    unknown = sorted(set(settings.decisions) - {name for name, _ in parameters})
-    if unknown:
-        raise ValueError(
-            f"the plan has {unknown[0]!r}, which is no parameter of this model; there are "
-            + ", ".join(name for name, _ in parameters[:5])
-            + (", ..." if len(parameters) > 5 else "")
-        )
-    for name, parameter in parameters:
-        if name in settings.decisions:
-            settings.decisions[name].check(name, parameter.numel())
+    sizes = {name: parameter.numel() for name, parameter in parameters}
+    plans.check(settings.decisions, sizes, "parameter")
