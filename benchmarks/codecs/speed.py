@@ -17,12 +17,10 @@ import typer
 from rich.console import Console
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
-from benchmarks.codecs.peers import runs
 from benchmarks.codecs.reference import WANTED, share
-from benchmarks.common.jobs import built
+from benchmarks.common.jobs import MALLOC, built, node, separate_job
 from benchmarks.common.options import Quick
 from benchmarks.common.results import Record
-from benchmarks.common.timing import best_seconds
 
 
 def native(seconds: float, all_tables: bool, progress: Progress) -> list[dict]:
@@ -43,14 +41,11 @@ def native(seconds: float, all_tables: bool, progress: Progress) -> list[dict]:
 
 
 def peer_rows(elements: int, seconds: float) -> list[dict]:
-    return [
-        {
-            "kernels": peer, "codec": codec, "operation": operation, "what": what,
-            "wanted": wanted, "elements": elements,
-            "gb_per_s": elements * 4e-9 / best_seconds(run, seconds),
-        }
-        for peer, codec, operation, what, wanted, run in runs(elements)
-    ]  # fmt: skip
+    """What peers.py measures, in a process of its own that keeps its memory."""
+    command = node("codecs.peers", elements=elements, seconds=seconds)
+    timeout = 120 + 100 * seconds
+    (found,) = separate_job(command, 1, MALLOC, timeout, priority=False)
+    return found["rows"]
 
 
 def speed_table(record: Record, rows: list[dict], elements: int) -> None:

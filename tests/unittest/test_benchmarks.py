@@ -12,8 +12,9 @@ import numpy as np
 import pytest
 
 from benchmarks.__main__ import SUBJECTS
-from benchmarks.codecs import bounds
-from benchmarks.common import results, tables
+from benchmarks.codecs import bounds, speed
+from benchmarks.common import jobs, results, tables
+from benchmarks.common.jobs import separate_job
 from benchmarks.training import quality
 from harness import ROOT, netns
 
@@ -38,6 +39,22 @@ def test_parts_of_codecs_are_timed(text):
     timed = bounds.Timed(text, np.ones(1000, np.float32))
     timed.run(0.01)
     assert 0 < timed.best < 1
+
+
+def test_peers_of_codecs_keep_their_memory(monkeypatch):
+    """Else their large tensors are empty pages of the kernel's in each run, and ours are not."""
+    seen = []
+
+    def job(command, count, env, timeout, priority):
+        seen.append(env)
+        return separate_job(command, count, env, timeout, priority)
+
+    monkeypatch.setattr(speed, "separate_job", job)
+    rows = speed.peer_rows(4096, 0.001)
+    assert seen == [jobs.MALLOC] and all(row["gb_per_s"] > 0 for row in rows)
+    assert [(row["codec"], row["kernels"]) for row in rows[:2]] == [
+        ("2bit", "NumPy"), ("onebit", "NumPy")
+    ]  # fmt: skip
 
 
 @pytest.mark.parametrize("name", SUBJECTS)
