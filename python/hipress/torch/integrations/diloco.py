@@ -59,7 +59,7 @@ class DiLoCo:
 
     All ranks begin with the first rank's parameters. Buffers, such as batch normalisation's running
     means, stay each rank's own. Parameters that are frozen on all ranks become the ranks' mean at
-        their next synchronisation, and stay so; what is unfrozen later is refused.
+    their next synchronisation, and stay so; what is unfrozen later is refused.
 
     Where the ranks of a site average gradients in each step, by DistributedDataParallel on the
     site's process group, ``group`` is one rank of each site. Parameters are whole: FSDP2's are
