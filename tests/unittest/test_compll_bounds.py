@@ -205,3 +205,30 @@ def test_the_verifier_knows_sizes():
     gathered.op, gathered.args = "load", []
     with pytest.raises(IRError, match="load of value in a loop of another size"):
         verify(made)
+
+
+TABLE = """
+void Encode(float* gradient, uint8* compressed) {
+  uint<2>* code = map(gradient, [&](float v) -> uint<2> {
+    return v >= 1 ? 3 : v >= 0 ? 2 : v >= -1 ? 1 : 0;
+  });
+  compressed = concat(code);
+}
+void Decode(uint8* compressed, float* gradient) {
+  uint<2> code[gradient.size];
+  extract(compressed, code);
+  float* level = map(range(4), [&](int i) -> float { return i - 1.5; });
+  gradient = map(code, [&](uint<2> c) -> float { return level[c]; });
+}
+"""
+
+
+@pytest.mark.parametrize("n", [0, 1, 3, 100])
+def test_a_table_may_be_larger_than_the_gradient(n):
+    """Its size is the text's: no payload can make it larger."""
+    made = from_text(TABLE)
+    values = np.linspace(-2, 2, n).astype(np.float32)
+    expected = np.select([values >= 1, values >= 0, values >= -1], [1.5, 0.5, -0.5], -1.5)
+    for coder in (compll.Interpreter(made), compll.Compiled(made, ISAS[0])):
+        found = coder.decode(coder.encode(values), n)
+        assert np.array_equal(found, expected.astype(np.float32)), coder

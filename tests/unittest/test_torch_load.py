@@ -122,3 +122,31 @@ def test_pytorchs_own_load_loses_nothing_or_is_refused(tmp_path):
     for sentence, tensors in returned(run_ranks(by_pytorch, 2, str(tmp_path))):
         assert f"lacks {tensors} of its {tensors} residuals" in sentence
         assert "hipress.torch.load_checkpoint(compression, path)" in sentence
+
+
+def of_a_warm_up(type, params):
+    import hipress.torch
+
+    model = network()
+    optimizer = hipress.torch.DistributedOptimizer(
+        torch.optim.SGD(model.parameters(), 0.1), model.named_parameters(),
+        {"type": type, **params}, min_size=1000, warmup_steps=100,
+    )  # fmt: skip
+    return optimizer.compression
+
+
+def saved_in_a_warm_up(rank, type, params):
+    return of_a_warm_up(type, params).state_dict()
+
+
+def loaded_in_a_warm_up(rank, type, params, saved):
+    compression = of_a_warm_up(type, params)
+    compression.load_state_dict({**saved, "rank0/step": 40})
+    return compression.step
+
+
+@pytest.mark.parametrize(("type", "params"), [CODECS[0], CODECS[3]], ids=["onebit", "powersgd"])
+def test_one_ranks_state_of_a_warm_up_is_enough_for_a_job_of_another_size(type, params):
+    saved, _ = returned(run_ranks(saved_in_a_warm_up, 2, type, params))
+    assert not any("/states/" in key for key in saved)
+    assert returned(run_ranks(loaded_in_a_warm_up, 3, type, params, saved)) == [40] * 3

@@ -154,6 +154,23 @@ def test_a_step_that_only_makes_the_optimizers_state_is_none_of_the_compression(
     assert returned(run_ranks(probed, 2)) == [True, True]
 
 
+def given_by_hand(rank):
+    """As torch.func computes them, and a schedule begins with a learning rate of 0."""
+    import hipress.torch
+
+    model = torch.nn.Linear(4, 3, bias=False)
+    optimizer = hipress.torch.DistributedOptimizer(
+        torch.optim.Adam(model.parameters(), lr=0.0), model.named_parameters()
+    )
+    model.weight.grad = torch.full((3, 4), rank + 1.0)
+    optimizer.step()
+    return model.weight.grad.unique().tolist()
+
+
+def test_gradients_that_no_backward_pass_made_are_averaged():
+    assert returned(run_ranks(given_by_hand, 2)) == [[1.5], [1.5]]
+
+
 def gradients_of_other_kinds(rank):
     model = torch.nn.Embedding(100, 8, sparse=True)
     optimizer = make(model)
@@ -185,6 +202,7 @@ def float32_gradients(rank):
     assert model[1].bias.grad.tolist() == [1.0] * 4
     optimizer.step()
     optimizer.zero_grad()
+    torch.distributed.barrier()  # no rank gives up while another still waits for its step
     for parameter in model.parameters():
         parameter.grad_dtype = torch.bfloat16
     return [said(lambda: model(x).sum().backward() or optimizer.step())]

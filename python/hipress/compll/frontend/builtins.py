@@ -100,10 +100,15 @@ def _in_memory(x: Expressions, node: ast.Node) -> Vec:
     return x.elementwise([value], lambda element: element, type_, "copy", node.pos)
 
 
+def _is_of_payload(value: Instr) -> bool:
+    """Whether a number of a decoder depends on what a payload says."""
+    return value.op == "field" or bool(value.vec) or any(map(_is_of_payload, value.args))
+
+
 def _range(x: Expressions, node: ast.Call, hint: str, elem_type: object) -> Range:
     size = x.whole(node.args[0])
     sized = bool(size.vec) or size.id in x.limited  # that of what a vector has, or a field
-    if x.signature.kind == "decode" and not sized:
+    if x.signature.kind == "decode" and not sized and _is_of_payload(size):
         x.limit(size, "a range")
     return Range(size)
 

@@ -46,6 +46,7 @@ class Choosing(Following):
 class ViewOptimizer(DistributedOptimizer):
     """The optimizer that averages gradients in one view."""
 
+    _prepares_when_made = False  # but when the view can be ended
     _measures_topology = False  # which ranks share a host changes from view to view
 
     def _new_compression(

@@ -72,6 +72,8 @@ class Session(RoundSession):
             if isinstance(compression, Choosing):
                 compression.known = self.known_choice(ranks)
             self.begin(compression)
+            if isinstance(self.optimizer, DistributedOptimizer):
+                self.optimizer.prepare()
 
     def leave_ranks(self) -> None:
         """Ends in peace, on the ranks that were connected, what :meth:`connect_ranks` has made."""

@@ -108,23 +108,20 @@ class DistributedOptimizer:
         every = parameters_of(optimizer.param_groups)
         self._unknown = [p for p in every if id(p) not in self._known]
         self.compression = self._new_compression(settings, engine, group, named, op == "average")
-        if settings.any_momentum and isinstance(optimizer, FrozenAdamW):
-            optimizer.attach(self.compression)
         # The last layer's gradients come first. All ranks send in this order, whatever their own.
         self._buckets = buckets_of(list(reversed(named)), self._new_bucket, BUCKET_BYTES)
-        if settings.type != AUTO:
-            # While all ranks are here: a backward pass must not wait for other ranks' to come to
-            # the same bucket, which may be in step() only.
-            self.compression.prepare(
-                [(b.like(), b.gradients, f"bucket {i}") for i, b in enumerate(self._buckets)]
-            )
+        self._chooses = settings.type == AUTO
+        if self._prepares_when_made:
+            self.prepare()
+        if settings.any_momentum and isinstance(optimizer, FrozenAdamW):
+            optimizer.attach(self.compression)
         self._left = {name: backward_passes_per_step for name, _ in named}
         self._bucket_of = {
             name: number for number, of in enumerate(self._buckets) for name, _ in of.named
         }
         self._next = 0
         self._waiting: list[tuple[Bucket, torch.futures.Future]] = []
-        self._began = False
+        self._began = self._has_had_gradients = False
         self._pending: str | None = None
         for before in [_owners.get(id(p)) for _, p in named]:
             if before is not None:  # two would reduce the same memory
@@ -132,6 +129,16 @@ class DistributedOptimizer:
         self._hooks = [self._register(name, parameter) for name, parameter in named]
         _owners.update((id(p), self) for _, p in named)
         weakref.finalize(self, _remove, self._hooks).atexit = False
+
+    _prepares_when_made = True
+
+    def prepare(self) -> None:
+        """Prepares all buckets, while all ranks are here: a backward pass must not wait for other
+        ranks' to come to the same bucket, which may be in step() only."""
+        if not self._chooses:
+            self.compression.prepare(
+                [(b.like(), b.gradients, f"bucket {i}") for i, b in enumerate(self._buckets)]
+            )
 
     def _new_compression(
         self, settings: Settings, engine: Engine, group: dist.ProcessGroup,
@@ -227,6 +234,7 @@ class DistributedOptimizer:
     def _ready(self, name: str) -> None:
         """Counts a backward pass of this gradient, and starts buckets that are complete."""
         self._synchronized = False  # also if a GradScaler has left the step out
+        self._has_had_gradients = True
         if self._bucket_of[name] < self._next:
             raise RuntimeError(
                 f"{name!r} gets a gradient once more before step(), when its average is on its way:"
@@ -319,15 +327,16 @@ class DistributedOptimizer:
 
     def _only_makes_state(self) -> bool:
         """Whether ``step()`` is called to make the optimizer's state, as
-        torch.distributed.checkpoint.state_dict does in the place of a backward pass: with gradients
+        torch.distributed.checkpoint.state_dict does before the first backward pass: with gradients
         and learning rates of 0. Ranks need not do it together, and residuals are not to be lost in
         it."""
         inner = self._optimizer
-        if self._synchronized or inner.state or any(g.get("lr") != 0 for g in inner.param_groups):
+        if self._has_had_gradients or self._synchronized or inner.state:
+            return False
+        if any(group.get("lr") != 0 for group in inner.param_groups):
             return False
         trained = [p for p in parameters_of(inner.param_groups) if p.requires_grad]
-        nothing_came = all(left == self._passes for left in self._left.values())
-        return nothing_came and all(p.grad is not None for p in trained)
+        return all(p.grad is not None and not bool(p.grad.any()) for p in trained)
 
     def add_param_group(self, group: dict[str, Any]) -> None:
         """The optimizer's, of parameters that are among ``named_parameters``.

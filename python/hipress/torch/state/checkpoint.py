@@ -19,6 +19,7 @@ import warnings
 from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
+import numpy as np
 import torch
 
 from hipress.casync.topologies import TOPOLOGIES
@@ -44,6 +45,10 @@ def state_dict(of: Stateful) -> dict[str, Any]:
         f"{prefix}/layout": of.layout,
     }
 
+    # What is prepared for the time after it has nothing to say yet; but before the first step of a
+    # job without one, torch.distributed.checkpoint.load() fills what there is.
+    in_warm_up = of.step < of.settings.warmup_steps
+
     def put(where: str, fields: Mapping[str, Any], states: Mapping[str, Any]) -> None:
         found.update({f"{prefix}/{where}/{name}": value for name, value in fields.items()})
         for name, values in states.items():
@@ -54,6 +59,8 @@ def state_dict(of: Stateful) -> dict[str, Any]:
         about = {"offset": partition.offset, "count": partition.count}
         about["kind"] = str(of.error_feedback.kinds[name, index])
         fields = {**about, "step": state["step"], "stream": state["stream"]}
+        if in_warm_up and _is_untouched(state):
+            continue
         put(f"state/{name}/{index}", fields, state["states"])
     # What was loaded and no task has taken yet is not to be lost.
     for (name, index), loaded in of.error_feedback.loaded.items():
@@ -65,6 +72,13 @@ def state_dict(of: Stateful) -> dict[str, Any]:
     # torch.distributed.checkpoint.load() leaves out those that the new job has not made yet.
     found[f"{prefix}/tensors"] = sum(map(is_tensor, found))
     return found
+
+
+def _is_untouched(state: Mapping[str, Any]) -> bool:
+    """Whether a task is as it was made, before it has encoded or been given anything, such as one
+    of after a warm-up: a state that lacks it says the same."""
+    remembered = [values for name, values in state["states"].items() if name != START]
+    return state["step"] == 0 and not any(np.any(values) for values in remembered)
 
 
 def load_state_dict(of: Stateful, state: Mapping[str, Any]) -> None:
