@@ -25,6 +25,10 @@ def extend() -> None:
     _wrap(module.Module, "load_optimizer_states", KVStore.resume_compression)
 
 
+def _updates_by_itself(trains: object) -> bool:
+    return isinstance(trains._kvstore, KVStore) and not trains._update_on_kvstore
+
+
 def _save_at_once(save: Callable[[str], None], fname: str) -> None:
     """All workers of a host may write the same file, and be killed meanwhile."""
     with tempfile.TemporaryDirectory() as folder:
@@ -39,12 +43,11 @@ def _wrap(kind: type, name: str, then: Callable[[KVStore, str], None]) -> None:
 
     @functools.wraps(real)
     def call(self: object, fname: str) -> None:
-        ours = isinstance(self._kvstore, KVStore) and not self._update_on_kvstore
-        if ours and name.startswith("save"):
+        if name.startswith("save") and _updates_by_itself(self):
             _save_at_once(functools.partial(real, self), fname)
         else:
-            real(self, fname)
-        if ours:
+            real(self, fname)  # which may only now make the store
+        if _updates_by_itself(self):
             then(self._kvstore, fname)
 
     setattr(kind, name, call)

@@ -153,6 +153,7 @@ mine = variables(rank)
 hvd.broadcast_variables(mine, root_rank=0)
 for one, other in zip(mine, variables(0)):
     assert np.asarray(one).tobytes() == np.asarray(other).tobytes(), other
+import warnings
 with warnings.catch_warnings(record=True) as caught:
     warnings.simplefilter("always")
     hvd.broadcast_variables([])
