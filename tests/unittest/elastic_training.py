@@ -33,7 +33,7 @@ PROGRAM = """
         if "JOINER" in os.environ:
             status = agent.status()
             return status["joins"] or status["epoch"] > state.epoch
-        return "UNTIL_EXPELLED" in os.environ and agent.expelled
+        return "UNTIL_EXPELLED" in os.environ and (agent.expelled or agent._thread.evicted)
 
     def stop(state):
         if "HOLDS" in os.environ:
