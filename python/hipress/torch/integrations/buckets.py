@@ -60,14 +60,12 @@ class Bucket:
             torch.cat(flat, out=self._flat)
         return self._flat
 
-    def unpack(self) -> None:
-        """Copies the flat tensor's values to the gradients, but for parameters that were frozen,
-        which an optimizer would move if they had any.
+    def check_unchanged(self) -> None:
+        """Checks that gradients are as they were packed.
 
-        :raises RuntimeError: if a gradient was changed since :meth:`pack`
+        :raises RuntimeError: if one was changed since :meth:`pack`
         """
-        packed, self._packed = list(zip(self.named, self._packed)), []
-        for (name, parameter), was in packed:
+        for (name, parameter), was in zip(self.named, self._packed):
             now = parameter.grad
             if was is not None and (now is not was[0] or now._version != was[1]):
                 raise RuntimeError(
@@ -75,6 +73,11 @@ class Bucket:
                     "average was on its way: call synchronize() before you clip or unscale "
                     "gradients, and before GradScaler.step()"
                 )
+
+    def unpack(self) -> None:
+        """Copies the flat tensor's values to the gradients, but for parameters that were frozen,
+        which an optimizer would move if they had any."""
+        packed, self._packed = list(zip(self.named, self._packed)), []
         sizes = [gradient.count for gradient in self.gradients]
         for values, ((name, parameter), was) in zip(self._flat.split(sizes), packed):
             gradient = parameter.grad

@@ -293,9 +293,12 @@ class DistributedOptimizer:
 
     def _average(self) -> None:
         """Starts the buckets that are left, and waits for all."""
+        waiting, self._waiting = self._waiting, []
+        for bucket, _ in waiting:  # first: a change of what is being sent as it lies ends the job
+            bucket.check_unchanged()
         while self._next < len(self._buckets):
             self._start()
-        waiting, self._waiting = self._waiting, []
+        waiting, self._waiting = waiting + self._waiting, []
         for bucket, future in waiting:
             self.compression.wait(future)
             bucket.unpack()
