@@ -54,7 +54,7 @@ class PendingHandshake : public std::enable_shared_from_this<PendingHandshake> {
   void Start() {
     deadline_.expires_after(kHandshakeTimeout);
     deadline_.async_wait([self = shared_from_this()](const asio::error_code& error) {
-      if (!error) self->Refuse("did not finish the handshake in time");
+      if (!error && !self->knows_secret_) self->Refuse("did not finish the handshake in time");
     });
     Continue();
   }
@@ -76,7 +76,7 @@ class PendingHandshake : public std::enable_shared_from_this<PendingHandshake> {
   }
 
  private:
-  enum class State { kHello, kProof, kTls };
+  enum class State { kHello, kProof, kConfirmation, kTls };
 
   void Wait(bool readable) {
     socket_.async_wait(readable ? asio::ip::tcp::socket::wait_read
@@ -89,19 +89,29 @@ class PendingHandshake : public std::enable_shared_from_this<PendingHandshake> {
   void Continue() {
     while (acceptor_ != nullptr) {
       if (state_ == State::kTls) return ContinueTls();
-      const size_t want = state_ == State::kHello ? sizeof(Hello) : sizeof(Mac);
+      const size_t want = Want();
       const ssize_t n = recv(fd_, input_ + got_, want - got_, MSG_DONTWAIT);
       if (n < 0 && (errno == EAGAIN || errno == EINTR)) return Wait(true);
+      if (n <= 0 && state_ == State::kConfirmation) return Finish();  // it had given up, and calls again
       if (n <= 0) return Refuse("closed the connection during the handshake");
       got_ += static_cast<size_t>(n);
       if (state_ == State::kHello && !LooksRight()) return Refuse("does not speak HiPress");
       if (got_ < want) continue;
       got_ = 0;
-      if (state_ == State::kHello) {
-        OnHello();
-      } else {
-        OnProof();
+      switch (state_) {
+        case State::kHello: OnHello(); break;
+        case State::kProof: OnProof(); break;
+        default: OnConfirmation();
       }
+    }
+  }
+
+  /// Bytes of the message that comes next.
+  size_t Want() const {
+    switch (state_) {
+      case State::kHello: return sizeof(Hello);
+      case State::kProof: return sizeof(Mac);
+      default: return sizeof(kConfirmation);
     }
   }
 
@@ -156,9 +166,20 @@ class PendingHandshake : public std::enable_shared_from_this<PendingHandshake> {
       acceptor_->hooks_.probed(lane);
       return Finish();
     }
-    if (transcript_.listener.tls == 0) return Accept(std::make_unique<PlainStream>(fd_));
+    // It may be late, but it knows the secret: if it were dropped now, it would take this node for dead.
+    deadline_.cancel();
+    knows_secret_ = true;
+    if (transcript_.listener.tls == 0) {
+      state_ = State::kConfirmation;
+      return;
+    }
     tls_ = std::make_unique<TlsStream>(fd_, false, TlsKey(secret, transcript_));
     state_ = State::kTls;
+  }
+
+  void OnConfirmation() {
+    if (input_[0] != kConfirmation) return Refuse("does not end the handshake as it should");
+    Accept(std::make_unique<PlainStream>(fd_));
   }
 
   void ContinueTls() {
@@ -207,6 +228,7 @@ class PendingHandshake : public std::enable_shared_from_this<PendingHandshake> {
   asio::ip::tcp::socket socket_;
   asio::steady_timer deadline_;
   State state_ = State::kHello;
+  bool knows_secret_ = false;
   uint8_t input_[sizeof(Hello)];
   size_t got_ = 0;
   Transcript transcript_;

@@ -13,7 +13,7 @@ namespace hipress {
 namespace {
 
 /// To be raised with kMessageVersion, too: here a mismatch becomes a sentence on both sides.
-constexpr uint16_t kVersion = 5;
+constexpr uint16_t kVersion = 6;
 
 /// HMAC-SHA256 over a label that separates the roles, the transcript and one more byte.
 Mac Sign(const std::string& secret, const char* label, const Transcript& transcript, uint8_t extra) {
@@ -176,7 +176,10 @@ Transcript CallerHandshake(int fd, const std::string& secret, NodeId self, NodeI
   }
   switch (static_cast<VerdictCode>(verdict.code)) {
     case VerdictCode::kAccepted:
-      if (transcript.listener.from == peer.Packed()) return transcript;
+      if (transcript.listener.from == peer.Packed()) {
+        if (Confirms(lane, tls)) SendAll(fd, kConfirmation, deadline);
+        return transcript;
+      }
       [[fallthrough]];
     case VerdictCode::kNotMe:
       throw Error(NodeId::Unpack(transcript.listener.from).ToString() + " listens there");

@@ -2,12 +2,14 @@
  * \file handshake.h
  * \brief Authenticates two nodes to each other by the job secret.
  *
- * Four messages of fixed size, before any other byte is interpreted (docs/reference/transport.md):
+ * Messages of fixed size, before any other byte is interpreted (docs/reference/transport.md):
  *   caller -> listener  Hello      who calls whom, TLS or not, a fresh nonce
  *   listener -> caller  Hello      the same from the other end
  *   caller -> listener  Proof      HMAC(secret, "caller", both hellos)
  *   listener -> caller  Verdict    accepted or why not, and HMAC(secret, "listener", both, verdict)
- * Then, if both hellos say so, TLS 1.3 keyed from the secret and both nonces.
+ * Then, if both hellos say so, TLS 1.3 keyed from the secret and both nonces; else one byte more, without
+ * which the listener would take a caller for its peer that had given up before it read the verdict:
+ *   caller -> listener  kConfirmation
  */
 #pragma once
 
@@ -70,6 +72,11 @@ struct Verdict {
   uint8_t mac[32];
 };
 static_assert(sizeof(Verdict) == 33, "sent as it lies in memory");
+
+constexpr uint8_t kConfirmation = 6;  ///< ASCII's ACK
+
+/// Whether a caller that was accepted confirms it: a probe is over then.
+constexpr bool Confirms(const LaneId& lane, bool tls) { return !tls && lane.purpose != Purpose::kProbe; }
 
 /// Both hellos; what every MAC covers.
 struct Transcript {

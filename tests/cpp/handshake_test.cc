@@ -37,11 +37,13 @@ class HandshakeTest : public ::testing::Test {
     ASSERT_TRUE(at_server_.AwaitUps(1));
   }
   /// The real pair still works, and nobody else has come in.
-  void ExpectUnharmed() {
+  void ExpectUnharmed() { ExpectUnharmedBut(1); }
+  /// The real pair still works, and so many nodes have come in and stay.
+  void ExpectUnharmedBut(size_t ups) {
     const size_t before = at_server_.messages.size();
     worker_->Send(Server(0), Text(MessageKind::kData, std::string(100000, 'u')));
     EXPECT_TRUE(at_server_.AwaitMessages(before + 1));
-    EXPECT_TRUE(at_server_.Await([&] { return at_server_.ups.size() == 1 && at_server_.downs.empty(); },
+    EXPECT_TRUE(at_server_.Await([&] { return at_server_.ups.size() == ups && at_server_.downs.empty(); },
                                  milliseconds(0)));
   }
   bool AwaitRefused(uint64_t count) {
@@ -232,15 +234,52 @@ TEST(Handshake, ASilentOrForeignListenerIsNamed) {
              "does not speak HiPress");
 }
 
+/// The proof of a caller that has just connected.
+Mac Prove(RawClient* client, const Hello& hello) {
+  client->Send(hello);
+  Transcript transcript{hello, {}};
+  EXPECT_TRUE(WaitFor(client->fd(), true, In(seconds(5))));
+  EXPECT_EQ(recv(client->fd(), &transcript.listener, sizeof(Hello), 0), ssize_t(sizeof(Hello)));
+  const Mac proof = CallerProof(TestVanOptions().secret, transcript);
+  client->Send(proof);
+  return proof;
+}
+
+void AwaitVerdict(RawClient* client) {
+  Verdict verdict;
+  ASSERT_TRUE(WaitFor(client->fd(), true, In(seconds(5))));
+  ASSERT_EQ(recv(client->fd(), &verdict, sizeof(verdict), 0), ssize_t(sizeof(verdict)));
+  ASSERT_EQ(verdict.code, uint8_t(VerdictCode::kAccepted));
+}
+
+TEST_F(HandshakeTest, ACallerThatGaveUpIsNobodysDeath) {
+  const Hello hello = MakeHello(Worker(1), Server(0), false);
+  {
+    RawClient gives_up(address_);
+    Prove(&gives_up, hello);
+    AwaitVerdict(&gives_up);
+  }
+  RawClient again(address_);
+  again.Authenticate(Worker(1), Server(0));
+  ASSERT_TRUE(at_server_.AwaitUps(2));
+  ExpectUnharmedBut(2);
+  EXPECT_EQ(server_->counters().refused_connections, 0u);
+}
+
+TEST_F(HandshakeTest, ACallerThatKnowsTheSecretMayBeLate) {
+  RawClient late(address_);
+  Prove(&late, MakeHello(Worker(1), Server(0), false));
+  AwaitVerdict(&late);
+  std::this_thread::sleep_for(seconds(6));  // a stranger has 5
+  late.Send(kConfirmation);
+  EXPECT_TRUE(at_server_.AwaitUps(2));
+}
+
 TEST_F(HandshakeTest, AReplayedHandshakeIsRefused) {
   const Hello hello = MakeHello(Worker(1), Server(0), false);
   RawClient first(address_);
-  first.Send(hello);
-  Transcript transcript{hello, {}};
-  ASSERT_TRUE(WaitFor(first.fd(), true, In(seconds(5))));
-  ASSERT_EQ(recv(first.fd(), &transcript.listener, sizeof(Hello), 0), ssize_t(sizeof(Hello)));
-  const Mac proof = CallerProof(TestVanOptions().secret, transcript);
-  first.Send(proof);
+  const Mac proof = Prove(&first, hello);
+  first.Send(kConfirmation);
   ASSERT_TRUE(at_server_.AwaitUps(2));
   first.Close();
   ASSERT_TRUE(at_server_.AwaitDowns(1));
