@@ -7,13 +7,15 @@ the `with` block kills what is left, so that a failing test or benchmark leaves 
 from __future__ import annotations
 
 import contextlib
+import itertools
 import os
+import random
 import signal
 import socket
 import subprocess
 import tempfile
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -51,15 +53,26 @@ class JobTimeout(JobError):
 
 
 def free_port() -> int:
-    """A TCP port that nobody listens on, and whose successor is free, too: below the range of
-    outgoing connections, from which other tests' programs take their own ports."""
+    """A TCP port that nobody listens on, and whose successor is free, too. They are below those
+    that jobs choose for themselves; each worker of pytest-xdist has its own, and takes them in
+    turn, as a port is used only some time after it was found free."""
     from hipress.launcher import job
 
     for _ in range(100):
-        port = job.free_port("127.0.0.1")
-        if job.port_error(socket.AF_INET, "127.0.0.1", port + 1) is None:
+        port = next(_ports)
+        if not any(job.port_error(socket.AF_INET, "127.0.0.1", p) for p in (port, port + 1)):
             return port
     raise RuntimeError("found no two free neighbouring ports")
+
+
+def _own_ports() -> Iterator[int]:
+    worker = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0")[2:]) % 8
+    ports = range(2000 + 1000 * worker, 3000 + 1000 * worker, 2)
+    at = random.randrange(len(ports))  # another run of the tests may be beside this one
+    return itertools.cycle([*ports[at:], *ports[:at]])
+
+
+_ports = _own_ports()
 
 
 def clean_environment(without: Sequence[str] = (), paths: Sequence[Path] = ()) -> dict[str, str]:
