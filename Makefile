@@ -99,6 +99,7 @@ nightly: build  ## codecs on 2^24 elements, bit for bit; jobs whose processes ar
 	@$(PY) tests/nightly/chaos_torch.py
 	@$(PY) tests/nightly/chaos_mxnet.py
 	@$(PY) tests/nightly/cables.py
+	@$(PY) tests/nightly/held_up.py
 	@$(PY) tests/nightly/elastic_membership.py
 	@$(PY) tests/nightly/chaos_elastic.py --network namespaces --workers 5 --faults 60
 	@$(PY) tests/nightly/chaos_elastic.py --faults 12 -- $(PY) examples/mxnet/elastic.py --check-every 1 --steps 1000000
