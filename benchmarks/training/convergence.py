@@ -4,7 +4,7 @@ Trains the models of examples/torch/text.py on this machine's loopback, one afte
 same processes. Shows the loss on held-out text after the same number of steps; draws a PNG in
 output/benchmarks, too. Long runs may be cut in parts (--methods, --first-seed) and joined (--join);
 all methods of a seed are compared with "none" of that seed, so give the parts in the order of
-seeds.
+seeds. Another method than "none" may be compared with (--against).
 """
 
 from __future__ import annotations
@@ -47,6 +47,10 @@ METHODS = {
     "demo, 128 of 4096": ["--param", "compression_topk=128"],
     "demo, 8 of 4096": ["--param", "compression_topk=8"],
     "muon": ["--optimizer", "muon", "--learning-rate", "0.008"],
+    "bf16, muon": ["--optimizer", "muon", "--learning-rate", "0.008", "--compression", "bf16"],
+    "bf16, muon, faster": [
+        "--optimizer", "muon", "--learning-rate", "0.012", "--compression", "bf16"
+    ],
     "diloco": ["--learning-rate", "0.002", "--outer-learning-rate", "1.0", *EVERY_30],
     "diloco, muon": ["--learning-rate", "0.008", "--optimizer", "muon", *EVERY_30],
     "diloco, muon, early": ["--learning-rate", "0.016", "--optimizer", "muon", *EVERY_30],
@@ -62,7 +66,7 @@ USUAL = {"lstm": ("sgd", "0.3"), "gpt": ("adam", "0.004")}
 def settings(model: str, method: str, steps: int) -> list[str]:
     """Optimizer and warm-up of a run. The peer, "none", has what is usual for the model; powersgd
     has that too, to which "late" adds a warm-up, and "frozen" denominators that stay after it."""
-    if method.startswith(("muon", "diloco")):
+    if "muon" in method or method.startswith("diloco"):
         return ["--early-steps", str(steps // 5)] if "early" in method else []
     if method.startswith("demo"):
         return ["--optimizer", "demo", "--learning-rate", "0.004"]
@@ -95,6 +99,7 @@ def main(
     layers: int = 2,
     min_size: int = 1024,
     batch_size: Annotated[int, typer.Option(help="Per rank.")] = 4,
+    against: Annotated[str, typer.Option(help="A method.")] = "none",
     last_rate: Annotated[float, typer.Option(help="The learning rate's share at the end.")] = 0.1,
     priority: Priority = False,
     output: Output = "convergence",
@@ -127,23 +132,23 @@ def main(
             name: [line["curve"] for line in found if line["method"] == name] for name in names
         }
     for model, of_model in curves.items():
-        show(record, model, of_model)
+        show(record, model, of_model, against)
     record["curves"] = curves
     plot(curves, record.save().with_suffix(".png"))
 
 
-def show(record: Record, model: str, curves: dict[str, list]) -> None:
+def show(record: Record, model: str, curves: dict[str, list], against: str) -> None:
     """The loss of each method."""
     first = next(iter(curves.values()))
-    plain = [run[-1]["test_loss"] for run in curves.get("none", [])]
+    plain = [run[-1]["test_loss"] for run in curves.get(against, [])]
     cells = []
     for name, runs in curves.items():
         losses = [run[-1]["test_loss"] for run in runs]
         gaps = [100 * (a / b - 1) for a, b in zip(losses, plain, strict=False)]
-        against = [f"{statistics.fmean(gaps):+.2f}%", f"{max(gaps):+.2f}%"] if gaps else ["", ""]
-        cells.append([name, f"{statistics.fmean(losses):.4f}", *against])
+        compared = [f"{statistics.fmean(gaps):+.2f}%", f"{max(gaps):+.2f}%"] if gaps else ["", ""]
+        cells.append([name, f"{statistics.fmean(losses):.4f}", *compared])
     title = f"{model}, loss on held-out text after {first[0][-1]['step']} steps, {len(first)} seeds"
-    heads = ["compression", "mean", "against none", "worst seed against none"]
+    heads = ["compression", "mean", f"against {against}", f"worst seed against {against}"]
     record.table(heads, cells, title, model)
 
 

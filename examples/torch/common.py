@@ -102,6 +102,8 @@ def may_clip(args: argparse.Namespace, step: int) -> bool:
         return True
     if args.optimizer == "demo":  # only signs count
         return False
+    if args.compression in ("bf16", "fp16", "lossless"):  # nothing is left for later steps
+        return True
     if args.compression and args.shared_momentum and args.optimizer != "frozen":
         return False
     ramp = args.compression == "dgc" and "warmup" not in params(args)
