@@ -120,7 +120,7 @@ class Factors:
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """:raises ValueError: if it is not such a state"""
         count, states = self.rows * self.cols, state["states"]
-        residual = torch.as_tensor(states.get("residual", floats(count)))
+        residual = torch.as_tensor(states.get("residual", floats(count)), device="cpu")
         if residual.numel() != count:
             raise ValueError(
                 f"the state has a residual of {residual.numel()} elements for a gradient of {count}"
@@ -131,7 +131,7 @@ class Factors:
         self._memory["last_p"].zero_()
         start, known = self._memory[START], states.get(START)
         if known is not None and tuple(known.shape) == start.shape:
-            start.copy_(torch.as_tensor(known))  # to the bit, so not made orthonormal again
+            start.copy_(torch.as_tensor(known, device="cpu"))  # to the bit, so not made orthonormal again
         else:  # of another rank it is none for this one
             start.zero_()
             self._start()

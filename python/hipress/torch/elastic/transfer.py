@@ -51,7 +51,7 @@ def receive(size: int, rank: int, report: Callable[[int], None]) -> torch.Tensor
 
     :param report: called with 0, 1, ... as parts of it are there
     """
-    data = torch.empty(size, dtype=torch.uint8)
+    data = torch.empty(size, dtype=torch.uint8, device="cpu")
     parts = data.split(_PART)
     every = _parts_of_a_report(len(parts))
     for number, part in enumerate(parts):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import atexit
 import contextlib
 import datetime
 import os
@@ -10,6 +9,7 @@ import queue
 import re
 import threading
 import uuid
+import weakref
 from collections.abc import Callable
 
 import torch
@@ -62,6 +62,10 @@ class Engine(native.Engine):
         for about in [about for about, engine in _engines.items() if engine is self]:
             del _engines[about]
         super().close(in_peace)
+        if self._jobs is not None:
+            self._end_jobs()
+        self._jobs = None
+        self._stagings.clear()
 
     def use(self, group: dist.ProcessGroup) -> None:
         """Makes this the user's own group from now on; it has the same ranks."""
@@ -125,19 +129,25 @@ class Engine(native.Engine):
         one."""
         if self._jobs is None:
             self._jobs = queue.SimpleQueue()
-            thread = threading.Thread(target=self._work, name="hipress-staging", daemon=True)
+            thread = threading.Thread(
+                target=_work, args=(self._jobs,), name="hipress-staging", daemon=True
+            )
             thread.start()
-            atexit.register(self._end, thread)
+            self._end_jobs = weakref.finalize(self, _end, self._jobs, thread)
         self._jobs.put(job)
 
-    def _work(self) -> None:
-        torch.set_grad_enabled(False)  # per thread
-        while (job := self._jobs.get()) is not None:
-            job()
 
-    def _end(self, thread: threading.Thread) -> None:
-        # A thread that comes back from PyTorch's C++ when Python has ended takes the process along.
-        self._jobs.put(None)
+def _work(jobs: queue.SimpleQueue) -> None:
+    torch.set_grad_enabled(False)  # per thread
+    while (job := jobs.get()) is not None:
+        job()
+        del job  # it may be the last that holds the engine
+
+
+def _end(jobs: queue.SimpleQueue, thread: threading.Thread) -> None:
+    # A thread that comes back from PyTorch's C++ when Python has ended takes the process along.
+    jobs.put(None)
+    if thread is not threading.current_thread():
         thread.join(_REPORT_SECONDS)
 
 

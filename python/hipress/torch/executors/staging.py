@@ -77,7 +77,7 @@ class Cuda:
         return torch.cuda.stream(stream)
 
     def host_memory(self, size: int) -> torch.Tensor:
-        return torch.empty(size, dtype=torch.uint8, pin_memory=True)
+        return torch.empty(size, dtype=torch.uint8, device="cpu", pin_memory=True)
 
     def copy(self, target: torch.Tensor, source: torch.Tensor, stream: Any) -> None:
         """Queues a copy between host and device memory; the latter stays allocated until then."""

@@ -135,7 +135,8 @@ class _CosineBucket(Bucket):
 
     def _restored(self, name: str, values: torch.Tensor) -> torch.Tensor:
         blocks = self._blocks.get(name)
-        return values if blocks is None else blocks.values(values)
+        values = values if blocks is None else blocks.values(values)
+        return values.sign()  # all that counts, and float16 would have 0 for small ones
 
 
 class Blocks:
@@ -166,14 +167,15 @@ class Blocks:
         return _basis(self.rows, device), _basis(self.columns, device)
 
     def _transform(self, x: torch.Tensor, left: torch.Tensor, right: torch.Tensor) -> torch.Tensor:
-        y = x.reshape(-1, self.columns) @ right
-        return (left @ y.view(-1, self.rows, self._columns)).view(x.shape)
+        with torch.autocast(x.device.type, enabled=False):  # small values would become 0
+            y = x.reshape(-1, self.columns) @ right
+            return (left @ y.view(-1, self.rows, self._columns)).view(x.shape)
 
 
 @functools.cache
 def _basis(size: int, device: torch.device) -> torch.Tensor:
     """float32[size, size] whose row k is the cosine of frequency k, of length 1."""
-    k, i = torch.arange(size, dtype=torch.float64), torch.arange(size, dtype=torch.float64)
+    k = i = torch.arange(size, dtype=torch.float64, device="cpu")
     rows = torch.cos(math.pi * torch.outer(k, 2 * i + 1) / (2 * size)) * math.sqrt(2 / size)
     rows[0] *= math.sqrt(0.5)
     return rows.float().to(device)

@@ -161,7 +161,7 @@ class FrozenAdamW(ByParameter):
     def _update(self, parameter: torch.Tensor, group: dict) -> None:
         state, (beta1, beta2) = self.state[parameter], group["betas"]
         if not state:
-            state["step"] = torch.tensor(0.0)
+            state["step"] = torch.tensor(0.0, dtype=torch.float32, device="cpu")
             state["exp_avg"] = torch.zeros_like(parameter)
             state["exp_avg_sq"] = torch.zeros_like(parameter)
             state["exp_avg_sq_updates"] = 0
@@ -171,6 +171,10 @@ class FrozenAdamW(ByParameter):
         if is_dtensor(whole):
             parameter, gradient, average, square = (
                 tensor.to_local() for tensor in (parameter, gradient, average, square)
+            )
+        if parameter.is_complex():
+            parameter, gradient, average, square = map(
+                torch.view_as_real, (parameter, gradient, average, square)
             )
         step, updates = int(state["step"]), state["exp_avg_sq_updates"]
         enough, inside = group["freeze_step"], False

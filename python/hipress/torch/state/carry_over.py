@@ -22,6 +22,7 @@ import torch
 from hipress.casync.graph import Graph, Partition, Task
 from hipress.casync.origins import first_encoders
 from hipress.encodes import OWN
+from hipress.torch.dtypes import floats
 from hipress.torch.low_rank import START
 from hipress.torch.state.global_state import GlobalState
 from hipress.torch.state.saved import RankState, Stateful, TaskState
@@ -61,7 +62,7 @@ class OwnState(GlobalState):
                 others = {key: v for key, v in self.states.items() if key not in (field, _MEAN)}
                 states = {**states, **others}
             fields = {"offset": 0, "count": self.size, "kind": kind, "step": self.step, "stream": 0}
-            put(f"state/{name}/{index}", fields, states)
+            put(f"state/{name}/{index}", fields, {key: v.clone() for key, v in states.items()})
 
     def move_to(
         self, compressor: Any, partition: Partition, own: bool, of_mean: bool, ranks: int
@@ -80,7 +81,7 @@ class OwnState(GlobalState):
         parts = [] if residual is None else [residual / ranks if of_mean else residual]
         parts += [] if mean is None else [mean if of_mean else mean * ranks]
         state = compressor.state_dict()
-        states = {name: torch.zeros(partition.count) for name in compressor.state_names}
+        states = {name: floats(partition.count) for name in compressor.state_names}
         total = sum(parts)
         if parts and ("residual" in states or bool(total.any())):
             states["residual"] = total
@@ -124,7 +125,7 @@ class _Own:
             return
         state = self._state_of(name, step)
         for field, values in states.items():
-            values = torch.as_tensor(values)
+            values = torch.as_tensor(values, device="cpu")
             if field == "residual":
                 state.add(_MEAN if self._means and kind == "1" else field, span, values, 1.0)
             elif field != START and kind == OWN and vectors:

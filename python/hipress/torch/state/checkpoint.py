@@ -52,7 +52,7 @@ def state_dict(of: Stateful) -> dict[str, Any]:
     def put(where: str, fields: Mapping[str, Any], states: Mapping[str, Any]) -> None:
         found.update({f"{prefix}/{where}/{name}": value for name, value in fields.items()})
         for name, values in states.items():
-            found[f"{prefix}/{where}/states/{name}"] = torch.as_tensor(values)
+            found[f"{prefix}/{where}/states/{name}"] = torch.as_tensor(values, device="cpu")
 
     for (name, index), compressor in of.error_feedback.states.items():
         state, partition = compressor.state_dict(), of.error_feedback.partitions[name, index]
@@ -175,7 +175,7 @@ def load_checkpoint(of: Stateful, path: str | os.PathLike, key: str = "hipress")
         for name in (prefix + each for each in keys):
             tensor = isinstance(about[name], TensorStorageMetadata)
             wanted[name] = (
-                torch.empty(about[name].size, dtype=about[name].properties.dtype)
+                torch.empty(about[name].size, dtype=about[name].properties.dtype, device="cpu")
                 if tensor else None
             )  # fmt: skip
         with warnings.catch_warnings():  # of having no group, as is wanted

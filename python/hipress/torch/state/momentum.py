@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 import torch
 
+from hipress.torch.dtypes import floats
 from hipress.torch.gradient import Gradient
 
 
@@ -154,7 +155,7 @@ class SharedMomentum:
         if known.numel() and first <= offset and end <= first + known.numel():
             return
         low, high = min(first, offset), max(first + known.numel(), end)
-        both = torch.zeros(high - low, dtype=torch.float32)
+        both = floats(high - low)
         both[first - low : first - low + known.numel()] = known
         both[offset - low : end - low] = values
         self.loaded[name] = (low, both)

@@ -22,7 +22,7 @@ import torch.distributed as dist
 
 from hipress.secopa.trial import preview
 from hipress.secopa.tuner import CONCURRENT_ELEMENTS, NEVER, SIZES, least_size, measure
-from hipress.torch.dtypes import FLAGS
+from hipress.torch.dtypes import FLAGS, floats
 from hipress.torch.executors.collectives import ReduceScatter
 from hipress.torch.executors.engine import Engine
 from hipress.torch.gradient import Gradient, chunk_of, packed, scattered
@@ -101,12 +101,12 @@ class Step:
         self._gradients: list[list[Gradient]] = []
         self._values: list[torch.Tensor] = []
         named = []
-        generator = torch.Generator().manual_seed(ranks.rank)
+        generator = torch.Generator("cpu").manual_seed(ranks.rank)
         for b, shapes in enumerate(buckets):
             shaped = {f"{b}/{i}": shape for i, shape in enumerate(shapes)}
             gradients, size = self._laid_out(shaped)
             self._gradients.append(gradients)
-            values = 0.01 * torch.randn(size, generator=generator)
+            values = 0.01 * floats(size).normal_(generator=generator)
             self._values.append(values.to(ranks.device, ranks.dtype))
             named += [(name, torch.empty(s, device="meta")) for name, s in shaped.items()]
         engine, collective = ranks.engine, None

@@ -14,6 +14,7 @@ import numpy as np
 import torch
 import torch.distributed as dist
 
+from hipress.torch.dtypes import floats
 from hipress.torch.executors.engine import Engine, HipressError
 from hipress.torch.gradient import packed
 from hipress.torch.settings import Settings
@@ -99,8 +100,8 @@ class EngineNumbers:
         self._last: torch.futures.Future | None = None
 
     def begin_maxima(self, values: Sequence[float]) -> tuple[torch.futures.Future, int]:
-        mine = torch.zeros(self._engine.world_size, _MOST)
-        mine[self._engine.rank, : len(values)] = torch.tensor(values)
+        mine = floats(self._engine.world_size, _MOST)
+        mine[self._engine.rank, : len(values)] = torch.tensor(values, device="cpu")
         return self._sum(mine.view(-1)), len(values)
 
     def end_maxima(self, begun: tuple[torch.futures.Future, int]) -> list[float]:
@@ -109,7 +110,7 @@ class EngineNumbers:
         return future.value().view(-1, _MOST).amax(0)[:count].tolist()
 
     def mean(self, values: np.ndarray) -> np.ndarray:
-        future = self._sum(torch.tensor(values, dtype=torch.float32))
+        future = self._sum(torch.as_tensor(values, dtype=torch.float32, device="cpu"))
         future.wait()
         return (future.value() / self._engine.world_size).numpy()
 

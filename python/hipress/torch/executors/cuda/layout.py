@@ -190,6 +190,9 @@ class Layout:
         for each in self.rounds:
             yield from (v for v in each.compute if self.task(v).op == Op.ENCODE)
 
+    def _floats(self, count: int) -> torch.Tensor:
+        return torch.empty(count, dtype=torch.float32, device=self._device)
+
     def _share_scratch(self) -> None:
         """Gives merged values memory, and the same again once they have been used."""
         uses = Counter(
@@ -202,7 +205,7 @@ class Layout:
             for value in each.compute:
                 task = self.task(value)
                 if task.op == Op.MERGE:
-                    memory = free.pop() if free else torch.empty(most, device=self._device)
+                    memory = free.pop() if free else self._floats(most)
                     self.dense[value] = memory
                 elif task.op == Op.UPDATE and Value(value.graph, task.inputs[0]) in self.dense:
                     self.dense[value] = self.dense[Value(value.graph, task.inputs[0])]
@@ -212,7 +215,7 @@ class Layout:
                     uses[used] -= 1
                     if used in self.dense and not uses[used]:
                         free.append(self.dense[used])
-        self.partial = torch.empty(most, device=self._device)
+        self.partial = self._floats(most)
         """float32 memory for one summand."""
 
     def _config(self, value: Value) -> tuple | None:
