@@ -18,7 +18,7 @@ from harness.torch_job import environment_of
 
 torch = pytest.importorskip("torch", reason="needs torch")
 
-TIMEOUT = 60  # seconds; for a whole job
+TIMEOUT = 120  # seconds; for a whole job
 PRELOAD = ["torch", "torch._dynamo", "torch.distributed.checkpoint", "harness.torch_ranks"]
 """DDP imports torch._dynamo when the first model is made, which takes seconds."""
 

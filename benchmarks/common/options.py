@@ -20,7 +20,17 @@ Nodes = Annotated[int, typer.Option(min=1, help="Each a network namespace, or a 
 Rounds = Annotated[int, typer.Option(min=1, help="In which all variants take turns.")]
 Seeds = Annotated[str, typer.Option(help="Of weights and data.")]
 Only = Annotated[str, typer.Option(help="Regular expression of variants' names.")]
-Output = Annotated[str, typer.Option(help="Name of the JSON file in output/benchmarks.")]
+
+
+def _name(text: str) -> str:
+    if "/" in text:
+        raise typer.BadParameter("a name, and not a path: files go to output/benchmarks")
+    return text.removesuffix(".json")
+
+
+Output = Annotated[
+    str, typer.Option(callback=_name, help="Name of the JSON file in output/benchmarks.")
+]
 Priority = Annotated[bool, typer.Option("--priority", help="Before this machine's other work.")]
 Quick = Annotated[bool, typer.Option("--quick", help="As little as shows that it runs.")]
 Dilation = Annotated[

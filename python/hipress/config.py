@@ -21,6 +21,8 @@ LOW_RANK = "powersgd"
 """The compression type that is none of CompLL's codecs."""
 MAX_RANK = 32
 """The highest rank of a low-rank compression; above it all time goes into arithmetic."""
+_EVERYWHERE = ("type", "topology", "min_size", "devices_per_host", "plan", "entropy")
+"""Fields that every front end has."""
 
 
 @dataclass(frozen=True)
@@ -102,7 +104,7 @@ class CompressionConfig:
             return
         known = codecs()
         if self.type not in known:
-            allowed = ", ".join(sorted([*known, AUTO, LOW_RANK]))
+            allowed = ", ".join(sorted([*known, AUTO, f"{LOW_RANK} (PyTorch)"]))
             raise ValueError(f'unknown compression type "{self.type}"; allowed: {allowed}')
         unknown = sorted(set(self.params) - set(known[self.type].params), key=str)
         if unknown:
@@ -110,10 +112,14 @@ class CompressionConfig:
                 p.name if p.default is None else f"{p.name} (default {p.default})"
                 for p in known[self.type].typed_params()
             )
-            others = ", ".join(f.name for f in fields(CompressionConfig) if f.name != "params")
+            if unknown[0] in {f.name for f in fields(CompressionConfig)}:  # the front end has none
+                raise ValueError(f"there is no {unknown[0]} here: it is for other front ends")
+            which = f"compression type {self.type}"
+            if self.type == "none":
+                which = 'a compression without a "type"'
             raise ValueError(
-                f'compression type {self.type} has no parameter "{unknown[0]}"; its parameters: '
-                f"{own or 'none'}; those of every compression: {others}"
+                f'{which} has no parameter "{unknown[0]}"; its parameters: {own or "none"}; '
+                f"those of every compression: {', '.join(_EVERYWHERE)}"
             )
         if self.entropy and self.encode_on == "device":
             raise ValueError("entropy is for payloads in host memory: leave it out, or encode_on")

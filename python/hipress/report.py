@@ -14,10 +14,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from hipress import files
-from hipress.secopa.steps import Steps
+from hipress.secopa.steps import MEASURING, Steps
 
-MEASURING = "hipress/auto/"
-"""What the names of keys begin with that measure the network, for "plan": "auto" and others."""
 _FRAGMENT = "DiLoCo: "
 """What the name of the key begins with that each fragment of a DiLoCo round ends with."""
 COMPUTE = ("encode", "merge", "update", "decode")
@@ -154,8 +152,8 @@ def _read(path: str | os.PathLike[str]) -> Timeline:
     except (ValueError, OverflowError, KeyError, TypeError, AttributeError) as error:
         raise ReportError(f"{path} is not a timeline that HIPRESS_TIMELINE wrote") from error
     recorded, error = bool(other.get("recorded")), max(trips, default=0.0) / 2e6
-    training = [span for span in spans if not span.key.startswith(MEASURING)]
-    measuring = tuple(span for span in spans if span.key.startswith(MEASURING))
+    training = [span for span in spans if MEASURING not in span.key]
+    measuring = tuple(span for span in spans if MEASURING in span.key)
     return Timeline(
         str(path), training, recorded, error, view, job, begin, dropped, measuring=measuring
     )

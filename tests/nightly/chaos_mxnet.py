@@ -294,7 +294,9 @@ def _left_over(launch: Launch, scratch: Path, shared: set[str]) -> list[str]:
         launch.gone(CLEAN_UP)
     except AssertionError as error:
         return [f"{error}: {processes(launch)}"]
-    files = [*os.listdir(scratch), *filter(os.path.exists, shared)]
+    # What a failed job leaves for `hipress debug` is to stay.
+    files = [name for name in os.listdir(scratch) if not name.startswith("hipress-debug-")]
+    files += filter(os.path.exists, shared)
     return [f"left behind: {', '.join(files)}"] if files else []
 
 

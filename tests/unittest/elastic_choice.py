@@ -82,12 +82,12 @@ def check_that_the_choice_stays(script, kind):
     with start(script, kind) as job:
         wait_until(lambda: job.step(1) >= 20, 90, "20 steps")
         job.kill(1)
-        wait_until(lambda: job.step(0) >= 60, 60, "60 steps")
+        wait_until(lambda: job.step(0) >= 60, 120, "60 steps")
         copied = len(copies(job, 1))
         job.restart(1)
         wait_until(lambda: len(copies(job, 1)) > copied, 90, "a copy")
         reached = job.step(0)
-        wait_until(lambda: job.step(1) >= reached + 30, 60, "30 steps of all")
+        wait_until(lambda: job.step(1) >= reached + 30, 120, "30 steps of all")
         for slot in range(3):
             said = lines(job, slot)
             assert {line[2] for line in said[-2:]} == {WAYS[kind]}, (said, job.report())

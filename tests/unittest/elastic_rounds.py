@@ -144,10 +144,10 @@ def silence(job, slot, workers):
     from harness.processes import wait_until  # late: workers import this module without it
 
     job.kill(slot, signal.SIGSTOP)
-    wait_until(lambda: events(job, "round", [0])[-1]["trained"] == workers, 60, "others to go on")
+    wait_until(lambda: events(job, "round", [0])[-1]["trained"] == workers, 120, "others to go on")
     job.kill(slot, signal.SIGCONT)
     job.wait_for(job.present(slot), "joins again")
-    wait_until(lambda: events(job, "round", [slot])[-1]["trained"] == workers + 1, 60, "all")
+    wait_until(lambda: events(job, "round", [slot])[-1]["trained"] == workers + 1, 120, "all")
 
 
 def stop(job):

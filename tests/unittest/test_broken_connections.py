@@ -35,7 +35,7 @@ with Node() as node:
     node.barrier()
     print("running", flush=True)
     for step in range(int(os.environ["STEPS"])):
-        node.pushpull(0, dice.standard_normal(size, np.float32), out).wait(60)
+        node.pushpull(0, dice.standard_normal(size, np.float32), out).wait(120)
         digest.update(out.tobytes())
         time.sleep(0.03)
     node.barrier()
@@ -113,7 +113,7 @@ def train(env: dict[str, str], breaks: bool, steps: int) -> list[str]:
                 # The last steps are made in peace.
                 if "digest" in job.output("worker 0"):
                     break
-        results = job.wait(60)
+        results = job.wait(120)
     wrong = [f"{r.name}: {r.output[-500:]}" for r in results if r.returncode]
     assert wrong == []
     outputs = [r.output for r in results if r.name.startswith("worker")]

@@ -82,7 +82,7 @@ class ByHand(Processes):
     def end(self, names: list[str]) -> list[int]:
         """Ends training; checks that it ends well on these; returns their last steps."""
         (self.path / "end").touch()
-        self.wait(60)
+        self.wait(120)
         assert all(self.processes[name].returncode == 0 for name in names), self.report()
         found = [re.search(r"trained to step (\d+) on 3", self.output(name)) for name in names]
         assert all(found), self.report()
@@ -163,7 +163,7 @@ def test_machines_whose_own_names_mean_loopback():
 def test_the_secret_is_missing():
     with ByHand(HIPRESS_SECRET="") as job:
         job.worker("worker 0", 0)
-        job.wait(60)
+        job.wait(120)
         last = job.output("worker 0").splitlines()[-1]
         assert last.startswith("hipress.elastic.ElasticError: environment variable HIPRESS_SECRET")
 

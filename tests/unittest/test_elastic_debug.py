@@ -55,10 +55,10 @@ def ask(job, slots, folder, text, timeout=40):
 def test_who_is_late_in_the_present_view_and_older_views_do_not_confuse(start, tmp_path):
     dumps = tmp_path / "dumps"
     job = start(3, env={"LATE": "2 2"})
-    wait_until(lambda: job.step(0) >= 20, 60, "20 steps")
+    wait_until(lambda: job.step(0) >= 20, 120, "20 steps")
     ask(job, range(3), dumps, "the native job of view 1:")
     job.kill(1)
-    job.wait_for("worker 2", "late", 60)
+    job.wait_for("worker 2", "late", 120)
     late = r"rank 1 has not pushed iteration \d+ of .*; rank 0 waits for it"
     text = ask(job, (0, 2), dumps, late)
     first, *rest = text.splitlines()
@@ -78,7 +78,7 @@ def test_who_is_late_in_the_present_view_and_older_views_do_not_confuse(start, t
 
 def test_a_process_that_waits_for_a_view_has_no_node_and_says_so(start, tmp_path):
     job = start(2)
-    wait_until(lambda: job.step(0) >= 10, 60, "10 steps")
+    wait_until(lambda: job.step(0) >= 10, 120, "10 steps")
     job.kill(1)
     pid = job.processes["worker 0"].pid
     said = "slot 0 waits for 2 members or more: there are 1"
@@ -96,7 +96,7 @@ def test_a_process_that_waits_for_a_view_has_no_node_and_says_so(start, tmp_path
 def test_who_is_suspected_by_whom(start, tmp_path):
     # One of two cannot go on without the other, which is silent.
     job = start(2, heartbeat_ms=2000)
-    wait_until(lambda: job.step(0) >= 10, 60, "10 steps")
+    wait_until(lambda: job.step(0) >= 10, 120, "10 steps")
     job.kill(1, signal.SIGSTOP)
     suspected = r"\nslot 1 is suspected by slot 0, which has not heard it for ([2-9]|\d\d+)\.\d s\n"
     text = ask(job, (0,), tmp_path / "dumps", suspected)
@@ -106,7 +106,7 @@ def test_who_is_suspected_by_whom(start, tmp_path):
 
 def test_a_process_whose_interpreter_is_held_says_so_too(start, tmp_path):
     job = start(2, env={"LATE": "1 1", "HOLDS": "1"})
-    job.wait_for("worker 1", "late", 60)
+    job.wait_for("worker 1", "late", 120)
     time.sleep(5)  # once: the signal that asks wakes it
     held = r"\nthe agent of slot 1 has not run for ([3-9]|\d\d+)\.\d s: something holds Python's"
     pid = job.processes["worker 1"].pid

@@ -50,7 +50,7 @@ def test_the_others_go_on_and_its_successor_joins(job, slot, workers):
             lambda: all(sizes(running, each) == [workers - 1] for each in others), 60, "steps"
         )  # fmt: skip
         first = running.processes[f"worker {slot}"]
-        wait_until(lambda: first.poll() is not None, 60, "its end")
+        wait_until(lambda: first.poll() is not None, 120, "its end")
         assert first.returncode == EXIT_STATUS
         told = running.output(f"worker {slot}")
         assert "the others have waited 6 s for it" in told
@@ -66,15 +66,15 @@ def test_the_others_go_on_and_its_successor_joins(job, slot, workers):
 
 def test_so_they_do_if_it_holds_the_interpreters_lock(job):
     with job(1, HOLDS="1") as running:
-        wait_until(lambda: all(sizes(running, each) == [2] for each in [0, 2]), 60, "steps")
+        wait_until(lambda: all(sizes(running, each) == [2] for each in [0, 2]), 120, "steps")
         first = running.processes["worker 1"]
-        wait_until(lambda: first.poll() is not None, 60, "its end")
+        wait_until(lambda: first.poll() is not None, 120, "its end")
         assert first.returncode == EXIT_STATUS
         told = running.output("worker 1")
         assert "no thread of Python has run in this worker for 10 s" in told
         assert re.search(r'File ".*/train.py", line \d+ in train', told)  # where it was
         running.restart(1)
-        wait_until(lambda: all(sizes(running, each) == [3] for each in range(3)), 60, "steps")
+        wait_until(lambda: all(sizes(running, each) == [3] for each in range(3)), 120, "steps")
 
 
 def test_time_in_which_a_process_is_stopped_does_not_count():
@@ -106,9 +106,9 @@ def test_time_in_which_a_process_is_stopped_does_not_count():
 
 def test_who_was_only_slow_joins_again(job):
     with job(2, TIMEOUT="4", UNTIL_EXPELLED="1") as running:
-        wait_until(lambda: sizes(running, 0) == [2], 60, "two to go on")
+        wait_until(lambda: sizes(running, 0) == [2], 120, "two to go on")
         running.wait_for("worker 2", "the others have waited 4 s for it; it joins again")
-        wait_until(lambda: all(sizes(running, each) == [3] for each in range(3)), 60, "steps")
+        wait_until(lambda: all(sizes(running, each) == [3] for each in range(3)), 120, "steps")
         assert running.processes["worker 2"].poll() is None
 
 
@@ -118,7 +118,7 @@ def test_a_successor_that_comes_at_the_end_ends_well(job):
     with job(0, steps=60, DIES="2", **env) as running:
         running.wait_for("worker 0", "late")
         running.restart(2)
-        running.wait(60)
+        running.wait(120)
         for slot in range(3):
             assert running.processes[running.present(slot)].returncode == 0, running.report()
         assert "the others have come to the end of training" in running.output("worker 2 again 1")

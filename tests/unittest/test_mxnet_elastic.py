@@ -177,16 +177,16 @@ def digests_of(job):
 def test_every_step_has_the_bits_of_a_reference(job, tmp_path):
     compression = {"type": "onebit", "min_size": 256, "warmup_steps": 5}
     with job(compression) as running:
-        wait_until(lambda: running.step(0) >= 16, 60, "the others to go on")
+        wait_until(lambda: running.step(0) >= 16, 120, "the others to go on")
         assert {event["step"] for event in events(running, "rollback")} == {12}
         other = json.dumps({"type": "onebit", "min_size": 64})
         running.restart(2, [*running.command[:-1], other])
         refused = running.processes[running.present(2)]
-        wait_until(lambda: refused.poll() is not None, 60, "the end of a worker that differs")
+        wait_until(lambda: refused.poll() is not None, 120, "the end of a worker that differs")
         last = running.output(running.present(2)).splitlines()[-1]
         assert last.startswith("ValueError: this worker") and "differ in compression" in last
         running.restart(2)
-        running.wait(60)
+        running.wait(120)
         names = [running.present(slot) for slot in range(3)]
         assert all(running.processes[name].returncode == 0 for name in names), running.report()
         (kept,) = {running.output(name).splitlines()[-1] for name in names}
@@ -218,9 +218,9 @@ def test_rank_0_dies_and_then_there_is_one(job):
     """With another codec, which has states of other kinds, on a ring."""
     compression = {"type": "dgc", "ratio": 0.05, "min_size": 256, "topology": "ring"}
     with job(compression, min_workers=1) as running:
-        wait_until(lambda: running.step(1) >= 16, 60, "slot 2 to have died by itself")
+        wait_until(lambda: running.step(1) >= 16, 120, "slot 2 to have died by itself")
         running.kill(0)
-        wait_until(lambda: running.step(1) >= 25, 60, "a worker to go on alone")
+        wait_until(lambda: running.step(1) >= 25, 120, "a worker to go on alone")
         assert {event["size"] for event in running.journal(1) if "size" in event} == {1, 2, 3}
         assert sorted(digests_of(running))[:25] == list(range(1, 26))
 

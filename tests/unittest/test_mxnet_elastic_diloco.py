@@ -260,9 +260,9 @@ def test_a_joiner_and_a_silent_one_contribute_from_the_next_round_on(job, tmp_pa
             found = [e for e in events(running, "round", [slot]) if e["pid"] != first.pid]
             return len([e for e in found[1:] if e["trained"] == workers]) >= least
 
-        wait_until(lambda: trained(0, 1, 2), 60, "the other two to go on")
+        wait_until(lambda: trained(0, 1, 2), 120, "the other two to go on")
         running.restart(1)
-        wait_until(lambda: trained(1, 3, 3), 60, "rounds with a joiner")
+        wait_until(lambda: trained(1, 3, 3), 120, "rounds with a joiner")
         before = len(events(running, "round", [0]))
         silence(running, 2, 2)
         stop(running)
@@ -278,7 +278,7 @@ def test_who_joins_when_a_synchronisation_has_failed_has_no_part_in_it(job, tmp_
     steps = 4 * H
     with job(2, steps, {1: H + 2}) as running:
         first = running.processes[running.present(1)]
-        wait_until(lambda: first.poll() is not None, 60, "the worker's death")
+        wait_until(lambda: first.poll() is not None, 120, "the worker's death")
         running.restart(1)
         digests, workers = end(running, range(2)), contributions(running)
         assert [e["step"] for e in events(running, "step", [0])] == [*range(1, steps + 1)]

@@ -64,7 +64,7 @@ def test_a_script_goes_on_without_a_worker_and_with_its_successor(tmp_path):
     (tmp_path / "train.py").write_text(PROGRAM)
     command = [sys.executable, "-m", "mxnet_hipress", str(tmp_path / "train.py")]
     with ElasticJob(command, 3, env={"OMP_NUM_THREADS": "1"}) as job:
-        wait_until(lambda: job.step(0) >= 15, 60, "the others to go on")
+        wait_until(lambda: job.step(0) >= 15, 120, "the others to go on")
         job.restart(2)
         job.wait(90)
         names = ["worker 0", "worker 1", "worker 2 again 1"]

@@ -44,7 +44,7 @@ def test_a_dead_process_is_named_by_all_others(victim, number):
         cluster.wait_for("worker 0", "training")
         cluster.wait_for("worker 1", "training")
         cluster.signal(victim, number)
-        results = cluster.wait(60)
+        results = cluster.wait(120)
     for result in results:
         if result.name == victim:
             assert result.returncode == -number

@@ -136,7 +136,7 @@ def test_a_gradient_that_failed_is_told_though_a_pull_waits_for_another_worker()
         kv.push("dense", mx.nd.zeros(10))
 
     with Cluster(program, 2, 1, worker_prefix=PREFIX) as cluster:
-        results = {result.name: result for result in cluster.wait(60)}
+        results = {result.name: result for result in cluster.wait(120)}
     assert all(result.returncode == 1 for result in results.values()), results
     output = results["worker 1"].output
     assert output.count("gradient of key 'dense' was not pushed") == 2, output
@@ -199,7 +199,7 @@ def test_a_worker_that_does_not_push_is_named_when_the_time_is_over():
     environment = {"HIPRESS_TIMEOUT": "10"}
     results = Cluster(program, 2, 1, worker_prefix=PREFIX, env=environment)
     with results as cluster:
-        results = {result.name: result for result in cluster.wait(60)}
+        results = {result.name: result for result in cluster.wait(120)}
     output = results["worker 0"].output
     assert "waited 10 s for worker 1 to push row_sparse key 'embedding', push 1" in output, output
 
@@ -267,7 +267,7 @@ def test_an_optimizer_that_fails_ends_the_job_with_its_words():
         value.wait_to_read()
 
     with Cluster(program, 2, 1, worker_prefix=PREFIX) as cluster:
-        results = {result.name: result for result in cluster.wait(60)}
+        results = {result.name: result for result in cluster.wait(120)}
     for worker in ("worker 0", "worker 1"):
         output = results[worker].output
         assert "server 0 cannot update row_sparse key 'embedding': " in output, output

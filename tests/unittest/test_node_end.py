@@ -80,7 +80,7 @@ BLOCKS = {
 def check(end: str, expected: tuple[str, int]) -> None:
     program = PROGRAM.format(end=end)
     with Cluster(program, workers=2, servers=0, server_command=SERVER) as cluster:
-        results = {result.name: result for result in cluster.wait(60)}
+        results = {result.name: result for result in cluster.wait(120)}
     assert expected[0] in results["worker 0"].output, results
     assert results["worker 1"].returncode == expected[1], results["worker 1"]
     assert results["worker 0"].returncode == 0, results["worker 0"]
@@ -109,7 +109,7 @@ def test_what_is_pushed_last_arrives():
         "while not node.left():", "step(node)\n            while not node.left():"
     )
     with Cluster(program, workers=2, servers=0, server_command=SERVER) as cluster:
-        results = {result.name: result for result in cluster.wait(60)}
+        results = {result.name: result for result in cluster.wait(120)}
     assert PEACE in results["worker 0"].output, results
 
 

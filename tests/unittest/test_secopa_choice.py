@@ -14,6 +14,8 @@ def test_of_what_is_about_as_fast_the_gentlest_is_chosen():
     assert gentlest([11.5, 11.0, 10.0]) == 1
     assert gentlest([12.0, 11.5, 10.0]) == 2
     assert gentlest([3.0]) == 0
+    assert gentlest([0.3, 0.2, 0.1], slack=0.2) == 0
+    assert gentlest([0.3, 0.2, 0.05], slack=0.2) == 1
 
 
 class Network:

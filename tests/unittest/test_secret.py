@@ -62,7 +62,7 @@ def test_a_stranger_cannot_register_as_a_worker(env):
     with Cluster(program, workers=1, servers=1, server_command=SERVER) as cluster:
         stranger = start(NODE, "worker", cluster.port, DMLC_WORKER_ID="0", **env)
         (cluster.path / "go").touch()
-        results = {result.name: result for result in cluster.wait(60)}
+        results = {result.name: result for result in cluster.wait(120)}
     assert stranger.returncode == 1, stranger.stderr
     assert "another job secret" in stranger.stderr, stranger.stderr
     assert "trained as 0" in results["worker 0"].output
@@ -79,7 +79,7 @@ def test_a_job_may_do_without_where_that_is_said():
     """
     env = {"HIPRESS_SECRET": "", "HIPRESS_ALLOW_NO_SECRET": "1"}
     with Cluster(program, workers=1, servers=1, server_command=SERVER, env=env) as cluster:
-        results = {result.name: result for result in cluster.wait(60)}
+        results = {result.name: result for result in cluster.wait(120)}
     assert "trained" in results["worker 0"].output
     assert "every user of this machine can join the job" in results["worker 0"].output
 
@@ -104,6 +104,6 @@ def test_nothing_shows_the_secret():
     """
     env = {"HIPRESS_SECRET": secret, "HIPRESS_LOG": "debug"}
     with Cluster(program, workers=1, servers=1, server_command=SERVER, env=env) as cluster:
-        results = {result.name: result for result in cluster.wait(60)}
+        results = {result.name: result for result in cluster.wait(120)}
     assert "arguments show it: False" in results["worker 0"].output
     assert not [name for name, result in results.items() if secret in result.output]

@@ -72,7 +72,7 @@ def test_a_job_forms_in_a_crowd_of_strangers():
         while len(job.running()) == 6 and time.monotonic() < deadline:
             crowd(10)  # and more come all the time
             time.sleep(0.1)
-        results = {result.name: result for result in job.wait(60)}
+        results = {result.name: result for result in job.wait(120)}
     assert [result.returncode for result in results.values()] == [0] * 6, results
     assert results["worker 3"].output.strip() == "sum 4.0"
     assert not [name for name, one in results.items() if "cannot open a file" in one.output]

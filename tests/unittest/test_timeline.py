@@ -116,14 +116,15 @@ def milliseconds(timeline: report.Timeline) -> list[tuple[float, float]]:
 
 def test_what_measures_the_network_is_no_step_of_training(tmp_path):
     """Its keys have iterations of their own, before training and while it goes on."""
-    measured = [("worker 0", "hipress/auto/65536", i, 10.0 * i, 9) for i in range(1, 20)]
+    names = ("hipress/auto/65536", "fusion buffer of hipress/auto/0/1")
+    measured = [("worker 0", names[i % 2], i, 10.0 * i, 9) for i in range(1, 20)]
     trained = [("worker 0", key, i, 1000.0 * i + at, 2)
                for i in range(1, 5) for at, key in enumerate("ab")]  # fmt: skip
     timeline = made(tmp_path / "job.json", measured + trained)
     assert milliseconds(timeline) == [(1000.0 * i, 1000.0 * i + 3) for i in range(1, 5)]
     text = report.summary(timeline)
     assert "8 tasks, 4 steps; a step's synchronisation takes 3.00 ms" in text
-    assert "left out: 19 tasks of 1 keys that measured the network" in text
+    assert "left out: 19 tasks of 2 keys that measured the network" in text
     assert "hipress/auto" not in text
     timeline = made(tmp_path / "job.json", measured)
     with pytest.raises(report.ReportError, match="no gradient that was synchronised"):

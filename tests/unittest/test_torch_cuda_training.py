@@ -150,7 +150,7 @@ def test_elastic_workers_die_and_join(tmp_path, kind):
         wait_until(lambda: job.step(1) >= 20, 90, "20 steps")
         job.kill(1)
         died = job.step(0)
-        wait_until(lambda: job.step(0) >= died + 20, 60, "20 steps more")
+        wait_until(lambda: job.step(0) >= died + 20, 120, "20 steps more")
         job.restart(1)
         job.wait(120)
         found = {job.output(job.present(slot)).strip().splitlines()[-1] for slot in range(3)}

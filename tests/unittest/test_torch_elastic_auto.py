@@ -112,14 +112,14 @@ def lines(job, slot):
 @pytest.mark.parametrize("kind", WAYS)
 def test_who_is_left_and_who_joins_go_on_with_the_choice(job, kind):
     with job(kind) as running:
-        wait_until(lambda: running.step(1) >= 20, 60, "20 steps")
+        wait_until(lambda: running.step(1) >= 20, 120, "20 steps")
         running.kill(1)
-        wait_until(lambda: running.step(0) >= 60, 60, "60 steps")
+        wait_until(lambda: running.step(0) >= 60, 120, "60 steps")
         copied = len(copies(running, 1))
         running.restart(1)
         wait_until(lambda: len(copies(running, 1)) > copied, 90, "a copy")
         reached = running.step(0)
-        wait_until(lambda: running.step(1) >= reached + 30, 60, "30 steps of all")
+        wait_until(lambda: running.step(1) >= reached + 30, 120, "30 steps of all")
         for slot in range(3):
             said = lines(running, slot)
             assert {line[2] for line in said[-2:]} == {WAYS[kind]}, said

@@ -71,24 +71,24 @@ def test_what_is_left_at_the_end_counts(job, faults, last):  # noqa: F811
 
 def test_workers_join_and_are_silent(job):  # noqa: F811
     with job(3, 1_000_000, compression="sparseloco", more=delayed(0.5)) as running:
-        wait_until(lambda: running.step(0) > 2 * H, 60, "two rounds")
+        wait_until(lambda: running.step(0) > 2 * H, 120, "two rounds")
         silence(running, 2, 2)
         running.kill(1)
-        wait_until(lambda: events(running, "round", [0])[-1]["trained"] == 2, 60, "a round of two")
+        wait_until(lambda: events(running, "round", [0])[-1]["trained"] == 2, 120, "a round of two")
         running.restart(1)
-        wait_until(lambda: events(running, "round", [0])[-1]["trained"] == 3, 60, "one of three")
+        wait_until(lambda: events(running, "round", [0])[-1]["trained"] == 3, 120, "one of three")
         stop(running)
         weights_are_equal(running)
 
 
 def test_all_know_what_was_asked_for(job):  # noqa: F811
     with job(2, 1_000_000, min_workers=1, more=delayed()) as running:
-        wait_until(lambda: running.step(0) > H, 60, "a round")
+        wait_until(lambda: running.step(0) > H, 120, "a round")
         running.kill(1)
         other = repr([*eval(running.command[3])[:-1], {}])
-        running.processes[running.present(1)].wait(60)
+        running.processes[running.present(1)].wait(120)
         running.restart(1, [*running.command[:3], other])
         process = running.processes[running.present(1)]
-        wait_until(lambda: process.poll() is not None, 60, "its end")
+        wait_until(lambda: process.poll() is not None, 120, "its end")
         last = running.output(running.present(1)).strip().splitlines()[-1]
         assert "differ in fragment_sync_delay: '0' and '2'" in last

@@ -225,15 +225,15 @@ def test_who_is_not_there_for_a_round_has_no_part_in_it(job):
 def test_a_joiner_contributes_from_the_next_round_on(job, least):
     with job(2, 1_000_000, faults={1: H + 3}, min_workers=least) as running:
         first = running.processes[running.present(1)]
-        wait_until(lambda: first.poll() is not None, 60, "the worker's death")
+        wait_until(lambda: first.poll() is not None, 120, "the worker's death")
         if least == 1:
-            wait_until(lambda: events(running, "round", [0])[-1]["trained"] == 1, 60, "a round")
+            wait_until(lambda: events(running, "round", [0])[-1]["trained"] == 1, 120, "a round")
         running.restart(1)
 
         def rounds_of_successor():
             return [e for e in events(running, "round", [1]) if e["pid"] != first.pid]
 
-        wait_until(lambda: len(rounds_of_successor()) > 3, 60, "rounds of both")
+        wait_until(lambda: len(rounds_of_successor()) > 3, 120, "rounds of both")
         stop(running)
         digests, workers = weights_are_equal(running)[:-1], contributions(running)[:-1]
         steps_are_made_once(running)
@@ -245,7 +245,7 @@ def test_a_joiner_contributes_from_the_next_round_on(job, least):
 
 def test_a_silent_worker_gives_its_steps_up_and_joins_again(job):
     with job(3, 1_000_000) as running:
-        wait_until(lambda: running.step(0) > 2 * H, 60, "two rounds")
+        wait_until(lambda: running.step(0) > 2 * H, 120, "two rounds")
         silence(running, 2, 2)
         stop(running)
         weights_are_equal(running)
@@ -270,15 +270,15 @@ def test_a_new_job_goes_on_from_a_checkpoint(job, tmp_path):
 
 def test_one_with_other_settings_or_an_error_in_a_round_ends_alone(job):
     with job(2, 1_000_000, min_workers=1) as running:
-        wait_until(lambda: running.step(0) > H, 60, "a round")
+        wait_until(lambda: running.step(0) > H, 120, "a round")
         running.kill(1)
         other = repr(["none", H + 1, 1_000_000, {}, None, None, {}])
 
         def last_line(command):
-            running.processes[running.present(1)].wait(60)
+            running.processes[running.present(1)].wait(120)
             running.restart(1, command)
             process = running.processes[running.present(1)]
-            wait_until(lambda: process.poll() is not None, 60, "its end")
+            wait_until(lambda: process.poll() is not None, 120, "its end")
             return running.output(running.present(1)).strip().splitlines()[-1]
 
         last = last_line([*running.command[:-1], other])
@@ -286,7 +286,7 @@ def test_one_with_other_settings_or_an_error_in_a_round_ends_alone(job):
         broken = running.command[2].replace("scheduler.step()\n", "raise OSError('no disk')\n")
         assert "OSError: no disk" in last_line([*running.command[:2], broken, running.command[3]])
         rounds = len(events(running, "round", [0]))
-        wait_until(lambda: len(events(running, "round", [0])) > rounds + 2, 60, "further rounds")
+        wait_until(lambda: len(events(running, "round", [0])) > rounds + 2, 120, "further rounds")
 
 
 @pytest.mark.parametrize(

@@ -32,7 +32,7 @@ def run(job, command, warm=True, **env):
     paths = os.pathsep.join([str(more), base["PYTHONPATH"]])
     job.start("it", command, {**base, "PYTHONPATH": paths, **env})
     assert isinstance(job.processes["it"], WarmProcess) == warm
-    (result,) = job.wait(60)
+    (result,) = job.wait(120)
     return result
 
 

@@ -271,8 +271,10 @@ class Job:
 
     def close(self) -> None:
         """Ends this process's part."""
-        self._leave_view()
-        self._agent.close()
+        try:
+            self._leave_view()
+        finally:
+            self._agent.close()
         if _of_process == _OPEN:
             _note(None)
         self._watch.end()

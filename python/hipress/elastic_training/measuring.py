@@ -16,6 +16,7 @@ from hipress.elastic_training.sums import MIN_SIZE, Sums
 from hipress.engine import Engine
 from hipress.secopa.choice import FIRST_ELEMENTS, Measured, compare
 from hipress.secopa.plan import Decision
+from hipress.secopa.steps import MEASURING
 from hipress.tuning.ways import Way, apart, vectors
 
 MAX_ELEMENTS = 1 << 23
@@ -97,7 +98,7 @@ class EngineNumbers:
     def _start(self, values: np.ndarray) -> _Sum:
         size = values.size
         if size not in self._sums:
-            sizes = {f"auto/{size} numbers": (size, "float32")}
+            sizes = {f"{MEASURING}{size} numbers": (size, "float32")}
             self._sums[size] = Sums(self._engine, CompressionConfig.of("none"), sizes)
         if size in self._last:
             self._last[size].found()
@@ -167,7 +168,7 @@ class Meter:
         as if it had the sample's elements."""
         every = max(1, math.ceil(self.elements / size))
         by_size = sorted(self._shapes.items(), key=lambda item: -math.prod(item[1]))
-        about = f"auto/{self._ways[way].name}/{size}"
+        about = f"{MEASURING}{self._ways[way].name}/{size}"
         shapes = {f"{about}/{name}": shape for name, shape in by_size[::every]}
         sizes = {n: (min(size, math.prod(shape)), self._dtype) for n, shape in shapes.items()}
         # What is larger than the sample is cut to its size, and must be compressed all the same.

@@ -50,13 +50,14 @@ class RoundSession(session.Session):
     def meet(self) -> None:
         """Waits for all members, and makes a synchronisation that failed again."""
         state = self._state
-        mine = [self._has_trained(), state.completed if state.is_part else -1]
+        steps = state.rounds.inner_steps if state.rounds else 0
+        mine = [self._has_trained(), state.completed if state.is_part else -1, steps]
         here = [json.loads(text) for text in self.exchange("here", json.dumps(mine))]
-        self._trained = [rank for rank, (trained, _) in enumerate(here) if trained]
-        self.put_back(max(completed for _, completed in here))
+        self._trained = [rank for rank, (trained, *_) in enumerate(here) if trained]
+        self.put_back(max(completed for _, completed, _ in here))
         self.gather()
         if self._trained:
-            self._synchronize_again(self._trained)
+            self._synchronize_again(self._trained, not any(here[r][2] for r in self._trained))
 
     def _has_trained(self) -> bool:
         """Whether this worker has steps that no result has, as their synchronisation failed. Those
@@ -64,13 +65,16 @@ class RoundSession(session.Session):
         rounds = self._state.rounds
         return bool(rounds and rounds.unfinished and rounds.completed == self.view.step)
 
-    def _synchronize_again(self, trained: Sequence[int]) -> None:
+    def _synchronize_again(self, trained: Sequence[int], average: bool) -> None:
         """Makes a synchronisation that failed again, among the ranks that trained for it. Who joins
-        has no part in the mean, and copies the result."""
+        has no part in the mean, and copies the result.
+
+        :param average: of weights, see :meth:`_end_last_round`
+        """
         self.connect_ranks(trained)
         if self.rank in trained:
             self._state.rounds.begin_synchronizing(
-                self.compression, self._state.step, delayed=False
+                self.compression, self._state.step, delayed=False, average=average
             )
             self._complete_round(len(trained))
         if len(trained) == self.size:

@@ -28,7 +28,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from hipress.casync.graph import PARTITION_ELEMENTS
-from hipress.secopa.steps import Steps
+from hipress.secopa.steps import MEASURING, Steps
 from hipress.secopa.trial import BLOCK_STEPS, Trial, block_steps, is_harmless
 from hipress.secopa.tuner import CONCURRENT_ELEMENTS, NEVER, SIZES, least_size, measure
 
@@ -147,7 +147,7 @@ class AutoPlan:
 
     def _new_key(self, size: int, name: str) -> int:
         key, self._next_key = self._next_key, self._next_key + 1
-        self._node.init_array(key, np.zeros(size, np.float32), f"hipress/auto/{name}")
+        self._node.init_array(key, np.zeros(size, np.float32), f"{MEASURING}{name}")
         return key
 
     def _take(self, config: Compression) -> None:

@@ -21,6 +21,8 @@ from hipress.secopa.trial import BLOCK_STEPS, block_steps
 
 TOLERANCE = 1.1
 """The times the fastest way's time that a gentler one may take for gradients alone."""
+SLACK_SECONDS = 2e-4
+"""Seconds more than the fastest way that a gentler one may take, too: less is noise."""
 STEP_TOLERANCE = 1.03
 """The same for a step of training."""
 FIRST_ELEMENTS, GROWTH = 1 << 16, 4
@@ -41,9 +43,12 @@ LOST_ROUNDS = 2
 """Rounds in which a way is hopeless before it is left out."""
 
 
-def gentlest(seconds: Sequence[float], tolerance: float = TOLERANCE) -> int:
-    """The number of the first way that takes no longer than ``tolerance`` times the fastest."""
-    limit = tolerance * min(seconds)
+def gentlest(
+    seconds: Sequence[float], tolerance: float = TOLERANCE, slack: float = 0.0
+) -> int:
+    """The number of the first way that takes no longer than ``tolerance`` times the fastest, or no
+    more than ``slack`` seconds longer."""
+    limit = max(tolerance * min(seconds), min(seconds) + slack)
     return next(i for i, each in enumerate(seconds) if each <= limit)
 
 

@@ -17,6 +17,8 @@ from hipress import files
 from hipress.checked import get, texts, typed
 
 FORMAT, VERSION = "hipress-explanation", 1
+MAX_HISTORY = 50
+"""Earlier sentences that are kept: on an unsteady network there is always another one."""
 FASTER = 10
 """The times as fast as it is, of the network that might pay."""
 WORTH = 1.05
@@ -49,14 +51,14 @@ class Explanation:
     rows: list[Row] = field(default_factory=list)
     """By way, from gentle to lossy; none if nothing was measured."""
     history: list[str] = field(default_factory=list)
-    """Earlier sentences, the first one first."""
+    """Earlier sentences, the first one first; the last MAX_HISTORY of them."""
     next_steps: list[str] = field(default_factory=list)
     """What would make training faster, where that was simulated."""
 
     def say(self, sentence: str) -> str:
         """Replaces the sentence; returns it."""
         if self.sentence:
-            self.history.append(self.sentence)
+            self.history = [*self.history, self.sentence][-MAX_HISTORY:]
         self.sentence = sentence
         return sentence
 

@@ -4,6 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+MEASURING = "hipress/auto/"
+"""What the names of keys begin with that are there for measuring alone; others may come before it,
+as in "fusion buffer of hipress/auto/0/1"."""
+
 
 class Steps:
     """Counts nothing and asks nobody: workers that push their keys in the same order agree."""

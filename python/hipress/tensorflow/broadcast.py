@@ -23,7 +23,14 @@ def broadcast_variables(variables: Iterable[tf.Variable], root_rank: int = 0) ->
     """
     if root_rank != 0:
         raise ValueError(f"variables are those of rank 0: root_rank must be 0, not {root_rank!r}")
+    if hasattr(variables, "variables"):
+        raise TypeError("broadcast_variables takes model.variables, and not the model")
     job, variables = join(), list(variables)
+    if strangers := [v for v in variables if not hasattr(v, "assign")]:
+        raise TypeError(
+            "broadcast_variables takes variables, as of model.variables, and not a "
+            f"{type(strangers[0]).__name__}"
+        )
     if not variables:
         warnings.warn(
             "there are no variables to broadcast: a model without an Input has none before its "

@@ -131,7 +131,8 @@ class Factors:
         self._memory["last_p"].zero_()
         start, known = self._memory[START], states.get(START)
         if known is not None and tuple(known.shape) == start.shape:
-            start.copy_(torch.as_tensor(known, device="cpu"))  # to the bit, so not made orthonormal again
+            # To the bit, so not made orthonormal again.
+            start.copy_(torch.as_tensor(known, device="cpu"))
         else:  # of another rank it is none for this one
             start.zero_()
             self._start()

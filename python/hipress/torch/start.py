@@ -29,7 +29,7 @@ def start(
     make_settings: Callable[[], Settings],
     group: dist.ProcessGroup,
     parameters: Sequence[tuple[str, torch.nn.Parameter]] = (),
-    timeout: float | None = None,
+    timeout: float | datetime.timedelta | None = None,
     sizes: Mapping[str, int] | None = None,
     dtypes: Mapping[str, torch.dtype] | None = None,
     allow_auto: bool = False,
@@ -41,7 +41,7 @@ def start(
 
     :param make_settings: what it raises, every rank then raises as a ValueError
     :param parameters: whose gradients are synchronised; the same on all ranks
-    :param timeout: seconds to wait for another rank; default: the group's
+    :param timeout: seconds to wait for another rank, or a timedelta; default: the group's
     :param sizes: elements of the gradients, where they are not those of the parameters
     :param dtypes: of the gradients, likewise
     :param allow_auto: whether the type may be "auto", for which the caller then chooses another
@@ -52,12 +52,15 @@ def start(
     :raises ValueError: on every rank, if any rank's parameter or setting is wrong or they differ
     :raises HipressError: if a rank has not called this in time
     """
-    wait = timeout if timeout and timeout > 0 else timeout_of(group)
+    if isinstance(timeout, datetime.timedelta):  # as init_process_group takes it
+        timeout = timeout.total_seconds()
+    can_be = timeout is None or (isinstance(timeout, (int, float)) and timeout > 0)
+    wait = timeout if timeout and can_be else timeout_of(group)
     _meet(dist.get_process_group_ranks(group), min(wait, timeout_of(group)))
     described, problem = dict(same), ""
     where = device_of([p for _, p in parameters])
     try:
-        if timeout is not None and not timeout > 0:
+        if not can_be:
             raise ValueError(f"timeout must be more than 0 seconds, not {timeout!r}")
         settings = make_settings()
         if not allow_auto:

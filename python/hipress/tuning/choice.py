@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any, Protocol
 
-from hipress.secopa.choice import Measured, StepTrial, gentlest
+from hipress.secopa.choice import SLACK_SECONDS, Measured, StepTrial, gentlest
 from hipress.secopa.explanation import Explanation, Row, number
 from hipress.tuning.guard import MAX_ERROR, error_of
 from hipress.tuning.ways import UNCOMPRESSED, Way
@@ -109,7 +109,7 @@ class Choice:
             if i not in self._too_coarse and (self.feedback or not way.feedback)
         ]  # fmt: skip
         usable = self._best_measured(usable)
-        return usable[gentlest([rows[i].gradients_ms for i in usable])]
+        return usable[gentlest([rows[i].gradients_ms for i in usable], slack=1e3 * SLACK_SECONDS)]
 
     def _best_measured(self, numbers: list[int]) -> list[int]:
         """Those of these ways that had all samples, if there are any."""

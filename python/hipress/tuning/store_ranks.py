@@ -17,6 +17,7 @@ from hipress.config import CompressionConfig
 from hipress.dtypes import FLOAT32
 from hipress.secopa.auto import FIRST_KEY
 from hipress.secopa.choice import Measured, compare
+from hipress.secopa.steps import MEASURING
 from hipress.tuning.saved import residual_norm
 from hipress.tuning.ways import Way, apart
 
@@ -102,7 +103,7 @@ class StoreRanks:
     def _uncompressed_key(self, elements: int) -> int:
         key = self.new_key()
         value = np.zeros(elements, np.float32)
-        self.node.init_array(key, value, f"hipress/auto/{key}", compress=False)
+        self.node.init_array(key, value, f"{MEASURING}{key}", compress=False)
         return key
 
     def begin_maxima(self, values: Sequence[float]) -> tuple[Any, np.ndarray, int]:
@@ -210,7 +211,7 @@ class StoreMeter:
             self._made[size] = [self._ranks.new_key() for _ in some]
             for number, key, count in zip(self._made[size], some, sizes):
                 value = np.zeros(count, numpy_type(key))
-                self._ranks.node.init_array(number, value, f"hipress/auto/{number}", key.compress)
+                self._ranks.node.init_array(number, value, f"{MEASURING}{number}", key.compress)
         numbers, kinds = self._made[size], [numpy_type(key) for key in some]
         random = np.random.default_rng(self._ranks.rank)
         values = 0.01 * random.standard_normal(max(sizes), dtype=np.float32)

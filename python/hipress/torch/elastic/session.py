@@ -129,7 +129,8 @@ class Session(RoundSession):
         """Leaves the engine and the process group."""
         if self.optimizer is not None:
             self.optimizer.detach()
-            self.compression.engine.close(in_peace)
+            # Not self.compression: a view may end while what type "auto" had chosen is handed over.
+            self.optimizer.compression.engine.close(in_peace)
         close_all()
         if dist.is_initialized():
             _drop(self._groups)

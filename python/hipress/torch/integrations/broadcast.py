@@ -8,6 +8,8 @@ from typing import Any
 import torch
 import torch.distributed as dist
 
+from hipress.torch.integrations.checks import pairs
+
 
 def broadcast_parameters(
     parameters: Mapping[str, Any] | Iterable[tuple[str, torch.Tensor]],
@@ -19,7 +21,7 @@ def broadcast_parameters(
     Elements go in their logical order, so views and other memory formats may be among them.
     """
     items = parameters.items() if isinstance(parameters, Mapping) else parameters
-    for _, value in items:
+    for _, value in pairs(items, "broadcast_parameters", "model.state_dict()"):
         if isinstance(value, torch.Tensor):
             tensor = value.detach()
             # Gloo takes the elements that follow the first one in memory, whatever the strides.

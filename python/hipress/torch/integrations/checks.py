@@ -16,6 +16,18 @@ def parameters_of(groups: Iterable[Mapping[str, Any]]) -> list[torch.nn.Paramete
     return [p for group in groups for p in group["params"]]
 
 
+def pairs(given: Any, who: str, what: str = "model.named_parameters()") -> list[tuple[str, Any]]:
+    """The names and values that a user gave.
+
+    :raises TypeError: if it is anything else, in a sentence that begins with ``who``
+    """
+    found = None if isinstance(given, torch.nn.Module) else list(given)
+    if found is None or any(not isinstance(p, tuple) or len(p) != 2 for p in found):
+        kind = type(given if found is None else found[0]).__name__
+        raise TypeError(f"{who} takes names with their values, as of {what}, and not a {kind}")
+    return found
+
+
 def check(
     optimizer: torch.optim.Optimizer, named: list[tuple[str, torch.nn.Parameter]], passes: int,
     op: str,

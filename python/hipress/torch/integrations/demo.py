@@ -21,6 +21,7 @@ import torch.distributed as dist
 
 from hipress.fragments import is_count
 from hipress.torch.integrations.buckets import Bucket
+from hipress.torch.integrations.checks import pairs
 from hipress.torch.integrations.optimizer import DistributedOptimizer
 from hipress.torch.optim.by_parameter import ByParameter
 
@@ -71,7 +72,7 @@ class DeMo(DistributedOptimizer):
         min_size: int = _MIN_SIZE,
         timeout: float | None = None,
     ) -> None:
-        named = [(name, p) for name, p in named_parameters if p.requires_grad]
+        named = [(name, p) for name, p in pairs(named_parameters, "DeMo") if p.requires_grad]
         self._counts = {
             "compression_topk": compression_topk, "compression_chunk": compression_chunk,
         }  # fmt: skip

@@ -17,7 +17,7 @@ from hipress.torch.dtypes import of_gradient
 from hipress.torch.executors.engine import Engine, HipressError
 from hipress.torch.executors.staging import current, device_of
 from hipress.torch.integrations.buckets import Bucket, buckets_of
-from hipress.torch.integrations.checks import check, parameters_of
+from hipress.torch.integrations.checks import check, pairs, parameters_of
 from hipress.torch.integrations.forwarding import attribute_of
 from hipress.torch.optim.adam import FrozenAdamW
 from hipress.torch.private import last_gradient_hook, queue_callback
@@ -85,7 +85,8 @@ class DistributedOptimizer:
         shared_momentum: float = 0.0,
     ) -> None:
         group = group or dist.group.WORLD
-        named = [(name, p) for name, p in named_parameters if p.requires_grad]
+        named = pairs(named_parameters, "DistributedOptimizer")
+        named = [(name, p) for name, p in named if p.requires_grad]
 
         def make_settings() -> Settings:
             self._check_options()

@@ -156,6 +156,8 @@ def load_checkpoint(of: Stateful, path: str | os.PathLike, key: str = "hipress")
     from torch.distributed import checkpoint
     from torch.distributed.checkpoint.metadata import TensorStorageMetadata
 
+    if not os.path.isdir(path):
+        raise ValueError(f"cannot read the checkpoint {os.fspath(path)!r}: there is no such folder")
     if not is_complete(path):
         raise ValueError(
             f"the checkpoint {os.fspath(path)!r} is not complete: its .metadata, which is written "

@@ -41,7 +41,8 @@ class GlobalState:
 
     def save(self, name: str, put: Callable[..., None]) -> None:
         """Saves it in a checkpoint: ``put`` takes a path, fields and states."""
-        put(f"total/{name}", {"step": self.step}, {key: v.clone() for key, v in self.states.items()})
+        states = {key: values.clone() for key, values in self.states.items()}
+        put(f"total/{name}", {"step": self.step}, states)
 
     def copy_step_to(self, compressor: Compressor) -> None:
         """Sets only a fresh compressor's step, so that its warm-up is as far as the others'."""

@@ -20,6 +20,7 @@ import numpy as np
 import torch
 import torch.distributed as dist
 
+from hipress.secopa.steps import MEASURING
 from hipress.secopa.trial import preview
 from hipress.secopa.tuner import CONCURRENT_ELEMENTS, NEVER, SIZES, least_size, measure
 from hipress.torch.dtypes import FLAGS, floats
@@ -103,7 +104,7 @@ class Step:
         named = []
         generator = torch.Generator("cpu").manual_seed(ranks.rank)
         for b, shapes in enumerate(buckets):
-            shaped = {f"{b}/{i}": shape for i, shape in enumerate(shapes)}
+            shaped = {f"{MEASURING}{b}/{i}": shape for i, shape in enumerate(shapes)}
             gradients, size = self._laid_out(shaped)
             self._gradients.append(gradients)
             values = 0.01 * floats(size).normal_(generator=generator)

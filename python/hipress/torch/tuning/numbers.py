@@ -14,6 +14,7 @@ import numpy as np
 import torch
 import torch.distributed as dist
 
+from hipress.secopa.steps import MEASURING
 from hipress.torch.dtypes import floats
 from hipress.torch.executors.engine import Engine, HipressError
 from hipress.torch.gradient import packed
@@ -119,10 +120,10 @@ class EngineNumbers:
             self._last.wait()  # which all ranks have begun
         size = mine.numel()
         if size not in self._sums:
-            named = [(f"auto/{size} numbers", torch.empty(size, device="meta"))]
+            named = [(f"{MEASURING}{size} numbers", torch.empty(size, device="meta"))]
             self._sums[size] = Synchronizer(
                 Settings(), self._engine, self._group, named, average=False
             )
-        gradients = packed([(f"auto/{size} numbers", size)])
+        gradients = packed([(f"{MEASURING}{size} numbers", size)])
         self._last = self._sums[size].synchronize(mine, gradients, "auto")
         return self._last
