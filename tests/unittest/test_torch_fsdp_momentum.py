@@ -60,21 +60,24 @@ def test_what_is_compressed_is_the_next_value_of_the_shared_sum():
             assert all(torch.equal(values, theirs[name]) for name, values in mine.items())
 
 
-def moves(rank, pairs):
-    """Sums go on in another job, sharded or not: without gradients FACTOR times them comes out."""
+def moves(rank, pairs, frozen=((), ())):
+    """Sums go on in another job, sharded or not: without gradients FACTOR times them comes out.
+
+    :param frozen: of each of both jobs, layers that are unfrozen after the call
+    """
     import torch.distributed as dist
 
     params = {"shared_momentum": FACTOR, "min_size": 2000}  # some compressed, some not
     for left, taken in pairs:
         state, given = {}, {}
-        made = job(left, "none", params)
+        made = job(left, "none", params, frozen[0])
         if made:
             given = [result(made[0], rank, step) for step in range(2)][-1]
             state = made[1].state_dict()
         states, results = [None] * 4, [None] * 4
         dist.all_gather_object(states, state)
         dist.all_gather_object(results, given)
-        made = job(taken, "none", params)
+        made = job(taken, "none", params, frozen[1])
         if made:
             made[1].load_state_dict({k: v for each in states for k, v in each.items()})
             for name, values in result(made[0], rank, None).items():

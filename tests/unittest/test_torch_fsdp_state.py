@@ -32,8 +32,11 @@ class Model(torch.nn.Module):
         return sum(layer(rank, step) for layer in self.layers.values())
 
 
-def job(kind, type, params):
-    """A model that is synchronised in this way, on the first ranks; None on the others."""
+def job(kind, type, params, frozen=()):
+    """A model that is synchronised in this way, on the first ranks; None on the others.
+
+    :param frozen: layers that are unfrozen after the call
+    """
     import torch.distributed as dist
     from torch.distributed.device_mesh import DeviceMesh
     from torch.distributed.fsdp import fully_shard
@@ -44,6 +47,8 @@ def job(kind, type, params):
     model, rank = Model(), dist.get_rank()
     ranks = list(range(RANKS[kind]))
     options = {"min_size": 100, **params}
+    for name in frozen:
+        model.layers[name].requires_grad_(False)
     if kind == "ddp":
         group = dist.new_group(ranks)
         if rank in ranks:
@@ -60,7 +65,8 @@ def job(kind, type, params):
     for layer in model.layers.values():
         fully_shard(layer, mesh=mesh)
     fully_shard(model, mesh=mesh)
-    return model, hipress.torch.compress_fsdp(model, type, **options)
+    compression = hipress.torch.compress_fsdp(model, type, **options)
+    return model.requires_grad_(), compression
 
 
 def result(model, rank, step):
@@ -74,13 +80,16 @@ def result(model, rank, step):
     }
 
 
-def moves(rank, pairs):
-    """One step in one job; then, in another, steps of zero gradients: what comes out was left."""
+def moves(rank, pairs, frozen=((), ())):
+    """One step in one job; then, in another, steps of zero gradients: what comes out was left.
+
+    :param frozen: of each of both jobs, layers that are unfrozen after the call
+    """
     import torch.distributed as dist
 
     for left, taken in pairs:
         state, rest = {}, {}
-        made = job(left, "topk", {"ratio": 0.3})
+        made = job(left, "topk", {"ratio": 0.3}, frozen[0])
         if made:
             given = result(made[0], rank, 0)
             state = made[1].state_dict()
@@ -91,7 +100,7 @@ def moves(rank, pairs):
         states, rests = [None] * 4, [None] * 4
         dist.all_gather_object(states, state)
         dist.all_gather_object(rests, rest)
-        made = job(taken, "topk", {"ratio": 0.3})
+        made = job(taken, "topk", {"ratio": 0.3}, frozen[1])
         if made:
             model, compression = made
             compression.load_state_dict({k: v for each in states for k, v in each.items()})

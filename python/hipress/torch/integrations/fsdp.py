@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
+import math
 import os
 import weakref
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 import torch
 import torch.distributed as dist
 from torch.distributed.fsdp import FSDPModule
-from torch.distributed.tensor import DTensor, Shard
+from torch.distributed.tensor import DTensor
 
 from hipress.config import AUTO, CompressionConfig
 from hipress.secopa.plan import Decision
@@ -19,6 +19,7 @@ from hipress.torch.executors.collectives import ReduceScatter
 from hipress.torch.executors.engine import HipressError
 from hipress.torch.executors.staging import current, device_of
 from hipress.torch.gradient import Gradient, chunk_of, scattered
+from hipress.torch.integrations.fsdp_checks import check_groups, check_sharding, parameters_of
 from hipress.torch.private import queue_callback
 from hipress.torch.private_fsdp import ReduceScatter as FsdpReduceScatter
 from hipress.torch.private_fsdp import (
@@ -106,6 +107,14 @@ class ShardedCompression(Following):
         :raises HipressError: if the tensor has not just these
         """
         found = unit.gradients()
+        for name, _, count, *_ in found:
+            if name not in self.sizes and self.compresses(name, count):
+                self.refuse(
+                    unit,
+                    f"{name!r} was frozen when compress_fsdp() was called, and cannot be "
+                    "compressed beside what was trained then: leave it frozen, or unfreeze it "
+                    "before compress_fsdp(), which says why",
+                )
         wanted = rows * sum(gradient.chunk for gradient in found)
         if size != wanted:
             names = ", ".join(gradient.name for gradient in found[:3])
@@ -213,7 +222,8 @@ def compress_fsdp(
 
     Every rank's chunk of every parameter's gradient is encoded by itself. To be called on every
     rank, before the first backward pass. A parameter that has no gradient, because the forward pass
-    did not use it, takes part with one of zeros.
+    did not use it, takes part with one of zeros. One that is frozen may be unfrozen later, on all
+    ranks at one step.
 
     :param type: "auto", a codec's name or a configuration, see :func:`hipress.torch.compress`
     :param min_size: parameters of fewer elements (with ``replicate_group``: whose shards have
@@ -255,26 +265,22 @@ def compress_fsdp(
     for module in modules.values():
         module.reshard()  # a forward pass may have left whole parameters
     names = {id(p): name for name, p in model.named_parameters()}
-    parameters = [
-        (name, p)
-        for name, p in model.named_parameters()
-        if p.requires_grad and isinstance(p, DTensor)
-    ]
-    if not parameters:
+    trained, parameters = parameters_of(model, modules)
+    if not trained:
         raise ValueError("compress_fsdp() takes a model with parameters to train")
-    mesh = parameters[0][1].device_mesh
+    mesh = trained[0][1].device_mesh
     group = replicate_group or mesh.get_group(0)
 
     def make_settings() -> Settings:
-        _check_groups(modules)
-        _check_sharding(parameters, mesh, replicate_group)
+        check_groups(modules)
+        check_sharding(trained, mesh, replicate_group)
         settings = Settings.of(
             type, params=params, topology=replicate_topology, min_size=min_size,
             warmup_steps=warmup_steps, plan=plan, encode_on=encode_on,
             shared_momentum=shared_momentum,
         )  # fmt: skip
         settings.refuse_low_rank("FSDP2")
-        optimizers.append(choosing(settings, parameters, optimizer))
+        optimizers.append(choosing(settings, trained, optimizer))
         for name, module in modules.items():
             _check_module(name, module, settings, names)
         return settings
@@ -282,7 +288,10 @@ def compress_fsdp(
     optimizers: list[Optimizers | None] = []
     num_shards, shard = mesh.size(), mesh.get_local_rank(0)
     same = {"shard": str(shard)} if replicate_group else {}
-    sizes = {n: p.to_local().numel() for n, p in parameters} if replicate_group else None
+    same["frozen parameters"] = ", ".join(n for n, p in parameters if not p.requires_grad)
+    shapes = {n: tuple((p.to_local() if replicate_group else p).shape) for n, p in parameters}
+    now = {n: shapes[n] for n, _ in trained}  # what is measured: the others may stay frozen
+    sizes = {n: math.prod(shape) for n, shape in now.items()}
     dtypes = {
         names[id(each.sharded_param)]: reduce_dtype(module, each)
         for module in modules.values()
@@ -296,13 +305,12 @@ def compress_fsdp(
     chosen = None
     if settings.type == AUTO:
         where, scatters = device_of([p for _, p in parameters]), replicate_group is None
-        shapes = {n: tuple((p if scatters else p.to_local()).shape) for n, p in parameters}
         hooks = choice.SCATTERS if scatters else choice.MEANS
         feedback = None if optimizer is None else optimizers[0].allow_feedback
         with current(where):
             chosen = choice.choose(
-                settings.with_fixed_topology(), engine, group, where, shapes, dtypes, feedback,
-                hooks, [POWERSGD],
+                settings.with_fixed_topology(), engine, group, where, now, dtypes, feedback,
+                hooks, [POWERSGD], later=shapes,
             )  # fmt: skip
         settings = chosen.settings()
     collective = shards = None
@@ -326,57 +334,6 @@ def compress_fsdp(
     if hasattr(model, "set_reduce_scatter_unused_params"):  # since PyTorch 2.13
         model.set_reduce_scatter_unused_params(True)
     return compression
-
-
-def _check_groups(modules: Mapping[str, FSDPModule]) -> None:
-    for name, module in modules.items():
-        if num_groups(module) > 1:
-            raise ValueError(
-                f"module {name!r} has {num_groups(module)} groups of parameters, which are sharded "
-                "over different meshes; compress_fsdp() takes modules with one: call fully_shard() "
-                "on its parts first"
-            )
-
-
-def _check_sharding(
-    parameters: Sequence[tuple[str, DTensor]], mesh: Any, replicate_group: dist.ProcessGroup | None
-) -> None:
-    for name, p in parameters:
-        if not p.numel():
-            raise ValueError(
-                f"parameter {name!r} has no elements, and FSDP2 cannot reduce a gradient without: "
-                "freeze it, or give it to fully_shard() among ignored_params"
-            )
-        if p.device_mesh.ndim != 1:
-            raise ValueError(
-                f"parameter {name!r} is on a mesh of {p.device_mesh.ndim} dimensions; "
-                'compress_fsdp() takes one: give fully_shard() mesh["shard"] and, to average '
-                'compressed between hosts, compress_fsdp() mesh["replicate"].get_group() as '
-                "replicate_group"
-            )
-        if p.placements[0].is_replicate():
-            raise ValueError(
-                f"parameter {name!r} is replicated over its mesh, not sharded: wrap the model in "
-                "DistributedDataParallel instead, for hipress.torch.compress"
-            )
-        if p.device_mesh != mesh:
-            raise ValueError(
-                f"parameters {parameters[0][0]!r} and {name!r} are sharded over different ranks; "
-                "compress_fsdp() takes a model that is sharded over the same ranks throughout"
-            )
-        if p.placements != (Shard(0),):
-            raise ValueError(
-                f"parameter {name!r} is sharded as {p.placements[0]}; compress_fsdp() takes "
-                "parameters that are sharded by dimension 0"
-            )
-    if replicate_group is not None:
-        sharing = set(dist.get_process_group_ranks(mesh.get_group(0)))
-        common = sorted(sharing & set(dist.get_process_group_ranks(replicate_group)))
-        if common != [dist.get_rank()]:
-            raise ValueError(
-                "replicate_group must have one rank of each host, those that have the same shard; "
-                f"ranks {common} are in it that have different shards of one model"
-            )
 
 
 def _check_module(

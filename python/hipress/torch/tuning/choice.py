@@ -217,6 +217,7 @@ def choose(
     without: Collection[Way] = (),
     numbers: Numbers | None = None,
     known: Mapping[str, Any] | None = None,
+    later: Mapping[str, Shape] | None = None,
 ) -> Chosen:
     """Chooses by what the model's gradients take by each way, on all ranks together.
 
@@ -233,6 +234,8 @@ def choose(
     :param numbers: compares numbers; default: the group
     :param known: of an earlier choice, its ``state_dict()``, the same on all ranks; nothing is
         measured then
+    :param later: shapes of gradients that may come later and are not measured, as of frozen
+        parameters
     :raises HipressError: if a rank dies or is silent meanwhile
     """
     sizes = {name: math.prod(shape) for name, shape in shapes.items()}
@@ -252,7 +255,8 @@ def choose(
     )  # fmt: skip
     if said:
         choice.explanation.history.append(said)
-    return Chosen(choice, settings, shapes, hooks, meter.elements * dtype.itemsize, ranks.numbers)
+    every = {**shapes, **(later or {})}
+    return Chosen(choice, settings, every, hooks, meter.elements * dtype.itemsize, ranks.numbers)
 
 
 def with_topology(
