@@ -39,6 +39,14 @@ def test_steps_by_other_ways_are_predicted_from_the_measured_one():
     assert Explanation("nothing").next() == []
 
 
+def test_the_last_sentences_are_kept():
+    found = Explanation("")
+    for number in range(200):
+        found.say(f"auto: sentence {number}")
+    assert found.sentence == "auto: sentence 199"
+    assert found.history == [f"auto: sentence {number}" for number in range(149, 199)]
+
+
 def test_a_file_is_what_was_saved(tmp_path):
     path = tmp_path / "job.json"
     found = example()

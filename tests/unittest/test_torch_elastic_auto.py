@@ -21,6 +21,7 @@ import time
 import torch
 
 import hipress.torch.elastic as elastic
+from hipress.torch.elastic.session import Session
 from hipress.torch.tuning import choice, following
 from hipress.tuning import rounds
 
@@ -64,9 +65,27 @@ state = elastic.State(
     model, optimizer, "auto", min_size=256, check_every=1, timeout=60, **more)
 
 
+known_choice = Session.known_choice
+
+
+def interrupted(self, ranks):
+    epoch = self.view.epoch
+    if epoch != 2 or "INTERRUPTED" not in os.environ:
+        return known_choice(self, ranks)
+    self._agent.request_change("a test", epoch)
+    while True:
+        self.check()
+        time.sleep(0.01)
+
+
+Session.known_choice = interrupted
+
+
 @elastic.run
 def train(state):
     while state.step < steps:
+        if "INTERRUPTED" in os.environ and (state.rank, state.epoch, state.step) == (0, 1, 10):
+            state.session._agent.request_change("a test", 1)
         generator = torch.Generator().manual_seed(state.step)
         inputs = torch.randn(48, 64, generator=generator)
         mine = slice(state.rank, None, state.size)
@@ -125,6 +144,15 @@ def test_who_is_left_and_who_joins_go_on_with_the_choice(job, kind):
             assert {line[2] for line in said[-2:]} == {WAYS[kind]}, said
             counts = {line[4] for line in said[1:]}  # nothing is measured again, nor by who joins
             assert len(counts) == 1 and ("0" in counts) == (slot == 1), said
+
+
+@pytest.mark.parametrize("kind", WAYS)
+def test_a_view_that_ends_while_the_choice_is_handed_over(job, kind):
+    with job(kind, steps=40, env={"INTERRUPTED": "1"}) as running:
+        running.wait(150, succeed=True)
+        for slot in range(3):
+            epochs = {e["epoch"] for e in running.journal(slot) if e["event"] == "step"}
+            assert min(epochs) == 1 and max(epochs) >= 3, epochs
 
 
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGSTOP])

@@ -153,7 +153,7 @@ def said(what):
     """The sentence with which it is refused."""
     try:
         what()
-    except (RuntimeError, ValueError) as error:
+    except (RuntimeError, TypeError, ValueError) as error:
         return str(error)
     return ""
 
@@ -327,3 +327,33 @@ def test_parameters_that_are_frozen_added_or_named_twice():
     assert "two parameters 'weight'" in first["names"]
     assert "'b' and 'a' are one parameter" in first["tied"]
     assert "LBFGS decides by the loss" in first["lbfgs"]
+
+
+def mistaken(rank):
+    """What scripts give in place of names with values, or of seconds."""
+    import datetime
+
+    import hipress.torch as hvd
+
+    model = network()
+    found = [
+        said(lambda: hvd.DeMo(model.parameters(), lr=0.1)),
+        said(lambda: hvd.broadcast_parameters(model)),
+        said(lambda: distributed(model, named=model.parameters())),
+        said(lambda: hvd.load_checkpoint(None, "/nowhere")),
+    ]
+    made = hvd.DistributedOptimizer(
+        torch.optim.SGD(model.parameters(), 0.1), model.named_parameters(), "none",
+        timeout=datetime.timedelta(seconds=50),
+    )  # fmt: skip
+    return [*found, made.compression.engine.timeout]
+
+
+def test_mistakes_get_a_sentence():
+    takes = "takes names with their values, as of"
+    for demo, broadcast, optimizer, checkpoint, seconds in returned(run_ranks(mistaken, 2)):
+        assert demo == f"DeMo {takes} model.named_parameters(), and not a Parameter"
+        assert broadcast == f"broadcast_parameters {takes} model.state_dict(), and not a Sequential"
+        assert "DistributedOptimizer takes names with their values" in optimizer
+        assert checkpoint == "cannot read the checkpoint '/nowhere': there is no such folder"
+        assert seconds == 50
