@@ -22,7 +22,7 @@ LOW_RANK = "powersgd"
 MAX_RANK = 32
 """The highest rank of a low-rank compression; above it all time goes into arithmetic."""
 _EVERYWHERE = ("type", "topology", "min_size", "devices_per_host", "plan", "entropy")
-"""Fields that every front end has."""
+"""Fields that most front ends have."""
 
 
 @dataclass(frozen=True)
@@ -112,14 +112,17 @@ class CompressionConfig:
                 p.name if p.default is None else f"{p.name} (default {p.default})"
                 for p in known[self.type].typed_params()
             )
-            if unknown[0] in {f.name for f in fields(CompressionConfig)}:  # the front end has none
-                raise ValueError(f"there is no {unknown[0]} here: it is for other front ends")
+            if unknown[0] in {f.name for f in fields(CompressionConfig)}:
+                raise ValueError(
+                    f"{unknown[0]} is no parameter of a codec: it is a setting beside them, or for "
+                    "other front ends"
+                )
             which = f"compression type {self.type}"
             if self.type == "none":
-                which = 'a compression without a "type"'
+                which += " (the one if none is named)"
             raise ValueError(
                 f'{which} has no parameter "{unknown[0]}"; its parameters: {own or "none"}; '
-                f"those of every compression: {', '.join(_EVERYWHERE)}"
+                f"those of most compressions: {', '.join(_EVERYWHERE)}"
             )
         if self.entropy and self.encode_on == "device":
             raise ValueError("entropy is for payloads in host memory: leave it out, or encode_on")

@@ -65,6 +65,8 @@ class PendingHandshake : public std::enable_shared_from_this<PendingHandshake> {
     Finish();
   }
 
+  bool knows_secret() const { return knows_secret_; }
+
   /// Closes without a word.
   void Finish() {
     if (acceptor_ == nullptr) return;
@@ -278,7 +280,7 @@ void Acceptor::AcceptSome() {
       if (errno == EAGAIN) return Wait();
       if (errno == EINTR || errno == ECONNABORTED) continue;
       if ((errno == EMFILE || errno == ENFILE) && !pending_.empty()) {
-        pending_.front()->Refuse("was too slow in a crowd of callers");
+        RefuseSlowest();
         continue;
       }
       // Out of descriptors or memory: the connection stays in the backlog; try again soon.
@@ -290,7 +292,7 @@ void Acceptor::AcceptSome() {
     }
     const bool crowded = pending_.size() >= kMaxPending || fd.get() >= FirstReserved();
     if (crowded && !pending_.empty()) {
-      pending_.front()->Refuse("was too slow in a crowd of callers");
+      RefuseSlowest();
       // The newcomer gets its descriptor: else strangers would stay on those that are reserved.
       UniqueFd freed(fcntl(fd.get(), F_DUPFD_CLOEXEC, 0));
       if (freed.get() >= 0 && freed.get() < fd.get()) fd = std::move(freed);
@@ -300,6 +302,14 @@ void Acceptor::AcceptSome() {
     pending_.back()->Start();
   }
   Wait();
+}
+
+void Acceptor::RefuseSlowest() {
+  const auto stranger = std::find_if(pending_.begin(), pending_.end(),
+                                     [](const auto& p) { return !p->knows_secret(); });
+  // A copy: what is refused is forgotten.
+  const std::shared_ptr<PendingHandshake> slowest = stranger != pending_.end() ? *stranger : pending_.front();
+  slowest->Refuse("was too slow in a crowd of callers");
 }
 
 void Acceptor::Refused(const std::string& address, const std::string& why) {

@@ -45,6 +45,8 @@ class Acceptor {
   friend class PendingHandshake;
   void Wait();
   void AcceptSome();
+  /// Makes room: who knows the secret stays as long as there is anybody else.
+  void RefuseSlowest();
   void Refused(const std::string& address, const std::string& why);
   void Forget(PendingHandshake* pending);
 

@@ -67,8 +67,11 @@ def test_a_plan_is_a_file_or_decisions(tmp_path):
             'type 2bit has no parameter "treshold"; .*: threshold .default 0.5.;',
         ),
         ({"threads": 2}, 'type 2bit has no parameter "threads"'),
-        ({"params": {"pull": "none"}}, "there is no pull here: it is for other front ends"),
-        ({"type": "none", "typ": "2bit"}, 'a compression without a "type" has no parameter "typ"'),
+        ({"params": {"pull": "none"}}, "pull is no parameter of a codec: it is a setting beside"),
+        (
+            {"type": "none", "typ": "2bit"},
+            'type none .the one if none is named. has no parameter "typ"',
+        ),
         ({"threshold": -1}, "threshold of compression type 2bit must be a finite number > 0"),
         ({"type": "powersgd", "rank": 0}, "rank must be a whole number from 1 to 32, not 0"),
         ({"type": "powersgd", "bits": 2}, "powersgd has no parameter 'bits'; it has rank"),

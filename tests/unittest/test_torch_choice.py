@@ -359,3 +359,31 @@ def test_on_a_link_of_100_megabits_it_compresses():
         for said in ("equal True", "type maxmin", "> maxmin bits="):
             assert output.count(said) == 2, output
     assert first[first.index("auto: ") :].splitlines()[0] in second  # both say the same
+
+
+def measured_without_vectors(rank):
+    """What is measured is compressed as it will be: of vectors nothing, however long they are."""
+    import hipress.torch
+    from hipress.torch.tuning import choice
+
+    seen = []
+    made = choice._WayStep.__init__
+
+    def note(step, way, *rest):
+        made(step, way, *rest)
+        if not way.own:
+            names = [g.name for bucket in step._gradients for g in bucket]
+            counts = [g.count for bucket in step._gradients for g in bucket]
+            seen.extend((c, step.settings.compresses(n, c)) for n, c in zip(names, counts))
+
+    choice._WayStep.__init__ = note
+    model = torch.nn.Sequential(torch.nn.Linear(64, 3000), torch.nn.Linear(3000, 4))
+    ddp = torch.nn.parallel.DistributedDataParallel(model)
+    hipress.torch.compress(ddp, min_size=100)
+    return sorted(set(seen))
+
+
+def test_vectors_are_measured_as_they_go():
+    for seen in returned(run_ranks(measured_without_vectors, 2)):
+        assert (3000, False) in seen and (3000, True) not in seen
+        assert any(compressed for _, compressed in seen)

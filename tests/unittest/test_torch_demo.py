@@ -171,3 +171,17 @@ def wrong_script(rank):
 
 def test_all_ranks_are_told_what_is_wrong():
     returned(run_ranks(wrong_script, 2))
+
+
+def broken(rank):
+    import hipress.torch
+
+    model = network()
+    optimizer = hipress.torch.DeMo(model.named_parameters(), lr=RATE, min_size=MIN_SIZE)
+    (loss_of(model, rank, 0) * (float("inf") if rank else 1.0)).backward()
+    optimizer.synchronize()
+    return [bool(p.grad.isnan().all()) for p in model.parameters()]
+
+
+def test_a_nan_reaches_all_ranks_where_a_loss_scaler_looks_for_it():
+    assert returned(run_ranks(broken, 2)) == [[True] * 6] * 2

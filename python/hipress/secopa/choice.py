@@ -21,10 +21,10 @@ from hipress.secopa.trial import BLOCK_STEPS, block_steps
 
 TOLERANCE = 1.1
 """The times the fastest way's time that a gentler one may take for gradients alone."""
-SLACK_SECONDS = 2e-4
-"""Seconds more than the fastest way that a gentler one may take, too: less is noise."""
 STEP_TOLERANCE = 1.03
 """The same for a step of training."""
+SLACK_SECONDS = 2e-4
+"""Seconds more than the fastest way that a gentler one may take, too: less is noise."""
 FIRST_ELEMENTS, GROWTH = 1 << 16, 4
 """Elements of the first sample, and how many times as large the next one is."""
 ROUNDS = 3
@@ -47,7 +47,7 @@ def gentlest(
     seconds: Sequence[float], tolerance: float = TOLERANCE, slack: float = 0.0
 ) -> int:
     """The number of the first way that takes no longer than ``tolerance`` times the fastest, or no
-    more than ``slack`` seconds longer."""
+    more than ``slack`` longer, in the unit of all times."""
     limit = max(tolerance * min(seconds), min(seconds) + slack)
     return next(i for i, each in enumerate(seconds) if each <= limit)
 

@@ -50,6 +50,7 @@ class Engine(native.Engine):
         self._ranks = dist.get_process_group_ranks(group)
         self._user_group, self._stagings = group, {}
         self._jobs: queue.SimpleQueue | None = None
+        self._closed = False
         try:
             member, scheduler = join(group, name, timeout)
         except NodeError as error:
@@ -62,9 +63,9 @@ class Engine(native.Engine):
         for about in [about for about, engine in _engines.items() if engine is self]:
             del _engines[about]
         super().close(in_peace)
+        self._closed = True
         if self._jobs is not None:
             self._end_jobs()
-        self._jobs = None
         self._stagings.clear()
 
     def use(self, group: dist.ProcessGroup) -> None:
@@ -127,13 +128,17 @@ class Engine(native.Engine):
     def submit(self, job: Callable[[], None]) -> None:
         """Runs ``job``, which waits for a GPU or for the user's group, in a thread; jobs run one by
         one."""
-        if self._jobs is None:
-            self._jobs = queue.SimpleQueue()
+        if self._jobs is None or self._closed:
+            jobs = queue.SimpleQueue()
             thread = threading.Thread(
-                target=_work, args=(self._jobs,), name="hipress-staging", daemon=True
+                target=_work, args=(jobs,), name="hipress-staging", daemon=True
             )
             thread.start()
-            self._end_jobs = weakref.finalize(self, _end, self._jobs, thread)
+            if self._closed:  # what still fails then
+                jobs.put(job)
+                jobs.put(None)
+                return
+            self._jobs, self._end_jobs = jobs, weakref.finalize(self, _end, jobs, thread)
         self._jobs.put(job)
 
 

@@ -21,10 +21,11 @@ def pairs(given: Any, who: str, what: str = "model.named_parameters()") -> list[
 
     :raises TypeError: if it is anything else, in a sentence that begins with ``who``
     """
-    found = None if isinstance(given, torch.nn.Module) else list(given)
-    if found is None or any(not isinstance(p, tuple) or len(p) != 2 for p in found):
-        kind = type(given if found is None else found[0]).__name__
-        raise TypeError(f"{who} takes names with their values, as of {what}, and not a {kind}")
+    found = [given] if isinstance(given, torch.nn.Module) else list(given)
+    for each in found:
+        if not isinstance(each, (tuple, list)) or len(each) != 2:
+            kind = type(each).__name__
+            raise TypeError(f"{who} takes names with their values, as of {what}, and not a {kind}")
     return found
 
 

@@ -136,8 +136,7 @@ class _CosineBucket(Bucket):
 
     def _restored(self, name: str, values: torch.Tensor) -> torch.Tensor:
         blocks = self._blocks.get(name)
-        values = values if blocks is None else blocks.values(values)
-        return values.sign()  # all that counts, and float16 would have 0 for small ones
+        return values if blocks is None else blocks.values(values)
 
 
 class Blocks:

@@ -108,7 +108,7 @@ class ShardedCompression(Following):
         """
         found = unit.gradients()
         for name, _, count, *_ in found:
-            if name not in self.sizes and self.compresses(name, count):
+            if name not in self.sizes and not self.own_way and self.compresses(name, count):
                 self.refuse(
                     unit,
                     f"{name!r} was frozen when compress_fsdp() was called, and cannot be "

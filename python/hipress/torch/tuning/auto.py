@@ -88,6 +88,11 @@ class Ranks:
         return answer[0]
 
 
+def named(bucket: int, shapes: Sequence[Shape]) -> dict[str, Shape]:
+    """Shapes of a bucket's gradients, by the names that they have while they are measured."""
+    return {f"{MEASURING}{bucket}/{i}": shape for i, shape in enumerate(shapes)}
+
+
 class Step:
     """A step's gradients, which are synchronised again and again.
 
@@ -101,21 +106,21 @@ class Step:
         self.elements = sum(math.prod(shape) for bucket in buckets for shape in bucket)
         self._gradients: list[list[Gradient]] = []
         self._values: list[torch.Tensor] = []
-        named = []
+        every = []
         generator = torch.Generator("cpu").manual_seed(ranks.rank)
         for b, shapes in enumerate(buckets):
-            shaped = {f"{MEASURING}{b}/{i}": shape for i, shape in enumerate(shapes)}
+            shaped = named(b, shapes)
             gradients, size = self._laid_out(shaped)
             self._gradients.append(gradients)
             values = 0.01 * floats(size).normal_(generator=generator)
             self._values.append(values.to(ranks.device, ranks.dtype))
-            named += [(name, torch.empty(s, device="meta")) for name, s in shaped.items()]
+            every += [(name, torch.empty(s, device="meta")) for name, s in shaped.items()]
         engine, collective = ranks.engine, None
         if ranks.scatters:
-            names = [name for name, _ in named]
+            names = [name for name, _ in every]
             collective = ReduceScatter(settings, ranks.group, engine.world_size, names)
         self._synchronizer = Synchronizer(
-            settings, engine, ranks.group, named, collective=collective
+            settings, engine, ranks.group, every, collective=collective
         )
 
     def _laid_out(self, shapes: Mapping[str, Shape]) -> tuple[list[Gradient], int]:

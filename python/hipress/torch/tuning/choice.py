@@ -27,7 +27,7 @@ from hipress.secopa.plan import Decision
 from hipress.torch.executors.engine import Engine, HipressError
 from hipress.torch.gradient import Gradient
 from hipress.torch.settings import Settings
-from hipress.torch.tuning.auto import MAX_ELEMENTS, Ranks, Shape, Step, buckets_of, most_of
+from hipress.torch.tuning.auto import MAX_ELEMENTS, Ranks, Shape, Step, buckets_of, most_of, named
 from hipress.torch.tuning.hosts import ranks_per_host
 from hipress.torch.tuning.numbers import Numbers, failing
 from hipress.tuning.choice import Choice
@@ -160,10 +160,12 @@ class Meter:
             self._size, self._steps = size, {}  # of one size at a time, for memory's sake
         if way not in self._steps:
             buckets = buckets_of(self._shapes, size)
-            named = {f"{b}/{i}": each for b, of in enumerate(buckets) for i, each in enumerate(of)}
+            shapes: dict[str, Shape] = {}
+            for number_of, bucket in enumerate(buckets):
+                shapes.update(named(number_of, bucket))
             # What is larger than the sample is cut to its size, and compressed all the same.
             cut = replace(self._settings, min_size=min(self._settings.min_size, size))
-            settings = settings_of(self._ways[way], cut, named)
+            settings = settings_of(self._ways[way], cut, shapes)
             hook = self._hooks.get(self._ways[way].name)
             self._steps[way] = _WayStep(self._ways[way], hook, settings, buckets, self._ranks)
         step = self._steps[way]

@@ -102,7 +102,8 @@ class EngineNumbers:
 
     def begin_maxima(self, values: Sequence[float]) -> tuple[torch.futures.Future, int]:
         mine = floats(self._engine.world_size, _MOST)
-        mine[self._engine.rank, : len(values)] = torch.tensor(values, device="cpu")
+        row = torch.tensor(values, dtype=torch.float32, device="cpu")
+        mine[self._engine.rank, : len(values)] = row
         return self._sum(mine.view(-1)), len(values)
 
     def end_maxima(self, begun: tuple[torch.futures.Future, int]) -> list[float]:
