@@ -178,6 +178,8 @@ class Job:
             width=dice.choice([32, 200, 700]), layers=dice.randint(1, 5), topology=topology,
             min_size=dice.choice([0, 16384]),
         )  # fmt: skip
+        if not hosts and dice.random() < 0.3:  # what a step tries then ends with training, perhaps
+            settings.update(type="auto", topology=None)
         return cls("torch", workers, 0, settings, env, dice)
 
     def __str__(self) -> str:
