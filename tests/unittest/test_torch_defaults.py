@@ -9,38 +9,48 @@ from harness.torch_ranks import returned, run_ranks, torch
 from test_torch_ddp import batch, network
 
 
+class Training:
+    """A model, and its steps with optimizers of any compression.
+
+    :param defaults: PyTorch's dtype and device from then on
+    """
+
+    def __init__(self, rank, *defaults):
+        self.model = network()
+        self._data = batch(rank, 0)
+        if defaults:
+            torch.set_default_dtype(defaults[0])
+            torch.set_default_device(defaults[1])
+
+    def made(self, compression, **options):
+        import hipress.torch
+
+        optimizer = torch.optim.SGD(self.model.parameters(), lr=0.1)
+        return hipress.torch.DistributedOptimizer(
+            optimizer, self.model.named_parameters(), compression, min_size=1000, **options
+        )
+
+    def step(self, optimizer):
+        x, y = self._data
+        optimizer.zero_grad()
+        torch.nn.functional.cross_entropy(self.model(x), y).backward()
+        optimizer.step()
+
+
 def trained(rank, dtype, device, type, options):
     """Three steps, the last two after a checkpoint was loaded and the codec has changed."""
-    import hipress.torch
-
-    model = network()
-    x, y = batch(rank, 0)
-    torch.set_default_dtype(dtype)
-    torch.set_default_device(device)
-    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
-    made = hipress.torch.DistributedOptimizer(
-        optimizer, model.named_parameters(), {"type": type, **options}, min_size=1000
-    )
-
-    def step(made):
-        made.zero_grad()
-        torch.nn.functional.cross_entropy(model(x), y).backward()
-        made.step()
-
-    step(made)
+    training = Training(rank, dtype, device)
+    made = training.made({"type": type, **options})
+    training.step(made)
     state = made.compression.state_dict()
     assert all(v.device.type == "cpu" for v in state.values() if isinstance(v, torch.Tensor))
-    made = hipress.torch.DistributedOptimizer(
-        optimizer, model.named_parameters(), {"type": type, **options}, min_size=1000
-    )
+    made = training.made({"type": type, **options})
     made.compression.load_state_dict(state)
-    step(made)
-    other = hipress.torch.DistributedOptimizer(
-        optimizer, model.named_parameters(), {"type": "maxminef", "bits": 8}, min_size=1000
-    )
+    training.step(made)
+    other = training.made({"type": "maxminef", "bits": 8})
     other.compression.load_state_dict(made.compression.state_dict())
-    step(other)
-    return [p.detach().numpy().tobytes() for p in model.parameters()]
+    training.step(other)
+    return [p.detach().numpy().tobytes() for p in training.model.parameters()]
 
 
 DEFAULTS = (torch.float32, "cpu")
@@ -55,20 +65,10 @@ def test_training_has_the_same_bits(type, options):
 
 
 def chosen(rank, dtype, device):
-    import hipress.torch
-
-    model = network()
-    x, y = batch(rank, 0)
-    torch.set_default_dtype(dtype)
-    torch.set_default_device(device)
-    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
-    made = hipress.torch.DistributedOptimizer(
-        optimizer, model.named_parameters(), "auto", min_size=1000
-    )
+    training = Training(rank, dtype, device)
+    made = training.made("auto")
     for _ in range(3):
-        made.zero_grad()
-        torch.nn.functional.cross_entropy(model(x), y).backward()
-        made.step()
+        training.step(made)
     return [len(made.compression.explain().rows) > 1]
 
 
@@ -138,30 +138,15 @@ def test_an_engine_that_is_closed_leaves_no_thread():
 
 def snapshot(rank):
     """A state taken before what was loaded has been used is not changed by its use."""
-    import hipress.torch
-
-    model = network()
-    x, y = batch(rank, 0)
-
-    def made(topology):
-        return hipress.torch.DistributedOptimizer(
-            torch.optim.SGD(model.parameters(), lr=0.1), model.named_parameters(), "onebit",
-            topology=topology, min_size=1000,
-        )  # fmt: skip
-
-    def step(one):
-        one.zero_grad()
-        torch.nn.functional.cross_entropy(model(x), y).backward()
-        one.step()
-
-    first = made("ps")
-    step(first)
-    second = made("ring")
+    training = Training(rank)
+    first = training.made("onebit", topology="ps")
+    training.step(first)
+    second = training.made("onebit", topology="ring")
     second.compression.load_state_dict(first.compression.state_dict())
     taken = second.compression.state_dict()
     before = {k: v.clone() for k, v in taken.items() if isinstance(v, torch.Tensor)}
     assert any(v.any() for v in before.values())
-    step(second)
+    training.step(second)
     return [all(torch.equal(taken[key], value) for key, value in before.items())]
 
 

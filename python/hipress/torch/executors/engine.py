@@ -128,18 +128,22 @@ class Engine(native.Engine):
     def submit(self, job: Callable[[], None]) -> None:
         """Runs ``job``, which waits for a GPU or for the user's group, in a thread; jobs run one by
         one."""
-        if self._jobs is None or self._closed:
-            jobs = queue.SimpleQueue()
-            thread = threading.Thread(
-                target=_work, args=(jobs,), name="hipress-staging", daemon=True
-            )
-            thread.start()
-            if self._closed:  # what still fails then
-                jobs.put(job)
-                jobs.put(None)
-                return
-            self._jobs, self._end_jobs = jobs, weakref.finalize(self, _end, jobs, thread)
+        if self._closed:  # what still fails then, in a thread that ends with it
+            jobs, _ = _start_thread()
+            jobs.put(job)
+            jobs.put(None)
+            return
+        if self._jobs is None:
+            self._jobs, thread = _start_thread()
+            self._end_jobs = weakref.finalize(self, _end, self._jobs, thread)
         self._jobs.put(job)
+
+
+def _start_thread() -> tuple[queue.SimpleQueue, threading.Thread]:
+    jobs = queue.SimpleQueue()
+    thread = threading.Thread(target=_work, args=(jobs,), name="hipress-staging", daemon=True)
+    thread.start()
+    return jobs, thread
 
 
 def _work(jobs: queue.SimpleQueue) -> None:

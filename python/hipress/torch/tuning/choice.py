@@ -160,9 +160,7 @@ class Meter:
             self._size, self._steps = size, {}  # of one size at a time, for memory's sake
         if way not in self._steps:
             buckets = buckets_of(self._shapes, size)
-            shapes: dict[str, Shape] = {}
-            for number_of, bucket in enumerate(buckets):
-                shapes.update(named(number_of, bucket))
+            shapes = {n: s for b, of in enumerate(buckets) for n, s in named(b, of).items()}
             # What is larger than the sample is cut to its size, and compressed all the same.
             cut = replace(self._settings, min_size=min(self._settings.min_size, size))
             settings = settings_of(self._ways[way], cut, shapes)
