@@ -4,7 +4,8 @@ Two nodes or more sum keys, in the wide-area network that `--wan` describes (har
 root). *Share* is that of the link's rate which the payload of these sums takes, in steps in a row,
 as in training; headers of IP and TCP take 3.5% of a link with packets of 1,500 bytes. *Streams* are
 the sockets of a connection (`HIPRESS_STREAMS`), `auto` how many the transport opens by itself.
-*Buffers* are the limits `net.ipv4.tcp_wmem` and `tcp_rmem` of each node.
+*Buffers* are the limits `net.ipv4.tcp_wmem` and `tcp_rmem` of each node. Of two nodes, *bare TCP* is
+what the same bytes take without any of ours, and without TLS, over one socket or several.
 """
 
 from __future__ import annotations
@@ -32,6 +33,7 @@ def main(
     buffers: Annotated[
         str, typer.Option(help="Largest that each node's kernel allows, in MiB; 0: as here.")
     ] = "0 64",
+    bare: Annotated[str, typer.Option(help="Sockets of bare TCP.")] = "1 8",
     keys: int = 16,
     elements: Annotated[int, typer.Option(help="Of each key.")] = 4 << 20,
     warmup: Annotated[int, typer.Option(help="Steps, in which TCP finds the link's rate.")] = 3,
@@ -44,7 +46,7 @@ def main(
 ) -> None:
     netns.require()
     if quick:
-        elements, warmup, in_a_row, streams, buffers = 1 << 18, 1, 1, "auto", "0"
+        elements, warmup, in_a_row, streams, buffers, bare = 1 << 18, 1, 1, "auto", "0", "8"
     args = SimpleNamespace(**locals())
     record = Record(output, vars(args))
     rows = [
@@ -52,8 +54,14 @@ def main(
         for size in buffers.split()
         for name in streams.split()
     ]
-    well = jobs.take_turns(rounds, rows, lambda row: run(args, row))
-    sent = 4 * keys * elements * 2 * (nodes - 1) / nodes  # bytes up from, and down to, a node
+    if nodes == 2:
+        rows += [
+            Variant(f"bare TCP, {count}, buffers {size} MiB", streams=count, buffers=int(size), bare=True)
+            for size in buffers.split()
+            for count in bare.split()
+        ]
+    sent = 4 * keys * elements * 2 * (nodes - 1) // nodes  # bytes up from, and down to, a node
+    well = jobs.take_turns(rounds, rows, lambda row: run(args, row, sent))
     rate = Wan.read(wan).link.up
     cells = [
         [row.name, f"{row.median:.2f}", f"{8e-6 * sent / row.median:.0f}",
@@ -74,20 +82,38 @@ class Variant(jobs.Variant):
     streams: str = "auto"
     buffers: int = 0
     """MiB."""
+    bare: bool = False
+    """Whether it is TCP without ours."""
 
 
-def run(args: SimpleNamespace, row: Variant) -> None:
-    """One round of a row."""
+def run(args: SimpleNamespace, row: Variant, sent: int) -> None:
+    """One round of a row, in whose steps each node sends so many bytes."""
+    with WideAreaNetwork(args.nodes, args.wan, args.dilation) as network:
+        if row.buffers:
+            network.allow_buffers(row.buffers << 20)
+        found = (bare_job if row.bare else job)(args, row, sent, network)
+        row.seconds.append(statistics.fmean(jobs.slowest(found, "in_a_row", network)))
+
+
+def bare_job(
+    args: SimpleNamespace, row: Variant, sent: int, network: WideAreaNetwork
+) -> jobs.Reports:
+    """The same bytes without ours."""
+    command = jobs.node(
+        "transport.bare_tcp", bytes=sent, sockets=int(row.streams), warmup=args.warmup,
+        in_a_row=args.in_a_row,
+    )  # fmt: skip
+    return jobs.reports(jobs.torch_job(command, 2, network, 600, priority=args.priority))
+
+
+def job(args: SimpleNamespace, row: Variant, sent: int, network: WideAreaNetwork) -> jobs.Reports:
+    """Sums of keys."""
     command = jobs.node(
         "graphs.node", sizes=[args.elements] * args.keys, iterations=0, blocks=1,
         warmup=args.warmup, in_a_row=args.in_a_row,
     )  # fmt: skip
     servers = args.nodes if TOPOLOGIES[args.topology].needs_servers else 0
     env = {"HIPRESS_TOPOLOGY": args.topology, "HIPRESS_STREAMS": row.streams.replace("auto", "0")}
-    with WideAreaNetwork(args.nodes, args.wan, args.dilation) as network:
-        if row.buffers:
-            network.allow_buffers(row.buffers << 20)
-        found = jobs.kvstore_job(
-            command, args.nodes, servers, network, env, 600, priority=args.priority
-        )
-        row.seconds.append(statistics.fmean(jobs.slowest(found, "in_a_row", network)))
+    return jobs.kvstore_job(
+        command, args.nodes, servers, network, env, 600, priority=args.priority
+    )
