@@ -15,7 +15,7 @@ import typer
 
 from benchmarks.accuracy import digits
 from benchmarks.common import jobs
-from benchmarks.common.options import Dilation, Only, Quick, Rate, Seeds
+from benchmarks.common.options import Dilation, Only, Priority, Quick, Rate, Seeds
 from benchmarks.common.results import Record, console
 from harness import netns
 from harness.netns import ShapedNetwork
@@ -32,11 +32,13 @@ class Row(jobs.Variant):
     tests: list[list[tuple[float, float]]] = field(default_factory=list)  # of each run: s, accuracy
     missed: int = 0
 
-    def train(self, options: list[str], target: float, network: ShapedNetwork) -> None:
+    def train(
+        self, options: list[str], target: float, network: ShapedNetwork, priority: bool
+    ) -> None:
         """One run to the target; adds its time."""
         ours = self.name.startswith("HiPress")
         store = ["--kvstore", "dist_sync_hipress" if ours else "dist_sync"]
-        tests, _ = digits.train([*self.options, *store, *options], 4, ours, network)
+        tests, _ = digits.train([*self.options, *store, *options], 4, ours, network, priority)
         self.tests.append([(network.seconds(test["seconds"]), test["accuracy"]) for test in tests])
         if tests[-1]["accuracy"] < target:
             self.missed += 1
@@ -69,20 +71,22 @@ def main(
     learning_rate: float = 0.1,
     rate: Rate = "1gbit",
     dilation: Dilation = 1.0,
+    priority: Priority = False,
     only: Only = "",
     quick: Quick = False,
 ) -> None:
     netns.require()
     if quick:
         seeds, epochs, hidden, target, only = "0", 1, 64, 0.5, only or "^(MXNet|HiPress 2bit)$"
-    record = Record("time_to_accuracy", locals())
+    dilated = f"-dilation{dilation:g}" if dilation > 1 else ""
+    record = Record(f"time-to-accuracy-{rate}{dilated}", locals())
     table = [row for row in rows() if jobs.matches(only, row)]
     with ShapedNetwork(4, rate=rate, dilation=dilation, verify=not quick) as network:
         for seed in seeds.split():
             options = ["--seed", seed, "--epochs", str(epochs), "--target", str(target)]
             options += ["--hidden", str(hidden), "--learning-rate", str(learning_rate)]
             for row in table:
-                row.train(options, target, network)
+                row.train(options, target, network, priority)
                 shown = f"{row.seconds[-1]:.2f} s" if row.seconds else "missed"
                 console.print(f"[dim]seed {seed}, {row.name}: {shown}[/]")
     median = {row.name: row.median for row in table if row.seconds}

@@ -1,7 +1,8 @@
 """One of two processes that send each other bytes over bare TCP: what the network gives at all.
 
-Nothing is encrypted, checked or summed. A step sends `bytes` each way, over `sockets` sockets alike,
-and ends with a byte each way, as a sum's results come back only after its gradients have arrived.
+Nothing is encrypted, checked or summed. A step sends `bytes` each way, the same over each of
+`sockets`, and ends with a byte each way, as a sum's results come back only after its gradients have
+arrived.
 """
 
 from __future__ import annotations

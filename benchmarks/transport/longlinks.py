@@ -4,8 +4,8 @@ Two nodes or more sum keys, in the wide-area network that `--wan` describes (har
 root). *Share* is that of the link's rate which the payload of these sums takes, in steps in a row,
 as in training; headers of IP and TCP take 3.5% of a link with packets of 1,500 bytes. *Streams* are
 the sockets of a connection (`HIPRESS_STREAMS`), `auto` how many the transport opens by itself.
-*Buffers* are the limits `net.ipv4.tcp_wmem` and `tcp_rmem` of each node. Of two nodes, *bare TCP* is
-what the same bytes take without any of ours, and without TLS, over one socket or several.
+*Buffers* are the limits `net.ipv4.tcp_wmem` and `tcp_rmem` of each node. *Bare TCP* is what the
+same bytes take without any of ours, and without TLS, over one socket or several; of two nodes only.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def main(
     ]
     if nodes == 2:
         rows += [
-            Variant(f"bare TCP, {count}, buffers {size} MiB", streams=count, buffers=int(size), bare=True)
+            Variant(f"bare TCP, {count}, buffers {size} MiB", [], "", count, int(size), bare=True)
             for size in buffers.split()
             for count in bare.split()
         ]
