@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import logging
 import os
 
 from hipress.casync import Graph, topologies
@@ -10,6 +11,8 @@ from hipress.casync.graph import PARTITION_ELEMENTS
 from hipress.casync.topology import BIGARRAY_BOUND
 from hipress.config import AUTO, CompressionConfig
 from hipress.secopa import plan as plans
+
+_log = logging.getLogger("hipress")
 
 
 class KeyGraphs:
@@ -28,6 +31,7 @@ class KeyGraphs:
         self._requested = os.environ.get("HIPRESS_TOPOLOGY") or AUTO
         self._devices_per_host = _number("HIPRESS_DEVICES_PER_HOST", 0)
         self._plan: dict[str, plans.Decision] = {}
+        self._warned = False  # of a key that the plan does not have
         self.partition_elements = _number("HIPRESS_PARTITION_ELEMENTS", PARTITION_ELEMENTS)
         """About the most elements of a part, for keys that a plan does not cut."""
         self._next_home = 0
@@ -110,6 +114,12 @@ class KeyGraphs:
             options.update(partitions=decision.partitions, compress=decision.compress)
         if not compress:
             options["compress"] = False
+        elif self._plan and decision is None and not self._warned:
+            self._warned = True
+            _log.warning(
+                "the plan has no gradient %r: it goes as without a plan; those it has are %s%s",
+                name, ", ".join(list(self._plan)[:5]), ", ..." * (len(self._plan) > 5),
+            )  # fmt: skip
         graph = self._build(n, **options)
         self._next_home += 1
         return graph, f"{self.topology} {sorted(options.items())} {graph.partitions}"

@@ -130,6 +130,20 @@ def test_a_plan_of_another_model_is_one_sentence():
             graphs.next(11, name)
 
 
+def test_the_log_says_once_that_a_plan_lacks_a_key(caplog):
+    config = CompressionConfig("2bit", plan={"w": Decision(True, 2, size=10)})
+    graphs = KeyGraphs(2, 1).configured(config)
+    graphs.next(10, "w")
+    graphs.next(7, "measured", compress=False)
+    assert not caplog.records
+    graphs.next(7, "b")
+    graphs.next(7, "c")
+    (record,) = caplog.records
+    assert record.getMessage() == (
+        "the plan has no gradient 'b': it goes as without a plan; those it has are w"
+    )
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [

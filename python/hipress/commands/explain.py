@@ -23,16 +23,15 @@ def command(
         str, typer.Option("--topology", help=topologies.either(topologies.names()))
     ] = topologies.default(0),
     profile: options.Profile = "sosp21",
-    bandwidth: Annotated[
-        str, typer.Option("--bandwidth", help="of a link, e.g. 10gbit, instead of the profile's")
-    ] = "",
+    bandwidth: options.Bandwidth = "",
+    latency: options.Latency = "",
+    threads: options.Threads = None,
     compute_ms: Annotated[
         _Float, typer.Option("--compute-ms", help="forward and backward pass of one device")
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="print JSON")] = False,
 ) -> None:
     """Say what each choice takes, what was chosen and why, and what would pay next."""
-    from hipress import units
     from hipress.secopa import explanation, profiles
     from hipress.simulator import explain, models
     from hipress.simulator.step import Options
@@ -48,7 +47,7 @@ def command(
                 net = net.with_compute(compute_ms / 1e3)
             loaded = profiles.load(profile)
             types = loaded.compressed_types() if hasattr(loaded, "compressed_types") else [""]
-            changes = {"bandwidth": units.rate(bandwidth)} if bandwidth else {}
+            changes = options.changes(bandwidth, latency, threads)
             found = explain.explain(net, profile, types, Options(topology, nodes), changes)
     except ValueError as error:
         fail(error)

@@ -27,6 +27,9 @@ def command(
         Optional[float],  # noqa: UP045 (Python 3.9)
         typer.Option("--ratio", help="compressed / raw size, instead of the profile's"),
     ] = None,
+    bandwidth: options.Bandwidth = "",
+    latency: options.Latency = "",
+    threads: options.Threads = None,
     output: Annotated[Path, typer.Option("--output", help="the plan's file")] = _OUTPUT,
 ) -> None:
     """Decide per gradient whether to compress it and how to cut it: SeCoPaPlan.txt."""
@@ -43,7 +46,8 @@ def command(
             layers = models.load(model).layers
             gradients = [plans.Gradient(layer.name, layer.size) for layer in layers]
         loaded = profiles.load(profile)
-        plan = planner.make(gradients, topology, nnodes, loaded, type or None, ratio)
+        changes = options.changes(bandwidth, latency, threads)
+        plan = planner.make(gradients, topology, nnodes, loaded, type or None, ratio, changes)
         plans.save(output, [(c.gradient, c.decision) for c in plan.choices])
     except (ValueError, OSError) as error:
         fail(error)

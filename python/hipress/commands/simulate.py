@@ -35,15 +35,9 @@ def command(
     plan: Annotated[
         str, typer.Option("--plan", help="a plan's file, or `auto` to make one; else none")
     ] = "",
-    bandwidth: Annotated[
-        str, typer.Option("--bandwidth", help="of a link, e.g. 10gbit, instead of the profile's")
-    ] = "",
-    latency: Annotated[
-        str, typer.Option("--latency", help="of a message, e.g. 50us, instead of the profile's")
-    ] = "",
-    threads: Annotated[
-        _Int, typer.Option("--threads", min=1, help="codec threads of a host")
-    ] = None,
+    bandwidth: options.Bandwidth = "",
+    latency: options.Latency = "",
+    threads: options.Threads = None,
     compute_ms: Annotated[
         _Float, typer.Option("--compute-ms", help="forward and backward pass of one device")
     ] = None,
@@ -70,7 +64,6 @@ def command(
     as_json: Annotated[bool, typer.Option("--json", help="print JSON")] = False,
 ) -> None:
     """Predict step time and scaling on a cluster of any size."""
-    from hipress import units
     from hipress.simulator import models, setting, trace
     from hipress.simulator.rounds import Rounds, mean_step
     from hipress.simulator.step import Options, simulate
@@ -84,15 +77,9 @@ def command(
         net = models.load(model)
         if compute_ms is not None:
             net = net.with_compute(compute_ms / 1e3)
-        scene = setting.read(profile, type, plan, net, topology, nodes)
-        changes: dict[str, object] = {"devices": devices}
-        if bandwidth:
-            changes["bandwidth"] = units.rate(bandwidth)
-        if latency:
-            changes["latency"] = units.seconds(latency)
-        if threads:
-            changes["threads"] = threads
-        cluster = replace(scene.cluster, **changes)
+        changes = {"devices": devices, **options.changes(bandwidth, latency, threads)}
+        scene = setting.read(profile, type, plan, net, topology, nodes, changes)
+        cluster = scene.cluster
         how = Options(
             topology,
             nodes,
@@ -131,6 +118,7 @@ def command(
         "codec_threads_busy": step.compute_use,
         "bandwidth_bytes_per_second": cluster.bandwidth,
         "latency_seconds": cluster.latency,
+        "shared_hosts": cluster.shared_hosts,
         "by_symmetry": step.symmetric,
         "simulation_seconds": time.perf_counter() - began,
     }
@@ -173,6 +161,8 @@ def _describe(values: dict, net, timeline: Optional[Path]) -> None:
         f"{values['link_busy']:.0%}, its codec threads "
         f"{values['codec_threads_busy']:.0%} of a step",
     ]
+    if values["shared_hosts"]:
+        lines.append(options.SHARING)
     if values["by_symmetry"]:
         lines.append("one host was simulated for all (symmetry)")
     if "rounds" in values:

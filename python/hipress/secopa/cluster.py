@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from hipress.secopa import sharing
 from hipress.secopa.curve import Curve
@@ -43,10 +43,24 @@ class Cluster:
     receiver together; None: it is not known, and each payload is a message of its own."""
     shared_hosts: bool = False
     """All nodes are on one machine, whose ``threads`` they share (namespaces, containers)."""
+    node_threads: int | None = None
+    """Of shared ``threads``, those that one node takes at a time, at most; None: all."""
     devices: int = 1
     """Devices per host, whose gradients are summed before and copied after."""
     device_bandwidth: float = 60e9
     """Bytes a second of a link between the devices of a host."""
+
+    def alone(self, nodes: int) -> tuple[Cluster, float]:
+        """One node's part of a machine that ``nodes`` share, and how many times as long its tasks
+        take.
+
+        All nodes compute at the same time. Where threads do not divide evenly, a node has one more
+        than its share, each of which is slower.
+        """
+        if not self.shared_hosts:
+            return self, 1.0
+        threads = min(-(-int(self.threads) // nodes), self.node_threads or int(self.threads))
+        return replace(self, threads=threads), max(1.0, threads * nodes / self.threads)
 
     def device_seconds(self, elements: int) -> float:
         """Seconds of a reduction over one host's devices; the copy back takes as long again.

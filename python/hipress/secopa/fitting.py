@@ -118,6 +118,7 @@ class _Trace:
             "nodes": self._workers,
             "shared_host": shared,
             "threads": cores if shared else threads,
+            "node_threads": threads,
             "task": task,
             "network": {
                 "send": _curve(link),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from hipress.casync import topologies
@@ -67,11 +67,13 @@ def make(
     profile: PublishedProfile | MeasuredProfile,
     codec: str | None = None,
     ratio: float | None = None,
+    changes: Mapping[str, object] | None = None,
 ) -> Plan:
     """Plans for ``nodes`` nodes under ``topology``.
 
     :param codec: of a measured profile; needed if it has several beside "none"
     :param ratio: compressed over raw size, instead of the profile's
+    :param changes: of a measured profile's cluster, by field
     :raises ValueError: in one sentence, for arguments that cannot be
     """
     published = isinstance(profile, PublishedProfile)
@@ -80,13 +82,16 @@ def make(
         raise ValueError(f"a plan needs at least one node, got {nodes}")
     if ratio is not None and not 0 < ratio <= 1:
         raise ValueError(f"the compression ratio must be above 0 and at most 1, got {ratio}")
+    changes = dict(changes or {})
     if published:
+        if changes.keys() - {"devices"}:
+            raise ValueError(f"profile {profile.name} plans for its own links and hosts only")
         if codec is not None:
             raise ValueError(
                 f"profile {profile.name} knows one codec by its ratio; give a ratio, not {codec!r}"
             )
         return _published(gradients, chosen, nodes, profile, ratio or profile.ratio)
-    return _measured(gradients, chosen, nodes, profile, codec, ratio)
+    return _measured(gradients, chosen, nodes, profile, codec, ratio, changes)
 
 
 def _published(
@@ -118,6 +123,7 @@ def _measured(
     profile: MeasuredProfile,
     codec: str | None,
     ratio: float | None,
+    changes: Mapping[str, object],
 ) -> Plan:
     types = profile.compressed_types()
     if codec is None:
@@ -127,9 +133,10 @@ def _measured(
                 "say which one the plan is for"
             )
         codec = types[0]
-    costs, cluster = profile.costs(codec), profile.cluster()
+    costs, cluster = profile.costs(codec), replace(profile.cluster(), **changes)
     if cluster.shared_hosts:  # each node has its share of the machine's processors
-        cluster = replace(cluster, threads=cluster.threads / nodes)
+        most = cluster.node_threads or cluster.threads
+        cluster = replace(cluster, threads=min(cluster.threads / nodes, most))
     small = costs.compressed
     if ratio is not None:
         small = replace(small, bytes_per_element=4 * ratio, fixed_bytes=0.0)

@@ -6,6 +6,7 @@ A measured profile is a JSON file that `hipress profile` writes::
     name, created, machine, nodes       where and when it was measured
     shared_host  true if all nodes share one machine and so its processors
     threads     codec threads of a node; of the machine, if it is shared
+    node_threads    of a shared machine's, those that one node takes, at most
     task        seconds from a task's end to the begin of the next one that depends on it
     network     send: curve, seconds of one message by bytes, one way, from task to task;
                 message: seconds between small messages of one node that follow each other;
@@ -36,6 +37,8 @@ from hipress.secopa.curve import Curve
 from hipress.secopa.sosp21 import PublishedProfile
 
 FORMAT, VERSION = "hipress-profile", 1
+MAX_NODE_THREADS = 4
+"""Codec threads of a node that is not told how many, on a machine with as many cores."""
 PUBLISHED = "sosp21"
 
 
@@ -50,6 +53,7 @@ class MeasuredProfile:
     name: str
     nodes: int
     threads: int
+    """Of a node; of the machine, if it is shared."""
     send: Curve
     message: float
     codecs: dict[str, Codec]
@@ -57,6 +61,8 @@ class MeasuredProfile:
     handling: float = 0.0
     part: float | None = None
     shared_host: bool = False
+    node_threads: int = MAX_NODE_THREADS
+    """Those of a shared machine's that one node takes, at most."""
     poor: list[str] = field(default_factory=list)
     """Names of curves that fit badly."""
 
@@ -80,6 +86,7 @@ class MeasuredProfile:
             handling=self.handling,
             part=self.part,
             shared_hosts=self.shared_host,
+            node_threads=self.node_threads if self.shared_host else None,
         )
 
     def compressed_types(self) -> list[str]:
@@ -145,6 +152,7 @@ def _measured(values: dict) -> MeasuredProfile:
         handling=float(values["network"].get("handling", 0.0)),
         part=None if values["network"].get("part") is None else float(values["network"]["part"]),
         shared_host=bool(values["shared_host"]),
+        node_threads=int(values.get("node_threads", MAX_NODE_THREADS)),
         codecs=codecs,
         poor=poor,
     )

@@ -152,6 +152,9 @@ class _Run:
         self.idle: set[int] = set()
         """Pools that may begin a job now."""
         self.compute_busy = [0.0] * hosts
+        self.most = cluster.node_threads if cluster.shared_hosts else None
+        self.running = [0] * hosts
+        """Jobs of each host that run."""
 
         self.outbox: list[list[tuple]] = [[] for _ in range(hosts)]
         """Messages that their host's link has not taken: (priority, order, message)."""
@@ -208,6 +211,7 @@ class _Run:
             thread, job = what
             pool = 0 if self.cluster.shared_hosts else self.host[job[0]]
             self.free[pool].append(thread)
+            self.running[self.host[job[0]]] -= 1
             self.idle.add(pool)
             self._finish(job)
         elif code == _SENT:
@@ -270,12 +274,17 @@ class _Run:
 
     def _begin_compute(self, pool: int) -> None:
         """Gives free threads what waits for them."""
-        pop = heapq.heappop
+        pop, full = heapq.heappop, []
         while self.free[pool] and self.line[pool]:
-            _, turn, host = pop(self.line[pool])
+            place = pop(self.line[pool])
+            _, turn, host = place
+            if self.most is not None and self.running[host] >= self.most:
+                full.append(place)
+                continue
             queue = self.waiting[host]
             if not queue or queue[0][1] != turn:
                 continue  # it went in the job of another
+            self.running[host] += 1
             _, _, elements, seconds, job = pop(queue)
             while self.shares and queue and elements + queue[0][2] <= sharing.JOB_ELEMENTS:
                 more = pop(queue)
@@ -292,6 +301,8 @@ class _Run:
             if self.record:
                 lane = f"thread {thread}"
                 self.spans.extend((host, lane, self.now, over, task) for task in job)
+        for place in full:
+            heapq.heappush(self.line[pool], place)
 
     # Links
 

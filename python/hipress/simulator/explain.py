@@ -27,10 +27,10 @@ def explain(
     zeros = (0.0,) * len(model.layers)
     alone = replace(model, forward=zeros, backward=zeros)
     scenes = [
-        setting.read(profile, each, "", model, options.topology, options.nodes)
+        setting.read(profile, each, "", model, options.topology, options.nodes, changes)
         for each in ("none", *types)
     ]
-    cluster = replace(scenes[0].cluster, **changes)
+    cluster = scenes[0].cluster
 
     def seconds(of: Model, on: Cluster) -> list[float]:
         return [simulate(of, scene.costs, on, options).seconds for scene in scenes]
@@ -53,6 +53,8 @@ def explain(
         f"{why}; computing takes {number(1e3 * computing)} of a step's "
         f"{number(1e3 * steps[chosen])} ms"
     )
+    if cluster.shared_hosts:
+        sentence += "; all hosts share the processors of the profile's one machine"
     faster = replace(cluster, bandwidth=FASTER * cluster.bandwidth)
     best = 1e3 * min(steps)
     next_steps = pays(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from hipress.secopa import plan as plans
 from hipress.secopa import planner, profiles
@@ -24,13 +24,18 @@ class Setting:
     plan: Mapping[str, Decision] | None
 
 
-def read(profile: str, codec: str, plan: str, model: Model, topology: str, nodes: int) -> Setting:
+def read(
+    profile: str, codec: str, plan: str, model: Model, topology: str, nodes: int,
+    changes: Mapping[str, object] | None = None,
+) -> Setting:  # fmt: skip
     """The setting that a command line describes.
 
     :param codec: compression type, "none", or "" for the profile's only one
     :param plan: a plan's file, "auto", or "" for none
+    :param changes: of the profile's cluster, by field
     :raises ValueError: in one sentence
     """
+    changes = dict(changes or {})
     loaded = profiles.load(profile)
     published = isinstance(loaded, PublishedProfile)
     if published:
@@ -43,6 +48,7 @@ def read(profile: str, codec: str, plan: str, model: Model, topology: str, nodes
             raise ValueError(f"profile {profile} holds {', '.join(types)}; say which with --type")
         cluster = loaded.cluster()
         costs = loaded.costs(codec or types[0])
+    cluster = replace(cluster, **changes)
     if codec == "none":
         return Setting(cluster, Costs(costs.plain, costs.plain), None)
     if not plan:
@@ -53,7 +59,7 @@ def read(profile: str, codec: str, plan: str, model: Model, topology: str, nodes
         return Setting(cluster, costs, given)
     gradients = [Gradient(layer.name, layer.size) for layer in model.layers]
     name = None if published else costs.compressed.name
-    made = planner.make(gradients, topology, nodes, loaded, name)
+    made = planner.make(gradients, topology, nodes, loaded, name, changes=changes)
     decisions = {choice.gradient.name: choice.decision for choice in made.choices}
     return Setting(cluster, costs, decisions)
 

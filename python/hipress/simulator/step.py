@@ -99,7 +99,7 @@ def simulate(
     if use_symmetry:
         layers, ready = _fuse(model, cluster, options, plan)
         lowered = _symmetric(layers, ready, costs, cluster, options, plan)
-        cluster, dilation = _share(cluster, options.nodes)
+        cluster, dilation = cluster.alone(options.nodes)
     else:
         layers, ready = list(model.layers), _ready(model, cluster, options)
         lowered = _graphs(layers, ready, costs, options, plan)
@@ -147,18 +147,6 @@ def _partitions(layer: Layer, options: Options, plan: Mapping[str, Decision] | N
     if decision:
         return decision.partitions
     return len(cuts_for(layer.size, options.nodes))
-
-
-def _share(cluster: Cluster, nodes: int) -> tuple[Cluster, float]:
-    """One host's part of a machine that all share, and how many times as long its jobs take.
-
-    All hosts compute at the same time. Where threads do not divide evenly, a host has one more than
-    its share, each of which is slower.
-    """
-    if not cluster.shared_hosts:
-        return cluster, 1.0
-    threads = -(-cluster.threads // nodes)
-    return replace(cluster, threads=threads), threads * nodes / cluster.threads
 
 
 def _graphs(
