@@ -76,6 +76,10 @@ class ElasticJob(Processes):
         lines = path.read_text().splitlines(keepends=True)
         return [json.loads(line) for line in lines if line.endswith("\n")]
 
+    def copies(self, slot: int) -> int:
+        """How often a slot's processes have copied others' state, at first and to join."""
+        return sum(event["event"] == "copied" for event in self.journal(slot))
+
     def step(self, slot: int) -> int:
         """The last step that a slot's processes have completed."""
         return max((e["step"] for e in self.journal(slot) if e["event"] == "step"), default=0)

@@ -16,7 +16,7 @@ import matplotlib
 from benchmarks.common.results import PUBLISHED
 
 matplotlib.use("Agg")
-from matplotlib import pyplot  # noqa: E402
+from matplotlib import pyplot
 
 PEER, HALF, OURS = "#8c8c8c", "#56b4e9", "#d55e00"
 BARS = {

@@ -13,7 +13,7 @@ from harness import ROOT
 
 sys.path.insert(0, str(ROOT / "examples" / "torch"))
 
-import text  # noqa: E402
+import text
 
 
 def main() -> None:

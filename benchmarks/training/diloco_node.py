@@ -24,7 +24,7 @@ from hipress import addresses
 
 sys.path.insert(0, str(ROOT / "examples" / "torch"))
 
-import text  # noqa: E402
+import text
 
 DILOCO, TORCHFT = "diloco ", "torchft "
 WARMUP = 4

@@ -18,7 +18,7 @@ from benchmarks.common.timing import options, report
 from harness import ROOT
 
 sys.path.insert(0, str(ROOT / "examples" / "digits"))
-from train import build_network, load_digits  # noqa: E402
+from train import build_network, load_digits
 
 WARM_UP = 5
 """The first steps of an elastic store find out what a step is, and join the job."""

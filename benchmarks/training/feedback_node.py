@@ -18,12 +18,12 @@ from harness import ROOT
 
 sys.path.insert(0, str(ROOT / "examples" / "torch"))
 
-import text  # noqa: E402
+import text
 
-import hipress.torch  # noqa: E402
-from hipress.secopa.choice import Measured  # noqa: E402
-from hipress.torch.tuning import choice  # noqa: E402
-from hipress.tuning import follower, ways  # noqa: E402
+import hipress.torch
+from hipress.secopa.choice import Measured
+from hipress.torch.tuning import choice
+from hipress.tuning import follower, ways
 
 
 def main() -> None:

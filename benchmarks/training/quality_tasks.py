@@ -18,9 +18,9 @@ from harness import ROOT
 
 sys.path.insert(0, str(ROOT / "examples" / "torch"))
 
-import digits  # noqa: E402
-import models  # noqa: E402
-import text  # noqa: E402
+import digits
+import models
+import text
 
 Batch = tuple[torch.Tensor, torch.Tensor]
 """Inputs, and classes: int64[n], or [n, m] of texts."""

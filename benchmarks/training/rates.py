@@ -27,8 +27,8 @@ from harness import ROOT
 
 sys.path.insert(0, str(ROOT / "examples" / "torch"))
 
-import text  # noqa: E402
-from models import Gpt  # noqa: E402
+import text
+from models import Gpt
 
 RANKS = 4
 Weights = dict[str, torch.Tensor]
@@ -252,7 +252,7 @@ class Search:
             for _ in range(self.steps)
         ])  # fmt: skip
 
-    def _captured(self, jobs: Jobs, tokens: torch.Tensor):  # noqa: ANN202 (a function)
+    def _captured(self, jobs: Jobs, tokens: torch.Tensor):
         """One step with what ``tokens`` has then; on a GPU as a CUDA graph."""
         if self.device == "cpu":
             return lambda: jobs.advance(tokens)

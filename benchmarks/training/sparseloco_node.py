@@ -19,7 +19,7 @@ from hipress.compll.backends.numpy.packing import ascending_bytes
 
 sys.path.insert(0, str(ROOT / "examples" / "torch"))
 
-import text  # noqa: E402
+import text
 
 
 class Mirror:

@@ -21,8 +21,8 @@ from hipress.elastic_training.journal import Journal
 from hipress.elastic_training.session import digest
 
 sys.path.insert(0, str(ROOT / "examples" / "torch"))
-from digits import load  # noqa: E402
-from models import small_cnn  # noqa: E402
+from digits import load
+from models import small_cnn
 
 BATCH = 48
 """Images of a worker's step."""

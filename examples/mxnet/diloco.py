@@ -18,7 +18,7 @@ import numpy as np
 from mxnet import autograd, gluon
 
 sys.path.append(str(Path(__file__).parents[1] / "digits"))
-from train import accuracy, build_network, digest, load_digits  # noqa: E402
+from train import accuracy, build_network, digest, load_digits
 
 
 def main() -> None:

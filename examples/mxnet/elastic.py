@@ -19,7 +19,7 @@ import numpy as np
 from mxnet import autograd, gluon
 
 sys.path.append(str(Path(__file__).parents[1] / "digits"))
-from train import accuracy, build_network, load_digits  # noqa: E402
+from train import accuracy, build_network, load_digits
 
 BATCH = 240
 """Images of a step, of all workers together: 2, 3, 4, 5 or 6 workers get equal parts."""

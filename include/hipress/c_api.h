@@ -130,11 +130,10 @@ HIPRESS_API int HipressLowRankResidual(const HipressLowRank* matrix, float* out)
 
 /* ---- A node of a job ---------------------------------------------------------------------------- */
 
-/*! \brief Joins the job that the DMLC_* environment describes; blocks until everybody is there. */
-HIPRESS_API int HipressStart(HipressNodeHandle* out);
 /*!
- * \brief The same; these names and values go before the environment's. A process may be any number of
- *        nodes, of as many jobs.
+ * \brief Joins the job that the DMLC_* environment describes; blocks until everybody is there. These
+ *        names and values go before the environment's. A process may be any number of nodes, of as
+ *        many jobs.
  */
 HIPRESS_API int HipressStartWith(int num, const char** names, const char** values,
                                  HipressNodeHandle* out);
@@ -234,8 +233,6 @@ HIPRESS_API int HipressReportTogether(HipressNodeHandle node, HipressDone done,
 /*! \brief Gradient compression for all later pushes, from name=value pairs (type, min_size, ...). */
 HIPRESS_API int HipressSetGradientCompression(HipressNodeHandle node, int num, const char** keys,
                                               const char** vals);
-/*! \brief Fails where HipressSetGradientCompression would in any job; needs no node. */
-HIPRESS_API int HipressCheckGradientCompression(int num, const char** keys, const char** vals);
 /*! \brief Sync mode (default): a push counts when all workers have pushed. Async: at once. Before the
  *         first HipressInit, the same on every worker. */
 HIPRESS_API int HipressSetSync(HipressNodeHandle node, int sync);

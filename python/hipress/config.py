@@ -283,9 +283,9 @@ def _whole(name: str, value: object) -> int:
     raise ValueError(f"{name} must be a whole number of 0 or more, not {value!r}")
 
 
-def difference(left: str, right: str | None, most: int = 160) -> str:
+def difference(left: str, right: str | None) -> str:
     """Two texts, from where they begin to differ if they are long."""
-    right = str(right)
+    right, most = str(right), 160
     unlike = (i for i, (a, b) in enumerate(zip(left, right)) if a != b)
     at = next(unlike, min(len(left), len(right)))  # one may be the other's beginning
     at = max(0, at - 40) if max(len(left), len(right)) > most else 0

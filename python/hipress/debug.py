@@ -151,7 +151,7 @@ def default_folder() -> Path:
     chosen = os.environ.get("HIPRESS_DEBUG_DIR")
     if chosen:
         return Path(chosen)
-    return Path(os.environ.get("TMPDIR") or "/tmp") / f"hipress-debug-{os.geteuid()}"  # noqa: S108
+    return Path(os.environ.get("TMPDIR") or "/tmp") / f"hipress-debug-{os.geteuid()}"
 
 
 def load(path: str | os.PathLike[str]) -> Dump | AgentDump:

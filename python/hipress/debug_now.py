@@ -56,7 +56,7 @@ def _process(entry: Path) -> Process:
         if b"=" in row
     )
     folder = variables.get("HIPRESS_DEBUG_DIR") or (
-        f"{variables.get('TMPDIR') or '/tmp'}/hipress-debug-{os.geteuid()}"  # noqa: S108
+        f"{variables.get('TMPDIR') or '/tmp'}/hipress-debug-{os.geteuid()}"
     )
     status = dict(
         row.split(":", 1) for row in (entry / "status").read_text().splitlines() if ":" in row

@@ -85,7 +85,7 @@ class ProcessEnd:
             try:
                 self._node.leave()
                 return
-            except Exception:  # noqa: BLE001 - whatever it is, the exit status must tell of it
+            except Exception:  # whatever it is, the exit status must tell of it
                 traceback.print_exc()
                 self._node.abort()
         elif self._status is None or not self._at_once:

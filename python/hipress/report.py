@@ -297,13 +297,13 @@ def summary(timeline: Timeline) -> str:
     return "\n".join(lines)
 
 
-def _slowest_keys(timeline: Timeline, count: int = 5) -> list[tuple[str, float]]:
+def _slowest_keys(timeline: Timeline) -> list[tuple[str, float]]:
     times: dict[str, list[float]] = defaultdict(list)
     for span in timeline.spans:
         if span.op == "gradient" and span.iteration > 1:
             times[span.key].append(span.end - span.begin)
     medians = [(key, statistics.median(found)) for key, found in times.items()]
-    return sorted(medians, key=lambda pair: -pair[1])[:count]
+    return sorted(medians, key=lambda pair: -pair[1])[:5]
 
 
 def totals(timeline: Timeline, step: int) -> dict[str, float]:

@@ -106,7 +106,7 @@ def _first_error() -> MXNetError | None:
     return errors[0] if errors else None
 
 
-def key_handle(node, key: int, name: bytes, n: int, dtype: int) -> ctypes.c_void_p:  # noqa: ANN001
+def key_handle(node, key: int, name: bytes, n: int, dtype: int) -> ctypes.c_void_p:
     """A key for the calls below; see HipressMXKeyCreate."""
     handle = _HANDLE()
     code = lib.HipressMXKeyCreate(node, key, name, n, dtype, ctypes.byref(handle))
@@ -170,11 +170,11 @@ def schedule(
         raise
 
 
-def flush(node) -> None:  # noqa: ANN001
+def flush(node) -> None:
     """Lets what is ready enter the store now; see HipressMXFlush."""
     check_call(lib.HipressMXFlush(node), MXNetError)
 
 
-def close(node) -> None:  # noqa: ANN001
+def close(node) -> None:
     """Lets later operations fail; before the node stops."""
     check_call(lib.HipressMXClose(node), MXNetError)

@@ -26,6 +26,15 @@ def check_names(parameters: list[gluon.Parameter]) -> None:
             )
 
 
+def check_values(parameter: gluon.Parameter) -> None:
+    """:raises ValueError: if it has none yet"""
+    if parameter._data is None:
+        raise ValueError(
+            f"parameter {parameter.name!r} has no values yet: initialize the net, and call it once "
+            "if its layers find out their shapes by that"
+        )
+
+
 def array_of(values: np.ndarray, dtype: object) -> mx.nd.NDArray:
     """An array of the kind that parameters have: with npx.set_np() NumPy's."""
     array = mx.nd.array(values, dtype=dtype)
@@ -50,11 +59,7 @@ class Weights:
                     f"parameter {name!r} or its gradient is sparse, or of type {kind}: DiLoCo "
                     f"synchronises dense ones, of {' or '.join(NUMPY)}"
                 )
-            if parameter._data is None:
-                raise ValueError(
-                    f"parameter {name!r} has no values yet: initialize the net, and call it once "
-                    "if its layers find out their shapes by that"
-                )
+            check_values(parameter)
 
     def shapes(self) -> dict[str, tuple[int, ...]]:
         return {name: parameter.shape for name, parameter in self._parameters.items()}

@@ -247,7 +247,7 @@ class _Together:
         error = ""
         try:
             work()
-        except Exception as problem:  # noqa: BLE001 - whoever waits for the array gets it
+        except Exception as problem:  # whoever waits for the array gets it
             error = str(problem) or type(problem).__name__
         with self._lock:
             self._error = self._error or error

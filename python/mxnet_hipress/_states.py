@@ -56,7 +56,7 @@ def read(path: str, of: str = WORKERS) -> tuple[list[bytes], bool]:
         whose = content.get("of", of)  # files of before do not say
     except OSError as error:
         raise MXNetError(f"cannot read the optimizer states {path}: {error.strerror}") from error
-    except Exception as error:  # noqa: BLE001 - a pickle of something else can raise anything
+    except Exception as error:  # a pickle of something else can raise anything
         raise MXNetError(_foreign(path)) from error
     if not known:
         raise MXNetError(_foreign(path))

@@ -8,6 +8,8 @@ from mxnet.base import _LIB, KVStoreHandle, check_call
 from mxnet.kvstore import KVStore as MXNetKVStore
 from mxnet.profiler import set_kvstore_handle
 
+from mxnet_hipress._keys import group
+
 
 class Store(MXNetKVStore):
     """A distributed store with a type, which can run optimizers.
@@ -27,6 +29,12 @@ class Store(MXNetKVStore):
     def type(self) -> str:
         """The type this store was created as."""
         return self._name
+
+    def broadcast(self, key: object, value: object, out: object, priority: int = 0) -> None:
+        """init, then pull into every array of `out`."""
+        values = group(key, value)
+        self.init([k for k, _ in values], [arrays[0] for _, arrays in values])
+        self.pull(key, out=out, priority=priority)
 
     def is_capable(self, capability: str) -> bool:
         """Whether the store can run an optimizer ("optimizer"): always."""

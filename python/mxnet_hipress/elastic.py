@@ -40,7 +40,7 @@ from hipress.elastic_training.array_rounds import ArrayRounds
 from hipress.elastic_training.arrays import ArraySession, ArrayState
 from mxnet_hipress import _states
 from mxnet_hipress._optimizers import bears_feedback
-from mxnet_hipress._outer import Outer, Weights, array_of, check_names
+from mxnet_hipress._outer import Outer, Weights, array_of, check_names, check_values
 from mxnet_hipress._sums import SumArrays
 
 __all__ = ["State", "Trainer", "run"]
@@ -261,11 +261,7 @@ def _trained(
             "elastic training has none of: leave them out of the Trainer"
         )
     for name, parameter in parameters.items():
-        if parameter._data is None:
-            raise ValueError(
-                f"parameter {name!r} has no values yet: initialize the net, and call it once if "
-                "its layers find out their shapes by that"
-            )
+        check_values(parameter)
         if len(parameter.list_ctx()) > 1:
             raise ValueError(
                 f"parameter {name!r} is on {len(parameter.list_ctx())} devices; start a worker for "

@@ -97,12 +97,6 @@ class ElasticStore(Store):
             self._state.weights_of[new.index] = arrays[0].as_nd_ndarray().copyto(mx.cpu())
             self._keys.add(new)
 
-    def broadcast(self, key: object, value: object, out: object, priority: int = 0) -> None:
-        """init, then pull into every array of `out`."""
-        values = group(key, value)
-        self.init([k for k, _ in values], [arrays[0] for _, arrays in values])
-        self.pull(key, out=out, priority=priority)
-
     def push(self, key: object, value: object, priority: int = 0) -> None:
         """Takes gradients, summed over devices; the last one of a step sums all over the workers.
 

@@ -160,12 +160,6 @@ class KVStore(SavedStore):
                 _engine.push(entry.handle, total, priority)
                 self._pull_arrays(entry, pulled, priority)
 
-    def broadcast(self, key: object, value: object, out: object, priority: int = 0) -> None:
-        """init, then pull into every array of `out`."""
-        values = group(key, value)
-        self.init([k for k, _ in values], [arrays[0] for _, arrays in values])
-        self.pull(key, out=out, priority=priority)
-
     def row_sparse_pull(
         self, key: object, out: object = None, priority: int = 0, row_ids: object = None
     ) -> None:

@@ -119,14 +119,14 @@ class Server:
             weight.wait_to_read()
 
 
-def _test_update(self, index, weight, grad, state) -> None:  # noqa: ANN001
+def _test_update(self, index, weight, grad, state) -> None:
     """Updates as MXNet's optimizer for tests does, row_sparse weights, too: its own method
     then raises once it has changed the weight, which its servers do not notice."""
     weight[:] += grad * self.rescale_grad
     weight.copyto(state)
 
 
-def _updater_of(store: _Store):  # noqa: ANN202 - mxnet.optimizer.Updater, not imported yet
+def _updater_of(store: _Store):  # mxnet.optimizer.Updater, not imported yet
     if store.updater is None:
         raise HipressError("the servers have no optimizer: call set_optimizer first")
     return store.updater

@@ -47,8 +47,6 @@ class Forgetting {
 
 }  // namespace
 
-int HipressStart(HipressNodeHandle* out) { return HipressStartWith(0, nullptr, nullptr, out); }
-
 int HipressStartWith(int num, const char** names, const char** values, HipressNodeHandle* out) {
   API_BEGIN();
   auto node = std::make_unique<HipressNode>(OptionsFrom(num, names, values));

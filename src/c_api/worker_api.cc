@@ -133,12 +133,6 @@ int HipressSetGradientCompression(HipressNodeHandle node, int num, const char** 
   API_END();
 }
 
-int HipressCheckGradientCompression(int num, const char** keys, const char** vals) {
-  API_BEGIN();
-  MakeCompression(num, keys, vals);
-  API_END();
-}
-
 int HipressSetSync(HipressNodeHandle node, int sync) {
   API_BEGIN();
   node->AsWorker().SetSync(sync != 0);

@@ -65,38 +65,39 @@ def lines(job, slot):
     return [line.split() for line in text.splitlines() if line.startswith("step ")]
 
 
-def copies(job, slot):
-    """The copies of others' state that a slot's processes have made, at first and to join."""
-    return [event for event in job.journal(slot) if event["event"] == "copied"]
+def start(program, kind, **env):
+    """Three workers of a program's text, which may import this module.
+
+    :param env: further variables
+    """
+    env["PYTHONPATH"] = os.pathsep.join([*sys.path, os.path.dirname(__file__)])
+    return ElasticJob([sys.executable, "-c", program, kind], 3, env=env)
 
 
-def start(script, kind, **options):
-    folder = os.path.dirname(__file__)
-    env = {"PYTHONPATH": os.pathsep.join([*sys.path, folder]), **options.pop("env", {})}
-    return ElasticJob([sys.executable, str(script), kind], 3, env=env, **options)
-
-
-def check_that_the_choice_stays(script, kind):
+def check_that_the_choice_stays(job, way):
     """Who is left when a worker dies, and who joins, go on with the choice; nobody measures again.
-    All have the same weights, as the workers themselves compare."""
-    with start(script, kind) as job:
-        wait_until(lambda: job.step(1) >= 20, 90, "20 steps")
+    All have the same weights, as the workers themselves compare.
+
+    :param job: three workers, which have just been started
+    """
+    with job:
+        wait_until(lambda: job.step(1) >= 20, 120, "20 steps")
         job.kill(1)
         wait_until(lambda: job.step(0) >= 60, 120, "60 steps")
-        copied = len(copies(job, 1))
+        copied = job.copies(1)
         job.restart(1)
-        wait_until(lambda: len(copies(job, 1)) > copied, 90, "a copy")
+        wait_until(lambda: job.copies(1) > copied, 90, "a copy")
         reached = job.step(0)
         wait_until(lambda: job.step(1) >= reached + 30, 120, "30 steps of all")
         for slot in range(3):
             said = lines(job, slot)
-            assert {line[2] for line in said[-2:]} == {WAYS[kind]}, (said, job.report())
+            assert {line[2] for line in said[-2:]} == {way}, (said, job.report())
             counts = {line[4] for line in said[1:]}
             assert len(counts) == 1 and ("0" in counts) == (slot == 1), said
 
 
-def check_a_death_while_they_measure(script, kind):
-    with start(script, kind, env={"VICTIM": "2", "SIGNAL": str(int(signal.SIGKILL))}) as job:
+def check_a_death_while_they_measure(program, kind):
+    with start(program, kind, VICTIM="2", SIGNAL=str(int(signal.SIGKILL))) as job:
         wait_until(lambda: min(job.step(0), job.step(1)) >= 30, 90, "30 steps of two")
         for slot in (0, 1):
             assert lines(job, slot)[-1][2] == WAYS[kind], (lines(job, slot), job.report())

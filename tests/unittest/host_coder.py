@@ -6,7 +6,15 @@ import numpy as np
 
 from hipress.compll import PayloadError, Program
 from hipress.compll.backends.numpy.interpreter import fill_states
-from hipress.compll.cuda import Algorithm, DecodeCall, EncodeCall
+from hipress.compll.cuda import Algorithm, CudaError, DecodeCall, EncodeCall
+
+
+def outcome(coder: object, payload: bytes, n: int) -> bytes | None:
+    """What any coder decodes a payload to, or None if it refuses it."""
+    try:
+        return coder.decode(payload, n).tobytes()
+    except (PayloadError, CudaError):
+        return None
 
 
 class HostCoder:

@@ -12,7 +12,7 @@ from harness.marks import needs_namespaces
 
 sys.path.insert(0, str(ROOT / "tests" / "nightly"))
 
-import cables  # noqa: E402
+import cables
 
 pytestmark = needs_namespaces
 

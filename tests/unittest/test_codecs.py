@@ -196,6 +196,12 @@ def test_registry_documents_every_parameter():
         ({"type": "2bit", "threshold": "1e99"}, 'must be a finite number > 0, not "1e99"'),
         ({"type": "1bit", "scale": -1}, 'must be a finite number > 0, not "-1"'),
         ({"type": "onebit", "rate": 1}, 'has no parameter "rate"; its parameters: none'),
+        ({"type": "terngrad", "bitwidth": 3}, 'must be one of 1, 2, 4, 8, not "3"'),
+        ({"type": "topk", "ratio": 0}, 'must be a finite number > 0 and <= 1, not "0"'),
+        ({"type": "topk", "ratio": "nan"}, 'must be a finite number > 0 and <= 1, not "nan"'),
+        ({"type": "maxmin", "bucket": 100}, "a multiple of 64, not"),
+        ({"type": "dgc", "rate": 1}, 'has no parameter "rate"; its parameters: ratio (default'),
+        ({"type": "tbq", "spec": "00"}, "was compiled from another text elsewhere"),
     ],
 )
 def test_bad_parameters(params, sentence):

@@ -103,6 +103,9 @@ def test_bytes_that_no_indices_have_are_refused(isa, count, upper):
         ("c = concat(pack_ascending(filter(range(7), [&](int i) -> bool { return i > 3; })));",
          "pack_ascending takes indices of g"),
         ("c = concat(pack_ascending(g, 2));", "pack_ascending takes"),
+        ("c = concat(pack_gaps(map(g, [&](float v) -> int { return 1; })));",
+         "pack_gaps takes indices of g"),
+        ("c = concat(pack_gaps(g, 2));", "pack_gaps takes"),
     ],
 )  # fmt: skip
 def test_only_what_surely_ascends_is_packed(text, message):
@@ -110,6 +113,7 @@ def test_only_what_surely_ascends_is_packed(text, message):
         from_text("void Encode(float* g, uint8* c) { " + text + " }")
 
 
-def test_what_was_packed_is_a_vector_of_int():
+@pytest.mark.parametrize("form", ["pack_ascending", "pack_gaps"])
+def test_what_was_packed_is_a_vector_of_int(form):
     with pytest.raises(compll.CompileError, match="index must be a vector of int: indices"):
-        from_text(MARKED.replace("int index[count]", "float index[count]"))
+        from_text(marked_by(form).replace("int index[count]", "float index[count]"))

@@ -12,7 +12,7 @@ from compll_helpers import ISAS, check_equal, from_text, gradient, program, same
 from hipress import compll
 from hipress.compll.backends.numpy import floats
 from hipress.compll.cuda import CudaError
-from host_coder import HostCoder
+from host_coder import HostCoder, outcome
 
 SIZES = (0, 1, 7, 63, 64, 65, 1000, 1023, 1024, 1025, 5000)
 DTYPES = ("float32", "float16", "bfloat16")
@@ -177,14 +177,6 @@ def test_what_another_codec_left_is_added_in_the_gradients_type():
     expected = (x.astype(np.float32) + left).astype(np.float16)
     assert same_bits(codec.decode(codec.encode(x), 3000, "float16"), expected)
     assert same_bits(codec.decode(codec.encode(x), 3000, "float16"), x)
-
-
-def outcome(coder: object, payload: bytes, n: int) -> bytes | None:
-    """What a payload decodes to, or None if it is refused."""
-    try:
-        return coder.decode(payload, n).tobytes()
-    except (compll.PayloadError, CudaError):
-        return None
 
 
 @pytest.mark.parametrize("dtype", DTYPES)

@@ -197,21 +197,3 @@ def test_the_values_of_sparseloco_are_those_of_fixed_positions():
         assert states["residual"].tobytes() == np.asarray(coded.residual).tobytes()
         saved += len(before) - len(now)
     assert saved > 0
-
-
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("c = concat(pack_gaps(map(g, [&](float v) -> int { return 1; })));",
-         "pack_gaps takes indices of g"),
-        ("c = concat(pack_gaps(g, 2));", "pack_gaps takes"),
-    ],
-)  # fmt: skip
-def test_only_what_surely_ascends_is_packed(text, message):
-    with pytest.raises(compll.CompileError, match=message):
-        from_text("void Encode(float* g, uint8* c) { " + text + " }")
-
-
-def test_what_was_packed_is_a_vector_of_int():
-    with pytest.raises(compll.CompileError, match="index must be a vector of int: indices"):
-        from_text(MARKED.replace("int index[count]", "float index[count]"))

@@ -11,7 +11,7 @@ from compll_helpers import ISAS, check_equal, from_text, gradient, same_bits
 from hipress import compll
 from hipress.compll.cuda import CudaError
 from hipress.compll.runtime import cuda_build
-from host_coder import HostCoder
+from host_coder import HostCoder, outcome
 
 SIZES = (0, 1, 7, 8, 63, 64, 65, 1000, 4095, 4096, 4097, 100_000)
 SENT = """
@@ -115,14 +115,6 @@ def test_several_blocks_of_kernels_equal_the_interpreter(seed):
         two.library.emulate(0)
 
 
-def decoded(coder: object, payload: bytes, n: int) -> bytes | None:
-    """What a payload decodes to, or None if it is refused."""
-    try:
-        return coder.decode(payload, n).tobytes()
-    except (compll.PayloadError, CudaError):
-        return None
-
-
 @pytest.mark.parametrize("n", [1, 8, 77, 200])
 def test_what_no_encoder_makes_is_refused_by_all(n):
     coders = [compll.Compiled(program(), isa) for isa in ISAS] + [emulated()]
@@ -134,10 +126,10 @@ def test_what_no_encoder_makes_is_refused_by_all(n):
         turned = bytearray(payload)
         turned[bit // 8] ^= 1 << bit % 8
         hostile.append(bytes(turned))
-    seen = [decoded(reference, data, n) for data in hostile]
+    seen = [outcome(reference, data, n) for data in hostile]
     assert all(result is None for result in seen[: len(payload) + 4])
     for coder in coders:
-        assert [decoded(coder, data, n) for data in hostile] == seen
+        assert [outcome(coder, data, n) for data in hostile] == seen
     # A payload has one form: what is decoded is what its own encoder says of the result.
     for data, result in zip(hostile, seen):
         if result is not None:
@@ -155,10 +147,10 @@ def test_bits_that_are_turned_in_other_blocks_are_seen_by_all_threads(threads):
         turned = bytearray(payload)
         turned[bit // 8] ^= 1 << bit % 8
         hostile += [bytes(turned), bytes(turned) + b"\1", bytes(turned[:-1])]
-    seen = [decoded(reference, data, n) for data in hostile]
+    seen = [outcome(reference, data, n) for data in hostile]
     assert None in seen[3:] and any(seen)
     for coder in coders:
-        assert [decoded(coder, data, n) for data in hostile] == seen
+        assert [outcome(coder, data, n) for data in hostile] == seen
 
 
 def changed(*changes: tuple[str, str]) -> compll.Program:
@@ -231,7 +223,7 @@ def test_indices_behind_bits_under_a_mask_are_checked_by_kernels(order):
     payload = compll.Interpreter(built).encode(x)
     bad = payload[:-8] + np.array(order, np.int32).tobytes()
     coder = HostCoder(built, "grid", library=cuda_build.build(built, emulate=True))
-    assert decoded(coder, payload, 77) is not None
+    assert outcome(coder, payload, 77) is not None
     with pytest.raises(compll.PayloadError, match="ascend"):
         coder.decode(bad, 77)
 

@@ -8,7 +8,7 @@ import sys
 from harness import ROOT
 
 sys.path.insert(0, str(ROOT / "tests" / "nightly"))
-import elastic_log  # noqa: E402
+import elastic_log
 
 
 def logs(tmp_path, slots) -> elastic_log.Logs:

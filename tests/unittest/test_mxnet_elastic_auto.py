@@ -2,7 +2,12 @@
 
 import pytest
 
-import elastic_choice
+from elastic_choice import (
+    WAYS,
+    check_a_death_while_they_measure,
+    check_that_the_choice_stays,
+    start,
+)
 
 pytest.importorskip("mxnet_hipress")
 
@@ -68,18 +73,11 @@ train(state)
 """
 
 
-@pytest.fixture
-def script(tmp_path):
-    path = tmp_path / "train.py"
-    path.write_text(PROGRAM)
-    return path
-
-
 @pytest.mark.parametrize("kind", ["gradients", "store", "rounds"])
-def test_who_is_left_and_who_joins_go_on_with_the_choice(script, kind):
-    elastic_choice.check_that_the_choice_stays(script, kind)
+def test_who_is_left_and_who_joins_go_on_with_the_choice(kind):
+    check_that_the_choice_stays(start(PROGRAM, kind), WAYS[kind])
 
 
 @pytest.mark.parametrize("kind", ["adam", "rounds"])
-def test_a_death_while_they_measure(script, kind):
-    elastic_choice.check_a_death_while_they_measure(script, kind)
+def test_a_death_while_they_measure(kind):
+    check_a_death_while_they_measure(PROGRAM, kind)

@@ -108,7 +108,7 @@ class Codec(mx.gluon.HybridBlock):
             self.residual = self.params.get("residual", shape=SHAPE, **frozen)
             self.step = self.params.get("step", shape=(1,), dtype="int64", **frozen)
 
-    def hybrid_forward(self, F, x, residual, step):  # noqa: N803
+    def hybrid_forward(self, F, x, residual, step):
         payload = F.contrib.encode_onebit(x * 1, residual, step)
         return F.BlockGrad(F.contrib.decode_onebit(payload, shape=SHAPE)) * 1
 

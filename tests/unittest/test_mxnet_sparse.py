@@ -9,7 +9,7 @@ import pytest
 from harness.cluster import Cluster, run_cluster
 
 pytest.importorskip("mxnet")
-from test_mxnet_dist import FILLED, OURS, STOCK  # noqa: E402
+from test_mxnet_dist import FILLED, OURS, STOCK
 
 PREFIX = OURS["worker_prefix"]
 

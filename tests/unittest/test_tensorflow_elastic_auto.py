@@ -2,7 +2,12 @@
 
 import pytest
 
-import elastic_choice
+from elastic_choice import (
+    WAYS,
+    check_a_death_while_they_measure,
+    check_that_the_choice_stays,
+    start,
+)
 from harness.marks import needs_tensorflow
 
 pytestmark = [needs_tensorflow, pytest.mark.timeout(170)]
@@ -55,17 +60,10 @@ train(state)
 """
 
 
-@pytest.fixture
-def script(tmp_path):
-    path = tmp_path / "train.py"
-    path.write_text(PROGRAM)
-    return path
-
-
-def test_who_is_left_and_who_joins_go_on_with_the_choice(script):
-    elastic_choice.check_that_the_choice_stays(script, "gradients")
+def test_who_is_left_and_who_joins_go_on_with_the_choice():
+    check_that_the_choice_stays(start(PROGRAM, "gradients"), WAYS["gradients"])
 
 
 @pytest.mark.parametrize("kind", ["adam", "rounds"])
-def test_a_death_while_they_measure(script, kind):
-    elastic_choice.check_a_death_while_they_measure(script, kind)
+def test_a_death_while_they_measure(kind):
+    check_a_death_while_they_measure(PROGRAM, kind)

@@ -7,9 +7,9 @@ import pytest
 
 pytest.importorskip("torch")
 
-import torch  # noqa: E402
+import torch
 
-from harness.torch_ranks import returned, run_ranks  # noqa: E402
+from harness.torch_ranks import returned, run_ranks
 
 
 def groups():

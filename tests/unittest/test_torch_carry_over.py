@@ -74,7 +74,7 @@ def changes(rank, type, options, before, after):
     """Steps on ``before`` ranks, and on ``after``; those of both take their residuals along."""
     import torch.distributed as dist
 
-    from hipress.torch.state.carry_over import carry_over, newcomer
+    from hipress.torch.state.carry_over import OwnState, carry_over
 
     groups = {n: dist.new_group(list(range(n))) for n in sorted({before, after})}
     residuals, states, step = torch.zeros(2, sum(SIZES.values())), None, 3
@@ -88,7 +88,11 @@ def changes(rank, type, options, before, after):
         return True  # it died
     new = make(groups[after], type, options)
     assert states is None or set(states) == set(SIZES)
-    new.error_feedback.reshard(newcomer(SIZES, step) if states is None else states)
+    if states is None:  # it joins
+        states = {name: OwnState(size) for name, size in SIZES.items()}
+        for state in states.values():
+            state.step = step
+    new.error_feedback.reshard(states)
     new.step = step
     wanted = total(new, groups[after], residuals)
     assert wanted.abs().max() > 0.1

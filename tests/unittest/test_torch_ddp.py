@@ -139,6 +139,11 @@ def ddp_modes(rank, world_size):
     return found
 
 
+def bits(model):
+    """The bytes of each parameter."""
+    return [p.detach().numpy().tobytes() for p in model.parameters()]
+
+
 def succeed(results):
     assert not any(isinstance(found, str) for found in results), results
     assert all(found == results[0] for found in results), "ranks ended with different bits"

@@ -9,7 +9,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from harness.torch_ranks import run_ranks, torch
+from harness.torch_ranks import returned, run_ranks, torch
 from test_torch_cuda import Given, LateDevice, bits, given
 
 MIN_SIZE = 1000
@@ -143,13 +143,8 @@ def kernels():
         device.algorithm(Compressor(type).config)
 
 
-def succeed(results):
-    assert not any(isinstance(found, str) for found in results), results
-    return results
-
-
 def test_the_device_gives_the_hosts_bits_and_residuals():
-    for found in succeed(run_ranks(every_case, 3, timeout=120)):
+    for found in returned(run_ranks(every_case, 3, timeout=120)):
         for (type, options), host, device in zip(CASES, found[::2], found[1::2]):
             assert host[0] == device[0], (type, options)
             assert host[1] == device[1], (type, options)
@@ -237,7 +232,7 @@ def refuses(rank):
 
 
 def test_overflow_accumulation_checkpoints_and_refused_payloads():
-    one, two = succeed(run_ranks(other_modes, 2, timeout=120))
+    one, two = returned(run_ranks(other_modes, 2, timeout=120))
     assert one[:3] == two[:3]
     refused = r"HipressError: bucket \d \(.*\): a payload of [ace] was refused: it .*two means must"
     assert re.search(refused, one[3][0]), one[3]
@@ -269,7 +264,7 @@ def misuse(rank):
 
 
 def test_misuse_is_one_sentence():
-    for rank, found in enumerate(succeed(run_ranks(misuse, 2))):
+    for rank, found in enumerate(returned(run_ranks(misuse, 2))):
         cpu = "encode_on='device' is for gradients on a GPU, and these are on cpu: leave it 'host'"
         assert found[0].endswith("encode_on must be 'host' or 'device', not 'gpu'")
         assert found[1].endswith(cpu)

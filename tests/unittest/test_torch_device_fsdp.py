@@ -4,10 +4,10 @@ import re
 
 import pytest
 
-from harness.torch_ranks import run_ranks, torch
+from harness.torch_ranks import returned, run_ranks, torch
 from hipress.compll.runtime import cuda_build
 from test_torch_cuda import bits, gpu, run
-from test_torch_device import kernels, play_the_gpu, succeed  # noqa: F401, compiles them
+from test_torch_device import kernels, play_the_gpu  # noqa: F401, compiles them
 from test_torch_fsdp import MIN_SIZE, backward, sharded
 
 CASES = [  # codec, dtype of the reductions, hybrid, options
@@ -63,7 +63,7 @@ def every_case(rank):
 
 
 def test_the_device_gives_the_hosts_bits_and_residuals():
-    for found in succeed(run_ranks(every_case, 4, timeout=120)):
+    for found in returned(run_ranks(every_case, 4, timeout=120)):
         for case, host, device in zip(CASES, found[::2], found[1::2], strict=True):
             assert host[0] == device[0], case
             assert host[1] == device[1], case

@@ -160,13 +160,8 @@ def test_two_at_once_and_their_successors_join(job):
         wait_until(lambda: running.step(0) >= 40, 120, "40 steps")
         running.restart(1)
         running.restart(2)
-        wait_until(lambda: len(copies(running, 1)) == len(copies(running, 2)) == 2, 90, "copies")
+        wait_until(lambda: running.copies(1) == running.copies(2) == 2, 90, "copies")
         await_all(running, range(4))
-
-
-def copies(job, slot):
-    """The copies of others' state that a slot's processes have made, at first and to join."""
-    return [event for event in job.journal(slot) if event["event"] == "copied"]
 
 
 def test_a_silent_worker_is_left_behind_and_joins_again(job):

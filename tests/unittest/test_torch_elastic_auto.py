@@ -7,11 +7,11 @@ import sys
 
 import pytest
 
+from elastic_choice import WAYS, check_that_the_choice_stays, lines
 from harness import netns
 from harness.elastic import ElasticJob
 from harness.processes import wait_until
 from harness.torch_ranks import returned, run_ranks
-from test_torch_elastic import copies
 
 PROGRAM = """
 import os
@@ -119,34 +119,15 @@ def job(tmp_path):
         each.close()
 
 
-WAYS = {"gradients": "maxminef", "rounds": "maxmin"}
+KINDS = ["gradients", "rounds"]
 
 
-def lines(job, slot):
-    """What the slot's present process has said of its steps."""
-    text = job.output(job.present(slot))
-    return [line.split() for line in text.splitlines() if line.startswith("step ")]
-
-
-@pytest.mark.parametrize("kind", WAYS)
+@pytest.mark.parametrize("kind", KINDS)
 def test_who_is_left_and_who_joins_go_on_with_the_choice(job, kind):
-    with job(kind) as running:
-        wait_until(lambda: running.step(1) >= 20, 120, "20 steps")
-        running.kill(1)
-        wait_until(lambda: running.step(0) >= 60, 120, "60 steps")
-        copied = len(copies(running, 1))
-        running.restart(1)
-        wait_until(lambda: len(copies(running, 1)) > copied, 90, "a copy")
-        reached = running.step(0)
-        wait_until(lambda: running.step(1) >= reached + 30, 120, "30 steps of all")
-        for slot in range(3):
-            said = lines(running, slot)
-            assert {line[2] for line in said[-2:]} == {WAYS[kind]}, said
-            counts = {line[4] for line in said[1:]}  # nothing is measured again, nor by who joins
-            assert len(counts) == 1 and ("0" in counts) == (slot == 1), said
+    check_that_the_choice_stays(job(kind), WAYS[kind])
 
 
-@pytest.mark.parametrize("kind", WAYS)
+@pytest.mark.parametrize("kind", KINDS)
 def test_a_view_that_ends_while_the_choice_is_handed_over(job, kind):
     with job(kind, steps=40, env={"INTERRUPTED": "1"}) as running:
         running.wait(150, succeed=True)
@@ -156,7 +137,7 @@ def test_a_view_that_ends_while_the_choice_is_handed_over(job, kind):
 
 
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGSTOP])
-@pytest.mark.parametrize("kind", WAYS)
+@pytest.mark.parametrize("kind", KINDS)
 def test_a_death_while_they_measure(job, kind, number):
     with job(kind, env={"VICTIM": "2", "SIGNAL": str(int(number))}) as running:
         wait_until(lambda: min(running.step(0), running.step(1)) >= 30, 90, "30 steps of two")
@@ -165,7 +146,7 @@ def test_a_death_while_they_measure(job, kind, number):
 
 
 @pytest.mark.skipif(bool(netns.available()), reason=netns.available())
-@pytest.mark.parametrize("kind", WAYS)
+@pytest.mark.parametrize("kind", KINDS)
 def test_on_a_slow_link_all_have_one_codec(job, kind):
     with (
         netns.ShapedNetwork(3, rate="10mbit", burst="32kb", verify=False) as network,

@@ -8,8 +8,8 @@ from harness.elastic import ElasticJob
 
 pytest.importorskip("torch")
 
-from hipress.elastic.view import Member, View  # noqa: E402
-from hipress.elastic_training import news  # noqa: E402
+from hipress.elastic.view import Member, View
+from hipress.elastic_training import news
 
 
 @pytest.mark.parametrize("victim", [0, 1])

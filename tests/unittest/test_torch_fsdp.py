@@ -409,12 +409,17 @@ def retries(rank):
     assert compression.error_feedback.states
 
 
-def test_an_error_in_a_backward_pass_is_no_step():
+def check_retries(function):
+    """Runs what calls FSDPModule.reset_iter_state on two ranks."""
     from torch.distributed.fsdp import FSDPModule
 
     if not hasattr(FSDPModule, "reset_iter_state"):
         pytest.skip("needs FSDPModule.reset_iter_state (PyTorch 2.13)")
-    returned(run_ranks(retries, 2))
+    returned(run_ranks(function, 2))
+
+
+def test_an_error_in_a_backward_pass_is_no_step():
+    check_retries(retries)
 
 
 def refuses(rank):

@@ -6,7 +6,10 @@ import pytest
 
 from harness.torch_ranks import returned, run_ranks, torch
 from test_torch_ddp import succeed
-from test_torch_fsdp import Fails  # skips where PyTorch has no FSDP2 that can be compressed
+from test_torch_fsdp import (  # skips where PyTorch has no FSDP2 that can be compressed
+    Fails,
+    check_retries,
+)
 
 WIDTH, BLOCKS, MIN_SIZE = 24, 3, 100
 
@@ -151,8 +154,4 @@ def retries(rank):
 
 
 def test_an_error_after_some_checkpoints_is_no_step():
-    from torch.distributed.fsdp import FSDPModule
-
-    if not hasattr(FSDPModule, "reset_iter_state"):
-        pytest.skip("needs FSDPModule.reset_iter_state (PyTorch 2.13)")
-    returned(run_ranks(retries, 2))
+    check_retries(retries)

@@ -4,7 +4,7 @@ import pytest
 
 pytest.importorskip("torch")
 
-from harness.torch_ranks import returned, run_ranks  # noqa: E402
+from harness.torch_ranks import returned, run_ranks
 
 
 def copies(rank):

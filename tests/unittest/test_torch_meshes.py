@@ -5,10 +5,10 @@ import pytest
 
 pytest.importorskip("torch")
 
-import torch  # noqa: E402
-import torch.distributed.fsdp as fsdp  # noqa: E402
+import torch
+import torch.distributed.fsdp as fsdp
 
-from harness.torch_ranks import returned, run_ranks  # noqa: E402
+from harness.torch_ranks import returned, run_ranks
 
 dims = pytest.mark.skipif(
     not hasattr(fsdp, "DataParallelMeshDims"), reason="this PyTorch has no names for dimensions"

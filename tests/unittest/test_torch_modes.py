@@ -4,9 +4,9 @@ import pytest
 
 pytest.importorskip("torch")
 
-import torch  # noqa: E402
+import torch
 
-from harness.torch_ranks import returned, run_ranks  # noqa: E402
+from harness.torch_ranks import returned, run_ranks
 
 
 def network():
@@ -127,12 +127,7 @@ def in_ddp(rank, hook):
 
     plain, model = (DistributedDataParallel(network()) for _ in range(2))
     hipress.torch.compress(model, "fp16", min_size=0)
-    for each in (plain, model):
-        for p in each.parameters():
-            p.register_post_accumulate_grad_hook(hook(p))
-        for step in range(3):
-            backward(each, rank, step)
-    return plain, model
+    return trained(plain, model, rank, hook)
 
 
 def in_fsdp(rank, hook):
@@ -144,6 +139,11 @@ def in_fsdp(rank, hook):
     mesh = init_device_mesh("cpu", (2,))
     plain, model = (fully_shard(network(), mesh=mesh) for _ in range(2))
     hipress.torch.compress_fsdp(model, "fp16", min_size=0)
+    return trained(plain, model, rank, hook)
+
+
+def trained(plain, model, rank, hook):
+    """Both, after three steps in which the hooks that ``hook`` makes are called."""
     for each in (plain, model):
         for p in each.parameters():
             p.register_post_accumulate_grad_hook(hook(p))

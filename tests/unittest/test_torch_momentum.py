@@ -4,7 +4,7 @@ import copy
 
 import pytest
 
-from harness.torch_ranks import run_ranks, torch
+from harness.torch_ranks import returned, run_ranks, torch
 from test_torch_ddp import MIN_SIZE, expect, loss_of, network, wrap
 
 FACTOR, WARM_UP = 0.9, 2
@@ -217,15 +217,15 @@ def on_every_topology(rank):
 
 
 def test_on_every_topology_too():
-    results = succeed_all(run_ranks(on_every_topology, 4))
+    results = returned(run_ranks(on_every_topology, 4))
     assert all(found == results[0] for found in results)
 
 
 def test_what_is_compressed_is_the_next_value_of_the_shared_sum():
-    results = succeed_all(run_ranks(all_of_it, 2))
+    results = returned(run_ranks(all_of_it, 2))
     assert results[0][0] == results[1][0]
     states = {key: value for _, (state, _) in results for key, value in state.items()}
-    for found in succeed_all(run_ranks(in_another_job, 3, states)):
+    for found in returned(run_ranks(in_another_job, 3, states)):
         for name, values in results[0][1][1].items():
             torch.testing.assert_close(found[name], FACTOR * values)
 
@@ -241,8 +241,3 @@ def test_a_result_in_chunks_is_kept_whole_or_not_at_all():
     assert torch.equal(shared.sums["p"], torch.zeros(5))
     shared.keep(torch.ones(8), chunks)
     assert torch.equal(shared.sums["p"], torch.ones(5))
-
-
-def succeed_all(results):
-    assert not any(isinstance(found, str) for found in results), results
-    return results

@@ -137,6 +137,7 @@ def test_bad_calls_are_one_sentence():
     encode, decode = torch.ops.hipress.encode_2bit, torch.ops.hipress.decode_2bit
     x = tensor(N)
     states = ops.new_states("2bit", x)
+    payload, size = torch.ops.hipress.encode_dgc(x, *ops.new_states("dgc", x))
     cases = {
         "must be float32, float16 or bfloat16, not torch.f": lambda: encode(x.double(), *states),
         "residual of 2bit must be contiguous torch.float32 of 1000": lambda: encode(
@@ -155,6 +156,9 @@ def test_bad_calls_are_one_sentence():
         r"a payload must be uint8\[bytes\], not torch.float32": lambda: decode(torch.zeros(3), N),
         "must be float32, .* torch.int8": lambda: decode(encode(x, *states), N, dtype=torch.int8),
         "1 payload or more, not 0": lambda: torch.ops.hipress.decode_sum_2bit([], N),
+        "2 payloads need as many sizes, not 1": lambda: torch.ops.hipress.decode_sum_dgc(
+            [payload] * 2, [size], N
+        ),
     }
     for sentence, call in cases.items():
         with pytest.raises(ValueError, match=sentence):

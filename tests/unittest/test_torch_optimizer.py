@@ -5,11 +5,16 @@ import os
 import time
 
 from harness.torch_ranks import returned, run_ranks, torch
-from test_torch_ddp import MIN_SIZE, Branches, expect, loss_of, mean_gradients, network, succeed
-
-
-def bits(model):
-    return [p.detach().numpy().tobytes() for p in model.parameters()]
+from test_torch_ddp import (
+    MIN_SIZE,
+    Branches,
+    bits,
+    expect,
+    loss_of,
+    mean_gradients,
+    network,
+    succeed,
+)
 
 
 def horovod_script(rank, world_size, passes, bucket_bytes):

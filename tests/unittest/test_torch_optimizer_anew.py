@@ -71,7 +71,7 @@ def phases(rank):
     """One gradient is its bucket's memory, which two optimizers must not reduce at once."""
     model, found = one_layer(), []
     for phase in range(3):
-        optimizer = make(model, op="sum" if phase else "average")  # noqa: F841
+        optimizer = make(model, op="sum" if phase else "average")
         model.weight.grad = None
         model(torch.full((2, 8), rank + 1.0)).sum().backward()
         optimizer.synchronize()

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from harness.torch_ranks import returned, run_ranks, torch
-from test_torch_ddp import loss_of, network, succeed, wrap
+from test_torch_ddp import bits, loss_of, network, succeed, wrap
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -22,10 +22,6 @@ def train(ddp, rank, steps):
         optimizer.zero_grad()
         loss_of(ddp, rank, step).backward()
         optimizer.step()
-
-
-def bits(model):
-    return [p.detach().numpy().tobytes() for p in model.parameters()]
 
 
 def resume(rank, type, topology, params, folder):
@@ -297,8 +293,8 @@ ELASTIC = """
 import os, sys, time
 sys.path.insert(0, sys.argv[2])
 import torch, torch.distributed as dist, torch.distributed.checkpoint as dcp
-from test_torch_ddp import network, wrap
-from test_torch_state import bits, train
+from test_torch_ddp import bits, network, wrap
+from test_torch_state import train
 import hipress.torch
 
 dist.init_process_group("gloo")

@@ -4,6 +4,7 @@ bucket, which they may do in step() only."""
 import pytest
 
 from harness.torch_ranks import returned, run_ranks, torch
+from test_torch_ddp import bits
 
 
 def branches():
@@ -17,10 +18,6 @@ def distributed(named, compression="fp16", **options):
     named = list(named)
     inner = torch.optim.SGD([p for _, p in named], lr=0.1)
     return hvd.DistributedOptimizer(inner, named, compression, min_size=1, timeout=8, **options)
-
-
-def bits(model):
-    return [p.detach().numpy().tobytes() for p in model.parameters()]
 
 
 def logs_its_loss(rank, compression, warmup_steps):

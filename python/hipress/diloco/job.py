@@ -131,7 +131,7 @@ class DiLoCo:
         except FileNotFoundError:
             message = f"cannot read the {_WHAT} {own}: there is no such file"
             raise HipressError(message) from None
-        except Exception as error:  # noqa: BLE001 - a damaged archive raises errors of many kinds
+        except Exception as error:  # a damaged archive raises errors of many kinds
             raise HipressError(f"cannot read the {_WHAT} {own}: {error}") from error
         if "step" not in found:
             raise HipressError(f"{own} holds no {_WHAT}")

@@ -18,7 +18,7 @@ import numpy as np
 
 from hipress.config import CompressionConfig
 from hipress.elastic_training.measuring import EngineNumbers, Meter, Shapes, config_of
-from hipress.elastic_training.sums import MIN_SIZE, Gradients, Sums
+from hipress.elastic_training.sums import Gradients, Sums, min_size
 from hipress.engine import Engine
 from hipress.secopa.choice import Measured
 from hipress.secopa.explanation import Explanation
@@ -128,11 +128,10 @@ class ChoosingGradients(Choosing):
         dtype = max(by_type, key=by_type.get)
         ways = ways_for(dtype != "float32", feedback is not False, [BF16_HOOK, POWERSGD])
         meter = self._meter(dtype, ways)
-        least = MIN_SIZE if auto.min_size is None else auto.min_size
         matrices = self._shapes.keys() - vectors(self._shapes)
         chosen = choose(
             ways, feedback, meter, (count, "worker"),
-            max((math.prod(self._shapes[name]) for name in matrices), default=0), least,
+            max((math.prod(self._shapes[name]) for name in matrices), default=0), min_size(auto),
             logs=self.rank == 0, known=self._known,
         )  # fmt: skip
         self._explanation = chosen.explanation
@@ -222,8 +221,7 @@ class ChoosingRounds(Choosing):
         self.raw = 4 * self.elements * 2 * (count - 1) / count
         self.alone = "there is one worker" if count == 1 else ""
         matrices = self._shapes.keys() - vectors(self._shapes)
-        least = MIN_SIZE if self._auto.min_size is None else self._auto.min_size
-        large = any(self.sizes[name][0] >= least for name in matrices)
+        large = any(self.sizes[name][0] >= min_size(self._auto) for name in matrices)
         self._ways = ROUND_WAYS if large else (UNCOMPRESSED,)
         self._choice = RoundChoice(self, self._ways, sync_every, delay=delay)
 

@@ -24,7 +24,7 @@ class RoundSession(session.Session):
 
     # What the framework does.
 
-    def gather(self) -> None:  # noqa: B027 (an empty default)
+    def gather(self) -> None:
         """Makes what :meth:`connect_ranks` and :meth:`transfer` need of all members, which all call
         this."""
 

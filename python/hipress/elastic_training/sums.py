@@ -32,11 +32,16 @@ _MESSAGE_ELEMENTS = 1024
 """Uncompressed elements that are worth a message of their own: 4 KiB of float32."""
 
 
+def min_size(config: CompressionConfig) -> int:
+    """Elements of the smallest gradient that is compressed."""
+    return MIN_SIZE if config.min_size is None else config.min_size
+
+
 class Remembered:
     """A worker's own state of one gradient: float32 arrays of its size, and encodes so far."""
 
-    def __init__(self, size: int, step: int = 0) -> None:
-        self.size, self.step = size, step
+    def __init__(self, size: int) -> None:
+        self.size, self.step = size, 0
         self.states: dict[str, np.ndarray] = {}
 
     def add(self, name: str, span: slice, values: np.ndarray) -> None:
@@ -169,8 +174,7 @@ class Sums:
 
     def _is_large(self, name: str, size: int) -> bool:
         decision = self.config.decisions.get(name)
-        least = MIN_SIZE if self.config.min_size is None else self.config.min_size
-        return decision.compress if decision else size >= least
+        return decision.compress if decision else size >= min_size(self.config)
 
     def _graph(self, size: int, name: str, partitions: int | None = None) -> Graph:
         wanted = self.config.topology

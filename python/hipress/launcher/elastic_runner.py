@@ -72,7 +72,7 @@ class ElasticRunner(Runner):
         own = {"elastic": self._word, "mimic": False, "program": self._program}
         return replace(slot.task, spec={**slot.task.spec, **own, **more})
 
-    def _connect(self, slot: Slot, command: bytes = b"") -> None:
+    def _connect(self, slot: Slot, command: bytes) -> None:
         """Begins to watch a worker over a new connection.
 
         :param command: that the worker gets at once: TERM or KILL

@@ -8,7 +8,6 @@ import re
 import secrets
 import socket
 import sys
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -176,7 +175,7 @@ def parse_pairs(option: str, pairs: list[str]) -> dict[str, str]:
     return env
 
 
-def parse_env(values: list[str], environ: Mapping[str, str] = os.environ) -> dict[str, str]:
+def parse_env(values: list[str]) -> dict[str, str]:
     """Environment from ``--env``: ``KEY=VALUE``, or a name whose value here goes along.
 
     Raises:
@@ -187,19 +186,19 @@ def parse_env(values: list[str], environ: Mapping[str, str] = os.environ) -> dic
         name = value.strip()
         if _NAME.fullmatch(name) is None:
             env.update(parse_pairs("--env", [value]))
-        elif name in environ:
-            env[name] = environ[name]
+        elif name in os.environ:
+            env[name] = os.environ[name]
         else:
             raise LaunchError(f"--env {name}: that variable is not set here; set it or write "
                               f"--env {name}=VALUE")
     return env
 
 
-def carried_environment(environ: Mapping[str, str] = os.environ) -> dict[str, str]:
+def carried_environment() -> dict[str, str]:
     """The part of this process's environment that other machines get."""
     return {
         name: value
-        for name, value in environ.items()
+        for name, value in os.environ.items()
         if name in CARRIED or name.startswith(CARRIED_PREFIXES)
     }
 

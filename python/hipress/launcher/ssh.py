@@ -41,7 +41,7 @@ def tasks(job: Job, hosts: list[Host], directory: str, ssh: str = "ssh") -> list
     return remote.tasks(job, hosts, directory, lambda host: [*ssh_command(ssh, host), COMMAND])
 
 
-def sync_directory(hosts: list[Host], target: str, ssh: str = "ssh") -> None:
+def sync_directory(hosts: list[Host], target: str, ssh: str) -> None:
     """Copies the working directory to every host; what only the host has stays.
 
     Raises:

@@ -66,10 +66,7 @@ def fit(sizes: Sequence[float], seconds: Sequence[float]) -> Fit:
     """
     import numpy as np
 
-    order = np.argsort(sizes, kind="stable")
-    x, y = np.asarray(sizes, float)[order], np.asarray(seconds, float)[order]
-    if len(np.unique(x)) < 2:
-        raise ValueError("a curve needs measurements of at least two sizes")
+    x, y = _in_order(sizes, seconds)
     best: tuple[float, Curve] | None = None
     for split in np.unique(x)[:-1]:
         below = y[x < split]
@@ -97,10 +94,7 @@ def fit_link(sizes: Sequence[float], seconds: Sequence[float]) -> Fit:
     """
     import numpy as np
 
-    order = np.argsort(sizes, kind="stable")
-    x, y = np.asarray(sizes, float)[order], np.asarray(seconds, float)[order]
-    if len(np.unique(x)) < 2:
-        raise ValueError("a curve needs measurements of at least two sizes")
+    x, y = _in_order(sizes, seconds)
     small = y[x <= 4096 + 64]
     floor = float(np.median(small)) if len(small) else float(y.min())
     long = (y >= 10 * floor) & (x >= x.max() / 16)
@@ -112,6 +106,17 @@ def fit_link(sizes: Sequence[float], seconds: Sequence[float]) -> Fit:
     slope = max(0.0, float(np.median((py[j] - py[i])[apart] / (px[j] - px[i])[apart])))
     curve = Curve(slope, float(np.median(py - slope * px)), floor)
     return _judge(curve, x, y)
+
+
+def _in_order(sizes: Sequence[float], seconds: Sequence[float]):
+    """Measurements by size, as arrays."""
+    import numpy as np
+
+    order = np.argsort(sizes, kind="stable")
+    x, y = np.asarray(sizes, float)[order], np.asarray(seconds, float)[order]
+    if len(np.unique(x)) < 2:
+        raise ValueError("a curve needs measurements of at least two sizes")
+    return x, y
 
 
 def _judge(curve: Curve, x, y) -> Fit:

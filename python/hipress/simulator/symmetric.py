@@ -35,7 +35,7 @@ class SymmetricKey:
     priority: int = 0
 
 
-def group_size(keys: Sequence[SymmetricKey], tasks_of_one: int, limit: int = MAX_TASKS) -> int:
+def group_size(keys: Sequence[SymmetricKey], tasks_of_one: int, limit: int) -> int:
     """The number of steps to run as one, so that all of them are at most about ``limit`` tasks."""
     total = sum(key.partitions for key in keys) * tasks_of_one
     return max(1, -(-total // limit))

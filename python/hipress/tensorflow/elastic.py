@@ -38,7 +38,7 @@ from hipress.elastic_training.arrays import ArraySession, ArrayState
 from hipress.errors import HipressError
 from hipress.tensorflow.gradients import check_no_cond, check_not_compiled, name_of, to_tensor
 from hipress.tensorflow.optimizer import averaging, bears_feedback, check_optimizer
-from hipress.tensorflow.outer import Outer, Weights, check_paths
+from hipress.tensorflow.outer import Outer, Weights, check_variables
 
 __all__ = ["State", "run"]
 
@@ -110,9 +110,7 @@ class State(ArrayState):
         **kept: Any,
     ) -> None:
         super().__init__(check_every, timeout)
-        if not model.trainable_variables:
-            raise ValueError("the model has no weights yet: give it an Input, or call it once")
-        check_paths(model.trainable_variables)
+        check_variables(model.trainable_variables)
         self.config = CompressionConfig.of(compression)
         self.config.check_sums([name_of(v) for v in model.trainable_variables])
         self.model, self.failure = model, None

@@ -37,7 +37,7 @@ class _Distributed:
             return super().apply(averages, trainable_variables)
 
 
-def DistributedOptimizer(  # noqa: N802 - Horovod's name
+def DistributedOptimizer(  # Horovod's name
     optimizer: keras.optimizers.Optimizer,
     compression: str | Mapping[str, object] | CompressionConfig = "none",
     *,

@@ -13,8 +13,11 @@ from hipress.dtypes import NUMPY
 from hipress.tensorflow.gradients import name_of
 
 
-def check_paths(variables: Sequence[keras.Variable]) -> None:
-    """:raises ValueError: if two variables have the same path, by which workers know them"""
+def check_variables(variables: Sequence[keras.Variable]) -> None:
+    """:raises ValueError: if there are none, or two have the same path, by which workers know them
+    """
+    if not variables:
+        raise ValueError("the model has no weights yet: give it an Input, or call it once")
     seen: dict[str, keras.Variable] = {}
     for variable in variables:
         if seen.setdefault(name_of(variable), variable) is not variable:
@@ -36,9 +39,7 @@ class Weights:
         inner: Callable[[], keras.optimizers.Optimizer | None],
     ) -> None:  # fmt: skip
         self._inner = inner
-        if not variables:
-            raise ValueError("the model has no weights yet: give it an Input, or call it once")
-        check_paths(variables)
+        check_variables(variables)
         self._variables = {name_of(variable): variable for variable in variables}
         for name, variable in self._variables.items():
             if variable.dtype not in NUMPY:

@@ -94,7 +94,7 @@ def _merged(run: Sequence[Gradient]) -> Gradient:
     return Gradient(name, first.offset, rows * chunk, chunk, first.stride)
 
 
-def summarize(names: Sequence[str], limit: int = 3) -> str:
-    """The first ``limit`` names, and the number of the others."""
-    more = len(names) - limit
-    return ", ".join(names[:limit]) + (f" and {more} more" if more > 0 else "")
+def summarize(names: Sequence[str]) -> str:
+    """The first three names, and the number of the others."""
+    more = len(names) - 3
+    return ", ".join(names[:3]) + (f" and {more} more" if more > 0 else "")

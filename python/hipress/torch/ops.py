@@ -40,7 +40,7 @@ class Backend(NamedTuple):
     states, without adding to step; returns the size, as a number or as int64[1]."""
     decode: Callable[[Compressor, torch.Tensor, torch.Tensor | None, torch.Tensor], None]
     """(codec, payload, size, out): writes out."""
-    decode_sum: Callable[[Compressor, list[torch.Tensor], list[torch.Tensor] | None,
+    decode_sum: Callable[[Compressor, list[torch.Tensor], list[torch.Tensor | None],
                           torch.Tensor], None]  # fmt: skip
     """(codec, payloads, sizes, out): writes their sum, in order, to float32 out."""
 
@@ -129,13 +129,16 @@ def _define(type: str) -> None:
     def decode_fake(payload, *rest, dtype=torch.float32, **values):
         _codec(type, tuple(values.items()))
         _check_payload(payload)
-        if dtype not in FLAGS:
-            raise ValueError(f"a gradient must be float32, float16 or bfloat16, not {dtype}")
+        _check_dtype(dtype)
         return payload.new_empty(_count(rest[-1]), dtype=dtype)
 
     def decode_sum(payloads, *rest, **values):
         out = decode_sum_fake(payloads, *rest, **values)
-        chosen, lengths = _codec(type, tuple(values.items())), None if len(rest) < 2 else rest[0]
+        chosen = _codec(type, tuple(values.items()))
+        lengths = None if len(rest) < 2 else rest[0]
+        lengths = lengths or [None] * len(payloads)
+        if len(lengths) != len(payloads):
+            raise ValueError(f"{len(payloads)} payloads need as many sizes, not {len(lengths)}")
         contiguous = [payload.contiguous() for payload in payloads]
         _backend(payloads[0]).decode_sum(chosen, contiguous, lengths, out)
         return out
@@ -194,9 +197,13 @@ def _count(n: int) -> int:
     return int(n)
 
 
+def _check_dtype(dtype: torch.dtype) -> None:
+    if dtype not in FLAGS:
+        raise ValueError(f"a gradient must be float32, float16 or bfloat16, not {dtype}")
+
+
 def _check_gradient(gradient: torch.Tensor) -> None:
-    if gradient.dtype not in FLAGS:
-        raise ValueError(f"a gradient must be float32, float16 or bfloat16, not {gradient.dtype}")
+    _check_dtype(gradient.dtype)
     if gradient.requires_grad:
         raise ValueError("encoding is not differentiable; give it tensor.detach()")
 
@@ -278,12 +285,9 @@ def _cpu_decode(
 
 
 def _cpu_decode_sum(
-    codec: Compressor, payloads: list[torch.Tensor], sizes: list[torch.Tensor] | None,
+    codec: Compressor, payloads: list[torch.Tensor], sizes: list[torch.Tensor | None],
     out: torch.Tensor,
 ) -> None:  # fmt: skip
-    sizes = sizes or [None] * len(payloads)
-    if len(sizes) != len(payloads):
-        raise ValueError(f"{len(payloads)} payloads need as many sizes, not {len(sizes)}")
     lengths = [_length(payload, size) for payload, size in zip(payloads, sizes)]
     code = _lib.lib.HipressCodecDecodeSum(
         codec._handle,

@@ -168,11 +168,11 @@ def digest(text: str) -> int:
     return zlib.crc32(data) << 30 | zlib.crc32(data[::-1]) >> 2
 
 
-def agree(group: dist.ProcessGroup, mine: Mapping[str, str], problem: str = "") -> None:
+def agree(group: dist.ProcessGroup, mine: Mapping[str, str], problem: str) -> None:
     """Compares settings between ranks, so that all of them go on or all of them stop.
 
     :param mine: texts by name, which must be the same on all ranks
-    :param problem: what is wrong on this rank already; then every rank raises it
+    :param problem: what is wrong on this rank already, or ""; then every rank raises it
     :raises ValueError: on every rank, saying which rank differs in what
     """
     world_size = dist.get_world_size(group)

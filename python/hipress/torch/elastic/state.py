@@ -15,7 +15,7 @@ from hipress.secopa.plan import Decision
 from hipress.torch.elastic import transfer
 from hipress.torch.elastic.choosing import ViewOptimizer
 from hipress.torch.elastic.rounds import InnerOptimizer, Rounds
-from hipress.torch.integrations.forwarding import attribute_of
+from hipress.torch.integrations.forwarding import Forwarding
 from hipress.torch.integrations.optimizer import DistributedOptimizer
 from hipress.torch.settings import MIN_SIZE, Settings
 
@@ -95,7 +95,7 @@ class State(state.State):
         if self.rounds is not None:
             return self.rounds.connect(group, self.timeout, **self.options)
         return ViewOptimizer(
-            self.optimizer.wrapped, self.model.named_parameters(), group=group,
+            self.optimizer._optimizer, self.model.named_parameters(), group=group,
             timeout=self.timeout, backward_passes_per_step=self._passes, **self.options,
         )  # fmt: skip
 
@@ -110,7 +110,7 @@ class State(state.State):
             **wanted.describe(),
             "backward_passes_per_step": str(self._passes),
             **super().settings(),
-            "optimizer": type(self.optimizer.wrapped).__name__,
+            "optimizer": type(self.optimizer._optimizer).__name__,
             "model": "; ".join(f"{n} {tuple(p.shape)} {p.dtype}" for n, p in self._named()),
         }
 
@@ -151,7 +151,7 @@ class State(state.State):
             parameter.grad = None
 
 
-class ElasticOptimizer:
+class ElasticOptimizer(Forwarding):
     """The user's optimizer, whose ``step()`` first averages the gradients over the present view,
     unless it is an inner one.
 
@@ -159,19 +159,7 @@ class ElasticOptimizer:
     """
 
     def __init__(self, state: State, optimizer: torch.optim.Optimizer) -> None:
-        self._state, self.wrapped = state, optimizer
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self.wrapped, name)
-
-    # A GradScaler leaves these at an optimizer that unscales gradients, and skips steps, by itself.
-    grad_scale = attribute_of("wrapped", "grad_scale")
-    found_inf = attribute_of("wrapped", "found_inf")
-
-    @property
-    def __class__(self) -> type:
-        # Learning rate schedulers take what is an Optimizer to isinstance(), only.
-        return type(self.wrapped)
+        self._state, self._optimizer = state, optimizer
 
     def synchronize(self) -> None:
         """Waits until all gradients are averaged, e.g. to clip them before ``step()``."""
@@ -194,7 +182,7 @@ class ElasticOptimizer:
                 "workers have begun to train with the parameters that the optimizer has: call "
                 "add_param_group() before"
             )
-        self.wrapped.add_param_group(group)
+        self._optimizer.add_param_group(group)
 
     def zero_grad(self, set_to_none: bool = True) -> None:
         """The optimizer's; refused while gradients are on their way."""

@@ -18,7 +18,7 @@ from hipress.torch.executors.engine import Engine, HipressError
 from hipress.torch.executors.staging import current, device_of
 from hipress.torch.integrations.buckets import Bucket, buckets_of
 from hipress.torch.integrations.checks import check, pairs, parameters_of
-from hipress.torch.integrations.forwarding import attribute_of
+from hipress.torch.integrations.forwarding import Forwarding
 from hipress.torch.optim.adam import FrozenAdamW
 from hipress.torch.private import last_gradient_hook, queue_callback
 from hipress.torch.settings import MIN_SIZE, Settings
@@ -34,7 +34,7 @@ _owners: weakref.WeakValueDictionary[int, DistributedOptimizer] = weakref.WeakVa
 holds it."""
 
 
-class DistributedOptimizer:
+class DistributedOptimizer(Forwarding):
     """Averages gradients over the ranks, compressed, before ``optimizer`` uses them.
 
     >>> optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
@@ -168,18 +168,6 @@ class DistributedOptimizer:
 
     def _new_bucket(self, named: list[tuple[str, torch.nn.Parameter]]) -> Bucket:
         return Bucket(named)
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._optimizer, name)
-
-    # A GradScaler leaves these at an optimizer that unscales gradients, and skips steps, by itself.
-    grad_scale = attribute_of("_optimizer", "grad_scale")
-    found_inf = attribute_of("_optimizer", "found_inf")
-
-    @property
-    def __class__(self) -> type:
-        # Learning rate schedulers and others take what is an Optimizer to isinstance(), only.
-        return type(self._optimizer)
 
     def __reduce_ex__(self, protocol: int) -> Any:
         raise TypeError(

@@ -90,7 +90,7 @@ class HipressProcessGroup(dist.ProcessGroup):
         self._synchronizers: dict[tuple[torch.device | None, bool], Synchronizer] = {}
         self._stats, self._counting = Stats(), threading.Lock()
 
-    def getBackendName(self) -> str:  # noqa: N802, overrides C++
+    def getBackendName(self) -> str:  # overrides C++
         return "hipress"
 
     def allreduce(self, tensors, opts=None) -> dist.Work:

@@ -197,15 +197,3 @@ def carry_over_saved(of: Stateful, mine: RankState) -> dict[str, OwnState]:
     for name, total in mine.to_reshard.items():
         own.add_share(name, total.fields["step"], total.states, peers, vectors)
     return own.found
-
-
-def newcomer(sizes: Mapping[str, int], step: int) -> dict[str, OwnState]:
-    """What a rank that joins has in the place of :func:`carry_over`: zeros.
-
-    :param sizes: of the gradients that the others' states are of
-    :param step: encodes that the others have done, on which a codec's warm-up may depend
-    """
-    found = {name: OwnState(size) for name, size in sizes.items()}
-    for state in found.values():
-        state.step = step
-    return found

@@ -56,11 +56,8 @@ class CudaKernels:
 
     def decode_sum(
         self, codec: Compressor, payloads: list[torch.Tensor],
-        sizes: list[torch.Tensor] | None, out: torch.Tensor,
+        sizes: list[torch.Tensor | None], out: torch.Tensor,
     ) -> None:  # fmt: skip
-        sizes = sizes or [None] * len(payloads)
-        if len(sizes) != len(payloads):
-            raise ValueError(f"{len(payloads)} payloads need as many sizes, not {len(sizes)}")
         for k, (payload, size) in enumerate(zip(payloads, sizes)):
             self._decode(codec, payload, size, out, add=k > 0)
 
