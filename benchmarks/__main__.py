@@ -43,6 +43,7 @@ SUBJECTS = {
     "codec-bounds": "codecs.bounds",
     "codecs-lossless": "codecs.lossless",
     "codecs-entropy": "codecs.entropy",
+    "codecs-cosines": "codecs.cosines",
     "effort": "codecs.effort",
     "cuda": "cuda.speed",
     "transport": "transport.speed",

@@ -29,7 +29,7 @@ TEST(CodecConfig, ListsWhatIsAllowed) {
     const char* sentence;
   } cases[] = {
       {"type=3bit",
-       "unknown compression type \"3bit\"; allowed: 1bit, 2bit, bf16, dgc, fp16, graddrop, "
+       "unknown compression type \"3bit\"; allowed: 1bit, 2bit, bf16, dct, dgc, fp16, graddrop, "
        "lossless, maxmin, maxminef, natural, none, onebit, randomk, sparseloco, stc, tbq, ternary, "
        "terngrad, topk"},
       {"type=2bit threshold=0",

@@ -59,11 +59,11 @@ TEST(GradientCompression, ListsWhatIsAllowed) {
     const char* sentence;
   } cases[] = {
       {{{"type", "4bit"}},
-       "unknown compression type \"4bit\"; allowed: 1bit, 2bit, bf16, dgc, fp16, graddrop, "
+       "unknown compression type \"4bit\"; allowed: 1bit, 2bit, bf16, dct, dgc, fp16, graddrop, "
        "lossless, maxmin, maxminef, natural, none, onebit, randomk, sparseloco, stc, tbq, ternary, "
        "terngrad, topk"},
       {{{"type", ""}},
-       "unknown compression type \"\"; allowed: 1bit, 2bit, bf16, dgc, fp16, graddrop, "
+       "unknown compression type \"\"; allowed: 1bit, 2bit, bf16, dct, dgc, fp16, graddrop, "
        "lossless, maxmin, maxminef, natural, none, onebit, randomk, sparseloco, stc, tbq, ternary, "
        "terngrad, topk"},
       {{{"type", "2bit"}, {"threshold", "0"}},

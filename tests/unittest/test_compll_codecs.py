@@ -20,9 +20,9 @@ from hipress import compll
 from hipress.compll.backends.numpy import packing
 
 BUILT_IN = SPECS
-WITH_ERROR_FEEDBACK = ["1bit", "2bit", "onebit", "sparseloco", "stc", "ternary"]
+WITH_ERROR_FEEDBACK = ["1bit", "2bit", "dct", "onebit", "sparseloco", "stc", "ternary"]
 WITH_RESIDUAL = [name for name in SPECS if "residual" in hipress.Compressor(name).state_names]
-UNDECAYED = {"dgc": {"momentum": 0.0}, "sparseloco": {"decay": 1.0}}
+UNDECAYED = {"dgc": {"momentum": 0.0}, "dct": {"decay": 1.0}, "sparseloco": {"decay": 1.0}}
 """Parameters with which a residual is only what was not sent."""
 SERVER = (sys.executable, "-c", "from hipress.node import Node; Node().serve()")
 

@@ -79,7 +79,7 @@ def test_errors_say_where_and_what_was_expected(text, line, column, message):
     assert shown[2].index("^") - 4 == column - 1
 
 
-@pytest.mark.parametrize("name", ["onebit", "2bit", "topk", "sparseloco"])
+@pytest.mark.parametrize("name", ["onebit", "2bit", "topk", "sparseloco", "dct"])
 def test_printed_ir_is_the_golden_file(name):
     """After a wanted change: print_program(program) of each, into tests/unittest/compll."""
     assert print_program(program(name)) == (DATA / f"{name}.ir").read_text()

@@ -16,7 +16,8 @@ CODECS = {
     "maxmin": {"bits": 4}, "maxminef": {"bits": 8}, "terngrad": {}, "tbq": {"threshold": 1.0},
     "2bit": {"threshold": 1.5}, "1bit": {}, "onebit": {}, "ternary": {}, "natural": {}, "fp16": {},
     "bf16": {}, "stc": {}, "topk": {"ratio": 0.1}, "randomk": {"ratio": 0.1},
-    "graddrop": {"drop": 0.9}, "dgc": {"ratio": 0.1}, "sparseloco": {"ratio": 0.1}, "lossless": {},
+    "graddrop": {"drop": 0.9}, "dgc": {"ratio": 0.1}, "sparseloco": {"ratio": 0.1},
+    "dct": {"ratio": 0.1}, "lossless": {},
 }  # fmt: skip
 SERVER = (sys.executable, "-c", "from hipress.node import Node; Node().serve()")
 WORKER = f"""

@@ -16,7 +16,7 @@ from hipress.secopa import auto, trial, tuner
 from hipress.secopa.curve import Curve
 from hipress.tuning.node import Known
 
-SPARSE = ("dgc", "graddrop", "randomk", "sparseloco", "stc", "topk")
+SPARSE = ("dct", "dgc", "graddrop", "randomk", "sparseloco", "stc", "topk")
 
 
 def test_the_threshold_is_where_the_curves_cross():

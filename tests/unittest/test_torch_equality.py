@@ -24,6 +24,7 @@ CODECS = {
     "ternary": {"momentum": 0.9},
     "stc": {},
     "sparseloco": {},
+    "dct": {"ratio": 0.05},
     "terngrad": {},
     "maxmin": {},
     "maxminef": {},

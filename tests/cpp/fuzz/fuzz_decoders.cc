@@ -88,6 +88,8 @@ std::vector<Target> Targets(const std::string& only) {
       targets.push_back({type, {{"ratio", "0.1"}}});
     } else if (type == "sparseloco") {
       for (const char* ratio : {"0.015625", "0.2"}) targets.push_back({type, {{"ratio", ratio}}});
+    } else if (type == "dct") {
+      for (const char* bits : {"1", "2", "8"}) targets.push_back({type, {{"bits", bits}, {"ratio", "0.2"}}});
     } else if (type == "graddrop") {
       targets.push_back({type, {{"drop", "0.8"}}});
     } else {

@@ -6,7 +6,7 @@ from hipress.compll.errors import CompileError
 from hipress.compll.frontend import ast
 from hipress.compll.frontend.expressions import Expressions
 from hipress.compll.frontend.scope import FLOAT, INT, Closure, Range, Scalar, Vec
-from hipress.compll.ir.ir import RUN, Block, Instr
+from hipress.compll.ir.ir import RUN, TRANSFORMS, Block, Instr
 from hipress.compll.ir.slices import backward, clone
 
 _ELEMENTWISE = {"floor": 1, "ceil": 1, "abs": 1, "sqrt": 1, "isfinite": 1, "isnan": 1,
@@ -27,6 +27,8 @@ _USAGE = {
     "scatter": "scatter(vector or size, indices, values)",
     "bucket_max": "bucket_max(vector, bucket)",
     "bucket_min": "bucket_min(vector, bucket)",
+    "dct": "dct(vector, block)",
+    "idct": "idct(vector, block)",
 }
 
 
@@ -92,9 +94,10 @@ def _pointwise(x: Expressions, node: ast.Call, args: tuple[Instr, ...]) -> Instr
 
 
 def _in_memory(x: Expressions, node: ast.Node) -> Vec:
-    """A vector of float that is used as a whole: of a gradient of any type, a copy."""
+    """A vector of float that is used as a whole: of a gradient of any type, or of what lies at any
+    address in a payload, a copy."""
     value = x.floats(x.vector(node), node)
-    if x.vectors[value.name].kind != "input":
+    if x.vectors[value.name].kind not in ("input", "field"):
         return value
     type_ = FLOAT
     return x.elementwise([value], lambda element: element, type_, "copy", node.pos)
@@ -241,6 +244,19 @@ def _topk(x: Expressions, node: ast.Call, hint: str, elem_type: object) -> Vec:
     return Vec(found.vec[0], INT)
 
 
+def _cosines(x: Expressions, node: ast.Call, hint: str, elem_type: object) -> Vec:
+    block = x.whole(node.args[1])
+    known = block.op == "const" and block.attrs["value"] in TRANSFORMS
+    if not known and (block.op != "param" or block.attrs["name"] not in x.signature.blocks):
+        few = ", ".join(map(str, TRANSFORMS))
+        text = f"a block must be one of {few}, or an int parameter with such choices"
+        raise CompileError(text, node.args[1].pos)
+    source = _in_memory(x, node.args[0])
+    name = x.new_vector(hint, "f32", x.size_of(source))
+    x.emit(node.name, [block], "none", [name, source.name])
+    return Vec(name, FLOAT)
+
+
 def _sample(x: Expressions, node: ast.Call, hint: str, elem_type: object) -> Vec:
     source = x.floats(x.vector(node.args[0]), node.args[0])
     size, count = x.size_of(source), x.whole(node.args[1])
@@ -278,7 +294,9 @@ def _gathered(x: Expressions, source: Vec | Range, indices: Vec, hint: str) -> V
 
 
 def _scatter(x: Expressions, node: ast.Call, hint: str, elem_type: object) -> Vec:
-    raise CompileError("scatter can only be assigned to a state or to the output", node.pos)
+    name = x.new_vector(hint, "f32", x.n)
+    scatter(x, node, name)
+    return Vec(name, FLOAT)
 
 
 def scatter(x: Expressions, node: ast.Call, target: str) -> None:
@@ -287,14 +305,15 @@ def scatter(x: Expressions, node: ast.Call, target: str) -> None:
     base = node.args[0]
     in_place = isinstance(base, ast.Name) and base.name == target and target in x.signature.states
     if not in_place:
-        source = x.expr(base)
-        if x.signature.kind == "decode" and not isinstance(source, Scalar):
+        source, output = x.expr(base), x.vectors[target].kind == "output"
+        if output and not isinstance(source, Scalar):
             raise CompileError(f"expected {target}.size: what is not sent is 0", base.pos)
         if isinstance(source, Scalar):
             if x.cast(source.value, "i64") is not x.n:
-                raise CompileError(f"{target} has the size of the gradient", base.pos)
+                raise CompileError("what is scattered has the size of the gradient", base.pos)
             x.store_each(target, lambda: x.const(0.0, "f32"))
         else:
+            x.check_size(source, x.n, base.pos)
             x.store_each(target, lambda: x.element(source))
     indices = x.vector(node.args[1])
     if x.vectors[indices.name].elem not in ("i32", "u32", "u16"):
@@ -316,5 +335,5 @@ _SPECIAL = {
     "sum": (_sum, 1), "sort": (_sort, 1), "quantile": (_quantile, 2), "topk": (_topk, 2),
     "sample": (_sample, 2), "random_indices": (_random_indices, 2), "gather": (_gather, 2),
     "scatter": (_scatter, 0), "bucket_max": (_bucket_extreme, 2),
-    "bucket_min": (_bucket_extreme, 2),
+    "bucket_min": (_bucket_extreme, 2), "dct": (_cosines, 2), "idct": (_cosines, 2),
 }  # fmt: skip

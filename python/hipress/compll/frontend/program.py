@@ -11,7 +11,7 @@ from hipress.compll.frontend import ast
 from hipress.compll.frontend.lower import Lowerer
 from hipress.compll.frontend.parser import parse
 from hipress.compll.frontend.scope import Names, Scalar, Signature
-from hipress.compll.ir.ir import Block, Function, Param, Program
+from hipress.compll.ir.ir import TRANSFORMS, Block, Function, Param, Program
 from hipress.compll.ir.printer import print_program
 
 RESERVED = ("spec", "entropy")
@@ -172,7 +172,8 @@ class _Reader:
     def signature(self, function: ast.Function, kind: str, states: dict) -> Signature:
         source, target = (formal.name for formal in function.formals[:2])
         bucketable = {param.name for param in self.params if _is_bucket(param)}
-        return Signature(kind, source, target, self.types, states, bucketable)
+        blocks = {param.name for param in self.params if _is_block(param)}
+        return Signature(kind, source, target, self.types, states, bucketable, blocks)
 
     def for_sums(self, encode: ast.Function) -> None:
         """Lowers what parameters are for sums of several payloads, as functions of all + count."""
@@ -196,6 +197,12 @@ def _is_bucket(param: Param) -> bool:
         return all(choice > 0 and choice % 64 == 0 for choice in param.choices)
     low = -math.inf if param.low is None else param.low
     return param.multiple % 64 == 0 and (low > 0 or low == 0 and param.low_open)
+
+
+def _is_block(param: Param) -> bool:
+    """True if whatever a parameter may be is a block that dct can transform."""
+    choices = param.choices or () if param.integer else ()
+    return bool(choices) and all(choice in TRANSFORMS for choice in choices)
 
 
 def _check_optional(encode: Function) -> None:

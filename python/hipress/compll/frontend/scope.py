@@ -19,6 +19,7 @@ class Signature:
     :ivar params: types of the algorithm's parameters by name
     :ivar states: the conditions of its states by name, None for those that are always kept
     :ivar bucketable: names of the parameters that may be a bucket's size
+    :ivar blocks: names of those that may be the size of a transform's blocks
     """
 
     kind: str
@@ -27,6 +28,7 @@ class Signature:
     params: dict[str, ast.TypeName]
     states: dict[str, ast.Node | None]
     bucketable: set[str]
+    blocks: set[str]
 
 
 @dataclass(frozen=True)

@@ -21,6 +21,7 @@ Of functions only
     indices, or the payload is refused), ascending_bytes (of args[0] indices below args[1]),
     gaps_bytes (of indices packed by their gaps), pack_gaps and unpack_gaps (as of pack_ascending;
     the last operand is that number), gaps_most (at most that of args[0] indices below args[1]),
+    dct and idct (of vector 1, in blocks of args[0] elements, to vector 0),
     pack_where (bits under a mask; the value is their number), count_where (of a mask), unpack_where
     (bits under a mask to where they were, 0 elsewhere), pack_floats (the gradient to bytes; the
     value is their number), floats_bytes (at most that of args[0] floats), unpack_floats (the whole
@@ -43,6 +44,8 @@ COMPARE = {"lt", "le", "gt", "ge", "eq", "ne"}
 RANK = {"bool": 0, "i32": 1, "u32": 2, "i64": 3, "f32": 4, "f64": 5}
 RUN = 4
 """Consecutive elements in a run of `sample`: they are in one cache line, 16 bytes for one load."""
+TRANSFORMS = (16, 32, 64, 128, 256, 512, 1024)
+"""Blocks of dct and idct: lanes divide the least, and a GPU's block has memory for the largest."""
 FIELD_BYTES = {"u8": 1, "u16": 2, "u32": 4, "f32": 4}
 """Sizes of the numbers that a payload can have as fields."""
 STORAGE_BITS = {"f32": 32, "i32": 32, "u32": 32, "f16": 16, "bf16": 16, "u16": 16}
@@ -260,11 +263,11 @@ _READS = {"load", "load_at", "bucket_load", "element", "count_where", "gaps_byte
 _WRITES = {
     "store", "bucket_reduce", "compact", "topk", "sort", "random_indices", "scatter",
     "field_vector", "pack_ascending", "unpack_ascending", "pack_where", "unpack_where",
-    "pack_gaps", "unpack_gaps", "pack_floats", "unpack_floats",
+    "pack_gaps", "unpack_gaps", "pack_floats", "unpack_floats", "dct", "idct",
 }  # fmt: skip
 _SOURCES_FOLLOW = {
     "compact", "topk", "sort", "pack_ascending", "unpack_ascending", "pack_where", "unpack_where",
-    "pack_gaps", "unpack_gaps", "pack_floats",
+    "pack_gaps", "unpack_gaps", "pack_floats", "dct", "idct",
 }  # fmt: skip
 
 

@@ -20,7 +20,7 @@ _ONLY_OUTSIDE = {
     "compact", "topk", "sort", "scatter", "emit", "field", "field_vector",
     "end_of_payload", "require", "n", "step", "param", "pack_ascending", "unpack_ascending",
     "pack_gaps", "unpack_gaps", "gaps_bytes", "pack_where", "count_where",
-    "unpack_where", "pack_floats", "unpack_floats",
+    "unpack_where", "pack_floats", "unpack_floats", "dct", "idct",
 }  # fmt: skip
 
 

@@ -20,7 +20,8 @@ from hipress.compll.ir.slices import replace
 
 _PURE_MEMORY = {"load", "load_at", "bucket_load", "element", "count_where", "gaps_bytes"}
 _SIDE = {"reduce", "store", "bucket_reduce", "compact", "topk", "sort", "scatter",
-         "random_indices", "pack_ascending", "pack_gaps", "pack_where", "unpack_where"}  # fmt: skip
+         "random_indices", "pack_ascending", "pack_gaps", "pack_where", "unpack_where", "dct",
+         "idct"}  # fmt: skip
 _COMPARISONS = {
     "lt": operator.lt, "le": operator.le, "gt": operator.gt, "ge": operator.ge,
     "eq": operator.eq, "ne": operator.ne,

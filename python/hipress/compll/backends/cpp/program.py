@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from hipress.compll.backends.common.expressions import literal
+from hipress.compll.backends.common import cosines
+from hipress.compll.backends.common.expressions import known, literal
 from hipress.compll.backends.common.source import (
     is_fixed,
     max_bytes,
@@ -18,6 +19,7 @@ from hipress.compll.ir.ir import Block, Function, Instr, Param, Program
 from hipress.compll.ir.slices import backward
 from hipress.compll.passes.buckets import is_dense
 from hipress.compll.passes.lazy import lazy_state
+from hipress.compll.passes.vector_uses import operations
 
 ENTRY = "hipress_compll_algorithm"
 
@@ -46,7 +48,8 @@ class _ProgramWriter:
 
     def text(self, entry: str) -> str:
         program = self.program
-        parts = [max_bytes(program), self.granularity(), self.used_states()]
+        parts = [cosines.table(program, "const float"), max_bytes(program), self.granularity(),
+                 self.used_states()]  # fmt: skip
         if program.encode is not None:
             parts.append(self.encode(program.encode))
         if self.lazy is not None:
@@ -61,6 +64,7 @@ class _ProgramWriter:
         }  # fmt: skip
         includes = ["gaps.h" if coded else "ascending.h"]
         includes += ["floats_sum.h"] if self.exact else []
+        includes += ["cosines.h"] if cosines.transforms(program) else []
         return source_file(program, includes, parts, "CompllAlgorithm", entry)
 
     # Functions ----------------------------------------------------------------------
@@ -218,6 +222,10 @@ class _ProgramWriter:
         grains += [
             f"p_{param.name}" for param in self.program.params
             if param.multiple % 64 == 0 and param.multiple > 1
+        ]  # fmt: skip
+        grains += [
+            known(instr.args[0]) for function in self.program.functions
+            for instr in operations(function, "dct", "idct")
         ]  # fmt: skip
         lines = [f"grain = std::max<int64_t>(grain, {grain});" for grain in grains]
         head = "int64_t Granularity(const double* params)"

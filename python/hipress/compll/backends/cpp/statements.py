@@ -8,7 +8,7 @@ from __future__ import annotations
 from hipress.compll.backends.common.function import FIELD
 from hipress.compll.backends.common.text import quoted
 from hipress.compll.backends.cpp.context import FunctionContext
-from hipress.compll.ir.ir import FIELD_BYTES, Instr
+from hipress.compll.ir.ir import FIELD_BYTES, Instr, has_effect
 
 
 def write(context: FunctionContext, instr: Instr) -> None:
@@ -89,6 +89,18 @@ def _pack_floats(context: FunctionContext, instr: Instr) -> None:
     """The payload's one field, made in place."""
     context.define(instr, "PackFloats(call)")
     context.placed.add(instr.vec[0])
+
+
+def _transform(context: FunctionContext, instr: Instr) -> None:
+    """Of a payload that is only checked nothing is transformed, unless a check looks at it."""
+    context.allocate(instr.vec[0])
+    inverse = "true" if instr.op == "idct" else "false"
+    line = context.fill("Cosines<{inverse}>(call, {v1}, {a0}, {m0});", instr, inverse=inverse)
+    body = context.function.body
+    later = [node for node in body[body.index(instr) :] if isinstance(node, Instr)]
+    if context.function.kind == "decode" and not any(map(has_effect, later)):
+        line = f"if (!call.check_only) {line}"
+    context.lines.append(line)
 
 
 def check_indices(context: FunctionContext, name: str) -> None:
@@ -179,5 +191,5 @@ STATEMENTS = {
     **dict.fromkeys(_CALLS, _call), "element": _element,
     "count_where": _count_where, "gaps_bytes": _gaps_bytes, "pack_floats": _pack_floats,
     "scatter": _scatter, "emit": _emit, "field": _field, "field_vector": _field_vector,
-    "end_of_payload": _end_of_payload, "require": _require,
+    "dct": _transform, "idct": _transform, "end_of_payload": _end_of_payload, "require": _require,
 }  # fmt: skip

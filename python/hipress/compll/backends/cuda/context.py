@@ -19,9 +19,9 @@ _ACCESS = {
 _NOT_NUMBERS = {"reduce", "compact", "element", "require", "field_vector", "end_of_payload", "emit",
                 "scatter", "sort", "unpack_ascending", "pack_where", "count_where",
                 "unpack_where", "gaps_bytes", "pack_gaps", "unpack_gaps", "pack_floats",
-                "unpack_floats"}  # fmt: skip
+                "unpack_floats", "dct", "idct"}  # fmt: skip
 _ALIGNED = ("compact", "topk", "sort", "random_indices", "element", "pack_ascending", "pack_gaps",
-            "pack_where", "unpack_where")  # fmt: skip
+            "pack_where", "unpack_where", "dct", "idct")  # fmt: skip
 MAX_STATES = 4
 
 

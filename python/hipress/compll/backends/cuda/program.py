@@ -6,6 +6,7 @@ model (host_emulation.h), which is how it is tested where there is no GPU.
 
 from __future__ import annotations
 
+from hipress.compll.backends.common import cosines
 from hipress.compll.backends.common.source import is_fixed, max_bytes, source_file
 from hipress.compll.backends.common.text import block, indent, quoted
 from hipress.compll.backends.cuda.function import FunctionWriter
@@ -23,9 +24,11 @@ def generate(program: Program, entry: str = ENTRY, standalone: bool = True) -> s
     :raises CompileError: if the program has what this backend cannot do
     """
     includes = ["cuda/launch.cuh", *(["cuda/exports.cuh"] if standalone else [])]
+    includes += ["cuda/cosines.cuh"] if cosines.transforms(program) else []
     parts = [
         f"using Values = Params<{max(len(program.params), 1)}>;",
         "",
+        cosines.table(program, "__device__ const float"),
         max_bytes(program),
         *(_coder(program, function) for function in program.functions),
         _sentence(program),

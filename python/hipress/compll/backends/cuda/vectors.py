@@ -9,7 +9,7 @@ from hipress.compll.backends.common.function import FIELD
 from hipress.compll.backends.cuda import packing, selection
 from hipress.compll.backends.cuda.context import FunctionContext
 from hipress.compll.backends.cuda.expressions import ELEMENT
-from hipress.compll.backends.cuda.steps import check_order, size_of
+from hipress.compll.backends.cuda.steps import add_step, check_order, size_of
 from hipress.compll.errors import CompileError
 from hipress.compll.ir.ir import FIELD_BYTES, Instr
 from hipress.compll.passes.vector_uses import operations
@@ -72,6 +72,15 @@ def _element(context: FunctionContext, instr: Instr) -> None:
     chosen = selection.select(context, instr, source, size_of(context, name), rank)
     text = f"{{n0}} > 0 ? FromOrdered({chosen}.prefix) : 0.0f"
     context.define(instr, context.fill(text, instr))
+
+
+# Transforms ------------------------------------------------------------------------------
+
+
+def _transform(context: FunctionContext, instr: Instr) -> None:
+    inverse = "true" if instr.op == "idct" else "false"
+    text = f"Cosines<{inverse}>(team, shared, {{v1}}, {{a0}}, kCosines, {{m0}})"
+    add_step(context, instr, size_of(context, instr.vec[1]), text, True)
 
 
 # Indices --------------------------------------------------------------------------------
@@ -157,5 +166,6 @@ OPERATIONS = {
     **packing.OPERATIONS, **selection.OPERATIONS,
     "field": _read_by_every_step, "field_vector": _read_by_every_step,
     "end_of_payload": _end_of_payload, "require": _require, "element": _element,
-    "random_indices": _random_indices, "scatter": _scatter, "emit": _emit,
+    "random_indices": _random_indices, "scatter": _scatter, "emit": _emit, "dct": _transform,
+    "idct": _transform,
 }  # fmt: skip

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from hipress.compll.backends.numpy import floats, gaps, packing, philox
+from hipress.compll.backends.numpy import cosines, floats, gaps, packing, philox
 from hipress.compll.backends.numpy import operations as ops
 from hipress.compll.errors import PayloadError
 from hipress.compll.ir.ir import FIELD_BYTES, Block, Function, Instr, Loop, Param, Program
@@ -237,9 +237,9 @@ class _Run:
         return int(value) if instr.type == "i64" else value
 
     def do_compact(self, instr: Instr, args: list) -> int:
-        target, mask = instr.vec
-        self.memory[target] = np.flatnonzero(self.memory[mask]).astype(np.int32)
-        return self.memory[target].size
+        found = np.flatnonzero(self.memory[instr.vec[1]])
+        self.memory[instr.vec[0]] = found.astype(np.int32)
+        return found.size
 
     def do_topk(self, instr: Instr, args: list) -> int:
         """Indices of the k largest, ascending; of equal ones the first."""
@@ -253,6 +253,12 @@ class _Run:
     def do_sort(self, instr: Instr, args: list) -> None:
         values = self.memory[instr.vec[1]]
         self.memory[instr.vec[0]] = values[np.argsort(ops.ordered(values), kind="stable")]
+
+    def do_dct(self, instr: Instr, args: list) -> None:
+        source = self.memory[instr.vec[1]]
+        self.memory[instr.vec[0]] = getattr(cosines, instr.op)(source, args[0])
+
+    do_idct = do_dct
 
     def strata(self, size: int, k: int, site: int) -> np.ndarray:
         """One random index of each of k parts of range(size)."""
@@ -301,9 +307,12 @@ class _Run:
         return self.keep_bytes(target, packing.pack_ascending(self.memory[index], self.n))
 
     def do_unpack_ascending(self, instr: Instr, args: list) -> None:
+        self.unpack_indices(instr, args[0], packing.unpack_ascending)
+
+    def unpack_indices(self, instr: Instr, count: int, unpack: Callable) -> None:
         target, source = instr.vec
         data = self.memory[source].astype(np.uint8).tobytes()
-        index = packing.unpack_ascending(data, args[0], self.n)
+        index = unpack(data, count, self.n)
         if index is None:
             raise self.bad_indices()
         self.memory[target] = index
@@ -312,16 +321,10 @@ class _Run:
         return gaps.gaps_bytes(self.memory[instr.vec[0]], self.n)
 
     def do_pack_gaps(self, instr: Instr, args: list) -> None:
-        target, index = instr.vec
-        self.keep_bytes(target, gaps.pack_gaps(self.memory[index], self.n))
+        self.keep_bytes(instr.vec[0], gaps.pack_gaps(self.memory[instr.vec[1]], self.n))
 
     def do_unpack_gaps(self, instr: Instr, args: list) -> None:
-        target, source = instr.vec
-        data = self.memory[source].astype(np.uint8).tobytes()
-        index = gaps.unpack_gaps(data, args[0], self.n)
-        if index is None:
-            raise self.bad_indices()
-        self.memory[target] = index
+        self.unpack_indices(instr, args[0], gaps.unpack_gaps)
 
     def do_pack_where(self, instr: Instr, args: list) -> int:
         target, bits, mask = instr.vec
@@ -333,9 +336,8 @@ class _Run:
 
     def do_unpack_where(self, instr: Instr, args: list) -> None:
         target, packed, mask = instr.vec
-        bits = np.zeros(self.memory[mask].size, np.int32)
+        bits = self.memory[target] = np.zeros(self.memory[mask].size, np.int32)
         bits[self.memory[mask] != 0] = self.memory[packed]
-        self.memory[target] = bits
 
     def do_pack_floats(self, instr: Instr, args: list) -> int:
         return self.keep_bytes(instr.vec[0], floats.pack(self.memory[instr.vec[1]]))

@@ -19,6 +19,7 @@ constexpr int kBins = 2048;    ///< of a histogram
 constexpr int kDigits = 256;   ///< of a radix sort
 constexpr int kRows = 8;       ///< rows of 32 elements that a warp handles at once
 constexpr int kTile = kRows * kWarpSize;
+constexpr int kTransformed = 1024;  ///< elements that a block transforms at once
 constexpr int64_t kBlock = 4096;  ///< elements that a reduction folds before blocks are joined
 
 /// Scratch of a block.
@@ -27,6 +28,7 @@ struct Shared {
     uint32_t histogram[kBins];
     uint64_t codes[kWarps][kTile / 8];
     uint32_t digits[kWarps][kDigits];
+    float rows[2][kTransformed];
   };
   uint32_t base[kDigits];
   uint64_t scan[kWarps];
