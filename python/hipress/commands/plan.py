@@ -49,6 +49,11 @@ def command(
         fail(error)
     for name in getattr(loaded, "poor", []):
         typer.echo(f"note: the profile's curve for {name} fits its measurements badly")
+    if getattr(loaded, "shared_host", False):
+        typer.echo(
+            f"note: the profile's nodes shared one machine's processors, and so do the plan's: "
+            f"{loaded.threads:g} codec threads for all {nnodes} nodes together"
+        )
     _describe(plan, output)
 
 

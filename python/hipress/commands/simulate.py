@@ -131,6 +131,8 @@ def command(
         "codec_threads_busy": step.compute_use,
         "bandwidth_bytes_per_second": cluster.bandwidth,
         "latency_seconds": cluster.latency,
+        "codec_threads": cluster.threads,
+        "shared_host": cluster.shared_hosts,
         "by_symmetry": step.symmetric,
         "simulation_seconds": time.perf_counter() - began,
     }
@@ -173,6 +175,11 @@ def _describe(values: dict, net, timeline: Optional[Path]) -> None:
         f"{values['link_busy']:.0%}, its codec threads "
         f"{values['codec_threads_busy']:.0%} of a step",
     ]
+    if values["shared_host"]:
+        lines.append(
+            f"the profile's nodes shared one machine's processors, and so do these: "
+            f"{values['codec_threads']:g} codec threads for all hosts together"
+        )
     if values["by_symmetry"]:
         lines.append("one host was simulated for all (symmetry)")
     if "rounds" in values:
