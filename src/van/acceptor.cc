@@ -126,6 +126,8 @@ class PendingHandshake : public std::enable_shared_from_this<PendingHandshake> {
     std::memcpy(&transcript_.caller, input_, sizeof(Hello));
     const Hello& caller = transcript_.caller;
     const std::string wrong = CheckHello(caller);
+    const bool again = caller.lane.purpose == Purpose::kResume || caller.lane.purpose == Purpose::kProbe;
+    if (acceptor_->only_resume_ && !again) return Finish();
     const NodeId self = acceptor_->hooks_.self();
     const NodeId wanted = NodeId::Unpack(caller.to);
     // Between the roster's arrival at the caller and here, only the caller knows our rank.
@@ -160,8 +162,10 @@ class PendingHandshake : public std::enable_shared_from_this<PendingHandshake> {
     if (verdict == VerdictCode::kTaken) {
       return Reject(verdict, "calls itself " + peer.ToString() + ", which is already connected");
     }
-    if (verdict == VerdictCode::kGone) {
-      return Reject(verdict, "is " + peer.ToString() + " and asks for a connection that is gone");
+    if (verdict == VerdictCode::kGone) {  // no stranger: it did not hear that its goodbye has arrived, for example
+      LogInfo(peer.ToString() + " (" + ToText(remote_) + ") asks for a connection that is gone");
+      if (SendVerdict(verdict)) Finish();
+      return;
     }
     if (!SendVerdict(VerdictCode::kAccepted)) return;
     if (lane.purpose == Purpose::kProbe) {

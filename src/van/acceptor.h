@@ -39,6 +39,8 @@ class Acceptor {
   ~Acceptor();
 
   void Start();
+  /// Takes no new connections any more, but still lets those there are be resumed.
+  void OnlyResume() { only_resume_ = true; }
   void Stop();
 
  private:
@@ -56,6 +58,7 @@ class Acceptor {
   const VanOptions& options_;
   VanCounters& counters_;
   Hooks hooks_;
+  bool only_resume_ = false;
   std::list<std::shared_ptr<PendingHandshake>> pending_;  ///< oldest first
   SteadyTime last_log_{};
   int unlogged_ = 0;

@@ -55,6 +55,7 @@ Connection::Connection(asio::io_context& io, Opened opened, NodeId peer, const V
       id_(opened.id),
       caller_(opened.caller),
       called_(opened.peer),
+      same_host_(IsSameHost(opened.lanes[0].fd.get())),
       peer_(peer),
       address_(ToText(RemoteAddress(opened.lanes[0].fd.get()))),
       options_(options),
@@ -65,7 +66,7 @@ Connection::Connection(asio::io_context& io, Opened opened, NodeId peer, const V
       staging_(kStagingBytes),
       last_sent_(last_received_.load()),
       long_link_(IsLongLink(opened.lanes[0].fd.get())),
-      may_offer_(options.shared_memory && IsSameHost(opened.lanes[0].fd.get())) {
+      may_offer_(options.shared_memory && same_host_) {
   std::vector<std::unique_ptr<Stream>> streams;
   TakeOver(std::move(opened.lanes), &streams);
   if (id_.purpose == Purpose::kPlain) {
@@ -255,7 +256,10 @@ void Connection::FinishMessage(uint32_t checksum) {
 bool Connection::TakeConnectionMessage() {
   switch (header_.kind) {
     case MessageKind::kHeartbeat: return true;
-    case MessageKind::kGoodbye: Close(true, "left"); return true;
+    case MessageKind::kGoodbye:
+      if (resumable_ != nullptr) resumable_->TryEnd();  // else it would take the end for a break
+      Close(true, "left");
+      return true;
     case MessageKind::kArenaOffer: {
       ArenaOffer offer;
       std::memcpy(&offer, payload_.data, sizeof(offer));

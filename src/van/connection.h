@@ -62,8 +62,11 @@ class Connection : public std::enable_shared_from_this<Connection> {
   void Send(Message message, int priority, Van::SendDone done);
   /// Sends heartbeats, detects silence. `stalled`: how long this process itself was held up.
   void Tick(SteadyTime now, std::chrono::steady_clock::duration stalled);
-  /// Sends goodbye after everything that is queued, then closes the sending direction.
+  /// Sends goodbye after everything that is queued, then closes the sending direction. One that can be resumed
+  /// still is, until the peer has said that it has read all of it.
   void Leave();
+  /// After Leave: calls the peer, where it no longer acknowledges what is sent, beside the old sockets.
+  void Hasten(SteadyTime now);
   /// Leaves without goodbye: fails what is queued, closes the sending direction after what is being
   /// sent, and takes in nothing more. Closed once the peer has read all of it and closes, too.
   void HangUp();
@@ -83,8 +86,10 @@ class Connection : public std::enable_shared_from_this<Connection> {
 
   /// Time since the last byte from the peer.
   std::chrono::steady_clock::duration Silence(SteadyTime now) const { return now - last_received_.load(); }
-  /// What was sent and the peer's kernel has not acknowledged; 0 if that can no longer be heard.
+  /// What was sent and the peer's kernel has not acknowledged; 0 if that can no longer be heard. At least 1 while
+  /// a node that leaves may have to resume the connection, or calls the peer again.
   int64_t UndeliveredBytes(SteadyTime now);
+  bool CanBeResumed() const { return resumable_ != nullptr; }
 
   NodeId peer() const { return peer_; }
   void set_peer(NodeId peer) { peer_ = peer; }
@@ -145,6 +150,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   LaneId id_;
   const bool caller_;         ///< whether this node called
   const sockaddr_in called_;  ///< where to call the peer again (lanes.h)
+  const bool same_host_;      ///< as the peer
   std::string broken_;        ///< why, while it is broken
   std::unique_ptr<Redial> redial_;
   bool turn_over_ = false;  ///< OnReadable goes on when other connections have had their turn
@@ -156,6 +162,8 @@ class Connection : public std::enable_shared_from_this<Connection> {
   bool open_ = true;
   bool leaving_ = false;
   bool goodbye_sent_ = false;
+  SteadyTime looked_;     ///< when Hasten last did
+  int64_t unheard_ = 0;   ///< bytes that the peer's kernel had not acknowledged then
   bool hung_up_ = false;
   std::string write_failure_;  ///< why; after it only what the peer had sent before is read
 

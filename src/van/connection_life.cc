@@ -21,6 +21,9 @@ namespace {
 constexpr int kHeartbeatPriority = INT_MAX;
 constexpr int kGoodbyePriority = INT_MIN;
 
+/// Time for the peer's kernel to acknowledge more of what is sent to it before a goodbye.
+constexpr std::chrono::milliseconds kHastenAfter{500};
+
 /// Silence after which a connection may have broken without a word: a router forgets one, for example.
 steady_clock::duration SuspiciousSilence(const VanOptions& options) {
   return std::max<steady_clock::duration>(options.heartbeat_timeout / 3, 3 * options.heartbeat_interval);
@@ -55,9 +58,13 @@ void Connection::Tick(SteadyTime now, steady_clock::duration stalled) {
 }
 
 int64_t Connection::UndeliveredBytes(SteadyTime now) {
+  // Who is called again hears the goodbye, or has it already and says so.
+  const bool resumable = resumable_ != nullptr && leaving_ && !hung_up_;
+  if (open_ && resumable && (redial_ != nullptr || !broken_.empty())) return 1;
   // Who has gone silent may never acknowledge anything: it is not waited for.
   if (!open_ || Silence(now) > 2 * options_.heartbeat_interval) return 0;
-  int64_t bytes = 0;
+  // A kernel that has acknowledged all may be that of something in between.
+  int64_t bytes = resumable && !resumable_->AtEnd() ? 1 : 0;
   for (const std::shared_ptr<Socket>& one : sockets_) bytes += UnacknowledgedBytes(one->socket.native_handle());
   return bytes;
 }
@@ -86,9 +93,8 @@ void Connection::CloseSockets() {
 }
 
 void Connection::Lost(bool graceful, const std::string& reason) {
-  // A node that leaves takes no more calls, but still makes them until it has said goodbye.
-  const bool ends = hung_up_ || goodbye_sent_ || (leaving_ && !caller_);
-  if (resumable_ == nullptr || resumable_->AtEnd() || ends) return Close(graceful, reason);
+  // Also one that leaves goes on: without its goodbye it would be dead to the peer.
+  if (resumable_ == nullptr || resumable_->AtEnd() || hung_up_) return Close(graceful, reason);
   Break(reason);
 }
 
@@ -113,8 +119,8 @@ void Connection::CallAgain() {
     });
   };
   try {
-    redial_ = std::make_unique<Redial>(Call{called_, owner_.self(), peer_}, id_, caller_, options_,
-                                       Redial::Hooks{opened, refused});
+    redial_ = std::make_unique<Redial>(Call{called_, owner_.self(), peer_}, id_, caller_, same_host_,
+                                       options_, Redial::Hooks{opened, refused});
   } catch (const std::system_error& error) {  // Tick calls again
     LogWarning(std::string("no thread to call ") + peer_.ToString() + " again: " + error.what());
   }
@@ -123,11 +129,11 @@ void Connection::CallAgain() {
 void Connection::Refused() {
   redial_.reset();
   // Lanes that are only silent may still have something to say.
-  if (!broken_.empty()) Close(false, broken_);
+  if (!broken_.empty()) Close(goodbye_sent_, broken_);
 }
 
 void Connection::OnProbe(uint16_t generation) {
-  if (!open_ || leaving_ || !broken_.empty() || generation != id_.generation) return;
+  if (!open_ || hung_up_ || !broken_.empty() || generation != id_.generation) return;
   Break("says that the connection has broken");
 }
 
@@ -158,6 +164,15 @@ void Connection::Leave() {
   if (!open_ || leaving_) return;
   leaving_ = true;
   Send(Message(MessageKind::kGoodbye), kGoodbyePriority, nullptr);
+}
+
+void Connection::Hasten(SteadyTime now) {
+  if (!open_ || resumable_ == nullptr || !broken_.empty() || now - looked_ < kHastenAfter) return;
+  int64_t bytes = 0;
+  for (const std::shared_ptr<Socket>& one : sockets_) bytes += UnacknowledgedBytes(one->socket.native_handle());
+  if (bytes > 0 && bytes == unheard_) CallAgain();
+  looked_ = now;
+  unheard_ = bytes;
 }
 
 void Connection::HangUp() {

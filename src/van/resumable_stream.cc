@@ -26,6 +26,7 @@ void ResumableStream::Resume(Lanes lanes) {
   lanes_ = std::vector<Lane>(lanes.size());
   for (size_t i = 0; i < lanes.size(); ++i) lanes_[i].stream = std::move(lanes[i]);
   turn_ = 0;
+  lost_ = kEof;
   position_known_ = false;
   acknowledge_at_ = read_;  // at once
 }
@@ -80,17 +81,18 @@ ssize_t ResumableStream::ReadFrames() {
                         sizeof(Frame) - lane.frame_bytes};
       const ssize_t n = lane.stream->Read(&to, 1);
       if (n == kWouldBlock) break;
-      if (n < 0) return n;
-      lane.lost = n == kEof && !lane.end_read;
+      if (n == -EPROTO) return n;
+      lane.lost = n < 0 || (n == kEof && !lane.end_read);
       lane.ended = n == kEof && lane.end_read;
-      lane.frame_bytes += static_cast<size_t>(n);
+      if (lane.lost) lost_ = n;
+      if (n > 0) lane.frame_bytes += static_cast<size_t>(n);
       if (lane.HasStripe() && !TakeFrame(&lane)) return -EPROTO;
     }
     news |= lane.HasStripe() && lane.frame.offset == read_;
   }
   if (news) return 1;
   // Only now: what other lanes have still brought of a peer that died is of use.
-  if (std::any_of(lanes_.begin(), lanes_.end(), [](const Lane& l) { return l.lost; })) return kEof;
+  if (std::any_of(lanes_.begin(), lanes_.end(), [](const Lane& l) { return l.lost; })) return lost_;
   const bool open = std::any_of(lanes_.begin(), lanes_.end(), [](const Lane& l) { return !l.ended; });
   return open ? kWouldBlock : kEof;
 }
@@ -203,6 +205,11 @@ bool ResumableStream::Fill(Lane* lane, const iovec* pieces, int count, size_t* t
   }
   lane->out_begin = 0;
   return true;
+}
+
+void ResumableStream::TryEnd() {
+  End();
+  Write(nullptr, 0);
 }
 
 ssize_t ResumableStream::Write(const iovec* pieces, int count) {

@@ -39,6 +39,8 @@ class ResumableStream final : public Stream {
   void End() { ending_ = true; }
   /// Whether the other end has said so, and all that it wrote is read.
   bool AtEnd() const { return end_known_ && read_ == end_; }
+  /// Tells the other end that nothing more will be written, where that can be done at once.
+  void TryEnd();
   /// Its lanes have broken. Nothing else than Resume may follow.
   void DropLanes() { lanes_.clear(); }
   void Resume(Lanes lanes);
@@ -59,7 +61,7 @@ class ResumableStream final : public Stream {
     size_t frame_bytes = 0;  ///< of it that are here
     bool end_read = false;   ///< the other end has said that it ends
     bool ended = false;      ///< and has closed it
-    bool lost = false;       ///< it has been closed without that
+    bool lost = false;       ///< it has been closed without that, or has failed
     // Sending
     Frame out{};
     size_t out_begin = sizeof(Frame);  ///< bytes of `out` that are sent
@@ -91,6 +93,7 @@ class ResumableStream final : public Stream {
   uint64_t end_ = 0;             ///< bytes of the whole stream
   bool end_known_ = false;
   bool read_made_work_ = false;
+  ssize_t lost_ = kEof;          ///< how a lane was lost: kEof or a negated errno
   // Sending
   ReplayBuffer sent_bytes_;
   uint64_t next_ = 0;            ///< first byte that no lane of now has been given

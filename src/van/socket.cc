@@ -2,6 +2,7 @@
 
 #include <arpa/inet.h>
 #include <ifaddrs.h>
+#include <linux/errqueue.h>
 #include <linux/sockios.h>
 #include <netdb.h>
 #include <linux/tcp.h>
@@ -43,6 +44,23 @@ UniqueFd NewSocket(int type) {
 
 void SetOption(int fd, int level, int name, int value) {
   setsockopt(fd, level, name, &value, sizeof(value));
+}
+
+/// Whether an ICMP message has ended a socket's connect: not the machine that was called need have sent it.
+/// Before Linux 5.19 nobody can tell, and this is false.
+bool EndedByIcmp(int fd) {
+  alignas(cmsghdr) char control[512];
+  msghdr message{};
+  message.msg_control = control;
+  message.msg_controllen = sizeof(control);
+  if (recvmsg(fd, &message, MSG_ERRQUEUE | MSG_DONTWAIT) < 0) return false;
+  for (cmsghdr* c = CMSG_FIRSTHDR(&message); c != nullptr; c = CMSG_NXTHDR(&message, c)) {
+    if (c->cmsg_level != IPPROTO_IP || c->cmsg_type != IP_RECVERR) continue;
+    sock_extended_err error;
+    std::memcpy(&error, CMSG_DATA(c), sizeof(error));
+    if (error.ee_origin == SO_EE_ORIGIN_ICMP) return true;
+  }
+  return false;
 }
 
 constexpr int kSocketBuffer = 4 << 20;
@@ -219,6 +237,7 @@ UniqueFd ConnectOnce(const sockaddr_in& address, const Deadline& deadline, int* 
     *error = errno;
     return UniqueFd();
   }
+  SetOption(fd.get(), IPPROTO_IP, IP_RECVERR, 1);
   if (connect(fd.get(), Generic(&address), sizeof(address)) != 0 && errno != EINPROGRESS &&
       errno != EINTR) {
     *error = errno;
@@ -230,6 +249,9 @@ UniqueFd ConnectOnce(const sockaddr_in& address, const Deadline& deadline, int* 
   }
   socklen_t size = sizeof(*error);
   getsockopt(fd.get(), SOL_SOCKET, SO_ERROR, error, &size);
+  // A firewall's "port unreachable" is the same errno as a refusal by the machine itself.
+  if (*error == ECONNREFUSED && EndedByIcmp(fd.get())) *error = EHOSTUNREACH;
+  SetOption(fd.get(), IPPROTO_IP, IP_RECVERR, 0);  // on an open connection it would make passing errors final
   // With nobody listening on an ephemeral port the kernel may connect a socket to itself.
   if (*error == 0 && ToText(LocalAddress(fd.get())) == ToText(address)) *error = ECONNREFUSED;
   return *error == 0 ? std::move(fd) : UniqueFd();

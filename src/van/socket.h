@@ -66,7 +66,8 @@ std::string AddressTowards(const std::string& host);
 UniqueFd Listen(const sockaddr_in& address);
 
 /// Connects within the deadline. \return an open non-blocking socket; on failure an empty one with
-/// *error the errno
+/// *error the errno: ECONNREFUSED only if the machine itself says that nobody listens, EHOSTUNREACH if a
+/// firewall or router (ICMP) does
 UniqueFd ConnectOnce(const sockaddr_in& address, const Deadline& deadline, int* error);
 
 /// Whether a round trip to the other end takes so long that what may be under way limits the speed.

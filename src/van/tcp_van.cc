@@ -15,6 +15,7 @@
 #include "van/acceptor.h"
 #include "van/connection.h"
 #include "van/lanes.h"
+#include "van/pauses.h"
 #include "van/van.h"
 
 namespace hipress {
@@ -26,11 +27,13 @@ using ConnectionPtr = std::shared_ptr<Connection>;
 
 /// Time beyond the one asked for that a van that stops waits for bytes on their way to peers that it hears.
 constexpr milliseconds kMaxDelivery{3000};
+/// Between looks at connections that are to deliver a goodbye.
+constexpr milliseconds kLook{250};
 
 /// Everything of a TCP van; see TcpVan for why it is apart.
 class TcpCore final : public ConnectionOwner {
  public:
-  explicit TcpCore(VanOptions options) : options_(std::move(options)), timer_(io_) {
+  explicit TcpCore(VanOptions options) : options_(std::move(options)), pauses_(options_), timer_(io_) {
     CheckTlsMode(options_.tls);
   }
 
@@ -57,7 +60,7 @@ class TcpCore final : public ConnectionOwner {
                           if (const ConnectionPtr c = Find(lane, true)) c->OnProbe(lane.generation);
                         }});
     acceptor_->Start();
-    last_tick_ = steady_clock::now();
+    pauses_.Start();
     Tick();
     thread_ = std::thread([this] {
       NameThisThread("hipress-van");
@@ -130,11 +133,14 @@ class TcpCore final : public ConnectionOwner {
     if (stopping_.exchange(true)) return;
     if (!thread_.joinable()) return;
     asio::post(io_, [this, linger, goodbye] {
-      acceptor_->Stop();
-      Linger(linger, steady_clock::now() + linger + kMaxDelivery, goodbye);
-      for (const ConnectionPtr& connection : Snapshot()) {
-        goodbye ? connection->Leave() : connection->HangUp();
-      }
+      const std::vector<ConnectionPtr> all = Snapshot();
+      const bool resume = goodbye && std::any_of(all.begin(), all.end(), [](const ConnectionPtr& connection) {
+        return connection->CanBeResumed();
+      });
+      resume ? acceptor_->OnlyResume() : acceptor_->Stop();
+      const auto now = steady_clock::now();
+      Linger(now + linger, now + linger + kMaxDelivery, goodbye);
+      for (const ConnectionPtr& connection : all) goodbye ? connection->Leave() : connection->HangUp();
       if (Snapshot().empty()) Finish();
     });
     thread_.join();
@@ -144,14 +150,7 @@ class TcpCore final : public ConnectionOwner {
     io_.poll();
   }
 
-  std::string HeldUp() const {
-    // Shorter than this, a pause and the heartbeat that was due make no silence that is death.
-    const auto limit = options_.heartbeat_timeout - options_.heartbeat_interval;
-    const auto now = steady_clock::now();
-    if (now - last_tick_ > limit) return SecondsText(now - last_tick_);
-    const bool recent = now - held_up_until_ < options_.heartbeat_timeout;
-    return recent && held_up_ > limit ? SecondsText(held_up_) : "";
-  }
+  std::string HeldUp() const { return pauses_.Text(); }
 
   std::optional<steady_clock::duration> Silence(NodeId peer) {
     std::lock_guard<std::mutex> lock(mutex_);
@@ -284,17 +283,7 @@ class TcpCore final : public ConnectionOwner {
     const auto interval = std::clamp<milliseconds>(options_.heartbeat_interval / 4, milliseconds(5),
                                                    milliseconds(250));
     const auto now = steady_clock::now();
-    // If this thread itself was held up (the process was stopped, or starved), the peers' silence
-    // is not theirs: what they sent is still to be read.
-    auto stalled = now - last_tick_ - interval;
-    if (stalled < options_.heartbeat_timeout / 4) stalled = stalled.zero();
-    last_tick_ = now;
-    // A short pause does not hide the long one that was just before it.
-    const bool over = now - held_up_until_ >= options_.heartbeat_timeout;
-    if (stalled > (over ? stalled.zero() : held_up_)) {
-      held_up_ = stalled;
-      held_up_until_ = now;
-    }
+    const auto stalled = pauses_.Tick(now, interval);
     for (const ConnectionPtr& connection : Snapshot()) connection->Tick(now, stalled);
     gathering_.DropOld(now);
     if (!stopping_) receiver_->OnTick();
@@ -304,19 +293,23 @@ class TcpCore final : public ConnectionOwner {
     });
   }
 
-  /// Finishes after `time`, or, while what was sent is still on its way, later: until then, and, if it
+  /// Finishes at `from`, or, while what was sent is still on its way, later: until then, and, if it
   /// is `patient`, as long as bytes leave. \param undelivered so far; -1: not known
-  void Linger(milliseconds time, SteadyTime until, bool patient, int64_t undelivered = -1) {
-    timer_.expires_after(time);
-    timer_.async_wait([this, until, patient, undelivered](const asio::error_code& error) {
+  void Linger(SteadyTime from, SteadyTime until, bool patient, int64_t undelivered = -1) {
+    timer_.expires_at(std::min(from, steady_clock::now() + kLook));
+    timer_.async_wait([this, from, until, patient, undelivered](const asio::error_code& error) {
       if (error) return;
       const auto now = steady_clock::now();
       int64_t bytes = 0;
-      for (const ConnectionPtr& connection : Snapshot()) bytes += connection->UndeliveredBytes(now);
+      for (const ConnectionPtr& connection : Snapshot()) {
+        if (patient) connection->Hasten(now);
+        bytes += connection->UndeliveredBytes(now);
+      }
+      if (now < from) return Linger(from, until, patient);
       // The kernel's queue is full, or shrinks, as long as there is more; its size changes with each packet.
       const bool moves = patient && bytes != undelivered;
       if (bytes == 0 || (now >= until && !moves)) return Finish();
-      Linger(milliseconds(20), moves ? std::max(until, now + kMaxDelivery) : until, patient, bytes);
+      Linger(now + milliseconds(20), moves ? std::max(until, now + kMaxDelivery) : until, patient, bytes);
     });
   }
 
@@ -325,6 +318,7 @@ class TcpCore final : public ConnectionOwner {
     if (finished_) return;
     finished_ = true;
     timer_.cancel();
+    acceptor_->Stop();
     for (const ConnectionPtr& connection : Snapshot()) connection->Close(true, "was left by this node");
     io_.stop();
   }
@@ -337,9 +331,7 @@ class TcpCore final : public ConnectionOwner {
   std::atomic<bool> stopped_{false};
   bool finished_ = false;
   uint16_t provisional_ = kFirstProvisionalRank;
-  SteadyTime last_tick_;
-  SteadyTime held_up_until_;  ///< the end of the last time that this thread did not run
-  steady_clock::duration held_up_{0};
+  Pauses pauses_;
 
   asio::io_context io_{1};
   asio::executor_work_guard<asio::io_context::executor_type> work_{io_.get_executor()};

@@ -30,6 +30,11 @@ class Router {
     cut_ = reset ? 2 : 1;
     while (cut_ != 0) std::this_thread::sleep_for(milliseconds(1));
   }
+  /// Ends all connections, and refuses new ones for a while.
+  void Refuse(milliseconds time) {
+    refuse_ = time;
+    Cut(true);
+  }
   /// Swallows what comes over the connections of now; if `later`, over those that follow, too.
   void Forget(bool later = false) {
     forget_later_ = later;
@@ -41,6 +46,7 @@ class Router {
   struct Flow {
     UniqueFd ends[2];
     std::string waiting[2];  ///< bytes for either end
+    bool over[2] = {};       ///< no more will follow
     bool forgotten = false;
   };
   void Run() {
@@ -53,6 +59,12 @@ class Router {
           }
         }
         flows_.clear();
+        if (const milliseconds time = refuse_.exchange(milliseconds(0)); time.count() > 0) {
+          const sockaddr_in at = LocalAddress(listener_.get());
+          listener_ = UniqueFd();
+          std::this_thread::sleep_for(time);
+          listener_ = Listen(at);
+        }
         cut_ = 0;
       }
       if (forget_) {
@@ -73,22 +85,28 @@ class Router {
       if (idle) std::this_thread::sleep_for(std::chrono::microseconds(200));
     }
   }
-  /// \return false when one end has closed
+  /// \return false when both ends have closed, or one is broken
   static bool Forward(Flow* flow, bool* idle) {
     for (int e = 0; e < 2; ++e) {
       std::string& waiting = flow->waiting[e];
+      if (flow->over[e]) continue;
       if (waiting.empty()) {
         waiting.resize(1 << 16);
         const ssize_t n = recv(flow->ends[1 - e].get(), waiting.data(), waiting.size(), MSG_DONTWAIT);
         waiting.resize(n > 0 ? static_cast<size_t>(n) : 0);
-        if (n == 0 || (n < 0 && errno != EAGAIN)) return false;
+        if (n < 0 && errno != EAGAIN) return false;
+        flow->over[e] = n == 0;
+        if (n == 0) {
+          shutdown(flow->ends[e].get(), SHUT_WR);
+          continue;
+        }
       }
       const ssize_t n = send(flow->ends[e].get(), waiting.data(), waiting.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
       if (n < 0 && errno != EAGAIN) return false;
       if (n > 0) waiting.erase(0, static_cast<size_t>(n));
       *idle &= n <= 0;
     }
-    return true;
+    return !flow->over[0] || !flow->over[1];
   }
 
   UniqueFd listener_;
@@ -96,6 +114,7 @@ class Router {
   std::list<Flow> flows_;
   std::atomic<bool> stop_{false}, forget_{false}, forget_later_{false};
   std::atomic<int> cut_{0};
+  std::atomic<milliseconds> refuse_{milliseconds(0)};
   std::thread thread_;
 };
 
@@ -123,6 +142,15 @@ class ResumeTest : public ::testing::TestWithParam<Kind> {
   void TearDown() override {
     worker_.reset();
     server_.reset();
+  }
+  /// Makes room for another pair.
+  void Forget() {
+    TearDown();
+    for (Recorder* recorder : {&at_worker_, &at_server_}) {
+      recorder->ups.clear();
+      recorder->downs.clear();
+      recorder->messages.clear();
+    }
   }
   bool BothAreUp() {
     const auto up = [](Recorder* at) { return at->Await([at] { return at->downs.empty(); }, milliseconds(0)); };
@@ -189,6 +217,68 @@ TEST_P(ResumeTest, AConnectionThatARouterForgetsIsResumed) {
   EXPECT_TRUE(at_server_.AwaitMessages(1));
   EXPECT_TRUE(Eventually([&] { return Resumed() >= 1; }));
   EXPECT_TRUE(BothAreUp());
+}
+
+TEST_P(ResumeTest, AGoodbyeOutlivesTheBreakThatItIsLostIn) {
+  for (const bool worker_leaves : {false, true}) {
+    ConnectPair();
+    Van* const leaver = worker_leaves ? worker_.get() : server_.get();
+    Recorder* const other = worker_leaves ? &at_server_ : &at_worker_;
+    router_->Forget();
+    leaver->Send(worker_leaves ? Server(0) : Worker(0), Text(MessageKind::kData, "the last"));
+    std::thread leave([&] { leaver->Stop(); });
+    std::this_thread::sleep_for(milliseconds(100));
+    router_->Cut(true);
+    const bool down = other->AwaitDowns(1);
+    leave.join();
+    ASSERT_TRUE(down);
+    EXPECT_TRUE(other->downs[0].graceful) << worker_leaves << ": " << other->downs[0].reason;
+    EXPECT_EQ(other->messages.size(), 1u);
+    Forget();
+  }
+}
+
+TEST_P(ResumeTest, AGoodbyeIsNotSwallowedByARouterThatForgetsTheConnection) {
+  options_.heartbeat_interval = seconds(1);  // as usual: a node that leaves waits for whom it hears
+  for (const bool worker_leaves : {false, true}) {
+    ConnectPair();
+    Van* const leaver = worker_leaves ? worker_.get() : server_.get();
+    Recorder* const other = worker_leaves ? &at_server_ : &at_worker_;
+    router_->Forget();
+    // More than the router's kernel takes.
+    leaver->Send(worker_leaves ? Server(0) : Worker(0), Text(MessageKind::kData, std::string(32 << 20, 'x')));
+    leaver->Stop();
+    ASSERT_TRUE(other->AwaitDowns(1));
+    EXPECT_TRUE(other->downs[0].graceful) << worker_leaves << ": " << other->downs[0].reason;
+    EXPECT_EQ(other->messages.size(), 1u);
+    Forget();
+  }
+}
+
+TEST_P(ResumeTest, WhoLeavesInPeaceDoesSoAtOnce) {
+  ConnectPair();
+  router_->Cut(true);
+  ASSERT_TRUE(Eventually([&] { return Resumed() >= 1; }));
+  const auto begin = steady_clock::now();
+  const uint64_t refused = server_->counters().refused_connections;
+  worker_->Stop();
+  EXPECT_LT(steady_clock::now() - begin, milliseconds(1500));
+  ASSERT_TRUE(at_server_.AwaitDowns(1));
+  EXPECT_TRUE(at_server_.downs[0].graceful);
+  EXPECT_EQ(server_->counters().refused_connections, refused);
+}
+
+TEST_P(ResumeTest, AnotherMachinesFirstRefusalsAreNoDeath) {
+  ConnectPair();
+  router_->Refuse(milliseconds(250));
+  worker_->Send(Server(0), Text(MessageKind::kData, "after it"));
+  EXPECT_TRUE(at_server_.AwaitMessages(1));
+  EXPECT_TRUE(BothAreUp());
+  // But who goes on refusing is dead, long before it is so by its silence.
+  const auto begin = steady_clock::now();
+  router_->Refuse(milliseconds(2000));
+  ASSERT_TRUE(at_worker_.AwaitDowns(1));
+  EXPECT_LT(steady_clock::now() - begin, seconds(10));
 }
 
 TEST_P(ResumeTest, AnAbortIsADeathAtOnceAndItsNewsComeFirst) {

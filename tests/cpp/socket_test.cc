@@ -1,6 +1,10 @@
 // What a connection asks the kernel for.
 #include <netinet/tcp.h>
 
+#include <cstring>
+#include <thread>
+#include <vector>
+
 #include "van_testing.h"
 
 namespace hipress::testing {
@@ -47,6 +51,58 @@ TEST_F(ShortLink, UsesWhatItIsTold) {
 }
 
 TEST_F(ShortLink, KeepsWhatElseTheSystemUses) { EXPECT_EQ(InPlaceOf("reno"), "reno"); }
+
+/// Answers the next SYN to `port` with ICMP's "port unreachable", as a firewall does that rejects.
+void RejectNextCall(int raw_tcp, in_port_t port) {
+  UniqueFd icmp(socket(AF_INET, SOCK_RAW | SOCK_CLOEXEC, IPPROTO_ICMP));
+  ASSERT_GE(icmp.get(), 0);
+  for (;;) {
+    ASSERT_TRUE(WaitFor(raw_tcp, true, In(seconds(5))));
+    uint8_t packet[256];
+    const ssize_t n = recv(raw_tcp, packet, sizeof(packet), 0);
+    ASSERT_GE(n, 40);
+    in_port_t to;
+    std::memcpy(&to, packet + 22, sizeof(to));
+    if (to != port) continue;
+    uint8_t answer[8 + 28] = {3, 3};  // its header, then the packet's IP header and 8 bytes of TCP's
+    std::memcpy(answer + 8, packet, 28);
+    uint32_t sum = 0;
+    for (size_t i = 0; i < sizeof(answer); i += 2) sum += answer[i] << 8 | answer[i + 1];
+    sum = (sum & 0xffff) + (sum >> 16);
+    const auto check = static_cast<uint16_t>(~(sum + (sum >> 16)));
+    answer[2] = static_cast<uint8_t>(check >> 8);
+    answer[3] = static_cast<uint8_t>(check);
+    const sockaddr_in target = Resolve("127.0.0.1", 0);
+    ASSERT_EQ(sendto(icmp.get(), answer, sizeof(answer), 0, reinterpret_cast<const sockaddr*>(&target), sizeof(target)),
+              static_cast<ssize_t>(sizeof(answer)));
+    return;
+  }
+}
+
+TEST(Connect, AFirewallsRefusalIsNotTheMachinesOwn) {
+  UniqueFd raw(socket(AF_INET, SOCK_RAW | SOCK_CLOEXEC, IPPROTO_TCP));
+  if (raw.get() < 0) GTEST_SKIP() << "needs root";
+  // A listener whose backlog is full answers no call.
+  UniqueFd listener(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  sockaddr_in address = Resolve("127.0.0.1", 0);
+  ASSERT_EQ(bind(listener.get(), reinterpret_cast<sockaddr*>(&address), sizeof(address)), 0);
+  ASSERT_EQ(listen(listener.get(), 0), 0);
+  address = LocalAddress(listener.get());
+  int error = 0;
+  std::vector<UniqueFd> callers;
+  do {
+    callers.push_back(ConnectOnce(address, In(milliseconds(300)), &error));
+  } while (callers.back().get() >= 0 && callers.size() < 10);
+  ASSERT_EQ(error, ETIMEDOUT);
+  raw = UniqueFd(socket(AF_INET, SOCK_RAW | SOCK_CLOEXEC, IPPROTO_TCP));
+  std::thread firewall([&] { RejectNextCall(raw.get(), address.sin_port); });
+  EXPECT_EQ(ConnectOnce(address, In(seconds(5)), &error).get(), -1);
+  firewall.join();
+  EXPECT_EQ(error, EHOSTUNREACH);
+  listener = UniqueFd();
+  EXPECT_EQ(ConnectOnce(address, In(seconds(5)), &error).get(), -1);
+  EXPECT_EQ(error, ECONNREFUSED);
+}
 
 }  // namespace
 }  // namespace hipress::testing

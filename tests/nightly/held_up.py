@@ -18,6 +18,7 @@ import threading
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import ClassVar
 
 import havoc  # first: it finds the harness
 
@@ -146,6 +147,7 @@ class Job:
     settings: dict[str, object]
     env: dict[str, str]
     dice: random.Random
+    deadline: ClassVar[int] = DEADLINE
 
     @classmethod
     def draw(cls, dice: random.Random) -> Job:
@@ -186,18 +188,19 @@ class Job:
         told = ", ".join(f"{key}={value}" for key, value in {**self.settings, **self.env}.items())
         return f"{self.kind}, {self.workers} workers, {self.servers} servers, {told}"
 
+    def start(self, env: dict[str, str]) -> Processes:
+        """The job's processes."""
+        if self.kind == "store":
+            return Cluster(STORE, self.workers, self.servers, env, base=base_environment())
+        if self.kind == "elastic":
+            return ElasticJob(ELASTIC, self.workers, self.workers, env, heartbeat_ms=12000)
+        return TorchJob([sys.executable, "-c", RANK], self.workers, base_environment(env))
+
     def play(self) -> list[str]:
         """Runs it; returns what was wrong."""
-        env = {**self.env, "HELD_UP": json.dumps(self.settings)}
-        if self.kind == "store":
-            job = Cluster(STORE, self.workers, self.servers, env, base=base_environment())
-        elif self.kind == "elastic":
-            job = ElasticJob(ELASTIC, self.workers, self.workers, env, heartbeat_ms=12000)
-        else:
-            job = TorchJob([sys.executable, "-c", RANK], self.workers, base_environment(env))
-        with job:
+        with self.start({**self.env, "HELD_UP": json.dumps(self.settings)}) as job:
             with held_up(job, self.dice):
-                end = time.monotonic() + DEADLINE
+                end = time.monotonic() + self.deadline
                 while job.running() and time.monotonic() < end:
                     time.sleep(0.05)
             still = job.running()

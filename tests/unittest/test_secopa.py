@@ -183,6 +183,21 @@ def test_the_seeds_command_line_and_hipress_plan_write_the_same_file(tmp_path):
     assert (tmp_path / "a").read_text().splitlines()[32] == "vgg0_dense0_weight,102760448,y,4"
 
 
+@pytest.mark.timeout(60)  # seconds; one partition count after the other took minutes
+@pytest.mark.parametrize("topology", ["PS", "RING"])
+def test_a_plan_for_a_million_nodes_takes_seconds(topology):
+    gradients = [Gradient(f"g{i}", 1 << i % 25) for i in range(400)]
+    plan = planner.make(gradients, topology, 1_000_000, profiles.load("sosp21"))
+    assert len(plan.choices) == 400
+    few = planner.make(gradients[:25], topology, 900, profiles.load("sosp21"))
+    for choice in few.choices:  # every count was tried
+        costs = sosp21.costs(
+            sosp21.load(), planner.topology_named(topology, True), 900, choice.gradient.size,
+            sosp21.load().ratio,
+        )  # fmt: skip
+        assert choice.raw == min(map(costs.raw, range(1, 901))) / 1e3
+
+
 # ---- Curves -----------------------------------------------------------------------------------
 
 

@@ -329,6 +329,29 @@ def test_a_plan_of_another_model_is_refused(tmp_path, line, message):
     assert done.returncode == 1 and message in done.stderr, done.stderr
 
 
+@pytest.mark.parametrize("shared", [False, True])
+def test_processors_that_all_hosts_share_are_told(tmp_path, shared):
+    curve = {"w": 1e-9, "b": 1e-5, "o": 1e-5}
+    codec = {"bytes_per_element": 1.0, "fixed_bytes": 64,
+             "encode": curve, "decode": curve, "merge": curve, "add": curve}  # fmt: skip
+    values = {
+        "format": profiles.FORMAT, "version": profiles.VERSION, "name": "here", "nodes": 2,
+        "threads": 3, "task": 1e-6, "shared_host": shared,
+        "network": {"send": curve, "message": 1e-6, "handling": 1e-6, "part": 1e-6},
+        "codecs": {"none": codec, "tbq": codec},
+    }  # fmt: skip
+    profile = tmp_path / "profile.json"
+    profile.write_text(json.dumps(values))
+    common = ["--profile", str(profile), "--model", "lstm", "--topology", "ring"]
+    told = "shared one machine's processors, and so do"
+    done = hipress("simulate", *common, "--nodes", "4")
+    assert done.returncode == 0, done.stderr
+    assert (f"{told} these: 3 for all together;" in done.stdout) == shared
+    done = hipress("plan", *common, "--nnodes", "4", "--output", str(tmp_path / "plan.txt"))
+    assert done.returncode == 0, done.stderr
+    assert (f"{told} the plan's: 3 for all together;" in done.stdout) == shared
+
+
 def test_units():
     assert units.rate("10gbit") == 1.25e9
     assert units.seconds("50us") == pytest.approx(5e-5)

@@ -24,12 +24,6 @@ Model = Annotated[
     str, typer.Option("--model", help="a known model, or a file of name,size lines")
 ]
 
-SHARING = (
-    "all hosts share the processors of the one machine that the profile was measured on; "
-    "`--threads N` gives each N of its own"
-)
-
-
 def changes(bandwidth: str, latency: str = "", threads: Optional[int] = None) -> dict:  # noqa: UP045
     """The fields of a profile's cluster that these options replace.
 
@@ -45,3 +39,11 @@ def changes(bandwidth: str, latency: str = "", threads: Optional[int] = None) ->
     if threads:
         found.update(threads=threads, shared_hosts=False)
     return found
+
+
+def sharing(threads: float, whose: str) -> str:
+    """What is to be said where all nodes are on the one machine that a profile is of."""
+    return (
+        f"the profile's nodes shared one machine's processors, and so do {whose}: {threads:g} for "
+        "all together; `--threads N` gives each N of its own"
+    )

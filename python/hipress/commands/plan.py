@@ -53,6 +53,9 @@ def command(
         fail(error)
     for name in getattr(loaded, "poor", []):
         typer.echo(f"note: the profile's curve for {name} fits its measurements badly")
+    if getattr(loaded, "shared_host", False) and not threads:
+        shared = options.sharing(loaded.threads, "the plan's")
+        typer.echo(f"note: {shared}")
     _describe(plan, output)
 
 

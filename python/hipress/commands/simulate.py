@@ -118,6 +118,7 @@ def command(
         "codec_threads_busy": step.compute_use,
         "bandwidth_bytes_per_second": cluster.bandwidth,
         "latency_seconds": cluster.latency,
+        "codec_threads": cluster.threads,
         "shared_hosts": cluster.shared_hosts,
         "by_symmetry": step.symmetric,
         "simulation_seconds": time.perf_counter() - began,
@@ -162,7 +163,7 @@ def _describe(values: dict, net, timeline: Optional[Path]) -> None:
         f"{values['codec_threads_busy']:.0%} of a step",
     ]
     if values["shared_hosts"]:
-        lines.append(options.SHARING)
+        lines.append(options.sharing(values["codec_threads"], "these"))
     if values["by_symmetry"]:
         lines.append("one host was simulated for all (symmetry)")
     if "rounds" in values:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 
 from hipress.casync import topologies
 from hipress.casync.topology import Topology
@@ -101,19 +102,32 @@ def _published(
     profile: PublishedProfile,
     ratio: float,
 ) -> Plan:
-    counts = range(1, nodes + 1)
-    choices = []
-    for gradient in gradients:
-        costs = sosp21.costs(profile, topology, nodes, gradient.size, ratio)
+    counts = _partition_counts(nodes)
+
+    @cache
+    def best(size: int) -> tuple[int, int, float, float]:
+        costs = sosp21.costs(profile, topology, nodes, size, ratio)
         raw = min(counts, key=costs.raw)  # the first of equal ones
         small = min(counts, key=costs.compressed)
-        raw_ms, small_ms = costs.raw(raw), costs.compressed(small)
+        return raw, small, costs.raw(raw), costs.compressed(small)
+
+    choices = []
+    for gradient in gradients:
+        raw, small, raw_ms, small_ms = best(gradient.size)
         compress = raw_ms > small_ms
         decision = Decision(compress, small if compress else raw)
         choices.append(Choice(gradient, decision, raw_ms / 1e3, small_ms / 1e3))
     raw_total = sum(choice.raw for choice in choices)
     planned = sum(min(choice.raw, choice.compressed) for choice in choices)
     return Plan(choices, raw_total, planned, summed=True)
+
+
+def _partition_counts(nodes: int) -> list[int]:
+    """All that the published model allows, 1 to ``nodes``; beyond 1000, in steps of 1%."""
+    counts = list(range(1, min(nodes, 1000) + 1))
+    while counts[-1] < nodes:
+        counts.append(min(nodes, counts[-1] + counts[-1] // 100))
+    return counts
 
 
 def _measured(
