@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+from types import SimpleNamespace
 
 import pytest
 
@@ -40,3 +41,50 @@ def test_ranks_of_torch(tmp_path, master, expected):
         command = network.command(0, ["unshare", "--mount", "sh", "-c", see])
         done = subprocess.run(command, env=env, capture_output=True, text=True, timeout=60)
     assert done.stdout.strip() == (mine if expected == "its own" else expected), done.stderr
+
+
+class FoundAt(Exception):
+    """Says which address a worker would have given to the others."""
+
+
+def test_an_interface_that_is_named_goes_before_the_host_files_addresses(monkeypatch):
+    """In elastic jobs: the agents' addresses are not those that training is to use."""
+    from hipress.elastic_training import arrays
+    from hipress.torch.elastic import session
+
+    def stop(*_, **__):
+        raise FoundAt
+
+    def join(_rank, common, *_):
+        raise FoundAt(common["DMLC_NODE_HOST"])
+
+    for name in ("DMLC_INTERFACE", "DMLC_NODE_HOST", "GLOO_SOCKET_IFNAME"):
+        monkeypatch.setenv(name, "")
+        monkeypatch.delenv(name)
+    monkeypatch.setattr(arrays.scheduler, "join", join)
+    monkeypatch.setattr(session.dist, "TCPStore", stop)
+    agent = SimpleNamespace(address="192.0.2.7", share=stop)
+    view = SimpleNamespace(epoch=1, members=[SimpleNamespace(host="192.0.2.7")])
+    own = {
+        "_agent": agent, "view": view, "rank": 1, "size": 2, "_engine": None,
+        "_state": SimpleNamespace(timeout=1.0), "_setup_seconds": 1.0, "_setup_timeout": None,
+        "fetch": lambda *_: "0",
+    }  # fmt: skip
+
+    def of_arrays():
+        with pytest.raises(FoundAt) as caught:
+            arrays.ArraySession._join(SimpleNamespace(**own), range(2))
+        return str(caught.value)
+
+    def of_torch():
+        with pytest.raises(FoundAt):
+            session.Session.gather(SimpleNamespace(**own))
+        return os.environ.pop("DMLC_NODE_HOST"), os.environ.pop("GLOO_SOCKET_IFNAME")
+
+    assert of_arrays() == "192.0.2.7" and of_torch() == ("192.0.2.7", "")
+    os.environ["GLOO_SOCKET_IFNAME"] = "lo"
+    assert of_torch() == ("127.0.0.1", "lo")
+    os.environ["DMLC_INTERFACE"] = "lo"
+    assert of_arrays() == "127.0.0.1" and of_torch() == ("127.0.0.1", "lo")
+    os.environ["DMLC_NODE_HOST"] = "192.0.2.8"
+    assert of_arrays() == "192.0.2.8" and of_torch() == ("192.0.2.8", "lo")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import pty
 import re
+import resource
 import signal
 import subprocess
 import sys
@@ -14,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from harness import ROOT
-from harness.launch import STUBBORN, launched, python, run
+from harness.launch import LAUNCH, STUBBORN, launched, python, run
 from harness.processes import wait_until
 
 
@@ -54,6 +55,22 @@ def test_a_death_stops_the_job_and_is_named(role, index, then, status, sentence)
     assert launch.err.startswith(f"hipress-launch: {sentence} after ")
     assert launch.err.endswith("; stopping the other 4 processes\n")
     assert time.monotonic() - begin < 15.0
+
+
+@pytest.mark.parametrize("most", [40, resource.getrlimit(resource.RLIMIT_NOFILE)[1]])
+def test_many_processes_need_many_files(most):
+    """The soft limit is raised to what is needed, if the hard one allows."""
+    line = ["-n", "15", "-s", "0", "sh", "-c", "ulimit -n"]
+    command = ["sh", "-c", f'ulimit -Sn 40; ulimit -Hn {most}; exec "$@"', "sh", sys.executable]
+    done = subprocess.run([*command, str(LAUNCH), *line], capture_output=True, text=True)
+    if most == 40:
+        assert done.returncode == 1
+        assert re.fullmatch(
+            r"hipress-launch: cannot start worker \d+: Too many open files\n", done.stderr
+        )
+    else:
+        assert done.returncode == 0, done.stderr
+        assert "[worker 14] 164\n" in done.stdout
 
 
 def test_the_killed_process_is_named_not_those_that_fail_because_of_it(tmp_path):

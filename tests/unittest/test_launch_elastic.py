@@ -23,9 +23,11 @@ from harness.launch_elastic import (
 )
 from harness.processes import wait_until
 from hipress.launcher import elastic
+from hipress.launcher.elastic_runner import ElasticRunner
 from hipress.launcher.hostfile import Host
+from hipress.launcher.output import Printer
 from hipress.launcher.runner import Task
-from hipress.launcher.slots import Ending, Slot, State
+from hipress.launcher.slots import Ending, Rules, Slot, State
 
 pytestmark = pytest.mark.usefixtures("own_folder")
 
@@ -116,6 +118,15 @@ def test_the_job_goes_on_without_a_slot_while_enough_are_left(tmp_path):
         (tmp_path / "end").touch()
         assert launch.finish(20.0) == 0
     assert launch.err == ""
+
+
+def test_the_status_is_that_of_the_first_that_died():
+    runner = ElasticRunner(Printer(), Rules(min_workers=2, max_restarts=0))
+    runner._slots = [Slot(Task(f"worker {i}", "worker", {}), process={"pid": 7}) for i in range(3)]
+    for when, slot, status in ((10.0, 2, 5), (11.0, 0, 7)):
+        runner._ended(runner._slots[slot], status, "died", when)
+    runner._judge(20.0)
+    assert runner._verdict == 5
 
 
 def test_a_command_that_is_not_there_is_not_tried_again():

@@ -16,9 +16,9 @@ from harness.launch_elastic import WORKER, alive, arguments, supervisor_of, ups
 from harness.processes import wait_until
 from hipress.launcher import supervisor
 from hipress.launcher.elastic_runner import ElasticRunner
-from hipress.launcher.output import Printer
-from hipress.launcher.runner import Task
-from hipress.launcher.slots import LATE_SECONDS, Rules, Slot, State
+from hipress.launcher.output import STDERR, Printer
+from hipress.launcher.runner import Running, Task
+from hipress.launcher.slots import LATE_SECONDS, Ending, Rules, Slot, State
 
 pytestmark = pytest.mark.usefixtures("own_folder")
 
@@ -96,6 +96,57 @@ def test_a_broken_connection_is_made_again(sshd, tmp_path):
         (tmp_path / "end").touch()
         assert launch.finish(20.0) == 0, launch.err
     wait_until(lambda: not left_folders(sshd, supervisors), 2.0, "the end of the folders")
+
+
+def test_a_host_that_is_away_costs_no_restarts(sshd, tmp_path):
+    command = arguments(2, *sshd.arguments(2), "--max-restarts", "1", *python(WORKER))
+    with launched(command, cwd=tmp_path) as launch:
+        found = ups(launch, 2)
+        sshd.stop()
+        try:
+            os.kill(found[0][2], signal.SIGKILL)
+            assert own_line(launch).endswith("was killed by signal 9; restart 1 of 1")
+            assert own_line(launch) == (
+                "worker 0 on 127.0.0.1 could not be reached (ssh exited with status 255); "
+                "trying again"
+            )
+            time.sleep(2.0)  # in which it is tried in vain
+        finally:
+            sshd.serve()
+        assert ups(launch, 1)[0][:2] == (0, 1)
+        (tmp_path / "end").touch()
+        assert launch.finish(20.0) == 0, launch.err
+
+
+@pytest.mark.parametrize("reached", [False, True])
+def test_how_long_a_host_that_is_away_is_waited_for(reached):
+    slot = Slot(Task("worker 0", "worker", {}, via=["ssh"], where="host"))
+    slot.reached = reached
+    slot.unseen = True
+    slot.started(None, 100.0)
+    assert not slot.put_off(1, 100.1) and slot.put_off(255, 100.5)
+    assert (slot.state, slot.due, slot.restarts) == (State.WAITING, 101.0, 0)
+    assert slot.unseen and not slot.in_doubt  # nothing has run
+    slot.unseen = False
+    slot.started(None, 101.0)
+    assert slot.put_off(255, 129.0) and slot.due == 130.0 and not slot.out_of_sight(130.0)
+    slot.started(None, 131.0)
+    assert slot.put_off(255, 100.0 + 3600) is reached
+    assert slot.out_of_sight(100.0 + 3600) is reached
+    ending = Ending(100.0 + 3600, "worker 1")
+    ending.note(slot, 255)
+    assert not ending.failed
+    slot.knows({"pid": 7})
+    ending.note(slot, 7)
+    assert slot.reached and slot.away is None and ending.failed == [7]
+
+
+def test_half_a_report_is_none():
+    runner = ElasticRunner(Printer(), Rules())
+    running = Running(Task("worker 0", "worker", {}), None, 0.0)
+    runner._slots = [Slot(Task("worker 0", "worker", {}), running, process={"pid": 7})]
+    runner._print(running, STDERR, [f'{runner._word}{{"exit"'.encode()])
+    assert runner._slots[0].reported is None
 
 
 @pytest.mark.parametrize("term", [False, True])

@@ -23,8 +23,9 @@ from harness.launch import (
     reports,
     run,
 )
+from hipress.launcher import cli
 from hipress.launcher.errors import LaunchError
-from hipress.launcher.hostfile import Host, place, read_hostfile
+from hipress.launcher.hostfile import Host, place, read_hostfile, workers_per_host
 
 # Host files
 
@@ -41,6 +42,38 @@ def test_hostfile(tmp_path):
 def test_placement_fills_slots_in_order_and_goes_around():
     hosts = [Host("a", slots=2), Host("b")]
     assert [host.name for host in place(hosts, 5)] == ["a", "a", "b", "a", "a"]
+
+
+@pytest.mark.parametrize(("hosts", "count", "expected"), [
+    ([Host("a"), Host("a"), Host("u@b"), Host("b")], 4, 2),
+    ([Host("a", slots=2), Host("b"), Host("b")], 4, 2),
+    ([Host("a", slots=2), Host("b", slots=2)], 3, 2),
+    ([Host("a"), Host("b", slots=2)], 3, None),
+    ([Host("a", slots=2), Host("b"), Host("c", slots=2)], 5, None),
+    ([Host("a"), Host("b")], 4, None),  # around again
+])
+def test_workers_on_each_host(hosts, count, expected):
+    assert workers_per_host(hosts, count) == expected
+
+
+@pytest.mark.parametrize("elastic", [False, True])
+@pytest.mark.parametrize("by_option", [False, True])
+def test_an_interface_of_the_environment_goes_before_the_hosts_addresses(
+    monkeypatch, tmp_path, elastic, by_option
+):
+    (tmp_path / "hosts").write_text("127.0.0.1\n")
+    monkeypatch.delenv("DMLC_INTERFACE", raising=False)
+    line = ["-n", "1", "--ssh", "true", "-H", str(tmp_path / "hosts")]
+    if by_option:
+        line += ["--env", "DMLC_INTERFACE=lo"]
+    else:
+        monkeypatch.setenv("DMLC_INTERFACE", "nosuch0" if elastic else "lo")
+    line += ["--elastic"] if elastic else ["-s", "1"]
+    monkeypatch.setattr(cli, "towards", lambda _: "192.0.2.1")
+    *_, worker = cli.make_tasks(cli.make_parser().parse_args([*line, "true"]))
+    env = worker.spec["env"]
+    assert env["DMLC_INTERFACE"] in ("lo", "nosuch0") and "DMLC_NODE_HOST" not in env
+    assert env.get("DMLC_PS_ROOT_URI", "127.0.0.1") == "127.0.0.1"
 
 
 @pytest.mark.parametrize(("text", "sentence"), [

@@ -138,6 +138,7 @@ def test_the_plan_is_found_where_it_was_copied_to(tmp_path, monkeypatch):
 
     assert found("plan.txt", None) == str(tmp_path / "plan.txt")
     assert found("plan.txt", "/tmp/job") == "/tmp/job/plan.txt"
+    assert found("plan.txt", "job") == "plan.txt"  # which is in what is their directory there
     with pytest.raises(LaunchError, match="outside of this directory, which --sync-dst-dir copies"):
         found("/etc/hostname", "/tmp/job")
 

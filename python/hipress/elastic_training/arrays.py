@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from hipress import scheduler
+from hipress import addresses, scheduler
 from hipress.casync.graph import GRADIENT, PLAIN, Graph, Op, cut, worker
 from hipress.casync.program import flatten
 from hipress.config import AUTO, CompressionConfig
@@ -89,7 +89,9 @@ class ArraySession(RoundSession):
         if self.rank == first:
             self._share(f"{own}job", uuid.uuid4().hex)
         name, rank, size = self.fetch(f"{own}job", first), ranks.index(self.rank), len(ranks)
-        here = os.environ.get("DMLC_NODE_HOST") or self._agent.address
+        named = os.environ.get("DMLC_INTERFACE")
+        found_at = addresses.of_interface(named) if named else self._agent.address
+        here = os.environ.get("DMLC_NODE_HOST") or found_at
         seconds = math.ceil(self._state.timeout)
         common = {
             "DMLC_NUM_WORKER": size,

@@ -13,7 +13,7 @@ from hipress.casync import topologies
 from . import elastic, local, mpi, ssh
 from .elastic_runner import ElasticRunner
 from .errors import LaunchError
-from .hostfile import Host, interface_address, read_hostfile
+from .hostfile import Host, interface_address, read_hostfile, workers_per_host
 from .job import Job, check_port, check_script, free_port, parse_env, parse_pairs
 from .output import Printer
 from .runner import Runner, Task
@@ -144,14 +144,19 @@ def make_tasks(args: argparse.Namespace) -> list[Task]:
     if args.elastic and launcher == "slurm":
         hosts = mpi.in_allocation(hosts, args.num_workers)
     topology, num_servers = choose_topology(args)
+    env = parse_env(args.env)
+    if launcher != "local" and not args.interface:
+        # Else each process would get its host's address, which goes before its interface.
+        args.interface = env.get("DMLC_INTERFACE", os.environ.get("DMLC_INTERFACE"))
     job = Job(
         num_workers=args.num_workers,
         num_servers=num_servers,
         command=command, hipress=args.hipress, python=args.python, interface=args.interface,
-        env=parse_env(args.env),
+        env=env,
         env_worker=parse_pairs("--env-worker", args.env_worker),
         env_server=parse_pairs("--env-server", args.env_server),
-        root_uri=root_address(args, launcher, hosts),
+        # This machine, which may have other interfaces, takes no part in an elastic job on hosts.
+        root_uri="" if args.elastic and hosts else root_address(args, launcher, hosts),
     )
     job.env.update(travel_environment(args, topology, hosts))
     if args.p3:
@@ -223,15 +228,11 @@ def travel_environment(
         per_host = topologies.TOPOLOGIES[topology].needs_devices_per_host
     devices = args.devices_per_host
     if per_host and devices is None:
-        slots = {host.slots for host in hosts}
-        if not hosts:
-            devices = args.num_workers
-        elif len(slots) == 1 and args.num_workers <= len(hosts) * min(slots):
-            devices = min(slots)
-        else:
+        devices = workers_per_host(hosts, args.num_workers) if hosts else args.num_workers
+        if devices is None:
             raise LaunchError(
                 f"--topo {topology} needs --devices-per-host here: the hosts have different "
-                "numbers of slots, or fewer than there are workers"
+                "numbers of consecutive workers, or fewer slots than there are workers"
             )
     if devices is not None:
         env["HIPRESS_DEVICES_PER_HOST"] = str(devices)
@@ -239,7 +240,8 @@ def travel_environment(
 
 
 def plan_path(args: argparse.Namespace) -> str:
-    """Where the processes find the plan: with --sync-dst-dir in what was copied there.
+    """Where the processes find the plan: with --sync-dst-dir in what was copied there. They run
+    there: a relative directory, which is one of the home directory, is not known by its full path.
 
     Raises:
         LaunchError: it is not among what is copied.
@@ -253,7 +255,7 @@ def plan_path(args: argparse.Namespace) -> str:
             f"--comprplan {args.comprplan} is outside of this directory, which --sync-dst-dir "
             "copies to the hosts"
         )
-    return os.path.join(args.sync_dst_dir, within)
+    return os.path.join(args.sync_dst_dir, within) if os.path.isabs(args.sync_dst_dir) else within
 
 
 def root_address(args: argparse.Namespace, launcher: str, hosts: list[Host]) -> str:

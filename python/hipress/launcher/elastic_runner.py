@@ -170,6 +170,7 @@ class ElasticRunner(Runner):
                 self._stop((self._ending.failed or [0])[0], now)
         elif len(left) < self._rules.min_workers:
             dead = [slot for slot in self._slots if slot.state == State.DEAD]
+            dead.sort(key=lambda slot: slot.dead)
             deaths = ", ".join(f"{slot.who} {slot.death}" for slot in dead)
             self._say(
                 f"{len(left)} of {len(self._slots)} workers can still run, fewer than "
@@ -228,6 +229,11 @@ class ElasticRunner(Runner):
             self._gone(slot, now)
         elif slot.pid is None:
             what = f"{slot.task.means} {describe_death(status)}".strip()
+            away, trains = slot.away, self._term_at is None and self._ending is None
+            if trains and slot.put_off(status, now):
+                if away is None:
+                    self._say(f"{slot.who} could not be reached ({what}); trying again")
+                return
             self._ended(slot, status, f"did not start ({what})", now)
         elif slot.task.via is not None:
             self._lost(slot, status, now)
@@ -334,7 +340,11 @@ class ElasticRunner(Runner):
         if stream == STDERR and any(line.startswith(word) for line in lines):
             for line in lines:
                 if line.startswith(word):
-                    self._report_came(running, json.loads(line[len(word) :]))
+                    try:
+                        report = json.loads(line[len(word) :])
+                    except ValueError:
+                        continue  # the connection broke in it: it is missing, as if never sent
+                    self._report_came(running, report)
             lines = [line for line in lines if not line.startswith(word)]
         super()._print(running, stream, lines)
 
@@ -343,7 +353,7 @@ class ElasticRunner(Runner):
         if slot is None:
             return
         if "pid" in report:
-            slot.process = report
+            slot.knows(report)
         elif "watched" in report:
             if not slot.fate:
                 slot.state = State.RUNNING

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from itertools import groupby
 
 from hipress import addresses, files
 
@@ -76,6 +77,17 @@ def place(hosts: list[Host], count: int) -> list[Host]:
     """The host of each of ``count`` ranks: slots filled in the file's order, then around again."""
     slots = [host for host in hosts for _ in range(host.slots)]
     return [slots[rank % len(slots)] for rank in range(count)]
+
+
+def workers_per_host(hosts: list[Host], count: int) -> int | None:
+    """How many consecutive ones of ``count`` workers each host has; the last one may have fewer.
+    None if hosts differ, or their turn comes again. Lines with the same address are one host."""
+    placed = groupby(host.address for host in place(hosts, count))
+    runs = [(address, len(list(run))) for address, run in placed]
+    sizes = [size for _, size in runs]
+    if len({address for address, _ in runs}) < len(runs) or sizes[-1] > sizes[0]:
+        return None
+    return sizes[0] if all(size == sizes[0] for size in sizes[:-1]) else None
 
 
 def interface_address(name: str) -> str:

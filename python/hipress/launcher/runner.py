@@ -16,7 +16,9 @@ from pathlib import Path
 from . import supervisor
 from .drain import Drain
 from .ends import Failure, shell_status
+from .errors import LaunchError
 from .job import WORKER
+from .limits import allow_files
 from .output import STDERR, STDOUT, LineSplitter, Printer, Stalled
 
 SUPERVISOR = Path(supervisor.__file__)
@@ -81,6 +83,14 @@ class Runner:
 
     def run(self, tasks: list[Task]) -> int:
         """Runs the tasks; returns the exit status for the shell."""
+        try:
+            return self._run(tasks)
+        except LaunchError as error:
+            self._say(str(error), "bold red")
+            return 1
+
+    def _run(self, tasks: list[Task]) -> int:
+        allow_files(4 * len(tasks) + 100)  # a process takes three pipes
         read, write = os.pipe()
         os.set_blocking(read, False)
         os.set_blocking(write, False)
@@ -116,10 +126,13 @@ class Runner:
         if task.where and any(other.task.where == task.where for other in self._running):
             time.sleep(0.03)  # sshd drops connections at random when too many come at once
         argv = task.via or [sys.executable, "-I", "-S", str(SUPERVISOR)]
-        process = subprocess.Popen(
-            argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-            start_new_session=True, bufsize=0,
-        )
+        try:
+            process = subprocess.Popen(
+                argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                start_new_session=True, bufsize=0,
+            )
+        except OSError as error:  # such as too many open files, or processes
+            raise LaunchError(f"cannot start {task.name}: {error.strerror}") from error
         running = Running(task, process, time.monotonic())
         self._running.append(running)
         spec = {"name": task.name, "mimic": task.via is None, **task.spec}

@@ -13,9 +13,11 @@ FIRST_DELAY, LONGEST_DELAY = 0.1, 5.0  # seconds from a death to the restart
 FIRST_CONNECT_DELAY, LONGEST_CONNECT_DELAY = 0.5, 30.0  # between attempts to connect again
 LOST_SECONDS = 600.0  # a worker without a connection for so long is given up if no other is seen
 UNSEEN_SECONDS = 10.0  # others that finish with one whose end nobody saw have done so by then
+AWAY_SECONDS = 30.0  # a host never reached for so long may be a wrong name: that costs restarts
 STEADY_SECONDS = 10.0  # a worker that lives so long has recovered: the next delay is the first
 LATE_SECONDS = 60.0  # a restart may need so long until it trains with the others
 CANNOT_RUN = (126, 127)  # as a shell's: the command is not there, or may not be run
+NOT_CONNECTED = 255  # ssh's
 
 
 class State(Enum):
@@ -60,6 +62,9 @@ class Slot:
     lost: float = 0.0
     connect_due: float = 0.0
     connect_delay: float = 0.0
+    #: Since when no process can be started in it: its host is not reached. Whether it ever was.
+    away: float | None = None
+    reached: bool = False
     #: How it ends in any case, once what is left of it on its host has been ended.
     fate: str = ""
     #: Nobody knows how its last process has ended; that was at ``ended``.
@@ -72,6 +77,8 @@ class Slot:
     #: Of its last death.
     status: int = 0
     death: str = ""
+    #: When it was given up.
+    dead: float = 0.0
 
     @property
     def name(self) -> str:
@@ -103,6 +110,26 @@ class Slot:
         """The worker's process id, once it is known."""
         return self.process and self.process["pid"]
 
+    def knows(self, process: dict) -> None:
+        """A supervisor has reported its process."""
+        self.process, self.reached, self.away = process, True, None
+
+    def put_off(self, status: int, now: float) -> bool:
+        """A supervisor has ended with ``status`` before it started a process. If that is since its
+        host cannot be reached, the slot waits for the next attempt, which costs no restart.
+        Returns False, and does nothing, if it is not, or if the host was never there."""
+        if status != NOT_CONNECTED or self.task.via is None:
+            return False
+        if self.away is None:
+            self.away, self.connect_delay = self.began, FIRST_CONNECT_DELAY
+        elif not self.reached and now >= self.away + AWAY_SECONDS:
+            return False
+        else:
+            self.connect_delay = min(2 * self.connect_delay, LONGEST_CONNECT_DELAY)
+        self.state, self.due = State.WAITING, now + self.connect_delay
+        self.unseen, self.in_doubt = self.in_doubt, False  # as before the attempt
+        return True
+
     def lose(self, now: float) -> bool:
         """The connection to it has ended, or there was none; returns whether that is news."""
         news = self.state != State.LOST
@@ -120,6 +147,8 @@ class Slot:
 
     def out_of_sight(self, now: float) -> bool:
         """Whether it was lost long ago, or has ended and nobody knows how."""
+        if self.state == State.WAITING and self.away is not None:
+            return self.unseen or now >= self.away + LOST_SECONDS
         return self.unseen or (self.state == State.LOST and now >= self.lost + LOST_SECONDS)
 
     def shows_training(self, after: float) -> bool:
@@ -138,7 +167,7 @@ class Slot:
         """Its process has died: it waits for a restart, if there is one left of ``limit``."""
         self.status, self.death = status, death
         if self.restarts >= limit or (self.pid is None and status in CANNOT_RUN):
-            self.state = State.DEAD
+            self.state, self.dead = State.DEAD, now
             return
         again = self.restarts and now - self.began < STEADY_SECONDS
         self.delay = min(LONGEST_DELAY, 2 * self.delay) if again else FIRST_DELAY
@@ -166,8 +195,8 @@ class Ending:
     failed: list[int] = field(default_factory=list)
 
     def note(self, slot: Slot, status: int) -> None:
-        """A worker has not finished."""
-        if not slot.late(self.since):
+        """A worker has not finished. One whose host was away could not."""
+        if slot.away is None and not slot.late(self.since):
             self.failed.append(shell_status(status))
 
 

@@ -49,7 +49,7 @@ def join(group: dist.ProcessGroup, name: str, timeout: float) -> tuple[Member, S
     common = {
         "DMLC_NUM_WORKER": dist.get_world_size(group),
         "DMLC_NUM_SERVER": 0,
-        "DMLC_INTERFACE": _interface(),
+        "DMLC_INTERFACE": named_interface(),
         "HIPRESS_TIMEOUT": seconds,
         "HIPRESS_START_TIMEOUT": start_seconds,
         "HIPRESS_RANKS": ",".join(map(str, dist.get_process_group_ranks(group))),
@@ -83,7 +83,7 @@ def _timeline(group: dist.ProcessGroup, name: str) -> str:
     return path
 
 
-def _interface() -> str:
+def named_interface() -> str:
     """The network interface that the user has named for us, or for Gloo."""
     named = os.environ.get("DMLC_INTERFACE") or os.environ.get("GLOO_SOCKET_IFNAME", "")
     return named.split(",")[0]
@@ -93,8 +93,8 @@ def own_host() -> str:
     """Finds the address by which other ranks reach this one."""
     if os.environ.get("DMLC_NODE_HOST"):
         return os.environ["DMLC_NODE_HOST"]
-    if _interface():
-        return addresses.of_interface(_interface())
+    if named_interface():
+        return addresses.of_interface(named_interface())
     master = os.environ.get("MASTER_ADDR") or socket.gethostname()
     try:
         address = socket.gethostbyname(master)
