@@ -224,6 +224,30 @@ show(ways=ways, lines=lines, bits=bits(got), off=float(np.abs(last[0] - exact[0]
     assert 1e-3 < first["off"] < 0.1
 
 
+def test_while_ways_are_tried_steps_overlap():
+    """But for where blocks of steps begin and end."""
+    first, second = job("""
+from known_times import measure_store
+lines = measure_store(lambda way: {"uncompressed": 0.1, "bf16": 0.09}.get(way, 0.01), watched=False)
+waits, before_push = [], store.StoreChoice.before_push
+
+def counted(self, keys, settle):
+    before_push(self, keys, lambda: (waits.append(self._ranks.step), settle()))
+
+store.StoreChoice.before_push = counted
+node = make(sees=False)
+train(node, 2)
+steps, begun = 0, len(waits)
+while not node.is_settled and steps < 400:
+    train(node, 1)
+    steps += 1
+show(waits=len(waits) - begun, steps=steps, lines=lines)
+""")
+    assert first["steps"] == second["steps"] > 60, first
+    assert first["waits"] < first["steps"] / 3, first
+    assert any("stays" in line or "in training" in line for line in first["lines"])
+
+
 @pytest.mark.parametrize("sees", [True, False])
 def test_another_model_in_the_same_job_is_chosen_for_anew(sees):
     """With its own optimizer; and a type that was asked for in between changes nothing in that."""

@@ -90,10 +90,14 @@ class Follower:
     :param choice: made before the first step, of several ways
     :param raw: bytes of a step, uncompressed, that this rank sends
     :param tries: whether steps of training may try other ways
+    :param overlaps: whether steps begin while what others have begun is under way, but where
+        :attr:`settles` says so
     """
 
-    def __init__(self, choice: Choice, front: Front, raw: float, tries: bool = True) -> None:
-        self.choice, self._front, self._tries = choice, front, tries
+    def __init__(
+        self, choice: Choice, front: Front, raw: float, tries: bool = True, overlaps: bool = False
+    ) -> None:
+        self.choice, self._front, self._tries, self._overlaps = choice, front, tries, overlaps
         self._codec = choice.way
         """The way that the compression is set up for; in a trial some steps may go past it, by
         ways of the framework's own."""
@@ -121,7 +125,7 @@ class Follower:
         """That of the step that has begun."""
 
     def _new_timer(self) -> StepTimer:
-        timer = StepTimer(self.choice, codecs=self._front.sends_all_it_leaves)
+        timer = StepTimer(self.choice, codecs=self._front.sends_all_it_leaves, whole=self._overlaps)
         timer.over = timer.over or not self._tries
         return timer
 
@@ -140,6 +144,12 @@ class Follower:
     def is_trying(self) -> bool:
         """Whether steps are timed that try another way."""
         return not self._timer.over
+
+    @property
+    def settles(self) -> bool:
+        """Whether what has been begun is to be over before :meth:`begin_step`, as steps that try a
+        way are timed from here on, or were until here."""
+        return self._timer.is_at_edge
 
     def begin_step(self) -> Way:
         """Decides by which way the step that begins goes, on all ranks the same.
