@@ -89,7 +89,8 @@ class Follower:
 
     :param choice: made before the first step, of several ways
     :param raw: bytes of a step, uncompressed, that this rank sends
-    :param tries: whether steps of training may try other ways
+    :param tries: whether there are ways of the framework's own, which steps of training may try;
+        else what has no codec goes as the rest does, and is counted
     :param overlaps: whether steps begin while what others have begun is under way, but where
         :attr:`settles` says so
     """
@@ -171,8 +172,10 @@ class Follower:
         if self.choice.way is not before:
             self._network.begin(changed=True)
             self._guard, self._feedback_guard, self._known = Guard(), None, {}
-        self.way = self._set_up()
-        counts = front.sends_all_it_leaves or not self.way.own
+        last, self.way = self.way, self._set_up()
+        if self.way is not last:
+            self._journal.count_from(step, front.bytes_sent())
+        counts = front.sends_all_it_leaves or not self.way.own or not self._tries
         self._journal.write(self.choice.explanation, step, front.bytes_sent, counts, self._known)
         return self.way
 
@@ -204,6 +207,7 @@ class Follower:
         if ratio is not None:
             before = self.choice.way
             sentence = self.choice.measure_again(self._step, ratio)
+            self._journal.count_from(self._step, self._front.bytes_sent())
             changed = self.choice.way is not before
             self._network.begin(changed)
             if changed:
