@@ -209,7 +209,7 @@ from known_times import measure_store
 lines = measure_store(lambda way: {"maxmin bits=8": 1.0}.get(way, 9.0), watched=False)
 
 def slower(step):  # steps are long enough for what else the machine does not to count
-    time.sleep(0.02 if step < 40 else 0.12)
+    time.sleep(0.02 if step < 40 else 0.3)
 
 node = make(sees=False)
 ways, got, wanted = train(node, 75, slower)
